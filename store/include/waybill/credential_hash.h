@@ -1,0 +1,28 @@
+// The hash under which credentials are remembered: byte for byte what the kubelet computes.
+
+#ifndef WAYBILL_CREDENTIAL_HASH_H_
+#define WAYBILL_CREDENTIAL_HASH_H_
+
+#include <string>
+#include <string_view>
+
+#include "waybill/result.h"
+
+namespace waybill {
+
+// One entry of a docker config. A config's base64 `auth` ("user:password") is to be decoded into
+// the first two by the caller.
+struct AuthConfig {
+  std::string username;
+  std::string password;
+  std::string email;
+};
+
+// Lower-case hex SHA-256 of the auth config's compact JSON as Go writes it: username, password,
+// email in this order, empty ones left out, '<', '>', '&', U+2028, U+2029 and control characters
+// escaped, invalid UTF-8 replaced by U+FFFD. kIo where OpenSSL refuses. Pure, thread-safe.
+Result<std::string> HashCredentials(const AuthConfig& auth);
+
+}  // namespace waybill
+
+#endif  // WAYBILL_CREDENTIAL_HASH_H_

@@ -1,0 +1,117 @@
+// The answer to "must this pull be attempted?", and to the kubelet's question around it.
+
+#ifndef WAYBILL_DECISION_H_
+#define WAYBILL_DECISION_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill {
+
+// A pod's credentials, borrowed. The secrets are those of its imagePullSecrets that match the image.
+struct PodCredentials {
+  std::span<const ImagePullSecretView> secrets;
+  std::optional<ImagePullServiceAccountView> service_account;
+};
+
+// Where a decision gets them. Asked at most once a decision, and only if the answer depends on it
+// (kubelet behaviour: after step 6 of spec "Decision"). An error makes the answer "pull", `error`.
+// The views must stay valid until the decision returns. Called without a lock held; it may block,
+// and may not call back into the same store.
+class CredentialSource {
+ public:
+  virtual Result<PodCredentials> Fetch() = 0;
+
+ protected:
+  ~CredentialSource() = default;
+};
+
+// Credentials that are at hand already.
+class FixedCredentials final : public CredentialSource {
+ public:
+  explicit FixedCredentials(PodCredentials credentials) : credentials_(credentials) {}
+  Result<PodCredentials> Fetch() override { return credentials_; }
+
+ private:
+  PodCredentials credentials_;
+};
+
+// The label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: an image that
+// is not on the node is counted under no label.
+enum class CheckResult : std::uint8_t {
+  kNotCounted,
+  kCredentialPolicyAllowed,
+  kCredentialRecordFound,
+  kMustAuthenticate,
+  kError,
+};
+// "credentialPolicyAllowed" …; "" for kNotCounted.
+std::string_view CheckResultName(CheckResult result);
+
+// Why, one step finer than CheckResult. Each has a sentence: ReasonText.
+enum class Reason : std::uint8_t {
+  kImageAbsent,             // the image ref is empty: not on the node
+  kPolicyNeverVerifies,     // NeverVerify
+  kPolicyPresumedPreloaded, // no record, no intent, nothing lost
+  kPolicyAllowlisted,
+  kNodePodsAccessible,
+  kSecretHashMatches,
+  kSecretCoordinatesMatch,
+  kServiceAccountMatches,
+  kNoRecord,                // verification required, and nothing is known to verify against
+  kPullInFlight,            // no record, but a pull of this image, or of its repository, began
+  kStoreDistrustful,        // no record, and records were lost once
+  kNoEntryForImageName,
+  kEntryWithoutCredentials,
+  kNoCredentialMatches,
+  kImageDoesNotParse,
+  kArgumentTooLong,         // an image or ref above limits.h
+  kRecordDamaged,
+  kQuarantined,             // an import file for this image could not be read
+  kCredentialsUnavailable,  // the CredentialSource failed
+  kStoreUnavailable,        // closed, full of readers, or not to be trusted at this moment
+};
+std::string_view ReasonName(Reason reason);  // "secretHashMatches"
+std::string_view ReasonText(Reason reason);  // one sentence, no full stop
+
+struct Decision {
+  // Fail-closed: a default-made Decision says "pull".
+  bool pull = true;
+  CheckResult result = CheckResult::kError;
+  Reason reason = Reason::kStoreUnavailable;
+  bool credentials_read = false;  // whether the CredentialSource was asked
+};
+
+// A container's imagePullPolicy.
+enum class PullPolicy : std::uint8_t { kAlways, kIfNotPresent, kNever };
+std::string_view PullPolicyName(PullPolicy policy);  // "IfNotPresent"
+Result<PullPolicy> ParsePullPolicy(std::string_view name);
+
+// What the kubelet does next.
+enum class EnsureAction : std::uint8_t {
+  kPull,              // ask the runtime to pull, between an intent and its outcome
+  kUsePresent,        // start the container with the image that is there
+  kInvalidImageName,  // the kubelet's InvalidImageName
+  kNeverPull,         // the kubelet's ErrImageNeverPull
+  kCredentialsError,  // under Rules::kKubelet only: the pod's credentials could not be had
+};
+std::string_view EnsureActionName(EnsureAction action);  // "ErrImageNeverPull"
+
+struct EnsureOutcome {
+  EnsureAction action = EnsureAction::kPull;
+  // What the pod may be told: the kubelet's words. Under Rules::kClosed neither `action` nor
+  // `message` differs between an image that is absent and one that this pod may not use.
+  std::string message;
+  // For the node's own log, never for the pod. nullopt where no decision was asked for.
+  std::optional<Decision> decision;
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_DECISION_H_

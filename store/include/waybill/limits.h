@@ -1,0 +1,46 @@
+// Every bound of the store. Reaching one is ErrorCode::kLimitExceeded, and nothing is changed; in a
+// decision it is the answer "pull".
+
+#ifndef WAYBILL_LIMITS_H_
+#define WAYBILL_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace waybill {
+
+// Bytes of an image string as a pod writes it, and of an image ref as the runtime returns it.
+inline constexpr std::size_t kMaxImageBytes = 4096;
+inline constexpr std::size_t kMaxImageRefBytes = 4096;
+// Bytes of a UID, a namespace, a name and a credential hash of a Secret or ServiceAccount.
+inline constexpr std::size_t kMaxCoordinateBytes = 1024;
+// Image names in one record; Secrets, and ServiceAccounts, under one image name.
+inline constexpr std::size_t kMaxImageNamesPerRecord = 4096;
+inline constexpr std::size_t kMaxCredentialsPerName = 16384;
+// Bytes of one stored value.
+inline constexpr std::size_t kMaxValueBytes = std::size_t{4} << 20;
+// Bytes of one JSON document read from a kubelet directory or a command line.
+inline constexpr std::size_t kMaxRecordFileBytes = std::size_t{4} << 20;
+inline constexpr std::size_t kMaxDocumentBytes = std::size_t{256} << 20;
+// Nesting of such a document. A kubelet record needs 5.
+inline constexpr int kMaxJsonDepth = 32;
+// Images whose pulls are in flight at the same time in one process.
+inline constexpr std::size_t kMaxInFlightImages = 65536;
+// At this many Secrets under one image name a decision writes no further one back (KEP-2535,
+// "Cache writes upon successful credentials match").
+inline constexpr std::size_t kMaxSecretsForWriteBack = 100;
+// Rotated credentials that wait to be written back. When full, a decision drops the newest: the
+// next decision on the same pod finds it again.
+inline constexpr std::size_t kMaxQueuedWriteBacks = 1024;
+// Patterns in an allowlist.
+inline constexpr std::size_t kMaxAllowlistPatterns = 65536;
+// Entries kept in the journal of distrust; the oldest go first, but never the one in force.
+inline constexpr std::size_t kMaxTrustEvents = 64;
+// Processes and threads that read one store at the same time.
+inline constexpr unsigned kMaxReaders = 1022;
+// Size of the memory map, and so of data.mdb, unless OpenOptions says otherwise.
+inline constexpr std::uint64_t kDefaultMapBytes = std::uint64_t{16} << 30;
+
+}  // namespace waybill
+
+#endif  // WAYBILL_LIMITS_H_

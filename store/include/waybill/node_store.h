@@ -1,0 +1,234 @@
+// NodeStore: which image was pulled with whose credentials, and which pulls were in flight.
+//
+//   auto store = NodeStore::Open({.directory = "/var/lib/kubelet/waybill",
+//                                 .witness = Witness::At("/var/lib/kubelet/image_manager/waybill"),
+//                                 .images_on_node = runtime_images});
+//   if (!store) { log(store.error().ToString()); return; }
+//   auto decision = (*store)->MustAttemptPull(image, image_ref, pod_credentials);
+//   if (decision.pull) {
+//     if (auto r = (*store)->RecordPullIntent(image); !r) …   // on disk before the pull begins
+//     … pull …
+//     auto r = (*store)->RecordImagePulled(image, pulled_ref, credentials);
+//   }
+//
+// Every call that returns success has reached the disk (fdatasync). All member functions but Close
+// and the destructor may be called from any thread at any time. A store must not be used in the
+// child of a fork, and processes that share one must share a PID namespace (LMDB's reader table).
+
+#ifndef WAYBILL_NODE_STORE_H_
+#define WAYBILL_NODE_STORE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waybill/decision.h"
+#include "waybill/limits.h"
+#include "waybill/policy.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill {
+
+// Which of two sets of rules a store follows. kKubelet: every answer and every stored state is that
+// of the kubelet v1.36.3. kClosed: the same but for five rules, each of which can only keep an image
+// closed that the kubelet would open by mistake (store/README.md, "Two sets of rules").
+enum class Rules : std::uint8_t { kClosed, kKubelet };
+std::string_view RulesName(Rules rules);  // "closed", "kubelet"
+Result<Rules> ParseRules(std::string_view name);
+
+// The small file outside the store that tells when the whole store was wiped, swapped or put back
+// from an older copy. Having none is a choice that must be spelt out: such a loss then goes unseen.
+class Witness {
+ public:
+  static Witness At(std::filesystem::path path) { return Witness(std::move(path)); }
+  static Witness None() { return Witness({}); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit Witness(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+// The wall clock. Must be callable from any thread.
+using Clock = std::function<Timestamp()>;
+Timestamp SystemClock();
+
+// Called now and then while an import runs: files done, files in all. Return false to stop; what was
+// taken so far is kept, and the next import goes on from there.
+using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+struct OpenOptions {
+  // The store's own directory. Made (0700) with its parents' permission if missing and
+  // create_if_missing; otherwise it must be a directory, no symlink, owned by the caller, and
+  // neither group- nor world-writable.
+  std::filesystem::path directory;
+  bool create_if_missing = true;
+  Witness witness;
+  Rules rules = Rules::kClosed;
+  VerificationPolicy policy = {};
+  // The runtime's complete list of images, for replay. nullopt: unknown, so that dangling intents
+  // stay and keep their images closed.
+  std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
+  std::filesystem::path kubelet_directory = {};
+  Progress import_progress = {};
+  Clock clock = SystemClock;
+  // Bytes of the memory map; 1 MiB to 16 TiB, rounded up to pages. An existing larger store keeps
+  // its size.
+  std::uint64_t map_bytes = kDefaultMapBytes;
+};
+
+struct ObserveOptions {
+  std::filesystem::path directory;
+  Rules rules = Rules::kClosed;
+  VerificationPolicy policy = {};
+  Clock clock = SystemClock;
+};
+
+// How a pull that did not succeed ended.
+enum class PullFailure : std::uint8_t {
+  kFailed,   // the runtime said so: the image did not arrive by this pull
+  kUnknown,  // time-out, cancelled, connection lost: it may still arrive (Rules::kClosed keeps the
+             // intent; Rules::kKubelet treats it as kFailed)
+};
+
+class NodeStore {
+ public:
+  // Opens as the one owner: takes the lock, walks the pages, opens LMDB, checks header and witness,
+  // imports, replays. Idempotent: after a crash at any point, open again. Errors, all of which leave
+  // the store as it was: kOwned, kUnsafePath, kNewerSchema, kInvalidArgument (options), kDiskFull,
+  // kIo, kNotFound (create_if_missing is false). kInterrupted: import_progress returned false; what
+  // was imported is kept. A damaged database is no error: it is set aside, and recovery_report says
+  // so. A store may be open once a process (kOwned).
+  static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
+
+  // Opens beside a live owner, or without one, to decide and to read. Changes nothing; every
+  // recording function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
+  // otherwise). kNotFound: there is no store. kDamaged: no owner has recovered it, and it fails the
+  // walk: run an owner (`waybill start`). kOwned: this process has the store open already.
+  static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
+
+  // Closes. No other call may be running.
+  ~NodeStore();
+  NodeStore(const NodeStore&) = delete;
+  NodeStore& operator=(const NodeStore&) = delete;
+
+  // Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
+  // decisions answer "pull", others return kNotOwner. Not to be called while another call runs.
+  Result<void> Close();
+
+  // What opening found, did and left. Constant; empty for an observer.
+  const RecoveryReport& recovery_report() const;
+
+  // --- Decisions -------------------------------------------------------------------------------
+
+  // KEP-2535, MustAttemptImagePull. `image` is the container's image string, `image_ref` what the
+  // runtime returned for it, empty where the image is not on the node. Never fails: what can't be
+  // read, verified or understood is "pull". Takes no lock that another thread holds, allocates
+  // nothing, waits for no write. A credential that matched by hash or by coordinates only is queued
+  // to be written back (Flush waits for that); an observer does not write back.
+  Decision MustAttemptPull(std::string_view image, std::string_view image_ref,
+                           CredentialSource& credentials);
+
+  // The kubelet's outer question: pull, use what is there, or refuse. Arguments as above. Counts
+  // kubelet_image_manager_ensure_image_requests_total.
+  EnsureOutcome EnsureImage(std::string_view image, std::string_view image_ref, PullPolicy policy,
+                            CredentialSource& credentials);
+
+  // Waits until every write-back queued so far is on disk. kIo, kDiskFull, kStoreFull as for a
+  // recording; a write-back that failed is dropped, which only means another pull later.
+  Result<void> Flush();
+
+  // --- Recording a pull (owner) ------------------------------------------------------------------
+  // Each call is one transaction, on disk when it returns. Errors of all: kInvalidArgument,
+  // kLimitExceeded, kConflict (two identities, one key), kNotOwner, kStoreFull, kDiskFull, kIo: the
+  // store is as before. kOutcomeUnknown: the commit may or may not have happened; decisions answer
+  // "pull" from then on, until the store is closed and opened again.
+
+  // To be called before each pull; matched by exactly one RecordImagePulled or
+  // RecordImagePullFailed. Counts the pull as in flight. kLimitExceeded also above
+  // kMaxInFlightImages. `image` need not parse.
+  Result<void> RecordPullIntent(std::string_view image);
+
+  // The pull succeeded. Merges `credentials` into the record of `image_ref`, drops one in-flight
+  // count of `image`, removes its intent when none is left, clears both's quarantine entries. nullopt:
+  // credentials unknown; the record then only says that the kubelet pulled it. kInvalidArgument where
+  // `image` does not parse or `image_ref` is empty: intent and count stay (kubelet behaviour). An
+  // unreadable record is replaced.
+  Result<void> RecordImagePulled(std::string_view image, std::string_view image_ref,
+                                 const std::optional<ImagePullCredentials>& credentials);
+
+  // The pull did not succeed. Drops one in-flight count and, when none is left, the intent; under
+  // Rules::kClosed not an intent that was there before this process's own, nor after kUnknown.
+  Result<void> RecordImagePullFailed(std::string_view image,
+                                     PullFailure failure = PullFailure::kFailed);
+
+  // --- Garbage collection (owner) ----------------------------------------------------------------
+
+  // Draw this before asking the runtime for its list of images.
+  Result<PruneToken> BeginPrune();
+
+  // Deletes the record of each image ref that is not in `image_refs`, the complete list of images on
+  // the node, and was not written or confirmed after `token` was drawn. Rules::kClosed spares refs
+  // of whose names a pull is in flight or dangling. kInvalidArgument: a token from the future.
+  Result<PruneReport> Prune(const std::vector<std::string>& image_refs, PruneToken token);
+
+  // The kubelet's form: deletes what is not listed and was last updated before `until`. Compares
+  // clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
+  Result<PruneReport> PruneBefore(const std::vector<std::string>& image_refs, Timestamp until);
+
+  // --- Whole records (an adapter for the kubelet's PullRecordsAccessor needs them) ----------------
+
+  // kNotFound: no such record, surely. kDamaged: there is one and it can't be read, or it may have
+  // been lost.
+  Result<ImagePulledRecord> GetRecord(std::string_view image_ref) const;
+  // In no order. A record that can't be read is kDamaged, and none is returned.
+  Result<std::vector<ImagePulledRecord>> ListRecords() const;
+  // Replaces the record of record.image_ref. Clears its quarantine entry. kInvalidArgument: an empty
+  // ref. kLimitExceeded: above limits.h.
+  Result<void> PutRecord(const ImagePulledRecord& record);
+  // Deletes it if there. Leaves a quarantine entry in force.
+  Result<void> DeleteRecord(std::string_view image_ref);
+
+  Result<bool> HasIntent(std::string_view image) const;
+  // Sorted by image string.
+  Result<std::vector<ImagePullIntent>> ListIntents() const;
+  // Stores it without counting a pull in flight.
+  Result<void> PutIntent(std::string_view image);
+  // Deletes it if there, whatever is in flight.
+  Result<void> DeleteIntent(std::string_view image);
+
+  Result<std::vector<QuarantineEntry>> ListQuarantine() const;
+  Result<std::vector<ImagePreloadedRecord>> ListPreloaded() const;
+
+  // --- State -------------------------------------------------------------------------------------
+
+  Result<Statistics> GetStatistics() const;
+  Metrics GetMetrics() const;
+
+  // Walks the raw pages, reads every value, recomputes the digests. Beside a busy owner it may have
+  // to begin anew; kIo after several tries. Reports, changes nothing.
+  Result<VerifyReport> Verify() const;
+
+  Result<TrustState> GetTrust() const;
+  // An operator's word that images without a record may be presumed preloaded again. `reason` is
+  // kept: 1 to 1024 bytes (kInvalidArgument otherwise). Nothing happens, but the entry is made, where
+  // the store was trustful.
+  Result<void> ClearDistrust(std::string_view reason);
+
+ private:
+  class Impl;
+  explicit NodeStore(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_NODE_STORE_H_

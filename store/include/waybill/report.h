@@ -1,0 +1,128 @@
+// What a store found, did and holds, in numbers and names.
+
+#ifndef WAYBILL_REPORT_H_
+#define WAYBILL_REPORT_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waybill/types.h"
+
+namespace waybill {
+
+// What importing a kubelet directory did. Files that were taken by an earlier import and have not
+// changed count as `unchanged` only.
+struct ImportReport {
+  std::uint64_t files_seen = 0;
+  std::uint64_t unchanged = 0;
+  std::uint64_t records = 0;      // taken from pulled/
+  std::uint64_t intents = 0;      // taken from pulling/
+  std::uint64_t preloaded = 0;    // taken from observed-preloaded/
+  std::uint64_t known_refs = 0;   // changed files of refs that the store knew: nothing was added
+  std::uint64_t quarantined = 0;  // quarantine entries made
+  std::uint64_t skipped = 0;      // names that are not the kubelet's, and unfinished .tmp files
+  bool interrupted = false;
+  std::vector<std::string> problems;  // one line a file that could not be read; the first 100
+};
+
+// What opening did (DESIGN "Opening").
+struct RecoveryReport {
+  bool created = false;             // there was no store
+  bool set_aside = false;           // the database failed its check; see set_aside_path
+  std::string set_aside_path;       // where the failed one is kept
+  std::uint64_t records_carried = 0;         // into the store that took its place
+  std::uint64_t records_without_credentials = 0;  // of these: known, but must be verified anew
+  std::uint64_t intents_carried = 0;
+  bool witness_made = false;        // the witness was missing beside a sound store
+  std::vector<std::string> findings;  // what was wrong, one line each
+
+  bool distrustful = false;
+  std::string distrust_reason;
+
+  ImportReport import;
+
+  std::uint64_t intents_found = 0;   // left by an earlier process
+  std::uint64_t intents_replayed = 0;  // matched an image on the node: closed by a record
+  std::uint64_t intents_left = 0;      // still stored when opening ended
+  std::vector<std::string> replayed;   // their image strings, the first 100
+  bool replay_skipped = false;  // no list of images was given, so nothing could be replayed
+
+  std::uint64_t readers_cleared = 0;  // slots of readers that died
+  std::uint64_t records = 0;          // after opening
+  std::uint64_t quarantine_entries = 0;
+  std::uint64_t commit_sequence = 0;
+};
+
+struct Statistics {
+  std::string store_uuid;
+  std::uint32_t schema_version = 0;
+  std::uint64_t commit_sequence = 0;
+  std::uint64_t records = 0;
+  std::uint64_t intents = 0;
+  std::uint64_t quarantine_entries = 0;
+  std::uint64_t preloaded_records = 0;
+  std::uint64_t imported_files = 0;
+  bool distrustful = false;
+  std::uint64_t map_bytes = 0;
+  std::uint64_t used_bytes = 0;  // of the map, free pages inside included
+  unsigned readers = 0;          // slots in use, over all processes
+  unsigned max_readers = 0;
+};
+
+// What Verify found. `sound` is the verdict.
+struct VerifyReport {
+  bool sound = false;
+  std::uint64_t pages = 0;
+  std::uint64_t values = 0;
+  std::vector<std::string> findings;
+};
+
+// An entry of the journal of distrust.
+struct TrustEvent {
+  Timestamp at;
+  bool distrustful = false;  // the state from then on
+  std::string reason;        // the store's, or, where distrust was cleared, the operator's
+};
+
+struct TrustState {
+  bool distrustful = false;
+  std::vector<TrustEvent> journal;  // oldest first
+};
+
+// The position that a garbage collection starts from (DESIGN, rules, 4): a commit sequence.
+struct PruneToken {
+  std::uint64_t value = 0;
+};
+
+struct PruneReport {
+  std::uint64_t examined = 0;
+  std::uint64_t removed = 0;
+  std::uint64_t kept_in_list = 0;
+  std::uint64_t kept_newer = 0;   // written or confirmed after the token, or not before `until`
+  std::uint64_t kept_intent = 0;  // an intent names the same repository (Rules::kClosed)
+};
+
+// The metrics of KEP-2535 under the names and labels of the kubelet's code.
+struct Metrics {
+  // By CheckResult; [kNotCounted] stays 0.
+  std::array<std::uint64_t, 5> mustpull_checks{};
+  // By PullPolicy, then present_locally and pull_required: 0 false, 1 true, 2 unknown.
+  std::array<std::array<std::array<std::uint64_t, 3>, 3>, 3> ensure_image_requests{};
+  std::uint64_t ondisk_pullintents = 0;
+  std::uint64_t ondisk_pulledrecords = 0;
+  // There is no cache in front of the store. These say how full the bounds are that stand in its
+  // place: images in flight of kMaxInFlightImages, and used pages of the map.
+  double inmemory_pullintents_usage_percent = 0;
+  double inmemory_pulledrecords_usage_percent = 0;
+
+  // Prometheus text exposition format, version 0.0.4. Every series, zeros included, so that a rate
+  // is defined from the first scrape.
+  std::string ToPrometheusText() const;
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_REPORT_H_

@@ -1,0 +1,76 @@
+// Result<T>: what every waybill function that can fail returns. No waybill function throws; an
+// exception from a callback that the caller supplied is the caller's to avoid.
+
+#ifndef WAYBILL_RESULT_H_
+#define WAYBILL_RESULT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace waybill {
+
+// A code says what the caller should do. The text for the person who reads it is in Error.
+enum class ErrorCode : std::uint8_t {
+  // The call itself is wrong: mend the argument. Unlike kLimitExceeded, no smaller input helps.
+  kInvalidArgument = 1,
+  // The argument is sound but larger than a documented bound (waybill/limits.h).
+  kLimitExceeded,
+  // There is nothing under that name, and the store is sure of it.
+  kNotFound,
+  // Stored bytes do not verify. Never read it as kNotFound: something was there.
+  kDamaged,
+  // Another process owns the store. Wait for it, or observe instead of owning.
+  kOwned,
+  // The store was written by a newer schema. Use the newer waybill; nothing was touched.
+  kNewerSchema,
+  // Owner, mode or type of a path is not safe to trust. Mend the path, then try again.
+  kUnsafePath,
+  // The map is full: prune, or open with a larger map. Deleting still works.
+  kStoreFull,
+  // The file system is full: free space, then try again.
+  kDiskFull,
+  // The operating system refused a read or a write. The text has its reason.
+  kIo,
+  // Two identities share one key, or a newer state forbids the change. Nothing was changed.
+  kConflict,
+  // The handle is an observer's, or was closed.
+  kNotOwner,
+  // The caller's progress callback asked to stop. What was done so far is kept.
+  kInterrupted,
+  // The commit failed half way: it may or may not be on disk. Close and open again to find out.
+  kOutcomeUnknown,
+  // The pod's credentials could not be had. From the caller's CredentialSource.
+  kCredentialsUnavailable,
+};
+
+// The name of a code, as the command line and JSON print it ("invalidArgument").
+std::string_view ErrorCodeName(ErrorCode code);
+
+// What failed, on which path or key, what was left as it was; and what to do next.
+struct [[nodiscard]] Error {
+  ErrorCode code = ErrorCode::kInvalidArgument;
+  std::string message;
+  std::string hint;  // empty: the message says it all
+
+  // "message; hint", for a log line.
+  std::string ToString() const;
+};
+
+// A value or an Error. The class is [[nodiscard]]: ignoring one does not compile under -Werror.
+template <typename T>
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+ public:
+  using Base = tl::expected<T, Error>;
+  using Base::Base;
+  // NOLINTNEXTLINE(google-explicit-constructor): a Result is made by `return Error{…}`.
+  Result(Error error) : Base(tl::unexpect, std::move(error)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): what monadic members of the base return.
+  Result(Base base) : Base(std::move(base)) {}
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_RESULT_H_

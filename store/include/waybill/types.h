@@ -1,0 +1,150 @@
+// The plain values that go in and out of a store. The names are those of the kubelet's own files
+// (KEP-2535, "Cache Directory Structure").
+
+#ifndef WAYBILL_TYPES_H_
+#define WAYBILL_TYPES_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace waybill {
+
+// A point in time, UTC. Seconds since 1970 may be negative; 0 <= nanoseconds < 1,000,000,000.
+// Covers the years 1 to 9999, which is what RFC 3339 can write.
+struct Timestamp {
+  std::int64_t seconds = 0;
+  std::int32_t nanoseconds = 0;
+
+  friend auto operator<=>(const Timestamp&, const Timestamp&) = default;
+};
+
+// Coordinates of a Kubernetes Secret and the hash of the credentials that it held when an image was
+// pulled with it. The hash is opaque: compared, never computed from. Empty: hashing failed; it
+// matches nothing, but the coordinates still can.
+struct ImagePullSecret {
+  std::string uid;
+  std::string namespace_name;
+  std::string name;
+  std::string credential_hash;
+
+  friend auto operator<=>(const ImagePullSecret&, const ImagePullSecret&) = default;
+};
+
+struct ImagePullServiceAccount {
+  std::string uid;
+  std::string namespace_name;
+  std::string name;
+
+  friend auto operator<=>(const ImagePullServiceAccount&, const ImagePullServiceAccount&) = default;
+};
+
+// The same, borrowed: what a decision reads. The strings must outlive the call.
+struct ImagePullSecretView {
+  std::string_view uid;
+  std::string_view namespace_name;
+  std::string_view name;
+  std::string_view credential_hash;
+
+  ImagePullSecretView() = default;
+  ImagePullSecretView(std::string_view uid_in, std::string_view namespace_in,
+                      std::string_view name_in, std::string_view hash_in)
+      : uid(uid_in), namespace_name(namespace_in), name(name_in), credential_hash(hash_in) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): a view of an owned value, as string_view is.
+  ImagePullSecretView(const ImagePullSecret& s)
+      : uid(s.uid),
+        namespace_name(s.namespace_name),
+        name(s.name),
+        credential_hash(s.credential_hash) {}
+};
+
+struct ImagePullServiceAccountView {
+  std::string_view uid;
+  std::string_view namespace_name;
+  std::string_view name;
+
+  ImagePullServiceAccountView() = default;
+  ImagePullServiceAccountView(std::string_view uid_in, std::string_view namespace_in,
+                              std::string_view name_in)
+      : uid(uid_in), namespace_name(namespace_in), name(name_in) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): a view of an owned value, as string_view is.
+  ImagePullServiceAccountView(const ImagePullServiceAccount& s)
+      : uid(s.uid), namespace_name(s.namespace_name), name(s.name) {}
+};
+
+// Which credentials opened an image under one image name. With node_pods_accessible (pulled without
+// credentials, or with the node's own) every pod of the node may use it. With nothing set, nobody
+// may without another pull.
+struct ImagePullCredentials {
+  bool node_pods_accessible = false;
+  std::vector<ImagePullSecret> kubernetes_secrets;
+  std::vector<ImagePullServiceAccount> kubernetes_service_accounts;
+
+  bool empty() const {
+    return !node_pods_accessible && kubernetes_secrets.empty() &&
+           kubernetes_service_accounts.empty();
+  }
+  friend bool operator==(const ImagePullCredentials&, const ImagePullCredentials&) = default;
+};
+
+// One image on the node that the kubelet pulled. credential_mapping is keyed by image name: the
+// pod's image string cut of tag and digest, nothing else changed.
+struct ImagePulledRecord {
+  std::string image_ref;
+  std::optional<Timestamp> last_updated;  // none: the kubelet's `null`
+  std::map<std::string, ImagePullCredentials> credential_mapping;
+  // The commit that wrote the record, counted since the store was made. Set by the store: what a
+  // caller puts there is ignored.
+  std::uint64_t stamp = 0;
+
+  friend bool operator==(const ImagePulledRecord&, const ImagePulledRecord&) = default;
+};
+
+// A pull that began and whose end is not known. `image` is the container's image string as the pod
+// wrote it; it need not parse.
+struct ImagePullIntent {
+  std::string image;
+
+  friend auto operator<=>(const ImagePullIntent&, const ImagePullIntent&) = default;
+};
+
+// What a newer kubelet knows to have been on the node before it pulled anything. Kept, not used yet.
+struct ImagePreloadedRecord {
+  std::string image_ref;
+  std::optional<Timestamp> last_updated;
+  std::vector<std::string> observed_images;  // image names, sorted
+
+  friend bool operator==(const ImagePreloadedRecord&, const ImagePreloadedRecord&) = default;
+};
+
+// An image that the container runtime lists: CRI's Image message, `crictl images -o json`.
+struct ImageOnNode {
+  std::string id;  // the image ref
+  std::vector<std::string> repo_tags;
+  std::vector<std::string> repo_digests;
+};
+
+// What a file that could not be read stood for, known by its name only.
+enum class QuarantineKind : std::uint8_t {
+  kImageRef = 1,  // of pulled/: SHA-256 of an image ref
+  kImage = 2,     // of pulling/: SHA-256 of an image string
+};
+
+// Closes an image until it is pulled again: a decision on it answers `error`, so "pull".
+struct QuarantineEntry {
+  QuarantineKind kind = QuarantineKind::kImageRef;
+  std::string sha256;  // 64 lower-case hex digits
+  std::string source;  // the file, below the kubelet directory
+  std::string reason;
+  Timestamp since;
+
+  friend bool operator==(const QuarantineEntry&, const QuarantineEntry&) = default;
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_TYPES_H_
