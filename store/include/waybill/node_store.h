@@ -47,12 +47,21 @@ Result<Rules> ParseRules(std::string_view name);
 // from an older copy. Having none is a choice that must be spelt out: such a loss then goes unseen.
 class Witness {
  public:
-  static Witness At(std::filesystem::path path) { return Witness(std::move(path)); }
-  static Witness None() { return Witness({}); }
+  // A file at `path`, by convention image_manager/waybill in the kubelet directory, which the
+  // kubelet passes over. The store remembers the path.
+  static Witness At(std::filesystem::path path) { return {Kind::kAt, std::move(path)}; }
+  // The one that the store was last opened with, if any. For tools that open a store that somebody
+  // else set up; a wiped store remembers nothing.
+  static Witness Remembered() { return {Kind::kRemembered, {}}; }
+  static Witness None() { return {Kind::kNone, {}}; }
+
+  enum class Kind : std::uint8_t { kAt, kRemembered, kNone };
+  Kind kind() const { return kind_; }
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit Witness(std::filesystem::path path) : path_(std::move(path)) {}
+  Witness(Kind kind, std::filesystem::path path) : kind_(kind), path_(std::move(path)) {}
+  Kind kind_;
   std::filesystem::path path_;
 };
 
