@@ -1,0 +1,107 @@
+// A store in a directory of its own, with a fake clock, that can be closed and started again.
+
+#ifndef WAYBILL_TESTS_SUPPORT_STORE_FIXTURE_H_
+#define WAYBILL_TESTS_SUPPORT_STORE_FIXTURE_H_
+
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/support/fake_clock.h"
+#include "tests/support/pod.h"
+#include "tests/support/temp_dir.h"
+#include "waybill/node_store.h"
+
+namespace waybill::testing {
+
+inline constexpr Rules kBothRules[] = {Rules::kKubelet, Rules::kClosed};
+
+// The value, or an exception with the error's text: for steps that a test takes for granted.
+template <typename T>
+T Must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().ToString());
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+inline VerificationPolicy MakePolicy(VerificationMode mode, std::vector<std::string> patterns = {},
+                                     AllowlistScope scope = AllowlistScope::kAnyImage) {
+  return Must(VerificationPolicy::Make(mode, std::move(patterns), scope));
+}
+
+class ScratchStore {
+ public:
+  // Opens at once: the default policy, and a node without images.
+  explicit ScratchStore(Rules rules, VerificationPolicy policy = {},
+                        std::vector<ImageOnNode> images = {})
+      : rules_(rules), policy_(std::move(policy)) {
+    std::filesystem::create_directory(kubelet_directory());
+    Start(std::move(images));
+  }
+
+  NodeStore* operator->() { return store_.get(); }
+  NodeStore& operator*() { return *store_; }
+  FakeClock& clock() { return clock_; }
+
+  std::filesystem::path directory() const { return scratch_ / "store"; }
+  std::filesystem::path witness() const { return scratch_ / "witness"; }
+  // Imported at each start once something was written there.
+  std::filesystem::path kubelet_directory() const { return scratch_ / "kubelet"; }
+  std::filesystem::path scratch() const { return scratch_.path(); }
+
+  void set_policy(VerificationPolicy policy) { policy_ = std::move(policy); }
+
+  void Stop() {
+    if (store_) Must(store_->Close());
+    store_.reset();
+  }
+  void Start(std::vector<ImageOnNode> images = {}) {
+    store_ = Must(NodeStore::Open(Options(std::move(images))));
+  }
+  void Restart(std::vector<ImageOnNode> images = {}) {
+    Stop();
+    Start(std::move(images));
+  }
+
+  // What this store is opened with: for a process that opens it on its own.
+  OpenOptions Options(std::vector<ImageOnNode> images) const {
+    OpenOptions options{.directory = directory(), .witness = Witness::At(witness())};
+    options.rules = rules_;
+    options.policy = policy_;
+    options.images_on_node = std::move(images);
+    if (std::filesystem::exists(kubelet_directory() / "image_manager")) {
+      options.kubelet_directory = kubelet_directory();
+    }
+    options.clock = clock_.AsClock();
+    options.map_bytes = std::uint64_t{64} << 20U;
+    return options;
+  }
+
+  Decision Check(std::string_view image, std::string_view image_ref, Pod& pod) {
+    return store_->MustAttemptPull(image, image_ref, pod);
+  }
+  Decision Check(std::string_view image, std::string_view image_ref, Pod&& pod = Pod()) {
+    return store_->MustAttemptPull(image, image_ref, pod);
+  }
+
+  // A whole pull: the intent before, the outcome after.
+  void Pull(std::string_view image, std::string_view image_ref,
+            const std::optional<ImagePullCredentials>& credentials) {
+    Must(store_->RecordPullIntent(image));
+    Must(store_->RecordImagePulled(image, image_ref, credentials));
+  }
+
+ private:
+  TempDir scratch_;
+  FakeClock clock_;
+  Rules rules_;
+  VerificationPolicy policy_;
+  std::unique_ptr<NodeStore> store_;
+};
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_STORE_FIXTURE_H_
