@@ -1,0 +1,51 @@
+// A subcommand of `waybill`. Each has a file of its own, command_<name>.cc.
+
+#ifndef WAYBILL_BINDINGS_CLI_COMMAND_H_
+#define WAYBILL_BINDINGS_CLI_COMMAND_H_
+
+#include <memory>
+#include <string>
+
+#include "bindings/cli/output.h"
+#include "bindings/cli/parse.h"
+#include "waybill/result.h"
+
+namespace waybill::cli {
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  virtual std::string name() const = 0;
+  // One line for the list of commands.
+  virtual std::string summary() const = 0;
+  // What --help adds to the flags: one line or more, or nothing.
+  virtual std::string notes() const { return {}; }
+  virtual void Declare(Flags& flags) = 0;
+  // Called once, after the flags have their values. main.cc turns an error into an exit code.
+  virtual Result<ExitCode> Run(Output& out) = 0;
+
+ protected:
+  Command() = default;
+};
+
+std::unique_ptr<Command> MakeStartCommand();
+std::unique_ptr<Command> MakeCheckCommand();
+std::unique_ptr<Command> MakeIntentCommand();
+std::unique_ptr<Command> MakePulledCommand();
+std::unique_ptr<Command> MakeFailedCommand();
+std::unique_ptr<Command> MakePruneCommand();
+std::unique_ptr<Command> MakeHashCommand();
+std::unique_ptr<Command> MakeListCommand();
+std::unique_ptr<Command> MakeShowCommand();
+std::unique_ptr<Command> MakeDumpCommand();
+std::unique_ptr<Command> MakeStatsCommand();
+std::unique_ptr<Command> MakeMetricsCommand();
+std::unique_ptr<Command> MakeVerifyCommand();
+std::unique_ptr<Command> MakeTrustCommand();
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_COMMAND_H_

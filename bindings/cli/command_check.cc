@@ -1,0 +1,102 @@
+// waybill check: must this pull be attempted? Works beside a live owner, and changes nothing.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+// What text and JSON are both made of.
+struct Answer {
+  // False only where the image may be used as it is.
+  bool pull = true;
+  std::optional<Decision> decision;
+  std::optional<EnsureOutcome> outcome;  // with --pull-policy
+};
+
+Json JsonOf(const Answer& answer) {
+  Json object = {{"pull", answer.pull}, {"result", nullptr}, {"reason", nullptr}};
+  if (answer.decision) {
+    object["result"] = CheckResultName(answer.decision->result);
+    object["reason"] = ReasonName(answer.decision->reason);
+  }
+  object["credentialsRead"] = answer.decision && answer.decision->credentials_read;
+  if (answer.outcome) {
+    object["action"] = EnsureActionName(answer.outcome->action);
+    object["message"] = answer.outcome->message;
+  }
+  return object;
+}
+
+std::string TextOf(const Answer& answer) {
+  std::string text;
+  if (answer.outcome) {
+    text = EnsureActionName(answer.outcome->action);
+    if (!answer.outcome->message.empty()) text += ": " + answer.outcome->message;
+  } else {
+    text = answer.pull ? "pull" : "no pull";
+  }
+  if (!answer.decision) return text;
+  const std::string_view result = CheckResultName(answer.decision->result);
+  const std::string names = fmt::format("{}{}{}", result, result.empty() ? "" : ", ",
+                                        ReasonName(answer.decision->reason));
+  return fmt::format("{}{} {} ({})", text, answer.outcome ? ";" : ":",
+                     ReasonText(answer.decision->reason), names);
+}
+
+class CheckCommand final : public Command {
+ public:
+  std::string name() const override { return "check"; }
+  std::string summary() const override { return "say whether a pod's image must be pulled"; }
+  std::string notes() const override {
+    return "Prints the answer and its reason on one line. With --pull-policy it is what the "
+           "kubelet\n"
+           "does next, and 0 means that the image may be used as it is. The answer is for the "
+           "node's\n"
+           "own log: its reason may tell a pod what is on the node.";
+  }
+
+  void Declare(Flags& flags) override { flags_.Declare(flags); }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
+    if (!flags_.image_ref) {
+      return BadFlag("--image-ref", "it is missing",
+                     "give what the runtime calls the image, or '' where it is not on the node");
+    }
+    auto store = ObserveStore(flags_.store, flags_.policy.policy);
+    if (!store) return store.error();
+    const Answer answer = Ask(**store);
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    if (out.json()) {
+      out.WriteJson(JsonOf(answer));
+    } else {
+      out.WriteLine(TextOf(answer));
+    }
+    return answer.pull ? ExitCode::kNo : ExitCode::kYes;
+  }
+
+ private:
+  Answer Ask(NodeStore& store) const {
+    const std::vector<ImagePullSecretView> secrets(flags_.secrets.begin(), flags_.secrets.end());
+    PodCredentials pod{.secrets = secrets, .service_account = std::nullopt};
+    if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
+    FixedCredentials credentials(pod);
+    if (!flags_.pull_policy) {
+      const Decision decision = store.MustAttemptPull(flags_.image, *flags_.image_ref, credentials);
+      return {.pull = decision.pull, .decision = decision, .outcome = std::nullopt};
+    }
+    EnsureOutcome outcome =
+        store.EnsureImage(flags_.image, *flags_.image_ref, *flags_.pull_policy, credentials);
+    const bool pull = outcome.action != EnsureAction::kUsePresent;
+    return {.pull = pull, .decision = outcome.decision, .outcome = std::move(outcome)};
+  }
+
+  PullFlags flags_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCheckCommand() { return std::make_unique<CheckCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,85 @@
+// waybill dump: everything that the store holds. One JSON object a line:
+//
+//   {"type":"trust","at":…,"distrustful":…,"reason":…}           the journal of distrust, oldest
+//   first
+//   {"type":"quarantine","kind":…,"sha256":…,"source":…,…}
+//   {"type":"preloaded","imageRef":…,"lastUpdatedTime":…,"observedImages":[…]}
+//   {"type":"intent","image":…}
+//   {"type":"record","imageRef":…,"lastUpdatedTime":…,"credentialMapping":{…},"stamp":…}
+
+#include <algorithm>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/record_json.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+void WriteTyped(std::string_view type, const Json& value, Output& out) {
+  Json line = {{"type", type}};
+  line.update(value);
+  out.WriteJson(line);
+}
+
+template <typename T>
+void WriteAll(std::string_view type, const std::vector<T>& values, Output& out) {
+  for (const T& value : values) WriteTyped(type, JsonOf(value), out);
+}
+
+class DumpCommand final : public Command {
+ public:
+  std::string name() const override { return "dump"; }
+  std::string summary() const override { return "write everything in the store as JSON lines"; }
+  std::string notes() const override {
+    return "Each line has a \"type\": trust, quarantine, preloaded, intent or record. Credential\n"
+           "hashes read \"redacted\" unless --with-hashes is given: a hash of a weak password can "
+           "be\n"
+           "guessed. Each type is read at a moment of its own. A type that can't be read ends the "
+           "dump\n"
+           "with an error; what could be read stands before it.";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Switch("--with-hashes", &with_hashes_, "write credential hashes as they are");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    auto store = ObserveStore(store_);
+    if (!store) return store.error();
+    auto trust = (*store)->GetTrust();
+    if (!trust) return trust.error();
+    WriteAll("trust", trust->journal, out);
+    auto quarantine = (*store)->ListQuarantine();
+    if (!quarantine) return quarantine.error();
+    WriteAll("quarantine", *quarantine, out);
+    auto preloaded = (*store)->ListPreloaded();
+    if (!preloaded) return preloaded.error();
+    WriteAll("preloaded", *preloaded, out);
+    auto intents = (*store)->ListIntents();
+    if (!intents) return intents.error();
+    WriteAll("intent", *intents, out);
+    auto records = (*store)->ListRecords();
+    if (!records) return records.error();
+    std::sort(records->begin(), records->end(),
+              [](const auto& a, const auto& b) { return a.image_ref < b.image_ref; });
+    const Hashes hashes = with_hashes_ ? Hashes::kShown : Hashes::kRedacted;
+    for (const ImagePulledRecord& record : *records) {
+      WriteTyped("record", JsonOf(record, hashes), out);
+    }
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
+  bool with_hashes_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeDumpCommand() { return std::make_unique<DumpCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,57 @@
+// waybill failed: a pull did not succeed.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+class FailedCommand final : public Command {
+ public:
+  std::string name() const override { return "failed"; }
+  std::string summary() const override { return "record that a pull did not succeed"; }
+  std::string notes() const override {
+    return "Under the closed rules an intent that an earlier process left stays until the image "
+           "is\n"
+           "pulled, and each run of this command is a process: so it drops intents with\n"
+           "--rules kubelet only. Of the other flags --store, --image and --unknown count here; "
+           "the\n"
+           "rest are checked and left alone.";
+  }
+
+  void Declare(Flags& flags) override {
+    flags_.Declare(flags);
+    flags.Switch("--unknown", &unknown_,
+                 "nobody knows how the pull ended (time-out, cancelled): it may still arrive");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
+    auto store = OwnStore(flags_.store, flags_.policy.policy);
+    if (!store) return store.error();
+    auto done = (*store)->RecordImagePullFailed(
+        flags_.image, unknown_ ? PullFailure::kUnknown : PullFailure::kFailed);
+    if (!done) return done.error();
+    auto dangling = (*store)->HasIntent(flags_.image);
+    if (!dangling) return dangling.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    if (out.json()) {
+      out.WriteJson({{"image", flags_.image}, {"intent", *dangling}});
+    } else if (*dangling) {
+      out.Line("failed: {}; its intent stays until the image is pulled", flags_.image);
+    } else {
+      out.Line("failed: {}; no intent of it is left", flags_.image);
+    }
+    return ExitCode::kYes;
+  }
+
+ private:
+  PullFlags flags_;
+  bool unknown_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeFailedCommand() { return std::make_unique<FailedCommand>(); }
+
+}  // namespace waybill::cli

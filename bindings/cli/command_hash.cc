@@ -1,0 +1,72 @@
+// waybill hash: the hash under which the credentials of a docker config or a Secret are remembered.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/input.h"
+
+namespace waybill::cli {
+namespace {
+
+struct Hashed {
+  std::string registry;
+  std::string hash;
+};
+
+class HashCommand final : public Command {
+ public:
+  std::string name() const override { return "hash"; }
+  std::string summary() const override { return "hash pull credentials as the kubelet does"; }
+  std::string notes() const override {
+    return "Reads a docker config (config.json or .dockercfg) or the JSON of a pull Secret:\n"
+           "  kubectl get secret NAME -o json | waybill hash\n"
+           "Prints registries and hashes, never what was hashed.";
+  }
+
+  void Declare(Flags& flags) override {
+    flags.Value("--registry", &registry_, "R", "this registry only, as the document spells it");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    // A Secret holds at most 1 MiB, in base64.
+    auto document = ReadInput("-", kMaxRecordFileBytes);
+    if (!document) return document.error();
+    auto auths = DecodeAuthDocument(*document);
+    if (!auths) {
+      Error error = auths.error();
+      error.message = "standard input: " + error.message;
+      return error;
+    }
+    std::vector<Hashed> hashed;
+    for (const RegistryAuth& entry : *auths) {
+      if (registry_ && entry.registry != *registry_) continue;
+      auto hash = HashCredentials(entry.auth);
+      if (!hash) return hash.error();
+      hashed.push_back({entry.registry, *std::move(hash)});
+    }
+    Write(hashed, out);
+    if (!hashed.empty()) return ExitCode::kYes;
+    Warn(registry_ ? "the document has no registry " + *registry_ : "the document has no registry",
+         {});
+    return ExitCode::kNo;
+  }
+
+ private:
+  static void Write(const std::vector<Hashed>& hashed, Output& out) {
+    if (!out.json()) {
+      for (const Hashed& entry : hashed) out.Line("{}  {}", entry.registry, entry.hash);
+      return;
+    }
+    Json list = Json::array();
+    for (const Hashed& entry : hashed) {
+      list.push_back({{"registry", entry.registry}, {"hash", entry.hash}});
+    }
+    out.WriteJson({{"credentials", list}});
+  }
+
+  std::optional<std::string> registry_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeHashCommand() { return std::make_unique<HashCommand>(); }
+
+}  // namespace waybill::cli

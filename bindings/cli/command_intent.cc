@@ -1,0 +1,42 @@
+// waybill intent: a pull is about to begin.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+class IntentCommand final : public Command {
+ public:
+  std::string name() const override { return "intent"; }
+  std::string summary() const override { return "record that a pull is about to begin"; }
+  std::string notes() const override {
+    return "The intent is on disk when the command ends. `waybill pulled` closes it. Of the flags\n"
+           "only --store, --image and --rules count here; the others are checked and left alone.";
+  }
+
+  void Declare(Flags& flags) override { flags_.Declare(flags); }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
+    auto store = OwnStore(flags_.store, flags_.policy.policy);
+    if (!store) return store.error();
+    if (auto done = (*store)->RecordPullIntent(flags_.image); !done) return done.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    if (out.json()) {
+      out.WriteJson({{"image", flags_.image}, {"intent", true}});
+    } else {
+      out.Line("intent recorded: {}", flags_.image);
+    }
+    return ExitCode::kYes;
+  }
+
+ private:
+  PullFlags flags_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeIntentCommand() { return std::make_unique<IntentCommand>(); }
+
+}  // namespace waybill::cli

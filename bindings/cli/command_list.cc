@@ -1,0 +1,128 @@
+// waybill list: what the store holds, as tables.
+
+#include <algorithm>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/record_json.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+class ListCommand final : public Command {
+ public:
+  std::string name() const override { return "list"; }
+  std::string summary() const override { return "list records, intents or quarantined images"; }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Switch("--intents", &intents_, "pulls that began and whose end is not known");
+    flags.Switch("--quarantine", &quarantine_, "images closed since their file was unreadable");
+    flags.Switch("--preloaded", &preloaded_, "images that a kubelet saw before it pulled any");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (int{intents_} + int{quarantine_} + int{preloaded_} > 1) {
+      return BadFlag("list", "one of --intents, --quarantine and --preloaded at a time");
+    }
+    auto store = ObserveStore(store_);
+    if (!store) return store.error();
+    auto listed = intents_      ? Intents(**store, out)
+                  : quarantine_ ? Quarantine(**store, out)
+                  : preloaded_  ? Preloaded(**store, out)
+                                : Records(**store, out);
+    if (!listed) return listed.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    return ExitCode::kYes;
+  }
+
+ private:
+  static Result<void> Records(const NodeStore& store, Output& out) {
+    auto records = store.ListRecords();
+    if (!records) return records.error();
+    std::sort(records->begin(), records->end(),
+              [](const auto& a, const auto& b) { return a.image_ref < b.image_ref; });
+    Json list = Json::array();
+    Rows rows;
+    for (const ImagePulledRecord& record : *records) {
+      if (out.json()) {
+        list.push_back(JsonOf(record, Hashes::kRedacted));
+        continue;
+      }
+      const std::string updated = out.TimeText(record.last_updated);
+      if (record.credential_mapping.empty()) {
+        rows.push_back({record.image_ref, "-", AccessText({}), updated});
+      }
+      for (const auto& [image_name, credentials] : record.credential_mapping) {
+        rows.push_back({record.image_ref, image_name, AccessText(credentials), updated});
+      }
+    }
+    Write("records", list, {"IMAGE REF", "IMAGE NAME", "OPEN TO", "UPDATED"}, rows, out);
+    return {};
+  }
+
+  static Result<void> Intents(const NodeStore& store, Output& out) {
+    auto intents = store.ListIntents();
+    if (!intents) return intents.error();
+    Json list = Json::array();
+    Rows rows;
+    for (const ImagePullIntent& intent : *intents) {
+      list.push_back(JsonOf(intent));
+      rows.push_back({intent.image});
+    }
+    Write("intents", list, {"IMAGE"}, rows, out);
+    return {};
+  }
+
+  static Result<void> Quarantine(const NodeStore& store, Output& out) {
+    auto entries = store.ListQuarantine();
+    if (!entries) return entries.error();
+    Json list = Json::array();
+    Rows rows;
+    for (const QuarantineEntry& entry : *entries) {
+      list.push_back(JsonOf(entry));
+      rows.push_back({std::string(QuarantineKindName(entry.kind)), entry.sha256,
+                      out.TimeText(entry.since), entry.source, entry.reason});
+    }
+    Write("quarantine", list, {"KIND", "SHA256", "SINCE", "SOURCE", "REASON"}, rows, out);
+    return {};
+  }
+
+  static Result<void> Preloaded(const NodeStore& store, Output& out) {
+    auto records = store.ListPreloaded();
+    if (!records) return records.error();
+    Json list = Json::array();
+    Rows rows;
+    for (const ImagePreloadedRecord& record : *records) {
+      list.push_back(JsonOf(record));
+      for (const std::string& image_name : record.observed_images) {
+        rows.push_back({record.image_ref, image_name, out.TimeText(record.last_updated)});
+      }
+      if (record.observed_images.empty()) {
+        rows.push_back({record.image_ref, "-", out.TimeText(record.last_updated)});
+      }
+    }
+    Write("preloaded", list, {"IMAGE REF", "IMAGE NAME", "UPDATED"}, rows, out);
+    return {};
+  }
+
+  static void Write(const std::string& key, const Json& list, const std::vector<std::string>& head,
+                    const Rows& rows, Output& out) {
+    if (out.json()) return out.WriteJson({{key, list}});
+    out.WriteTable(head, rows);
+  }
+
+  StoreFlags store_;
+  bool intents_ = false;
+  bool quarantine_ = false;
+  bool preloaded_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeListCommand() { return std::make_unique<ListCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,78 @@
+// waybill metrics: the metrics of KEP-2535 under the kubelet's names.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+Json ChecksJson(const Metrics& metrics) {
+  Json checks = Json::object();
+  for (std::size_t i = 0; i < metrics.mustpull_checks.size(); ++i) {
+    const std::string_view label = CheckResultName(static_cast<CheckResult>(i));
+    if (!label.empty()) checks[std::string(label)] = metrics.mustpull_checks[i];
+  }
+  return checks;
+}
+
+Json RequestsJson(const Metrics& metrics) {
+  constexpr const char* kPolicies[] = {"always", "ifnotpresent", "never"};
+  constexpr const char* kTruth[] = {"false", "true", "unknown"};
+  Json requests = Json::array();
+  for (std::size_t policy = 0; policy < 3; ++policy) {
+    for (std::size_t present = 0; present < 3; ++present) {
+      for (std::size_t required = 0; required < 3; ++required) {
+        requests.push_back({{"pull_policy", kPolicies[policy]},
+                            {"present_locally", kTruth[present]},
+                            {"pull_required", kTruth[required]},
+                            {"value", metrics.ensure_image_requests[policy][present][required]}});
+      }
+    }
+  }
+  return requests;
+}
+
+class MetricsCommand final : public Command {
+ public:
+  std::string name() const override { return "metrics"; }
+  std::string summary() const override { return "write metrics as Prometheus text"; }
+  std::string notes() const override {
+    return "Counters belong to a process, and this command makes no decisions: here they are 0, "
+           "and\n"
+           "those of a component that has the store open come from that component. The gauges are "
+           "the\n"
+           "store's.";
+  }
+
+  void Declare(Flags& flags) override { store_.Declare(flags); }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    auto store = ObserveStore(store_);
+    if (!store) return store.error();
+    const Metrics metrics = (*store)->GetMetrics();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    if (!out.json()) {
+      out.WriteRaw(metrics.ToPrometheusText());
+      return ExitCode::kYes;
+    }
+    out.WriteJson({{"kubelet_imagemanager_image_mustpull_checks_total", ChecksJson(metrics)},
+                   {"kubelet_image_manager_ensure_image_requests_total", RequestsJson(metrics)},
+                   {"kubelet_imagemanager_ondisk_pullintents", metrics.ondisk_pullintents},
+                   {"kubelet_imagemanager_ondisk_pulledrecords", metrics.ondisk_pulledrecords},
+                   {"kubelet_imagemanager_inmemory_pullintents_usage_percent",
+                    metrics.inmemory_pullintents_usage_percent},
+                   {"kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
+                    metrics.inmemory_pulledrecords_usage_percent}});
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeMetricsCommand() { return std::make_unique<MetricsCommand>(); }
+
+}  // namespace waybill::cli

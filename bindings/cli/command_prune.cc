@@ -1,0 +1,110 @@
+// waybill prune: forget the records of images that are gone.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+class PruneCommand final : public Command {
+ public:
+  std::string name() const override { return "prune"; }
+  std::string summary() const override { return "forget the records of images that are gone"; }
+  std::string notes() const override {
+    return "In this order:\n"
+           "  token=$(waybill prune --store DIR --begin)\n"
+           "  crictl images -o json > images.json\n"
+           "  waybill prune --store DIR --images images.json --token \"$token\"\n"
+           "The list must be complete: an image that is left out loses its record, and may then "
+           "be\n"
+           "open to every pod. What was pulled after the token was drawn stays in any case. "
+           "--until\n"
+           "compares clocks instead; prefer a token.";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Switch("--begin", &begin_, "print a token, to be drawn before the list is made");
+    flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    flags.Value("--token", &token_, "N", "the token");
+    flags.Value("--until", &until_, "RFC3339", "forget what was last updated before this time");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (begin_) {
+      if (images_ || token_ || until_) {
+        return BadFlag("--begin", "it excludes --images, --token and --until");
+      }
+      return Begin(out);
+    }
+    if (!images_) return BadFlag("--images", "it is missing", "or draw a token with --begin");
+    if (token_.has_value() == until_.has_value()) {
+      return BadFlag("--token", "exactly one of --token and --until is needed",
+                     "draw a token with --begin, before the list is made");
+    }
+    return Prune(out);
+  }
+
+ private:
+  Result<ExitCode> Begin(Output& out) const {
+    auto store = OwnStore(store_);
+    if (!store) return store.error();
+    auto token = (*store)->BeginPrune();
+    if (!token) return token.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    if (out.json()) {
+      out.WriteJson({{"token", token->value}});
+    } else {
+      out.Line("{}", token->value);
+    }
+    return ExitCode::kYes;
+  }
+
+  Result<ExitCode> Prune(Output& out) const {
+    PruneToken token;
+    Timestamp until;
+    if (token_) {
+      auto number = ParseNumber("--token", *token_);
+      if (!number) return number.error();
+      token.value = *number;
+    } else {
+      auto time = ParseTimestamp(*until_);
+      if (!time) {
+        return BadFlag("--until", time.error().message,
+                       "the form is 2026-01-02T03:04:05Z, or with an offset such as +02:00");
+      }
+      until = *time;
+    }
+    auto images = ReadImageList(*images_);
+    if (!images) return images.error();
+    std::vector<std::string> refs;
+    refs.reserve(images->size());
+    for (const ImageOnNode& image : *images) refs.push_back(image.id);
+
+    auto store = OwnStore(store_);
+    if (!store) return store.error();
+    auto report = token_ ? (*store)->Prune(refs, token) : (*store)->PruneBefore(refs, until);
+    if (!report) return report.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    out.WriteFields({{"examined", "records examined", report->examined},
+                     {"removed", "removed", report->removed},
+                     {"keptInList", "kept: on the node", report->kept_in_list},
+                     {"keptNewer", "kept: newer", report->kept_newer},
+                     {"keptIntent", "kept: being pulled", report->kept_intent}});
+    return ExitCode::kYes;
+  }
+
+  StoreFlags store_;
+  bool begin_ = false;
+  std::optional<std::string> images_;
+  std::optional<std::string> token_;
+  std::optional<std::string> until_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakePruneCommand() { return std::make_unique<PruneCommand>(); }
+
+}  // namespace waybill::cli

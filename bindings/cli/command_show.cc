@@ -1,0 +1,107 @@
+// waybill show: one record, or one intent.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/record_json.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+std::string Coordinates(std::string_view namespace_name, std::string_view name,
+                        std::string_view uid) {
+  return fmt::format("{}/{}/{}", namespace_name, name, uid);
+}
+
+class ShowCommand final : public Command {
+ public:
+  std::string name() const override { return "show"; }
+  std::string summary() const override { return "show one record, or whether a pull began"; }
+  std::string notes() const override {
+    return "With --image-ref: the record of that image; with IMAGE: whether there is a pull "
+           "intent\n"
+           "of that image string. 1 where there is none. Credential hashes are not shown; "
+           "`waybill\n"
+           "dump --with-hashes` shows them.";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Value("--image-ref", &image_ref_, "REF", "what the runtime calls the image");
+    flags.Positional("IMAGE", &image_, "an image string, as a pod wrote it");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (image_ref_.has_value() == image_.has_value()) {
+      return BadFlag("show", "exactly one of --image-ref and IMAGE is needed");
+    }
+    auto checked = image_ref_ ? CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes)
+                              : CheckLength("IMAGE", *image_, kMaxImageBytes);
+    if (!checked) return checked.error();
+    auto store = ObserveStore(store_);
+    if (!store) return store.error();
+    auto found = image_ref_ ? ShowRecord(**store, out) : ShowIntent(**store, out);
+    if (!found) return found.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    return *found ? ExitCode::kYes : ExitCode::kNo;
+  }
+
+ private:
+  Result<bool> ShowRecord(const NodeStore& store, Output& out) const {
+    auto record = store.GetRecord(*image_ref_);
+    if (!record) {
+      if (record.error().code != ErrorCode::kNotFound) return record.error();
+      if (out.json()) {
+        out.WriteJson({{"imageRef", *image_ref_}, {"found", false}});
+      } else {
+        out.Line("no record of {}", *image_ref_);
+      }
+      return false;
+    }
+    if (out.json()) {
+      out.WriteJson(JsonOf(*record, Hashes::kRedacted));
+    } else {
+      WriteRecord(*record, out);
+    }
+    return true;
+  }
+
+  static void WriteRecord(const ImagePulledRecord& record, Output& out) {
+    out.Line("image ref  {}", record.image_ref);
+    out.Line("updated    {}", out.TimeText(record.last_updated));
+    out.Line("stamp      {}", record.stamp);
+    if (record.credential_mapping.empty()) out.Line("open to    {}", AccessText({}));
+    for (const auto& [image_name, credentials] : record.credential_mapping) {
+      out.Line("as {}: {}", image_name, AccessText(credentials));
+      for (const ImagePullSecret& secret : credentials.kubernetes_secrets) {
+        out.Line("  secret {}{}", Coordinates(secret.namespace_name, secret.name, secret.uid),
+                 secret.credential_hash.empty() ? " (no hash)" : "");
+      }
+      for (const ImagePullServiceAccount& account : credentials.kubernetes_service_accounts) {
+        out.Line("  service account {}",
+                 Coordinates(account.namespace_name, account.name, account.uid));
+      }
+    }
+  }
+
+  Result<bool> ShowIntent(const NodeStore& store, Output& out) const {
+    auto there = store.HasIntent(*image_);
+    if (!there) return there.error();
+    if (out.json()) {
+      out.WriteJson({{"image", *image_}, {"intent", *there}});
+    } else {
+      out.Line("{} of {}", *there ? "a pull intent" : "no pull intent", *image_);
+    }
+    return *there;
+  }
+
+  StoreFlags store_;
+  std::optional<std::string> image_ref_;
+  std::optional<std::string> image_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeShowCommand() { return std::make_unique<ShowCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,80 @@
+// waybill trust: whether the store presumes that an image without a record was preloaded, since
+// when and why; and an operator's word that it may again.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/record_json.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+class TrustCommand final : public Command {
+ public:
+  std::string name() const override { return "trust"; }
+  std::string summary() const override { return "show distrust and its reasons, or clear it"; }
+  std::string notes() const override {
+    return "A store that lost records is distrustful: images without a record must be pulled, "
+           "with\n"
+           "credentials, before a pod may use them. To clear that is to say that none of the "
+           "images\n"
+           "on the node without a record is private. The reason is kept. 1 where the store is\n"
+           "distrustful.";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Switch("--clear", &clear_, "presume images without a record preloaded again");
+    flags.Value("--reason", &reason_, "TEXT", "why that is safe; needed with --clear");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (clear_ != reason_.has_value()) {
+      return BadFlag("--clear", "--clear and --reason belong together",
+                     "say why images without a record are safe to use");
+    }
+    auto store = clear_ ? OwnStore(store_) : ObserveStore(store_);
+    if (!store) return store.error();
+    if (clear_) {
+      if (auto cleared = (*store)->ClearDistrust(*reason_); !cleared) return cleared.error();
+    }
+    auto trust = (*store)->GetTrust();
+    if (!trust) return trust.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    Write(*trust, out);
+    return trust->distrustful ? ExitCode::kNo : ExitCode::kYes;
+  }
+
+ private:
+  void Write(const TrustState& trust, Output& out) const {
+    if (out.json()) {
+      Json journal = Json::array();
+      for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
+      out.WriteJson({{"distrustful", trust.distrustful}, {"journal", journal}});
+      return;
+    }
+    if (trust.distrustful) {
+      out.Line("distrustful: images without a record must be pulled before a pod may use them");
+      out.Line("to clear: {}", ClearDistrustCommand(store_.store));
+    } else {
+      out.Line("trusted: images without a record are presumed preloaded");
+    }
+    if (trust.journal.empty()) return;
+    std::vector<std::vector<std::string>> rows;
+    for (const TrustEvent& event : trust.journal) {
+      rows.push_back(
+          {out.TimeText(event.at), event.distrustful ? "distrustful" : "trusted", event.reason});
+    }
+    out.WriteTable({"AT", "STATE", "REASON"}, rows);
+  }
+
+  StoreFlags store_;
+  bool clear_ = false;
+  std::optional<std::string> reason_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeTrustCommand() { return std::make_unique<TrustCommand>(); }
+
+}  // namespace waybill::cli

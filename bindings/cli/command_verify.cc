@@ -1,0 +1,43 @@
+// waybill verify: walks the raw pages, reads every value, recomputes the digests.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+class VerifyCommand final : public Command {
+ public:
+  std::string name() const override { return "verify"; }
+  std::string summary() const override { return "check every page and value; change nothing"; }
+  std::string notes() const override {
+    return "0 where the store is sound, 3 where it is not. `waybill start` sets a damaged store "
+           "aside\n"
+           "and carries over what is sound in it.";
+  }
+
+  void Declare(Flags& flags) override { store_.Declare(flags); }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    auto store = ObserveStore(store_);
+    if (!store) return store.error();
+    auto report = (*store)->Verify();
+    if (!report) return report.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    out.WriteFields({{"sound", "sound", report->sound},
+                     {"pages", "pages", report->pages},
+                     {"values", "values", report->values},
+                     {"findings", "finding", report->findings}});
+    return report->sound ? ExitCode::kYes : ExitCode::kStore;
+  }
+
+ private:
+  StoreFlags store_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeVerifyCommand() { return std::make_unique<VerifyCommand>(); }
+
+}  // namespace waybill::cli

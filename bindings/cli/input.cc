@@ -1,0 +1,70 @@
+#include "bindings/cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
+
+namespace waybill::cli {
+namespace {
+
+std::string NameOf(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+Error Unreadable(const std::string& path, int error) {
+  return {ErrorCode::kInvalidArgument,
+          fmt::format("{} could not be read: {}", NameOf(path), ::strerror(error)),
+          {}};
+}
+
+Result<std::string> ReadAll(int fd, const std::string& path, std::size_t most) {
+  constexpr std::size_t kStep = std::size_t{64} << 10;
+  std::string content;
+  for (;;) {
+    const std::size_t before = content.size();
+    // One byte above the bound is enough to know that it was passed.
+    const std::size_t want = std::min(std::max(kStep, before), most + 1 - before);
+    content.resize(before + want);
+    const ssize_t got = ::read(fd, content.data() + before, want);
+    if (got < 0 && errno != EINTR) return Unreadable(path, errno);
+    content.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got == 0) return content;
+    if (content.size() > most) {
+      return Error{ErrorCode::kLimitExceeded,
+                   fmt::format("{} has more than {} bytes", NameOf(path), most),
+                   {}};
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::string> ReadInput(const std::string& path, std::size_t most) {
+  if (path == "-") return ReadAll(STDIN_FILENO, path, most);
+  if (path.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the name of a file to read is empty", {}};
+  }
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) return Unreadable(path, errno);
+  auto content = ReadAll(fd, path, most);
+  ::close(fd);
+  return content;
+}
+
+Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path) {
+  auto content = ReadInput(path, kMaxDocumentBytes);
+  if (!content) return content.error();
+  auto images = DecodeImageList(*content);
+  if (images) return images;
+  Error error = images.error();
+  error.message = fmt::format("{}: {}", NameOf(path), error.message);
+  error.hint = "a list of images is what `crictl images -o json` prints";
+  return error;
+}
+
+}  // namespace waybill::cli

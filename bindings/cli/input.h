@@ -1,0 +1,24 @@
+// What a command reads: a file or standard input, never more than a bound.
+
+#ifndef WAYBILL_BINDINGS_CLI_INPUT_H_
+#define WAYBILL_BINDINGS_CLI_INPUT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::cli {
+
+// The content of the file at `path`, or of standard input for "-". kInvalidArgument where it can't
+// be read, kLimitExceeded above `most` bytes; both name the file.
+Result<std::string> ReadInput(const std::string& path, std::size_t most);
+
+// The images in `path`, which holds what `crictl images -o json` prints. Errors name the file.
+Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_INPUT_H_

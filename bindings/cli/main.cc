@@ -1,0 +1,166 @@
+// waybill: the command line over NodeStore. Parses, runs one command, and turns errors into exit
+// codes: here, and nowhere else.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/output.h"
+#include "bindings/cli/parse.h"
+
+namespace waybill::cli {
+namespace {
+
+constexpr const char* kExitCodes =
+    "Exit codes:\n"
+    "  0  done; the answer is yes; no pull is needed\n"
+    "  1  the answer is no; the image must be pulled\n"
+    "  2  wrong usage: a flag, or a file that a flag names\n"
+    "  3  the store or the output refused; standard error says what was left as it was";
+
+ExitCode ExitCodeOf(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kLimitExceeded:
+      return ExitCode::kUsage;
+    default:
+      return ExitCode::kStore;
+  }
+}
+
+// A closed standard stream would be opened again as one of the store's files, and an answer would
+// then be written into the database. Standard output is replaced by something that can't be
+// written, so that a lost answer stays an error.
+void ClaimStandardStreams() {
+  constexpr int kModes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+  for (int fd = 0; fd < 3; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // Descriptors below fd are open, so this one gets its number.
+    if (::open("/dev/null", kModes[fd]) != fd) ::_exit(static_cast<int>(ExitCode::kStore));
+  }
+}
+
+// "--name=" is split in two: CLI11 would take the next argument for the value.
+std::vector<std::string> Arguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  bool flags_end = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    flags_end = flags_end || argument == "--";
+    if (!flags_end && argument.size() > 3 && argument.starts_with("--") &&
+        argument.find('=') == argument.size() - 1) {
+      argument.pop_back();
+      arguments.push_back(std::move(argument));
+      arguments.emplace_back();
+    } else {
+      arguments.push_back(std::move(argument));
+    }
+  }
+  return arguments;
+}
+
+// Whether errors of parsing itself are to be written as JSON.
+bool WantsJson(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") return false;
+    if (argument == "--json") return true;
+  }
+  return false;
+}
+
+struct Registered {
+  std::unique_ptr<Command> command;
+  CLI::App* app;
+  Flags flags;
+  bool json = false;
+};
+
+std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
+  constexpr std::unique_ptr<Command> (*kMakers[])() = {
+      MakeStartCommand, MakeCheckCommand,   MakeIntentCommand, MakePulledCommand, MakeFailedCommand,
+      MakePruneCommand, MakeHashCommand,    MakeListCommand,   MakeShowCommand,   MakeDumpCommand,
+      MakeStatsCommand, MakeMetricsCommand, MakeVerifyCommand, MakeTrustCommand};
+  std::vector<std::unique_ptr<Registered>> all;
+  for (const auto& make : kMakers) {
+    std::unique_ptr<Command> command = make();
+    CLI::App* app = root.add_subcommand(command->name(), command->summary());
+    const std::string notes = command->notes();
+    app->footer(notes.empty() ? kExitCodes : notes + "\n\n" + kExitCodes);
+    auto& entry = *all.emplace_back(
+        std::make_unique<Registered>(Registered{std::move(command), app, Flags(*app)}));
+    entry.command->Declare(entry.flags);
+    entry.flags.Switch("--json", &entry.json, "write JSON");
+  }
+  return all;
+}
+
+Error ParseErrorOf(const CLI::ParseError& error, const CLI::App& root) {
+  std::string command = "waybill";
+  for (const CLI::App* app : root.get_subcommands()) command += " " + app->get_name();
+  return {ErrorCode::kInvalidArgument, error.what(), "see " + command + " --help"};
+}
+
+Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
+  CLI::App root("waybill keeps which image was pulled to this node with whose credentials.",
+                "waybill");
+  root.set_version_flag("--version", "waybill " WAYBILL_VERSION);
+  root.footer(kExitCodes);
+  root.require_subcommand(1);
+  auto registered = RegisterAll(root);
+  try {
+    root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForVersion& version) {
+    out.WriteRaw(std::string(version.what()) + "\n");
+    return ExitCode::kYes;
+  } catch (const CLI::CallForHelp&) {
+    out.WriteRaw(root.help());
+    return ExitCode::kYes;
+  } catch (const CLI::ParseError& error) {
+    return ParseErrorOf(error, root);
+  }
+  for (const auto& entry : registered) {
+    if (!entry->app->parsed()) continue;
+    entry->flags.Assign();
+    return entry->command->Run(out);
+  }
+  return Error{ErrorCode::kInvalidArgument, "no command was given", "see waybill --help"};
+}
+
+int Main(int argc, char** argv) {
+  ClaimStandardStreams();
+  ::signal(SIGPIPE, SIG_IGN);
+  Output out(STDOUT_FILENO);
+  Result<ExitCode> result = ExitCode::kStore;
+  try {
+    const std::vector<std::string> arguments = Arguments(argc, argv);
+    out.set_json(WantsJson(arguments));
+    result = Run(arguments, out);
+    if (result) {
+      if (auto flushed = out.Flush(); !flushed) result = flushed.error();
+    }
+    if (result) return static_cast<int>(*result);
+    ReportError(result.error(), out);
+    // A reader who is gone has been told on standard error.
+    (void)out.Flush();
+    return static_cast<int>(ExitCodeOf(result.error()));
+  } catch (const std::exception& error) {
+    Warn(error.what(), {});
+  } catch (...) {
+  }
+  return static_cast<int>(ExitCode::kStore);
+}
+
+}  // namespace
+}  // namespace waybill::cli
+
+int main(int argc, char** argv) { return waybill::cli::Main(argc, argv); }

@@ -1,0 +1,98 @@
+// What a command says: one set of values, written as text or as JSON; errors on standard error.
+
+#ifndef WAYBILL_BINDINGS_CLI_OUTPUT_H_
+#define WAYBILL_BINDINGS_CLI_OUTPUT_H_
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::cli {
+
+using Json = nlohmann::ordered_json;
+
+enum class ExitCode : int {
+  kYes = 0,    // done, or: no pull is needed
+  kNo = 1,     // the answer is no, or: the image must be pulled
+  kUsage = 2,  // a flag, or a file that a flag names, is wrong
+  kStore = 3,  // the store, or the output, refused
+};
+
+// `text` fit for a terminal: control characters, bytes that are no UTF-8, and the characters that
+// reorder or break lines are escaped (\n, \x1b, \u202e); all else stays as it is.
+std::string Printable(std::string_view text);
+
+// `text` as one word of a POSIX shell.
+std::string ShellWord(std::string_view text);
+
+// "3 minutes ago", "in 2 hours".
+std::string RelativeTime(Timestamp time, Timestamp now);
+
+// A value under its name in JSON and its label in text. Numbers, strings, booleans, null; an array
+// of strings takes one line each.
+struct Field {
+  std::string key;
+  std::string label;
+  Json value;
+};
+
+// Standard output. A write that fails is remembered: Flush reports it, and nothing more is written.
+class Output {
+ public:
+  explicit Output(int fd);
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void set_json(bool json) { json_ = json; }
+  bool json() const { return json_; }
+
+  template <typename... Args>
+  void Line(fmt::format_string<Args...> format, Args&&... args) {
+    WriteLine(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // One line, made Printable.
+  void WriteLine(std::string_view text);
+  // Text that is ready: lines and all.
+  void WriteRaw(std::string_view text);
+  // A value on one line of its own, in ASCII.
+  void WriteJson(const Json& value);
+
+  // An object, or aligned lines.
+  void WriteFields(const std::vector<Field>& fields);
+  // Aligned columns; nothing but the head line where there are no rows.
+  void WriteTable(const std::vector<std::string>& head,
+                  const std::vector<std::vector<std::string>>& rows);
+
+  // Relative on a terminal, RFC 3339 elsewhere; "never" for none.
+  std::string TimeText(const std::optional<Timestamp>& time) const;
+
+  // kIo where the text did not reach its reader.
+  Result<void> Flush();
+
+ private:
+  int fd_;
+  bool json_ = false;
+  bool terminal_;
+  std::string buffer_;
+  std::optional<Error> failed_;
+};
+
+Json JsonOf(const std::vector<Field>& fields);
+
+// `warning: message` and `hint: …` on standard error.
+void Warn(std::string_view message, std::string_view hint);
+
+// `error: message` and `hint: …` on standard error; with --json also {"error":{…}} on `out`.
+void ReportError(const Error& error, Output& out);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_OUTPUT_H_

@@ -1,0 +1,229 @@
+#include "bindings/cli/parse.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+namespace waybill::cli {
+namespace {
+
+constexpr std::string_view kSecretForm =
+    "the form is NAMESPACE/NAME/UID/HASH, or NAMESPACE/NAME/UID where the hash is not known";
+constexpr std::string_view kServiceAccountForm = "the form is NAMESPACE/NAME/UID";
+
+// `text` cut at each '/', or more than `most` parts: too many to be of interest.
+std::vector<std::string> Split(std::string_view text, std::size_t most) {
+  std::vector<std::string> parts;
+  while (parts.size() <= most) {
+    const std::size_t slash = text.find('/');
+    parts.emplace_back(text.substr(0, slash));
+    if (slash == std::string_view::npos) break;
+    text.remove_prefix(slash + 1);
+  }
+  return parts;
+}
+
+Result<void> CheckParts(std::string_view flag, const std::vector<std::string>& parts,
+                        std::string_view form) {
+  constexpr std::string_view kNames[] = {"namespace", "name", "UID", "hash"};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].empty() && i < 3) {
+      return BadFlag(flag, fmt::format("the {} is empty", kNames[i]), form);
+    }
+    if (parts[i].size() > kMaxCoordinateBytes) {
+      return Error{ErrorCode::kLimitExceeded,
+                   fmt::format("{}: the {} has {} bytes, and {} are allowed", flag, kNames[i],
+                               parts[i].size(), kMaxCoordinateBytes),
+                   std::string(form)};
+    }
+  }
+  return {};
+}
+
+// An error of the library, with the flag that it is about.
+Error About(std::string_view flag, Error error) {
+  error.message = fmt::format("{}: {}", flag, error.message);
+  return error;
+}
+
+}  // namespace
+
+CLI::Option* Flags::AddValue(const std::string& name, const std::string& placeholder,
+                             const std::string& help) {
+  CLI::Option* option = app_.add_option(name, CLI::callback_t{}, help);
+  option->type_name(placeholder);
+  return option;
+}
+
+void Flags::Switch(const std::string& name, bool* target, const std::string& help) {
+  CLI::Option* option = app_.add_flag(name)->description(help)->disable_flag_override();
+  assignments_.emplace_back([option, target] { *target = option->count() > 0; });
+}
+
+void Flags::Value(const std::string& name, std::optional<std::string>* target,
+                  const std::string& placeholder, const std::string& help) {
+  CLI::Option* option = AddValue(name, placeholder, help);
+  assignments_.emplace_back([option, target] {
+    if (option->count() > 0) *target = option->results().back();
+  });
+}
+
+void Flags::Required(const std::string& name, std::string* target, const std::string& placeholder,
+                     const std::string& help) {
+  CLI::Option* option = AddValue(name, placeholder, help)->required();
+  assignments_.emplace_back([option, target] { *target = option->results().back(); });
+}
+
+void Flags::List(const std::string& name, std::vector<std::string>* target,
+                 const std::string& placeholder, const std::string& help) {
+  CLI::Option* option = AddValue(name, placeholder, help);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+  assignments_.emplace_back([option, target] { *target = option->results(); });
+}
+
+void Flags::Positional(const std::string& name, std::optional<std::string>* target,
+                       const std::string& help) {
+  Value(name, target, "", help);
+}
+
+void Flags::Assign() const {
+  for (const auto& assignment : assignments_) assignment();
+}
+
+Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint) {
+  return {ErrorCode::kInvalidArgument, fmt::format("{}: {}", name, problem), std::string(hint)};
+}
+
+Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) {
+    return BadFlag(flag, fmt::format("'{}' is no number from 0 to {}", text, UINT64_MAX));
+  }
+  return value;
+}
+
+Result<void> CheckLength(std::string_view flag, std::string_view value, std::size_t most) {
+  if (value.empty()) return BadFlag(flag, "the value is empty");
+  if (value.size() <= most) return {};
+  return Error{
+      ErrorCode::kLimitExceeded,
+      fmt::format("{}: the value has {} bytes, and {} are allowed", flag, value.size(), most),
+      {}};
+}
+
+Result<ImagePullSecret> ParseSecret(std::string_view text) {
+  std::vector<std::string> parts = Split(text, 4);
+  if (parts.size() < 3 || parts.size() > 4) {
+    return BadFlag("--secret", fmt::format("'{}' does not have 3 or 4 parts", text.substr(0, 200)),
+                   kSecretForm);
+  }
+  if (auto checked = CheckParts("--secret", parts, kSecretForm); !checked) return checked.error();
+  return ImagePullSecret{.uid = parts[2],
+                         .namespace_name = parts[0],
+                         .name = parts[1],
+                         .credential_hash = parts.size() == 4 ? parts[3] : std::string()};
+}
+
+Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
+  std::vector<std::string> parts = Split(text, 3);
+  if (parts.size() != 3) {
+    return BadFlag("--service-account",
+                   fmt::format("'{}' does not have 3 parts", text.substr(0, 200)),
+                   kServiceAccountForm);
+  }
+  if (auto checked = CheckParts("--service-account", parts, kServiceAccountForm); !checked) {
+    return checked.error();
+  }
+  return ImagePullServiceAccount{.uid = parts[2], .namespace_name = parts[0], .name = parts[1]};
+}
+
+void StoreFlags::Declare(Flags& flags) {
+  flags.Required("--store", &store, "DIR", "the store's directory");
+  flags.Value("--rules", &rules_name, "closed|kubelet",
+              "closed (default), or exactly what the kubelet answers");
+}
+
+Result<void> StoreFlags::Parse() {
+  if (store.empty()) return BadFlag("--store", "the value is empty", "name the store's directory");
+  if (!rules_name) return {};
+  auto parsed = ParseRules(*rules_name);
+  if (!parsed) return About("--rules", parsed.error());
+  rules = *parsed;
+  return {};
+}
+
+void PolicyFlags::Declare(Flags& flags) {
+  flags.Value("--policy", &policy_name, "P",
+              "NeverVerify, NeverVerifyPreloadedImages (default),\n"
+              "NeverVerifyAllowlistedImages or AlwaysVerify");
+  flags.List("--allow", &allow, "PATTERN",
+             "an image name or PREFIX/* of the allowlist; may be repeated");
+  flags.Switch("--allow-preloaded-only", &allow_preloaded_only,
+               "the allowlist opens images that were not pulled, no others");
+}
+
+Result<void> PolicyFlags::Parse() {
+  VerificationMode mode = VerificationMode::kNeverVerifyPreloadedImages;
+  if (policy_name) {
+    auto parsed = ParseVerificationMode(*policy_name);
+    if (!parsed) return About("--policy", parsed.error());
+    mode = *parsed;
+  }
+  if (allow_preloaded_only && mode != VerificationMode::kNeverVerifyAllowlistedImages) {
+    return BadFlag("--allow-preloaded-only", "there is no allowlist without its policy",
+                   "add --policy NeverVerifyAllowlistedImages");
+  }
+  auto made = VerificationPolicy::Make(
+      mode, allow,
+      allow_preloaded_only ? AllowlistScope::kPreloadedOnly : AllowlistScope::kAnyImage);
+  if (!made) return About("--allow", made.error());
+  policy = *std::move(made);
+  return {};
+}
+
+void PullFlags::Declare(Flags& flags) {
+  store.Declare(flags);
+  flags.Required("--image", &image, "IMAGE", "the container's image, as the pod spells it");
+  flags.Value("--image-ref", &image_ref, "REF",
+              "what the runtime calls the image; '' where it is not on the node");
+  flags.List("--secret", &secret_texts, "NS/NAME/UID/HASH",
+             "a pull Secret of the pod; without a hash NS/NAME/UID;\nmay be repeated");
+  flags.Value("--service-account", &service_account_text, "NS/NAME/UID",
+              "the pod's service account");
+  policy.Declare(flags);
+  flags.Value("--pull-policy", &pull_policy_name, "P",
+              "the container's: Always, IfNotPresent or Never");
+}
+
+Result<void> PullFlags::Parse() {
+  if (auto parsed = store.Parse(); !parsed) return parsed.error();
+  if (auto parsed = policy.Parse(); !parsed) return parsed.error();
+  if (auto checked = CheckLength("--image", image, kMaxImageBytes); !checked) {
+    return checked.error();
+  }
+  if (image_ref && !image_ref->empty()) {
+    auto checked = CheckLength("--image-ref", *image_ref, kMaxImageRefBytes);
+    if (!checked) return checked.error();
+  }
+  for (const std::string& text : secret_texts) {
+    auto secret = ParseSecret(text);
+    if (!secret) return secret.error();
+    secrets.push_back(*std::move(secret));
+  }
+  if (service_account_text) {
+    auto account = ParseServiceAccount(*service_account_text);
+    if (!account) return account.error();
+    service_account = *std::move(account);
+  }
+  if (pull_policy_name) {
+    auto parsed = ParsePullPolicy(*pull_policy_name);
+    if (!parsed) return About("--pull-policy", parsed.error());
+    pull_policy = *parsed;
+  }
+  return {};
+}
+
+}  // namespace waybill::cli

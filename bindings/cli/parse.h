@@ -1,0 +1,110 @@
+// Flags: declared once, read as they were typed, and the groups that several commands share.
+
+#ifndef WAYBILL_BINDINGS_CLI_PARSE_H_
+#define WAYBILL_BINDINGS_CLI_PARSE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waybill/waybill.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace waybill::cli {
+
+// The flags of one subcommand. Values reach their targets when Assign is called, byte for byte:
+// CLI11's own conversions would read "{}" as an empty list.
+class Flags {
+ public:
+  explicit Flags(CLI::App& app) : app_(app) {}
+
+  void Switch(const std::string& name, bool* target, const std::string& help);
+  void Value(const std::string& name, std::optional<std::string>* target,
+             const std::string& placeholder, const std::string& help);
+  void Required(const std::string& name, std::string* target, const std::string& placeholder,
+                const std::string& help);
+  // May be given again and again; each takes one value.
+  void List(const std::string& name, std::vector<std::string>* target,
+            const std::string& placeholder, const std::string& help);
+  // Without a flag before it.
+  void Positional(const std::string& name, std::optional<std::string>* target,
+                  const std::string& help);
+
+  void Assign() const;
+
+ private:
+  CLI::Option* AddValue(const std::string& name, const std::string& placeholder,
+                        const std::string& help);
+
+  CLI::App& app_;
+  std::vector<std::function<void()>> assignments_;
+};
+
+// kInvalidArgument with a message about the flag `name`.
+Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint = {});
+
+Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text);
+// Neither empty nor longer than `most` bytes.
+Result<void> CheckLength(std::string_view flag, std::string_view value, std::size_t most);
+
+// NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional.
+Result<ImagePullSecret> ParseSecret(std::string_view text);
+// NAMESPACE/NAME/UID.
+Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text);
+
+// --store and --rules, which every command that opens a store has.
+struct StoreFlags {
+  std::string store;
+  std::optional<std::string> rules_name;
+
+  // Out: parsed.
+  Rules rules = Rules::kClosed;
+
+  void Declare(Flags& flags);
+  Result<void> Parse();
+};
+
+// --policy, --allow and --allow-preloaded-only.
+struct PolicyFlags {
+  std::optional<std::string> policy_name;
+  std::vector<std::string> allow;
+  bool allow_preloaded_only = false;
+
+  // Out: parsed.
+  VerificationPolicy policy;
+
+  void Declare(Flags& flags);
+  Result<void> Parse();
+};
+
+// What a pull is about. `check`, `intent`, `pulled` and `failed` take the same flags, so that a
+// script can hand the same ones to each.
+struct PullFlags {
+  StoreFlags store;
+  PolicyFlags policy;
+  std::string image;
+  std::optional<std::string> image_ref;  // may be empty: not on the node
+  std::vector<std::string> secret_texts;
+  std::optional<std::string> service_account_text;
+  std::optional<std::string> pull_policy_name;
+
+  // Out: parsed.
+  std::vector<ImagePullSecret> secrets;
+  std::optional<ImagePullServiceAccount> service_account;
+  std::optional<PullPolicy> pull_policy;
+
+  void Declare(Flags& flags);
+  Result<void> Parse();
+};
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_PARSE_H_

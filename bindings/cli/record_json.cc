@@ -1,0 +1,87 @@
+#include "bindings/cli/record_json.h"
+
+#include "waybill/kubelet_format.h"
+
+namespace waybill::cli {
+namespace {
+
+Json JsonOf(const ImagePullCredentials& credentials, Hashes hashes) {
+  Json entry = Json::object();
+  if (credentials.node_pods_accessible) entry["nodePodsAccessible"] = true;
+  for (const ImagePullSecret& secret : credentials.kubernetes_secrets) {
+    const bool redact = hashes == Hashes::kRedacted && !secret.credential_hash.empty();
+    entry["kubernetesSecrets"].push_back(
+        {{"uid", secret.uid},
+         {"namespace", secret.namespace_name},
+         {"name", secret.name},
+         {"credentialHash", redact ? "redacted" : secret.credential_hash}});
+  }
+  for (const ImagePullServiceAccount& account : credentials.kubernetes_service_accounts) {
+    entry["kubernetesServiceAccounts"].push_back(
+        {{"uid", account.uid}, {"namespace", account.namespace_name}, {"name", account.name}});
+  }
+  return entry;
+}
+
+std::string Counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Json JsonOf(const std::optional<Timestamp>& time) {
+  return time ? Json(FormatTimestamp(*time)) : Json(nullptr);
+}
+
+Json JsonOf(const ImagePulledRecord& record, Hashes hashes) {
+  Json mapping = Json::object();
+  for (const auto& [name, credentials] : record.credential_mapping) {
+    mapping[name] = JsonOf(credentials, hashes);
+  }
+  return {{"imageRef", record.image_ref},
+          {"lastUpdatedTime", JsonOf(record.last_updated)},
+          {"credentialMapping", mapping},
+          {"stamp", record.stamp}};
+}
+
+Json JsonOf(const ImagePullIntent& intent) { return {{"image", intent.image}}; }
+
+Json JsonOf(const ImagePreloadedRecord& record) {
+  return {{"imageRef", record.image_ref},
+          {"lastUpdatedTime", JsonOf(record.last_updated)},
+          {"observedImages", record.observed_images}};
+}
+
+Json JsonOf(const QuarantineEntry& entry) {
+  return {{"kind", QuarantineKindName(entry.kind)},
+          {"sha256", entry.sha256},
+          {"source", entry.source},
+          {"reason", entry.reason},
+          {"since", FormatTimestamp(entry.since)}};
+}
+
+Json JsonOf(const TrustEvent& event) {
+  return {{"at", FormatTimestamp(event.at)},
+          {"distrustful", event.distrustful},
+          {"reason", event.reason}};
+}
+
+std::string_view QuarantineKindName(QuarantineKind kind) {
+  return kind == QuarantineKind::kImageRef ? "imageRef" : "image";
+}
+
+std::string AccessText(const ImagePullCredentials& credentials) {
+  if (credentials.node_pods_accessible) return "all pods of the node";
+  if (credentials.empty()) return "nobody until pulled again";
+  std::string text;
+  if (!credentials.kubernetes_secrets.empty()) {
+    text = Counted(credentials.kubernetes_secrets.size(), "secret");
+  }
+  if (!credentials.kubernetes_service_accounts.empty()) {
+    if (!text.empty()) text += ", ";
+    text += Counted(credentials.kubernetes_service_accounts.size(), "service account");
+  }
+  return text;
+}
+
+}  // namespace waybill::cli

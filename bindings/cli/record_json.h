@@ -1,0 +1,29 @@
+// What a store holds, as JSON objects. Field names are those of the kubelet's own files.
+
+#ifndef WAYBILL_BINDINGS_CLI_RECORD_JSON_H_
+#define WAYBILL_BINDINGS_CLI_RECORD_JSON_H_
+
+#include "bindings/cli/output.h"
+#include "waybill/report.h"
+#include "waybill/types.h"
+
+namespace waybill::cli {
+
+// Whether credential hashes are shown. A redacted one reads "redacted"; an empty one stays empty.
+enum class Hashes { kRedacted, kShown };
+
+Json JsonOf(const std::optional<Timestamp>& time);  // RFC 3339, or null
+Json JsonOf(const ImagePulledRecord& record, Hashes hashes);
+Json JsonOf(const ImagePullIntent& intent);
+Json JsonOf(const ImagePreloadedRecord& record);
+Json JsonOf(const QuarantineEntry& entry);
+Json JsonOf(const TrustEvent& event);
+
+std::string_view QuarantineKindName(QuarantineKind kind);  // "imageRef", "image"
+
+// "all pods of the node", "2 secrets, 1 service account", "nobody until pulled again".
+std::string AccessText(const ImagePullCredentials& credentials);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_RECORD_JSON_H_

@@ -1,0 +1,103 @@
+#include "bindings/cli/start_report.h"
+
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+Json ImportJson(const ImportReport& import) {
+  return {{"filesSeen", import.files_seen},    {"unchanged", import.unchanged},
+          {"records", import.records},         {"intents", import.intents},
+          {"preloaded", import.preloaded},     {"knownRefs", import.known_refs},
+          {"quarantined", import.quarantined}, {"skipped", import.skipped},
+          {"interrupted", import.interrupted}, {"problems", import.problems}};
+}
+
+Json ReportJson(const RecoveryReport& report, const std::string& store) {
+  return {{"store", store},
+          {"created", report.created},
+          {"setAside", report.set_aside},
+          {"setAsidePath", report.set_aside_path},
+          {"recordsCarried", report.records_carried},
+          {"recordsWithoutCredentials", report.records_without_credentials},
+          {"intentsCarried", report.intents_carried},
+          {"witnessMade", report.witness_made},
+          {"findings", report.findings},
+          {"distrustful", report.distrustful},
+          {"distrustReason", report.distrust_reason},
+          {"import", ImportJson(report.import)},
+          {"intentsFound", report.intents_found},
+          {"intentsReplayed", report.intents_replayed},
+          {"intentsLeft", report.intents_left},
+          {"replayed", report.replayed},
+          {"replaySkipped", report.replay_skipped},
+          {"readersCleared", report.readers_cleared},
+          {"records", report.records},
+          {"quarantineEntries", report.quarantine_entries},
+          {"commitSequence", report.commit_sequence}};
+}
+
+void WriteFound(const RecoveryReport& report, const std::string& store, Output& out) {
+  if (report.created) {
+    out.Line("store       {} was made", store);
+  } else if (report.set_aside) {
+    out.Line("store       {} was damaged and set aside; the damaged one is kept at {}", store,
+             report.set_aside_path);
+    out.Line("carried     {} records ({} of them must be verified anew), {} intents",
+             report.records_carried, report.records_without_credentials, report.intents_carried);
+  } else {
+    out.Line("store       {} opened", store);
+  }
+  for (const std::string& finding : report.findings) out.Line("found       {}", finding);
+  if (report.witness_made) out.Line("witness     was missing beside a sound store, and was made");
+  if (report.readers_cleared > 0) {
+    out.Line("cleared     {} slots of readers that died", report.readers_cleared);
+  }
+}
+
+void WriteImported(const ImportReport& import, Output& out) {
+  if (import.files_seen == 0 && import.problems.empty()) return;
+  out.Line("imported    {} records, {} intents, {} preloaded images from {} files", import.records,
+           import.intents, import.preloaded, import.files_seen);
+  out.Line("passed over {} unchanged, {} of known images, {} that are not the kubelet's",
+           import.unchanged, import.known_refs, import.skipped);
+  if (import.quarantined > 0) {
+    out.Line("quarantined {}: unreadable; closed until the image is pulled again",
+             import.quarantined);
+  }
+  for (const std::string& problem : import.problems) out.Line("problem     {}", problem);
+}
+
+void WriteReplayed(const RecoveryReport& report, Output& out) {
+  if (report.intents_found == 0 && report.intents_left == 0) return;
+  out.Line("pulls       {} were cut short, {} of them found on the node, {} intents left",
+           report.intents_found, report.intents_replayed, report.intents_left);
+  for (const std::string& image : report.replayed) out.Line("replayed    {}", image);
+  if (report.replay_skipped && report.intents_left > 0) {
+    out.Line("replay      skipped: give --images what crictl images -o json prints");
+  }
+}
+
+}  // namespace
+
+void WriteStartReport(const RecoveryReport& report, const std::string& store, Output& out) {
+  if (out.json()) {
+    out.WriteJson(ReportJson(report, store));
+  } else {
+    WriteFound(report, store, out);
+    WriteImported(report.import, out);
+    WriteReplayed(report, out);
+    out.Line("holds       {} records, {} intents, {} quarantine entries, at commit {}",
+             report.records, report.intents_left, report.quarantine_entries,
+             report.commit_sequence);
+    out.Line("trust       {}", report.distrustful
+                                   ? "DISTRUSTFUL: " + report.distrust_reason
+                                   : "images without a record are presumed preloaded");
+  }
+  if (!report.distrustful) return;
+  Warn("the store is DISTRUSTFUL: " + report.distrust_reason +
+           "; images without a record must now be pulled before a pod may use them",
+       "once you know that none of these images is private: " + ClearDistrustCommand(store));
+}
+
+}  // namespace waybill::cli

@@ -1,0 +1,18 @@
+// What `waybill start` says when it is done.
+
+#ifndef WAYBILL_BINDINGS_CLI_START_REPORT_H_
+#define WAYBILL_BINDINGS_CLI_START_REPORT_H_
+
+#include <string>
+
+#include "bindings/cli/output.h"
+#include "waybill/report.h"
+
+namespace waybill::cli {
+
+// `store` is the directory as it was given. Distrust is said on standard error too.
+void WriteStartReport(const RecoveryReport& report, const std::string& store, Output& out);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_START_REPORT_H_

@@ -1,0 +1,34 @@
+#include "bindings/cli/store_access.h"
+
+#include "bindings/cli/output.h"
+
+namespace waybill::cli {
+
+Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
+                                            const VerificationPolicy& policy) {
+  auto store = NodeStore::Open({.directory = flags.store,
+                                .create_if_missing = false,
+                                .witness = Witness::Remembered(),
+                                .rules = flags.rules,
+                                .policy = policy});
+  if (!store) return store;
+  const RecoveryReport& report = (*store)->recovery_report();
+  if (report.set_aside) {
+    Warn(
+        "the store was damaged; what was sound in it was carried over, and the damaged one is at " +
+            report.set_aside_path,
+        "run waybill start for the whole report");
+  }
+  return store;
+}
+
+Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
+                                                const VerificationPolicy& policy) {
+  return NodeStore::Observe({.directory = flags.store, .rules = flags.rules, .policy = policy});
+}
+
+std::string ClearDistrustCommand(const std::string& store) {
+  return "waybill trust --store " + ShellWord(store) + " --clear --reason '…'";
+}
+
+}  // namespace waybill::cli

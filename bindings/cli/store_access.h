@@ -1,0 +1,27 @@
+// How commands get at a store that somebody else set up.
+
+#ifndef WAYBILL_BINDINGS_CLI_STORE_ACCESS_H_
+#define WAYBILL_BINDINGS_CLI_STORE_ACCESS_H_
+
+#include <memory>
+
+#include "bindings/cli/parse.h"
+#include "waybill/node_store.h"
+
+namespace waybill::cli {
+
+// As the owner, to write. The store must be there; its witness is the one that it remembers. No
+// list of images is given: nothing is replayed.
+Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
+                                            const VerificationPolicy& policy = {});
+
+// Beside a live owner, to read.
+Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
+                                                const VerificationPolicy& policy = {});
+
+// "waybill trust --store DIR --clear --reason …", ready for a shell.
+std::string ClearDistrustCommand(const std::string& store);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_STORE_ACCESS_H_
