@@ -55,13 +55,14 @@ std::size_t Utf8SequenceLength(std::string_view text) {
   return length;
 }
 
-bool IsValidUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = Utf8SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+std::size_t ValidUtf8Prefix(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = Utf8SequenceLength(text.substr(at));
+    if (length == 0) break;
+    at += length;
   }
-  return true;
+  return at;
 }
 
 void AppendGoJsonString(std::string_view text, std::string& out) {

@@ -23,7 +23,8 @@ void AppendGoJsonString(std::string_view text, std::string& out);
 // none (overlong, surrogate, above U+10FFFF, cut short).
 std::size_t Utf8SequenceLength(std::string_view text);
 
-bool IsValidUtf8(std::string_view text);
+// Bytes of `text` before the first that is not UTF-8; text.size() if all of it is.
+std::size_t ValidUtf8Prefix(std::string_view text);
 
 }  // namespace waybill
 
