@@ -1,0 +1,145 @@
+// A JSON document, parsed strictly and within bounds.
+//
+// The document is a flat list of nodes in the order in which they were read, and one buffer with
+// all keys and strings, no longer than the document itself. {"a":[1,"x"]} is
+//
+//   node  parent  end  kind    key  text
+//   0     0       4    object            end: one past the last node inside
+//   1     0       4    array   a
+//   2     1       3    number            numbers are checked and dropped: no format here has one
+//   3     1       4    string       x
+//
+// Refused: what is not JSON or not UTF-8, a byte order mark, text behind the document, a key twice
+// in one object, more than kMaxJsonDepth levels, more than kMaxJsonNodes nodes. The buffer may hold
+// credentials: it is wiped at the end, and no error message quotes a value.
+
+#ifndef WAYBILL_MIGRATIONS_JSON_DOCUMENT_H_
+#define WAYBILL_MIGRATIONS_JSON_DOCUMENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// Bounds the memory: some 28 bytes a node, beside the text.
+inline constexpr std::size_t kMaxJsonNodes = std::size_t{16} << 20;
+
+enum class JsonKind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kString, kArray, kObject };
+
+class JsonDocument;
+
+// A place in a document. Borrowed: the document must outlive it and stay where it is.
+class JsonValue {
+ public:
+  class Iterator;
+  struct Range;
+
+  JsonValue(const JsonDocument& document, std::uint32_t node) : document_(&document), node_(node) {}
+
+  JsonKind kind() const;
+  bool is_null() const { return kind() == JsonKind::kNull; }
+  bool is_string() const { return kind() == JsonKind::kString; }
+  std::string_view key() const;   // empty outside an object
+  std::string_view text() const;  // of a string; empty otherwise
+
+  // Members of an object or array in the document's order; none of anything else.
+  Range members() const;
+  std::optional<JsonValue> Find(std::string_view key) const;
+
+  // `credentialMapping["docker.io/x"].kubernetesSecrets[0].uid`; "document" for the root.
+  std::string Path() const;
+  // kInvalidArgument, or `code`: "<path>: <what>".
+  Error Fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument) const;
+  // "<path>: expected <wanted>, got a number".
+  Error Expected(std::string_view wanted) const;
+  // "<path>: unknown field".
+  Error UnknownField() const { return Fail("unknown field"); }
+
+ private:
+  const JsonDocument* document_;
+  std::uint32_t node_;
+};
+
+class JsonDocument {
+ public:
+  // kInvalidArgument with the byte offset or path; kLimitExceeded above `max_bytes` or the bounds
+  // above. Does not throw.
+  static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes);
+
+  JsonDocument(JsonDocument&&) = default;
+  JsonDocument& operator=(JsonDocument&&) = delete;
+  ~JsonDocument();
+
+  JsonValue root() const { return {*this, 0}; }
+
+ private:
+  friend class JsonValue;
+  friend class JsonBuilder;
+
+  struct Node {
+    std::uint32_t parent = 0;
+    std::uint32_t end = 0;
+    std::uint32_t key_at = 0;
+    std::uint32_t key_size = 0;
+    std::uint32_t text_at = 0;
+    std::uint32_t text_size = 0;
+    JsonKind kind = JsonKind::kNull;
+  };
+
+  JsonDocument() = default;
+  std::string_view Text(std::uint32_t at, std::uint32_t size) const {
+    return {text_.data() + at, size};
+  }
+
+  std::vector<Node> nodes_;
+  std::vector<char> text_;  // not a string: a short one would leave a copy behind when moved
+};
+
+class JsonValue::Iterator {
+ public:
+  Iterator(const JsonDocument& document, std::uint32_t node) : document_(&document), node_(node) {}
+  JsonValue operator*() const { return {*document_, node_}; }
+  Iterator& operator++() {
+    node_ = document_->nodes_[node_].end;
+    return *this;
+  }
+  bool operator==(const Iterator& other) const { return node_ == other.node_; }
+
+ private:
+  const JsonDocument* document_;
+  std::uint32_t node_;
+};
+
+struct JsonValue::Range {
+  Iterator first;
+  Iterator last;
+  Iterator begin() const { return first; }
+  Iterator end() const { return last; }
+  std::size_t size() const;
+};
+
+// A key or name from outside, quoted for a message: escaped, and cut where it is long.
+std::string QuoteForMessage(std::string_view text);
+
+// null leaves `out` alone, as it does in Go. kLimitExceeded above `max_bytes`.
+Result<void> ReadString(JsonValue value, std::size_t max_bytes, std::string& out);
+Result<void> ReadBool(JsonValue value, bool& out);
+// "expected an object" unless `value` is one, or null.
+Result<void> CheckObject(JsonValue value);
+Result<void> CheckArray(JsonValue value);
+// kLimitExceeded if `value` has more than `max` members, which the message calls `what`.
+Result<void> CheckCount(JsonValue value, std::size_t max, std::string_view what);
+// For an object whose unknown fields pass: refuses `name` in another case, which Go would take for
+// `name` itself.
+Result<void> CheckCase(JsonValue object, std::string_view name);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_MIGRATIONS_JSON_DOCUMENT_H_

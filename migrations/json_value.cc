@@ -1,0 +1,201 @@
+// Reading a parsed document: paths, messages, typed values.
+
+#include <algorithm>
+#include <utility>
+
+#include "migrations/json_document.h"
+#include "store/base/go_json.h"
+
+namespace waybill::internal {
+namespace {
+
+constexpr std::size_t kMaxQuotedBytes = 200;
+
+std::string_view KindName(JsonKind kind) {
+  switch (kind) {
+    case JsonKind::kNull:
+      return "null";
+    case JsonKind::kFalse:
+    case JsonKind::kTrue:
+      return "a boolean";
+    case JsonKind::kNumber:
+      return "a number";
+    case JsonKind::kString:
+      return "a string";
+    case JsonKind::kArray:
+      return "an array";
+    case JsonKind::kObject:
+      return "an object";
+  }
+  return "an unknown kind";
+}
+
+char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool IsIdentifier(std::string_view key) {
+  if (key.empty() || key.size() > kMaxQuotedBytes) return false;
+  return std::all_of(key.begin(), key.end(), [](char c) {
+    const char lower = LowerAscii(c);
+    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+}  // namespace
+
+std::string QuoteForMessage(std::string_view text) {
+  const bool cut = text.size() > kMaxQuotedBytes;
+  if (cut) {
+    std::size_t keep = kMaxQuotedBytes;
+    // Not within a UTF-8 sequence.
+    while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xc0) == 0x80) --keep;
+    text = text.substr(0, keep);
+  }
+  std::string json;
+  AppendGoJsonString(text, json);
+  // JSON lets DEL and the controls U+0080 to U+009F stand; a terminal may obey them.
+  std::string quoted;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(json[at]);
+    if (byte == 0x7f) {
+      quoted += "\\u007f";
+    } else if (byte == 0xc2 && static_cast<unsigned char>(json[at + 1]) < 0xa0) {
+      const auto control = static_cast<unsigned char>(json[++at]);
+      quoted += control < 0x90 ? "\\u008" : "\\u009";
+      quoted += "0123456789abcdef"[control & 0xf];
+    } else {
+      quoted += json[at];
+    }
+  }
+  if (cut) quoted += "…";
+  return quoted;
+}
+
+JsonKind JsonValue::kind() const { return document_->nodes_[node_].kind; }
+
+std::string_view JsonValue::key() const {
+  const JsonDocument::Node& node = document_->nodes_[node_];
+  return document_->Text(node.key_at, node.key_size);
+}
+
+std::string_view JsonValue::text() const {
+  const JsonDocument::Node& node = document_->nodes_[node_];
+  return document_->Text(node.text_at, node.text_size);
+}
+
+JsonValue::Range JsonValue::members() const {
+  return {{*document_, node_ + 1}, {*document_, document_->nodes_[node_].end}};
+}
+
+std::size_t JsonValue::Range::size() const {
+  std::size_t count = 0;
+  for (Iterator at = first; !(at == last); ++at) ++count;
+  return count;
+}
+
+std::optional<JsonValue> JsonValue::Find(std::string_view key) const {
+  if (kind() != JsonKind::kObject) return std::nullopt;
+  for (const JsonValue member : members()) {
+    if (member.key() == key) return member;
+  }
+  return std::nullopt;
+}
+
+std::string JsonValue::Path() const {
+  const std::vector<JsonDocument::Node>& nodes = document_->nodes_;
+  std::vector<std::uint32_t> steps;  // innermost first
+  for (std::uint32_t at = node_; at != 0; at = nodes[at].parent) steps.push_back(at);
+  if (steps.empty()) return "document";
+
+  std::string path;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const JsonDocument::Node& node = nodes[*step];
+    if (nodes[node.parent].kind == JsonKind::kArray) {
+      std::size_t index = 0;
+      for (std::uint32_t at = node.parent + 1; at != *step; at = nodes[at].end) ++index;
+      path += '[' + std::to_string(index) + ']';
+      continue;
+    }
+    const std::string_view key = document_->Text(node.key_at, node.key_size);
+    if (!IsIdentifier(key)) {
+      path += '[' + QuoteForMessage(key) + ']';
+    } else {
+      if (!path.empty()) path += '.';
+      path += key;
+    }
+  }
+  return path;
+}
+
+Error JsonValue::Fail(std::string_view what, ErrorCode code) const {
+  std::string message = Path();
+  message += ": ";
+  message += what;
+  return {code, std::move(message), ""};
+}
+
+Error JsonValue::Expected(std::string_view wanted) const {
+  std::string what = "expected ";
+  what += wanted;
+  what += ", got ";
+  what += KindName(kind());
+  return Fail(what);
+}
+
+Result<void> ReadString(JsonValue value, std::size_t max_bytes, std::string& out) {
+  if (value.is_null()) return {};
+  if (!value.is_string()) return value.Expected("a string");
+  if (value.text().size() > max_bytes) {
+    return value.Fail("has " + std::to_string(value.text().size()) + " bytes, above the " +
+                          std::to_string(max_bytes) + " allowed",
+                      ErrorCode::kLimitExceeded);
+  }
+  out = value.text();
+  return {};
+}
+
+Result<void> ReadBool(JsonValue value, bool& out) {
+  switch (value.kind()) {
+    case JsonKind::kNull:
+      return {};
+    case JsonKind::kFalse:
+      out = false;
+      return {};
+    case JsonKind::kTrue:
+      out = true;
+      return {};
+    default:
+      return value.Expected("a boolean");
+  }
+}
+
+Result<void> CheckObject(JsonValue value) {
+  if (value.is_null() || value.kind() == JsonKind::kObject) return {};
+  return value.Expected("an object");
+}
+
+Result<void> CheckArray(JsonValue value) {
+  if (value.is_null() || value.kind() == JsonKind::kArray) return {};
+  return value.Expected("an array");
+}
+
+Result<void> CheckCount(JsonValue value, std::size_t max, std::string_view what) {
+  const std::size_t count = value.members().size();
+  if (count <= max) return {};
+  std::string text = "has " + std::to_string(count) + ' ';
+  text += what;
+  text += ", above the " + std::to_string(max) + " allowed";
+  return value.Fail(text, ErrorCode::kLimitExceeded);
+}
+
+Result<void> CheckCase(JsonValue object, std::string_view name) {
+  for (const JsonValue member : object.members()) {
+    const std::string_view key = member.key();
+    if (key == name || key.size() != name.size()) continue;
+    const bool same = std::equal(key.begin(), key.end(), name.begin(),
+                                 [](char a, char b) { return LowerAscii(a) == LowerAscii(b); });
+    if (same) return member.Fail("expected this field to be spelled " + QuoteForMessage(name));
+  }
+  return {};
+}
+
+}  // namespace waybill::internal
