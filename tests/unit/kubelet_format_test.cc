@@ -1,0 +1,330 @@
+#include "waybill/kubelet_format.h"
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "migrations/base64.h"
+#include "tests/support/mutation.h"
+#include "tests/support/temp_dir.h"
+#include "waybill/limits.h"
+
+namespace waybill {
+namespace {
+
+using namespace std::string_literals;
+using testing::ReadFile;
+// Keeps the order of the keys, so that a dump is the file that Go wrote.
+using Json = nlohmann::ordered_json;
+
+const std::filesystem::path kFixtures = WAYBILL_FIXTURES;
+
+// What the kubelet accepts and waybill may refuse.
+const std::set<std::string> kRefusedHere = {"YAML", "invalid UTF-8", "lone surrogate",
+                                            "byte order mark"};
+// What the KEP's text shows and the kubelet refuses.
+const std::set<std::string> kAcceptedHere = {"group of the KEP's text", "field of the KEP's text"};
+// Sound files in the wrong place: the importer compares them with their names.
+const std::set<std::string> kMisplaced = {"another ref inside", "ref null", "another image inside"};
+
+std::string FileOf(const Json& line) {
+  if (line.contains("file")) return line["file"];
+  internal::WipedString bytes;
+  if (line.contains("fileBase64")) {
+    BOOST_REQUIRE(internal::DecodeBase64(line["fileBase64"].get<std::string>(),
+                                         internal::Base64Padding::kRequired, bytes));
+  }
+  return bytes.text;
+}
+
+struct Decoded {
+  std::string key;
+  std::string encoded;
+};
+
+Result<Decoded> DecodeAndEncode(bool pulled, std::string_view file) {
+  if (pulled) {
+    const auto record = DecodePulledRecord(file);
+    if (!record) return record.error();
+    return Decoded{record->image_ref, EncodePulledRecord(*record)};
+  }
+  const auto intent = DecodePullIntent(file);
+  if (!intent) return intent.error();
+  return Decoded{intent->image, EncodePullIntent(*intent)};
+}
+
+std::string PulledFile(const std::string& fields) {
+  return R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1")" + fields +
+         "}";
+}
+
+std::string PulledError(const std::string& fields) {
+  const auto record = DecodePulledRecord(PulledFile(fields));
+  return record ? "accepted" : record.error().message;
+}
+
+void ReplaceAll(std::string_view from, std::string_view to, std::string& text) {
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+std::vector<std::filesystem::path> FilesBelow(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files.push_back(entry.path());
+  }
+  return files;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kubelet_format)
+
+BOOST_AUTO_TEST_CASE(verdicts_are_the_kubelets) {
+  std::ifstream lines(kFixtures / "records.jsonl");
+  std::size_t seen = 0;
+  for (std::string text; std::getline(lines, text); ++seen) {
+    const Json line = Json::parse(text);
+    const std::string name = line["case"];
+    BOOST_TEST_CONTEXT(line["kind"] << ": " << name) {
+      const auto decoded = DecodeAndEncode(line["kind"] == "pulled", FileOf(line));
+      if (kRefusedHere.contains(name)) {
+        BOOST_TEST(!decoded);
+      } else if (kAcceptedHere.contains(name)) {
+        BOOST_TEST(decoded.has_value());
+      } else if (kMisplaced.contains(name)) {
+        BOOST_REQUIRE(decoded);
+        BOOST_TEST(decoded->key != line["key"].get<std::string>());
+      } else if (line["accepted"].get<bool>()) {
+        BOOST_REQUIRE_MESSAGE(decoded, decoded.error().message);
+        BOOST_TEST(decoded->key == line["key"].get<std::string>());
+        BOOST_TEST(decoded->encoded == line["rewritten"].dump() + "\n");
+      } else {
+        BOOST_REQUIRE(!decoded);
+        BOOST_TEST(!decoded.error().message.empty());
+      }
+    }
+  }
+  BOOST_TEST(seen == 69u);
+}
+
+BOOST_AUTO_TEST_CASE(files_of_v1_36_come_back_byte_for_byte) {
+  for (const std::string kind : {"pulled", "pulling"}) {
+    for (const auto& path : FilesBelow(kFixtures / "kubelet-v1.36/image_manager" / kind)) {
+      BOOST_TEST_CONTEXT(path.filename()) {
+        const std::string file = ReadFile(path);
+        const auto decoded = DecodeAndEncode(kind == "pulled", file);
+        BOOST_REQUIRE_MESSAGE(decoded, decoded.error().message);
+        BOOST_TEST(decoded->encoded == file);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(files_of_v1_33_are_rewritten_as_v1beta1) {
+  for (const std::string kind : {"pulled", "pulling"}) {
+    for (const auto& path : FilesBelow(kFixtures / "kubelet-v1.33/image_manager" / kind)) {
+      BOOST_TEST_CONTEXT(path.filename()) {
+        std::string expected = ReadFile(path);
+        ReplaceAll("/v1alpha1", "/v1beta1", expected);
+        ReplaceAll(R"("kubernetesSecrets":null,)", "", expected);
+        const auto decoded = DecodeAndEncode(kind == "pulled", ReadFile(path));
+        BOOST_REQUIRE_MESSAGE(decoded, decoded.error().message);
+        BOOST_TEST(decoded->encoded == expected);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(time_is_kept_as_the_file_says) {
+  const auto whole = DecodePulledRecord(PulledFile(R"(,"lastUpdatedTime":"2026-01-02T03:04:05Z")"));
+  BOOST_TEST((whole->last_updated == Timestamp{1767323045, 0}));
+  const auto fraction =
+      DecodePulledRecord(PulledFile(R"(,"lastUpdatedTime":"2026-01-02T03:04:05.678Z")"));
+  BOOST_TEST((fraction->last_updated == Timestamp{1767323045, 678000000}));
+  const auto never = DecodePulledRecord(PulledFile(R"(,"lastUpdatedTime":"0001-01-01T00:00:00Z")"));
+  BOOST_TEST(!never->last_updated);
+}
+
+BOOST_AUTO_TEST_CASE(strings_are_escaped_as_go_does) {
+  ImagePulledRecord record;
+  record.image_ref = "<&>\"\\\b\f\n\r\t\x01\x7f\0é\u2028\u2029\xff/"s;
+  const std::string expected =
+      R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+      R"("lastUpdatedTime":null,"imageRef":"\u003c\u0026\u003e\"\\\b\f\n\r\t\u0001)"
+      "\x7f"
+      R"(\u0000é\u2028\u2029\ufffd/"})"
+      "\n";
+  BOOST_TEST(EncodePulledRecord(record) == expected);
+}
+
+BOOST_AUTO_TEST_CASE(mapping_is_sorted_by_bytes) {
+  const auto record = DecodePulledRecord(
+      PulledFile(R"(,"credentialMapping":{"é":{},"a":{},"Z":{},"a/b":{},"":null})"));
+  BOOST_REQUIRE(record);
+  const Json written = Json::parse(EncodePulledRecord(*record));
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : written["credentialMapping"].items()) names.push_back(name);
+  const std::vector<std::string> expected = {"", "Z", "a", "a/b", "é"};
+  BOOST_TEST(names == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(preloaded_record_round_trips) {
+  const std::string file =
+      R"({"kind":"ImagePreloadedRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+      R"("lastUpdatedTime":"2026-01-02T03:04:05Z","imageRef":"sha256:1",)"
+      R"("observedImages":{"docker.io/testing/test":{},"nginx":{}}})"
+      "\n";
+  const auto record = DecodePreloadedRecord(file);
+  BOOST_REQUIRE_MESSAGE(record, record.error().message);
+  BOOST_TEST(record->observed_images.size() == 2u);
+  BOOST_TEST(EncodePreloadedRecord(*record) == file);
+  BOOST_TEST(!DecodePreloadedRecord(
+      R"({"kind":"ImagePreloadedRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+      R"("observedImages":{"a":{"x":1}}})"));
+}
+
+BOOST_AUTO_TEST_CASE(errors_name_the_field) {
+  BOOST_TEST(
+      PulledError(R"(,"credentialMapping":{"docker.io/x":{"kubernetesSecrets":[{"uid":7}]}})") ==
+      R"(credentialMapping["docker.io/x"].kubernetesSecrets[0].uid: expected a string, got a number)");
+  BOOST_TEST(PulledError(R"(,"imageref":"x")") == "imageref: unknown field");
+  BOOST_TEST(PulledError(R"(,"imageRef":"x","imageRef":"y")") ==
+             R"(document: key "imageRef" is there twice)");
+  BOOST_TEST(PulledError(R"(,"lastUpdatedTime":"")") ==
+             "lastUpdatedTime: not an RFC 3339 time of the years 1 to 9999");
+  BOOST_TEST(PulledError(R"(,"credentialMapping":[])") ==
+             "credentialMapping: expected an object, got an array");
+  BOOST_TEST(
+      PulledError(R"(,"credentialMapping":{"a":{"kubernetesSecrets":[],)"
+                  R"("kubernetesSecretCoordinates":[]}})") ==
+      R"(credentialMapping.a.kubernetesSecretCoordinates: stands beside "kubernetesSecrets")");
+  BOOST_TEST(DecodePulledRecord("[]").error().message ==
+             "document: expected an object, got an array");
+  BOOST_TEST(DecodePulledRecord(R"({"kind":"X"})").error().message ==
+             R"(kind: expected "ImagePulledRecord", got "X")");
+  BOOST_TEST(DecodePulledRecord(R"({"kind":"ImagePulledRecord"})").error().message ==
+             R"(document: field "apiVersion" is missing)");
+}
+
+BOOST_AUTO_TEST_CASE(errors_are_safe_to_print) {
+  BOOST_TEST(PulledError(",\"a\\u001b\\u009b\\u0085\x7f<\":1") ==
+             R"(["a\u001b\u009b\u0085\u007f\u003c"]: unknown field)");
+  const std::string message = PulledError(",\"" + std::string(100000, 'a') + "\":1");
+  BOOST_TEST(message.size() < 300u);
+}
+
+BOOST_AUTO_TEST_CASE(syntax_errors_name_the_byte) {
+  const auto message = [](std::string_view json) { return DecodePullIntent(json).error().message; };
+  BOOST_TEST(message("") == "empty document");
+  BOOST_TEST(message(" \n") == "empty document");
+  BOOST_TEST(message("{\"kind\"") == "JSON breaks off at byte 7");
+  BOOST_TEST(message("{x") == "not JSON at byte 1");
+  BOOST_TEST(message("{}x") == "text behind the document at byte 2");
+  BOOST_TEST(message("{}{}") == "text behind the document at byte 2");
+  BOOST_TEST(message("\xef\xbb\xbf{}") == "a byte order mark at byte 0");
+  BOOST_TEST(message(std::string_view("{}\0{", 4)) == "not JSON at byte 2: a zero byte");
+  BOOST_TEST(message("{\"a\":\"\xff\"}") == "not UTF-8 at byte 6");
+  BOOST_TEST(message("{/**/}") == "not JSON at byte 1");
+}
+
+BOOST_AUTO_TEST_CASE(errors_never_quote_a_hash) {
+  const std::string secret = "5ecret5ecret";
+  const std::string file =
+      PulledFile(R"(,"credentialMapping":{"a":{"kubernetesSecrets":[{"credentialHash":")" + secret +
+                 R"("}]}})");
+  for (std::size_t size = 0; size < file.size(); ++size) {
+    for (const std::string_view tail : {"", "\x01", "\xff", "x", "}"}) {
+      const auto record = DecodePulledRecord(file.substr(0, size) + std::string(tail));
+      if (!record) BOOST_TEST(record.error().ToString().find("5ecret") == std::string::npos);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(bounds_are_errors) {
+  const auto code = [](const std::string& fields) {
+    const auto record = DecodePulledRecord(PulledFile(fields));
+    return record ? "accepted" : std::string(ErrorCodeName(record.error().code));
+  };
+  const auto ref = [&](std::size_t size) {
+    return code(",\"imageRef\":\"" + std::string(size, 'r') + "\"");
+  };
+  BOOST_TEST(ref(kMaxImageRefBytes) == "accepted");
+  BOOST_TEST(ref(kMaxImageRefBytes + 1) == "limitExceeded");
+
+  const auto uid = [&](std::size_t size) {
+    return code(R"(,"credentialMapping":{"a":{"kubernetesServiceAccounts":[{"uid":")" +
+                std::string(size, 'u') + "\"}]}}");
+  };
+  BOOST_TEST(uid(kMaxCoordinateBytes) == "accepted");
+  BOOST_TEST(uid(kMaxCoordinateBytes + 1) == "limitExceeded");
+
+  const auto names = [&](std::size_t count) {
+    std::string mapping;
+    for (std::size_t i = 0; i < count; ++i) {
+      mapping += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":null";
+    }
+    return code(",\"credentialMapping\":{" + mapping + "}");
+  };
+  BOOST_TEST(names(kMaxImageNamesPerRecord) == "accepted");
+  BOOST_TEST(names(kMaxImageNamesPerRecord + 1) == "limitExceeded");
+
+  const auto secrets = [&](std::size_t count) {
+    std::string list = "{}";
+    for (std::size_t i = 1; i < count; ++i) list += ",{}";
+    return code(R"(,"credentialMapping":{"a":{"kubernetesSecrets":[)" + list + "]}}");
+  };
+  BOOST_TEST(secrets(kMaxCredentialsPerName) == "accepted");
+  BOOST_TEST(secrets(kMaxCredentialsPerName + 1) == "limitExceeded");
+
+  BOOST_TEST(code(std::string(kMaxRecordFileBytes, ' ')) == "limitExceeded");
+  const auto depth = static_cast<std::size_t>(kMaxJsonDepth);
+  // The root is the first level.
+  BOOST_TEST(code(",\"x\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']')) ==
+             "invalidArgument");
+  BOOST_TEST(code(",\"x\":" + std::string(depth, '[') + std::string(depth, ']')) ==
+             "limitExceeded");
+  BOOST_TEST(code(",\"x\":" + std::string(1000000, '[')) == "limitExceeded");
+}
+
+BOOST_AUTO_TEST_CASE(damaged_documents_never_crash) {
+  std::vector<std::string> documents = {
+      R"({"images":[{"id":"sha256:1","repoTags":["a:1"],"repoDigests":null,"size":"1"}]})",
+      R"({"auths":{"r":{"auth":"dXNlcjpwYXNz"},"s":{"username":"u","password":"p"}}})",
+      R"({"kind":"Secret","type":"kubernetes.io/dockercfg","data":{".dockercfg":"e30="}})",
+      R"({"kind":"ImagePreloadedRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+      R"("imageRef":"x","observedImages":{"a":{}}})",
+      "2026-01-02T03:04:05.678+02:00",
+  };
+  std::ifstream lines(kFixtures / "records.jsonl");
+  for (std::string text; std::getline(lines, text);) {
+    documents.push_back(FileOf(Json::parse(text)));
+  }
+
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 20000; ++round) {
+    const std::string text = testing::Mutate(documents[random() % documents.size()], random);
+    (void)DecodeImageList(text);
+    (void)DecodeAuthDocument(text);
+    (void)ParseTimestamp(text);
+    (void)DecodePreloadedRecord(text);
+    if (const auto intent = DecodePullIntent(text)) {
+      const auto again = DecodePullIntent(EncodePullIntent(*intent));
+      BOOST_REQUIRE(again);
+      BOOST_TEST((*again == *intent));
+    }
+    if (auto record = DecodePulledRecord(text)) {
+      const auto again = DecodePulledRecord(EncodePulledRecord(*record));
+      BOOST_REQUIRE(again);
+      if (record->last_updated) record->last_updated->nanoseconds = 0;
+      BOOST_TEST((*again == *record));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill
