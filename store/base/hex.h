@@ -1,0 +1,64 @@
+// Lower-case hex, strict: no other alphabet is accepted, and lengths must fit.
+
+#ifndef WAYBILL_STORE_BASE_HEX_H_
+#define WAYBILL_STORE_BASE_HEX_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace waybill::internal {
+
+// The loops run over a fixed size without an early end: compilers turn them into vector code.
+
+constexpr bool IsLowerHexDigit(char c) {
+  const auto byte = static_cast<std::uint8_t>(c);
+  const bool digit = static_cast<std::uint8_t>(byte - '0') < 10;
+  const bool letter = static_cast<std::uint8_t>(byte - 'a') < 6;
+  return digit | letter;
+}
+
+template <std::size_t N>
+bool AllLowerHex(const char* text) {
+  std::uint8_t bad = 0;
+  for (std::size_t i = 0; i < N; ++i) {
+    bad = static_cast<std::uint8_t>(bad | !IsLowerHexDigit(text[i]));
+  }
+  return bad == 0;
+}
+
+// Whether `size` bytes at `text` are all [0-9a-f].
+inline bool IsLowerHex(const char* text, std::size_t size) {
+  constexpr std::size_t kBlock = 32;
+  for (; size >= kBlock; text += kBlock, size -= kBlock) {
+    if (!AllLowerHex<kBlock>(text)) return false;
+  }
+  for (; size != 0; ++text, --size) {
+    if (!IsLowerHexDigit(*text)) return false;
+  }
+  return true;
+}
+
+// False, with `bytes` as it was, unless `text` is exactly 2 × N digits of [0-9a-f].
+template <std::size_t N>
+bool HexDecode(std::string_view text, std::array<std::uint8_t, N>& bytes) {
+  if (text.size() != 2 * N || !AllLowerHex<2 * N>(text.data())) return false;
+  std::array<std::uint8_t, 2 * N> nibbles;
+  for (std::size_t i = 0; i < 2 * N; ++i) {
+    const auto byte = static_cast<std::uint8_t>(text[i]);
+    nibbles[i] = static_cast<std::uint8_t>((byte & 0xf) + (byte > '9' ? 9 : 0));
+  }
+  for (std::size_t i = 0; i < N; ++i) {
+    bytes[i] = static_cast<std::uint8_t>((nibbles[2 * i] << 4) | nibbles[2 * i + 1]);
+  }
+  return true;
+}
+
+std::string HexEncode(std::span<const std::uint8_t> bytes);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_BASE_HEX_H_
