@@ -1,0 +1,23 @@
+#include "tests/support/allocations.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+thread_local std::size_t allocations = 0;
+}  // namespace
+
+// The other forms of new and delete call these, but for the over-aligned.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace waybill::testing {
+
+std::size_t AllocationsOfThread() { return allocations; }
+
+}  // namespace waybill::testing

@@ -1,0 +1,237 @@
+#include "waybill/image_name.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cstddef>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/support/allocations.h"
+#include "waybill/limits.h"
+
+namespace waybill {
+namespace {
+
+std::string Digest(std::string_view algorithm, std::size_t digits) {
+  return std::string(algorithm) + ":" + std::string(digits, 'e');
+}
+
+std::vector<std::string> FixtureImages() {
+  std::ifstream in(WAYBILL_FIXTURES "/names.jsonl");
+  std::vector<std::string> images;
+  for (std::string line; std::getline(in, line);) {
+    images.push_back(nlohmann::json::parse(line)["image"]);
+  }
+  return images;
+}
+
+// What must hold for every string that there is.
+void CheckProperties(const std::string& image) {
+  const auto parts = ParseImage(image);
+  BOOST_REQUIRE(ImageName(image).has_value() == parts.has_value());
+  if (!parts) {
+    BOOST_TEST(!NormaliseImage(image).has_value());
+    BOOST_TEST(RepositoryOf(image) == image);
+    return;
+  }
+  BOOST_TEST(*ImageName(image) == parts->name);
+  std::string joined(parts->name);
+  if (!parts->tag.empty()) joined.append(":").append(parts->tag);
+  if (!parts->digest.empty()) joined.append("@").append(parts->digest);
+  BOOST_TEST(joined == image);
+  BOOST_TEST(parts->name.data() == image.data());
+  const std::string domain(parts->domain);
+  BOOST_TEST((domain.empty() ? "" : domain + "/") + std::string(parts->path) == parts->name);
+
+  const auto again = ParseImage(parts->name);
+  BOOST_REQUIRE(again.has_value());
+  BOOST_TEST(again->name == parts->name);
+  BOOST_TEST(again->domain == parts->domain);
+  BOOST_TEST(again->tag.empty());
+
+  if (const auto full = NormaliseImage(image)) {
+    BOOST_TEST(NormaliseImage(*full).value_or("refused") == *full);
+    BOOST_TEST(RepositoryOf(image) == ImageName(*full).value_or("refused"));
+    BOOST_TEST(RepositoryOf(*full) == RepositoryOf(image));
+  } else {
+    BOOST_TEST(RepositoryOf(image) == parts->name);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(image_name)
+
+BOOST_AUTO_TEST_CASE(gives_the_verdicts_of_the_kubelet) {
+  std::ifstream in(WAYBILL_FIXTURES "/names.jsonl");
+  std::size_t seen = 0;
+  for (std::string line; std::getline(in, line); ++seen) {
+    const auto expected = nlohmann::json::parse(line);
+    const std::string image = expected["image"];
+    BOOST_TEST_CONTEXT("image " << expected["image"]) {
+      const auto name = ImageName(image);
+      BOOST_TEST(name.has_value() == !expected["name"].is_null());
+      if (name) BOOST_TEST(*name == expected["name"].get<std::string>());
+      const auto full = NormaliseImage(image);
+      BOOST_TEST(full.has_value() == !expected["normalised"].is_null());
+      if (full) BOOST_TEST(*full == expected["normalised"].get<std::string>());
+      CheckProperties(image);
+    }
+  }
+  BOOST_TEST(seen == 600u);
+}
+
+BOOST_AUTO_TEST_CASE(cuts_an_image_into_its_parts) {
+  const std::string digest = Digest("sha256", 64);
+  const std::string image = "registry.example.com:443/team/app:v1@" + digest;
+  const auto parts = ParseImage(image);
+  BOOST_REQUIRE(parts.has_value());
+  BOOST_TEST(parts->name == "registry.example.com:443/team/app");
+  BOOST_TEST(parts->domain == "registry.example.com:443");
+  BOOST_TEST(parts->path == "team/app");
+  BOOST_TEST(parts->tag == "v1");
+  BOOST_TEST(parts->digest == digest);
+}
+
+BOOST_AUTO_TEST_CASE(a_first_component_is_the_domain_where_it_can_be) {
+  BOOST_TEST(ParseImage("library/nginx").value().domain == "library");
+  BOOST_TEST(ParseImage("a_b/c").value().domain == "");
+  BOOST_TEST(ParseImage("a_b/c").value().path == "a_b/c");
+  BOOST_TEST(ParseImage("Host/c").value().domain == "Host");
+  BOOST_TEST(!ParseImage("Host_a/c"));
+  BOOST_TEST(!ParseImage("Host"));
+  BOOST_TEST(ParseImage("[::1]:5000/c").value().domain == "[::1]:5000");
+  for (const char* bad : {"[]/c", "[::1]", "[::1", "[::1]c", "[::1]:/c", "[::1]:5000", "[g]/c"}) {
+    BOOST_TEST_CONTEXT(bad) { BOOST_TEST(!ParseImage(bad)); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_colon_opens_a_port_only_before_digits_and_a_slash) {
+  BOOST_TEST(ParseImage("localhost:5000").value().tag == "5000");
+  BOOST_TEST(ParseImage("localhost:5000/a").value().domain == "localhost:5000");
+  BOOST_TEST(ParseImage("localhost:5000/a:6").value().tag == "6");
+  for (const char* bad : {"a:5x/b", "a:/b", "a_b:80/c", "a/b:80/c", "a:80/", "a:80/:b"}) {
+    BOOST_TEST_CONTEXT(bad) { BOOST_TEST(!ParseImage(bad)); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(bounds_are_exact) {
+  const std::string path255(255, 'a');
+  BOOST_TEST(ParseImage(path255).has_value());
+  BOOST_TEST(!ParseImage(path255 + "a").has_value());
+  // The domain does not count.
+  BOOST_TEST(ParseImage("registry.example.com/" + path255).has_value());
+  BOOST_TEST(!ParseImage("registry.example.com/" + path255 + "a").has_value());
+  BOOST_TEST(ParseImage(std::string(2000, 'h') + "/" + path255).has_value());
+  // Where there is none, all of the name is path; filling in makes it too long.
+  BOOST_TEST(!ParseImage("a_b/" + path255).has_value());
+  BOOST_TEST(!NormaliseImage(path255).has_value());
+  BOOST_TEST(NormaliseImage(path255.substr(8)).has_value());
+
+  BOOST_TEST(ParseImage("a:" + std::string(128, 't')).has_value());
+  BOOST_TEST(!ParseImage("a:" + std::string(129, 't')).has_value());
+  for (const auto& [algorithm, digits] :
+       {std::pair{"sha256", 64u}, {"sha384", 96u}, {"sha512", 128u}}) {
+    for (unsigned other = digits - 1; other <= digits + 1; ++other) {
+      BOOST_TEST(ParseImage("a@" + Digest(algorithm, other)).has_value() == (other == digits));
+    }
+    BOOST_TEST(!ParseImage("@" + Digest(algorithm, digits)).has_value());
+    BOOST_TEST(!ParseImage("a:@" + Digest(algorithm, digits)).has_value());
+    std::string image = "a@" + Digest(algorithm, digits);
+    for (std::size_t i = image.size() - digits; i < image.size(); ++i) {
+      for (const char bad : {'E', 'g', '/', ':', '`', '\0', '\xe5'}) {
+        const char good = std::exchange(image[i], bad);
+        BOOST_TEST(!ParseImage(image).has_value());
+        image[i] = good;
+      }
+    }
+    BOOST_TEST(ParseImage(image).has_value());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_parses_need_not_have_a_full_form) {
+  const std::string identifier(64, 'e');
+  BOOST_TEST(ImageName(identifier).value() == identifier);
+  BOOST_TEST(!NormaliseImage(identifier).has_value());
+  BOOST_TEST(RepositoryOf(identifier) == identifier);
+  BOOST_TEST(NormaliseImage(identifier + ":v1").has_value());
+  // A host by the grammar, but not one that the full form takes for a host.
+  BOOST_TEST(ParseImage("[ab]/c").has_value());
+  BOOST_TEST(!NormaliseImage("[ab]/c").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_repository_is_one_for_all_its_spellings) {
+  for (const char* image :
+       {"nginx", "nginx:1.27", "docker.io/nginx", "index.docker.io/nginx", "library/nginx",
+        "docker.io/library/nginx:latest", "index.docker.io/library/nginx"}) {
+    BOOST_TEST(RepositoryOf(image) == "docker.io/library/nginx");
+  }
+  BOOST_TEST(RepositoryOf("localhost/nginx") == "localhost/nginx");
+  BOOST_TEST(RepositoryOf("a/b:c@" + Digest("sha512", 128)) == "docker.io/a/b");
+  BOOST_TEST(RepositoryOf("not an image") == "not an image");
+  BOOST_TEST(RepositoryOf("") == "");
+}
+
+BOOST_AUTO_TEST_CASE(any_bytes_are_safe) {
+  const unsigned seed = std::random_device{}();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  std::mt19937 random(seed);
+  const auto below = [&](std::size_t n) { return random() % n; };
+  constexpr char kBytes[] = "ab0zA9F.-_:/@[]\0\n\x80\xff ";
+  const std::string alphabet(kBytes, sizeof(kBytes) - 1);
+  BOOST_TEST_CONTEXT("seed " << seed) {
+    for (int i = 0; i < 20000; ++i) {
+      std::string image(below(24), '\0');
+      for (char& c : image) c = alphabet[below(alphabet.size())];
+      if (below(4) == 0) image += "@" + Digest("sha256", 64);
+      CheckProperties(image);
+    }
+    const std::vector<std::string> images = FixtureImages();
+    for (int i = 0; i < 20000; ++i) {
+      std::string image = images[below(images.size())];
+      for (std::size_t edits = 1 + below(3); edits != 0; --edits) {
+        const std::size_t at = below(image.size() + 1);
+        if (below(2) == 0 || at == image.size()) {
+          image.insert(at, 1, alphabet[below(alphabet.size())]);
+        } else {
+          image.erase(at, 1);
+        }
+      }
+      CheckProperties(image);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reads_nothing_outside_the_view) {
+  // Each prefix in a buffer of exactly its size: a sanitizer sees a byte read too many.
+  const std::string image = "[::1]:80/a.b__c-d/e:tag@" + Digest("sha256", 64);
+  for (std::size_t size = 0; size <= image.size(); ++size) {
+    const std::vector<char> exact(image.begin(), image.begin() + static_cast<std::ptrdiff_t>(size));
+    const bool parses = ParseImage({exact.data(), exact.size()}).has_value();
+    BOOST_TEST(parses == ParseImage(image.substr(0, size)).has_value());
+  }
+  BOOST_TEST(!ParseImage(std::string_view()).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(parsing_allocates_nothing) {
+  std::vector<std::string> images = FixtureImages();
+  images.push_back(std::string(kMaxImageBytes, 'a'));
+  const std::size_t before = testing::AllocationsOfThread();
+  std::size_t parsed = 0;
+  for (const std::string& image : images) {
+    parsed += ParseImage(image).has_value() ? 1 : 0;
+    parsed += ImageName(image).has_value() ? 1 : 0;
+  }
+  const std::size_t after = testing::AllocationsOfThread();
+  BOOST_TEST(parsed > 0u);
+  BOOST_TEST(after == before);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill
