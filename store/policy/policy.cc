@@ -1,0 +1,172 @@
+#include "waybill/policy.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "waybill/image_name.h"
+#include "waybill/limits.h"
+
+namespace waybill {
+namespace {
+
+struct NamedMode {
+  VerificationMode mode;
+  std::string_view name;
+};
+constexpr std::array<NamedMode, 4> kModes = {
+    {{VerificationMode::kNeverVerify, "NeverVerify"},
+     {VerificationMode::kNeverVerifyPreloadedImages, "NeverVerifyPreloadedImages"},
+     {VerificationMode::kNeverVerifyAllowlistedImages, "NeverVerifyAllowlistedImages"},
+     {VerificationMode::kAlwaysVerify, "AlwaysVerify"}}};
+
+constexpr std::string_view kListHint =
+    "write an image name, or a prefix of one that ends in \"/*\"";
+
+// For error texts: printable ASCII as it is, everything else as \xNN, the long cut short.
+std::string Quote(std::string_view text) {
+  constexpr std::size_t kMaxShown = 256;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string quoted = "\"";
+  for (const char c : text.substr(0, kMaxShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      (quoted += '\\') += c;
+    } else if (byte >= 0x20 && byte < 0x7f) {
+      quoted += c;
+    } else {
+      ((quoted += "\\x") += kDigits[byte >> 4]) += kDigits[byte & 0xf];
+    }
+  }
+  return quoted += text.size() > kMaxShown ? "\"…" : "\"";
+}
+
+// White space as Unicode has it, in UTF-8.
+constexpr std::array<std::string_view, 25> kSpaces = {
+    "\t",     "\n",     "\v",     "\f",     "\r",     " ",      "\u0085", "\u00a0", "\u1680",
+    "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008",
+    "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+
+bool HasOuterSpace(std::string_view text) {
+  return std::any_of(kSpaces.begin(), kSpaces.end(), [&](std::string_view space) {
+    return text.starts_with(space) || text.ends_with(space);
+  });
+}
+
+constexpr std::string_view kWildcard = "/*";
+
+// Why `pattern` is refused; empty where it is sound.
+std::string_view Refusal(std::string_view pattern) {
+  if (pattern.empty()) return "it is empty";
+  if (HasOuterSpace(pattern)) return "white space stands at its begin or end";
+  if (pattern == kWildcard) return "nothing stands before \"/*\"";
+  const std::size_t star = pattern.find('*');
+  if (star != std::string_view::npos) {
+    const bool is_prefix = star + 1 == pattern.size() && pattern.ends_with(kWildcard);
+    return is_prefix ? "" : "'*' may stand only in a \"/*\" at the end";
+  }
+  const auto name = ImageName(pattern);
+  if (!name) return "it does not parse as an image name";
+  if (*name != pattern) return "it has a tag or a digest";
+  return "";
+}
+
+void SortUnique(std::vector<std::string>& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+}  // namespace
+
+std::string_view VerificationModeName(VerificationMode mode) {
+  for (const NamedMode& named : kModes) {
+    if (named.mode == mode) return named.name;
+  }
+  return "unknown";
+}
+
+Result<VerificationMode> ParseVerificationMode(std::string_view name) {
+  for (const NamedMode& named : kModes) {
+    if (named.name == name) return named.mode;
+  }
+  std::string hint = "write one of";
+  std::string_view separator = " ";
+  for (const NamedMode& named : kModes) {
+    (hint += separator) += named.name;
+    separator = ", ";
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "there is no credential verification policy " + Quote(name), std::move(hint)};
+}
+
+Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
+                                                    std::vector<std::string> patterns,
+                                                    AllowlistScope scope) {
+  if (patterns.size() > kMaxAllowlistPatterns) {
+    return Error{ErrorCode::kLimitExceeded,
+                 "an allowlist of " + std::to_string(patterns.size()) + " patterns is above the " +
+                     std::to_string(kMaxAllowlistPatterns) + " allowed",
+                 "replace names below one repository by one prefix that ends in \"/*\""};
+  }
+  if (mode != VerificationMode::kNeverVerifyAllowlistedImages && !patterns.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "allowlist pattern " + Quote(patterns.front()) + " is refused: the policy " +
+                     std::string(VerificationModeName(mode)) + " has no allowlist",
+                 "remove the allowlist, or choose NeverVerifyAllowlistedImages"};
+  }
+
+  VerificationPolicy policy;
+  policy.mode_ = mode;
+  policy.scope_ = scope;
+  for (std::string& pattern : patterns) {
+    if (const std::string_view reason = Refusal(pattern); !reason.empty()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "allowlist pattern " + Quote(pattern) + " is refused: " + std::string(reason),
+                   std::string(kListHint)};
+    }
+    if (pattern.ends_with(kWildcard)) {
+      pattern.pop_back();
+      policy.prefixes_.push_back(std::move(pattern));
+    } else {
+      policy.names_.push_back(std::move(pattern));
+    }
+  }
+  SortUnique(policy.names_);
+  // Without prefixes that a shorter one covers, only the greatest one not above a name can match
+  // it.
+  std::vector<std::string>& prefixes = policy.prefixes_;
+  SortUnique(prefixes);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    if (kept != 0 && prefixes[i].starts_with(prefixes[kept - 1])) continue;
+    if (kept != i) prefixes[kept] = std::move(prefixes[i]);
+    ++kept;
+  }
+  prefixes.resize(kept);
+  return policy;
+}
+
+bool VerificationPolicy::RequiresVerification(std::string_view image_name,
+                                              ImageOrigin origin) const {
+  const bool preloaded = origin == ImageOrigin::kPresumedPreloaded;
+  switch (mode_) {
+    case VerificationMode::kNeverVerify:
+      return false;
+    case VerificationMode::kNeverVerifyPreloadedImages:
+      return !preloaded;
+    case VerificationMode::kNeverVerifyAllowlistedImages:
+      return (scope_ == AllowlistScope::kPreloadedOnly && !preloaded) || !Allowlisted(image_name);
+    case VerificationMode::kAlwaysVerify:
+      return true;
+  }
+  return true;
+}
+
+bool VerificationPolicy::Allowlisted(std::string_view image_name) const {
+  if (std::binary_search(names_.begin(), names_.end(), image_name)) return true;
+  const auto above = std::upper_bound(prefixes_.begin(), prefixes_.end(), image_name);
+  return above != prefixes_.begin() && image_name.starts_with(*std::prev(above));
+}
+
+}  // namespace waybill
