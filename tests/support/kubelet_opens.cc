@@ -1,0 +1,222 @@
+#include "tests/support/kubelet_opens.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/pod.h"
+#include "tests/support/store_fixture.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::testing {
+
+namespace {
+
+constexpr std::string_view kImage = "registry.example.com/x/app:v1";
+constexpr std::string_view kImageRef =
+    "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+constexpr std::string_view kOtherRef =
+    "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+constexpr std::string_view kDigest =
+    "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc";
+
+ImagePullCredentials TenantX() { return WithSecret(MakeSecret("x", "pull", "uid-x", "hash-x")); }
+
+ImageOnNode Listed(std::string_view ref, std::string tag) {
+  return {std::string(ref), {std::move(tag)}, {}};
+}
+
+// --- Garbage collection
+// ----------------------------------------------------------------------------
+
+// Both images are on the node. The kubelet hands over those that it looked at and kept; the closed
+// rules ask for the complete list.
+Decision CollectorForgets(Rules rules) {
+  ScratchStore store(rules);
+  store.Pull(kImage, kImageRef, TenantX());
+  store.clock().AdvanceSeconds(3600);
+  if (rules == Rules::kKubelet) {
+    Must(store->PruneBefore({std::string(kOtherRef)}, store.clock().Now()));
+  } else {
+    const PruneToken token = Must(store->BeginPrune());
+    Must(store->Prune({std::string(kImageRef), std::string(kOtherRef)}, token));
+  }
+  return store.Check(kImage, kImageRef);
+}
+
+// The collector begins at half past, lists the images, and the pull ends a moment later.
+Decision CollectorCutsToSeconds(Rules rules) {
+  ScratchStore store(rules);
+  const Timestamp began{kFakeEpoch + 60, 500'000'000};
+  store.clock().Set({kFakeEpoch + 60, 700'000'000});
+  store.Pull(kImage, kImageRef, TenantX());
+  Must(store->PruneBefore({}, began));
+  return store.Check(kImage, kImageRef);
+}
+
+// The image was gone when the collector made its list, and is pulled again, with the secret that is
+// known already, before the collector gets to prune.
+Decision CollectorMissesConfirmation(Rules rules) {
+  ScratchStore store(rules);
+  store.Pull(kImage, kImageRef, TenantX());
+  store.clock().AdvanceSeconds(3600);
+  const Timestamp began = store.clock().Now();
+  const PruneToken token = Must(store->BeginPrune());
+  store.clock().AdvanceSeconds(60);
+  store.Pull(kImage, kImageRef, TenantX());
+  if (rules == Rules::kKubelet) {
+    Must(store->PruneBefore({}, began));
+  } else {
+    Must(store->Prune({}, token));
+  }
+  return store.Check(kImage, kImageRef);
+}
+
+// --- Lost and damaged files
+// ------------------------------------------------------------------------
+
+// A process that dies as soon as the pull is acknowledged: nothing is closed, nothing flushed.
+Decision PowerCutAfterPull(Rules rules) {
+  ScratchStore store(rules);
+  store.Stop();
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("fork failed");
+  if (child == 0) {
+    auto opened = NodeStore::Open(store.Options({}));
+    const bool recorded = opened && (*opened)->RecordPullIntent(kImage) &&
+                          (*opened)->RecordImagePulled(kImage, kImageRef, TenantX());
+    _exit(recorded ? 0 : 1);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0) {
+    throw std::runtime_error("the process that pulls failed");
+  }
+  store.Start();
+  return store.Check(kImage, kImageRef);
+}
+
+// What such a cut left of a kubelet's own record, taken over.
+Decision EmptyRecordFile(Rules rules) {
+  ScratchStore store(rules);
+  store.Stop();
+  WriteRecordFile(store.kubelet_directory(), "pulled", kImageRef, "");
+  store.Start();
+  return store.Check(kImage, kImageRef);
+}
+
+// The store's directory is gone; the witness beside it is not.
+Decision WipedDirectory(Rules rules) {
+  ScratchStore store(rules);
+  store.Pull(kImage, kImageRef, TenantX());
+  store.Stop();
+  std::filesystem::remove_all(store.directory());
+  store.Start();
+  return store.Check(kImage, kImageRef);
+}
+
+// A backup from before the pull is put back.
+Decision HalfRestoredDirectory(Rules rules) {
+  ScratchStore store(rules);
+  store.Pull("registry.example.com/x/older:v1", kOtherRef, TenantX());
+  store.Stop();
+  const std::filesystem::path backup = store.scratch() / "backup";
+  std::filesystem::copy(store.directory(), backup, std::filesystem::copy_options::recursive);
+  store.Start();
+  store.Pull(kImage, kImageRef, TenantX());
+  store.Stop();
+  std::filesystem::remove_all(store.directory());
+  std::filesystem::rename(backup, store.directory());
+  store.Start();
+  return store.Check(kImage, kImageRef);
+}
+
+Decision AnotherRefInside(Rules rules) {
+  ScratchStore store(rules);
+  store.Stop();
+  ImagePulledRecord record;
+  record.image_ref = kOtherRef;
+  record.last_updated = store.clock().Now();
+  record.credential_mapping["registry.example.com/x/app"] = TenantX();
+  WriteRecordFile(store.kubelet_directory(), "pulled", kImageRef, EncodePulledRecord(record));
+  store.Start();
+  return store.Check(kImage, kImageRef);
+}
+
+// --- Intents
+// ---------------------------------------------------------------------------------------
+
+// The kubelet died while it pulled a newer image of a tag. What the runtime lists under that tag is
+// the older one; the newer arrives after the start.
+Decision ReplayMatchesOlderImage(Rules rules) {
+  ScratchStore store(rules);
+  Must(store->RecordPullIntent(kImage));
+  store.Restart({Listed(kOtherRef, std::string(kImage))});
+  return store.Check(kImage, kImageRef);
+}
+
+// The kubelet died in mid-pull; after the start another pod's pull of the same image fails, and
+// then the runtime finishes what it began.
+Decision FailedPullDropsIntent(Rules rules) {
+  ScratchStore store(rules);
+  Must(store->RecordPullIntent(kImage));
+  store.Restart();
+  Must(store->RecordPullIntent(kImage));
+  Must(store->RecordImagePullFailed(kImage));
+  return store.Check(kImage, kImageRef);
+}
+
+// While it is being pulled by tag, a pod asks for the same image by digest.
+Decision AskedByDigest(Rules rules) {
+  ScratchStore store(rules);
+  Must(store->RecordPullIntent(kImage));
+  return store.Check("registry.example.com/x/app@" + std::string(kDigest), kImageRef);
+}
+
+// The pod wrote a short name; the runtime lists the full one, and so does the next pod.
+Decision ShortNameNeverMatches(Rules rules) {
+  ScratchStore store(rules);
+  Must(store->RecordPullIntent("tenant-x/app"));
+  store.Restart({Listed(kImageRef, "docker.io/tenant-x/app:latest")});
+  return store.Check("docker.io/tenant-x/app:latest", kImageRef);
+}
+
+constexpr std::array kWays = {
+    Way{"garbage_collection_forgets", "garbage collection is handed part of the images", true, true,
+        CollectorForgets},
+    Way{"garbage_collection_cuts_to_seconds", "a pull ends in the second the collector began", true,
+        true, CollectorCutsToSeconds},
+    Way{"garbage_collection_misses_a_confirmation",
+        "a pull that adds nothing ends while the collector runs", true, true,
+        CollectorMissesConfirmation},
+    Way{"power_cut_after_a_pull", "the power fails right after a pull", true, false,
+        PowerCutAfterPull},
+    Way{"empty_record_file", "a power cut left an empty record file", false, false,
+        EmptyRecordFile},
+    Way{"wiped_directory", "the directory with the records is wiped", true, false, WipedDirectory},
+    Way{"half_restored_directory", "the records are put back from an older copy", true, false,
+        HalfRestoredDirectory},
+    Way{"another_ref_inside", "a record file holds another image's record", true, false,
+        AnotherRefInside},
+    Way{"replay_matches_an_older_image", "at a restart an older image has the tag being pulled",
+        true, true, ReplayMatchesOlderImage},
+    Way{"failed_pull_drops_an_inherited_intent",
+        "after a restart in mid-pull another pod's pull fails", true, true, FailedPullDropsIntent},
+    Way{"asked_by_digest_while_pulled_by_tag",
+        "an image being pulled by tag is asked for by digest", true, true, AskedByDigest},
+    Way{"short_name_never_matches_at_start",
+        "an intent has a short name, the runtime lists the full one", true, true,
+        ShortNameNeverMatches},
+};
+
+}  // namespace
+
+std::span<const Way> WaysTheKubeletOpens() { return kWays; }
+
+}  // namespace waybill::testing

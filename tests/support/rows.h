@@ -1,0 +1,65 @@
+// What the tests of the kubelet's rows share: a few names, and a loop over both sets of rules.
+
+#ifndef WAYBILL_TESTS_SUPPORT_ROWS_H_
+#define WAYBILL_TESTS_SUPPORT_ROWS_H_
+
+#include <boost/test/unit_test.hpp>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "tests/support/pod.h"
+#include "tests/support/store_fixture.h"
+#include "waybill/decision.h"
+
+namespace waybill {
+
+// How Boost.Test prints what it compares.
+inline std::ostream& operator<<(std::ostream& out, CheckResult result) {
+  return out << (result == CheckResult::kNotCounted ? "not counted" : CheckResultName(result));
+}
+inline std::ostream& operator<<(std::ostream& out, Reason reason) {
+  return out << ReasonName(reason);
+}
+inline std::ostream& operator<<(std::ostream& out, EnsureAction action) {
+  return out << EnsureActionName(action);
+}
+
+}  // namespace waybill
+
+namespace waybill::testing {
+
+inline constexpr std::string_view kImage = "registry.example.com/team/app:v1";
+inline constexpr std::string_view kName = "registry.example.com/team/app";
+inline constexpr std::string_view kRef =
+    "sha256:1111111111111111111111111111111111111111111111111111111111111111";
+inline constexpr std::string_view kRef2 =
+    "sha256:2222222222222222222222222222222222222222222222222222222222222222";
+
+inline const ImagePullSecret kSecretA = MakeSecret("team-a", "pull", "uid-a", "hash-a");
+inline const ImagePullSecret kSecretB = MakeSecret("team-b", "pull", "uid-b", "hash-b");
+inline const ImagePullServiceAccount kBuilder = {"uid-sa", "team-a", "builder"};
+
+// A row that both sets of rules share.
+template <typename Row>
+void UnderBothRules(Row row) {
+  for (const Rules rules : kBothRules) {
+    BOOST_TEST_CONTEXT("rules: " << RulesName(rules)) { row(rules); }
+  }
+}
+
+// The whole answer, at once.
+inline void Expect(const Decision& decision, bool pull, CheckResult result, Reason reason) {
+  BOOST_TEST(decision.pull == pull);
+  BOOST_TEST(decision.result == result);
+  BOOST_TEST(decision.reason == reason);
+}
+
+inline ImagePullCredentials EntryOf(ScratchStore& store, std::string_view ref = kRef,
+                                    std::string_view name = kName) {
+  return Must(store->GetRecord(ref)).credential_mapping.at(std::string(name));
+}
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_ROWS_H_
