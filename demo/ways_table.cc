@@ -1,0 +1,48 @@
+// waybill_demo: plays each way in which a kubelet opens a private image, under both sets of rules,
+// and prints the answers side by side. Exit code 1 where an answer is not the one that is promised.
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "tests/support/kubelet_opens.h"
+
+namespace {
+
+using waybill::Rules;
+using waybill::testing::Way;
+
+constexpr std::string_view kRow = "  {:<62}{:<10}{:<10}{}\n";
+
+std::string_view Word(bool open) { return open ? "OPEN" : "closed"; }
+
+// Whether the answers are those that are promised.
+bool PrintRow(const Way& way) {
+  const bool under_kubelet_rules = !way.play(Rules::kKubelet).pull;
+  const bool under_closed_rules = !way.play(Rules::kClosed).pull;
+  fmt::print(fmt::runtime(kRow), way.story, Word(way.opens_in_the_kubelet),
+             Word(under_kubelet_rules), Word(under_closed_rules));
+  return under_kubelet_rules == way.opens_under_kubelet_rules && !under_closed_rules;
+}
+
+}  // namespace
+
+int main() {
+  fmt::print(fmt::runtime(kRow), "", "the", "waybill, under the rules", "");
+  fmt::print(fmt::runtime(kRow), "A pod without credentials gets a private image when", "kubelet",
+             "kubelet", "closed");
+  fmt::print("  {:-<88}\n", "");
+  bool as_promised = true;
+  for (const Way& way : waybill::testing::WaysTheKubeletOpens()) {
+    try {
+      as_promised = PrintRow(way) && as_promised;
+    } catch (const std::exception& e) {
+      fmt::print(stderr, "error: {}: {}\n", way.name, e.what());
+      as_promised = false;
+    }
+  }
+  return as_promised ? 0 : 1;
+}
