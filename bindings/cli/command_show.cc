@@ -70,9 +70,9 @@ class ShowCommand final : public Command {
     out.Line("image ref  {}", record.image_ref);
     out.Line("updated    {}", out.TimeText(record.last_updated));
     out.Line("stamp      {}", record.stamp);
-    if (record.credential_mapping.empty()) out.Line("open to    {}", AccessText({}));
+    if (record.credential_mapping.empty()) out.Line("open to {}", AccessText({}));
     for (const auto& [image_name, credentials] : record.credential_mapping) {
-      out.Line("as {}: {}", image_name, AccessText(credentials));
+      out.Line("as {}: open to {}", image_name, AccessText(credentials));
       for (const ImagePullSecret& secret : credentials.kubernetes_secrets) {
         out.Line("  secret {}{}", Coordinates(secret.namespace_name, secret.name, secret.uid),
                  secret.credential_hash.empty() ? " (no hash)" : "");

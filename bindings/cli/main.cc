@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <string>
@@ -117,6 +118,12 @@ Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
   root.footer(kExitCodes);
   root.require_subcommand(1);
   auto registered = RegisterAll(root);
+  const auto named = [&](const auto& entry) { return entry->command->name() == arguments[0]; };
+  if (!arguments.empty() && !arguments[0].starts_with('-') &&
+      std::none_of(registered.begin(), registered.end(), named)) {
+    return Error{ErrorCode::kInvalidArgument, "there is no command '" + arguments[0] + "'",
+                 "waybill --help lists the commands"};
+  }
   try {
     root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForVersion& version) {

@@ -188,7 +188,8 @@ void PullFlags::Declare(Flags& flags) {
   store.Declare(flags);
   flags.Required("--image", &image, "IMAGE", "the container's image, as the pod spells it");
   flags.Value("--image-ref", &image_ref, "REF",
-              "what the runtime calls the image; '' where it is not on the node");
+              "what the runtime calls the image; '' where it is not on the\n"
+              "node (needed by check and pulled)");
   flags.List("--secret", &secret_texts, "NS/NAME/UID/HASH",
              "a pull Secret of the pod; without a hash NS/NAME/UID;\nmay be repeated");
   flags.Value("--service-account", &service_account_text, "NS/NAME/UID",

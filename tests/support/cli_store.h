@@ -1,0 +1,53 @@
+// A store in a temporary directory, and `waybill` commands on it.
+
+#ifndef WAYBILL_TESTS_SUPPORT_CLI_STORE_H_
+#define WAYBILL_TESTS_SUPPORT_CLI_STORE_H_
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+
+namespace waybill::testing {
+
+class CliStore {
+ public:
+  std::filesystem::path operator/(const std::string& name) const { return dir_ / name; }
+  std::string store() const { return (dir_ / "store").string(); }
+
+  // `waybill COMMAND --store STORE MORE…`
+  CommandResult Run(const std::string& command, const std::vector<std::string>& more = {},
+                    const std::string& input = {}) const {
+    std::vector<std::string> arguments = {command, "--store", store()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunWaybill(arguments, input);
+  }
+  // The same with --json, and what it wrote, read.
+  nlohmann::json Json(const std::string& command, std::vector<std::string> more = {},
+                      const std::string& input = {}) const {
+    more.emplace_back("--json");
+    return nlohmann::json::parse(Run(command, more, input).out);
+  }
+  // A fresh store with a witness beside it.
+  CommandResult Start(std::vector<std::string> more = {}, const std::string& input = {}) const {
+    more.insert(more.end(), {"--witness", (dir_ / "witness").string()});
+    return Run("start", more, input);
+  }
+  // A copy of a fixture's kubelet directory.
+  std::filesystem::path KubeletDirectory(const std::string& name) const {
+    const std::filesystem::path copy = dir_ / name;
+    std::filesystem::copy(std::filesystem::path(WAYBILL_FIXTURES) / name, copy,
+                          std::filesystem::copy_options::recursive);
+    return copy;
+  }
+
+ private:
+  TempDir dir_;
+};
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_CLI_STORE_H_
