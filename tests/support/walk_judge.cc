@@ -1,0 +1,139 @@
+#include "tests/support/walk_judge.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <new>
+
+#include "tests/support/raw_lmdb.h"
+#include "tests/support/walk_recorder.h"
+
+namespace waybill::testing {
+
+// Lives in memory that parent and child share.
+struct WalkJudge::Shared {
+  WalkVerdicts verdicts;
+  std::size_t next = 0;  // the first file not judged to its end
+  bool in_lmdb = false;  // whom a crash would be of
+};
+
+namespace {
+
+void NoteLie(WalkVerdicts& verdicts, std::size_t index, const char* what) {
+  if (verdicts.lies++ > 0) return;
+  std::snprintf(verdicts.first_lie.data(), verdicts.first_lie.size(), "file %zu: %s", index, what);
+}
+
+// A commit on top must leave a sound file: it would not if it overwrote a page in use.
+void CommitOnTop(const std::filesystem::path& path, const std::string& bytes, unsigned seed) {
+  const TempDir dir;
+  WriteFile(dir / "data.mdb", bytes);
+  {
+    RawStore store(dir.path(), MDB_NOSYNC | MDB_NOLOCK);
+    RawModel ignored;
+    RawChanger changer(seed, {"table-of-images1"},
+                       {.max_changes = 20, .large_percent = 20, .delete_percent = 0});
+    for (int i = 0; i < 3; ++i) changer.Commit(store, ignored);
+  }
+  const Walked walked = WalkPath(dir / "data.mdb");
+  if (!walked.result.sound) {
+    throw std::runtime_error(path.string() + " after a commit: " + FirstFinding(walked.result));
+  }
+}
+
+}  // namespace
+
+WalkJudge::WalkJudge(std::string original) : original_(std::move(original)) {
+  WriteFile(dir_ / "data.mdb", original_);
+  const Walked walked = WalkPath(dir_ / "data.mdb");
+  if (!walked.result.sound) throw std::runtime_error("original: " + FirstFinding(walked.result));
+  original_text_ = walked.shown.text;
+}
+
+WalkVerdicts WalkJudge::Run(std::size_t count,
+                            const std::function<void(std::size_t, std::string&)>& damage,
+                            std::size_t lmdb_stride) {
+  void* memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::runtime_error("mmap");
+  auto* const shared = new (memory) Shared();
+  while (shared->next < count) {
+    const pid_t child = fork();
+    if (child < 0) throw std::runtime_error("fork");
+    if (child == 0) {
+      int code = 0;
+      // LMDB reports a failed assertion on stderr before it aborts; the count says as much.
+      if (freopen("/dev/null", "w", stderr) == nullptr) code = 3;
+      try {
+        RunChild(count, damage, lmdb_stride, *shared);
+      } catch (...) {
+        code = 3;
+      }
+      _exit(code);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
+    if (shared->in_lmdb) {
+      NoteLie(shared->verdicts, shared->next, "liblmdb crashed");
+    } else {
+      ++shared->verdicts.walk_crashes;
+    }
+    shared->in_lmdb = false;
+    ++shared->next;
+  }
+  const WalkVerdicts verdicts = shared->verdicts;
+  munmap(memory, sizeof(Shared));
+  return verdicts;
+}
+
+void WalkJudge::RunChild(std::size_t count,
+                         const std::function<void(std::size_t, std::string&)>& damage,
+                         std::size_t lmdb_stride, Shared& shared) {
+  const OpenedFile file(dir_ / "data.mdb", O_RDWR);
+  WalkVerdicts& verdicts = shared.verdicts;
+  for (; shared.next < count; ++shared.next) {
+    std::string bytes = original_;
+    damage(shared.next, bytes);
+    if (ftruncate(file.fd(), static_cast<off_t>(bytes.size())) != 0 ||
+        pwrite(file.fd(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+      throw std::runtime_error("write");
+    }
+    WalkRecorder shown;
+    const auto result = internal::WalkFile(file.fd(), shown);
+    ++verdicts.judged;
+    if (!result || !result->sound) {
+      ++verdicts.flagged;
+      // Whatever is left must be readable without harm.
+      for (const int which : {0, 1}) {
+        WalkRecorder salvaged;
+        (void)internal::SalvageTree(file.fd(), which, salvaged).has_value();
+      }
+      continue;
+    }
+    const bool same = shown.text == original_text_;
+    ++(same ? verdicts.sound_same : verdicts.sound_other);
+    if (!same && verdicts.sound_other % lmdb_stride != 0) continue;
+    shared.in_lmdb = true;
+    CompareWithLmdb(shared.next, bytes, shown.text, shown.tables, shared);
+    shared.in_lmdb = false;
+  }
+}
+
+void WalkJudge::CompareWithLmdb(std::size_t index, const std::string& bytes,
+                                const std::string& shown, const std::vector<std::string>& tables,
+                                Shared& shared) {
+  try {
+    if (ReadByLmdb(dir_.path(), tables) != shown) {
+      NoteLie(shared.verdicts, index, "liblmdb reads something else");
+    }
+    if (index % 32 == 0) CommitOnTop(dir_ / "data.mdb", bytes, static_cast<unsigned>(index));
+  } catch (const std::exception& error) {
+    NoteLie(shared.verdicts, index, error.what());
+  }
+}
+
+}  // namespace waybill::testing

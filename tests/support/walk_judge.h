@@ -1,0 +1,54 @@
+// Judges the page walk on damaged files: each is walked and, if called sound, read by liblmdb,
+// which must read exactly what the walk showed. Both happen in a child process, so that a crash is
+// a count.
+
+#ifndef WAYBILL_TESTS_SUPPORT_WALK_JUDGE_H_
+#define WAYBILL_TESTS_SUPPORT_WALK_JUDGE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "tests/support/temp_dir.h"
+
+namespace waybill::testing {
+
+struct WalkVerdicts {
+  std::uint64_t judged = 0;
+  std::uint64_t flagged = 0;
+  std::uint64_t sound_same = 0;  // sound, and shows what the original held
+  std::uint64_t sound_other =
+      0;                   // sound, and shows other values: for checksums and digests to find
+  std::uint64_t lies = 0;  // sound, but liblmdb reads something else, fails or crashes
+  std::uint64_t walk_crashes = 0;
+  std::array<char, 300> first_lie{};
+
+  bool Honest() const { return lies == 0 && walk_crashes == 0; }
+};
+
+class WalkJudge {
+ public:
+  explicit WalkJudge(std::string original);
+
+  // Calls `damage` with 0 … count − 1 and the original bytes. Of `sound_other` files, one in
+  // `lmdb_stride` is read by liblmdb; of all others called sound, each.
+  WalkVerdicts Run(std::size_t count, const std::function<void(std::size_t, std::string&)>& damage,
+                   std::size_t lmdb_stride = 1);
+
+ private:
+  struct Shared;
+  void RunChild(std::size_t count, const std::function<void(std::size_t, std::string&)>& damage,
+                std::size_t lmdb_stride, Shared& shared);
+  void CompareWithLmdb(std::size_t index, const std::string& bytes, const std::string& shown,
+                       const std::vector<std::string>& tables, Shared& shared);
+
+  TempDir dir_;
+  std::string original_;
+  std::string original_text_;
+};
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_WALK_JUDGE_H_

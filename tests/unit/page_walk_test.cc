@@ -1,0 +1,274 @@
+// The page walk on stores that liblmdb left: every state is sound, and every value is shown.
+
+#include "store/recovery/page_walk.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/raw_lmdb.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/walk_recorder.h"
+
+namespace {
+
+using namespace waybill;
+using namespace waybill::testing;
+
+const std::vector<std::string> kTables = {"", "table-of-images1", "table-of-intents",
+                                          "table-of-users12"};
+
+void RequireSound(const TempDir& dir, const RawModel& model) {
+  const Walked walked = WalkPath(dir / "data.mdb");
+  BOOST_REQUIRE_MESSAGE(walked.result.sound, FirstFinding(walked.result));
+  BOOST_REQUIRE(walked.shown.text == ModelText(model));
+  BOOST_REQUIRE(walked.shown.aligned);
+}
+
+void CommitMany(RawStore& store, const std::string& table, unsigned first, unsigned count, bool put,
+                std::size_t bytes, RawModel& model) {
+  MDB_txn* txn = nullptr;
+  CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "begin");
+  MDB_dbi dbi = 0;
+  CheckLmdb(mdb_dbi_open(txn, table.c_str(), MDB_CREATE, &dbi), "open");
+  for (unsigned i = first; i < first + count; ++i) {
+    std::string key = std::to_string(100000000 + i) + "-------";
+    std::string value(bytes, static_cast<char>('a' + i % 26));
+    MDB_val key_val{key.size(), key.data()};
+    MDB_val value_val{value.size(), value.data()};
+    if (put) {
+      CheckLmdb(mdb_put(txn, dbi, &key_val, &value_val, 0), "put");
+      model[table][key] = value;
+    } else {
+      CheckLmdb(mdb_del(txn, dbi, &key_val, nullptr), "del");
+      model[table].erase(key);
+    }
+  }
+  CheckLmdb(mdb_txn_commit(txn), "commit");
+}
+
+internal::PageKey KeyOf(const std::string& key) {
+  return internal::PageKey(reinterpret_cast<const std::byte*>(key.data()), 16);
+}
+
+BOOST_AUTO_TEST_SUITE(page_walk)
+
+BOOST_AUTO_TEST_CASE(every_commit_of_a_random_history_is_sound) {
+  const unsigned seed = std::random_device{}();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  BOOST_TEST_CONTEXT("seed " << seed) {
+    TempDir dir;
+    RawChanger changer(seed, kTables, {});
+    RawModel model;
+    auto store = std::make_unique<RawStore>(dir.path());
+    MDB_txn* reader = nullptr;
+    for (int i = 0; i < 1200; ++i) {
+      changer.Commit(*store, model);
+      RequireSound(dir, model);
+      const unsigned event = changer.Below(60);
+      if (event == 0) changer.Abort(*store, model);
+      if (event == 1 && reader == nullptr) {
+        CheckLmdb(mdb_txn_begin(store->env(), nullptr, MDB_RDONLY, &reader), "reader");
+      } else if (event < 4 && reader != nullptr) {
+        mdb_txn_abort(reader);
+        reader = nullptr;
+      } else if (event == 4 && reader == nullptr) {
+        store.reset();
+        RequireSound(dir, model);
+        store = std::make_unique<RawStore>(dir.path());
+      }
+    }
+    if (reader != nullptr) mdb_txn_abort(reader);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_free_list_with_overflow_pages_is_followed) {
+  TempDir dir;
+  RawModel model;
+  RawStore store(dir.path());
+  for (const std::size_t bytes : {std::size_t{288}, std::size_t{9000}}) {
+    for (unsigned round = 0; round < 3; ++round) {
+      CommitMany(store, kTables[1], 0, 6000, true, bytes, model);
+      RequireSound(dir, model);
+      CommitMany(store, kTables[1], 10, 5980, false, bytes, model);
+      RequireSound(dir, model);
+      for (unsigned i = 0; i < 5; ++i) CommitMany(store, kTables[2], i, 1, true, 64, model);
+      RequireSound(dir, model);
+    }
+  }
+  BOOST_TEST(WalkPath(dir / "data.mdb").result.free_pages > 2000U);
+}
+
+BOOST_AUTO_TEST_CASE(a_large_transaction_that_spills_and_is_aborted_leaves_a_sound_file) {
+  TempDir dir;
+  RawModel model;
+  RawStore store(dir.path());
+  CommitMany(store, kTables[1], 0, 2000, true, 288, model);
+  MDB_txn* txn = nullptr;
+  CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "begin");
+  MDB_dbi dbi = 0;
+  CheckLmdb(mdb_dbi_open(txn, kTables[1].c_str(), 0, &dbi), "open");
+  std::string value(64000, 'x');
+  for (unsigned i = 0; i < 1500; ++i) {
+    std::string key = std::to_string(500000000 + i) + "-------";
+    MDB_val key_val{key.size(), key.data()};
+    MDB_val value_val{value.size(), value.data()};
+    const int code = mdb_put(txn, dbi, &key_val, &value_val, 0);
+    if (code == MDB_TXN_FULL || code == MDB_MAP_FULL) break;
+    CheckLmdb(code, "put");
+  }
+  mdb_txn_abort(txn);
+  RequireSound(dir, model);
+}
+
+BOOST_AUTO_TEST_CASE(a_fresh_store_and_its_first_commits_are_told_apart) {
+  TempDir dir;
+  RawModel model;
+  RawStore store(dir.path());
+  const auto fresh = WalkPath(dir / "data.mdb").result;
+  BOOST_TEST(fresh.sound);
+  BOOST_TEST(fresh.fresh);
+  BOOST_TEST(!fresh.meta[0].rooted);
+  for (unsigned id = 1; id < 5; ++id) {
+    CommitMany(store, kTables[1], id, 1, true, 64, model);
+    const auto result = WalkPath(dir / "data.mdb").result;
+    BOOST_TEST(result.sound);
+    BOOST_TEST(!result.fresh);
+    BOOST_TEST(result.newer_meta == static_cast<int>(id % 2));
+    BOOST_TEST(result.meta[id % 2].txn_id == id);
+    BOOST_TEST(result.meta[(id + 1) % 2].txn_id == id - 1);
+    BOOST_TEST(result.meta[(id + 1) % 2].rooted == (id > 1));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(copies_are_sound) {
+  TempDir dir;
+  TempDir plain;
+  TempDir compact;
+  RawModel model;
+  RawStore store(dir.path());
+  RawChanger changer(7, kTables, {});
+  for (int i = 0; i < 200; ++i) changer.Commit(store, model);
+  CheckLmdb(mdb_env_copy2(store.env(), plain.path().c_str(), 0), "copy");
+  CheckLmdb(mdb_env_copy2(store.env(), compact.path().c_str(), MDB_CP_COMPACT), "compact copy");
+  RequireSound(plain, model);
+  RequireSound(compact, model);
+  const auto result = WalkPath(compact / "data.mdb").result;
+  BOOST_TEST(result.meta[0].txn_id == 0U);
+  BOOST_TEST(result.meta[1].txn_id == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_longer_than_its_pages_or_without_its_last_free_pages_is_sound) {
+  TempDir dir;
+  RawModel model;
+  {
+    RawStore store(dir.path());
+    CommitMany(store, kTables[1], 0, 50, true, 9000, model);
+    CommitMany(store, kTables[1], 1, 49, false, 9000, model);
+    // These move the pages in use down to where the values were.
+    for (unsigned i = 0; i < 6; ++i) CommitMany(store, kTables[2], i, 1, true, 64, model);
+    CommitMany(store, kTables[1], 0, 1, true, 9000, model);
+  }
+  const std::string bytes = ReadFile(dir / "data.mdb");
+  WriteFile(dir / "data.mdb", bytes + std::string(10000, 'z'));
+  RequireSound(dir, model);
+  const auto result = WalkPath(dir / "data.mdb").result;
+  BOOST_TEST(result.free_pages > 50U);
+  // The highest page in use decides.
+  unsigned removed = 0;
+  while (true) {
+    WriteFile(dir / "data.mdb", bytes.substr(0, bytes.size() - (removed + 1) * 4096));
+    const Walked walked = WalkPath(dir / "data.mdb");
+    if (!walked.result.sound) break;
+    BOOST_REQUIRE(walked.shown.text == ModelText(model));
+    BOOST_REQUIRE(ReadByLmdb(dir.path(), walked.shown.tables) == walked.shown.text);
+    ++removed;
+  }
+  BOOST_TEST(removed > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(one_key_is_found_in_the_newer_and_in_the_older_tree) {
+  TempDir dir;
+  RawModel model;
+  RawStore store(dir.path());
+  CommitMany(store, kTables[1], 0, 1000, true, 288, model);
+  const std::string key = "0header-----id-0";
+  for (std::uint64_t id = 2; id < 40; ++id) {
+    MDB_txn* txn = nullptr;
+    CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "begin");
+    MDB_dbi main = 0;
+    CheckLmdb(mdb_dbi_open(txn, nullptr, 0, &main), "open");
+    std::vector<std::uint64_t> value(id % 5 == 0 ? 700 : 2, id);
+    MDB_val key_val{key.size(), const_cast<char*>(key.data())};
+    MDB_val value_val{value.size() * 8, value.data()};
+    CheckLmdb(mdb_put(txn, main, &key_val, &value_val, 0), "put");
+    for (unsigned i = 0; i < 20; ++i) {
+      std::string other = std::to_string(1000000000 + id * 20 + i) + "------";
+      MDB_val other_val{other.size(), other.data()};
+      CheckLmdb(mdb_put(txn, main, &other_val, &value_val, 0), "put");
+    }
+    CheckLmdb(mdb_txn_commit(txn), "commit");
+    const OpenedFile file(dir / "data.mdb");
+    for (std::uint64_t which_id = id < 3 ? id : id - 1; which_id <= id; ++which_id) {
+      const auto found =
+          internal::FindInMain(file.fd(), static_cast<int>(which_id % 2), KeyOf(key));
+      BOOST_REQUIRE(found.has_value());
+      std::uint64_t stored = 0;
+      std::memcpy(&stored, found->data(), sizeof(stored));
+      BOOST_TEST(stored == which_id);
+    }
+    const auto none =
+        internal::FindInMain(file.fd(), static_cast<int>(id % 2), KeyOf("no-such-key-----"));
+    BOOST_REQUIRE(!none.has_value());
+    BOOST_TEST((none.error().code == ErrorCode::kNotFound));
+  }
+  const OpenedFile file(dir / "data.mdb");
+  const auto table = internal::FindInMain(file.fd(), 0, KeyOf(kTables[1]));
+  BOOST_REQUIRE(!table.has_value());
+  BOOST_TEST((table.error().code == ErrorCode::kDamaged));
+}
+
+BOOST_AUTO_TEST_CASE(files_that_are_no_store_are_results) {
+  TempDir dir;
+  WriteFile(dir / "data.mdb", "");
+  const auto empty = WalkPath(dir / "data.mdb").result;
+  BOOST_TEST(empty.empty_file);
+  BOOST_TEST(!empty.sound);
+  for (const std::size_t size : {1U, 15U, 151U, 152U, 4095U, 4096U, 4248U, 8192U, 20000U}) {
+    WriteFile(dir / "data.mdb", std::string(size, '\xff'));
+    const auto result = WalkPath(dir / "data.mdb").result;
+    BOOST_TEST(!result.sound);
+    BOOST_TEST(!result.empty_file);
+    BOOST_TEST(result.newer_meta == -1);
+  }
+}
+
+// Rules that LMDB itself would not mind, or not yet.
+BOOST_AUTO_TEST_CASE(tables_of_another_kind_are_damage) {
+  const auto walk_with = [](unsigned flags, const std::string& name, std::size_t key_bytes,
+                            std::size_t value_bytes) {
+    TempDir dir;
+    RawStore store(dir.path());
+    MDB_txn* txn = nullptr;
+    CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "begin");
+    MDB_dbi dbi = 0;
+    CheckLmdb(mdb_dbi_open(txn, name.c_str(), MDB_CREATE | flags, &dbi), "open");
+    std::string key(key_bytes, 'k');
+    std::string value(value_bytes, 'v');
+    MDB_val key_val{key.size(), key.data()};
+    MDB_val value_val{value.size(), value.data()};
+    CheckLmdb(mdb_put(txn, dbi, &key_val, &value_val, 0), "put");
+    CheckLmdb(mdb_txn_commit(txn), "commit");
+    return WalkPath(dir / "data.mdb").result.sound;
+  };
+  BOOST_TEST(walk_with(0, kTables[1], 16, 64));
+  BOOST_TEST(!walk_with(MDB_DUPSORT, kTables[1], 16, 64));
+  BOOST_TEST(!walk_with(MDB_REVERSEKEY, kTables[1], 16, 64));
+  BOOST_TEST(!walk_with(MDB_INTEGERKEY, kTables[1], 8, 64));
+  BOOST_TEST(!walk_with(0, "short-name", 16, 64));
+  BOOST_TEST(!walk_with(0, kTables[1], 8, 64));
+  BOOST_TEST(!walk_with(0, kTables[1], 16, 60));
+  BOOST_TEST(!walk_with(0, kTables[1], 16, 8));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
