@@ -1,0 +1,245 @@
+// The states a crash or a failed write leaves behind: each is sound, and shows the last commit.
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <random>
+
+#include "store/recovery/page_format.h"
+#include "store/recovery/page_walk.h"
+#include "tests/support/raw_lmdb.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/walk_recorder.h"
+
+namespace {
+
+using namespace waybill;
+using namespace waybill::testing;
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kSector = 512;
+const std::string kHeaderKey = "0header-----id-0";
+
+// Commits with a header record that holds the transaction's ID, as a waybill store has one.
+class HeaderStore {
+ public:
+  HeaderStore() : store_(dir_.path()) {}
+
+  // Returns the ID. The header's value has an overflow page now and then.
+  std::uint64_t Commit(RawChanger& changer) {
+    MDB_txn* txn = nullptr;
+    CheckLmdb(mdb_txn_begin(store_.env(), nullptr, 0, &txn), "begin");
+    const std::uint64_t id = mdb_txn_id(txn);
+    std::vector<std::uint64_t> header(id % 7 == 0 ? 500 : 3, id);
+    Put(txn, "", kHeaderKey,
+        {reinterpret_cast<const char*>(header.data()), header.size() * sizeof(header[0])});
+    for (unsigned i = changer.Below(6); i > 0; --i) {
+      const std::string table = changer.Below(4) == 0 ? "" : "table-of-images1";
+      auto& values = model[table];
+      const std::string key = changer.Key();
+      const auto near = values.lower_bound(key);
+      const bool remove = near != values.end() && near->first != kHeaderKey &&
+                          (values.size() > 200 || changer.Below(3) == 0);
+      if (remove) {
+        Remove(txn, table, std::string(near->first));
+      } else {
+        Put(txn, table, key, changer.Value());
+      }
+    }
+    CheckLmdb(mdb_txn_commit(txn), "commit");
+    return id;
+  }
+  std::string Bytes() const { return ReadFile(dir_ / "data.mdb"); }
+
+  RawModel model;
+
+ private:
+  static MDB_dbi Table(MDB_txn* txn, const std::string& name) {
+    MDB_dbi dbi = 0;
+    CheckLmdb(mdb_dbi_open(txn, name.empty() ? nullptr : name.c_str(), MDB_CREATE, &dbi), "table");
+    return dbi;
+  }
+  void Put(MDB_txn* txn, const std::string& table, std::string key, std::string value) {
+    MDB_val key_val{key.size(), key.data()};
+    MDB_val value_val{value.size(), value.data()};
+    CheckLmdb(mdb_put(txn, Table(txn, table), &key_val, &value_val, 0), "put");
+    model[table][key] = value;
+  }
+  void Remove(MDB_txn* txn, const std::string& table, std::string key) {
+    MDB_val key_val{key.size(), key.data()};
+    CheckLmdb(mdb_del(txn, Table(txn, table), &key_val, nullptr), "del");
+    model[table].erase(key);
+  }
+
+  TempDir dir_;
+  RawStore store_;
+};
+
+class StateFile {
+ public:
+  void Set(const std::string& bytes) { WriteFile(dir_ / "data.mdb", bytes); }
+  Walked Walk() const { return WalkPath(dir_ / "data.mdb"); }
+  void RequireShows(const std::string& text) const {
+    const Walked walked = Walk();
+    BOOST_REQUIRE_MESSAGE(walked.result.sound, FirstFinding(walked.result));
+    BOOST_REQUIRE(walked.shown.text == text);
+  }
+  // The ID in the header of that meta page's tree; 0: there is none.
+  std::uint64_t HeaderId(int which) const {
+    const OpenedFile file(dir_ / "data.mdb");
+    const auto value = internal::FindInMain(
+        file.fd(), which,
+        internal::PageKey(reinterpret_cast<const std::byte*>(kHeaderKey.data()), 16));
+    return value ? internal::Load<std::uint64_t>(value->data()) : 0;
+  }
+  const TempDir& dir() const { return dir_; }
+
+ private:
+  TempDir dir_;
+};
+
+std::size_t FieldOf(std::uint64_t meta, std::size_t field) {
+  return meta * kPage + internal::kPageHeaderBytes + field;
+}
+
+BOOST_AUTO_TEST_SUITE(page_walk_states)
+
+// LMDB writes pages in any order, then the meta page. Any part of the new pages may be on disk, and
+// the file may be longer already, while the meta page is still the old one.
+BOOST_AUTO_TEST_CASE(a_crash_before_the_meta_page_is_written) {
+  const unsigned seed = std::random_device{}();
+  BOOST_TEST_CONTEXT("seed " << seed) {
+    std::mt19937 random(seed);
+    RawChanger changer(seed, {""}, {});
+    HeaderStore store;
+    StateFile state;
+    std::string before = store.Bytes();
+    for (int i = 0; i < 150; ++i) {
+      const std::string text_before = ModelText(store.model);
+      store.Commit(changer);
+      const std::string after = store.Bytes();
+      for (int subset = 0; subset < 8; ++subset) {
+        std::string bytes = before;
+        if (random() % 4 > 0) bytes.resize(after.size(), '\0');
+        for (std::size_t at = 2 * kPage; at + kSector <= bytes.size(); at += kSector) {
+          if (random() % 2 == 0) bytes.replace(at, kSector, after, at, kSector);
+        }
+        state.Set(bytes);
+        state.RequireShows(text_before);
+        const auto result = state.Walk().result;
+        for (std::size_t which = 0; which < 2; ++which) {
+          if (!result.meta[which].rooted) continue;
+          BOOST_REQUIRE(state.HeaderId(static_cast<int>(which)) == result.meta[which].txn_id);
+        }
+      }
+      before = after;
+    }
+  }
+}
+
+// LMDB then puts the old ID and last page back beside the new roots. The newer tree is sound; the
+// header in the older one is what tells.
+BOOST_AUTO_TEST_CASE(a_failed_meta_write_is_sound_but_its_header_is_ahead) {
+  RawChanger changer(11, {""}, {});
+  HeaderStore store;
+  StateFile state;
+  for (int i = 0; i < 10; ++i) store.Commit(changer);
+  for (int i = 0; i < 40; ++i) {
+    const std::string before = store.Bytes();
+    const std::string text = ModelText(store.model);
+    const std::uint64_t id = store.Commit(changer);
+    std::string bytes = store.Bytes();
+    const std::size_t old_fields = FieldOf(id % 2, offsetof(internal::MetaRecord, last_page));
+    bytes.replace(old_fields, 16, before, old_fields, 16);
+    state.Set(bytes);
+    state.RequireShows(text);
+    const auto result = state.Walk().result;
+    BOOST_TEST(result.meta[id % 2].txn_id == id - 2);
+    BOOST_TEST(state.HeaderId(static_cast<int>(id % 2)) == id);
+    BOOST_TEST(state.HeaderId(static_cast<int>((id + 1) % 2)) == id - 1);
+  }
+}
+
+// One flipped bit of the newer ID can leave a legal pair and undo a commit. The header tells.
+BOOST_AUTO_TEST_CASE(a_flipped_bit_in_a_transaction_id) {
+  RawChanger changer(12, {""}, {});
+  HeaderStore store;
+  StateFile state;
+  for (int i = 0; i < 10; ++i) store.Commit(changer);
+  unsigned silent = 0;
+  for (int i = 0; i < 8; ++i) {
+    const std::uint64_t id = store.Commit(changer);
+    const std::string sound = store.Bytes();
+    for (std::uint64_t which = 0; which < 2; ++which) {
+      for (std::size_t bit = 0; bit < 64; ++bit) {
+        std::string bytes = sound;
+        char& c = bytes[FieldOf(which, offsetof(internal::MetaRecord, txn_id)) + bit / 8];
+        c = static_cast<char>(c ^ (1 << bit % 8));
+        state.Set(bytes);
+        const auto result = state.Walk().result;
+        if (!result.sound) continue;
+        ++silent;
+        BOOST_TEST(state.HeaderId(static_cast<int>(which)) != result.meta[which].txn_id);
+        BOOST_TEST(state.HeaderId(static_cast<int>(which)) == (which == id % 2 ? id : id - 1));
+      }
+    }
+  }
+  BOOST_TEST(silent > 0U);
+}
+
+// A file too large to be held in memory is read page by page, by the same rules.
+BOOST_AUTO_TEST_CASE(a_large_file_is_read_on_demand) {
+  RawChanger changer(13, {""}, {});
+  HeaderStore store;
+  StateFile state;
+  for (int i = 0; i < 200; ++i) store.Commit(changer);
+  const std::string bytes = store.Bytes();
+  const std::string text = ModelText(store.model);
+  state.Set(bytes);
+  const auto small = state.Walk().result;
+  const auto path = state.dir() / "data.mdb";
+  std::filesystem::resize_file(path, std::uintmax_t{600} << 20);
+  state.RequireShows(text);
+  const auto large = state.Walk().result;
+  BOOST_TEST(large.tree_pages == small.tree_pages);
+  BOOST_TEST(large.free_pages == small.free_pages);
+  std::mt19937 random(14);
+  for (int i = 0; i < 3000; ++i) {
+    std::string damaged = bytes;
+    char& c = damaged[random() % damaged.size() / kPage * kPage + random() % 200];
+    c = static_cast<char>(c ^ (1 << random() % 8));
+    state.Set(damaged);
+    const Walked in_memory = state.Walk();
+    std::filesystem::resize_file(path, std::uintmax_t{600} << 20);
+    const Walked on_demand = state.Walk();
+    // A longer file may hold what a shorter one lacks, so only this direction is sure.
+    if (in_memory.result.sound) {
+      BOOST_REQUIRE(on_demand.result.sound);
+      BOOST_REQUIRE(on_demand.shown.text == in_memory.shown.text);
+    }
+  }
+}
+
+// Numbers that a hostile file may claim must cost neither memory nor time.
+BOOST_AUTO_TEST_CASE(a_hostile_last_page_or_count_is_refused_cheaply) {
+  RawChanger changer(15, {""}, {});
+  HeaderStore store;
+  StateFile state;
+  std::uint64_t id = 0;
+  for (int i = 0; i < 20; ++i) id = store.Commit(changer);
+  for (const std::uint64_t claim :
+       {std::uint64_t{1} << 20, std::uint64_t{1} << 40, (std::uint64_t{1} << 52) - 1,
+        ~std::uint64_t{0} - 1, ~std::uint64_t{0}}) {
+    for (std::size_t field = offsetof(internal::MetaRecord, map_bytes);
+         field < sizeof(internal::MetaRecord); field += sizeof(claim)) {
+      std::string bytes = store.Bytes();
+      std::memcpy(bytes.data() + FieldOf(id % 2, field), &claim, sizeof(claim));
+      state.Set(bytes);
+      const auto result = state.Walk().result;
+      if (field > offsetof(internal::MetaRecord, map_bytes)) BOOST_TEST(!result.sound);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
