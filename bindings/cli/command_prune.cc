@@ -29,6 +29,7 @@ class PruneCommand final : public Command {
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
     flags.Value("--token", &token_, "N", "the token");
     flags.Value("--until", &until_, "RFC3339", "forget what was last updated before this time");
+    store_.DeclareRules(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {

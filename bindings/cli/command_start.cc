@@ -77,6 +77,7 @@ class StartCommand final : public Command {
                 "a kubelet directory, the one with image_manager/ in it");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
     policy_.Declare(flags);
+    store_.DeclareRules(flags);
     flags.Value("--witness", &witness_, "FILE", "the witness file, outside the store");
     flags.Switch("--no-witness", &no_witness_, "have none: a wiped store then goes unnoticed");
     flags.Value("--map-size", &map_size_, "BYTES", "the largest size that the store may grow to");

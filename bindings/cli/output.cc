@@ -230,6 +230,8 @@ Json JsonOf(const std::vector<Field>& fields) {
 void Warn(std::string_view message, std::string_view hint) { Complain("warning", message, hint); }
 
 void ReportError(const Error& error, Output& out) {
+  // What was written before comes first. Where that fails, this error is still the cause to name.
+  (void)out.Flush();
   Complain("error", error.message, error.hint);
   if (!out.json()) return;
   out.WriteJson(

@@ -142,6 +142,9 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
 
 void StoreFlags::Declare(Flags& flags) {
   flags.Required("--store", &store, "DIR", "the store's directory");
+}
+
+void StoreFlags::DeclareRules(Flags& flags) {
   flags.Value("--rules", &rules_name, "closed|kubelet",
               "closed (default), or exactly what the kubelet answers");
 }
@@ -195,6 +198,7 @@ void PullFlags::Declare(Flags& flags) {
   flags.Value("--service-account", &service_account_text, "NS/NAME/UID",
               "the pod's service account");
   policy.Declare(flags);
+  store.DeclareRules(flags);
   flags.Value("--pull-policy", &pull_policy_name, "P",
               "the container's: Always, IfNotPresent or Never");
 }

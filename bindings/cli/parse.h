@@ -60,7 +60,8 @@ Result<ImagePullSecret> ParseSecret(std::string_view text);
 // NAMESPACE/NAME/UID.
 Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text);
 
-// --store and --rules, which every command that opens a store has.
+// --store, which every command that opens a store has, and --rules, for those that ask or change by
+// them.
 struct StoreFlags {
   std::string store;
   std::optional<std::string> rules_name;
@@ -69,6 +70,7 @@ struct StoreFlags {
   Rules rules = Rules::kClosed;
 
   void Declare(Flags& flags);
+  void DeclareRules(Flags& flags);
   Result<void> Parse();
 };
 

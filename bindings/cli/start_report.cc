@@ -95,6 +95,8 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
                                    : "images without a record are presumed preloaded");
   }
   if (!report.distrustful) return;
+  // The warning comes last. A failed write is remembered, for main to report.
+  (void)out.Flush();
   Warn("the store is DISTRUSTFUL: " + report.distrust_reason +
            "; images without a record must now be pulled before a pod may use them",
        "once you know that none of these images is private: " + ClearDistrustCommand(store));
