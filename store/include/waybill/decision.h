@@ -22,11 +22,15 @@ struct PodCredentials {
 
 // Where a decision gets them. Asked at most once a decision, and only if the answer depends on it
 // (kubelet behaviour: after step 6 of spec "Decision"). An error makes the answer "pull", `error`.
-// The views must stay valid until the decision returns. Called without a lock held; it may block,
-// and may not call back into the same store.
+// The views must stay valid until the decision returns.
 class CredentialSource {
  public:
+  // No lock is held. May not call back into the same store.
   virtual Result<PodCredentials> Fetch() = 0;
+
+  // Whether Fetch may wait for something. If so, the decision lets go of its snapshot meanwhile and
+  // looks again afterwards, so that a slow API server does not keep old pages of the store alive.
+  virtual bool may_block() const { return true; }
 
  protected:
   ~CredentialSource() = default;
@@ -37,6 +41,7 @@ class FixedCredentials final : public CredentialSource {
  public:
   explicit FixedCredentials(PodCredentials credentials) : credentials_(credentials) {}
   Result<PodCredentials> Fetch() override { return credentials_; }
+  bool may_block() const override { return false; }
 
  private:
   PodCredentials credentials_;

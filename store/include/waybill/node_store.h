@@ -32,16 +32,10 @@
 #include "waybill/policy.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/rules.h"
 #include "waybill/types.h"
 
 namespace waybill {
-
-// Which of two sets of rules a store follows. kKubelet: every answer and every stored state is that
-// of the kubelet v1.36.3. kClosed: the same but for five rules, each of which can only keep an image
-// closed that the kubelet would open by mistake (store/README.md, "Two sets of rules").
-enum class Rules : std::uint8_t { kClosed, kKubelet };
-std::string_view RulesName(Rules rules);  // "closed", "kubelet"
-Result<Rules> ParseRules(std::string_view name);
 
 // The small file outside the store that tells when the whole store was wiped, swapped or put back
 // from an older copy. Having none is a choice that must be spelt out: such a loss then goes unseen.
@@ -89,8 +83,8 @@ struct OpenOptions {
   std::filesystem::path kubelet_directory = {};
   Progress import_progress = {};
   Clock clock = SystemClock;
-  // Bytes of the memory map; 1 MiB to 16 TiB, rounded up to pages. An existing larger store keeps
-  // its size.
+  // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages. A
+  // store that holds more already gets what it needs.
   std::uint64_t map_bytes = kDefaultMapBytes;
 };
 
@@ -232,8 +226,9 @@ class NodeStore {
   // the store was trustful.
   Result<void> ClearDistrust(std::string_view reason);
 
+  class Impl;  // opaque
+
  private:
-  class Impl;
   explicit NodeStore(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,194 @@
+#include "migrations/kubelet_directory.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "migrations/kubelet_file.h"
+#include "store/base/files.h"
+#include "store/base/sha256.h"
+#include "store/record/typed_tables.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kFilesPerTransaction = 512;
+constexpr std::size_t kMaxProblems = 100;
+
+struct Entry {
+  KubeletFolder folder;
+  std::string name;
+};
+
+// The records' names in one folder, sorted. A folder that is not there is empty.
+Result<void> List(const std::filesystem::path& image_manager, KubeletFolder folder,
+                  std::vector<Entry>& entries, ImportReport& report) {
+  const std::filesystem::path path = image_manager / FolderName(folder);
+  if (!Exists(path)) return {};
+  const auto checked = OpenDirectory(path);
+  if (!checked) return checked.error();
+  struct CloseDir {
+    void operator()(DIR* dir) const { closedir(dir); }
+  };
+  const std::unique_ptr<DIR, CloseDir> dir(opendir(path.c_str()));
+  if (dir == nullptr) return SystemError(errno, "list", path);
+  const std::size_t first = entries.size();
+  for (errno = 0; const dirent* entry = readdir(dir.get()); errno = 0) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    ++report.files_seen;
+    if (IsRecordName(name)) {
+      entries.push_back({folder, name});
+    } else {
+      ++report.skipped;
+    }
+  }
+  if (errno != 0) return SystemError(errno, "list", path);
+  std::sort(entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  return {};
+}
+
+// Whether this very content was taken under this path before.
+Result<bool> IsRemembered(const StoreTxn& txn, const ImportedFile& file) {
+  auto payload = txn.Get(Table::kImported, HashKey(file.path, txn.seed()));
+  if (!payload) return payload.error();
+  if (!*payload) return false;
+  const auto known = DecodeImportedFileValue(**payload);
+  return known && known->path == file.path && known->content == file.content;
+}
+
+Result<bool> RefIsKnown(const StoreTxn& txn, const std::string& image_ref) {
+  auto found = FindRecord(txn, image_ref);
+  if (!found) {
+    if (found.error().code == ErrorCode::kDamaged) return true;
+    return found.error();
+  }
+  if (*found) return true;
+  return IsQuarantined(txn, QuarantineKind::kImageRef, image_ref);
+}
+
+class Importer {
+ public:
+  Importer(StoreTxn& txn, bool without_credentials, ImportReport& report)
+      : txn_(txn), without_credentials_(without_credentials), report_(report) {}
+
+  Result<void> Take(const KubeletFile& file) {
+    if (file.identity) {
+      auto remembered = IsRemembered(txn_, *file.identity);
+      if (!remembered) return remembered.error();
+      if (*remembered) {
+        ++report_.unchanged;
+        return {};
+      }
+    }
+    if (auto r = std::visit([&](const auto& content) { return TakeContent(file, content); },
+                            file.content);
+        !r) {
+      return r;
+    }
+    if (!file.identity) return {};
+    return txn_.Put(Table::kImported, HashKey(file.path, txn_.seed()),
+                    EncodeImportedFileValue(*file.identity));
+  }
+
+ private:
+  Result<void> TakeContent(const KubeletFile& file, std::monostate) {
+    if (report_.problems.size() < kMaxProblems) {
+      report_.problems.push_back(file.path + ": " + file.problem);
+    }
+    for (QuarantineEntry entry : file.quarantine) {
+      entry.since = txn_.now();
+      auto is_new = StoreQuarantine(txn_, entry);
+      if (!is_new) return is_new.error();
+      if (*is_new) ++report_.quarantined;
+    }
+    return {};
+  }
+
+  Result<void> TakeContent(const KubeletFile&, ImagePulledRecord record) {
+    auto known = RefIsKnown(txn_, record.image_ref);
+    if (!known) return known.error();
+    if (*known) {
+      ++report_.known_refs;
+      return {};
+    }
+    if (without_credentials_) record.credential_mapping.clear();
+    ++report_.records;
+    return StoreRecord(txn_, std::move(record));
+  }
+
+  Result<void> TakeContent(const KubeletFile&, const ImagePullIntent& intent) {
+    ++report_.intents;
+    auto stored = StoreIntent(txn_, intent.image);
+    if (!stored) return stored.error();
+    return {};
+  }
+
+  Result<void> TakeContent(const KubeletFile&, const ImagePreloadedRecord& record) {
+    ++report_.preloaded;
+    return txn_.Put(Table::kPreloaded, HashKey(record.image_ref, txn_.seed()),
+                    EncodePreloadedValue(record));
+  }
+
+  StoreTxn& txn_;
+  const bool without_credentials_;
+  ImportReport& report_;
+};
+
+}  // namespace
+
+Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
+                                    const Progress& progress, ImportReport& report) {
+  if (auto opened = OpenDirectory(directory); !opened) return opened.error();
+  const std::filesystem::path image_manager = directory / "image_manager";
+  if (!Exists(image_manager)) return {};
+  if (auto opened = OpenDirectory(image_manager); !opened) return opened.error();
+  std::vector<Entry> entries;
+  for (const KubeletFolder folder :
+       {KubeletFolder::kPulled, KubeletFolder::kPulling, KubeletFolder::kPreloaded}) {
+    if (auto r = List(image_manager, folder, entries, report); !r) return r;
+  }
+  const State before = committer.state();
+  const bool without_credentials =
+      before.distrustful && before.digest(Table::kImported).count != 0;
+
+  for (std::size_t done = 0; done < entries.size();) {
+    if (progress && !progress(done, entries.size())) {
+      report.interrupted = true;
+      return Error{ErrorCode::kInterrupted,
+                   "the import stopped after " + std::to_string(done) + " of " +
+                       std::to_string(entries.size()) + " files; what was taken is kept",
+                   "run it again to go on"};
+    }
+    const std::size_t end = std::min(done + kFilesPerTransaction, entries.size());
+    std::vector<KubeletFile> files;
+    for (std::size_t i = done; i < end; ++i) {
+      files.push_back(ReadKubeletFile(image_manager, entries[i].folder, entries[i].name));
+    }
+    ImportReport step;
+    auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
+      step = report;  // the change may run twice
+      Importer importer(txn, without_credentials, step);
+      for (const KubeletFile& file : files) {
+        if (auto r = importer.Take(file); !r) return r;
+      }
+      return {};
+    });
+    if (!committed) return committed;
+    report = std::move(step);
+    done = end;
+    if (progress && done == entries.size()) static_cast<void>(progress(done, done));
+  }
+  return {};
+}
+
+}  // namespace waybill::internal

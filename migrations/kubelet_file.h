@@ -1,0 +1,44 @@
+// One file of a kubelet directory, read and judged, before anything is written.
+
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILE_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "store/record/small_records.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// The three folders of image_manager/.
+enum class KubeletFolder : std::uint8_t { kPulled, kPulling, kPreloaded };
+std::string_view FolderName(KubeletFolder folder);  // "pulled"
+
+// Whether a file of that name is a record of the kubelet's: "sha256-<64 lower-case hex digits>".
+bool IsRecordName(std::string_view name);
+
+struct KubeletFile {
+  KubeletFolder folder = KubeletFolder::kPulled;
+  std::string path;  // below image_manager/
+  // What to remember it by; nullopt where its bytes could not be had.
+  std::optional<ImportedFile> identity;
+  // What it holds; monostate where it can't be read.
+  std::variant<std::monostate, ImagePulledRecord, ImagePullIntent, ImagePreloadedRecord> content;
+  // Why it can't be read, and whose images that closes.
+  std::string problem;
+  std::vector<QuarantineEntry> quarantine;  // `since` is left to the writer
+};
+
+// Reads image_manager/<folder>/<name>. Never fails: what is wrong is in the result.
+KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletFolder folder,
+                            const std::string& name);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILE_H_

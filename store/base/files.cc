@@ -1,0 +1,189 @@
+#include "store/base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+namespace waybill::internal {
+
+void Fd::Reset() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+Error SystemError(int error_number, std::string_view doing, const std::filesystem::path& path) {
+  Error error;
+  error.message = "cannot " + std::string(doing) + " " + path.string() + ": " +
+                  std::generic_category().message(error_number);
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      error.code = ErrorCode::kDiskFull;
+      error.hint = "free space on that file system, then try again";
+      break;
+    case ENOENT:
+      error.code = ErrorCode::kNotFound;
+      break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      error.code = ErrorCode::kUnsafePath;
+      error.hint = "run as the owner of that path, on a file system that can be written";
+      break;
+    case ELOOP:
+      error.code = ErrorCode::kUnsafePath;
+      error.message = "cannot " + std::string(doing) + " " + path.string() + ": it is a symlink";
+      error.hint = "name the real path";
+      break;
+    default:
+      error.code = ErrorCode::kIo;
+      break;
+  }
+  return error;
+}
+
+Result<FileId> FileIdOf(const std::filesystem::path& path) {
+  struct stat st {};
+  if (lstat(path.c_str(), &st) != 0) return SystemError(errno, "look at", path);
+  return FileId{st.st_dev, st.st_ino};
+}
+
+Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path) {
+  struct stat st {};
+  if (fstat(fd.get(), &st) != 0) return SystemError(errno, "look at", path);
+  return FileId{st.st_dev, st.st_ino};
+}
+
+Result<Fd> OpenFile(const std::filesystem::path& path, int flags, mode_t mode) {
+  // O_NONBLOCK: a FIFO under that name must not hang us.
+  Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode));
+  if (!fd.valid()) return SystemError(errno, "open", path);
+  struct stat st {};
+  if (fstat(fd.get(), &st) != 0) return SystemError(errno, "look at", path);
+  if (!S_ISREG(st.st_mode)) {
+    return Error{ErrorCode::kUnsafePath, "cannot use " + path.string() + ": not a regular file",
+                 "remove it or name another path"};
+  }
+  return fd;
+}
+
+Result<Fd> OpenDirectory(const std::filesystem::path& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return SystemError(errno, "open directory", path);
+  return fd;
+}
+
+Result<std::string> ReadWholeFile(const std::filesystem::path& path, std::size_t max_bytes) {
+  auto fd = OpenFile(path, O_RDONLY);
+  if (!fd) return fd.error();
+  std::string content;
+  char buffer[1 << 14];
+  while (true) {
+    const ssize_t n = read(fd->get(), buffer, sizeof(buffer));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemError(errno, "read", path);
+    if (n == 0) return content;
+    content.append(buffer, static_cast<std::size_t>(n));
+    if (content.size() > max_bytes) {
+      return Error{ErrorCode::kLimitExceeded,
+                   path.string() + " is larger than " + std::to_string(max_bytes) + " bytes", ""};
+    }
+  }
+}
+
+Result<void> PWriteAll(const Fd& fd, std::string_view bytes, off_t offset,
+                       const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = pwrite(fd.get(), bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemError(errno, "write", path);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    offset += n;
+  }
+  return {};
+}
+
+Result<void> SyncFile(const Fd& fd, const std::filesystem::path& path) {
+  if (fsync(fd.get()) != 0) return SystemError(errno, "sync", path);
+  return {};
+}
+
+Result<void> SyncDirectory(const std::filesystem::path& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return SystemError(errno, "open directory", path);
+  return SyncFile(fd, path);
+}
+
+namespace {
+std::filesystem::path ParentOf(const std::filesystem::path& path) {
+  const auto parent = path.parent_path();
+  return parent.empty() ? std::filesystem::path(".") : parent;
+}
+}  // namespace
+
+Result<void> RenameDurably(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) return SystemError(errno, "rename a file to", to);
+  return SyncDirectory(ParentOf(to));
+}
+
+Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_view content) {
+  std::filesystem::path temporary = path;
+  temporary += ".tmp";
+  if (auto removed = RemoveFile(temporary); !removed) return removed;
+  {
+    auto fd = OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL);
+    if (!fd) return fd.error();
+    if (auto r = PWriteAll(*fd, content, 0, temporary); !r) return r;
+    if (auto r = SyncFile(*fd, temporary); !r) return r;
+  }
+  return RenameDurably(temporary, path);
+}
+
+bool Exists(const std::filesystem::path& path) {
+  struct stat st {};
+  return lstat(path.c_str(), &st) == 0 || errno != ENOENT;
+}
+
+Result<void> RemoveFile(const std::filesystem::path& path) {
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError(errno, "remove", path);
+  return {};
+}
+
+Result<void> CheckPrivateDirectory(const std::filesystem::path& path) {
+  struct stat st {};
+  if (lstat(path.c_str(), &st) != 0) return SystemError(errno, "open directory", path);
+  if (S_ISLNK(st.st_mode)) {
+    return Error{ErrorCode::kUnsafePath, path.string() + " is a symlink; nothing was changed",
+                 "name the real directory"};
+  }
+  if (!S_ISDIR(st.st_mode)) {
+    return Error{ErrorCode::kUnsafePath, path.string() + " is not a directory; nothing was changed",
+                 "name a directory, or a path where one can be made"};
+  }
+  if (st.st_uid != geteuid()) {
+    return Error{ErrorCode::kUnsafePath,
+                 path.string() + " belongs to user " + std::to_string(st.st_uid) +
+                     ", not to user " + std::to_string(geteuid()) + " who runs this; nothing was changed",
+                 "run as its owner, or chown it"};
+  }
+  if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{ErrorCode::kUnsafePath,
+                 path.string() + " can be written by its group or by everybody; nothing was changed",
+                 "chmod 0700 " + path.string()};
+  }
+  return {};
+}
+
+Result<void> MakePrivateDirectory(const std::filesystem::path& path) {
+  if (mkdir(path.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return {};
+    return SystemError(errno, "make directory", path);
+  }
+  return SyncDirectory(ParentOf(path));
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,87 @@
+// File system calls that say what they touched, follow no symlink and leave nothing unsynced.
+
+#ifndef WAYBILL_STORE_BASE_FILES_H_
+#define WAYBILL_STORE_BASE_FILES_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// Owns a file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() { Reset(); }
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      Reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  void Reset();
+
+ private:
+  int fd_ = -1;
+};
+
+// kDiskFull for ENOSPC and EDQUOT, kNotFound for ENOENT, kUnsafePath for EACCES, EPERM, ELOOP and
+// EROFS, else kIo. "cannot <doing> <path>: <reason>".
+Error SystemError(int error_number, std::string_view doing, const std::filesystem::path& path);
+
+// The device and inode of a file; what "the same file" means.
+struct FileId {
+  dev_t device = 0;
+  ino_t inode = 0;
+  friend auto operator<=>(const FileId&, const FileId&) = default;
+};
+Result<FileId> FileIdOf(const std::filesystem::path& path);
+Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path);
+
+// open(2) with O_CLOEXEC and O_NOFOLLOW; the result is a regular file.
+Result<Fd> OpenFile(const std::filesystem::path& path, int flags, mode_t mode = 0600);
+// A directory, not through a symlink at its last component.
+Result<Fd> OpenDirectory(const std::filesystem::path& path);
+
+// The whole file; kLimitExceeded above max_bytes.
+Result<std::string> ReadWholeFile(const std::filesystem::path& path, std::size_t max_bytes);
+Result<void> PWriteAll(const Fd& fd, std::string_view bytes, off_t offset,
+                       const std::filesystem::path& path);
+
+Result<void> SyncFile(const Fd& fd, const std::filesystem::path& path);
+Result<void> SyncDirectory(const std::filesystem::path& path);
+// rename(2) within one directory, then sync that directory.
+Result<void> RenameDurably(const std::filesystem::path& from, const std::filesystem::path& to);
+// New content under `path`, mode 0600, by way of a synced temporary file beside it.
+Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_view content);
+
+// Whether there is anything at all under that name, dangling symlinks included.
+bool Exists(const std::filesystem::path& path);
+// unlink(2); no error where there is nothing.
+Result<void> RemoveFile(const std::filesystem::path& path);
+
+// A directory that only its owner can change: kUnsafePath for a symlink, another type, a foreign
+// owner, or group or world write permission; kNotFound where there is none.
+Result<void> CheckPrivateDirectory(const std::filesystem::path& path);
+// mkdir(2) 0700, then sync of the parent. No error where it exists; the parent must.
+Result<void> MakePrivateDirectory(const std::filesystem::path& path);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_BASE_FILES_H_

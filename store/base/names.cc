@@ -1,0 +1,84 @@
+// The spellings of the public enumerations.
+
+#include <array>
+#include <string>
+
+#include "waybill/decision.h"
+#include "waybill/rules.h"
+
+namespace waybill {
+
+namespace {
+
+template <typename Enum, std::size_t N>
+Result<Enum> Parse(std::string_view name, const std::array<std::string_view, N>& names,
+                   std::string_view what) {
+  std::string known;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+    known += (i == 0 ? "" : ", ") + std::string(names[i]);
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "unknown " + std::string(what) + " \"" + std::string(name) + "\"",
+               "use one of " + known};
+}
+
+constexpr std::array<std::string_view, 2> kRules = {"closed", "kubelet"};
+constexpr std::array<std::string_view, 3> kPullPolicies = {"Always", "IfNotPresent", "Never"};
+constexpr std::array<std::string_view, 5> kCheckResults = {
+    "", "credentialPolicyAllowed", "credentialRecordFound", "mustAuthenticate", "error"};
+constexpr std::array<std::string_view, 5> kEnsureActions = {
+    "Pull", "UsePresent", "InvalidImageName", "ErrImageNeverPull", "CredentialsError"};
+
+struct ReasonNames {
+  std::string_view name;
+  std::string_view text;
+};
+constexpr std::array<ReasonNames, 20> kReasons = {{
+    {"imageAbsent", "the image is not on the node"},
+    {"policyNeverVerifies", "the policy NeverVerify asks for no credentials"},
+    {"policyPresumedPreloaded",
+     "the image has neither record nor intent, so it is presumed preloaded, which the policy allows"},
+    {"policyAllowlisted", "the image name is on the policy's allowlist"},
+    {"nodePodsAccessible", "the image was pulled with no credentials, or with the node's own"},
+    {"secretHashMatches", "the image was pulled with the same credentials"},
+    {"secretCoordinatesMatch", "the image was pulled with the same Secret, whose content changed"},
+    {"serviceAccountMatches", "the image was pulled with the same service account"},
+    {"noRecord", "the policy demands verification and no pull of this image is on record"},
+    {"pullInFlight", "a pull of this image began, and no successful one is on record"},
+    {"storeDistrustful",
+     "no pull of this image is on record, and the store lost records, so it may not be preloaded"},
+    {"noEntryForImageName", "the image was pulled, but not under this image name"},
+    {"entryWithoutCredentials", "the image was pulled, but with which credentials is not known"},
+    {"noCredentialMatches", "no credential of the pod is one that the image was pulled with"},
+    {"imageDoesNotParse", "the image string does not parse"},
+    {"argumentTooLong", "the image string or the image ref is too long"},
+    {"recordDamaged", "the record of this image can't be read"},
+    {"quarantined", "a file of the kubelet about this image could not be read when it was imported"},
+    {"credentialsUnavailable", "the pod's credentials could not be had"},
+    {"storeUnavailable", "the store can't be read at this moment"},
+}};
+
+}  // namespace
+
+std::string_view RulesName(Rules rules) { return kRules[static_cast<std::size_t>(rules)]; }
+Result<Rules> ParseRules(std::string_view name) { return Parse<Rules>(name, kRules, "set of rules"); }
+
+std::string_view PullPolicyName(PullPolicy policy) {
+  return kPullPolicies[static_cast<std::size_t>(policy)];
+}
+Result<PullPolicy> ParsePullPolicy(std::string_view name) {
+  return Parse<PullPolicy>(name, kPullPolicies, "pull policy");
+}
+
+std::string_view CheckResultName(CheckResult result) {
+  return kCheckResults[static_cast<std::size_t>(result)];
+}
+std::string_view EnsureActionName(EnsureAction action) {
+  return kEnsureActions[static_cast<std::size_t>(action)];
+}
+static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kStoreUnavailable) + 1);
+std::string_view ReasonName(Reason reason) { return kReasons[static_cast<std::size_t>(reason)].name; }
+std::string_view ReasonText(Reason reason) { return kReasons[static_cast<std::size_t>(reason)].text; }
+
+}  // namespace waybill

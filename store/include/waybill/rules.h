@@ -1,0 +1,24 @@
+// The two sets of rules that a store can follow.
+
+#ifndef WAYBILL_RULES_H_
+#define WAYBILL_RULES_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "waybill/result.h"
+
+namespace waybill {
+
+// kKubelet: every answer and every stored state is that of the kubelet v1.36.3. kClosed: the same but
+// for five rules, each of which can only keep an image closed that the kubelet would open by mistake
+// (store/README.md, "Two sets of rules").
+enum class Rules : std::uint8_t { kClosed, kKubelet };
+
+std::string_view RulesName(Rules rules);  // "closed", "kubelet"
+// kInvalidArgument for any other spelling.
+Result<Rules> ParseRules(std::string_view name);
+
+}  // namespace waybill
+
+#endif  // WAYBILL_RULES_H_

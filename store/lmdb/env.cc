@@ -1,0 +1,113 @@
+#include "store/lmdb/env.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <set>
+
+#include "store/lmdb/error.h"
+#include "waybill/limits.h"
+
+namespace waybill::lmdb {
+
+namespace {
+
+constexpr MDB_dbi kMaxTables = 16;
+constexpr mdb_mode_t kFileMode = 0600;
+
+std::mutex registry_mutex;
+std::set<internal::FileId>& Registry() {
+  static std::set<internal::FileId> open;
+  return open;
+}
+
+bool Register(const internal::FileId& id) {
+  const std::lock_guard lock(registry_mutex);
+  return Registry().insert(id).second;
+}
+
+void Unregister(const internal::FileId& id) {
+  const std::lock_guard lock(registry_mutex);
+  Registry().erase(id);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
+  std::unique_ptr<Env> env(new Env);
+  env->directory_ = options.directory;
+  auto id = internal::FileIdOf(options.directory);
+  if (!id) return id.error();
+  env->id_ = *id;
+  if (!Register(*id)) {
+    return Error{ErrorCode::kOwned,
+                 "this process has " + options.directory.string() + " open already",
+                 "use the handle that is open"};
+  }
+  env->registered_ = true;
+
+  int rc = mdb_env_create(&env->env_);
+  if (rc == MDB_SUCCESS) rc = mdb_env_set_maxreaders(env->env_, kMaxReaders);
+  if (rc == MDB_SUCCESS) rc = mdb_env_set_maxdbs(env->env_, kMaxTables);
+  if (rc == MDB_SUCCESS && options.map_bytes != 0) {
+    rc = mdb_env_set_mapsize(env->env_, options.map_bytes);
+  }
+  const unsigned flags = MDB_NOTLS | (options.read_only ? unsigned{MDB_RDONLY} : 0U);
+  if (rc == MDB_SUCCESS) {
+    rc = mdb_env_open(env->env_, options.directory.c_str(), flags, kFileMode);
+  }
+  if (rc != MDB_SUCCESS) return MakeError(rc, "opening the database", options.directory);
+
+  mdb_filehandle_t fd = -1;
+  rc = mdb_env_get_fd(env->env_, &fd);
+  if (rc != MDB_SUCCESS) return MakeError(rc, "opening the database", options.directory);
+  if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+    return MakeSystemError(errno, "setting close-on-exec", options.directory);
+  }
+  return env;
+}
+
+Env::~Env() {
+  if (env_ != nullptr) mdb_env_close(env_);
+  if (registered_) Unregister(id_);
+}
+
+unsigned Env::ClearDeadReaders() const {
+  int dead = 0;
+  if (mdb_reader_check(env_, &dead) != MDB_SUCCESS || dead < 0) return 0;
+  return static_cast<unsigned>(dead);
+}
+
+Env::Info Env::GetInfo() const {
+  MDB_envinfo info{};
+  MDB_stat stat{};
+  if (mdb_env_info(env_, &info) != MDB_SUCCESS || mdb_env_stat(env_, &stat) != MDB_SUCCESS) {
+    return {};
+  }
+  return {info.me_mapsize,  info.me_last_pgno, info.me_last_txnid,
+          stat.ms_psize,    info.me_numreaders, info.me_maxreaders};
+}
+
+int Txn::BeginRead(const Env& env) {
+  Abort();
+  return mdb_txn_begin(env.get(), nullptr, MDB_RDONLY, &txn_);
+}
+
+int Txn::BeginWrite(const Env& env, MDB_txn* parent) {
+  Abort();
+  return mdb_txn_begin(env.get(), parent, 0, &txn_);
+}
+
+int CursorGet(MDB_cursor* cursor, Bytes* key, Bytes* value, MDB_cursor_op op) {
+  MDB_val k = ToVal(*key);
+  MDB_val v{};
+  const int rc = mdb_cursor_get(cursor, &k, &v, op);
+  if (rc == MDB_SUCCESS) {
+    *key = FromVal(k);
+    *value = FromVal(v);
+  }
+  return rc;
+}
+
+}  // namespace waybill::lmdb

@@ -1,0 +1,173 @@
+// Opening, closing, and the plumbing that the other node_store_*.cc share.
+
+#include "waybill/node_store.h"
+
+#include <time.h>
+
+#include <utility>
+
+#include "migrations/kubelet_directory.h"
+#include "store/node_store_impl.h"
+#include "store/recovery/replay.h"
+
+namespace waybill {
+
+using internal::Committer;
+using internal::ReaderPool;
+using internal::StoreTxn;
+using internal::Table;
+
+Timestamp SystemClock() {
+  struct timespec now {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return {now.tv_sec, static_cast<std::int32_t>(now.tv_nsec)};
+}
+
+Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
+  std::unique_ptr<Impl> impl(new Impl(options.directory, options.rules, options.policy));
+  auto owned = internal::OpenAsOwner(options, impl->report);
+  if (!owned) return owned.error();
+  impl->owned.emplace(std::move(*owned));
+  if (auto r = impl->FinishOpening(options); !r) return r.error();
+  return impl;
+}
+
+Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
+  Committer::Hooks hooks;
+  hooks.clock = options.clock;
+  hooks.time_never_goes_back = rules == Rules::kClosed;
+  hooks.undo = &in_flight;
+  if (owned->witness) {
+    hooks.committed = [this](std::uint64_t sequence) { owned->witness->Advance(sequence); };
+  }
+  const internal::OpenedDatabase& opened = owned->database;
+  committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
+                                          owned->state, std::move(hooks));
+
+  if (!options.kubelet_directory.empty()) {
+    if (auto r = internal::ImportKubeletDirectory(*committer, options.kubelet_directory,
+                                                  options.import_progress, report.import);
+        !r) {
+      return r;
+    }
+  }
+  report.replay_skipped = !options.images_on_node.has_value();
+  if (options.images_on_node) {
+    const RecoveryReport before = report;
+    auto replayed = committer->Run([&](StoreTxn& txn) {
+      report = before;  // the change may run twice
+      return internal::ReplayIntents(txn, rules, *options.images_on_node, report);
+    });
+    if (!replayed) return replayed;
+  } else {
+    report.intents_found = committer->state().digest(Table::kIntents).count;
+  }
+
+  const internal::State state = committer->state();
+  report.intents_left = state.digest(Table::kIntents).count;
+  report.records = state.digest(Table::kPulled).count;
+  report.quarantine_entries = state.digest(Table::kQuarantine).count;
+  report.commit_sequence = state.commit_sequence;
+  report.distrustful = state.distrustful;
+  if (owned->witness) {
+    if (auto r = owned->witness->Sync(); !r) return r;
+  }
+  readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed);
+  write_backs = std::make_unique<internal::WriteBackQueue>(*committer);
+  return owned->lock.AnnounceRecovered(opened.database_id);
+}
+
+Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOptions options) {
+  std::unique_ptr<Impl> impl(new Impl(options.directory, options.rules, options.policy));
+  auto observed = internal::OpenAsObserver(options.directory);
+  if (!observed) return observed.error();
+  impl->observed.emplace(std::move(*observed));
+  impl->readers.Attach(*impl->observed->env, impl->observed->handles,
+                       impl->observed->identity.hash_seed);
+  return impl;
+}
+
+NodeStore::Impl::~Impl() { static_cast<void>(Close()); }
+
+Result<void> NodeStore::Impl::Close() {
+  Result<void> result;
+  if (write_backs) result = write_backs->Flush();
+  write_backs.reset();
+  readers.Detach();
+  if (owned && owned->witness) {
+    auto synced = owned->witness->Sync();
+    if (result) result = std::move(synced);
+  }
+  committer.reset();
+  owned.reset();
+  observed.reset();
+  return result;
+}
+
+bool NodeStore::Impl::FollowFiles() {
+  if (owned) return !committer->failed();
+  const std::unique_lock lock(reopen_mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  if (observed && internal::SameFiles(directory, *observed)) return true;
+  readers.Detach();
+  observed.reset();
+  auto opened = internal::OpenAsObserver(directory);
+  if (!opened) return false;
+  observed.emplace(std::move(*opened));
+  readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed);
+  return true;
+}
+
+ReaderPool::Lease NodeStore::Impl::Read() {
+  if (owned ? committer->failed() : !FollowFiles()) return {};
+  return readers.Acquire();
+}
+
+Result<void> NodeStore::Impl::Write(const Committer::Change& change) {
+  if (!committer) {
+    return Error{ErrorCode::kNotOwner,
+                 directory.string() + " is not open for writing; nothing was changed",
+                 "open it as the owner"};
+  }
+  return Guarded<void>([&] {
+    return committer->Run([&](StoreTxn& txn) -> Result<void> {
+      return Guarded<void>([&] { return change(txn); });
+    });
+  });
+}
+
+Error NodeStore::Impl::Unreadable(std::string_view what) const {
+  return {ErrorCode::kDamaged,
+          "cannot read " + std::string(what) + " in " + directory.string(),
+          "run `waybill verify`; if it finds damage, `waybill start` recovers the store"};
+}
+
+NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+NodeStore::~NodeStore() = default;
+
+Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
+  return Guarded<std::unique_ptr<NodeStore>>([&]() -> Result<std::unique_ptr<NodeStore>> {
+    auto impl = Impl::OpenOwner(std::move(options));
+    if (!impl) return impl.error();
+    std::unique_ptr<NodeStore> store(new NodeStore(std::move(*impl)));
+    RecoveryReport& report = store->impl_->report;
+    if (report.distrustful) {
+      auto trust = store->GetTrust();
+      if (trust && !trust->journal.empty()) report.distrust_reason = trust->journal.back().reason;
+    }
+    return store;
+  });
+}
+
+Result<std::unique_ptr<NodeStore>> NodeStore::Observe(ObserveOptions options) {
+  return Guarded<std::unique_ptr<NodeStore>>([&]() -> Result<std::unique_ptr<NodeStore>> {
+    auto impl = Impl::OpenObserver(std::move(options));
+    if (!impl) return impl.error();
+    return std::unique_ptr<NodeStore>(new NodeStore(std::move(*impl)));
+  });
+}
+
+Result<void> NodeStore::Close() { return impl_->Close(); }
+const RecoveryReport& NodeStore::recovery_report() const { return impl_->report; }
+
+}  // namespace waybill

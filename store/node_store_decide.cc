@@ -1,0 +1,143 @@
+// Decisions, and the kubelet's question around them.
+
+#include <string>
+#include <utility>
+
+#include "store/node_store_impl.h"
+#include "waybill/image_name.h"
+
+namespace waybill {
+
+using internal::Opening;
+using internal::Question;
+using internal::ReaderPool;
+
+Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_view image_ref,
+                                          CredentialSource& source, ReaderPool::Lease& snapshot) {
+  const Question question{rules, policy, image, image_ref};
+  const auto open = [&] {
+    Opening opening = internal::OpenQuestion(snapshot, question);
+    // LMDB's readers can be fooled for a moment: an oddity counts once a fresh snapshot has it too.
+    if (opening.decision && opening.decision->reason == Reason::kRecordDamaged &&
+        snapshot.Refresh()) {
+      opening = internal::OpenQuestion(snapshot, question);
+    }
+    return opening;
+  };
+  Opening opening = open();
+  if (opening.decision) return *opening.decision;
+
+  const bool blocks = source.may_block();
+  if (blocks) snapshot.Release();
+  const auto credentials = source.Fetch();
+  if (!credentials) return {true, CheckResult::kError, Reason::kCredentialsUnavailable, true};
+  if (blocks) {
+    snapshot.Reacquire(Read());
+    opening = open();
+    if (opening.decision) {
+      opening.decision->credentials_read = true;
+      return *opening.decision;
+    }
+  }
+  const ImagePullSecretView* write_back = nullptr;
+  const Decision decision =
+      internal::CompareCredentials(*opening.entry, *credentials, &write_back);
+  if (write_back != nullptr && write_backs) {
+    write_backs->Offer(opening.image_name, image_ref, *write_back);
+  }
+  return decision;
+}
+
+Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_ref,
+                                 CredentialSource& source) {
+  // An absent image needs no store, and is not counted.
+  if (image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
+  ReaderPool::Lease snapshot = Read();
+  const Decision decision = DecideUncounted(image, image_ref, source, snapshot);
+  const auto counter = static_cast<std::size_t>(decision.result);
+  if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
+  return decision;
+}
+
+Decision NodeStore::MustAttemptPull(std::string_view image, std::string_view image_ref,
+                                    CredentialSource& credentials) {
+  try {
+    return impl_->Decide(image, image_ref, credentials);
+  } catch (...) {
+    impl_->readers.CountWithoutSlot(static_cast<std::size_t>(CheckResult::kError));
+    return {};
+  }
+}
+
+namespace {
+
+constexpr std::size_t kFalse = 0;
+constexpr std::size_t kTrue = 1;
+constexpr std::size_t kUnknown = 2;
+
+std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+}  // namespace
+
+EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view image_ref,
+                                      PullPolicy pull_policy, CredentialSource& source) {
+  const auto count = [&](std::size_t present, std::size_t required) {
+    ensure_requests[static_cast<std::size_t>(pull_policy)][present][required].fetch_add(
+        1, std::memory_order_relaxed);
+  };
+  EnsureOutcome outcome;
+  if (image.size() > kMaxImageBytes || !NormaliseImage(image)) {
+    count(kUnknown, kUnknown);
+    outcome.action = EnsureAction::kInvalidImageName;
+    outcome.message = "Failed to apply default image tag " + Quoted(image.substr(0, kMaxImageBytes)) +
+                      ": it is not a valid image name";
+    return outcome;
+  }
+  const std::size_t present = image_ref.empty() ? kFalse : kTrue;
+  if (pull_policy == PullPolicy::kAlways) {
+    count(present, kTrue);
+    return outcome;
+  }
+  const Decision decision = Decide(image, image_ref, source);
+  outcome.decision = decision;
+  if (!decision.pull) {
+    count(present, kFalse);
+    outcome.action = EnsureAction::kUsePresent;
+    outcome.message =
+        "Container image " + Quoted(image) + " already present on machine and can be accessed by the pod";
+    return outcome;
+  }
+  // The kubelet passes the error on, and so tells that the image is there (rule 5).
+  if (rules == Rules::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
+    count(present, kUnknown);
+    outcome.action = EnsureAction::kCredentialsError;
+    outcome.message = "Failed to get the credentials of the pod for image " + Quoted(image);
+    return outcome;
+  }
+  count(present, kTrue);
+  if (pull_policy == PullPolicy::kNever) {
+    outcome.action = EnsureAction::kNeverPull;
+    outcome.message =
+        "Container image " + Quoted(image) + " is not present with pull policy of Never";
+  }
+  return outcome;
+}
+
+EnsureOutcome NodeStore::EnsureImage(std::string_view image, std::string_view image_ref,
+                                     PullPolicy policy, CredentialSource& credentials) {
+  try {
+    return impl_->Ensure(image, image_ref, policy, credentials);
+  } catch (...) {
+    // Out of memory: what is not known to be allowed is pulled, or refused.
+    EnsureOutcome outcome;
+    if (policy == PullPolicy::kNever) outcome.action = EnsureAction::kNeverPull;
+    return outcome;
+  }
+}
+
+Result<void> NodeStore::Flush() {
+  if (!impl_->write_backs) return {};
+  return impl_->write_backs->Flush();
+}
+
+}  // namespace waybill

@@ -1,0 +1,91 @@
+// What a NodeStore is made of. Members are destroyed in reverse order: readers leave, the write-back
+// thread stops, then the environment closes and the lock goes.
+
+#ifndef WAYBILL_STORE_NODE_STORE_IMPL_H_
+#define WAYBILL_STORE_NODE_STORE_IMPL_H_
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "store/pull/decide.h"
+#include "store/pull/in_flight.h"
+#include "store/pull/write_back_queue.h"
+#include "store/record/committer.h"
+#include "store/record/reader_pool.h"
+#include "store/recovery/open_store.h"
+#include "waybill/node_store.h"
+
+namespace waybill {
+
+class NodeStore::Impl {
+ public:
+  static Result<std::unique_ptr<Impl>> OpenOwner(OpenOptions options);
+  static Result<std::unique_ptr<Impl>> OpenObserver(ObserveOptions options);
+  ~Impl();
+  Result<void> Close();
+
+  // node_store_decide.cc
+  Decision Decide(std::string_view image, std::string_view image_ref, CredentialSource& source);
+  EnsureOutcome Ensure(std::string_view image, std::string_view image_ref, PullPolicy policy,
+                       CredentialSource& source);
+
+  // A snapshot to read from, of the store as it is on disk now.
+  internal::ReaderPool::Lease Read();
+
+  // Runs a change as the owner; an error for everybody else. No exception leaves it.
+  Result<void> Write(const internal::Committer::Change& change);
+
+  Error Unreadable(std::string_view what) const;
+
+  const std::filesystem::path directory;
+  const Rules rules;
+  const VerificationPolicy policy;
+  RecoveryReport report;
+  internal::InFlight in_flight;
+  internal::ReaderPool readers;
+  // By PullPolicy, present_locally, pull_required, as in Metrics.
+  std::array<std::array<std::array<std::atomic<std::uint64_t>, 3>, 3>, 3> ensure_requests{};
+
+  // Owner only, else null.
+  std::optional<internal::OwnedStore> owned;
+  std::unique_ptr<internal::Committer> committer;
+  std::unique_ptr<internal::WriteBackQueue> write_backs;
+
+  // Observer only. Replaced, under the mutex and without readers, when the files were.
+  std::optional<internal::OpenedDatabase> observed;
+  std::mutex reopen_mutex;
+
+  const internal::OpenedDatabase* database() const {
+    return owned ? &owned->database : observed ? &*observed : nullptr;
+  }
+
+ private:
+  Impl(std::filesystem::path directory_in, Rules rules_in, VerificationPolicy policy_in)
+      : directory(std::move(directory_in)), rules(rules_in), policy(std::move(policy_in)) {}
+
+  Result<void> FinishOpening(const OpenOptions& options);
+  Decision DecideUncounted(std::string_view image, std::string_view image_ref,
+                           CredentialSource& source, internal::ReaderPool::Lease& snapshot);
+  // False where the files were replaced and can't be opened again right now.
+  bool FollowFiles();
+};
+
+// Runs `work`, turning an exception (out of memory, in the main) into an Error.
+template <typename T>
+Result<T> Guarded(const std::function<Result<T>()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    return Error{ErrorCode::kIo, std::string("cannot go on: ") + e.what() + "; nothing was changed",
+                 "look for a lack of memory"};
+  }
+}
+
+}  // namespace waybill
+
+#endif  // WAYBILL_STORE_NODE_STORE_IMPL_H_

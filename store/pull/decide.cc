@@ -1,0 +1,172 @@
+#include "store/pull/decide.h"
+
+#include "store/base/equivalent_images.h"
+#include "store/base/repository.h"
+#include "store/base/sha256.h"
+#include "store/record/small_records.h"
+#include "waybill/image_name.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr Decision Pull(CheckResult result, Reason reason) { return {true, result, reason, false}; }
+constexpr Decision Allow(CheckResult result, Reason reason) {
+  return {false, result, reason, false};
+}
+constexpr Decision Fail(Reason reason) { return Pull(CheckResult::kError, reason); }
+
+// An error on the way is an entry: closed.
+bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::string_view text) {
+  const auto sha256 = Sha256(text);
+  if (!sha256) return true;
+  Payload ignored;
+  return snapshot.Get(Table::kQuarantine, QuarantineKey(kind, *sha256, snapshot.seed()), ignored) !=
+         Lookup::kAbsent;
+}
+
+Lookup FindIntentFor(const ReaderPool::Lease& snapshot, std::string_view image) {
+  Payload payload;
+  const Lookup found = snapshot.Get(Table::kIntents, IntentKey(image, snapshot.seed()), payload);
+  if (found != Lookup::kFound) return found;
+  return IntentImage(payload) == image ? Lookup::kFound : Lookup::kDamaged;
+}
+
+// Rule 3: an intent for any string of the same repository.
+Lookup FindIntentForRepository(const ReaderPool::Lease& snapshot, std::string_view image) {
+  const Key16 first = FirstIntentKeyOfRepository(image, snapshot.seed());
+  const TableInfo& info = InfoOf(Table::kIntents);
+  MDB_cursor* const cursor = snapshot.IntentCursor();
+  if (cursor == nullptr) return Lookup::kDamaged;
+  lmdb::Bytes key = first.span();
+  lmdb::Bytes value;
+  int rc = lmdb::CursorGet(cursor, &key, &value, MDB_SET_RANGE);
+  while (rc == MDB_SUCCESS && SameRepositoryPrefix(key, first)) {
+    const Opened opened = OpenEnvelope(Key16::From(key), value, info.kind, info.newest_version);
+    if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
+    if (SameRepository(IntentImage(opened.payload), image)) return Lookup::kFound;
+    rc = lmdb::CursorGet(cursor, &key, &value, MDB_NEXT);
+  }
+  if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
+  return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
+}
+
+// Step 3, where there is no record.
+Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question) {
+  if (snapshot.state().digest(Table::kIntents).count == 0) {
+    return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
+  }
+  if (question.rules == Rules::kClosed) return FindIntentForRepository(snapshot, question.image);
+  return FindIntentFor(snapshot, question.image);
+}
+
+}  // namespace
+
+Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question) {
+  Opening opening;
+  const auto answer = [&opening](const Decision& decision) {
+    opening.decision = decision;
+    return opening;
+  };
+  if (question.image_ref.empty()) {
+    return answer(Pull(CheckResult::kNotCounted, Reason::kImageAbsent));
+  }
+  if (question.image.size() > kMaxImageBytes || question.image_ref.size() > kMaxImageRefBytes) {
+    return answer(Fail(Reason::kArgumentTooLong));
+  }
+  if (!snapshot) return answer(Fail(Reason::kStoreUnavailable));
+
+  const State& state = snapshot.state();
+  const bool quarantine = state.digest(Table::kQuarantine).count != 0;
+  if (!quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
+    return answer(Fail(Reason::kRecordDamaged));
+  }
+  if (quarantine && (InQuarantine(snapshot, QuarantineKind::kImageRef, question.image_ref) ||
+                     InQuarantine(snapshot, QuarantineKind::kImage, question.image))) {
+    return answer(Fail(Reason::kQuarantined));
+  }
+
+  Payload payload;
+  const Lookup found =
+      snapshot.Get(Table::kPulled, HashKey(question.image_ref, snapshot.seed()), payload);
+  if (found == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+  std::optional<PulledRecordView> record;
+  Reason without_record = Reason::kNoRecord;
+  ImageOrigin origin = ImageOrigin::kKubeletPulled;
+  if (found == Lookup::kFound) {
+    record.emplace(payload);
+    if (!record->RefIs(question.image_ref)) return answer(Fail(Reason::kRecordDamaged));
+  } else {
+    const Lookup intent = FindAnyIntent(snapshot, question);
+    if (intent == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+    if (quarantine && question.rules == Rules::kClosed) {
+      for (const std::string& image : EquivalentImages(question.image)) {
+        if (InQuarantine(snapshot, QuarantineKind::kImage, image)) {
+          return answer(Fail(Reason::kQuarantined));
+        }
+      }
+    }
+    if (intent == Lookup::kFound) {
+      without_record = Reason::kPullInFlight;
+    } else if (state.distrustful) {
+      without_record = Reason::kStoreDistrustful;
+      origin = ImageOrigin::kUnknown;
+    } else {
+      origin = ImageOrigin::kPresumedPreloaded;
+    }
+  }
+
+  const auto image_name = ImageName(question.image);
+  if (!question.policy.RequiresVerification(image_name.value_or(question.image), origin)) {
+    Reason reason = Reason::kPolicyPresumedPreloaded;
+    if (question.policy.mode() == VerificationMode::kNeverVerify) {
+      reason = Reason::kPolicyNeverVerifies;
+    } else if (question.policy.mode() == VerificationMode::kNeverVerifyAllowlistedImages) {
+      reason = Reason::kPolicyAllowlisted;
+    }
+    return answer(Allow(CheckResult::kCredentialPolicyAllowed, reason));
+  }
+
+  if (!record) return answer(Pull(CheckResult::kMustAuthenticate, without_record));
+  if (!image_name) return answer(Fail(Reason::kImageDoesNotParse));
+  opening.image_name = *image_name;
+  opening.entry = record->Find(*image_name);
+  if (!opening.entry) {
+    return answer(Pull(CheckResult::kMustAuthenticate, Reason::kNoEntryForImageName));
+  }
+  if (opening.entry->node_pods_accessible()) {
+    return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
+  }
+  if (opening.entry->secret_count() == 0 && opening.entry->service_account_count() == 0) {
+    return answer(Pull(CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials));
+  }
+  return opening;
+}
+
+Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
+                            const ImagePullSecretView** write_back) {
+  const std::size_t stored = entry.secret_count();
+  const bool may_write_back = stored < kMaxSecretsForWriteBack;
+  for (const ImagePullSecretView& secret : credentials.secrets) {
+    const ProbeSecret probe(secret);
+    for (std::size_t i = 0; i < stored; ++i) {
+      const SecretMatch match = entry.Match(i, probe);
+      if (match.hash) {
+        if (!match.coordinates && may_write_back) *write_back = &secret;
+        return {false, CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches, true};
+      }
+      // At the limit a changed Secret can't be remembered, and does not count (kubelet behaviour).
+      if (match.coordinates && may_write_back) {
+        *write_back = &secret;
+        return {false, CheckResult::kCredentialRecordFound, Reason::kSecretCoordinatesMatch, true};
+      }
+    }
+  }
+  if (credentials.service_account && entry.HasServiceAccount(*credentials.service_account)) {
+    return {false, CheckResult::kCredentialRecordFound, Reason::kServiceAccountMatches, true};
+  }
+  return {true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches, true};
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,51 @@
+// How many pulls of each image this process has in flight. Follows the fate of the transactions that it
+// is changed in.
+
+#ifndef WAYBILL_STORE_PULL_IN_FLIGHT_H_
+#define WAYBILL_STORE_PULL_IN_FLIGHT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store/record/committer.h"
+
+namespace waybill::internal {
+
+// Changed by the committer's leader only; size() from any thread.
+class InFlight final : public UndoLog {
+ public:
+  struct Entry {
+    std::uint64_t count = 0;
+    // The stored intent is not this process's alone: it was there before, or a pull of unknown outcome
+    // left it. Rules::kClosed keeps such an intent until the image is pulled.
+    bool inherited = false;
+  };
+
+  // A count of 0: nothing is in flight.
+  Entry Get(std::string_view image) const;
+  // A count of 0 forgets the image.
+  void Set(std::string_view image, Entry entry);
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+
+  std::size_t Mark() override { return undo_.size(); }
+  void RollBackTo(std::size_t mark) override;
+  void Forget() override { undo_.clear(); }
+
+ private:
+  void Apply(const std::string& image, Entry entry);
+
+  std::unordered_map<std::string, Entry> entries_;
+  std::vector<std::pair<std::string, Entry>> undo_;  // what was there before
+  std::atomic<std::size_t> size_{0};
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_PULL_IN_FLIGHT_H_

@@ -1,0 +1,29 @@
+// Garbage collection of records (KEP-2535, PruneUnknownRecords; store/README.md, rule 4).
+
+#ifndef WAYBILL_STORE_PULL_PRUNE_H_
+#define WAYBILL_STORE_PULL_PRUNE_H_
+
+#include <string>
+#include <vector>
+
+#include "store/record/store_txn.h"
+#include "waybill/report.h"
+#include "waybill/rules.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// What a record must be to go: not in the list, and old enough by one of the two measures.
+struct PruneLimit {
+  bool by_stamp = true;
+  std::uint64_t token = 0;  // by_stamp: goes with a stamp of this or less
+  Timestamp until;          // otherwise: goes if last updated before this, or never
+};
+
+Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules,
+                                 const std::vector<std::string>& image_refs,
+                                 const PruneLimit& limit);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_PULL_PRUNE_H_

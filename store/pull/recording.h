@@ -1,0 +1,35 @@
+// The steps of a pull, each inside one transaction (KEP-2535, "Writing to the Cache"; spec "Writing").
+// Arguments are within limits.h.
+
+#ifndef WAYBILL_STORE_PULL_RECORDING_H_
+#define WAYBILL_STORE_PULL_RECORDING_H_
+
+#include <optional>
+#include <string_view>
+
+#include "store/pull/in_flight.h"
+#include "store/record/store_txn.h"
+#include "waybill/node_store.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image);
+
+// `image_name` is the name of `image`.
+Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
+                          std::string_view image_name, std::string_view image_ref,
+                          const std::optional<ImagePullCredentials>& credentials);
+
+Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
+                          PullFailure failure);
+
+// A pod's secret matched the entry of `image_name` by its hash or by its coordinates alone. Looked at
+// again: nothing is written where the record is gone, the match no longer holds or the entry is full.
+Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
+                       const ImagePullSecret& secret);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_PULL_RECORDING_H_

@@ -1,0 +1,205 @@
+#include "store/record/committer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "store/lmdb/error.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxBatch = 256;
+// Pages that only deletions may use, so that a full store can still be pruned: copies of the paths
+// that a deletion touches in three trees, and of the free list.
+constexpr std::uint64_t kReservePages = 64;
+
+Error OutcomeUnknown(const std::filesystem::path& directory) {
+  return {ErrorCode::kOutcomeUnknown,
+          "a write to " + directory.string() +
+              " failed half way: it may or may not be on disk; every decision now answers \"pull\"",
+          "close the store and open it again"};
+}
+
+// Pages in the free list of `txn`'s snapshot.
+std::uint64_t FreePages(MDB_txn* txn) {
+  lmdb::Cursor cursor;
+  if (cursor.Open(txn, 0) != MDB_SUCCESS) return 0;
+  std::uint64_t pages = 0;
+  lmdb::Bytes key;
+  lmdb::Bytes value;
+  while (cursor.Get(&key, &value, MDB_NEXT) == MDB_SUCCESS) {
+    std::size_t count = 0;
+    if (value.size() >= sizeof(count)) std::memcpy(&count, value.data(), sizeof(count));
+    pages += count;
+  }
+  return pages;
+}
+
+}  // namespace
+
+Committer::Committer(const lmdb::Env& env, const TableHandles& handles, const Identity& identity,
+                     const State& state, Hooks hooks)
+    : env_(env), handles_(handles), identity_(identity), hooks_(std::move(hooks)), state_(state) {}
+
+State Committer::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+Result<void> Committer::Run(const Change& change) {
+  Request request;
+  request.change = &change;
+  std::unique_lock lock(mutex_);
+  queue_.push_back(&request);
+  changed_.wait(lock, [&] { return request.done || (!leading_ && queue_.front() == &request); });
+  if (!request.done) Lead(lock);
+  return std::move(request.result);
+}
+
+void Committer::Lead(std::unique_lock<std::mutex>& lock) {
+  leading_ = true;
+  const std::size_t size = std::min(queue_.size(), kMaxBatch);
+  const std::vector<Request*> batch(queue_.begin(),
+                                    queue_.begin() + static_cast<std::ptrdiff_t>(size));
+  lock.unlock();
+  RunBatch(batch);
+  lock.lock();
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
+  for (Request* request : batch) request->done = true;
+  leading_ = false;
+  changed_.notify_all();
+}
+
+Result<void> Committer::WithoutCommits(const std::function<Result<void>()>& work) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !leading_; });
+  leading_ = true;
+  lock.unlock();
+  Result<void> result = work();
+  lock.lock();
+  leading_ = false;
+  changed_.notify_all();
+  return result;
+}
+
+void Committer::RunBatch(const std::vector<Request*>& batch) {
+  if (failed()) {
+    for (Request* request : batch) request->result = OutcomeUnknown(env_.directory());
+    return;
+  }
+  Error error;
+  if (TryTogether(batch, error)) return;
+  if (batch.size() == 1 || failed()) {
+    for (Request* request : batch) request->result = error;
+    return;
+  }
+  for (Request* request : batch) {
+    if (!TryTogether({request}, error)) request->result = error;
+  }
+}
+
+StoreTxn::Context Committer::MakeContext(MDB_txn* txn) const {
+  StoreTxn::Context context;
+  context.txn = txn;
+  context.handles = &handles_;
+  context.identity = &identity_;
+  context.directory = &env_.directory();
+  context.now = hooks_.clock();
+  if (hooks_.time_never_goes_back) context.now = std::max(context.now, state_.latest_time);
+  return context;
+}
+
+bool Committer::GrowthAllowed(MDB_txn* txn) const {
+  const lmdb::Env::Info info = env_.GetInfo();
+  if (info.page_size == 0) return false;
+  const std::uint64_t pages = info.map_bytes / info.page_size;
+  const std::uint64_t used = info.last_page + 1;
+  const std::uint64_t untouched = pages > used ? pages - used : 0;
+  return untouched >= kReservePages || untouched + FreePages(txn) >= kReservePages;
+}
+
+Result<void> Committer::RunOne(lmdb::Txn& txn, const Change& change, State& state, bool& dirty) {
+  StoreTxn::Context context = MakeContext(txn.get());
+  context.growth_allowed = GrowthAllowed(txn.get());
+  StoreTxn store_txn(context, state);
+  Result<void> result = change(store_txn);
+  dirty = store_txn.dirty();
+  return result;
+}
+
+Result<void> Committer::CommitState(lmdb::Txn& txn, State& state) {
+  StoreTxn last(MakeContext(txn.get()), state);
+  if (auto r = last.WriteState(); !r) return r;
+  const int rc = txn.Commit();
+  if (rc == MDB_SUCCESS) return {};
+  // After a meta page that could not be written LMDB refuses everything: then nobody knows.
+  lmdb::Txn probe;
+  if (probe.BeginRead(env_) == MDB_PANIC) {
+    failed_.store(true, std::memory_order_release);
+    return OutcomeUnknown(env_.directory());
+  }
+  return lmdb::MakeError(rc, "committing", env_.directory());
+}
+
+bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
+  lmdb::Txn txn;
+  int rc = txn.BeginWrite(env_);
+  if (rc == MDB_MAP_FULL) {
+    env_.ClearDeadReaders();
+    rc = txn.BeginWrite(env_);
+  }
+  if (rc != MDB_SUCCESS) {
+    error = lmdb::MakeError(rc, "beginning a write", env_.directory());
+    return false;
+  }
+  UndoLog* const undo = hooks_.undo;
+  State state = state_;
+  bool any_dirty = false;
+  for (Request* request : batch) {
+    const std::size_t mark = undo != nullptr ? undo->Mark() : 0;
+    State next = state;
+    bool dirty = false;
+    lmdb::Txn nested;
+    if (batch.size() > 1) {
+      rc = nested.BeginWrite(env_, txn.get());
+      if (rc != MDB_SUCCESS) {
+        error = lmdb::MakeError(rc, "beginning a write", env_.directory());
+        if (undo != nullptr) undo->RollBackTo(0);
+        return false;
+      }
+    }
+    request->result = RunOne(batch.size() > 1 ? nested : txn, *request->change, next, dirty);
+    if (request->result && dirty && nested) {
+      rc = nested.Commit();
+      if (rc != MDB_SUCCESS) {
+        request->result = lmdb::MakeError(rc, "writing a record", env_.directory());
+      }
+    }
+    if (request->result) {
+      if (dirty) state = next;
+      any_dirty = any_dirty || dirty;
+    } else {
+      if (undo != nullptr) undo->RollBackTo(mark);
+      // Alone in its transaction, a failed change takes that with it.
+      if (batch.size() == 1) return true;
+    }
+  }
+  if (any_dirty) {
+    auto committed = CommitState(txn, state);
+    if (!committed) {
+      error = committed.error();
+      if (error.code == ErrorCode::kStoreFull) env_.ClearDeadReaders();
+      if (undo != nullptr) undo->RollBackTo(0);
+      return false;
+    }
+    const std::lock_guard lock(mutex_);
+    state_ = state;
+  }
+  if (undo != nullptr) undo->Forget();
+  if (any_dirty && hooks_.committed) hooks_.committed(state.commit_sequence);
+  return true;
+}
+
+}  // namespace waybill::internal

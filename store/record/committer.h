@@ -1,0 +1,98 @@
+// Every write goes through here. LMDB has one writer and two disk flushes a commit, so callers queue;
+// the first in the queue leads: it runs everyone's change in one transaction, commits once, wakes all.
+//
+//   caller --> queue --> leader: begin | nested: change 1 | nested: change 2 | … | state | commit
+//
+// A change that fails is undone alone. If the parent fails, each change is run again, alone: so a
+// change must be able to run more than once, and what it keeps outside the transaction goes through
+// UndoLog.
+
+#ifndef WAYBILL_STORE_RECORD_COMMITTER_H_
+#define WAYBILL_STORE_RECORD_COMMITTER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "store/lmdb/env.h"
+#include "store/record/store_txn.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// Memory that must follow the fate of a transaction. Used by the leader only, one at a time.
+class UndoLog {
+ public:
+  virtual std::size_t Mark() = 0;
+  virtual void RollBackTo(std::size_t mark) = 0;
+  virtual void Forget() = 0;
+
+ protected:
+  ~UndoLog() = default;
+};
+
+class Committer {
+ public:
+  using Change = std::function<Result<void>(StoreTxn&)>;
+
+  struct Hooks {
+    std::function<Timestamp()> clock;
+    // Rules::kClosed: a clock that went back does not make a record younger than it is.
+    bool time_never_goes_back = true;
+    UndoLog* undo = nullptr;
+    // After each commit, by the leader; may not call back.
+    std::function<void(std::uint64_t sequence)> committed;
+  };
+
+  Committer(const lmdb::Env& env, const TableHandles& handles, const Identity& identity,
+            const State& state, Hooks hooks);
+
+  // Runs `change` and returns when it is on disk, or failed. A change that writes nothing commits
+  // nothing. kOutcomeUnknown: nobody knows what is on disk, and every later Run fails too.
+  Result<void> Run(const Change& change);
+
+  // The state that the last commit left.
+  State state() const;
+  // After kOutcomeUnknown.
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  // Runs `work` while no commit can happen.
+  Result<void> WithoutCommits(const std::function<Result<void>()>& work);
+
+ private:
+  struct Request {
+    const Change* change = nullptr;
+    Result<void> result;
+    bool done = false;
+  };
+
+  void Lead(std::unique_lock<std::mutex>& lock);
+  void RunBatch(const std::vector<Request*>& batch);
+  // False: the parent transaction failed, and `error` says why; nothing was changed.
+  bool TryTogether(const std::vector<Request*>& batch, Error& error);
+  Result<void> RunOne(lmdb::Txn& txn, const Change& change, State& state, bool& dirty);
+  Result<void> CommitState(lmdb::Txn& txn, State& state);
+  StoreTxn::Context MakeContext(MDB_txn* txn) const;
+  bool GrowthAllowed(MDB_txn* txn) const;
+
+  const lmdb::Env& env_;
+  const TableHandles handles_;
+  const Identity identity_;
+  const Hooks hooks_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request*> queue_;  // guarded by mutex_
+  bool leading_ = false;        // guarded by mutex_; its holder alone touches what follows
+  State state_;                 // written by the leader under mutex_
+  std::atomic<bool> failed_{false};
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECORD_COMMITTER_H_

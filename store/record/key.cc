@@ -1,0 +1,74 @@
+#include "store/record/key.h"
+
+#include <xxhash.h>
+
+#include <cassert>
+#include <cstring>
+
+#include "store/base/repository.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+void PutBigEndian(std::uint64_t value, std::byte* out) {
+  for (int i = 7; i >= 0; --i) {
+    out[i] = static_cast<std::byte>(value & 0xFF);
+    value >>= 8;
+  }
+}
+
+std::uint64_t HashRepository(std::string_view image, std::uint64_t seed) {
+  char buffer[kMaxImageBytes + 32];  // the longest image, "docker.io/" and "library/"
+  std::size_t size = 0;
+  for (const std::string_view part : RepositoryPartsOf(image)) {
+    std::memcpy(buffer + size, part.data(), part.size());
+    size += part.size();
+  }
+  return XXH3_64bits_withSeed(buffer, size, seed);
+}
+
+}  // namespace
+
+Key16 Key16::From(std::span<const std::byte> from) {
+  assert(from.size() == 16);
+  Key16 key;
+  std::memcpy(key.bytes.data(), from.data(), key.bytes.size());
+  return key;
+}
+
+Key16 HashKey(std::string_view identity, std::uint64_t seed) {
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(identity.data(), identity.size(), seed);
+  Key16 key;
+  PutBigEndian(hash.high64, key.bytes.data());
+  PutBigEndian(hash.low64, key.bytes.data() + 8);
+  return key;
+}
+
+Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
+                    std::uint64_t seed) {
+  char identity[33];
+  identity[0] = static_cast<char>(kind);
+  std::memcpy(identity + 1, sha256.data(), sha256.size());
+  return HashKey({identity, sizeof(identity)}, seed);
+}
+
+Key16 FirstIntentKeyOfRepository(std::string_view image, std::uint64_t seed) {
+  assert(image.size() <= kMaxImageBytes);
+  Key16 key;
+  PutBigEndian(HashRepository(image, seed), key.bytes.data());
+  return key;
+}
+
+Key16 IntentKey(std::string_view image, std::uint64_t seed) {
+  Key16 key = FirstIntentKeyOfRepository(image, seed);
+  PutBigEndian(XXH3_64bits_withSeed(image.data(), image.size(), seed), key.bytes.data() + 8);
+  return key;
+}
+
+bool SameRepositoryPrefix(std::span<const std::byte> key, const Key16& first) {
+  return key.size() == first.bytes.size() && std::memcmp(key.data(), first.bytes.data(), 8) == 0;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,162 @@
+#include "store/record/reader_pool.h"
+
+#include <thread>
+#include <utility>
+
+namespace waybill::internal {
+
+namespace {
+
+// Threads start their search for a slot at different places.
+std::size_t FirstSlot(std::size_t slots) {
+  static std::atomic<std::size_t> next{0};
+  thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine % slots;
+}
+
+}  // namespace
+
+void ReaderPool::Slot::EndTxn() {
+  if (cursor != nullptr) mdb_cursor_close(std::exchange(cursor, nullptr));
+  txn.Abort();
+  cached_txn_id = 0;
+}
+
+void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed) {
+  env_ = &env;
+  handles_ = handles;
+  seed_ = seed;
+  attached_.store(true, std::memory_order_seq_cst);
+}
+
+void ReaderPool::Detach() {
+  attached_.store(false, std::memory_order_seq_cst);
+  for (Slot& slot : slots_) {
+    while (slot.busy.exchange(true, std::memory_order_seq_cst)) std::this_thread::yield();
+    slot.EndTxn();
+    slot.busy.store(false, std::memory_order_seq_cst);
+  }
+  while (spares_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+}
+
+ReaderPool::Lease ReaderPool::Acquire() {
+  Lease lease;
+  if (!attached_.load(std::memory_order_seq_cst)) return lease;
+  const std::size_t first = FirstSlot(kSlots);
+  for (std::size_t i = 0; i < kSlots && lease.slot_ == nullptr; ++i) {
+    Slot& slot = slots_[(first + i) % kSlots];
+    if (!slot.busy.exchange(true, std::memory_order_seq_cst)) lease.slot_ = &slot;
+  }
+  lease.pool_ = this;
+  if (lease.slot_ == nullptr) {
+    spares_.fetch_add(1, std::memory_order_seq_cst);
+    lease.spare_ = std::make_unique<Slot>();
+    lease.slot_ = lease.spare_.get();
+  }
+  // Detach sets the flag before it looks at the slots: one of us sees the other.
+  if (!attached_.load(std::memory_order_seq_cst)) {
+    lease.Release();
+    return lease;
+  }
+  lease.valid_ = lease.Load();
+  return lease;
+}
+
+std::uint64_t ReaderPool::Counter(std::size_t counter) const {
+  std::uint64_t sum = spare_counters_[counter].load(std::memory_order_relaxed);
+  for (const Slot& slot : slots_) sum += slot.counters[counter].load(std::memory_order_relaxed);
+  return sum;
+}
+
+ReaderPool::Lease::Lease(Lease&& other) noexcept { Reacquire(std::move(other)); }
+
+void ReaderPool::Lease::Release() {
+  valid_ = false;
+  if (slot_ == nullptr) return;
+  Slot* const slot = std::exchange(slot_, nullptr);
+  if (spare_ != nullptr) {
+    spare_.reset();
+    pool_->spares_.fetch_sub(1, std::memory_order_seq_cst);
+    return;
+  }
+  if (slot->txn) slot->txn.Reset();
+  slot->busy.store(false, std::memory_order_release);
+}
+
+void ReaderPool::Lease::Reacquire(Lease&& other) noexcept {
+  Release();
+  pool_ = std::exchange(other.pool_, nullptr);
+  slot_ = std::exchange(other.slot_, nullptr);
+  spare_ = std::move(other.spare_);
+  valid_ = std::exchange(other.valid_, false);
+}
+
+bool ReaderPool::Lease::Refresh() {
+  if (slot_ == nullptr) return false;
+  slot_->EndTxn();
+  valid_ = Load();
+  return valid_;
+}
+
+bool ReaderPool::Lease::Load() {
+  Slot& slot = *slot_;
+  const int rc = slot.txn ? slot.txn.Renew() : slot.txn.BeginRead(*pool_->env_);
+  if (rc != MDB_SUCCESS) {
+    slot.EndTxn();
+    return false;
+  }
+  const std::uint64_t id = slot.txn.id();
+  if (slot.cached_txn_id == id) return true;
+  slot.cached_txn_id = 0;
+  MDB_val k = lmdb::ToVal(kStateKey.span());
+  MDB_val v{};
+  if (mdb_get(slot.txn.get(), pool_->handles_.main, &k, &v) != MDB_SUCCESS) return false;
+  const Opened opened =
+      OpenEnvelope(kStateKey, lmdb::FromVal(v), RecordKind::kState, kHeaderVersion);
+  if (opened.state != EnvelopeState::kSound) return false;
+  const auto state = DecodeState(opened.payload);
+  if (!state || state->lmdb_txn_id < id) return false;
+  slot.cached_state = *state;
+  // A preempted reader may see a newer snapshot than its ID; such a state is not remembered.
+  if (state->lmdb_txn_id == id) slot.cached_txn_id = id;
+  return true;
+}
+
+Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) const {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v{};
+  const int rc = mdb_get(txn(), dbi(table), &k, &v);
+  if (rc == MDB_NOTFOUND) return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
+  if (rc != MDB_SUCCESS) return Lookup::kDamaged;
+  const TableInfo& info = InfoOf(table);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, info.newest_version);
+  if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
+  payload = opened.payload;
+  return Lookup::kFound;
+}
+
+MDB_cursor* ReaderPool::Lease::IntentCursor() const {
+  int rc = MDB_SUCCESS;
+  if (slot_->cursor == nullptr) {
+    rc = mdb_cursor_open(txn(), dbi(Table::kIntents), &slot_->cursor);
+  } else {
+    rc = mdb_cursor_renew(txn(), slot_->cursor);
+  }
+  return rc == MDB_SUCCESS ? slot_->cursor : nullptr;
+}
+
+bool ReaderPool::Lease::CountIsTrue(Table table) const {
+  MDB_stat stat{};
+  return mdb_stat(txn(), dbi(table), &stat) == MDB_SUCCESS &&
+         stat.ms_entries == state().digest(table).count;
+}
+
+bool ReaderPool::Lease::Count(std::size_t counter) {
+  if (slot_ == nullptr || spare_ != nullptr) return false;
+  // Only the holder of the slot writes.
+  auto& mine = slot_->counters[counter];
+  mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace waybill::internal

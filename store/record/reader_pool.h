@@ -1,0 +1,122 @@
+// Read transactions that are made once and renewed: a decision takes a slot that nobody holds, reads
+// one snapshot and gives the slot back. No lock, no allocation, no waiting; slots are a cache line's
+// width apart. Only when all slots are taken a reader is made for the occasion.
+//
+// What LMDB says is believed under two conditions (LMDB's reader race, and its habit of reading a
+// missing table as an empty one): the state record is not older than the snapshot, and each table holds
+// as many entries as the state says.
+
+#ifndef WAYBILL_STORE_RECORD_READER_POOL_H_
+#define WAYBILL_STORE_RECORD_READER_POOL_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "store/lmdb/env.h"
+#include "store/record/header.h"
+#include "store/record/store_txn.h"
+#include "store/record/tables.h"
+
+namespace waybill::internal {
+
+inline constexpr std::size_t kCounters = 5;
+
+enum class Lookup : std::uint8_t {
+  kFound,
+  kAbsent,
+  kDamaged,  // there is something that does not verify, or LMDB contradicts itself
+};
+
+class ReaderPool {
+ public:
+  struct alignas(128) Slot {
+    std::atomic<bool> busy{false};
+    lmdb::Txn txn;
+    MDB_cursor* cursor = nullptr;     // over the intents, made when first needed
+    std::uint64_t cached_txn_id = 0;  // 0: none
+    State cached_state;
+    // Owned by whoever holds the slot; read by anyone.
+    std::array<std::atomic<std::uint64_t>, kCounters> counters{};
+
+    ~Slot() { EndTxn(); }
+    void EndTxn();
+  };
+
+  // A snapshot, for as long as it lives.
+  class Lease {
+   public:
+    Lease() = default;
+    ~Lease() { Release(); }
+    Lease(Lease&& other) noexcept;
+    Lease& operator=(Lease&&) = delete;
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+
+    // False: the store is closed, out of reader slots, or its header can't be trusted.
+    explicit operator bool() const { return valid_; }
+    const State& state() const { return slot_->cached_state; }
+    std::uint64_t seed() const { return pool_->seed_; }
+    // A newer snapshot in the same slot, nothing remembered. False as above.
+    bool Refresh();
+    void Release();
+    // In place of this lease, which was released.
+    void Reacquire(Lease&& other) noexcept;
+
+    Lookup Get(Table table, const Key16& key, Payload& payload) const;
+    // Whether the table holds as many entries as the state says.
+    bool CountIsTrue(Table table) const;
+    // A cursor over the intents that lives as long as the slot; null where LMDB refuses one.
+    MDB_cursor* IntentCursor() const;
+    MDB_txn* txn() const { return slot_->txn.get(); }
+    MDB_dbi dbi(Table table) const { return pool_->handles_.of(table); }
+    MDB_dbi main_dbi() const { return pool_->handles_.main; }
+    // False: there is no slot to count in.
+    bool Count(std::size_t counter);
+
+   private:
+    friend class ReaderPool;
+    bool Load();
+
+    ReaderPool* pool_ = nullptr;
+    Slot* slot_ = nullptr;
+    std::unique_ptr<Slot> spare_;
+    bool valid_ = false;
+  };
+
+  ReaderPool() = default;
+  ~ReaderPool() { Detach(); }
+  ReaderPool(const ReaderPool&) = delete;
+  ReaderPool& operator=(const ReaderPool&) = delete;
+
+  // Readers can come from now on.
+  void Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed);
+  // Turns new readers away and waits for those inside. Then the environment may be closed.
+  void Detach();
+
+  Lease Acquire();
+  std::uint64_t Counter(std::size_t counter) const;
+  // For a decision that had no slot.
+  void CountWithoutSlot(std::size_t counter) {
+    spare_counters_[counter].fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::size_t kSlots = 64;
+
+  std::array<Slot, kSlots> slots_;
+  const lmdb::Env* env_ = nullptr;
+  TableHandles handles_;
+  std::uint64_t seed_ = 0;
+  std::atomic<bool> attached_{false};
+  std::atomic<std::uint64_t> spares_{0};
+  // Of spare slots, which do not last.
+  std::array<std::atomic<std::uint64_t>, kCounters> spare_counters_{};
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECORD_READER_POOL_H_

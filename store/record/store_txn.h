@@ -1,0 +1,98 @@
+// One caller's change inside a write transaction: typed tables whose digests stay true.
+
+#ifndef WAYBILL_STORE_RECORD_STORE_TXN_H_
+#define WAYBILL_STORE_RECORD_STORE_TXN_H_
+
+#include <lmdb.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "store/lmdb/env.h"
+#include "store/record/header.h"
+#include "store/record/tables.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+struct TableHandles {
+  MDB_dbi main = 0;
+  std::array<MDB_dbi, kTableCount> tables{};
+
+  MDB_dbi of(Table table) const { return tables[Index(table)]; }
+};
+
+// Opens the handles in `txn`, which must then commit for them to last. With `create`, makes the
+// tables that are missing. Returns an LMDB code.
+int OpenTables(MDB_txn* txn, bool create, TableHandles& handles);
+
+using Payload = std::span<const std::uint8_t>;
+
+class StoreTxn {
+ public:
+  struct Context {
+    MDB_txn* txn = nullptr;
+    const TableHandles* handles = nullptr;
+    const Identity* identity = nullptr;
+    const std::filesystem::path* directory = nullptr;
+    Timestamp now;             // of this change
+    bool growth_allowed = true;  // false: the map is down to its reserve
+  };
+
+  // `state` is changed in place; the caller drops it with the transaction where that fails.
+  StoreTxn(const Context& context, State& state) : context_(context), state_(state) {}
+
+  const Identity& identity() const { return *context_.identity; }
+  std::uint64_t seed() const { return context_.identity->hash_seed; }
+  Timestamp now() const { return context_.now; }
+  State& state() { return state_; }
+  // The sequence of the commit that this change becomes part of: the stamp of what it writes.
+  std::uint64_t sequence() const { return state_.commit_sequence + 1; }
+  // Whether anything was written.
+  bool dirty() const { return dirty_; }
+  void Touch() { dirty_ = true; }
+
+  // nullopt: nothing there. kDamaged: there is something, and it does not verify. The bytes last until
+  // the next write.
+  Result<std::optional<Payload>> Get(Table table, const Key16& key) const;
+  Result<void> Put(Table table, const Key16& key, Payload payload);
+  // Whether there was something. Deletes what is damaged, too.
+  Result<bool> Delete(Table table, const Key16& key);
+  // In key order; return false to stop. Values that do not verify come with an empty payload. The
+  // table must not be changed meanwhile.
+  using Visitor = std::function<Result<bool>(const Key16&, Payload)>;
+  Result<void> ForEach(Table table, const Visitor& visit) const;
+
+  // The intents of `image`'s repository, other strings included: true where there is one, or where one
+  // can't be read.
+  Result<bool> HasIntentOfRepository(std::string_view image) const;
+
+  // Main table. kNotFound where the record is missing.
+  Result<void> PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload);
+  Result<Payload> GetHeaderRecord(const Key16& key, RecordKind kind) const;
+  // Advances the sequence and writes the state record: the last thing before a commit.
+  Result<void> WriteState();
+
+ private:
+  Error LmdbError(int rc, std::string_view doing) const;
+  Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key,
+                     std::span<const std::byte> value);
+  Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
+
+  Context context_;
+  State& state_;
+  bool dirty_ = false;
+};
+
+// Records a change of trust in the journal and in the state. Nothing is written where the state is
+// `distrustful` already and the journal's last entry has the same reason.
+Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECORD_STORE_TXN_H_

@@ -1,0 +1,156 @@
+#include "store/recovery/inspect.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "store/record/envelope.h"
+#include "store/record/validate.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxFindings = 50;
+
+class ValueCheck final : public PageVisitor {
+ public:
+  explicit ValueCheck(Inspection& inspection) : inspection_(inspection) {}
+
+  void OnTable(std::string_view name, std::uint64_t) override {
+    current_ = std::nullopt;
+    for (const Table table : kAllTables) {
+      if (name == InfoOf(table).name) current_ = table;
+    }
+    if (current_) ++tables_seen_;
+    if (!current_ && !name.empty()) Find("there is a table that is not ours");
+  }
+
+  void OnValue(std::string_view table, PageKey page_key, Value value) override {
+    ++inspection_.values;
+    const Key16 key = Key16::From(page_key);
+    if (table.empty()) {
+      OnHeaderRecord(key, value);
+    } else if (current_) {
+      OnRecord(*current_, key, value);
+    }
+  }
+
+  // What can only be told at the end.
+  void Finish() {
+    if (tables_seen_ != kTableCount) Find("a table is missing");
+    if (!inspection_.identity) Find("the identity record is missing or damaged");
+    if (!trust_seen_) Find("the trust journal is missing or damaged");
+    if (!inspection_.state) {
+      Find("the state record is missing or damaged");
+      return;
+    }
+    const State& state = *inspection_.state;
+    if (header_ != state.header) Find("the digest of the header does not match");
+    for (const Table table : kAllTables) {
+      if (digests_[Index(table)] == state.digest(table)) continue;
+      Find("the digest of table " + std::string(InfoOf(table).name) + " does not match: it holds " +
+           std::to_string(digests_[Index(table)].count) + " values, the header says " +
+           std::to_string(state.digest(table).count));
+    }
+  }
+
+ private:
+  void Find(std::string text) {
+    if (inspection_.findings.size() < kMaxFindings) inspection_.findings.push_back(std::move(text));
+    inspection_.sound = false;
+  }
+
+  void OnHeaderRecord(const Key16& key, Value value) {
+    if (key == kStateKey) {
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kState, kHeaderVersion);
+      if (opened.state == EnvelopeState::kSound) inspection_.state = DecodeState(opened.payload);
+      return;
+    }
+    if (value.size() >= kEnvelopeBytes) header_.Add(StoredChecksum(value));
+    if (key == kIdentityKey) {
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, kHeaderVersion);
+      if (opened.state == EnvelopeState::kNewer) inspection_.newer_schema = true;
+      if (opened.state == EnvelopeState::kSound) {
+        inspection_.identity = DecodeIdentity(opened.payload);
+      }
+      if (inspection_.identity && inspection_.identity->schema_version > kSchemaVersion) {
+        inspection_.newer_schema = true;
+      }
+      return;
+    }
+    if (key == kTrustKey) {
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kHeaderVersion);
+      trust_seen_ = opened.state == EnvelopeState::kSound &&
+                    DecodeTrustJournal(opened.payload).has_value();
+      return;
+    }
+    Find("the main table has a record that is not ours");
+  }
+
+  void OnRecord(Table table, const Key16& key, Value value) {
+    const TableInfo& info = InfoOf(table);
+    if (value.size() >= kEnvelopeBytes) digests_[Index(table)].Add(StoredChecksum(value));
+    const Opened opened = OpenEnvelope(key, value, info.kind, info.newest_version);
+    if (opened.state == EnvelopeState::kSound && inspection_.identity &&
+        PayloadIsSound(table, key, opened.payload, inspection_.identity->hash_seed)) {
+      return;
+    }
+    Find("a value of table " + std::string(info.name) + " does not verify");
+  }
+
+  Inspection& inspection_;
+  std::optional<Table> current_;
+  std::size_t tables_seen_ = 0;
+  bool trust_seen_ = false;
+  TableDigest header_;
+  std::array<TableDigest, kTableCount> digests_{};
+};
+
+// The header in the tree of each meta page tells that page's transaction ID: a flipped bit can make
+// LMDB take the older tree for the newer.
+Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, Inspection& inspection) {
+  for (int which = 0; which < 2; ++which) {
+    const MetaSummary& meta = walk.meta[static_cast<std::size_t>(which)];
+    if (!meta.valid || !meta.rooted) continue;
+    auto value = FindInMain(file.get(), which, kStateKey.bytes);
+    if (!value && value.error().code == ErrorCode::kIo) return value.error();
+    std::optional<State> state;
+    if (value) {
+      const Opened opened = OpenEnvelope(kStateKey, *value, RecordKind::kState, kHeaderVersion);
+      if (opened.state == EnvelopeState::kSound) state = DecodeState(opened.payload);
+    }
+    if (state && state->lmdb_txn_id == meta.txn_id) continue;
+    inspection.sound = false;
+    inspection.findings.push_back("meta page " + std::to_string(which) +
+                                  " does not agree with the header in its tree");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Inspection> InspectFile(const Fd& file) {
+  Inspection inspection;
+  inspection.sound = true;
+  ValueCheck check(inspection);
+  auto walk = WalkFile(file.get(), check);
+  if (!walk) return walk.error();
+  check.Finish();
+  if (!walk->sound) {
+    inspection.sound = false;
+    inspection.findings.insert(inspection.findings.begin(), walk->findings.begin(),
+                               walk->findings.end());
+  }
+  if (walk->fresh || walk->empty_file) {
+    inspection.sound = false;
+    inspection.findings.insert(inspection.findings.begin(), "the file holds no commit");
+  }
+  if (walk->newer_meta >= 0) {
+    inspection.txn_id = walk->meta[static_cast<std::size_t>(walk->newer_meta)].txn_id;
+  }
+  inspection.pages = walk->tree_pages + walk->free_pages;
+  if (auto r = CheckMetaIds(file, *walk, inspection); !r) return r.error();
+  return inspection;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,39 @@
+// All that can be told of a database file without LMDB: the walk of its pages, every value's envelope
+// and content, the header, the digests. Used by the owner before it opens LMDB, by an observer without
+// an owner, and by `verify`.
+
+#ifndef WAYBILL_STORE_RECOVERY_INSPECT_H_
+#define WAYBILL_STORE_RECOVERY_INSPECT_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/base/files.h"
+#include "store/record/header.h"
+#include "store/recovery/page_walk.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+struct Inspection {
+  // Every rule holds: LMDB may open the file, and no record is missing, stale or damaged.
+  bool sound = false;
+  // The identity record verifies and is of a newer schema: hands off, whatever else is wrong.
+  bool newer_schema = false;
+  std::uint64_t txn_id = 0;  // of the newer meta page
+  std::uint64_t pages = 0;
+  std::uint64_t values = 0;
+  std::optional<Identity> identity;
+  std::optional<State> state;
+  std::vector<std::string> findings;
+};
+
+// kIo where the file can't be read. Anything that it may hold is a finding.
+Result<Inspection> InspectFile(const Fd& file);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_INSPECT_H_

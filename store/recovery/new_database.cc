@@ -1,0 +1,102 @@
+#include "store/recovery/new_database.h"
+
+#include <fcntl.h>
+#include <openssl/rand.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "store/lmdb/env.h"
+#include "store/lmdb/error.h"
+
+namespace waybill::internal {
+
+namespace {
+
+std::filesystem::path PreparationIn(const std::filesystem::path& directory) {
+  return directory / "new.tmp";
+}
+
+Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase& made) {
+  auto env = lmdb::Env::Open({directory, false, made.map_bytes});
+  if (!env) return env.error();
+  lmdb::Txn txn;
+  int rc = txn.BeginWrite(**env);
+  TableHandles handles;
+  if (rc == MDB_SUCCESS) rc = OpenTables(txn.get(), true, handles);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a database", directory);
+
+  State state;
+  state.commit_sequence = made.sequence;
+  StoreTxn::Context context;
+  context.txn = txn.get();
+  context.handles = &handles;
+  context.identity = &made.identity;
+  context.directory = &directory;
+  context.now = made.now;
+  StoreTxn store_txn(context, state);
+  auto done =
+      store_txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(made.identity));
+  if (done) {
+    done = store_txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
+                                     EncodeTrustJournal(made.journal));
+  }
+  if (done && !made.distrust_reason.empty()) done = SetTrust(store_txn, true, made.distrust_reason);
+  if (done && made.fill) done = made.fill(store_txn);
+  if (done) done = store_txn.WriteState();
+  if (!done) return done;
+  rc = txn.Commit();
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a database", directory);
+  return {};
+}
+
+}  // namespace
+
+Result<Identity> NewIdentity(Timestamp now) {
+  Identity identity;
+  identity.created = now;
+  if (RAND_bytes(identity.uuid.data(), static_cast<int>(identity.uuid.size())) != 1 ||
+      RAND_bytes(reinterpret_cast<unsigned char*>(&identity.hash_seed),
+                 sizeof(identity.hash_seed)) != 1) {
+    return Error{ErrorCode::kIo, "the system gave no random numbers; no store was made", ""};
+  }
+  identity.uuid[6] = static_cast<std::uint8_t>((identity.uuid[6] & 0x0F) | 0x40);  // RFC 9562, v4
+  identity.uuid[8] = static_cast<std::uint8_t>((identity.uuid[8] & 0x3F) | 0x80);
+  return identity;
+}
+
+Result<void> ClearPreparation(const std::filesystem::path& directory) {
+  const std::filesystem::path preparation = PreparationIn(directory);
+  if (!Exists(preparation)) return {};
+  for (const char* name : {"data.mdb", "lock.mdb"}) {
+    if (auto r = RemoveFile(preparation / name); !r) return r;
+  }
+  if (rmdir(preparation.c_str()) != 0) return SystemError(errno, "remove directory", preparation);
+  return {};
+}
+
+Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDatabase& made) {
+  if (auto r = ClearPreparation(directory); !r) return r;
+  const std::filesystem::path preparation = PreparationIn(directory);
+  if (auto r = MakePrivateDirectory(preparation); !r) return r;
+  if (auto r = WriteAll(preparation, made); !r) {
+    // Best effort: the next opening clears it, too.
+    static_cast<void>(ClearPreparation(directory));
+    return r;
+  }
+  const std::filesystem::path database = preparation / "data.mdb";
+  auto file = OpenFile(database, O_RDWR);
+  if (!file) return file.error();
+  if (auto r = SyncFile(*file, database); !r) return r;
+  return SyncDirectory(preparation);
+}
+
+Result<void> InstallDatabase(const std::filesystem::path& directory) {
+  if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
+  if (auto r = RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"); !r) {
+    return r;
+  }
+  return ClearPreparation(directory);
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,112 @@
+#include "store/recovery/open_database.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "store/lmdb/error.h"
+
+namespace waybill::internal {
+
+namespace {
+
+Error Damaged(const std::filesystem::path& directory, const std::string& what) {
+  return {ErrorCode::kDamaged, what + " in " + directory.string() + "; nothing was changed",
+          "run `waybill start` to recover the store"};
+}
+
+// Reads the identity and opens the handles in one read transaction, whose ID is returned.
+Result<std::uint64_t> LoadHeader(OpenedDatabase& database) {
+  const auto& directory = database.env->directory();
+  lmdb::Txn txn;
+  int rc = txn.BeginRead(*database.env);
+  if (rc == MDB_SUCCESS) rc = OpenTables(txn.get(), false, database.handles);
+  if (rc == MDB_NOTFOUND) return Damaged(directory, "a table is missing");
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
+  const std::uint64_t id = txn.id();
+  MDB_val k = lmdb::ToVal(kIdentityKey.span());
+  MDB_val v{};
+  rc = mdb_get(txn.get(), database.handles.main, &k, &v);
+  if (rc != MDB_SUCCESS) return Damaged(directory, "the identity record is missing");
+  const Opened opened =
+      OpenEnvelope(kIdentityKey, lmdb::FromVal(v), RecordKind::kIdentity, kHeaderVersion);
+  if (opened.state == EnvelopeState::kNewer) return NewerSchema(directory);
+  auto identity = opened.state == EnvelopeState::kSound ? DecodeIdentity(opened.payload)
+                                                        : std::optional<Identity>();
+  if (!identity) return Damaged(directory, "the identity record does not verify");
+  if (identity->schema_version > kSchemaVersion) return NewerSchema(directory);
+  database.identity = *identity;
+  rc = txn.Commit();  // keeps the handles
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
+  return id;
+}
+
+Result<void> NoteFiles(const std::filesystem::path& directory, OpenedDatabase& database) {
+  auto data = FileIdOf(directory / "data.mdb");
+  if (!data) return data.error();
+  auto lock = FileIdOf(directory / "lock.mdb");
+  if (!lock) return lock.error();
+  database.database_id = *data;
+  database.lock_id = *lock;
+  return {};
+}
+
+Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, std::uint64_t& txn_id) {
+  OpenedDatabase database;
+  auto env = lmdb::Env::Open(options);
+  if (!env) return env.error();
+  database.env = std::move(*env);
+  if (!options.read_only) {
+    // Makes LMDB look at the meta pages again where a killed owner left an old ID in lock.mdb.
+    lmdb::Txn txn;
+    const int rc = txn.BeginWrite(*database.env);
+    if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the database", options.directory);
+  }
+  auto id = LoadHeader(database);
+  if (!id) return id.error();
+  txn_id = *id;
+  if (auto r = NoteFiles(options.directory, database); !r) return r.error();
+  return database;
+}
+
+}  // namespace
+
+Error NewerSchema(const std::filesystem::path& directory) {
+  return {ErrorCode::kNewerSchema,
+          directory.string() + " was written by a newer schema than version " +
+              std::to_string(kSchemaVersion) + "; nothing was changed",
+          "use the newer waybill, or migrate down with it"};
+}
+
+Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,
+                                           std::uint64_t map_bytes, std::uint64_t txn_id) {
+  const lmdb::EnvOptions options{directory, false, map_bytes};
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    std::uint64_t seen = 0;
+    auto database = OpenOnce(options, seen);
+    if (database && seen == txn_id) return database;
+    if (!database && database.error().code != ErrorCode::kDamaged) return database;
+    if (database) database->env.reset();
+    if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r.error();
+  }
+  return Error{ErrorCode::kIo,
+               "LMDB does not see the last commit of " + directory.string() +
+                   " that is in the file; nothing was changed",
+               "stop everything that has the store open, then try again"};
+}
+
+Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
+                                              std::uint64_t txn_id) {
+  // Without its reader table an observer's snapshot could be overwritten while it reads.
+  const std::filesystem::path lock = directory / "lock.mdb";
+  const std::filesystem::path& needed = Exists(lock) ? lock : directory;
+  if (access(needed.c_str(), W_OK) != 0) return SystemError(errno, "write to", needed);
+  std::uint64_t seen = 0;
+  auto database = OpenOnce({directory, true, 0}, seen);
+  if (database && txn_id != 0 && seen < txn_id) {
+    return Damaged(directory, "lock.mdb belongs to another data.mdb");
+  }
+  return database;
+}
+
+}  // namespace waybill::internal

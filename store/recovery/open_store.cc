@@ -1,0 +1,250 @@
+#include "store/recovery/open_store.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "store/record/committer.h"
+#include "store/recovery/inspect.h"
+#include "store/recovery/new_database.h"
+#include "store/recovery/open_database.h"
+#include "store/recovery/rebuild.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::uint64_t kMinMapBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxMapBytes = std::uint64_t{1} << 44;
+
+Result<void> PrepareDirectory(const OpenOptions& options) {
+  if (options.directory.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the store's directory is not named", ""};
+  }
+  if (options.map_bytes < kMinMapBytes || options.map_bytes > kMaxMapBytes) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a map of " + std::to_string(options.map_bytes) + " bytes is out of range",
+                 "use " + std::to_string(kMinMapBytes) + " to " + std::to_string(kMaxMapBytes)};
+  }
+  if (!Exists(options.directory)) {
+    if (!options.create_if_missing) {
+      return Error{ErrorCode::kNotFound, "there is no store in " + options.directory.string(),
+                   "make one with `waybill start`"};
+    }
+    if (auto r = MakePrivateDirectory(options.directory); !r) return r;
+  }
+  return CheckPrivateDirectory(options.directory);
+}
+
+// Makes a store where there is none. Something else of a store without data.mdb is what remains of one
+// that was lost.
+Result<void> Create(const OpenOptions& options, const WitnessReading& witness,
+                    RecoveryReport& report) {
+  const std::filesystem::path& directory = options.directory;
+  if (!options.create_if_missing) {
+    return Error{ErrorCode::kNotFound, "there is no store in " + directory.string(),
+                 "make one with `waybill start`"};
+  }
+  NewDatabase made;
+  if (Exists(directory / "lock.mdb")) {
+    made.distrust_reason = "data.mdb is gone from " + directory.string();
+  } else if (witness.exists) {
+    made.distrust_reason = "the store that the witness tells of is gone";
+  }
+  made.now = options.clock();
+  made.map_bytes = options.map_bytes;
+  auto identity = NewIdentity(made.now);
+  if (!identity) return identity.error();
+  made.identity = *identity;
+  if (witness.testimony) made.sequence = witness.testimony->commit_sequence;
+  if (auto r = PrepareDatabase(directory, made); !r) return r;
+  if (auto r = InstallDatabase(directory); !r) return r;
+  report.created = true;
+  return {};
+}
+
+// The identity as far as it can be read without LMDB, for the witness that the store remembers.
+std::filesystem::path WitnessPath(const OpenOptions& options, const Inspection* inspection) {
+  switch (options.witness.kind()) {
+    case Witness::Kind::kAt:
+      return options.witness.path();
+    case Witness::Kind::kRemembered:
+      if (inspection != nullptr && inspection->identity) return inspection->identity->witness_path;
+      return {};
+    case Witness::Kind::kNone:
+      return {};
+  }
+  return {};
+}
+
+// Why the store is not the one that the witness saw last; empty where it is, or is newer.
+std::string Contradiction(const WitnessReading& witness, const std::filesystem::path& path,
+                          const Identity& identity, const State& state) {
+  if (!witness.exists) return {};
+  if (!witness.testimony) return "the witness " + path.string() + " can't be read";
+  if (witness.testimony->uuid != identity.uuid) {
+    return "the witness " + path.string() + " tells of another store";
+  }
+  if (state.commit_sequence < witness.testimony->commit_sequence) {
+    return "the store is older than its witness " + path.string() + ": it is at commit " +
+           std::to_string(state.commit_sequence) + " of " +
+           std::to_string(witness.testimony->commit_sequence);
+  }
+  return {};
+}
+
+Result<State> ReadState(const OpenedDatabase& database) {
+  State state;
+  lmdb::Txn txn;
+  if (txn.BeginRead(*database.env) == MDB_SUCCESS) {
+    StoreTxn::Context context;
+    context.txn = txn.get();
+    context.handles = &database.handles;
+    context.identity = &database.identity;
+    context.directory = &database.env->directory();
+    auto payload = StoreTxn(context, state).GetHeaderRecord(kStateKey, RecordKind::kState);
+    if (!payload) return payload.error();
+    if (auto decoded = DecodeState(*payload)) return *decoded;
+  }
+  return Error{ErrorCode::kDamaged,
+               "the state record in " + database.env->directory().string() + " can't be read", ""};
+}
+
+// What the witness makes necessary, and where it is from now on.
+Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& witness,
+                           const std::filesystem::path& path, OwnedStore& store,
+                           RecoveryReport& report) {
+  if (path.empty()) return {};
+  OpenedDatabase& database = store.database;
+  const std::string contradiction =
+      report.created || report.set_aside
+          ? std::string()
+          : Contradiction(witness, path, database.identity, store.state);
+  Identity identity = database.identity;
+  identity.witness_path = path.string();
+  if (!contradiction.empty() || identity.witness_path != database.identity.witness_path) {
+    Committer::Hooks hooks;
+    hooks.clock = options.clock;
+    Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
+    const auto amend = [&](StoreTxn& txn) -> Result<void> {
+      if (!contradiction.empty()) {
+        if (witness.testimony) {
+          // Past the witness, or the same old copy could come back unnoticed.
+          txn.state().commit_sequence =
+              std::max(txn.state().commit_sequence, witness.testimony->commit_sequence);
+        }
+        if (auto r = SetTrust(txn, true, contradiction); !r) return r;
+        txn.Touch();
+      }
+      return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
+    };
+    if (auto r = committer.Run(amend); !r) return r;
+    database.identity = identity;
+    store.state = committer.state();
+    if (!contradiction.empty()) report.findings.push_back(contradiction);
+  }
+  report.witness_made = !witness.exists && !report.created;
+  auto file = WitnessFile::Open(path, {database.identity.uuid, store.state.commit_sequence});
+  if (!file) return file.error();
+  store.witness = std::move(*file);
+  return {};
+}
+
+}  // namespace
+
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, RecoveryReport& report) {
+  const std::filesystem::path& directory = options.directory;
+  if (auto r = PrepareDirectory(options); !r) return r.error();
+  auto lock = OwnerLock::Take(directory);
+  if (!lock) return lock.error();
+  if (auto r = ClearPreparation(directory); !r) return r.error();
+
+  const std::filesystem::path database_path = directory / "data.mdb";
+  std::filesystem::path witness_path = WitnessPath(options, nullptr);
+  WitnessReading witness = witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
+  if (!Exists(database_path)) {
+    if (auto r = Create(options, witness, report); !r) return r.error();
+  }
+
+  std::optional<Inspection> inspection;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto file = OpenFile(database_path, O_RDONLY);
+    if (!file) return file.error();
+    auto inspected = InspectFile(*file);
+    if (!inspected) return inspected.error();
+    inspection = std::move(*inspected);
+    if (inspection->newer_schema) return NewerSchema(directory);
+    if (options.witness.kind() == Witness::Kind::kRemembered) {
+      witness_path = WitnessPath(options, &*inspection);
+      witness = witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
+    }
+    if (inspection->sound) break;
+    if (attempt > 0) {
+      return Error{ErrorCode::kIo,
+                   "the database just made in " + directory.string() + " does not verify: " +
+                       (inspection->findings.empty() ? "" : inspection->findings.front()),
+                   "look for disk and memory errors in the kernel's log"};
+    }
+    report.findings = inspection->findings;
+    if (auto r = Rebuild(directory, *file, *inspection, witness.testimony, options.clock(),
+                         options.map_bytes, report);
+        !r) {
+      return r.error();
+    }
+  }
+
+  auto database = OpenDatabaseAsOwner(directory, options.map_bytes, inspection->txn_id);
+  if (!database) return database.error();
+  report.readers_cleared = database->env->ClearDeadReaders();
+  auto state = ReadState(*database);
+  if (!state) return state.error();
+  OwnedStore store{std::move(*lock), std::move(*database), *state, std::nullopt};
+  if (auto r = SettleWitness(options, witness, witness_path, store, report); !r) return r.error();
+  return store;
+}
+
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory) {
+  if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
+  const std::filesystem::path path = directory / "data.mdb";
+  auto file = OpenFile(path, O_RDONLY);
+  if (!file) {
+    if (file.error().code != ErrorCode::kNotFound) return file.error();
+    return Error{ErrorCode::kNotFound, "there is no store in " + directory.string(),
+                 "make one with `waybill start`"};
+  }
+  auto id = FileIdOf(*file, path);
+  if (!id) return id.error();
+  auto vouched = OwnerVouchesFor(directory, *id);
+  if (!vouched) return vouched.error();
+  std::uint64_t txn_id = 0;
+  if (!*vouched) {
+    auto inspection = InspectFile(*file);
+    if (!inspection) return inspection.error();
+    if (inspection->newer_schema) return NewerSchema(directory);
+    if (!inspection->sound) {
+      const std::string why = inspection->findings.empty() ? "" : inspection->findings.front();
+      return Error{ErrorCode::kDamaged,
+                   "the store in " + directory.string() + " fails its check: " + why +
+                       "; nothing was changed",
+                   "run `waybill start` to recover it"};
+    }
+    txn_id = inspection->txn_id;
+  }
+  auto database = OpenDatabaseAsObserver(directory, txn_id);
+  if (database && database->database_id != *id) {
+    return Error{ErrorCode::kDamaged,
+                 "data.mdb in " + directory.string() + " was replaced while it was being opened",
+                 "try again"};
+  }
+  return database;
+}
+
+bool SameFiles(const std::filesystem::path& directory, const OpenedDatabase& database) {
+  const auto data = FileIdOf(directory / "data.mdb");
+  const auto lock = FileIdOf(directory / "lock.mdb");
+  return data && lock && *data == database.database_id && *lock == database.lock_id;
+}
+
+}  // namespace waybill::internal

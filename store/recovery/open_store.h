@@ -1,0 +1,51 @@
+// Opening, as far as the database: lock, walk, LMDB, header, witness. What comes after (import, replay)
+// needs the opened store.
+
+#ifndef WAYBILL_STORE_RECOVERY_OPEN_STORE_H_
+#define WAYBILL_STORE_RECOVERY_OPEN_STORE_H_
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "store/base/files.h"
+#include "store/lmdb/env.h"
+#include "store/record/header.h"
+#include "store/record/store_txn.h"
+#include "store/recovery/owner_lock.h"
+#include "store/recovery/witness.h"
+#include "waybill/node_store.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// What both kinds of opening end with.
+struct OpenedDatabase {
+  std::unique_ptr<lmdb::Env> env;
+  TableHandles handles;
+  Identity identity;
+  FileId database_id;  // of data.mdb
+  FileId lock_id;      // of lock.mdb
+};
+
+// The members go in reverse order: the environment closes before the lock is let go.
+struct OwnedStore {
+  OwnerLock lock;
+  OpenedDatabase database;
+  State state;
+  std::optional<WitnessFile> witness;
+};
+
+// Errors: NodeStore::Open.
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, RecoveryReport& report);
+
+// Errors: NodeStore::Observe.
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory);
+
+// Whether the files under the store's names are still those that were opened.
+bool SameFiles(const std::filesystem::path& directory, const OpenedDatabase& database);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_OPEN_STORE_H_

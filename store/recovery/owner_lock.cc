@@ -1,0 +1,81 @@
+#include "store/recovery/owner_lock.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+namespace waybill::internal {
+
+namespace {
+
+std::filesystem::path PathIn(const std::filesystem::path& directory) {
+  return directory / "owner.lock";
+}
+
+struct flock WholeFile(short type) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+std::string ReadLine(const Fd& file) {
+  char buffer[128];
+  const ssize_t n = pread(file.get(), buffer, sizeof(buffer), 0);
+  std::string line(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
+  return line.substr(0, line.find('\n'));
+}
+
+std::string Recovered(const FileId& id) {
+  return " recovered " + std::to_string(id.device) + " " + std::to_string(id.inode);
+}
+
+}  // namespace
+
+Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
+  const std::filesystem::path path = PathIn(directory);
+  auto file = OpenFile(path, O_RDWR | O_CREAT);
+  if (!file) return file.error();
+  struct flock lock = WholeFile(F_WRLCK);
+  if (fcntl(file->get(), F_OFD_SETLK, &lock) != 0) {
+    if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
+    const std::string line = ReadLine(*file);
+    return Error{ErrorCode::kOwned,
+                 directory.string() + " is owned by process " + line.substr(0, line.find(' ')) +
+                     "; nothing was changed",
+                 "stop that process, or use a command that only observes (check, list, show, stats)"};
+  }
+  OwnerLock owner(std::move(*file), path);
+  if (auto r = owner.Write(" opening"); !r) return r.error();
+  return owner;
+}
+
+Result<void> OwnerLock::Write(const std::string& state) {
+  const std::string line = std::to_string(getpid()) + state + "\n";
+  if (auto r = PWriteAll(file_, line, 0, path_); !r) return r;
+  if (ftruncate(file_.get(), static_cast<off_t>(line.size())) != 0) {
+    return SystemError(errno, "write", path_);
+  }
+  return {};
+}
+
+Result<void> OwnerLock::AnnounceRecovered(const FileId& database) {
+  return Write(Recovered(database));
+}
+
+Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database) {
+  const std::filesystem::path path = PathIn(directory);
+  auto file = OpenFile(path, O_RDONLY);
+  if (!file) {
+    if (file.error().code == ErrorCode::kNotFound) return false;
+    return file.error();
+  }
+  struct flock lock = WholeFile(F_RDLCK);
+  if (fcntl(file->get(), F_OFD_GETLK, &lock) != 0) return SystemError(errno, "look at", path);
+  if (lock.l_type == F_UNLCK) return false;
+  return ReadLine(*file).ends_with(Recovered(database));
+}
+
+}  // namespace waybill::internal

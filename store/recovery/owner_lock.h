@@ -1,0 +1,42 @@
+// owner.lock: one process writes. Its content, one line, tells observers how far that one is:
+//
+//   "<pid> opening\n"                          the store may be damaged; do not rely on it
+//   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and passed the walk
+//
+// The lock is an open-file-description lock, so it dies with the process, and a second opening of the
+// file in the same process does not drop it.
+
+#ifndef WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_
+#define WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_
+
+#include <filesystem>
+#include <optional>
+
+#include "store/base/files.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+class OwnerLock {
+ public:
+  // kOwned, with the owner's process ID, where another one holds it.
+  static Result<OwnerLock> Take(const std::filesystem::path& directory);
+
+  // Tells observers that they can rely on `database`.
+  Result<void> AnnounceRecovered(const FileId& database);
+  void Release() { file_.Reset(); }
+
+ private:
+  OwnerLock(Fd file, std::filesystem::path path) : file_(std::move(file)), path_(std::move(path)) {}
+  Result<void> Write(const std::string& line);
+
+  Fd file_;
+  std::filesystem::path path_;
+};
+
+// Whether a live owner vouches for `database`.
+Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_

@@ -1,0 +1,97 @@
+#include "store/recovery/replay.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "store/base/equivalent_images.h"
+#include "store/record/small_records.h"
+#include "store/record/typed_tables.h"
+#include "waybill/image_name.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxNamed = 100;
+
+std::string Comparable(std::string_view image, Rules rules) {
+  if (rules == Rules::kClosed) {
+    if (auto full = NormaliseImage(image)) return std::move(*full);
+  }
+  return std::string(image);
+}
+
+Result<void> CloseImage(StoreTxn& txn, const std::string& image_ref) {
+  if (image_ref.empty() || image_ref.size() > kMaxImageRefBytes) return {};
+  auto found = FindRecord(txn, image_ref);
+  if (!found) {
+    // What can't be read is closed as it is.
+    if (found.error().code == ErrorCode::kDamaged) return {};
+    return found.error();
+  }
+  if (*found) return {};
+  ImagePulledRecord record;
+  record.image_ref = image_ref;
+  record.last_updated = txn.now();
+  return StoreRecord(txn, std::move(record));
+}
+
+// Whether one of the strings that a listed one may stand for is in quarantine.
+Result<bool> NamesQuarantined(const StoreTxn& txn, Rules rules, const std::string& listed) {
+  if (rules == Rules::kKubelet) return IsQuarantined(txn, QuarantineKind::kImage, listed);
+  for (const std::string& image : EquivalentImages(listed)) {
+    auto there = IsQuarantined(txn, QuarantineKind::kImage, image);
+    if (!there || *there) return there;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOnNode>& images,
+                           RecoveryReport& report) {
+  std::multimap<std::string, std::string> intents;  // comparable form to the string as stored
+  auto walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+    ++report.intents_found;
+    if (const auto intent = DecodeIntentValue(payload)) {
+      intents.emplace(Comparable(intent->image, rules), intent->image);
+    }
+    return true;
+  });
+  if (!walked) return walked;
+  const bool quarantine = txn.state().digest(Table::kQuarantine).count != 0;
+
+  std::set<std::string> replayed;
+  for (const ImageOnNode& image : images) {
+    for (const auto* strings : {&image.repo_digests, &image.repo_tags}) {
+      for (const std::string& listed : *strings) {
+        const auto [first, last] = intents.equal_range(Comparable(listed, rules));
+        for (auto at = first; at != last; ++at) {
+          // The kubelet makes no record for a string without a name, and leaves its intent.
+          if (rules == Rules::kKubelet && !ImageName(at->second)) continue;
+          if (auto r = CloseImage(txn, image.id); !r) return r;
+          replayed.insert(at->second);
+        }
+        if (!quarantine) continue;
+        auto closed = NamesQuarantined(txn, rules, listed);
+        if (!closed) return closed.error();
+        if (*closed) {
+          if (auto r = CloseImage(txn, image.id); !r) return r;
+        }
+      }
+    }
+  }
+  for (const std::string& image : replayed) {
+    if (report.replayed.size() < kMaxNamed) report.replayed.push_back(image);
+    if (rules == Rules::kClosed) continue;
+    if (auto erased = EraseIntent(txn, image); !erased) return erased.error();
+  }
+  report.intents_replayed = replayed.size();
+  return {};
+}
+
+}  // namespace waybill::internal

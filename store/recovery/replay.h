@@ -1,0 +1,26 @@
+// Replay: what became of the pulls that an earlier process left in flight (KEP-2535, "Kubelet Cache
+// Housekeeping"; spec "Writing", Start; store/README.md, rule 1).
+
+#ifndef WAYBILL_STORE_RECOVERY_REPLAY_H_
+#define WAYBILL_STORE_RECOVERY_REPLAY_H_
+
+#include <vector>
+
+#include "store/record/store_txn.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+#include "waybill/rules.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// Each intent that names an image on the node closes that image: a record without credentials, where it
+// has none. Rules::kKubelet compares strings as they are and removes the intent; Rules::kClosed compares
+// full forms and keeps it. Strings that are known by hash only (quarantine) close likewise, under both.
+// Fills the intent fields of `report`. Idempotent.
+Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOnNode>& images,
+                           RecoveryReport& report);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_REPLAY_H_
