@@ -36,7 +36,13 @@ std::string TextOf(const Answer& answer) {
   } else {
     text = answer.pull ? "pull" : "no pull";
   }
-  if (!answer.decision) return text;
+  if (!answer.decision) {
+    // The only pull that nothing is asked for first.
+    if (answer.outcome && answer.outcome->action == EnsureAction::kPull) {
+      text += ": the pull policy is Always";
+    }
+    return text;
+  }
   const std::string_view result = CheckResultName(answer.decision->result);
   const std::string names = fmt::format("{}{}{}", result, result.empty() ? "" : ", ",
                                         ReasonName(answer.decision->reason));

@@ -130,6 +130,10 @@ std::string ShellWord(std::string_view text) {
   return out + "'";
 }
 
+std::string Counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string RelativeTime(Timestamp time, Timestamp now) {
   // Both lie within the years 1 to 9999, so the difference does not overflow.
   const bool future = time.seconds > now.seconds;
@@ -143,7 +147,7 @@ std::string RelativeTime(Timestamp time, Timestamp now) {
   for (const Unit& unit : kUnits) {
     const std::int64_t count = seconds / unit.seconds;
     if (count == 0) continue;
-    const std::string text = fmt::format("{} {}{}", count, unit.name, count == 1 ? "" : "s");
+    const std::string text = Counted(static_cast<std::uint64_t>(count), unit.name);
     return future ? "in " + text : text + " ago";
   }
   return "now";
@@ -204,7 +208,8 @@ void Output::WriteTable(const std::vector<std::string>& head,
 
 std::string Output::TimeText(const std::optional<Timestamp>& time) const {
   if (!time) return "never";
-  return terminal_ ? RelativeTime(*time, SystemClock()) : FormatTimestamp(*time);
+  if (terminal_) return RelativeTime(*time, SystemClock());
+  return FormatTimestamp({.seconds = time->seconds, .nanoseconds = 0});
 }
 
 Result<void> Output::Flush() {

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ std::string Printable(std::string_view text);
 
 // `text` as one word of a POSIX shell.
 std::string ShellWord(std::string_view text);
+
+// "1 record", "2 records".
+std::string Counted(std::uint64_t count, std::string_view noun);
 
 // "3 minutes ago", "in 2 hours".
 std::string RelativeTime(Timestamp time, Timestamp now);
@@ -71,7 +75,7 @@ class Output {
   void WriteTable(const std::vector<std::string>& head,
                   const std::vector<std::vector<std::string>>& rows);
 
-  // Relative on a terminal, RFC 3339 elsewhere; "never" for none.
+  // Relative on a terminal, RFC 3339 cut to the second elsewhere; "never" for none.
   std::string TimeText(const std::optional<Timestamp>& time) const;
 
   // kIo where the text did not reach its reader.

@@ -23,10 +23,6 @@ Json JsonOf(const ImagePullCredentials& credentials, Hashes hashes) {
   return entry;
 }
 
-std::string Counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 Json JsonOf(const std::optional<Timestamp>& time) {

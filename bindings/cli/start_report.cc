@@ -43,24 +43,28 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
   } else if (report.set_aside) {
     out.Line("store       {} was damaged and set aside; the damaged one is kept at {}", store,
              report.set_aside_path);
-    out.Line("carried     {} records ({} of them must be verified anew), {} intents",
-             report.records_carried, report.records_without_credentials, report.intents_carried);
+    out.Line("carried     {} ({} of them must be verified anew), {}",
+             Counted(report.records_carried, "record"), report.records_without_credentials,
+             Counted(report.intents_carried, "intent"));
   } else {
     out.Line("store       {} opened", store);
   }
   for (const std::string& finding : report.findings) out.Line("found       {}", finding);
   if (report.witness_made) out.Line("witness     was missing beside a sound store, and was made");
   if (report.readers_cleared > 0) {
-    out.Line("cleared     {} slots of readers that died", report.readers_cleared);
+    out.Line("cleared     {} of readers that died", Counted(report.readers_cleared, "slot"));
   }
 }
 
 void WriteImported(const ImportReport& import, Output& out) {
   if (import.files_seen == 0 && import.problems.empty()) return;
-  out.Line("imported    {} records, {} intents, {} preloaded images from {} files", import.records,
-           import.intents, import.preloaded, import.files_seen);
-  out.Line("passed over {} unchanged, {} of known images, {} that are not the kubelet's",
-           import.unchanged, import.known_refs, import.skipped);
+  out.Line("imported    {}, {}, {} from {}", Counted(import.records, "record"),
+           Counted(import.intents, "intent"), Counted(import.preloaded, "preloaded image"),
+           Counted(import.files_seen, "file"));
+  if (import.unchanged + import.known_refs + import.skipped > 0) {
+    out.Line("passed over {} unchanged, {} of known images, {} that are not the kubelet's",
+             import.unchanged, import.known_refs, import.skipped);
+  }
   if (import.quarantined > 0) {
     out.Line("quarantined {}: unreadable; closed until the image is pulled again",
              import.quarantined);
@@ -70,8 +74,8 @@ void WriteImported(const ImportReport& import, Output& out) {
 
 void WriteReplayed(const RecoveryReport& report, Output& out) {
   if (report.intents_found == 0 && report.intents_left == 0) return;
-  out.Line("pulls       {} were cut short, {} of them found on the node, {} intents left",
-           report.intents_found, report.intents_replayed, report.intents_left);
+  out.Line("cut short   {}: {} found on the node, {} left", Counted(report.intents_found, "pull"),
+           report.intents_replayed, Counted(report.intents_left, "intent"));
   for (const std::string& image : report.replayed) out.Line("replayed    {}", image);
   if (report.replay_skipped && report.intents_left > 0) {
     out.Line("replay      skipped: give --images what crictl images -o json prints");
@@ -87,9 +91,9 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
     WriteFound(report, store, out);
     WriteImported(report.import, out);
     WriteReplayed(report, out);
-    out.Line("holds       {} records, {} intents, {} quarantine entries, at commit {}",
-             report.records, report.intents_left, report.quarantine_entries,
-             report.commit_sequence);
+    out.Line("holds       {}, {}, {} in quarantine, at commit {}",
+             Counted(report.records, "record"), Counted(report.intents_left, "intent"),
+             Counted(report.quarantine_entries, "image"), report.commit_sequence);
     out.Line("trust       {}", report.distrustful
                                    ? "DISTRUSTFUL: " + report.distrust_reason
                                    : "images without a record are presumed preloaded");

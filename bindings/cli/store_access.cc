@@ -3,14 +3,24 @@
 #include "bindings/cli/output.h"
 
 namespace waybill::cli {
+namespace {
+
+Result<std::unique_ptr<NodeStore>> WithHint(Result<std::unique_ptr<NodeStore>> store) {
+  if (!store && store.error().code == ErrorCode::kNotFound && store.error().hint.empty()) {
+    store.error().hint = "waybill start makes a store";
+  }
+  return store;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
                                             const VerificationPolicy& policy) {
-  auto store = NodeStore::Open({.directory = flags.store,
-                                .create_if_missing = false,
-                                .witness = Witness::Remembered(),
-                                .rules = flags.rules,
-                                .policy = policy});
+  auto store = WithHint(NodeStore::Open({.directory = flags.store,
+                                         .create_if_missing = false,
+                                         .witness = Witness::Remembered(),
+                                         .rules = flags.rules,
+                                         .policy = policy}));
   if (!store) return store;
   const RecoveryReport& report = (*store)->recovery_report();
   if (report.set_aside) {
@@ -24,7 +34,8 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
 
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
                                                 const VerificationPolicy& policy) {
-  return NodeStore::Observe({.directory = flags.store, .rules = flags.rules, .policy = policy});
+  return WithHint(
+      NodeStore::Observe({.directory = flags.store, .rules = flags.rules, .policy = policy}));
 }
 
 std::string ClearDistrustCommand(const std::string& store) {

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(foreign_owner) {
 }
 
 BOOST_AUTO_TEST_CASE(writable_by_others) {
-  for (const mode_t mode : {0720, 0702}) {
+  for (const mode_t mode : {mode_t{0720}, mode_t{0702}}) {
     const CliStore store;
     store.Start();
     BOOST_REQUIRE(chmod(store.store().c_str(), mode) == 0);

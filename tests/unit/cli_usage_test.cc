@@ -132,7 +132,7 @@ BOOST_FIXTURE_TEST_CASE(flags_that_need_or_exclude_each_other, Sound) {
   Strings with_secret = both;
   with_secret.insert(with_secret.end(), {"--secret", "a/b/c/d"});
   CheckUsageError(store.Run("pulled", with_secret), "unknown and known");
-  CheckUsageError(store.Run("pulled", {"--image", "UPPER/case", "--image-ref", "r"}), "no name");
+  CheckUsageError(store.Run("pulled", {"--image", "UPPER case", "--image-ref", "r"}), "no name");
   CheckUsageError(store.Run("show"), "neither");
   CheckUsageError(store.Run("show", {"nginx", "--image-ref", "ref"}), "both");
   CheckUsageError(store.Run("show", {"--image-ref", ""}), "empty");
