@@ -38,10 +38,10 @@ struct ProbeSecret {
   explicit ProbeSecret(const ImagePullSecretView& secret);
 
   ImagePullSecretView text;
-  bool uid_is_raw = false;
-  bool hash_is_raw = false;
   std::array<std::uint8_t, 16> uid_raw{};
   std::array<std::uint8_t, 32> hash_raw{};
+  bool uid_is_raw;  // after the arrays: making it fills them
+  bool hash_is_raw;
 };
 
 struct SecretMatch {

@@ -100,7 +100,10 @@ int Main(int argc, char** argv) {
   }
   Log log;
   bool sound = true;
-  for (int i = 1; i < argc; ++i) sound = PlayFile(argv[i], log) && sound;
+  for (int i = 1; i < argc; ++i) {
+    sound = PlayFile(argv[i], log) && sound;
+    std::fflush(stdout);
+  }
   fmt::print("{} compared, {} different\n", log.compared(), log.different());
   if (!sound) return 2;
   return log.different() == 0 ? 0 : 1;
