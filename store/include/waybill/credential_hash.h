@@ -8,7 +8,7 @@
 
 #include "waybill/result.h"
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // One entry of a docker config. A config's base64 `auth` ("user:password") is to be decoded into
 // the first two by the caller.

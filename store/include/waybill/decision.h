@@ -12,7 +12,7 @@
 #include "waybill/result.h"
 #include "waybill/types.h"
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // A pod's credentials, borrowed. The secrets are those of its imagePullSecrets that match the image.
 struct PodCredentials {

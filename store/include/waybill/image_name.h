@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // The parts of an image string, as views into it. `name` is the image name: what credentials are
 // kept under. It is the string cut of tag and digest, and nothing else changed: `nginx` and

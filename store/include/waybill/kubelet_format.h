@@ -14,7 +14,7 @@
 #include "waybill/result.h"
 #include "waybill/types.h"
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // Accepts apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and what the text of KEP-2535
 // shows: the group imagemanager.kubelet.config.k8s.io/v1alpha1, and the list

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // Bytes of an image string as a pod writes it, and of an image ref as the runtime returns it.
 inline constexpr std::size_t kMaxImageBytes = 4096;

@@ -35,7 +35,7 @@
 #include "waybill/rules.h"
 #include "waybill/types.h"
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // The small file outside the store that tells when the whole store was wiped, swapped or put back
 // from an older copy. Having none is a choice that must be spelt out: such a loss then goes unseen.

@@ -11,7 +11,7 @@
 
 #include "waybill/result.h"
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 enum class VerificationMode : std::uint8_t {
   kNeverVerify,

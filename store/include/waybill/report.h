@@ -11,7 +11,7 @@
 
 #include "waybill/types.h"
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // What importing a kubelet directory did. Files that were taken by an earlier import and have not
 // changed count as `unchanged` only.

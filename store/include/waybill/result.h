@@ -10,7 +10,7 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // A code says what the caller should do. The text for the person who reads it is in Error.
 enum class ErrorCode : std::uint8_t {

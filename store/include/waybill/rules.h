@@ -8,7 +8,7 @@
 
 #include "waybill/result.h"
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // kKubelet: every answer and every stored state is that of the kubelet v1.36.3. kClosed: the same but
 // for five rules, each of which can only keep an image closed that the kubelet would open by mistake

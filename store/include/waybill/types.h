@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace waybill {
+namespace [[gnu::visibility("default")]] waybill {
 
 // A point in time, UTC. Seconds since 1970 may be negative; 0 <= nanoseconds < 1,000,000,000.
 // Covers the years 1 to 9999, which is what RFC 3339 can write.

@@ -1,0 +1,28 @@
+// Every decoder of JSON: no crash; what is accepted survives a round trip.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "waybill/kubelet_format.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view json(reinterpret_cast<const char*>(data), size);
+  if (const auto record = waybill::DecodePulledRecord(json)) {
+    const auto again = waybill::DecodePulledRecord(waybill::EncodePulledRecord(*record));
+    if (!again || again->image_ref != record->image_ref ||
+        again->credential_mapping != record->credential_mapping) {
+      std::abort();
+    }
+  }
+  if (const auto intent = waybill::DecodePullIntent(json)) {
+    const auto again = waybill::DecodePullIntent(waybill::EncodePullIntent(*intent));
+    if (!again || *again != *intent) std::abort();
+  }
+  static_cast<void>(waybill::DecodePreloadedRecord(json));
+  static_cast<void>(waybill::DecodeImageList(json));
+  static_cast<void>(waybill::DecodeAuthDocument(json));
+  static_cast<void>(waybill::ParseTimestamp(json));
+  return 0;
+}
