@@ -15,7 +15,7 @@ namespace {
 using waybill::Rules;
 using waybill::testing::Way;
 
-constexpr std::string_view kRow = "  {:<62}{:<10}{:<10}{}\n";
+constexpr std::string_view kRow = "  {:<62}{:<10}{:<9}{}\n";
 
 std::string_view Word(bool open) { return open ? "OPEN" : "closed"; }
 
@@ -31,10 +31,10 @@ bool PrintRow(const Way& way) {
 }  // namespace
 
 int main() {
-  fmt::print(fmt::runtime(kRow), "", "the", "waybill, under the rules", "");
-  fmt::print(fmt::runtime(kRow), "A pod without credentials gets a private image when", "kubelet",
-             "kubelet", "closed");
-  fmt::print("  {:-<88}\n", "");
+  fmt::print(fmt::runtime(kRow), "A pod without credentials asks for a private image.", "kubelet",
+             "waybill, under", "");
+  fmt::print(fmt::runtime(kRow), "Before that:", "v1.36.3", "kubelet", "closed rules");
+  fmt::print("  {:-<93}\n", "");
   bool as_promised = true;
   for (const Way& way : waybill::testing::WaysTheKubeletOpens()) {
     try {

@@ -161,12 +161,12 @@ BOOST_AUTO_TEST_CASE(step_4_allowlist_patterns_that_are_refused) {
   for (const char* pattern :
        {"", " a", "a ", "\ta", "*", "/*", "a*", "a/*/b", "a/b*", "a/**", "a:v1",
         "a@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-        "Upper/name"}) {
+        "registry.example.com/Upper"}) {
     BOOST_TEST_CONTEXT("pattern: '" << pattern << "'") {
       const auto policy = VerificationPolicy::Make(kMode, {"good.example.com/name", pattern});
       BOOST_REQUIRE(!policy);
       BOOST_TEST((policy.error().code == ErrorCode::kInvalidArgument));
-      BOOST_TEST(policy.error().message.find(pattern) != std::string::npos);
+      BOOST_TEST(policy.error().message.find("pattern") != std::string::npos);
     }
   }
   // What stands before the final "/*" is not parsed.
