@@ -25,6 +25,7 @@ Timestamp SystemClock() {
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
   std::unique_ptr<Impl> impl(new Impl(options.directory, options.rules, options.policy));
+  impl->is_owner_ = true;
   auto owned = internal::OpenAsOwner(options, impl->report);
   if (!owned) return owned.error();
   impl->owned.emplace(std::move(*owned));
@@ -90,6 +91,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOp
 NodeStore::Impl::~Impl() { static_cast<void>(Close()); }
 
 Result<void> NodeStore::Impl::Close() {
+  closed_ = true;
   Result<void> result;
   if (write_backs) result = write_backs->Flush();
   write_backs.reset();
@@ -104,11 +106,14 @@ Result<void> NodeStore::Impl::Close() {
   return result;
 }
 
-bool NodeStore::Impl::FollowFiles() {
-  if (owned) return !committer->failed();
-  const std::unique_lock lock(reopen_mutex, std::try_to_lock);
+bool NodeStore::Impl::FilesAreCurrent() {
+  const std::shared_lock lock(observed_mutex, std::try_to_lock);
+  return lock.owns_lock() && observed && internal::SameFiles(directory, *observed);
+}
+
+bool NodeStore::Impl::Reopen() {
+  const std::unique_lock lock(observed_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return false;
-  if (observed && internal::SameFiles(directory, *observed)) return true;
   readers.Detach();
   observed.reset();
   auto opened = internal::OpenAsObserver(directory);
@@ -119,8 +124,13 @@ bool NodeStore::Impl::FollowFiles() {
 }
 
 ReaderPool::Lease NodeStore::Impl::Read() {
-  if (owned ? committer->failed() : !FollowFiles()) return {};
-  return readers.Acquire();
+  if (closed_) return {};
+  if (is_owner_) return committer->failed() ? ReaderPool::Lease() : readers.Acquire();
+  if (FilesAreCurrent()) {
+    // The owner may have opened with a larger map since; then LMDB wants the file opened anew.
+    if (ReaderPool::Lease lease = readers.Acquire()) return lease;
+  }
+  return Reopen() ? readers.Acquire() : ReaderPool::Lease();
 }
 
 Result<void> NodeStore::Impl::Write(const Committer::Change& change) {

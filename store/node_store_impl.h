@@ -8,8 +8,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string_view>
 
 #include "store/pull/decide.h"
@@ -56,9 +56,10 @@ class NodeStore::Impl {
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
 
-  // Observer only. Replaced, under the mutex and without readers, when the files were.
+  // Observer only. Replaced when the files were: under the mutex, which a decision never waits for, and
+  // without readers.
   std::optional<internal::OpenedDatabase> observed;
-  std::mutex reopen_mutex;
+  std::shared_mutex observed_mutex;
 
   const internal::OpenedDatabase* database() const {
     return owned ? &owned->database : observed ? &*observed : nullptr;
@@ -71,8 +72,13 @@ class NodeStore::Impl {
   Result<void> FinishOpening(const OpenOptions& options);
   Decision DecideUncounted(std::string_view image, std::string_view image_ref,
                            CredentialSource& source, internal::ReaderPool::Lease& snapshot);
-  // False where the files were replaced and can't be opened again right now.
-  bool FollowFiles();
+  // Observer: whether the files that are open are those under the store's names.
+  bool FilesAreCurrent();
+  // Observer: opens the files anew. False where that can't be done right now.
+  bool Reopen();
+
+  bool is_owner_ = false;
+  bool closed_ = false;
 };
 
 // Runs `work`, turning an exception (out of memory, in the main) into an Error.

@@ -1,5 +1,6 @@
 #include "store/pull/write_back_queue.h"
 
+#include <exception>
 #include <utility>
 
 #include "store/pull/recording.h"
@@ -44,8 +45,12 @@ void WriteBackQueue::Run() {
     queue_.pop_front();
     writing_ = 1;
     lock.unlock();
-    Result<void> written = committer_.Run([&item](StoreTxn& txn) {
-      return WriteBack(txn, item.image_name, item.image_ref, item.secret);
+    Result<void> written = committer_.Run([&item](StoreTxn& txn) -> Result<void> {
+      try {
+        return WriteBack(txn, item.image_name, item.image_ref, item.secret);
+      } catch (const std::exception& e) {
+        return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(), ""};
+      }
     });
     lock.lock();
     writing_ = 0;

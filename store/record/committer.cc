@@ -11,6 +11,8 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::size_t kMaxBatch = 256;
+// Commits between two looks for readers that died: each keeps old pages from being used again.
+constexpr std::uint64_t kReaderCheckInterval = 256;
 // Pages that only deletions may use, so that a full store can still be pruned: copies of the paths
 // that a deletion touches in three trees, and of the free list.
 constexpr std::uint64_t kReservePages = 64;
@@ -198,6 +200,7 @@ bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
     state_ = state;
   }
   if (undo != nullptr) undo->Forget();
+  if (any_dirty && state.commit_sequence % kReaderCheckInterval == 0) env_.ClearDeadReaders();
   if (any_dirty && hooks_.committed) hooks_.committed(state.commit_sequence);
   return true;
 }
