@@ -1,0 +1,89 @@
+#include "bench/data_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "waybill/image_name.h"
+
+namespace waybill::bench {
+
+namespace {
+
+constexpr std::uint64_t kSeed = 20261121;
+
+// Spreads (index, part) over 64 bits: splitmix64's finaliser.
+std::uint64_t Mix(std::uint64_t index, std::uint64_t part) {
+  std::uint64_t z = kSeed + index * 16 + part;
+  z = (z + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+std::string Hex64(std::uint64_t index, std::uint64_t part) {
+  return fmt::format("{:016x}{:016x}{:016x}{:016x}", Mix(index, part), Mix(index, part + 1),
+                     Mix(index, part + 2), Mix(index, part + 3));
+}
+
+std::string TeamOf(std::uint64_t index) { return fmt::format("team-{:03}", index % 500); }
+
+}  // namespace
+
+std::string ImageOf(std::uint64_t index) {
+  return fmt::format("registry.example.com/{}/service-{:06}:v1.{}.{}", TeamOf(index), index,
+                     index % 40, index % 7);
+}
+
+std::string ImageRefOf(std::uint64_t index) { return "sha256:" + Hex64(index, 0); }
+
+ImagePullCredentials CredentialsOf(std::uint64_t index) {
+  const std::uint64_t a = Mix(index, 8);
+  const std::uint64_t b = Mix(index, 9);
+  ImagePullSecret secret;
+  secret.uid = fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xffff,
+                           a & 0xffff, b >> 48, b & 0xffff'ffff'ffff);
+  secret.namespace_name = TeamOf(index);
+  secret.name = "registry-pull-secret";
+  secret.credential_hash = Hex64(index, 4);
+  ImagePullCredentials credentials;
+  credentials.kubernetes_secrets.push_back(std::move(secret));
+  return credentials;
+}
+
+ImagePulledRecord RecordOf(std::uint64_t index) {
+  const std::string image = ImageOf(index);
+  ImagePulledRecord record;
+  record.image_ref = ImageRefOf(index);
+  record.last_updated = Timestamp{1'770'000'000 + static_cast<std::int64_t>(index), 0};
+  record.credential_mapping[std::string(*ImageName(image))] = CredentialsOf(index);
+  return record;
+}
+
+Questions::Questions(std::size_t records) {
+  std::vector<std::uint64_t> order(records);
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937_64(kSeed));
+  constexpr std::size_t kTextBytes = 512;  // more than one question needs: text_ must not move
+  text_.reserve(records * kTextBytes);
+  questions_.reserve(records);
+  const auto keep = [this](std::string_view part) {
+    const std::size_t at = text_.size();
+    text_ += part;
+    return std::string_view(text_.data() + at, part.size());
+  };
+  for (const std::uint64_t index : order) {
+    const ImagePullCredentials credentials = CredentialsOf(index);
+    const ImagePullSecret& secret = credentials.kubernetes_secrets.front();
+    Question question;
+    question.image = keep(ImageOf(index));
+    question.image_ref = keep(ImageRefOf(index));
+    question.secret = {keep(secret.uid), keep(secret.namespace_name), keep(secret.name),
+                       keep(secret.credential_hash)};
+    questions_.push_back(question);
+  }
+}
+
+}  // namespace waybill::bench

@@ -1,0 +1,45 @@
+// The records that a run measures on: the same ones for waybill and for its peers, and the same ones
+// in every run. Each image has one name and one secret, with raw-able hashes and UIDs, as on a node.
+
+#ifndef WAYBILL_BENCH_DATA_SET_H_
+#define WAYBILL_BENCH_DATA_SET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waybill/types.h"
+
+namespace waybill::bench {
+
+std::string ImageOf(std::uint64_t index);     // with tag
+std::string ImageRefOf(std::uint64_t index);  // "sha256:…"
+ImagePullCredentials CredentialsOf(std::uint64_t index);
+ImagePulledRecord RecordOf(std::uint64_t index);
+
+// One decision's arguments.
+struct Question {
+  std::string_view image;
+  std::string_view image_ref;
+  ImagePullSecretView secret;
+};
+
+// A question for each of `records` records, in random order. Their texts lie in memory in that order,
+// so that reading them costs about nothing beside the store.
+class Questions {
+ public:
+  explicit Questions(std::size_t records);
+
+  std::size_t size() const { return questions_.size(); }
+  const Question& operator[](std::size_t i) const { return questions_[i]; }
+
+ private:
+  std::string text_;
+  std::vector<Question> questions_;
+};
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_DATA_SET_H_

@@ -1,0 +1,138 @@
+// Decisions that end with a hit on one secret, beside bare lookups of the same records in the same
+// order.
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include "bench/data_set.h"
+#include "bench/measure.h"
+#include "bench/peer_lmdb.h"
+#include "bench/rows.h"
+#include "tests/support/allocations.h"
+
+namespace waybill::bench {
+
+namespace {
+
+// Figures of kubelet v1.36.3 that were recorded elsewhere; see README.md.
+constexpr double kKubeletCacheNs = 4100;
+constexpr double kKubeletFilesNs = 35000;
+
+bool Hit(NodeStore& store, const Question& question) {
+  FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
+  const Decision decision = store.MustAttemptPull(question.image, question.image_ref, credentials);
+  return !decision.pull && decision.reason == Reason::kSecretHashMatches;
+}
+
+// Goes through the questions again and again.
+class Round {
+ public:
+  explicit Round(const Questions& questions, std::size_t start = 0)
+      : questions_(questions), next_(start) {}
+  const Question& Next() {
+    if (next_ == questions_.size()) next_ = 0;
+    return questions_[next_++];
+  }
+
+ private:
+  const Questions& questions_;
+  std::size_t next_;
+};
+
+void Decide(NodeStore& store, Round& round, std::size_t count) {
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i < count; ++i) hits += Hit(store, round.Next()) ? 1 : 0;
+  if (hits != count) throw std::runtime_error("a decision did not hit; the figures are void");
+}
+
+void LookUp(BareLmdb& peer, Round& round, std::size_t count) {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < count; ++i) found += peer.Lookup(round.Next().image_ref) ? 1 : 0;
+  benchmark::DoNotOptimize(found);
+  if (found != count) throw std::runtime_error("a bare lookup found nothing; the figures are void");
+}
+
+}  // namespace
+
+void MeasureDecisions(const Bench& bench, ScratchStore& store, std::size_t records, double reach) {
+  const Questions questions(records);
+  store.Close();
+  BareLmdb peer(store.directory(), bench.scratch.path() / fmt::format("lookups-{}", records));
+  store.Open();
+
+  const std::size_t batch = bench.effort.decision_batch;
+  Round ours(questions);
+  Round theirs(questions);
+  for (std::size_t done = 0; done < records; done += batch) {  // warm
+    Decide(*store, ours, batch);
+    LookUp(peer, theirs, batch);
+  }
+  Turns turns;
+  const auto each = static_cast<double>(batch);
+  for (std::size_t i = 0; i < bench.effort.decision_turns; ++i) {
+    const double mine = NanosecondsOf([&] { Decide(*store, ours, batch); });
+    const double bare = NanosecondsOf([&] { LookUp(peer, theirs, batch); });
+    turns.Add(mine / each, bare / each);
+  }
+  const Comparison result = turns.Result();
+  bench.report.Add({fmt::format("decision, hit, one secret, {} records", Grouped(records)),
+                    Duration(result.ours), "bare lookup " + Duration(result.theirs), result.ratio,
+                    "x", AtMost(reach)});
+
+  Round counted(questions);
+  const std::size_t before = testing::AllocationsOfThread();
+  Decide(*store, counted, batch);
+  const auto allocations = static_cast<double>(testing::AllocationsOfThread() - before);
+  bench.report.Add({fmt::format("  allocations in a decision, {} records", Grouped(records)), "", "",
+                    allocations / each, "", AtMost(0)});
+  bench.report.Add({fmt::format("  times faster than the kubelet, {} records", Grouped(records)),
+                    Duration(result.ours), "its cache, recorded: " + Duration(kKubeletCacheNs),
+                    kKubeletCacheNs / result.ours, "x", AtLeast(10)});
+  bench.report.Add({fmt::format("  times faster than the kubelet, {} records", Grouped(records)),
+                    Duration(result.ours), "its files, recorded: " + Duration(kKubeletFilesNs),
+                    kKubeletFilesNs / result.ours, "x", AtLeast(100)});
+}
+
+void MeasureThreads(const Bench& bench, ScratchStore& store, std::size_t records) {
+  const Questions questions(records);
+  const std::size_t count = bench.effort.decision_batch * 5;
+  Round first(questions);
+  Round second(questions, records / 2);
+
+  // The second thread waits at a gate, in a loop: waking it would cost more than its work.
+  std::atomic<std::size_t> started{0};
+  std::atomic<std::size_t> finished{0};
+  std::atomic<bool> stop{false};
+  std::jthread helper([&] {
+    for (std::size_t turn = 1; !stop; ++turn) {
+      while (started < turn && !stop) std::this_thread::yield();
+      if (stop) return;
+      Decide(*store, second, count);
+      finished = turn;
+    }
+  });
+  Decide(*store, first, count);
+  Turns turns;
+  for (std::size_t turn = 1; turn <= bench.effort.thread_turns; ++turn) {
+    const double two = NanosecondsOf([&] {
+      started = turn;
+      Decide(*store, first, count);
+      while (finished < turn) std::this_thread::yield();
+    });
+    const double one = NanosecondsOf([&] { Decide(*store, first, count); });
+    const auto decisions = static_cast<double>(count);
+    turns.Add(2 * decisions / two, decisions / one);
+  }
+  stop = true;
+  const Comparison result = turns.Result();
+  bench.report.Add({fmt::format("decisions on 2 threads, {} records", Grouped(records)),
+                    fmt::format("{:.2f} M/s", result.ours * 1e3),
+                    fmt::format("1 thread {:.2f} M/s", result.theirs * 1e3), result.ratio, "x",
+                    AtLeast(1.9)});
+}
+
+}  // namespace waybill::bench

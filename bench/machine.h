@@ -1,0 +1,19 @@
+// Where a run took place, and what about it makes its figures worthless.
+
+#ifndef WAYBILL_BENCH_MACHINE_H_
+#define WAYBILL_BENCH_MACHINE_H_
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace waybill::bench {
+
+// Machine, compiler, build type, and the file system that holds `scratch`.
+std::vector<std::pair<std::string, std::string>> MachineFacts(const std::filesystem::path& scratch);
+std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch);
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_MACHINE_H_

@@ -1,0 +1,51 @@
+// Timing. Two things are compared by running them in turns, a short batch of each, and taking the
+// median of the batches' ratios: what else goes on on the machine then hits both, or neither.
+
+#ifndef WAYBILL_BENCH_MEASURE_H_
+#define WAYBILL_BENCH_MEASURE_H_
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+namespace waybill::bench {
+
+template <typename Work>
+double NanosecondsOf(Work&& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+}
+
+inline double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct Comparison {
+  double ours = 0;  // medians
+  double theirs = 0;
+  double ratio = 0;  // median of ours / theirs, turn by turn
+};
+
+class Turns {
+ public:
+  void Add(double ours, double theirs) {
+    ours_.push_back(ours);
+    theirs_.push_back(theirs);
+    ratios_.push_back(ours / theirs);
+  }
+  Comparison Result() const { return {Median(ours_), Median(theirs_), Median(ratios_)}; }
+
+ private:
+  std::vector<double> ours_;
+  std::vector<double> theirs_;
+  std::vector<double> ratios_;
+};
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_MEASURE_H_

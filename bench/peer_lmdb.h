@@ -1,0 +1,59 @@
+// Bare LMDB on a copy of a store's own database: the same records on the same pages, without
+// envelope checks, digests or decisions. The limit that waybill is measured against.
+
+#ifndef WAYBILL_BENCH_PEER_LMDB_H_
+#define WAYBILL_BENCH_PEER_LMDB_H_
+
+#include <lmdb.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+namespace waybill::bench {
+
+class BareLmdb {
+ public:
+  // Copies the database of `store`, which must be closed, to `directory`, and opens it as the store
+  // does.
+  BareLmdb(const std::filesystem::path& store, const std::filesystem::path& directory);
+  ~BareLmdb();
+  BareLmdb(const BareLmdb&) = delete;
+  BareLmdb& operator=(const BareLmdb&) = delete;
+
+  // The image ref hashed, a read transaction renewed, mdb_get. Whether it was found.
+  bool Lookup(std::string_view image_ref);
+
+  // One durable commit each. The values are as large as those that waybill writes for `image`.
+  void PutIntent(std::string_view image);
+  void DeleteIntent(std::string_view image);
+  // The record, and the intent gone.
+  void PutRecord(std::string_view image, std::string_view image_ref);
+
+  // Opens the environment anew and reads the database from end to end. The entries that were seen.
+  std::size_t ReopenAndScan();
+
+  struct Size {
+    std::size_t records = 0;
+    std::size_t table_bytes = 0;  // pages of the records' table
+    std::size_t file_bytes = 0;   // data.mdb, other tables and free pages included
+  };
+  Size RecordSize();
+
+ private:
+  void OpenEnvironment();
+  void CloseEnvironment();
+
+  std::filesystem::path directory_;
+  MDB_env* env_ = nullptr;
+  MDB_txn* reader_ = nullptr;  // reset between lookups
+  MDB_dbi records_ = 0;
+  MDB_dbi intents_ = 0;
+  std::uint64_t seed_ = 0;
+  std::size_t record_bytes_ = 0;  // of the value of a record of the data set
+};
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_PEER_LMDB_H_

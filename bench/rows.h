@@ -1,0 +1,49 @@
+// What a run measures. Each function fills some rows of the report.
+
+#ifndef WAYBILL_BENCH_ROWS_H_
+#define WAYBILL_BENCH_ROWS_H_
+
+#include <cstddef>
+#include <filesystem>
+
+#include "bench/report.h"
+#include "bench/scratch.h"
+
+namespace waybill::bench {
+
+struct Effort {
+  bool quick = false;
+  std::size_t decision_batch = 200;      // decisions a turn
+  std::size_t decision_turns = 4000;
+  std::size_t thread_turns = 300;
+  std::size_t commits = 200;             // durable calls, each beside a bare commit
+  std::size_t group_turns = 8;
+  std::size_t openings = 9;
+  std::size_t import_files = 10'000;
+};
+Effort QuickEffort();
+
+struct Bench {
+  const Scratch& scratch;
+  Effort effort;
+  Report& report;
+};
+
+// decisions.cc. `store` is filled with the first `records` records, and open before and after. The
+// reach goes with the size: more is left for the lookup itself when its pages are out of the cache.
+void MeasureDecisions(const Bench& bench, ScratchStore& store, std::size_t records, double reach);
+void MeasureThreads(const Bench& bench, ScratchStore& store, std::size_t records);
+
+// writes.cc
+void MeasureIntents(const Bench& bench, ScratchStore& store, std::size_t records);
+// Returns the median of one pull in nanoseconds. Leaves `store` with some records more.
+double MeasurePulls(const Bench& bench, ScratchStore& store, std::size_t records);
+
+// opening.cc
+void MeasureOpening(const Bench& bench, ScratchStore& store, std::size_t records);
+void MeasureSize(const Bench& bench, ScratchStore& store, std::size_t records);
+void MeasureImport(const Bench& bench);
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_ROWS_H_

@@ -1,0 +1,62 @@
+#include "bench/scratch.h"
+
+#include <stdlib.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "bench/data_set.h"
+
+namespace waybill::bench {
+
+Scratch::Scratch() {
+  const char* const chosen = getenv("TMPDIR");
+  const std::filesystem::path base =
+      chosen != nullptr && *chosen != '\0' ? std::filesystem::path(chosen)
+                                           : std::filesystem::current_path();
+  std::string name = (base / "waybill-bench-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) {
+    throw std::runtime_error("cannot make a directory below " + base.string() +
+                             "; set TMPDIR to a directory on a disk");
+  }
+  path_ = name;
+}
+
+Scratch::~Scratch() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+OpenOptions ScratchStore::Options() const {
+  std::filesystem::path witness = directory_;
+  witness += ".witness";
+  OpenOptions options{.directory = directory_, .witness = Witness::At(witness)};
+  options.images_on_node.emplace();
+  return options;
+}
+
+void ScratchStore::Close() {
+  if (store_) Must(store_->Close());
+  store_.reset();
+}
+
+void ScratchStore::Fill(std::size_t records) {
+  Open();
+  constexpr std::size_t kWriters = 64;  // they share commits
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::vector<std::jthread> writers;
+  for (std::size_t i = 0; i < kWriters; ++i) {
+    writers.emplace_back([&] {
+      for (std::size_t index = next++; index < records && !failed; index = next++) {
+        if (!store_->PutRecord(RecordOf(index))) failed = true;
+      }
+    });
+  }
+  writers.clear();
+  if (failed) throw std::runtime_error("cannot fill the store in " + directory_.string());
+}
+
+}  // namespace waybill::bench

@@ -1,0 +1,58 @@
+// Where a run keeps its stores: a directory on a disk, gone with the object.
+
+#ifndef WAYBILL_BENCH_SCRATCH_H_
+#define WAYBILL_BENCH_SCRATCH_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "waybill/node_store.h"
+
+namespace waybill::bench {
+
+// The value, or an exception with the error's text.
+template <typename T>
+T Must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().ToString());
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+// Below TMPDIR, or below the current directory: never below /tmp by itself, which may be in memory.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A store with its witness beside it, as a node has it.
+class ScratchStore {
+ public:
+  explicit ScratchStore(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+  OpenOptions Options() const;
+  void Open() { store_ = Must(NodeStore::Open(Options())); }
+  void Close();
+  // Records 0 to records - 1 of the data set, by durable commits in an order that is random to the
+  // keys. The store is open afterwards.
+  void Fill(std::size_t records);
+
+  const std::filesystem::path& directory() const { return directory_; }
+  NodeStore* operator->() { return store_.get(); }
+  NodeStore& operator*() { return *store_; }
+
+ private:
+  std::filesystem::path directory_;
+  std::unique_ptr<NodeStore> store_;
+};
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_SCRATCH_H_
