@@ -1,0 +1,160 @@
+#include "tests/model/drawn_values.h"
+
+#include <algorithm>
+
+namespace waybill::testing {
+
+namespace {
+
+const std::string kUuid = "0f0e0d0c-0b0a-4908-8706-050403020100";
+
+// Raw form in the store and text form, each twice; and a hash that failed.
+std::string DrawHash(Draw& draw) {
+  switch (draw.Below(6)) {
+    case 0:
+      return "";
+    case 1:
+      return "opaque";
+    case 2:
+      return std::string(64, 'F');
+    case 3:
+      return std::string(64, 'f');
+    default:
+      return std::string(63, '0') + std::to_string(draw.Below(2));
+  }
+}
+
+ImagePullServiceAccount DrawServiceAccount(Draw& draw) {
+  return {draw.OneIn(2) ? kUuid : "sa-uid", draw.OneIn(2) ? "team-a" : "team-b",
+          draw.OneIn(2) ? "builder" : "default"};
+}
+
+ImagePullSecret NumberedSecret(Draw& draw, std::size_t number) {
+  std::string uid = kUuid;
+  uid.replace(uid.size() - 3, 3, std::to_string(100 + number));
+  const std::string hash =
+      draw.OneIn(8) ? DrawHash(draw) : std::string(61, 'c') + std::to_string(100 + number);
+  return {uid, "bulk", "s" + std::to_string(number), hash};
+}
+
+}  // namespace
+
+const std::vector<std::string>& Refs() {
+  static const std::vector<std::string> refs = {
+      "sha256:" + std::string(64, '1'), "sha256:" + std::string(64, '2'),
+      "sha256:" + std::string(64, '3'), "sha256:" + std::string(64, '4'),
+      std::string(64, '5'),             "an opaque ref",
+      "docker.io/library/nginx@sha256:" + std::string(64, '6')};
+  return refs;
+}
+
+const KnownImage& DrawImage(Draw& draw) { return draw.From(KnownImages()); }
+
+ImagePullSecret DrawSecret(Draw& draw) {
+  return {draw.OneIn(2) ? kUuid : "uid-2", draw.OneIn(2) ? "team-a" : "team-b",
+          draw.OneIn(3) ? "other" : "pull", DrawHash(draw)};
+}
+
+std::vector<ImagePullSecret> DrawSecrets(Draw& draw) {
+  std::vector<ImagePullSecret> secrets;
+  if (draw.OneIn(12)) {
+    const std::size_t first = draw.Below(20);
+    const std::size_t count = draw.OneIn(2) ? 95 + draw.Below(26) : draw.Below(121);
+    for (std::size_t i = 0; i < count; ++i) secrets.push_back(NumberedSecret(draw, first + i));
+    if (draw.OneIn(2)) std::reverse(secrets.begin(), secrets.end());
+    return secrets;
+  }
+  const std::size_t count = draw.Below(4);
+  for (std::size_t i = 0; i < count; ++i) secrets.push_back(DrawSecret(draw));
+  return secrets;
+}
+
+std::optional<ImagePullCredentials> DrawCredentials(Draw& draw) {
+  ImagePullCredentials credentials;
+  switch (draw.Below(12)) {
+    case 0:
+      return std::nullopt;
+    case 1:
+      return credentials;
+    case 2:
+      credentials.node_pods_accessible = true;
+      return credentials;
+    case 3:
+    case 4:
+      credentials.kubernetes_service_accounts.push_back(DrawServiceAccount(draw));
+      if (draw.OneIn(3)) {
+        credentials.kubernetes_service_accounts.push_back(DrawServiceAccount(draw));
+      }
+      return credentials;
+    default:
+      credentials.kubernetes_secrets = DrawSecrets(draw);
+      if (draw.OneIn(10)) {
+        credentials.kubernetes_service_accounts.push_back(DrawServiceAccount(draw));
+      }
+      return credentials;
+  }
+}
+
+ModelPod DrawPod(Draw& draw) {
+  ModelPod pod;
+  pod.available = !draw.OneIn(10);
+  pod.secrets = DrawSecrets(draw);
+  if (draw.OneIn(3)) pod.service_account = DrawServiceAccount(draw);
+  return pod;
+}
+
+ModelPolicy DrawPolicy(Draw& draw) {
+  switch (draw.Below(6)) {
+    case 0:
+      return {VerificationMode::kNeverVerify};
+    case 1:
+      return {VerificationMode::kAlwaysVerify};
+    case 2:
+      return {VerificationMode::kNeverVerifyAllowlistedImages,
+              {"nginx", "registry.example.com:5000/team/*", "localhost/tool"},
+              draw.OneIn(2) ? AllowlistScope::kAnyImage : AllowlistScope::kPreloadedOnly};
+    default:
+      return {};
+  }
+}
+
+ImagePulledRecord DrawRecord(Draw& draw, Timestamp now) {
+  ImagePulledRecord record;
+  record.image_ref = draw.From(Refs());
+  if (!draw.OneIn(4)) {
+    now.seconds += static_cast<std::int64_t>(draw.Below(40)) - 20;
+    record.last_updated = now;
+  }
+  const std::size_t names = draw.Below(3);
+  for (std::size_t i = 0; i < names; ++i) {
+    const KnownImage& image = DrawImage(draw);
+    if (!image.name) continue;
+    record.credential_mapping[*image.name] =
+        DrawCredentials(draw).value_or(ImagePullCredentials{});
+  }
+  return record;
+}
+
+std::vector<ImageOnNode> DrawImagesOnNode(Draw& draw) {
+  std::vector<ImageOnNode> images;
+  const std::size_t count = draw.Below(4);
+  for (std::size_t i = 0; i < count; ++i) {
+    ImageOnNode image{draw.From(Refs()), {}, {}};
+    const std::size_t strings = draw.Below(4);
+    for (std::size_t j = 0; j < strings; ++j) {
+      (draw.OneIn(2) ? image.repo_tags : image.repo_digests).push_back(DrawImage(draw).image);
+    }
+    images.push_back(image);
+  }
+  return images;
+}
+
+std::vector<std::string> DrawRefs(Draw& draw) {
+  std::vector<std::string> refs;
+  for (const std::string& ref : Refs()) {
+    if (draw.OneIn(2)) refs.push_back(ref);
+  }
+  return refs;
+}
+
+}  // namespace waybill::testing

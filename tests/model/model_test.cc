@@ -1,0 +1,54 @@
+// Random histories: what the store answers and holds is what the model does.
+// WAYBILL_MODEL_STEPS: steps in all. WAYBILL_SEED: play one history again.
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/model/history.h"
+#include "tests/support/memory_dir.h"
+
+namespace waybill::testing {
+
+namespace {
+
+constexpr std::uint64_t kDefaultSteps = 100'000;
+constexpr std::uint64_t kStepsPerHistory = 5'000;
+
+// Histories of a few thousand steps each: a store that starts empty is a state, too.
+void PlayHistories(const std::vector<Rules>& rules, std::uint64_t steps) {
+  const std::uint64_t seed = SeedOfThisRun();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  BOOST_TEST(steps > 0U);
+  for (std::uint64_t done = 0, i = 0; done < steps; done += kStepsPerHistory, ++i) {
+    const MemoryDir scratch;
+    BOOST_TEST_CHECKPOINT("seed " << seed + i);
+    try {
+      History history(scratch.path(), rules, seed + i);
+      history.Play(std::min(kStepsPerHistory, steps - done));
+    } catch (const Mismatch& mismatch) {
+      BOOST_FAIL("WAYBILL_SEED=" << seed + i << ": " << mismatch.what());
+    }
+  }
+}
+
+std::uint64_t Steps() { return NumberFromEnv("WAYBILL_MODEL_STEPS", kDefaultSteps); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(model)
+
+BOOST_AUTO_TEST_CASE(kubelet_rules) { PlayHistories({Rules::kKubelet}, Steps() * 2 / 5); }
+
+BOOST_AUTO_TEST_CASE(closed_rules) { PlayHistories({Rules::kClosed}, Steps() * 2 / 5); }
+
+// The same history under both: closed never answers "no pull" where kubelet rules answer "pull".
+BOOST_AUTO_TEST_CASE(closed_rules_only_close) {
+  PlayHistories({Rules::kKubelet, Rules::kClosed}, Steps() / 5);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
