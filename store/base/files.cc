@@ -153,7 +153,14 @@ Result<void> RemoveFile(const std::filesystem::path& path) {
   return {};
 }
 
-Result<void> CheckPrivateDirectory(const std::filesystem::path& path) {
+std::filesystem::path WithoutTrailingSlashes(const std::filesystem::path& path) {
+  std::string text = path.string();
+  while (text.size() > 1 && (text.ends_with('/') || text.ends_with("/."))) text.pop_back();
+  return text;
+}
+
+Result<void> CheckPrivateDirectory(const std::filesystem::path& given) {
+  const std::filesystem::path path = WithoutTrailingSlashes(given);
   struct stat st {};
   if (lstat(path.c_str(), &st) != 0) return SystemError(errno, "open directory", path);
   if (S_ISLNK(st.st_mode)) {

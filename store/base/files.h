@@ -76,6 +76,9 @@ bool Exists(const std::filesystem::path& path);
 // unlink(2); no error where there is nothing.
 Result<void> RemoveFile(const std::filesystem::path& path);
 
+// Without "/" and "/." at the end, which would have the kernel follow a symlink under that name.
+std::filesystem::path WithoutTrailingSlashes(const std::filesystem::path& path);
+
 // A directory that only its owner can change: kUnsafePath for a symlink, another type, a foreign
 // owner, or group or world write permission; kNotFound where there is none.
 Result<void> CheckPrivateDirectory(const std::filesystem::path& path);

@@ -103,6 +103,11 @@ BOOST_AUTO_TEST_CASE(a_symlink_in_its_place) {
   std::filesystem::rename(store.store(), store / "elsewhere");
   std::filesystem::create_directory_symlink(store / "elsewhere", store.store());
   CheckAllRefuse(store);
+  // The kernel follows a symlink before a slash.
+  for (const char* const ending : {"/", "//", "/.", "/./"}) {
+    const CommandResult result = testing::RunWaybill({"stats", "--store", store.store() + ending});
+    CheckStoreError(result, "stats");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_file_in_its_place) {
