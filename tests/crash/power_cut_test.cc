@@ -1,0 +1,127 @@
+// The power goes at a random point of a run: of what was written and not synced, anything may be there
+// or not. What was acknowledged is there, and a mere power cut leads to no distrust.
+// WAYBILL_POWER_CUTS: how many. WAYBILL_SEED: one run again.
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/crash/recorder.h"
+#include "tests/crash/workload.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
+
+namespace waybill::testing {
+
+namespace {
+
+constexpr Timestamp kNow{kFakeEpoch, 0};
+
+OpenOptions OptionsIn(const std::filesystem::path& directory, Rules rules) {
+  OpenOptions options{.directory = directory / "store",
+                      .witness = Witness::At(directory / "kubelet" / "waybill")};
+  options.rules = rules;
+  options.clock = [] { return kNow; };
+  options.map_bytes = std::uint64_t{64} << 20U;
+  return options;
+}
+
+// A mark: whose operation, and whether it began or was acknowledged.
+std::size_t MarkOf(std::size_t worker, bool done) { return worker * 2 + (done ? 1 : 0); }
+
+std::vector<WorkJudge::Progress> ProgressAt(const std::vector<DiskEvent>& log, std::size_t cut) {
+  std::vector<WorkJudge::Progress> progress(kWorkers);
+  for (std::size_t i = 0; i < cut; ++i) {
+    if (log[i].kind != DiskEvent::Kind::kMark) continue;
+    WorkJudge::Progress& of_worker = progress[log[i].index / 2];
+    ++(log[i].index % 2 == 1 ? of_worker.acknowledged : of_worker.started);
+  }
+  return progress;
+}
+
+std::vector<DiskEvent> Record(const WorkPlan& plan, const std::filesystem::path& root) {
+  Recorder recorder(root);
+  BOOST_REQUIRE(Work(plan));
+  return recorder.Take();
+}
+
+WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t seed) {
+  return {.options = OptionsIn(root, rules),
+          .seed = seed,
+          .sessions = 3,
+          .operations = 15,
+          .started = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, false)); },
+          .done = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, true)); }};
+}
+
+void CutOften(Rules rules, std::uint64_t cuts) {
+  const std::uint64_t seed = SeedOfThisRun();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  Draw draw(seed);
+  constexpr std::uint64_t kCutsPerRun = 50;
+  for (std::uint64_t run = 0; run * kCutsPerRun < cuts; ++run) {
+    const MemoryDir scratch;
+    const WorkPlan plan = PlanIn(scratch.path(), rules, seed + run);
+    const std::vector<DiskEvent> log = Record(plan, scratch.path());
+    if (run == 0) BOOST_TEST_MESSAGE(log.size() << " events in the first run");
+    for (std::uint64_t i = 0; i < kCutsPerRun; ++i) {
+      const std::size_t cut = draw.Below(log.size() + 1);
+      const MemoryDir after;
+      PlayPowerCut(log, cut, draw, after.path());
+      BOOST_TEST_CONTEXT("WAYBILL_SEED=" << seed << ", run " << run << ", cut " << i << " after "
+                                         << cut << " events") {
+        auto store = NodeStore::Open(OptionsIn(after.path(), rules));
+        if (!store) BOOST_FAIL(store.error().ToString());
+        const RecoveryReport& report = (*store)->recovery_report();
+        BOOST_TEST(!report.set_aside);
+        BOOST_TEST(!report.distrustful, report.distrust_reason);
+        BOOST_TEST(report.findings.empty());
+        BOOST_TEST(Must((*store)->Verify()).sound);
+        WorkJudge judge(rules, kNow);
+        BOOST_TEST(judge.Judge(plan, ProgressAt(log, cut), **store) == "");
+        Must((*store)->Close());
+      }
+    }
+  }
+}
+
+std::uint64_t Cuts() { return NumberFromEnv("WAYBILL_POWER_CUTS", 600); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(power_cut)
+
+BOOST_AUTO_TEST_CASE(under_closed_rules) { CutOften(Rules::kClosed, Cuts() / 2); }
+
+BOOST_AUTO_TEST_CASE(under_kubelet_rules) { CutOften(Rules::kKubelet, Cuts() / 2); }
+
+// The control: where the disk lies about what it synced, this test sees the loss.
+BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
+  const std::uint64_t seed = SeedOfThisRun();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  Draw draw(seed);
+  const MemoryDir scratch;
+  const WorkPlan plan = PlanIn(scratch.path(), Rules::kClosed, seed);
+  std::vector<DiskEvent> log = Record(plan, scratch.path());
+  for (DiskEvent& event : log) {
+    if (event.kind == DiskEvent::Kind::kSynced) event.file = 0;
+  }
+  unsigned seen = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::size_t cut = draw.Below(log.size() + 1);
+    const MemoryDir after;
+    PlayPowerCut(log, cut, draw, after.path());
+    auto store = NodeStore::Open(OptionsIn(after.path(), Rules::kClosed));
+    WorkJudge judge(Rules::kClosed, kNow);
+    if (!store || (*store)->recovery_report().distrustful ||
+        !judge.Judge(plan, ProgressAt(log, cut), **store).empty()) {
+      ++seen;
+    }
+  }
+  BOOST_TEST(seen > 10U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing

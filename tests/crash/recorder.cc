@@ -1,0 +1,316 @@
+#include "tests/crash/recorder.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace waybill::testing {
+
+namespace {
+
+using Kind = DiskEvent::Kind;
+using FileKey = std::pair<dev_t, ino_t>;
+
+class Log {
+ public:
+  explicit Log(std::string root) : root_(std::move(root)) { directories_[KeyOf(root_)] = ""; }
+
+  // Below the root, without it; "/" in front. Nothing for other paths.
+  bool Below(const char* path, std::string& relative) const {
+    const std::string text = path;
+    if (!text.starts_with(root_ + "/")) return false;
+    relative = text.substr(root_.size());
+    return true;
+  }
+  static std::string Parent(const std::string& relative) {
+    return relative.substr(0, relative.rfind('/'));
+  }
+
+  void Opened(int fd, const std::string& relative, bool is_new) {
+    const std::lock_guard lock(mutex_);
+    const FileKey key = KeyOf(fd);
+    if (!is_new) return;
+    files_[key] = next_file_;
+    Add({.kind = Kind::kCreate, .file = next_file_, .directory = Parent(relative), .path = relative});
+    ++next_file_;
+  }
+  void MadeDirectory(const std::string& relative) {
+    const std::lock_guard lock(mutex_);
+    directories_[KeyOf(root_ + relative)] = relative;
+    Add({.kind = Kind::kMakeDirectory, .directory = Parent(relative), .path = relative});
+  }
+  void Named(Kind kind, const std::string& from, const std::string& to) {
+    const std::lock_guard lock(mutex_);
+    Add({.kind = kind, .file = FileOf(KeyOf(root_ + to)), .directory = Parent(to), .path = from,
+         .other_path = to});
+  }
+  void Removed(const std::string& relative) {
+    const std::lock_guard lock(mutex_);
+    Add({.kind = Kind::kRemove, .directory = Parent(relative), .path = relative});
+  }
+  // The index of the event, or none where the file is not one of ours.
+  std::size_t Writing(int fd, std::uint64_t offset, std::string bytes) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t file = FileOf(KeyOf(fd));
+    if (file == 0) return kNone;
+    Add({.kind = Kind::kWrite, .file = file, .offset = offset, .bytes = std::move(bytes)});
+    return events_.size() - 1;
+  }
+  void Written(std::size_t index) {
+    const std::lock_guard lock(mutex_);
+    Add({.kind = Kind::kWritten, .index = index});
+  }
+  void Truncated(int fd, std::uint64_t length) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t file = FileOf(KeyOf(fd));
+    if (file != 0) Add({.kind = Kind::kTruncate, .file = file, .offset = length});
+  }
+  void Synced(int fd) {
+    const std::lock_guard lock(mutex_);
+    const FileKey key = KeyOf(fd);
+    if (const std::size_t file = FileOf(key); file != 0) {
+      Add({.kind = Kind::kSynced, .file = file});
+    } else if (const auto at = directories_.find(key); at != directories_.end()) {
+      Add({.kind = Kind::kDirectorySynced, .directory = at->second});
+    }
+  }
+  void Mark(std::size_t meaning) {
+    const std::lock_guard lock(mutex_);
+    Add({.kind = Kind::kMark, .index = meaning});
+  }
+  std::vector<DiskEvent> Take() {
+    const std::lock_guard lock(mutex_);
+    return std::move(events_);
+  }
+
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+ private:
+  static FileKey KeyOf(const std::string& path) {
+    struct stat st {};
+    if (lstat(path.c_str(), &st) != 0) return {};
+    return {st.st_dev, st.st_ino};
+  }
+  static FileKey KeyOf(int fd) {
+    struct stat st {};
+    if (fstat(fd, &st) != 0) return {};
+    return {st.st_dev, st.st_ino};
+  }
+  std::size_t FileOf(const FileKey& key) const {
+    const auto at = files_.find(key);
+    return at == files_.end() ? 0 : at->second;
+  }
+  void Add(DiskEvent event) { events_.push_back(std::move(event)); }
+
+  std::mutex mutex_;
+  const std::string root_;
+  std::map<FileKey, std::size_t> files_;
+  std::map<FileKey, std::string> directories_;
+  std::size_t next_file_ = 1;
+  std::vector<DiskEvent> events_;
+};
+
+std::unique_ptr<Log> the_log;
+std::atomic<Log*> recording{nullptr};
+
+std::atomic<std::uint64_t> calls_to_live{0};
+
+void CountDown() {
+  if (calls_to_live.load() != 0 && calls_to_live.fetch_sub(1) == 1) kill(getpid(), SIGKILL);
+}
+
+template <typename F>
+F* Real(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+
+ssize_t WriteLogged(int fd, std::uint64_t offset, std::string bytes, const auto& real) {
+  Log* const log = recording.load();
+  if (log == nullptr) return real();
+  const std::size_t index = log->Writing(fd, offset, std::move(bytes));
+  const ssize_t result = real();
+  const int flags = index == Log::kNone ? 0 : fcntl(fd, F_GETFL);
+  if (flags > 0 && (flags & O_DSYNC) != 0) log->Written(index);
+  return result;
+}
+
+std::uint64_t PositionOf(int fd) { return static_cast<std::uint64_t>(lseek(fd, 0, SEEK_CUR)); }
+
+}  // namespace
+
+Recorder::Recorder(const std::filesystem::path& root) {
+  the_log = std::make_unique<Log>(root.string());
+  recording.store(the_log.get());
+}
+
+Recorder::~Recorder() { recording.store(nullptr); }
+
+void Recorder::Mark(std::size_t meaning) {
+  if (Log* const log = recording.load()) log->Mark(meaning);
+}
+
+void KillBeforeCall(std::uint64_t calls) { calls_to_live.store(calls); }
+
+std::vector<DiskEvent> Recorder::Take() {
+  recording.store(nullptr);
+  return the_log->Take();
+}
+
+}  // namespace waybill::testing
+
+using waybill::testing::CountDown;
+using waybill::testing::DiskEvent;
+using waybill::testing::PositionOf;
+using waybill::testing::Real;
+using waybill::testing::recording;
+using waybill::testing::WriteLogged;
+
+// What stands before the system's own functions of these names.
+#define WAYBILL_INTERPOSED extern "C" __attribute__((visibility("default")))
+
+WAYBILL_INTERPOSED int open(const char* path, int flags, ...) {
+  static auto* const real = Real<int(const char*, int, ...)>("open");
+  mode_t mode = 0;
+  if ((flags & O_CREAT) != 0) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+  }
+  auto* const log = recording.load();
+  std::string relative;
+  const bool ours = log != nullptr && log->Below(path, relative);
+  struct stat st {};
+  const bool is_new = ours && (flags & O_CREAT) != 0 && lstat(path, &st) != 0;
+  const int fd = real(path, flags, mode);
+  if (fd >= 0 && ours) log->Opened(fd, relative, is_new);
+  return fd;
+}
+
+WAYBILL_INTERPOSED ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
+  CountDown();
+  static auto* const real = Real<ssize_t(int, const void*, size_t, off_t)>("pwrite");
+  return WriteLogged(fd, static_cast<std::uint64_t>(offset),
+                     recording.load() == nullptr
+                         ? std::string()
+                         : std::string(static_cast<const char*>(bytes), size),
+                     [&] { return real(fd, bytes, size, offset); });
+}
+
+WAYBILL_INTERPOSED ssize_t write(int fd, const void* bytes, size_t size) {
+  CountDown();
+  static auto* const real = Real<ssize_t(int, const void*, size_t)>("write");
+  if (recording.load() == nullptr) return real(fd, bytes, size);
+  return WriteLogged(fd, PositionOf(fd), std::string(static_cast<const char*>(bytes), size),
+                     [&] { return real(fd, bytes, size); });
+}
+
+WAYBILL_INTERPOSED ssize_t writev(int fd, const struct iovec* parts, int count) {
+  CountDown();
+  static auto* const real = Real<ssize_t(int, const struct iovec*, int)>("writev");
+  if (recording.load() == nullptr) return real(fd, parts, count);
+  std::string bytes;
+  for (int i = 0; i < count; ++i) {
+    bytes.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+  }
+  return WriteLogged(fd, PositionOf(fd), std::move(bytes), [&] { return real(fd, parts, count); });
+}
+
+WAYBILL_INTERPOSED int ftruncate(int fd, off_t length) {
+  CountDown();
+  static auto* const real = Real<int(int, off_t)>("ftruncate");
+  const int result = real(fd, length);
+  if (auto* const log = recording.load(); log != nullptr && result == 0) {
+    log->Truncated(fd, static_cast<std::uint64_t>(length));
+  }
+  return result;
+}
+
+WAYBILL_INTERPOSED int fsync(int fd) {
+  CountDown();
+  static auto* const real = Real<int(int)>("fsync");
+  const int result = real(fd);
+  if (auto* const log = recording.load(); log != nullptr && result == 0) log->Synced(fd);
+  return result;
+}
+
+WAYBILL_INTERPOSED int fdatasync(int fd) {
+  CountDown();
+  static auto* const real = Real<int(int)>("fdatasync");
+  const int result = real(fd);
+  if (auto* const log = recording.load(); log != nullptr && result == 0) log->Synced(fd);
+  return result;
+}
+
+WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {
+  CountDown();
+  static auto* const real = Real<int(const char*, mode_t)>("mkdir");
+  const int result = real(path, mode);
+  std::string relative;
+  if (auto* const log = recording.load(); log != nullptr && result == 0 && log->Below(path, relative)) {
+    log->MadeDirectory(relative);
+  }
+  return result;
+}
+
+WAYBILL_INTERPOSED int rename(const char* from, const char* to) {
+  CountDown();
+  static auto* const real = Real<int(const char*, const char*)>("rename");
+  const int result = real(from, to);
+  std::string relative_from;
+  std::string relative_to;
+  if (auto* const log = recording.load(); log != nullptr && result == 0 &&
+                                          log->Below(from, relative_from) &&
+                                          log->Below(to, relative_to)) {
+    log->Named(DiskEvent::Kind::kRename, relative_from, relative_to);
+  }
+  return result;
+}
+
+WAYBILL_INTERPOSED int link(const char* from, const char* to) {
+  CountDown();
+  static auto* const real = Real<int(const char*, const char*)>("link");
+  const int result = real(from, to);
+  std::string relative_from;
+  std::string relative_to;
+  if (auto* const log = recording.load(); log != nullptr && result == 0 &&
+                                          log->Below(from, relative_from) &&
+                                          log->Below(to, relative_to)) {
+    log->Named(DiskEvent::Kind::kLink, relative_from, relative_to);
+  }
+  return result;
+}
+
+WAYBILL_INTERPOSED int unlink(const char* path) {
+  CountDown();
+  static auto* const real = Real<int(const char*)>("unlink");
+  const int result = real(path);
+  std::string relative;
+  if (auto* const log = recording.load(); log != nullptr && result == 0 && log->Below(path, relative)) {
+    log->Removed(relative);
+  }
+  return result;
+}
+
+WAYBILL_INTERPOSED int rmdir(const char* path) {
+  CountDown();
+  static auto* const real = Real<int(const char*)>("rmdir");
+  const int result = real(path);
+  std::string relative;
+  if (auto* const log = recording.load(); log != nullptr && result == 0 && log->Below(path, relative)) {
+    log->Removed(relative);
+  }
+  return result;
+}

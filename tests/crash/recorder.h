@@ -1,0 +1,70 @@
+// Records what a run does to the files below one directory, in the order in which it happened, with the
+// points at which something was known to be on the disk. The calls are caught by functions of the same
+// names in this program (recorder.cc), which liblmdb and the library end up in.
+//
+// And plays the log back as a power cut would leave it: what was synced is there; of the rest each write
+// is there, gone, or there in some of its sectors, and each directory's changes are there up to some
+// point.
+
+#ifndef WAYBILL_TESTS_CRASH_RECORDER_H_
+#define WAYBILL_TESTS_CRASH_RECORDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/draw.h"
+
+namespace waybill::testing {
+
+struct DiskEvent {
+  enum class Kind : std::uint8_t {
+    kWrite,     // file, offset, bytes
+    kTruncate,  // file, offset: the new length
+    kSynced,    // file: all of it so far
+    kWritten,   // a write with O_DSYNC returned; index: of that write
+    kCreate,    // directory, path, file
+    kMakeDirectory,
+    kRename,  // path to other_path; directory: of other_path
+    kLink,    // file also under other_path
+    kRemove,  // path, file or directory
+    kDirectorySynced,
+    kMark,  // the run's own; index: its meaning
+  };
+  Kind kind = Kind::kMark;
+  std::size_t file = 0;
+  std::uint64_t offset = 0;
+  std::string bytes = {};
+  std::string directory = {};
+  std::string path = {};
+  std::string other_path = {};
+  std::size_t index = 0;
+};
+
+// One at a time. `root` exists, and is not itself part of what can be lost.
+class Recorder {
+ public:
+  explicit Recorder(const std::filesystem::path& root);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Something that the run knows, at this point of the log. From any thread.
+  static void Mark(std::size_t meaning);
+  // Stops recording.
+  std::vector<DiskEvent> Take();
+};
+
+// Ends this process, as SIGKILL does, before the `calls`th call from now that changes a file or syncs
+// one. 0: never.
+void KillBeforeCall(std::uint64_t calls);
+
+// Writes into the empty directory `into` what is left of the first `cut` events.
+void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
+                  const std::filesystem::path& into);
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_CRASH_RECORDER_H_
