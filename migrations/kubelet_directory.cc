@@ -158,8 +158,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     if (auto r = List(image_manager, folder, entries, report); !r) return r;
   }
   const State before = committer.state();
-  const bool without_credentials =
-      before.distrustful && before.digest(Table::kImported).count != 0;
+  const bool without_credentials = before.distrustful && before.digest(Table::kImported).count != 0;
 
   for (std::size_t done = 0; done < entries.size();) {
     if (progress && !progress(done, entries.size())) {

@@ -1,4 +1,5 @@
-// Takes over what a kubelet keeps under <kubelet-dir>/image_manager/ (schema/README.md, "Taking over").
+// Takes over what a kubelet keeps under <kubelet-dir>/image_manager/ (schema/README.md, "Taking
+// over").
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_DIRECTORY_H_
 #define WAYBILL_MIGRATIONS_KUBELET_DIRECTORY_H_
@@ -13,8 +14,8 @@
 namespace waybill::internal {
 
 // Imports pulled/, pulling/ and observed-preloaded/, some hundred files a transaction. Safe to run
-// again, also after a crash or an interruption: each file is remembered by name and content with the
-// transaction that took it.
+// again, also after a crash or an interruption: each file is remembered by name and content with
+// the transaction that took it.
 //
 //   sound file, ref not known      taken
 //   sound file, ref known          remembered only: a later import adds no credentials. A ref in
@@ -23,8 +24,8 @@ namespace waybill::internal {
 //   file of another ref or image   quarantine entries for both
 //   any other name                 passed over
 //
-// A distrustful store that has imported before takes records without their credentials: the files may
-// be older than what was lost. Errors: kNotFound, kUnsafePath, kIo where the directory can't be
+// A distrustful store that has imported before takes records without their credentials: the files
+// may be older than what was lost. Errors: kNotFound, kUnsafePath, kIo where the directory can't be
 // listed; kInterrupted where `progress` said so; those of a commit.
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
                                     const Progress& progress, ImportReport& report);

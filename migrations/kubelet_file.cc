@@ -31,8 +31,8 @@ void Refuse(KubeletFile& file, const std::string& hash_in_name, std::string prob
   file.content = std::monostate();
   file.problem = std::move(problem);
   if (file.folder == KubeletFolder::kPreloaded) return;  // closes nothing: it could only open
-  const QuarantineKind kind = file.folder == KubeletFolder::kPulled ? QuarantineKind::kImageRef
-                                                                    : QuarantineKind::kImage;
+  const QuarantineKind kind =
+      file.folder == KubeletFolder::kPulled ? QuarantineKind::kImageRef : QuarantineKind::kImage;
   file.quarantine.push_back({kind, hash_in_name, file.path, file.problem, {}});
 }
 
@@ -42,7 +42,8 @@ void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::stri
   const auto hash = HexSha256(identity);
   if (hash && *hash == hash_in_name && identity.size() <= limit) return;
   if (identity.size() > limit) {
-    Refuse(file, hash_in_name, std::string(what) + " is longer than " + std::to_string(limit) + " bytes");
+    Refuse(file, hash_in_name,
+           std::string(what) + " is longer than " + std::to_string(limit) + " bytes");
     return;
   }
   Refuse(file, hash_in_name, "it is about another " + std::string(what) + " than its name says");
@@ -84,9 +85,12 @@ Result<void> Decode(KubeletFile& file, const std::string& json) {
 
 std::string_view FolderName(KubeletFolder folder) {
   switch (folder) {
-    case KubeletFolder::kPulled: return "pulled";
-    case KubeletFolder::kPulling: return "pulling";
-    case KubeletFolder::kPreloaded: return "observed-preloaded";
+    case KubeletFolder::kPulled:
+      return "pulled";
+    case KubeletFolder::kPulling:
+      return "pulling";
+    case KubeletFolder::kPreloaded:
+      return "observed-preloaded";
   }
   return "";
 }
@@ -118,7 +122,8 @@ KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletF
     return file;
   }
   if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
-    CheckIdentity(file, hash_in_name, std::string(record->image_ref), kMaxImageRefBytes, "image ref");
+    CheckIdentity(file, hash_in_name, std::string(record->image_ref), kMaxImageRefBytes,
+                  "image ref");
   } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
     CheckIdentity(file, hash_in_name, std::string(intent->image), kMaxImageBytes, "image");
   } else if (const auto* preloaded = std::get_if<ImagePreloadedRecord>(&file.content)) {

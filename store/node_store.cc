@@ -38,9 +38,10 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   hooks.clock = options.clock;
   hooks.time_never_goes_back = rules == Rules::kClosed;
   hooks.undo = &in_flight;
-  if (owned->witness) {
-    hooks.committed = [this](std::uint64_t sequence) { owned->witness->Advance(sequence); };
-  }
+  hooks.committed = [this](std::uint64_t sequence) {
+    readers.DropOldSnapshots();
+    if (owned->witness) owned->witness->Advance(sequence);
+  };
   const internal::OpenedDatabase& opened = owned->database;
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));
@@ -73,7 +74,8 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   if (owned->witness) {
     if (auto r = owned->witness->Sync(); !r) return r;
   }
-  readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed);
+  readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
+                 ReaderPool::Keep::kUntilNextCommit);
   write_backs = std::make_unique<internal::WriteBackQueue>(*committer);
   return owned->lock.AnnounceRecovered(opened.database_id);
 }
@@ -84,7 +86,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOp
   if (!observed) return observed.error();
   impl->observed.emplace(std::move(*observed));
   impl->readers.Attach(*impl->observed->env, impl->observed->handles,
-                       impl->observed->identity.hash_seed);
+                       impl->observed->identity.hash_seed, ReaderPool::Keep::kNothing);
   return impl;
 }
 
@@ -119,7 +121,8 @@ bool NodeStore::Impl::Reopen() {
   auto opened = internal::OpenAsObserver(directory);
   if (!opened) return false;
   observed.emplace(std::move(*opened));
-  readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed);
+  readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
+                 ReaderPool::Keep::kNothing);
   return true;
 }
 
@@ -140,15 +143,13 @@ Result<void> NodeStore::Impl::Write(const Committer::Change& change) {
                  "open it as the owner"};
   }
   return Guarded<void>([&] {
-    return committer->Run([&](StoreTxn& txn) -> Result<void> {
-      return Guarded<void>([&] { return change(txn); });
-    });
+    return committer->Run(
+        [&](StoreTxn& txn) -> Result<void> { return Guarded<void>([&] { return change(txn); }); });
   });
 }
 
 Error NodeStore::Impl::Unreadable(std::string_view what) const {
-  return {ErrorCode::kDamaged,
-          "cannot read " + std::string(what) + " in " + directory.string(),
+  return {ErrorCode::kDamaged, "cannot read " + std::string(what) + " in " + directory.string(),
           "run `waybill verify`; if it finds damage, `waybill start` recovers the store"};
 }
 

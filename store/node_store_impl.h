@@ -1,5 +1,5 @@
-// What a NodeStore is made of. Members are destroyed in reverse order: readers leave, the write-back
-// thread stops, then the environment closes and the lock goes.
+// What a NodeStore is made of. Members are destroyed in reverse order: readers leave, the
+// write-back thread stops, then the environment closes and the lock goes.
 
 #ifndef WAYBILL_STORE_NODE_STORE_IMPL_H_
 #define WAYBILL_STORE_NODE_STORE_IMPL_H_
@@ -56,8 +56,8 @@ class NodeStore::Impl {
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
 
-  // Observer only. Replaced when the files were: under the mutex, which a decision never waits for, and
-  // without readers.
+  // Observer only. Replaced when the files were: under the mutex, which a decision never waits for,
+  // and without readers.
   std::optional<internal::OpenedDatabase> observed;
   std::shared_mutex observed_mutex;
 

@@ -60,8 +60,8 @@ Result<std::vector<T>> ListTable(NodeStore::Impl& impl, Table table, std::string
     int rc = MDB_SUCCESS;
     while ((rc = cursor.Get(&key, &value, MDB_NEXT)) == MDB_SUCCESS) {
       if (key.size() != 16) return impl.Unreadable(what);
-      const internal::Opened opened = internal::OpenEnvelope(
-          internal::Key16::From(key), value, info.kind, info.newest_version);
+      const internal::Opened opened =
+          internal::OpenEnvelope(internal::Key16::From(key), value, info.kind, info.newest_version);
       if (opened.state != internal::EnvelopeState::kSound) return impl.Unreadable(what);
       auto decoded = decode(opened.payload);
       if (!decoded) return impl.Unreadable(what);

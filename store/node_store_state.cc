@@ -65,9 +65,9 @@ Metrics NodeStore::GetMetrics() const {
     metrics.inmemory_pullintents_usage_percent =
         kPercent * static_cast<double>(impl_->in_flight.size()) / kMaxInFlightImages;
     if (statistics->map_bytes != 0) {
-      metrics.inmemory_pulledrecords_usage_percent =
-          kPercent * static_cast<double>(statistics->used_bytes) /
-          static_cast<double>(statistics->map_bytes);
+      metrics.inmemory_pulledrecords_usage_percent = kPercent *
+                                                     static_cast<double>(statistics->used_bytes) /
+                                                     static_cast<double>(statistics->map_bytes);
     }
   }
   return metrics;
@@ -92,15 +92,17 @@ Result<VerifyReport> NodeStore::Verify() const {
         const ReaderPool::Lease snapshot = impl_->Read();
         return snapshot ? snapshot.state().commit_sequence : 0;
       };
-      // A commit while the file is read looks like damage: believe it only if nothing was committed.
+      // A commit while the file is read looks like damage: believe it only if nothing was
+      // committed.
       for (int i = 0;; ++i) {
         const std::uint64_t before = sequence();
         if (auto r = inspect(); !r) return r.error();
         if (inspection.sound || before == sequence()) break;
         if (i == kVerifyTries) {
-          return Error{ErrorCode::kIo,
-                       "the owner of " + impl_->directory.string() + " writes too often to verify it",
-                       "try again later"};
+          return Error{
+              ErrorCode::kIo,
+              "the owner of " + impl_->directory.string() + " writes too often to verify it",
+              "try again later"};
         }
       }
     }

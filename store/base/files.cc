@@ -174,13 +174,15 @@ Result<void> CheckPrivateDirectory(const std::filesystem::path& given) {
   if (st.st_uid != geteuid()) {
     return Error{ErrorCode::kUnsafePath,
                  path.string() + " belongs to user " + std::to_string(st.st_uid) +
-                     ", not to user " + std::to_string(geteuid()) + " who runs this; nothing was changed",
+                     ", not to user " + std::to_string(geteuid()) +
+                     " who runs this; nothing was changed",
                  "run as its owner, or chown it"};
   }
   if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{ErrorCode::kUnsafePath,
-                 path.string() + " can be written by its group or by everybody; nothing was changed",
-                 "chmod 0700 " + path.string()};
+    return Error{
+        ErrorCode::kUnsafePath,
+        path.string() + " can be written by its group or by everybody; nothing was changed",
+        "chmod 0700 " + path.string()};
   }
   return {};
 }

@@ -38,7 +38,8 @@ constexpr std::array<ReasonNames, 20> kReasons = {{
     {"imageAbsent", "the image is not on the node"},
     {"policyNeverVerifies", "the policy NeverVerify asks for no credentials"},
     {"policyPresumedPreloaded",
-     "the image has neither record nor intent, so it is presumed preloaded, which the policy allows"},
+     "the image has neither record nor intent, so it is presumed preloaded, which the policy "
+     "allows"},
     {"policyAllowlisted", "the image name is on the policy's allowlist"},
     {"nodePodsAccessible", "the image was pulled with no credentials, or with the node's own"},
     {"secretHashMatches", "the image was pulled with the same credentials"},
@@ -54,7 +55,8 @@ constexpr std::array<ReasonNames, 20> kReasons = {{
     {"imageDoesNotParse", "the image string does not parse"},
     {"argumentTooLong", "the image string or the image ref is too long"},
     {"recordDamaged", "the record of this image can't be read"},
-    {"quarantined", "a file of the kubelet about this image could not be read when it was imported"},
+    {"quarantined",
+     "a file of the kubelet about this image could not be read when it was imported"},
     {"credentialsUnavailable", "the pod's credentials could not be had"},
     {"storeUnavailable", "the store can't be read at this moment"},
 }};
@@ -62,7 +64,9 @@ constexpr std::array<ReasonNames, 20> kReasons = {{
 }  // namespace
 
 std::string_view RulesName(Rules rules) { return kRules[static_cast<std::size_t>(rules)]; }
-Result<Rules> ParseRules(std::string_view name) { return Parse<Rules>(name, kRules, "set of rules"); }
+Result<Rules> ParseRules(std::string_view name) {
+  return Parse<Rules>(name, kRules, "set of rules");
+}
 
 std::string_view PullPolicyName(PullPolicy policy) {
   return kPullPolicies[static_cast<std::size_t>(policy)];
@@ -78,7 +82,11 @@ std::string_view EnsureActionName(EnsureAction action) {
   return kEnsureActions[static_cast<std::size_t>(action)];
 }
 static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kStoreUnavailable) + 1);
-std::string_view ReasonName(Reason reason) { return kReasons[static_cast<std::size_t>(reason)].name; }
-std::string_view ReasonText(Reason reason) { return kReasons[static_cast<std::size_t>(reason)].text; }
+std::string_view ReasonName(Reason reason) {
+  return kReasons[static_cast<std::size_t>(reason)].name;
+}
+std::string_view ReasonText(Reason reason) {
+  return kReasons[static_cast<std::size_t>(reason)].text;
+}
 
 }  // namespace waybill

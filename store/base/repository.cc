@@ -50,9 +50,9 @@ RepositoryParts RepositoryPartsOf(std::string_view image) {
   const std::size_t slash = name->find('/');
   if (slash != std::string_view::npos) {
     const std::string_view first = name->substr(0, slash);
-    const bool is_domain =
-        first == "localhost" || first.find_first_of(".:") != std::string_view::npos ||
-        std::any_of(first.begin(), first.end(), IsUpper);
+    const bool is_domain = first == "localhost" ||
+                           first.find_first_of(".:") != std::string_view::npos ||
+                           std::any_of(first.begin(), first.end(), IsUpper);
     const bool is_hub = first == "docker.io" || first == "index.docker.io";
     if (is_domain && !is_hub) return {*name, "", ""};
     if (is_hub) rest = name->substr(slash + 1);

@@ -85,8 +85,8 @@ Env::Info Env::GetInfo() const {
   if (mdb_env_info(env_, &info) != MDB_SUCCESS || mdb_env_stat(env_, &stat) != MDB_SUCCESS) {
     return {};
   }
-  return {info.me_mapsize,  info.me_last_pgno, info.me_last_txnid,
-          stat.ms_psize,    info.me_numreaders, info.me_maxreaders};
+  return {info.me_mapsize, info.me_last_pgno,  info.me_last_txnid,
+          stat.ms_psize,   info.me_numreaders, info.me_maxreaders};
 }
 
 int Txn::BeginRead(const Env& env) {

@@ -29,8 +29,8 @@ struct EnvOptions {
 
 class Env {
  public:
-  // kOwned where this process has the directory open already: a second environment on one store would
-  // drop the locks of the first.
+  // kOwned where this process has the directory open already: a second environment on one store
+  // would drop the locks of the first.
   static Result<std::unique_ptr<Env>> Open(const EnvOptions& options);
   ~Env();
   Env(const Env&) = delete;
@@ -118,9 +118,7 @@ class Cursor {
   Cursor& operator=(const Cursor&) = delete;
 
   int Open(MDB_txn* txn, MDB_dbi dbi) { return mdb_cursor_open(txn, dbi, &cursor_); }
-  int Get(Bytes* key, Bytes* value, MDB_cursor_op op) {
-    return CursorGet(cursor_, key, value, op);
-  }
+  int Get(Bytes* key, Bytes* value, MDB_cursor_op op) { return CursorGet(cursor_, key, value, op); }
 
  private:
   MDB_cursor* cursor_ = nullptr;

@@ -1,5 +1,5 @@
-// How many pulls of each image this process has in flight. Follows the fate of the transactions that it
-// is changed in.
+// How many pulls of each image this process has in flight. Follows the fate of the transactions
+// that it is changed in.
 
 #ifndef WAYBILL_STORE_PULL_IN_FLIGHT_H_
 #define WAYBILL_STORE_PULL_IN_FLIGHT_H_
@@ -23,8 +23,8 @@ class InFlight final : public UndoLog {
  public:
   struct Entry {
     std::uint64_t count = 0;
-    // The stored intent is not this process's alone: it was there before, or a pull of unknown outcome
-    // left it. Rules::kClosed keeps such an intent until the image is pulled.
+    // The stored intent is not this process's alone: it was there before, or a pull of unknown
+    // outcome left it. Rules::kClosed keeps such an intent until the image is pulled.
     bool inherited = false;
   };
 

@@ -19,7 +19,8 @@ Coordinates CoordinatesOf(const T& value) {
   return {value.namespace_name, value.name, value.uid};
 }
 
-bool MergeSecrets(std::vector<ImagePullSecret>& secrets, const std::vector<ImagePullSecret>& added) {
+bool MergeSecrets(std::vector<ImagePullSecret>& secrets,
+                  const std::vector<ImagePullSecret>& added) {
   std::map<Coordinates, std::string> hashes;
   for (const auto& s : secrets) hashes[CoordinatesOf(s)] = s.credential_hash;
   bool changed = false;
@@ -46,7 +47,8 @@ bool MergeServiceAccounts(std::vector<ImagePullServiceAccount>& accounts,
   for (const auto& s : added) changed = all.insert(CoordinatesOf(s)).second || changed;
   if (!changed) return false;
   accounts.clear();
-  for (const auto& at : all) accounts.push_back({std::get<2>(at), std::get<0>(at), std::get<1>(at)});
+  for (const auto& at : all)
+    accounts.push_back({std::get<2>(at), std::get<0>(at), std::get<1>(at)});
   return true;
 }
 

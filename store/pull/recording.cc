@@ -52,7 +52,8 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules, std::
     if (changed) record->credential_mapping.try_emplace(std::string(image_name), *credentials);
     changed = changed || merged;
   }
-  // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could take it.
+  // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could take
+  // it.
   if (changed || rules == Rules::kClosed) {
     record->last_updated = txn.now();
     if (auto r = StoreRecord(txn, std::move(*record)); !r) return r;

@@ -1,5 +1,5 @@
-// The steps of a pull, each inside one transaction (KEP-2535, "Writing to the Cache"; spec "Writing").
-// Arguments are within limits.h.
+// The steps of a pull, each inside one transaction (KEP-2535, "Writing to the Cache"; spec
+// "Writing"). Arguments are within limits.h.
 
 #ifndef WAYBILL_STORE_PULL_RECORDING_H_
 #define WAYBILL_STORE_PULL_RECORDING_H_
@@ -25,8 +25,9 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules, std::
 Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
                           PullFailure failure);
 
-// A pod's secret matched the entry of `image_name` by its hash or by its coordinates alone. Looked at
-// again: nothing is written where the record is gone, the match no longer holds or the entry is full.
+// A pod's secret matched the entry of `image_name` by its hash or by its coordinates alone. Looked
+// at again: nothing is written where the record is gone, the match no longer holds or the entry is
+// full.
 Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
                        const ImagePullSecret& secret);
 

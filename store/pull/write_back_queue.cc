@@ -24,7 +24,8 @@ void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_r
                            const ImagePullSecretView& secret) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || queue_.size() >= kMaxQueuedWriteBacks) return;
-  queue_.push_back({std::string(image_name), std::string(image_ref),
+  queue_.push_back({std::string(image_name),
+                    std::string(image_ref),
                     {std::string(secret.uid), std::string(secret.namespace_name),
                      std::string(secret.name), std::string(secret.credential_hash)}});
   changed_.notify_all();
@@ -49,7 +50,8 @@ void WriteBackQueue::Run() {
       try {
         return WriteBack(txn, item.image_name, item.image_ref, item.secret);
       } catch (const std::exception& e) {
-        return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(), ""};
+        return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(),
+                     ""};
       }
     });
     lock.lock();

@@ -44,10 +44,10 @@ class WriteBackQueue {
   Committer& committer_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Item> queue_;     // guarded by mutex_
-  std::size_t writing_ = 0;    // guarded by mutex_
-  bool stopping_ = false;      // guarded by mutex_
-  Result<void> first_error_;   // guarded by mutex_
+  std::deque<Item> queue_;    // guarded by mutex_
+  std::size_t writing_ = 0;   // guarded by mutex_
+  bool stopping_ = false;     // guarded by mutex_
+  Result<void> first_error_;  // guarded by mutex_
   std::thread thread_;
 };
 

@@ -1,5 +1,6 @@
-// Every write goes through here. LMDB has one writer and two disk flushes a commit, so callers queue;
-// the first in the queue leads: it runs everyone's change in one transaction, commits once, wakes all.
+// Every write goes through here. LMDB has one writer and two disk flushes a commit, so callers
+// queue; the first in the queue leads: it runs everyone's change in one transaction, commits once,
+// wakes all.
 //
 //   caller --> queue --> leader: begin | nested: change 1 | nested: change 2 | … | state | commit
 //

@@ -88,8 +88,8 @@ std::vector<std::uint8_t> EncodePreloadedValue(const ImagePreloadedRecord& recor
   const auto ref = builder.CreateString(record.image_ref);
   const auto images = builder.CreateVectorOfStrings(record.observed_images);
   const v1::Time time = ToTime(record.last_updated.value_or(Timestamp{}));
-  return Finish(builder, v1::CreatePreloadedRecord(
-                             builder, ref, record.last_updated ? &time : nullptr, images));
+  return Finish(builder, v1::CreatePreloadedRecord(builder, ref,
+                                                   record.last_updated ? &time : nullptr, images));
 }
 
 std::optional<ImagePreloadedRecord> DecodePreloadedValue(std::span<const std::uint8_t> payload) {

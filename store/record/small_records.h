@@ -1,5 +1,5 @@
-// The records that are always decoded whole: intents, quarantine entries, preloaded records, imported
-// files.
+// The records that are always decoded whole: intents, quarantine entries, preloaded records,
+// imported files.
 
 #ifndef WAYBILL_STORE_RECORD_SMALL_RECORDS_H_
 #define WAYBILL_STORE_RECORD_SMALL_RECORDS_H_

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "store/base/repository.h"
 #include "store/lmdb/error.h"
 #include "store/record/small_records.h"
-#include "store/base/repository.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

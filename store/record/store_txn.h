@@ -40,7 +40,7 @@ class StoreTxn {
     const TableHandles* handles = nullptr;
     const Identity* identity = nullptr;
     const std::filesystem::path* directory = nullptr;
-    Timestamp now;             // of this change
+    Timestamp now;               // of this change
     bool growth_allowed = true;  // false: the map is down to its reserve
   };
 
@@ -57,8 +57,8 @@ class StoreTxn {
   bool dirty() const { return dirty_; }
   void Touch() { dirty_ = true; }
 
-  // nullopt: nothing there. kDamaged: there is something, and it does not verify. The bytes last until
-  // the next write.
+  // nullopt: nothing there. kDamaged: there is something, and it does not verify. The bytes last
+  // until the next write.
   Result<std::optional<Payload>> Get(Table table, const Key16& key) const;
   Result<void> Put(Table table, const Key16& key, Payload payload);
   // Whether there was something. Deletes what is damaged, too.
@@ -68,8 +68,8 @@ class StoreTxn {
   using Visitor = std::function<Result<bool>(const Key16&, Payload)>;
   Result<void> ForEach(Table table, const Visitor& visit) const;
 
-  // The intents of `image`'s repository, other strings included: true where there is one, or where one
-  // can't be read.
+  // The intents of `image`'s repository, other strings included: true where there is one, or where
+  // one can't be read.
   Result<bool> HasIntentOfRepository(std::string_view image) const;
 
   // Main table. kNotFound where the record is missing.

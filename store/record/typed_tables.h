@@ -1,5 +1,5 @@
-// Records of a StoreTxn by their identities: which key, which codec, and that the identity inside is the
-// one that was asked for.
+// Records of a StoreTxn by their identities: which key, which codec, and that the identity inside
+// is the one that was asked for.
 
 #ifndef WAYBILL_STORE_RECORD_TYPED_TABLES_H_
 #define WAYBILL_STORE_RECORD_TYPED_TABLES_H_
@@ -18,7 +18,8 @@
 namespace waybill::internal {
 
 // nullopt: none. kDamaged: unreadable. kConflict: the key holds another image ref.
-Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::string_view image_ref);
+Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn,
+                                                    std::string_view image_ref);
 // Sets record.stamp to the commit that is being made. Replaces what is damaged; kConflict as above.
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
 Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref);

@@ -11,8 +11,8 @@
 namespace waybill::internal {
 
 // `payload` came out of a sound envelope under `key`. True where it is a FlatBuffer of the table's
-// record, complete, and its identity hashes to `key`. After that, readers may take its offsets as they
-// are.
+// record, complete, and its identity hashes to `key`. After that, readers may take its offsets as
+// they are.
 bool PayloadIsSound(Table table, const Key16& key, Payload payload, std::uint64_t seed);
 
 }  // namespace waybill::internal

@@ -80,8 +80,8 @@ class ValueCheck final : public PageVisitor {
     }
     if (key == kTrustKey) {
       const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kHeaderVersion);
-      trust_seen_ = opened.state == EnvelopeState::kSound &&
-                    DecodeTrustJournal(opened.payload).has_value();
+      trust_seen_ =
+          opened.state == EnvelopeState::kSound && DecodeTrustJournal(opened.payload).has_value();
       return;
     }
     Find("the main table has a record that is not ours");

@@ -1,6 +1,6 @@
-// All that can be told of a database file without LMDB: the walk of its pages, every value's envelope
-// and content, the header, the digests. Used by the owner before it opens LMDB, by an observer without
-// an owner, and by `verify`.
+// All that can be told of a database file without LMDB: the walk of its pages, every value's
+// envelope and content, the header, the digests. Used by the owner before it opens LMDB, by an
+// observer without an owner, and by `verify`.
 
 #ifndef WAYBILL_STORE_RECOVERY_INSPECT_H_
 #define WAYBILL_STORE_RECOVERY_INSPECT_H_

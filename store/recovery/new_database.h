@@ -1,5 +1,5 @@
-// Makes a database beside the store and puts it in place in one rename, so that there is never half of
-// one under the name data.mdb.
+// Makes a database beside the store and puts it in place in one rename, so that there is never half
+// of one under the name data.mdb.
 
 #ifndef WAYBILL_STORE_RECOVERY_NEW_DATABASE_H_
 #define WAYBILL_STORE_RECOVERY_NEW_DATABASE_H_
@@ -29,11 +29,12 @@ struct NewDatabase {
   std::function<Result<void>(StoreTxn&)> fill;  // empty: nothing more
 };
 
-// Writes a database, all in one transaction, to a temporary directory inside `directory`, and syncs it.
+// Writes a database, all in one transaction, to a temporary directory inside `directory`, and syncs
+// it.
 Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDatabase& made);
 
-// Renames what PrepareDatabase made over data.mdb. lock.mdb goes first: its transaction ID would pick
-// the wrong meta page of a new file.
+// Renames what PrepareDatabase made over data.mdb. lock.mdb goes first: its transaction ID would
+// pick the wrong meta page of a new file.
 Result<void> InstallDatabase(const std::filesystem::path& directory);
 
 // Removes what an earlier crash left of PrepareDatabase.

@@ -38,8 +38,8 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
   return CheckPrivateDirectory(options.directory);
 }
 
-// Makes a store where there is none. Something else of a store without data.mdb is what remains of one
-// that was lost.
+// Makes a store where there is none. Something else of a store without data.mdb is what remains of
+// one that was lost.
 Result<void> Create(const OpenOptions& options, const WitnessReading& witness,
                     RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;

@@ -1,5 +1,5 @@
-// Opening, as far as the database: lock, walk, LMDB, header, witness. What comes after (import, replay)
-// needs the opened store.
+// Opening, as far as the database: lock, walk, LMDB, header, witness. What comes after (import,
+// replay) needs the opened store.
 
 #ifndef WAYBILL_STORE_RECOVERY_OPEN_STORE_H_
 #define WAYBILL_STORE_RECOVERY_OPEN_STORE_H_

@@ -42,10 +42,11 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   if (fcntl(file->get(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
     const std::string line = ReadLine(*file);
-    return Error{ErrorCode::kOwned,
-                 directory.string() + " is owned by process " + line.substr(0, line.find(' ')) +
-                     "; nothing was changed",
-                 "stop that process, or use a command that only observes (check, list, show, stats)"};
+    return Error{
+        ErrorCode::kOwned,
+        directory.string() + " is owned by process " + line.substr(0, line.find(' ')) +
+            "; nothing was changed",
+        "stop that process, or use a command that only observes (check, list, show, stats)"};
   }
   OwnerLock owner(std::move(*file), path);
   if (auto r = owner.Write(" opening"); !r) return r.error();

@@ -3,8 +3,8 @@
 //   "<pid> opening\n"                          the store may be damaged; do not rely on it
 //   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and passed the walk
 //
-// The lock is an open-file-description lock, so it dies with the process, and a second opening of the
-// file in the same process does not drop it.
+// The lock is an open-file-description lock, so it dies with the process, and a second opening of
+// the file in the same process does not drop it.
 
 #ifndef WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_
 #define WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_

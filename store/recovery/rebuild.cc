@@ -61,11 +61,9 @@ Result<Choice> ChooseTree(const Fd& file, const Inspection& inspection,
   choice.state = states[static_cast<std::size_t>(choice.which)];
   const auto other = static_cast<std::size_t>(1 - choice.which);
   const MetaSummary& other_meta = walk->meta[other];
-  const bool other_is_older =
-      states[other].has_value() || (other_meta.valid && !other_meta.rooted);
-  const std::uint64_t newest_meta =
-      std::max(walk->meta[0].valid ? walk->meta[0].txn_id : 0,
-               walk->meta[1].valid ? walk->meta[1].txn_id : 0);
+  const bool other_is_older = states[other].has_value() || (other_meta.valid && !other_meta.rooted);
+  const std::uint64_t newest_meta = std::max(walk->meta[0].valid ? walk->meta[0].txn_id : 0,
+                                             walk->meta[1].valid ? walk->meta[1].txn_id : 0);
   choice.newest = other_is_older && choice.state->lmdb_txn_id >= newest_meta;
   // Every commit that was acknowledged is in the witness.
   if (testimony && inspection.identity && inspection.identity->uuid == testimony->uuid) {
@@ -84,7 +82,8 @@ struct Salvaged {
   std::array<TableDigest, kTableCount> damaged_stored;
   std::array<TableDigest, kTableCount> damaged_computed;
 
-  // Whether the digest shows that the values that verify are current and, with the damaged ones, all.
+  // Whether the digest shows that the values that verify are current and, with the damaged ones,
+  // all.
   bool Proves(Table table, const State& state) const {
     const TableDigest& expected = state.digest(table);
     const auto sum = [&](const TableDigest& damaged) {
@@ -124,7 +123,8 @@ class Collector final : public PageVisitor {
     } else if (key == kTrustKey) {
       const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kHeaderVersion);
       if (opened.state != EnvelopeState::kSound) return;
-      if (auto journal = DecodeTrustJournal(opened.payload)) salvaged_.journal = std::move(*journal);
+      if (auto journal = DecodeTrustJournal(opened.payload))
+        salvaged_.journal = std::move(*journal);
     }
   }
 

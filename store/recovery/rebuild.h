@@ -20,13 +20,15 @@ namespace waybill::internal {
 // quarantine/, where report.set_aside_path says; nothing in it is changed. What takes its place is
 // distrustful. Carried over:
 //
-//   records     of which the credentials only where it is proven that nothing is missing or stale: the
-//               tree is the newest, and the table's digest matches. Otherwise they are known, and must
-//               be verified anew.
+//   records     of which the credentials only where it is proven that nothing is missing or stale:
+//   the
+//               tree is the newest, and the table's digest matches. Otherwise they are known, and
+//               must be verified anew.
 //   intents, quarantine entries, imported files   all that can be read: each can only close
 //   preloaded records                             only where proven, as above
 //
-// Crash-safe at any point: until the rename the old file is in place, and the next opening begins anew.
+// Crash-safe at any point: until the rename the old file is in place, and the next opening begins
+// anew.
 Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
                      const Inspection& inspection, const std::optional<Testimony>& testimony,
                      Timestamp now, std::uint64_t map_bytes, RecoveryReport& report);

@@ -14,10 +14,10 @@
 
 namespace waybill::internal {
 
-// Each intent that names an image on the node closes that image: a record without credentials, where it
-// has none. Rules::kKubelet compares strings as they are and removes the intent; Rules::kClosed compares
-// full forms and keeps it. Strings that are known by hash only (quarantine) close likewise, under both.
-// Fills the intent fields of `report`. Idempotent.
+// Each intent that names an image on the node closes that image: a record without credentials,
+// where it has none. Rules::kKubelet compares strings as they are and removes the intent;
+// Rules::kClosed compares full forms and keeps it. Strings that are known by hash only (quarantine)
+// close likewise, under both. Fills the intent fields of `report`. Idempotent.
 Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOnNode>& images,
                            RecoveryReport& report);
 

@@ -1,10 +1,11 @@
-// The witness: a small file outside the store, one line of fixed length, written in place after every
-// commit and synced at opening and closing.
+// The witness: a small file outside the store, one line of fixed length, written in place after
+// every commit and synced at opening and closing.
 //
-//   "waybill-witness 1 <uuid, 36> <commit sequence, 20 digits> <XXH3-64 of what precedes, 16 hex>\n"
+//   "waybill-witness 1 <uuid, 36> <commit sequence, 20 digits> <XXH3-64 of what precedes, 16
+//   hex>\n"
 //
-// Store first, witness second: a witness behind its store is what a crash leaves; one ahead of it says
-// that the store went back in time.
+// Store first, witness second: a witness behind its store is what a crash leaves; one ahead of it
+// says that the store went back in time.
 
 #ifndef WAYBILL_STORE_RECOVERY_WITNESS_H_
 #define WAYBILL_STORE_RECOVERY_WITNESS_H_
@@ -34,8 +35,8 @@ WitnessReading ReadWitness(const std::filesystem::path& path);
 
 class WitnessFile {
  public:
-  // Opens or makes the file at `path` with `first` in it, synced. Makes its directory, but not the one
-  // above. Errors as of files.h.
+  // Opens or makes the file at `path` with `first` in it, synced. Makes its directory, but not the
+  // one above. Errors as of files.h.
   static Result<WitnessFile> Open(const std::filesystem::path& path, const Testimony& first);
 
   // After a commit. Not synced; an error is kept for Sync.

@@ -19,8 +19,8 @@ bool MayUse(waybill::NodeStore& store, const std::vector<waybill::ImagePullSecre
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  auto store = waybill::NodeStore::Open(
-      {.directory = argv[1], .witness = waybill::Witness::None()});
+  auto store =
+      waybill::NodeStore::Open({.directory = argv[1], .witness = waybill::Witness::None()});
   if (!store) {
     std::fprintf(stderr, "%s\n", store.error().ToString().c_str());
     return 3;

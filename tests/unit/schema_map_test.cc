@@ -69,8 +69,7 @@ BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
 BOOST_AUTO_TEST_CASE(an_envelope_is_as_drawn) {
   const Key16 key = Key16::OfName("0123456789abcdef");
   const std::array<std::uint8_t, 5> payload = {1, 2, 3, 4, 5};
-  const auto value =
-      waybill::internal::Seal(key, RecordKind::kPullIntent, 1, payload);
+  const auto value = waybill::internal::Seal(key, RecordKind::kPullIntent, 1, payload);
   BOOST_TEST(value.size() == 16U + 8U);
   BOOST_TEST(std::to_integer<int>(value[0]) == 1);
   BOOST_TEST(std::to_integer<int>(value[1]) == 5);

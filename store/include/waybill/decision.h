@@ -14,7 +14,8 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// A pod's credentials, borrowed. The secrets are those of its imagePullSecrets that match the image.
+// A pod's credentials, borrowed. The secrets are those of its imagePullSecrets that match the
+// image.
 struct PodCredentials {
   std::span<const ImagePullSecretView> secrets;
   std::optional<ImagePullServiceAccountView> service_account;
@@ -47,8 +48,8 @@ class FixedCredentials final : public CredentialSource {
   PodCredentials credentials_;
 };
 
-// The label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: an image that
-// is not on the node is counted under no label.
+// The label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: an image
+// that is not on the node is counted under no label.
 enum class CheckResult : std::uint8_t {
   kNotCounted,
   kCredentialPolicyAllowed,
@@ -61,22 +62,22 @@ std::string_view CheckResultName(CheckResult result);
 
 // Why, one step finer than CheckResult. Each has a sentence: ReasonText.
 enum class Reason : std::uint8_t {
-  kImageAbsent,             // the image ref is empty: not on the node
-  kPolicyNeverVerifies,     // NeverVerify
-  kPolicyPresumedPreloaded, // no record, no intent, nothing lost
+  kImageAbsent,              // the image ref is empty: not on the node
+  kPolicyNeverVerifies,      // NeverVerify
+  kPolicyPresumedPreloaded,  // no record, no intent, nothing lost
   kPolicyAllowlisted,
   kNodePodsAccessible,
   kSecretHashMatches,
   kSecretCoordinatesMatch,
   kServiceAccountMatches,
-  kNoRecord,                // verification required, and nothing is known to verify against
-  kPullInFlight,            // no record, but a pull of this image, or of its repository, began
-  kStoreDistrustful,        // no record, and records were lost once
+  kNoRecord,          // verification required, and nothing is known to verify against
+  kPullInFlight,      // no record, but a pull of this image, or of its repository, began
+  kStoreDistrustful,  // no record, and records were lost once
   kNoEntryForImageName,
   kEntryWithoutCredentials,
   kNoCredentialMatches,
   kImageDoesNotParse,
-  kArgumentTooLong,         // an image or ref above limits.h
+  kArgumentTooLong,  // an image or ref above limits.h
   kRecordDamaged,
   kQuarantined,             // an import file for this image could not be read
   kCredentialsUnavailable,  // the CredentialSource failed

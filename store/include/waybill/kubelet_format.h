@@ -1,7 +1,7 @@
 // The kubelet's JSON: its record files, the runtime's list of images, and the documents that hold
 // pull credentials. Decoding is strict (an unknown or repeated field, a field in another case, a
-// wrong kind, version or type, broken JSON or text behind it is kInvalidArgument, naming the field);
-// kLimitExceeded for a document above limits.h. Pure, thread-safe.
+// wrong kind, version or type, broken JSON or text behind it is kInvalidArgument, naming the
+// field); kLimitExceeded for a document above limits.h. Pure, thread-safe.
 
 #ifndef WAYBILL_KUBELET_FORMAT_H_
 #define WAYBILL_KUBELET_FORMAT_H_
@@ -38,8 +38,8 @@ struct RegistryAuth {
   std::string registry;
   AuthConfig auth;
 };
-// In the document's order. Other fields pass, as they do for the kubelet. kInvalidArgument names the
-// registry whose `auth` is not base64 of "user:password".
+// In the document's order. Other fields pass, as they do for the kubelet. kInvalidArgument names
+// the registry whose `auth` is not base64 of "user:password".
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json);
 
 // "2026-01-02T03:04:05Z", and back: RFC 3339, any offset, a fraction of up to nine digits; years 1

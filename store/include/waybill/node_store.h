@@ -63,8 +63,8 @@ class Witness {
 using Clock = std::function<Timestamp()>;
 Timestamp SystemClock();
 
-// Called now and then while an import runs: files done, files in all. Return false to stop; what was
-// taken so far is kept, and the next import goes on from there.
+// Called now and then while an import runs: files done, files in all. Return false to stop; what
+// was taken so far is kept, and the next import goes on from there.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 struct OpenOptions {
@@ -105,11 +105,11 @@ enum class PullFailure : std::uint8_t {
 class NodeStore {
  public:
   // Opens as the one owner: takes the lock, walks the pages, opens LMDB, checks header and witness,
-  // imports, replays. Idempotent: after a crash at any point, open again. Errors, all of which leave
-  // the store as it was: kOwned, kUnsafePath, kNewerSchema, kInvalidArgument (options), kDiskFull,
-  // kIo, kNotFound (create_if_missing is false). kInterrupted: import_progress returned false; what
-  // was imported is kept. A damaged database is no error: it is set aside, and recovery_report says
-  // so. A store may be open once a process (kOwned).
+  // imports, replays. Idempotent: after a crash at any point, open again. Errors, all of which
+  // leave the store as it was: kOwned, kUnsafePath, kNewerSchema, kInvalidArgument (options),
+  // kDiskFull, kIo, kNotFound (create_if_missing is false). kInterrupted: import_progress returned
+  // false; what was imported is kept. A damaged database is no error: it is set aside, and
+  // recovery_report says so. A store may be open once a process (kOwned).
   static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
 
   // Opens beside a live owner, or without one, to decide and to read. Changes nothing; every
@@ -161,10 +161,10 @@ class NodeStore {
   Result<void> RecordPullIntent(std::string_view image);
 
   // The pull succeeded. Merges `credentials` into the record of `image_ref`, drops one in-flight
-  // count of `image`, removes its intent when none is left, clears both's quarantine entries. nullopt:
-  // credentials unknown; the record then only says that the kubelet pulled it. kInvalidArgument where
-  // `image` does not parse or `image_ref` is empty: intent and count stay (kubelet behaviour). An
-  // unreadable record is replaced.
+  // count of `image`, removes its intent when none is left, clears both's quarantine entries.
+  // nullopt: credentials unknown; the record then only says that the kubelet pulled it.
+  // kInvalidArgument where `image` does not parse or `image_ref` is empty: intent and count stay
+  // (kubelet behaviour). An unreadable record is replaced.
   Result<void> RecordImagePulled(std::string_view image, std::string_view image_ref,
                                  const std::optional<ImagePullCredentials>& credentials);
 
@@ -178,24 +178,25 @@ class NodeStore {
   // Draw this before asking the runtime for its list of images.
   Result<PruneToken> BeginPrune();
 
-  // Deletes the record of each image ref that is not in `image_refs`, the complete list of images on
-  // the node, and was not written or confirmed after `token` was drawn. Rules::kClosed spares refs
-  // of whose names a pull is in flight or dangling. kInvalidArgument: a token from the future.
+  // Deletes the record of each image ref that is not in `image_refs`, the complete list of images
+  // on the node, and was not written or confirmed after `token` was drawn. Rules::kClosed spares
+  // refs of whose names a pull is in flight or dangling. kInvalidArgument: a token from the future.
   Result<PruneReport> Prune(const std::vector<std::string>& image_refs, PruneToken token);
 
   // The kubelet's form: deletes what is not listed and was last updated before `until`. Compares
   // clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
   Result<PruneReport> PruneBefore(const std::vector<std::string>& image_refs, Timestamp until);
 
-  // --- Whole records (an adapter for the kubelet's PullRecordsAccessor needs them) ----------------
+  // --- Whole records (an adapter for the kubelet's PullRecordsAccessor needs them)
+  // ----------------
 
   // kNotFound: no such record, surely. kDamaged: there is one and it can't be read, or it may have
   // been lost.
   Result<ImagePulledRecord> GetRecord(std::string_view image_ref) const;
   // In no order. A record that can't be read is kDamaged, and none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
-  // Replaces the record of record.image_ref. Clears its quarantine entry. kInvalidArgument: an empty
-  // ref. kLimitExceeded: above limits.h.
+  // Replaces the record of record.image_ref. Clears its quarantine entry. kInvalidArgument: an
+  // empty ref. kLimitExceeded: above limits.h.
   Result<void> PutRecord(const ImagePulledRecord& record);
   // Deletes it if there. Leaves a quarantine entry in force.
   Result<void> DeleteRecord(std::string_view image_ref);
@@ -222,8 +223,8 @@ class NodeStore {
 
   Result<TrustState> GetTrust() const;
   // An operator's word that images without a record may be presumed preloaded again. `reason` is
-  // kept: 1 to 1024 bytes (kInvalidArgument otherwise). Nothing happens, but the entry is made, where
-  // the store was trustful.
+  // kept: 1 to 1024 bytes (kInvalidArgument otherwise). Nothing happens, but the entry is made,
+  // where the store was trustful.
   Result<void> ClearDistrust(std::string_view reason);
 
   class Impl;  // opaque

@@ -44,9 +44,9 @@ class VerificationPolicy {
 
   // `patterns` are image names, or prefixes that end in "/*". kInvalidArgument, naming the pattern
   // and the reason, for: leading or trailing white space, an empty pattern, '*' anywhere but in a
-  // final "/*", a bare "/*", a tag or digest, a name that does not parse; and for any pattern beside
-  // a mode other than kNeverVerifyAllowlistedImages. kLimitExceeded above kMaxAllowlistPatterns.
-  // What stands before "/*" is not parsed (kubelet behaviour).
+  // final "/*", a bare "/*", a tag or digest, a name that does not parse; and for any pattern
+  // beside a mode other than kNeverVerifyAllowlistedImages. kLimitExceeded above
+  // kMaxAllowlistPatterns. What stands before "/*" is not parsed (kubelet behaviour).
   static Result<VerificationPolicy> Make(VerificationMode mode, std::vector<std::string> patterns,
                                          AllowlistScope scope = AllowlistScope::kAnyImage);
 

@@ -30,13 +30,13 @@ struct ImportReport {
 
 // What opening did (DESIGN "Opening").
 struct RecoveryReport {
-  bool created = false;             // there was no store
-  bool set_aside = false;           // the database failed its check; see set_aside_path
-  std::string set_aside_path;       // where the failed one is kept
-  std::uint64_t records_carried = 0;         // into the store that took its place
+  bool created = false;               // there was no store
+  bool set_aside = false;             // the database failed its check; see set_aside_path
+  std::string set_aside_path;         // where the failed one is kept
+  std::uint64_t records_carried = 0;  // into the store that took its place
   std::uint64_t records_without_credentials = 0;  // of these: known, but must be verified anew
   std::uint64_t intents_carried = 0;
-  bool witness_made = false;        // the witness was missing beside a sound store
+  bool witness_made = false;          // the witness was missing beside a sound store
   std::vector<std::string> findings;  // what was wrong, one line each
 
   bool distrustful = false;
@@ -44,11 +44,11 @@ struct RecoveryReport {
 
   ImportReport import;
 
-  std::uint64_t intents_found = 0;   // left by an earlier process
+  std::uint64_t intents_found = 0;     // left by an earlier process
   std::uint64_t intents_replayed = 0;  // matched an image on the node: closed by a record
   std::uint64_t intents_left = 0;      // still stored when opening ended
   std::vector<std::string> replayed;   // their image strings, the first 100
-  bool replay_skipped = false;  // no list of images was given, so nothing could be replayed
+  bool replay_skipped = false;         // no list of images was given, so nothing could be replayed
 
   std::uint64_t readers_cleared = 0;  // slots of readers that died
   std::uint64_t records = 0;          // after opening

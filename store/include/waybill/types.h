@@ -112,7 +112,8 @@ struct ImagePullIntent {
   friend auto operator<=>(const ImagePullIntent&, const ImagePullIntent&) = default;
 };
 
-// What a newer kubelet knows to have been on the node before it pulled anything. Kept, not used yet.
+// What a newer kubelet knows to have been on the node before it pulled anything. Kept, not used
+// yet.
 struct ImagePreloadedRecord {
   std::string image_ref;
   std::optional<Timestamp> last_updated;

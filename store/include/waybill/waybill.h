@@ -12,7 +12,7 @@
 #include "waybill/policy.h"           // IWYU pragma: export
 #include "waybill/report.h"           // IWYU pragma: export
 #include "waybill/result.h"           // IWYU pragma: export
-#include "waybill/rules.h"           // IWYU pragma: export
+#include "waybill/rules.h"            // IWYU pragma: export
 #include "waybill/types.h"            // IWYU pragma: export
 
 #endif  // WAYBILL_WAYBILL_H_
