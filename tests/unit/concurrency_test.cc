@@ -1,0 +1,183 @@
+// Many threads on one store: made for ThreadSanitizer, and true without it.
+
+#include <array>
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
+
+namespace waybill::testing {
+
+namespace {
+
+constexpr std::size_t kImages = 4;
+
+std::string Image(std::size_t i) { return "registry.example/app" + std::to_string(i) + ":v1"; }
+std::string Ref(std::size_t i) { return "ref-" + std::to_string(i); }
+
+struct OpenStore {
+  OpenStore() {
+    OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
+    options.map_bytes = std::uint64_t{64} << 20U;
+    store = Must(NodeStore::Open(std::move(options)));
+  }
+  NodeStore* operator->() const { return store.get(); }
+
+  MemoryDir scratch;
+  std::unique_ptr<NodeStore> store;
+};
+
+void InThreads(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::latch start(static_cast<std::ptrdiff_t>(count));
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      work(i);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(concurrency)
+
+// An image that is pulled again and again by the owner of its secret is never open to anybody else, and
+// once proven never closed to that owner.
+BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
+  const OpenStore store;
+  const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
+  for (std::size_t i = 0; i < kImages; ++i) {
+    Must(store->RecordPullIntent(Image(i)));
+    Must(store->RecordImagePulled(Image(i), Ref(i), WithSecret(secret)));
+  }
+  std::atomic<std::size_t> writing{2};
+  std::atomic<std::uint64_t> wrong{0};
+  std::atomic<std::uint64_t> decided{0};
+  InThreads(6, [&](std::size_t which) {
+    if (which < 2) {
+      for (std::size_t i = 0; i < 300; ++i) {
+        const std::size_t image = (i * 2 + which) % kImages;
+        if (!store->RecordPullIntent(Image(image))) ++wrong;
+        if (i % 3 == 0) {
+          if (!store->RecordImagePullFailed(Image(image))) ++wrong;
+          continue;
+        }
+        const auto other = MakeSecret("ns", "s" + std::to_string(i), "uid", "h" + std::to_string(i));
+        if (!store->RecordImagePulled(Image(image), Ref(image), WithSecret(other))) ++wrong;
+      }
+      --writing;
+      return;
+    }
+    do {
+      for (std::size_t i = 0; i < kImages; ++i) {
+        Pod owner(secret);
+        Pod stranger(MakeSecret("evil", "pull", "uid-2", "guess"));
+        if (store->MustAttemptPull(Image(i), Ref(i), owner).pull) ++wrong;
+        if (!store->MustAttemptPull(Image(i), Ref(i), stranger).pull) ++wrong;
+        if (store->EnsureImage(Image(i), Ref(i), PullPolicy::kNever, owner).action !=
+            EnsureAction::kUsePresent) {
+          ++wrong;
+        }
+        decided += 3;
+      }
+      if (which == 3) {
+        if (!store->GetStatistics() || !store->ListRecords() || !store->ListIntents()) ++wrong;
+      }
+      if (which == 4) static_cast<void>(store->GetMetrics().ToPrometheusText());
+      if (which == 5 && !store->GetTrust()) ++wrong;
+    } while (writing > 0);
+  });
+  BOOST_TEST(wrong == 0U);
+  const Metrics metrics = store->GetMetrics();
+  std::uint64_t counted = 0;
+  for (const std::uint64_t n : metrics.mustpull_checks) counted += n;
+  BOOST_TEST(counted == decided);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// Each decision finds its pod's secret moved; Flush brings all of that to the disk.
+BOOST_AUTO_TEST_CASE(write_backs_and_flush) {
+  const OpenStore store;
+  Must(store->RecordImagePulled(Image(0), Ref(0), WithSecret(MakeSecret("ns", "s", "uid", "hash"))));
+  std::atomic<std::uint64_t> wrong{0};
+  InThreads(4, [&](std::size_t which) {
+    for (std::size_t i = 0; i < 20; ++i) {
+      const ImagePullSecret moved =
+          MakeSecret("ns" + std::to_string(which), "s" + std::to_string(i), "uid", "hash");
+      Pod pod(moved);
+      if (store->MustAttemptPull(Image(0), Ref(0), pod).pull) ++wrong;
+      if (i % 5 == 0 && !store->Flush()) ++wrong;
+      if (i % 7 == 0 && !store->RecordPullIntent(Image(which + 1))) ++wrong;
+    }
+  });
+  BOOST_TEST(wrong == 0U);
+  Must(store->Flush());
+  const auto record = Must(store->GetRecord(Ref(0)));
+  const auto& secrets = record.credential_mapping.at("registry.example/app0").kubernetes_secrets;
+  BOOST_TEST(secrets.size() > 1U);
+  BOOST_TEST(secrets.size() <= 81U);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(one_invalid_change_of_64_fails_alone) {
+  const OpenStore store;
+  constexpr std::size_t kCallers = 64;
+  constexpr std::size_t kInvalid = 17;
+  for (int round = 0; round < 3; ++round) {
+    std::array<std::atomic<int>, kCallers> codes{};
+    InThreads(kCallers, [&](std::size_t which) {
+      if (which == kInvalid) {
+        const auto pruned = store->Prune({}, {~std::uint64_t{0}});
+        codes[which] = pruned ? 0 : static_cast<int>(pruned.error().code);
+        return;
+      }
+      const std::string image = Image(1000 * static_cast<std::size_t>(round) + which);
+      const auto intent = store->RecordPullIntent(image);
+      codes[which] = intent ? 0 : static_cast<int>(intent.error().code);
+    });
+    for (std::size_t i = 0; i < kCallers; ++i) {
+      const int expected = i == kInvalid ? static_cast<int>(ErrorCode::kInvalidArgument) : 0;
+      BOOST_TEST(codes[i] == expected);
+    }
+    BOOST_TEST(Must(store->ListIntents()).size() ==
+               (kCallers - 1) * (static_cast<std::size_t>(round) + 1));
+  }
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(garbage_collection_beside_pulls) {
+  const OpenStore store;
+  std::atomic<std::uint64_t> wrong{0};
+  InThreads(4, [&](std::size_t which) {
+    for (std::size_t i = 0; i < 40; ++i) {
+      if (which == 0) {
+        const auto token = store->BeginPrune();
+        if (!token || !store->Prune({}, *token)) ++wrong;
+        continue;
+      }
+      const std::string ref = Ref(which * 100 + i);
+      if (!store->RecordImagePulled(Image(which), ref, NodeWide())) ++wrong;
+      if (which == 1 && !store->PutRecord({ref, std::nullopt, {}, 0})) ++wrong;
+      if (which == 2 && !store->DeleteRecord(ref)) ++wrong;
+      if (which == 3 && !store->Verify()) ++wrong;
+    }
+  });
+  BOOST_TEST(wrong == 0U);
+  BOOST_TEST(Must(store->Verify()).sound);
+  // What was written after the last token is still there to be counted.
+  BOOST_TEST(Must(store->GetStatistics()).records == Must(store->ListRecords()).size());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
