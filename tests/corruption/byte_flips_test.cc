@@ -1,0 +1,119 @@
+// Every byte of a small store, flipped: no crash, and nothing that had to be pulled is open
+// afterwards.
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "store/recovery/page_format.h"
+#include "tests/support/damage_judge.h"
+#include "tests/support/mutation.h"
+#include "tests/support/raw_lmdb.h"
+#include "tests/support/temp_dir.h"
+
+namespace {
+
+using namespace waybill;
+using namespace waybill::testing;
+
+constexpr std::size_t kPage = 4096;
+
+bool Thorough() { return std::getenv("WAYBILL_TEST_FULL") != nullptr; }
+
+// By page: whether the free list names it, so that what it holds is left from earlier commits.
+std::vector<bool> FreePages(const std::string& database) {
+  const TempDir dir;
+  WriteFile(dir / "data.mdb", database);
+  const RawStore store(dir.path());
+  MDB_txn* txn = nullptr;
+  MDB_cursor* cursor = nullptr;
+  CheckLmdb(mdb_txn_begin(store.env(), nullptr, MDB_RDONLY, &txn), "begin");
+  CheckLmdb(mdb_cursor_open(txn, 0, &cursor), "cursor");
+  std::vector<bool> is_free(database.size() / kPage);
+  MDB_val key{};
+  MDB_val value{};
+  while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == MDB_SUCCESS) {
+    std::vector<std::size_t> list(value.mv_size / sizeof(std::size_t));
+    std::memcpy(list.data(), value.mv_data, list.size() * sizeof(std::size_t));
+    for (std::size_t i = 1; i <= list.at(0); ++i) {
+      if (list.at(i) < is_free.size()) is_free[list.at(i)] = true;
+    }
+  }
+  mdb_cursor_close(cursor);
+  mdb_txn_abort(txn);
+  return is_free;
+}
+
+// Whether byte `at` lies where no header, node or value is.
+bool IsUnused(const std::string& database, std::size_t at) {
+  const std::size_t page = at / kPage;
+  const std::size_t in_page = at % kPage;
+  if (page < internal::kMetaPages) return in_page >= internal::kMetaBytes;
+  internal::PageHeader header{};
+  std::memcpy(&header, database.data() + page * kPage, sizeof(header));
+  if ((header.flags & internal::kPageOverflow) != 0) return false;
+  return in_page >= header.lower && in_page < header.upper;
+}
+
+// One random bit of each byte, and all bits of page headers and meta pages. Of free pages, whose
+// content nobody reads, one byte in 16; likewise of unused space, but where `every_byte`.
+std::vector<std::size_t> BitsToFlip(const std::string& database, std::uint64_t seed,
+                                    bool every_byte) {
+  const std::vector<bool> is_free = FreePages(database);
+  std::mt19937_64 random(seed);
+  std::vector<std::size_t> bits;
+  for (std::size_t at = 0; at < database.size(); ++at) {
+    const std::size_t page = at / kPage;
+    const bool thin_out = is_free[page] || (!every_byte && IsUnused(database, at));
+    if (thin_out && !Thorough() && random() % 16 != 0) continue;
+    const std::size_t header =
+        page < internal::kMetaPages ? internal::kMetaBytes : internal::kPageHeaderBytes;
+    if (Thorough() || (!is_free[page] && at % kPage < header)) {
+      for (std::size_t bit = 0; bit < 8; ++bit) bits.push_back(at * 8 + bit);
+    } else {
+      bits.push_back(at * 8 + random() % 8);
+    }
+  }
+  return bits;
+}
+
+struct Sample {
+  Sample() : judge(MakeSampleStore(4)) {}
+
+  void Flip(OpenedBy by) {
+    const std::vector<std::size_t> bits =
+        BitsToFlip(judge.sample().database, seed, by == OpenedBy::kOwner);
+    BOOST_TEST_MESSAGE(judge.sample().database.size() << " bytes, " << bits.size() << " flips, "
+                                                      << judge.sample().probes.size() << " probes");
+    const DamageVerdicts verdicts = judge.Run(
+        bits.size(),
+        [&bits](std::size_t i, std::string& bytes) {
+          char& byte = bytes[bits[i] / 8];
+          byte = static_cast<char>(byte ^ (1 << (bits[i] % 8)));
+        },
+        by, Thorough());
+    BOOST_TEST_MESSAGE(verdicts.judged << " files: " << verdicts.accepted << " accepted, "
+                                       << verdicts.set_aside << " set aside, "
+                                       << verdicts.distrusted << " distrusted, " << verdicts.refused
+                                       << " refused");
+    BOOST_TEST(verdicts.judged == bits.size());
+    BOOST_TEST(verdicts.Good(), verdicts.opened << " opened, " << verdicts.changed << " changed, "
+                                                << verdicts.failed << " failed, "
+                                                << verdicts.crashes << " crashed; first "
+                                                << verdicts.first_fault.data());
+  }
+
+  std::uint64_t seed = TestSeed();
+  DamageJudge judge;
+};
+
+BOOST_AUTO_TEST_SUITE(byte_flips)
+
+BOOST_FIXTURE_TEST_CASE(an_owner_without_a_witness, Sample) { Flip(OpenedBy::kOwner); }
+BOOST_FIXTURE_TEST_CASE(an_owner_with_a_witness, Sample) { Flip(OpenedBy::kOwnerWithWitness); }
+BOOST_FIXTURE_TEST_CASE(an_observer_without_an_owner, Sample) { Flip(OpenedBy::kObserver); }
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

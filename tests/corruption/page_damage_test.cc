@@ -1,0 +1,115 @@
+// Whole pages of a store lost, swapped, or back at what they once held: nothing that had to be
+// pulled is open afterwards.
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <random>
+
+#include "store/recovery/page_format.h"
+#include "tests/support/damage_judge.h"
+
+namespace {
+
+using namespace waybill;
+using namespace waybill::testing;
+
+constexpr std::size_t kPage = 4096;
+
+bool Thorough() { return std::getenv("WAYBILL_TEST_FULL") != nullptr; }
+
+// Enough for branch pages.
+struct Sample {
+  Sample() : judge(MakeSampleStore(Thorough() ? 120 : 40)) {
+    BOOST_TEST_MESSAGE(pages << " pages, " << judge.sample().history.size() << " earlier states");
+  }
+
+  void Run(std::size_t count, const DamageJudge::Damage& damage, OpenedBy by) {
+    const DamageVerdicts verdicts = judge.Run(count, damage, by, Thorough());
+    BOOST_TEST_MESSAGE(verdicts.judged << " files: " << verdicts.accepted << " accepted, "
+                                       << verdicts.set_aside << " set aside, "
+                                       << verdicts.distrusted << " distrusted, " << verdicts.refused
+                                       << " refused");
+    BOOST_TEST(verdicts.judged > 0U);
+    BOOST_TEST(verdicts.Good(), verdicts.opened << " opened, " << verdicts.changed << " changed, "
+                                                << verdicts.unrepaired << " unrepaired, "
+                                                << verdicts.failed << " failed, "
+                                                << verdicts.crashes << " crashed; first "
+                                                << verdicts.first_fault.data());
+  }
+  void RunForAll(std::size_t count, const DamageJudge::Damage& damage) {
+    for (const OpenedBy by : {OpenedBy::kOwner, OpenedBy::kOwnerWithWitness, OpenedBy::kObserver}) {
+      Run(count, damage, by);
+    }
+  }
+
+  DamageJudge judge;
+  const std::size_t pages = judge.sample().database.size() / kPage;
+};
+
+BOOST_FIXTURE_TEST_SUITE(page_damage, Sample)
+
+BOOST_AUTO_TEST_CASE(a_file_cut_short_at_each_page) {
+  RunForAll(pages, [](std::size_t i, std::string& bytes) { bytes.resize(i * kPage); });
+  RunForAll(pages, [](std::size_t i, std::string& bytes) { bytes.resize(i * kPage + 1 + i); });
+}
+
+BOOST_AUTO_TEST_CASE(each_page_zeroed) {
+  RunForAll(pages, [](std::size_t i, std::string& bytes) {
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(i * kPage), kPage, '\0');
+  });
+}
+
+BOOST_AUTO_TEST_CASE(each_pair_of_pages_swapped) {
+  for (const bool renumber : {false, true}) {
+    RunForAll(pages * pages, [&](std::size_t i, std::string& bytes) {
+      const auto a = static_cast<std::ptrdiff_t>(i / pages * kPage);
+      const auto b = static_cast<std::ptrdiff_t>(i % pages * kPage);
+      if (a >= b) return;
+      std::swap_ranges(bytes.begin() + a, bytes.begin() + a + kPage, bytes.begin() + b);
+      // The page numbers made right again: as if two child pointers had been swapped.
+      if (renumber) std::swap_ranges(bytes.begin() + a, bytes.begin() + a + 8, bytes.begin() + b);
+    });
+  }
+}
+
+// Without a witness a meta page that went back by two commits can't be told; with one it is.
+BOOST_AUTO_TEST_CASE(each_page_as_it_once_was) {
+  const auto& history = judge.sample().history;
+  const auto put_back = [&](std::size_t page, std::size_t state, std::string& bytes) {
+    const std::string& older = history[state];
+    const std::size_t at = page * kPage;
+    if (at + kPage <= older.size()) bytes.replace(at, kPage, older, at, kPage);
+  };
+  const std::size_t others = pages - internal::kMetaPages;
+  RunForAll(others * history.size(), [&](std::size_t i, std::string& bytes) {
+    put_back(internal::kMetaPages + i % others, i / others, bytes);
+  });
+  Run(
+      internal::kMetaPages * history.size(),
+      [&](std::size_t i, std::string& bytes) {
+        put_back(i % internal::kMetaPages, i / internal::kMetaPages, bytes);
+      },
+      OpenedBy::kOwnerWithWitness);
+}
+
+BOOST_AUTO_TEST_CASE(both_meta_pages_as_they_once_were) {
+  const auto& history = judge.sample().history;
+  Run(
+      history.size(),
+      [&](std::size_t i, std::string& bytes) {
+        bytes.replace(0, internal::kMetaPages * kPage, history[i], 0, internal::kMetaPages * kPage);
+      },
+      OpenedBy::kOwnerWithWitness);
+}
+
+BOOST_AUTO_TEST_CASE(the_whole_file_as_it_once_was) {
+  const auto& history = judge.sample().history;
+  Run(
+      history.size(), [&](std::size_t i, std::string& bytes) { bytes = history[i]; },
+      OpenedBy::kOwnerWithWitness);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -1,0 +1,269 @@
+#include "tests/support/damage_judge.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "tests/support/store_fixture.h"
+#include "tests/support/temp_dir.h"
+
+namespace waybill::testing {
+
+namespace {
+
+// The files are dealt out to this many processes.
+constexpr std::size_t kWorkers = 2;
+
+// Where `after` says "no pull" and `before` did not.
+std::optional<std::size_t> FirstOpened(const std::vector<bool>& before,
+                                       const std::vector<bool>& after) {
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i] && !after[i]) return i;
+  }
+  return std::nullopt;
+}
+
+std::string Describe(const Probe& probe, const Asking& asking) {
+  return probe.image + (probe.secrets.empty() ? "" : " by " + probe.secrets[0].namespace_name) +
+         (asking.rules == Rules::kClosed ? ", closed rules, " : ", kubelet rules, ") +
+         std::string(VerificationModeName(asking.mode));
+}
+
+std::string FirstOf(const std::vector<std::string>& findings) {
+  return findings.empty() ? "" : findings.front();
+}
+
+void WriteOver(const std::filesystem::path& path, const std::string& bytes) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const bool written =
+      fd >= 0 && pwrite(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()) &&
+      ftruncate(fd, static_cast<off_t>(bytes.size())) == 0;
+  if (fd >= 0) close(fd);
+  if (!written) throw std::runtime_error("cannot write " + path.string());
+}
+
+void AddUp(DamageVerdicts& sum, const DamageVerdicts& part) {
+  sum.judged += part.judged;
+  sum.accepted += part.accepted;
+  sum.set_aside += part.set_aside;
+  sum.distrusted += part.distrusted;
+  sum.refused += part.refused;
+  sum.opened += part.opened;
+  sum.changed += part.changed;
+  sum.unrepaired += part.unrepaired;
+  sum.failed += part.failed;
+  sum.crashes += part.crashes;
+  if (sum.first_fault[0] == '\0') sum.first_fault = part.first_fault;
+}
+
+}  // namespace
+
+// A directory of its own, and a child that judges the files first, first + step, ...
+class DamageJudge::Worker {
+ public:
+  struct Job {
+    std::size_t first = 0;
+    std::size_t step = 1;
+    std::size_t count = 0;
+    const Damage* damage = nullptr;
+    OpenedBy by = OpenedBy::kOwner;
+    bool every_asking = false;
+  };
+
+  explicit Worker(const DamageJudge& judge, const Job& job) : judge_(judge), job_(job) {
+    if (mkdir(directory().c_str(), 0700) != 0) throw std::runtime_error("mkdir");
+    void* memory =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::runtime_error("mmap");
+    shared_ = new (memory) Shared();
+    shared_->next = job.first;
+  }
+  ~Worker() { munmap(shared_, sizeof(Shared)); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // The answers of the sound store.
+  std::vector<bool> Baseline(const Asking& asking) {
+    PutInPlace(judge_.sample_.database);
+    const auto store = Must(NodeStore::Open(OptionsFor(asking)));
+    if (store->recovery_report().set_aside || store->recovery_report().distrustful) {
+      throw std::runtime_error("the sample store is not sound");
+    }
+    return Ask(*store, judge_.sample_.probes);
+  }
+
+  void Start() {
+    child_ = fork();
+    if (child_ < 0) throw std::runtime_error("fork");
+    if (child_ > 0) return;
+    int code = 0;
+    try {
+      for (; shared_->next < job_.count; shared_->next += job_.step) JudgeOne();
+    } catch (const std::exception& error) {
+      Fault(shared_->verdicts.failed, error.what());
+      code = kThrew;
+    }
+    _exit(code);
+  }
+
+  // Waits for the child, and starts another where it died on a file.
+  void Finish() {
+    for (;;) {
+      int status = 0;
+      while (waitpid(child_, &status, 0) < 0) {
+      }
+      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != kThrew) {
+        Fault(shared_->verdicts.crashes, "crashed, wait status " + std::to_string(status));
+      }
+      shared_->next += job_.step;
+      Start();
+    }
+  }
+
+  const DamageVerdicts& verdicts() const { return shared_->verdicts; }
+
+ private:
+  static constexpr int kThrew = 3;
+
+  // Lives in memory that parent and child share.
+  struct Shared {
+    DamageVerdicts verdicts;
+    std::size_t next = 0;  // the first file not judged to its end
+  };
+
+  void Fault(std::uint64_t& counter, const std::string& what) {
+    ++counter;
+    auto& first = shared_->verdicts.first_fault;
+    if (first[0] != '\0') return;
+    std::snprintf(first.data(), first.size(), "file %zu: %s", shared_->next, what.c_str());
+  }
+
+  std::filesystem::path directory() const { return dir_ / "store"; }
+  std::filesystem::path witness() const { return dir_ / "witness"; }
+
+  void PutInPlace(const std::string& bytes) const {
+    for (const char* name : {"lock.mdb", "owner.lock"}) unlink((directory() / name).c_str());
+    std::filesystem::remove_all(directory() / "quarantine");
+    WriteOver(directory() / "data.mdb", bytes);
+    if (job_.by == OpenedBy::kOwnerWithWitness) WriteOver(witness(), judge_.sample_.witness);
+  }
+
+  OpenOptions OptionsFor(const Asking& asking) const {
+    OpenOptions options{.directory = directory(), .witness = Witness::None()};
+    if (job_.by == OpenedBy::kOwnerWithWitness) options.witness = Witness::At(witness());
+    options.rules = asking.rules;
+    options.policy = MakePolicy(asking.mode);
+    options.clock = FakeClock().AsClock();
+    options.map_bytes = std::uint64_t{16} << 20;
+    return options;
+  }
+
+  void JudgeOne() {
+    std::string bytes = judge_.sample_.database;
+    (*job_.damage)(shared_->next, bytes);
+    if (bytes == judge_.sample_.database) return;
+    ++shared_->verdicts.judged;
+    PutInPlace(bytes);
+    job_.by == OpenedBy::kObserver ? JudgeObserver() : JudgeOwner();
+  }
+
+  void JudgeOwner();
+  void JudgeObserver();
+  void Compare(std::size_t asking, const std::vector<bool>& answers, bool accepted,
+               const std::string& finding);
+
+  const DamageJudge& judge_;
+  const Job job_;
+  const TempDir dir_;
+  Shared* shared_ = nullptr;
+  pid_t child_ = -1;
+};
+
+void DamageJudge::Worker::JudgeOwner() {
+  DamageVerdicts& verdicts = shared_->verdicts;
+  const std::vector<Asking>& askings = judge_.askings_;
+  const std::size_t rounds = job_.every_asking ? askings.size() : 1;
+  bool accepted = false;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const std::size_t at = (shared_->next / job_.step + round) % askings.size();
+    auto store = NodeStore::Open(OptionsFor(askings[at]));
+    if (!store) {
+      Fault(verdicts.failed, "refused: " + store.error().ToString());
+      return;
+    }
+    const RecoveryReport& report = (*store)->recovery_report();
+    if (round == 0) {
+      accepted = !report.set_aside && !report.distrustful;
+      ++(accepted           ? verdicts.accepted
+         : report.set_aside ? verdicts.set_aside
+                            : verdicts.distrusted);
+    } else if (report.set_aside) {
+      Fault(verdicts.unrepaired, "set aside again: " + FirstOf(report.findings));
+    }
+    Compare(at, Ask(**store, judge_.sample_.probes), accepted, FirstOf(report.findings));
+  }
+}
+
+void DamageJudge::Worker::JudgeObserver() {
+  const std::size_t at = shared_->next / job_.step % judge_.askings_.size();
+  const Asking& asking = judge_.askings_[at];
+  ObserveOptions options;
+  options.directory = directory();
+  options.rules = asking.rules;
+  options.policy = MakePolicy(asking.mode);
+  options.clock = FakeClock().AsClock();
+  auto store = NodeStore::Observe(options);
+  if (!store) {
+    ++shared_->verdicts.refused;
+    return;
+  }
+  ++shared_->verdicts.accepted;
+  Compare(at, Ask(**store, judge_.sample_.probes), true, "observed");
+}
+
+void DamageJudge::Worker::Compare(std::size_t asking, const std::vector<bool>& answers,
+                                  bool accepted, const std::string& finding) {
+  const std::vector<bool>& before = judge_.answers_[asking];
+  if (const auto opened = FirstOpened(before, answers)) {
+    Fault(shared_->verdicts.opened,
+          "opened " + Describe(judge_.sample_.probes[*opened], judge_.askings_[asking]) + "; " +
+              finding);
+  } else if (accepted && answers != before) {
+    Fault(shared_->verdicts.changed, "accepted, but answers otherwise");
+  }
+}
+
+DamageJudge::DamageJudge(SampleStore sample) : sample_(std::move(sample)) {
+  Worker::Job job;
+  job.by = OpenedBy::kOwnerWithWitness;
+  Worker worker(*this, job);
+  for (const Asking& asking : askings_) answers_.push_back(worker.Baseline(asking));
+}
+
+DamageVerdicts DamageJudge::Run(std::size_t count, const Damage& damage, OpenedBy by,
+                                bool every_asking) {
+  std::deque<Worker> workers;
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    workers.emplace_back(*this, Worker::Job{i, kWorkers, count, &damage, by, every_asking});
+  }
+  for (Worker& worker : workers) worker.Start();
+  DamageVerdicts verdicts;
+  for (Worker& worker : workers) {
+    worker.Finish();
+    AddUp(verdicts, worker.verdicts());
+  }
+  return verdicts;
+}
+
+}  // namespace waybill::testing

@@ -1,0 +1,172 @@
+#include "tests/support/sample_store.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/pod.h"
+#include "tests/support/store_fixture.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::testing {
+
+namespace {
+
+std::string RefOf(const std::string& name) { return "sha256:" + Sha256Hex(name); }
+std::string ImageOf(const std::string& name) { return "registry.example.com/" + name + ":v1"; }
+
+ImagePullSecret SecretOf(const std::string& tenant, const std::string& password) {
+  const std::string hex = Sha256Hex(tenant);
+  const std::string uid = hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(12, 3) +
+                          "-8" + hex.substr(15, 3) + "-" + hex.substr(18, 12);
+  return MakeSecret(tenant, "pull", uid, Sha256Hex(password));
+}
+
+ImagePullCredentials Both(const ImagePullSecret& a, const ImagePullSecret& b) {
+  ImagePullCredentials credentials;
+  credentials.kubernetes_secrets = {a, b};
+  return credentials;
+}
+
+class Historian {
+ public:
+  explicit Historian(ScratchStore& store) : store_(store) {}
+  void Note() { history_.push_back(ReadFile(store_.directory() / "data.mdb")); }
+  std::vector<std::string> Take() { return std::move(history_); }
+
+ private:
+  ScratchStore& store_;
+  std::vector<std::string> history_;
+};
+
+}  // namespace
+
+std::vector<Asking> AllAskings() {
+  std::vector<Asking> all;
+  for (const Rules rules : kBothRules) {
+    for (const VerificationMode mode :
+         {VerificationMode::kNeverVerifyPreloadedImages, VerificationMode::kAlwaysVerify}) {
+      all.push_back({rules, mode});
+    }
+  }
+  return all;
+}
+
+std::vector<bool> Ask(NodeStore& store, const std::vector<Probe>& probes) {
+  std::vector<bool> answers;
+  answers.reserve(probes.size());
+  for (const Probe& probe : probes) {
+    Pod pod(probe.secrets);
+    answers.push_back(store.MustAttemptPull(probe.image, probe.image_ref, pod).pull);
+  }
+  return answers;
+}
+
+SampleStore MakeSampleStore(int more_records) {
+  const ImagePullSecret a = SecretOf("tenant-a", "first password");
+  const ImagePullSecret a_rotated = SecretOf("tenant-a", "second password");
+  const ImagePullSecret b = SecretOf("tenant-b", "another password");
+  // The first password under coordinates that the store never saw.
+  ImagePullSecret thief = SecretOf("tenant-c", "first password");
+
+  SampleStore sample;
+  ScratchStore store(Rules::kClosed);
+  Historian historian(store);
+  WriteRecordFile(store.kubelet_directory(), "pulled", RefOf("unreadable"), "{");
+  WriteRecordFile(store.kubelet_directory(), "pulling", ImageOf("unreadable-pull"), "{");
+  ImagePreloadedRecord preloaded;
+  preloaded.image_ref = RefOf("preloaded");
+  preloaded.last_updated = Timestamp{kFakeEpoch, 0};
+  preloaded.observed_images = {"registry.example.com/preloaded"};
+  WriteRecordFile(store.kubelet_directory(), "observed-preloaded", preloaded.image_ref,
+                  EncodePreloadedRecord(preloaded));
+  store.Restart();
+  historian.Note();
+
+  const auto pull = [&](const std::string& name, const ImagePullCredentials& credentials) {
+    Must(store->RecordPullIntent(ImageOf(name)));
+    historian.Note();
+    Must(store->RecordImagePulled(ImageOf(name), RefOf(name), credentials));
+    historian.Note();
+  };
+  const auto replace = [&](const std::string& name, const ImagePullCredentials& credentials) {
+    ImagePulledRecord record;
+    record.image_ref = RefOf(name);
+    record.last_updated = store.clock().Now();
+    record.credential_mapping["registry.example.com/" + name] = credentials;
+    Must(store->PutRecord(record));
+    historian.Note();
+  };
+
+  // What garbage collection will take, so that free pages and older ones hold it.
+  const PruneToken pruned = [&] {
+    pull("pruned-open", NodeWide());
+    pull("pruned", WithSecret(a));
+    return Must(store->BeginPrune());
+  }();
+  pull("rotated", WithSecret(a));
+  pull("two-secrets", Both(a, b));
+  pull("was-open", NodeWide());
+  pull("open", NodeWide());
+  pull("of-a", WithSecret(a_rotated));
+  pull("of-b", WithSecret(b));
+  pull("deleted", WithSecret(a));
+  pull("no-credentials", {});
+  for (int i = 0; i < more_records; ++i) {
+    pull("more-" + std::to_string(i), WithSecret(i % 2 == 0 ? a_rotated : b));
+  }
+  for (const char* name : {"in-flight", "of-a"}) {
+    Must(store->PutIntent(ImageOf(name)));
+    historian.Note();
+  }
+  pull("rotated", WithSecret(a_rotated));
+  replace("two-secrets", WithSecret(b));
+  Must(store->DeleteRecord(RefOf("deleted")));
+  historian.Note();
+  std::vector<std::string> listed;
+  for (const ImagePulledRecord& record : Must(store->ListRecords())) {
+    if (record.image_ref != RefOf("pruned") && record.image_ref != RefOf("pruned-open")) {
+      listed.push_back(record.image_ref);
+    }
+  }
+  if (Must(store->Prune(listed, pruned)).removed != 2) throw std::runtime_error("prune");
+  historian.Note();
+  // An image that the kubelet pulled last: an older store knows nothing of it.
+  pull("last", WithSecret(b));
+  Must(store->PutIntent(ImageOf("last-in-flight")));
+  historian.Note();
+  // The very last commit takes something away: to miss it is to open an image.
+  replace("was-open", WithSecret(b));
+  store.Stop();
+
+  sample.database = ReadFile(store.directory() / "data.mdb");
+  sample.history = historian.Take();
+  sample.witness = ReadFile(store.witness());
+
+  const auto probe = [&](const std::string& image, const std::string& name,
+                         std::vector<ImagePullSecret> secrets) {
+    sample.probes.push_back({image, RefOf(name), std::move(secrets)});
+  };
+  // Nobody's own secret with a rotated hash: a match by coordinates would be written back.
+  for (const char* name : {"rotated", "two-secrets", "was-open", "of-a", "of-b", "last"}) {
+    probe(ImageOf(name), name, {});
+    probe(ImageOf(name), name, {thief});
+    probe(ImageOf(name), name, {a_rotated});
+    probe(ImageOf(name), name, {b});
+  }
+  for (const char* name : {"open", "deleted", "no-credentials", "in-flight", "last-in-flight",
+                           "unreadable", "unreadable-pull", "unknown", "pruned"}) {
+    probe(ImageOf(name), name, {thief});
+  }
+  for (const char* name : {"in-flight", "last-in-flight"}) {
+    probe("registry.example.com/" + std::string(name) + ":v2", name, {});
+  }
+  probe("mirror.example.com/of-a", "of-a", {a_rotated});
+  for (int i = 0; i < more_records; i += 8) {
+    const std::string name = "more-" + std::to_string(i);
+    probe(ImageOf(name), name, {});
+  }
+  return sample;
+}
+
+}  // namespace waybill::testing

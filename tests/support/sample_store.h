@@ -1,0 +1,46 @@
+// A small store with one of everything, its whole history, and questions that damage must not open.
+
+#ifndef WAYBILL_TESTS_SUPPORT_SAMPLE_STORE_H_
+#define WAYBILL_TESTS_SUPPORT_SAMPLE_STORE_H_
+
+#include <string>
+#include <vector>
+
+#include "waybill/decision.h"
+#include "waybill/node_store.h"
+#include "waybill/types.h"
+
+namespace waybill::testing {
+
+struct Probe {
+  std::string image;
+  std::string image_ref;
+  std::vector<ImagePullSecret> secrets;
+};
+
+// Rules and a policy under which probes are asked.
+struct Asking {
+  Rules rules;
+  VerificationMode mode;
+};
+std::vector<Asking> AllAskings();
+
+// What a probe is answered: true is "pull".
+std::vector<bool> Ask(NodeStore& store, const std::vector<Probe>& probes);
+
+struct SampleStore {
+  std::string database;              // data.mdb
+  std::vector<std::string> history;  // data.mdb after each earlier commit, oldest first
+  std::string witness;
+  std::vector<Probe> probes;
+};
+
+// Two tenants' records with secrets, records for all pods of the node, intents, quarantine entries,
+// a preloaded record, imported files; a hash that was rotated away, records that were replaced by
+// ones with fewer credentials, deleted and pruned ones. `more_records` of no special kind beside
+// these.
+SampleStore MakeSampleStore(int more_records);
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_SAMPLE_STORE_H_
