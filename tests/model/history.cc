@@ -218,6 +218,7 @@ void History::Open(Side& side, const std::optional<std::vector<ImageOnNode>>& im
   auto policy = VerificationPolicy::Make(policy_.mode, policy_.patterns, policy_.scope);
   Expect(policy.has_value(), side, "the policy is refused");
   const bool first = !std::filesystem::exists(side.directory);
+  if (first) side.model.Made();
   OpenOptions options{.directory = side.directory,
                       .witness = Witness::At(side.directory.string() + ".witness")};
   options.rules = side.rules;

@@ -62,6 +62,8 @@ class Model {
   void PutIntent(const KnownImage& image);
   void DeleteIntent(const KnownImage& image);
 
+  // The store is made, which writes: its clock knows that time.
+  void Made() { Written(); }
   // A new process. What the images on the node make of the intents; how many were matched.
   std::uint64_t Restart(const std::optional<std::vector<ImageOnNode>>& images,
                         const std::vector<KnownImage>& known);
