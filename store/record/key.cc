@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -13,10 +14,8 @@ namespace waybill::internal {
 namespace {
 
 void PutBigEndian(std::uint64_t value, std::byte* out) {
-  for (int i = 7; i >= 0; --i) {
-    out[i] = static_cast<std::byte>(value & 0xFF);
-    value >>= 8;
-  }
+  if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
+  std::memcpy(out, &value, sizeof(value));
 }
 
 std::uint64_t HashRepository(std::string_view image, std::uint64_t seed) {

@@ -14,18 +14,35 @@ std::size_t FirstSlot(std::size_t slots) {
   return mine % slots;
 }
 
+// Whether commit `id` is the newest now, and so was when a transaction of that ID was renewed: the
+// meta page that LMDB then copied is written again by commit id + 2 only. If so, the snapshot is
+// the one of that ID and no newer one.
+bool IsNewest(const lmdb::Env& env, std::uint64_t id) {
+  std::atomic_thread_fence(std::memory_order_acquire);
+  MDB_envinfo info{};
+  return mdb_env_info(env.get(), &info) == MDB_SUCCESS && info.me_last_txnid == id;
+}
+
 }  // namespace
 
 void ReaderPool::Slot::EndTxn() {
   if (cursor != nullptr) mdb_cursor_close(std::exchange(cursor, nullptr));
   txn.Abort();
+  live = false;
   cached_txn_id = 0;
 }
 
-void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed) {
+void ReaderPool::Slot::DropSnapshot() {
+  if (live) txn.Reset();
+  live = false;
+}
+
+void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed,
+                        Keep keep) {
   env_ = &env;
   handles_ = handles;
   seed_ = seed;
+  keep_ = keep;
   attached_.store(true, std::memory_order_seq_cst);
 }
 
@@ -37,6 +54,14 @@ void ReaderPool::Detach() {
     slot.busy.store(false, std::memory_order_seq_cst);
   }
   while (spares_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+}
+
+void ReaderPool::DropOldSnapshots() {
+  for (Slot& slot : slots_) {
+    if (slot.busy.exchange(true, std::memory_order_seq_cst)) continue;
+    slot.DropSnapshot();
+    slot.busy.store(false, std::memory_order_release);
+  }
 }
 
 ReaderPool::Lease ReaderPool::Acquire() {
@@ -79,7 +104,7 @@ void ReaderPool::Lease::Release() {
     pool_->spares_.fetch_sub(1, std::memory_order_seq_cst);
     return;
   }
-  if (slot->txn) slot->txn.Reset();
+  if (pool_->keep_ == Keep::kNothing || slot->cached_txn_id == 0) slot->DropSnapshot();
   slot->busy.store(false, std::memory_order_release);
 }
 
@@ -100,14 +125,18 @@ bool ReaderPool::Lease::Refresh() {
 
 bool ReaderPool::Lease::Load() {
   Slot& slot = *slot_;
+  if (slot.live && IsNewest(*pool_->env_, slot.cached_txn_id)) return true;
+  slot.DropSnapshot();
   const int rc = slot.txn ? slot.txn.Renew() : slot.txn.BeginRead(*pool_->env_);
   if (rc != MDB_SUCCESS) {
     slot.EndTxn();
     return false;
   }
+  slot.live = true;
   const std::uint64_t id = slot.txn.id();
-  if (slot.cached_txn_id == id) return true;
+  if (slot.cached_txn_id == id && IsNewest(*pool_->env_, id)) return true;
   slot.cached_txn_id = 0;
+  slot.counts_proven = 0;
   MDB_val k = lmdb::ToVal(kStateKey.span());
   MDB_val v{};
   if (mdb_get(slot.txn.get(), pool_->handles_.main, &k, &v) != MDB_SUCCESS) return false;
@@ -146,9 +175,16 @@ MDB_cursor* ReaderPool::Lease::IntentCursor() const {
 }
 
 bool ReaderPool::Lease::CountIsTrue(Table table) const {
+  const std::uint32_t bit = std::uint32_t{1} << Index(table);
+  const bool remembers = slot_->cached_txn_id != 0;
+  if (remembers && (slot_->counts_proven & bit) != 0) return true;
   MDB_stat stat{};
-  return mdb_stat(txn(), dbi(table), &stat) == MDB_SUCCESS &&
-         stat.ms_entries == state().digest(table).count;
+  if (mdb_stat(txn(), dbi(table), &stat) != MDB_SUCCESS ||
+      stat.ms_entries != state().digest(table).count) {
+    return false;
+  }
+  if (remembers) slot_->counts_proven |= bit;
+  return true;
 }
 
 bool ReaderPool::Lease::Count(std::size_t counter) {

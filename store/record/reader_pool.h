@@ -1,10 +1,12 @@
-// Read transactions that are made once and renewed: a decision takes a slot that nobody holds, reads
-// one snapshot and gives the slot back. No lock, no allocation, no waiting; slots are a cache line's
-// width apart. Only when all slots are taken a reader is made for the occasion.
+// Read transactions that are made once and renewed: a decision takes a slot that nobody holds,
+// reads one snapshot and gives the slot back. No lock, no allocation, no waiting; slots are a cache
+// line's width apart. Only when all slots are taken a reader is made for the occasion. In the owner
+// a slot keeps its snapshot until the next commit: renewing costs LMDB a search for each table that
+// is used.
 //
 // What LMDB says is believed under two conditions (LMDB's reader race, and its habit of reading a
-// missing table as an empty one): the state record is not older than the snapshot, and each table holds
-// as many entries as the state says.
+// missing table as an empty one): the state record is not older than the snapshot, and each table
+// holds as many entries as the state says.
 
 #ifndef WAYBILL_STORE_RECORD_READER_POOL_H_
 #define WAYBILL_STORE_RECORD_READER_POOL_H_
@@ -36,13 +38,16 @@ class ReaderPool {
   struct alignas(128) Slot {
     std::atomic<bool> busy{false};
     lmdb::Txn txn;
+    bool live = false;                // txn has a snapshot; otherwise it was reset, or is none
     MDB_cursor* cursor = nullptr;     // over the intents, made when first needed
     std::uint64_t cached_txn_id = 0;  // 0: none
     State cached_state;
+    std::uint32_t counts_proven = 0;  // one bit a table: CountIsTrue, in cached_txn_id's snapshot
     // Owned by whoever holds the slot; read by anyone.
     std::array<std::atomic<std::uint64_t>, kCounters> counters{};
 
     ~Slot() { EndTxn(); }
+    void DropSnapshot();
     void EndTxn();
   };
 
@@ -68,7 +73,7 @@ class ReaderPool {
 
     Lookup Get(Table table, const Key16& key, Payload& payload) const;
     // Whether the table holds as many entries as the state says.
-    bool CountIsTrue(Table table) const;
+    bool CountIsTrue(Table table) const;  // asks LMDB once a snapshot
     // A cursor over the intents that lives as long as the slot; null where LMDB refuses one.
     MDB_cursor* IntentCursor() const;
     MDB_txn* txn() const { return slot_->txn.get(); }
@@ -92,8 +97,18 @@ class ReaderPool {
   ReaderPool(const ReaderPool&) = delete;
   ReaderPool& operator=(const ReaderPool&) = delete;
 
+  // Who drops the snapshots that slots keep after a commit. A snapshot that is kept saves the next
+  // decision from asking LMDB for the same one, but pins pages as soon as it is an old one.
+  enum class Keep : std::uint8_t {
+    kNothing,          // a slot without a holder keeps none: commits are made elsewhere
+    kUntilNextCommit,  // whoever commits calls DropOldSnapshots
+  };
+
   // Readers can come from now on.
-  void Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed);
+  void Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed, Keep keep);
+  // After each commit. Waits for nobody: a slot that is held now may keep an old snapshot until the
+  // next commit, or until it is held again.
+  void DropOldSnapshots();
   // Turns new readers away and waits for those inside. Then the environment may be closed.
   void Detach();
 
@@ -111,6 +126,7 @@ class ReaderPool {
   const lmdb::Env* env_ = nullptr;
   TableHandles handles_;
   std::uint64_t seed_ = 0;
+  Keep keep_ = Keep::kNothing;
   std::atomic<bool> attached_{false};
   std::atomic<std::uint64_t> spares_{0};
   // Of spare slots, which do not last.
