@@ -1,5 +1,6 @@
-// The records that a run measures on: the same ones for waybill and for its peers, and the same ones
-// in every run. Each image has one name and one secret, with raw-able hashes and UIDs, as on a node.
+// The records that a run measures on: the same ones for waybill and for its peers, and the same
+// ones in every run. Each image has one name and one secret, with raw-able hashes and UIDs, as on a
+// node.
 
 #ifndef WAYBILL_BENCH_DATA_SET_H_
 #define WAYBILL_BENCH_DATA_SET_H_
@@ -26,8 +27,8 @@ struct Question {
   ImagePullSecretView secret;
 };
 
-// A question for each of `records` records, in random order. Their texts lie in memory in that order,
-// so that reading them costs about nothing beside the store.
+// A question for each of `records` records, in random order. Their texts lie in memory in that
+// order, so that reading them costs about nothing beside the store.
 class Questions {
  public:
   explicit Questions(std::size_t records);

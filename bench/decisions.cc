@@ -7,6 +7,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 #include "bench/data_set.h"
 #include "bench/measure.h"
@@ -87,14 +88,17 @@ void MeasureDecisions(const Bench& bench, ScratchStore& store, std::size_t recor
   const std::size_t before = testing::AllocationsOfThread();
   Decide(*store, counted, batch);
   const auto allocations = static_cast<double>(testing::AllocationsOfThread() - before);
-  bench.report.Add({fmt::format("  allocations in a decision, {} records", Grouped(records)), "", "",
-                    allocations / each, "", AtMost(0)});
-  bench.report.Add({fmt::format("  times faster than the kubelet, {} records", Grouped(records)),
-                    Duration(result.ours), "its cache, recorded: " + Duration(kKubeletCacheNs),
-                    kKubeletCacheNs / result.ours, "x", AtLeast(10)});
-  bench.report.Add({fmt::format("  times faster than the kubelet, {} records", Grouped(records)),
-                    Duration(result.ours), "its files, recorded: " + Duration(kKubeletFilesNs),
-                    kKubeletFilesNs / result.ours, "x", AtLeast(100)});
+  bench.report.Add({fmt::format("  allocations in a decision, {} records", Grouped(records)), "",
+                    "", allocations / each, "", AtMost(0)});
+  // Recorded, and promised, at 2,000 records.
+  if (records >= 100'000) return;
+  for (const auto& [where, kubelet_ns, reach_times] :
+       {std::tuple{"its cache", kKubeletCacheNs, 10.0}, {"its files", kKubeletFilesNs, 100.0}}) {
+    bench.report.Add({fmt::format("  times faster than the kubelet, {} records", Grouped(records)),
+                      Duration(result.ours),
+                      fmt::format("{}, recorded: {}", where, Duration(kubelet_ns)),
+                      kubelet_ns / result.ours, "x", AtLeast(reach_times)});
+  }
 }
 
 void MeasureThreads(const Bench& bench, ScratchStore& store, std::size_t records) {

@@ -64,7 +64,8 @@ constexpr bool IsSanitised() {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> MachineFacts(const std::filesystem::path& scratch) {
+std::vector<std::pair<std::string, std::string>> MachineFacts(
+    const std::filesystem::path& scratch) {
   const benchmark::CPUInfo& cpu = benchmark::CPUInfo::Get();
   std::string caches;
   for (const auto& cache : cpu.caches) {

@@ -59,8 +59,9 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Measures waybill beside bare LMDB on the same data, in one run. Stores are made below "
-               "TMPDIR, or below the current directory: let that be a disk.");
+  CLI::App app(
+      "Measures waybill beside bare LMDB on the same data, in one run. Stores are made below "
+      "TMPDIR, or below the current directory: let that be a disk.");
   std::vector<std::size_t> sizes;
   bool quick = false;
   std::string json;
@@ -71,8 +72,8 @@ int Main(int argc, char** argv) {
   app.add_option("--json", json, "write the table to this file, too");
   CLI11_PARSE(app, argc, argv);
 
-  if (sizes.empty()) sizes = quick ? std::vector<std::size_t>{50, 200}
-                                   : std::vector<std::size_t>{2000, 100'000};
+  if (sizes.empty())
+    sizes = quick ? std::vector<std::size_t>{50, 200} : std::vector<std::size_t>{2000, 100'000};
   const Scratch scratch;
   auto facts = MachineFacts(scratch.path());
   std::string text;

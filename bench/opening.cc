@@ -1,5 +1,5 @@
-// Opening with recovery, beside bare LMDB that opens the same pages and reads each entry; the size on
-// disk; and taking over a kubelet directory.
+// Opening with recovery, beside bare LMDB that opens the same pages and reads each entry; the size
+// on disk; and taking over a kubelet directory.
 
 #include <fmt/format.h>
 #include <openssl/sha.h>
@@ -66,8 +66,8 @@ void MeasureOpening(const Bench& bench, ScratchStore& store, std::size_t records
                     result.ratio, "x"});
   // Promised for 100,000 records.
   const Reach reach = records == 100'000 ? AtMost(150) : Reach{};
-  bench.report.Add({fmt::format("  in all, {} records", Grouped(records)), Duration(result.ours), "",
-                    result.ours / 1e6, "ms", reach});
+  bench.report.Add({fmt::format("  in all, {} records", Grouped(records)), Duration(result.ours),
+                    "", result.ours / 1e6, "ms", reach});
   bench.report.Add({fmt::format("  a record, {} records", Grouped(records)), Duration(each), "",
                     each / 1e3, "us"});
   bench.report.Add({fmt::format("  times faster than the kubelet, {} records", Grouped(records)),

@@ -62,8 +62,8 @@ void Report::PrintHead() const {
 
 void Report::Add(const Row& row) {
   rows_.push_back(row);
-  fmt::print(kColumns, row.what, row.ours, row.beside, fmt::format("{:.2f} {}", row.result, row.unit),
-             ReachText(row.reach), Verdict(row));
+  fmt::print(kColumns, row.what, row.ours, row.beside,
+             fmt::format("{:.2f} {}", row.result, row.unit), ReachText(row.reach), Verdict(row));
   std::fflush(stdout);
 }
 

@@ -13,10 +13,10 @@ namespace waybill::bench {
 
 struct Effort {
   bool quick = false;
-  std::size_t decision_batch = 200;      // decisions a turn
+  std::size_t decision_batch = 200;  // decisions a turn
   std::size_t decision_turns = 4000;
   std::size_t thread_turns = 300;
-  std::size_t commits = 200;             // durable calls, each beside a bare commit
+  std::size_t commits = 200;  // durable calls, each beside a bare commit
   std::size_t group_turns = 8;
   std::size_t openings = 9;
   std::size_t import_files = 10'000;

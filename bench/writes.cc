@@ -84,11 +84,10 @@ void MeasureIntents(const Bench& bench, ScratchStore& store, std::size_t records
     rates.Add(static_cast<double>(together) / all, static_cast<double>(singles) / single);
   }
   const Comparison group = rates.Result();
-  bench.report.Add({fmt::format("durable intents, {} callers, {} records", kCallers,
-                                Grouped(records)),
-                    fmt::format("{:.0f} /s", group.ours * 1e9),
-                    fmt::format("1 caller {:.0f} /s", group.theirs * 1e9), group.ratio, "x",
-                    AtLeast(15)});
+  bench.report.Add(
+      {fmt::format("durable intents, {} callers, {} records", kCallers, Grouped(records)),
+       fmt::format("{:.0f} /s", group.ours * 1e9),
+       fmt::format("1 caller {:.0f} /s", group.theirs * 1e9), group.ratio, "x", AtLeast(15)});
 }
 
 double MeasurePulls(const Bench& bench, ScratchStore& store, std::size_t records) {
@@ -115,9 +114,11 @@ double MeasurePulls(const Bench& bench, ScratchStore& store, std::size_t records
   bench.report.Add({fmt::format("new pull, durable, {} records", Grouped(records)),
                     Duration(result.ours), "2 bare commits " + Duration(result.theirs),
                     result.ratio, "x", AtMost(1.2)});
-  bench.report.Add({fmt::format("  times faster than the kubelet, {} records", Grouped(records)),
-                    Duration(result.ours), "undurable, recorded: " + Duration(kKubeletPullNs),
-                    kKubeletPullNs / result.ours, "x"});
+  if (records < 100'000) {
+    bench.report.Add({fmt::format("  times faster than the kubelet, {} records", Grouped(records)),
+                      Duration(result.ours), "undurable, recorded: " + Duration(kKubeletPullNs),
+                      kKubeletPullNs / result.ours, "x"});
+  }
   return result.ours;
 }
 
