@@ -190,7 +190,8 @@ BOOST_AUTO_TEST_CASE(while_a_damaged_database_is_rebuilt) {
   const auto database = place.now / "store" / "data.mdb";
   std::string bytes = ReadFile(database);
   const std::string damaged = "ref number 17";
-  for (std::size_t at = bytes.find(damaged); at != std::string::npos; at = bytes.find(damaged, at + 1)) {
+  for (std::size_t at = bytes.find(damaged); at != std::string::npos;
+       at = bytes.find(damaged, at + 1)) {
     bytes[at] = 'R';
   }
   WriteFile(database, bytes);

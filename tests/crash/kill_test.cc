@@ -1,5 +1,5 @@
-// The owner is killed while several threads write, open or close: what it acknowledged is there, and the
-// next owner finds nothing wrong. WAYBILL_KILLS: how often. WAYBILL_SEED: one run again.
+// The owner is killed while several threads write, open or close: what it acknowledged is there,
+// and the next owner finds nothing wrong. WAYBILL_KILLS: how often. WAYBILL_SEED: one run again.
 
 #include <sched.h>
 
@@ -36,14 +36,13 @@ OpenOptions OptionsIn(const MemoryDir& scratch, Rules rules) {
   return options;
 }
 
-// An observer that lives in a process of its own until it is destroyed. It keeps lock.mdb alive across
-// the owner's death.
+// An observer that lives in a process of its own until it is destroyed. It keeps lock.mdb alive
+// across the owner's death.
 class LiveObserver {
  public:
   explicit LiveObserver(const OpenOptions& options)
       : child_([&] {
-          auto store =
-              NodeStore::Observe({.directory = options.directory, .rules = options.rules});
+          auto store = NodeStore::Observe({.directory = options.directory, .rules = options.rules});
           ready_->store(store ? 1 : 2);
           while (store) pause();
           return 0;
@@ -111,8 +110,8 @@ void KillOften(Rules rules, std::uint64_t kills) {
     if (!difference.empty()) BOOST_FAIL(context << ": " << difference);
     Must((*store)->Close());
   }
-  BOOST_TEST_MESSAGE(kills << " kills, " << acknowledged << " operations acknowledged, " << in_flight
-                           << " in flight");
+  BOOST_TEST_MESSAGE(kills << " kills, " << acknowledged << " operations acknowledged, "
+                           << in_flight << " in flight");
   BOOST_TEST(acknowledged > 0U);
 }
 

@@ -99,9 +99,8 @@ struct Disk {
   }
 
   bool HasDirectory(const std::string& directory) const {
-    return directory.empty() ||
-           (directories.contains(directory) &&
-            HasDirectory(directory.substr(0, directory.rfind('/'))));
+    return directory.empty() || (directories.contains(directory) &&
+                                 HasDirectory(directory.substr(0, directory.rfind('/'))));
   }
 };
 

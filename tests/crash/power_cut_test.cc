@@ -1,5 +1,5 @@
-// The power goes at a random point of a run: of what was written and not synced, anything may be there
-// or not. What was acknowledged is there, and a mere power cut leads to no distrust.
+// The power goes at a random point of a run: of what was written and not synced, anything may be
+// there or not. What was acknowledged is there, and a mere power cut leads to no distrust.
 // WAYBILL_POWER_CUTS: how many. WAYBILL_SEED: one run again.
 
 #include <boost/test/unit_test.hpp>
@@ -47,12 +47,13 @@ std::vector<DiskEvent> Record(const WorkPlan& plan, const std::filesystem::path&
 }
 
 WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t seed) {
-  return {.options = OptionsIn(root, rules),
-          .seed = seed,
-          .sessions = 3,
-          .operations = 15,
-          .started = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, false)); },
-          .done = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, true)); }};
+  return {
+      .options = OptionsIn(root, rules),
+      .seed = seed,
+      .sessions = 3,
+      .operations = 15,
+      .started = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, false)); },
+      .done = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, true)); }};
 }
 
 void CutOften(Rules rules, std::uint64_t cuts) {

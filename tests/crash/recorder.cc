@@ -43,7 +43,10 @@ class Log {
     const FileKey key = KeyOf(fd);
     if (!is_new) return;
     files_[key] = next_file_;
-    Add({.kind = Kind::kCreate, .file = next_file_, .directory = Parent(relative), .path = relative});
+    Add({.kind = Kind::kCreate,
+         .file = next_file_,
+         .directory = Parent(relative),
+         .path = relative});
     ++next_file_;
   }
   void MadeDirectory(const std::string& relative) {
@@ -53,7 +56,10 @@ class Log {
   }
   void Named(Kind kind, const std::string& from, const std::string& to) {
     const std::lock_guard lock(mutex_);
-    Add({.kind = kind, .file = FileOf(KeyOf(root_ + to)), .directory = Parent(to), .path = from,
+    Add({.kind = kind,
+         .file = FileOf(KeyOf(root_ + to)),
+         .directory = Parent(to),
+         .path = from,
          .other_path = to});
   }
   void Removed(const std::string& relative) {
@@ -259,7 +265,8 @@ WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {
   static auto* const real = Real<int(const char*, mode_t)>("mkdir");
   const int result = real(path, mode);
   std::string relative;
-  if (auto* const log = recording.load(); log != nullptr && result == 0 && log->Below(path, relative)) {
+  if (auto* const log = recording.load();
+      log != nullptr && result == 0 && log->Below(path, relative)) {
     log->MadeDirectory(relative);
   }
   return result;
@@ -298,7 +305,8 @@ WAYBILL_INTERPOSED int unlink(const char* path) {
   static auto* const real = Real<int(const char*)>("unlink");
   const int result = real(path);
   std::string relative;
-  if (auto* const log = recording.load(); log != nullptr && result == 0 && log->Below(path, relative)) {
+  if (auto* const log = recording.load();
+      log != nullptr && result == 0 && log->Below(path, relative)) {
     log->Removed(relative);
   }
   return result;
@@ -309,7 +317,8 @@ WAYBILL_INTERPOSED int rmdir(const char* path) {
   static auto* const real = Real<int(const char*)>("rmdir");
   const int result = real(path);
   std::string relative;
-  if (auto* const log = recording.load(); log != nullptr && result == 0 && log->Below(path, relative)) {
+  if (auto* const log = recording.load();
+      log != nullptr && result == 0 && log->Below(path, relative)) {
     log->Removed(relative);
   }
   return result;

@@ -1,10 +1,10 @@
-// Records what a run does to the files below one directory, in the order in which it happened, with the
-// points at which something was known to be on the disk. The calls are caught by functions of the same
-// names in this program (recorder.cc), which liblmdb and the library end up in.
+// Records what a run does to the files below one directory, in the order in which it happened, with
+// the points at which something was known to be on the disk. The calls are caught by functions of
+// the same names in this program (recorder.cc), which liblmdb and the library end up in.
 //
-// And plays the log back as a power cut would leave it: what was synced is there; of the rest each write
-// is there, gone, or there in some of its sectors, and each directory's changes are there up to some
-// point.
+// And plays the log back as a power cut would leave it: what was synced is there; of the rest each
+// write is there, gone, or there in some of its sectors, and each directory's changes are there up
+// to some point.
 
 #ifndef WAYBILL_TESTS_CRASH_RECORDER_H_
 #define WAYBILL_TESTS_CRASH_RECORDER_H_
@@ -57,8 +57,8 @@ class Recorder {
   std::vector<DiskEvent> Take();
 };
 
-// Ends this process, as SIGKILL does, before the `calls`th call from now that changes a file or syncs
-// one. 0: never.
+// Ends this process, as SIGKILL does, before the `calls`th call from now that changes a file or
+// syncs one. 0: never.
 void KillBeforeCall(std::uint64_t calls);
 
 // Writes into the empty directory `into` what is left of the first `cut` events.

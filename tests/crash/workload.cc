@@ -186,7 +186,8 @@ std::string WorkJudge::Judge(const WorkPlan& plan, const std::vector<Progress>& 
     std::string difference;
     for (std::uint64_t i = 0;; ++i) {
       if (i % plan.operations == 0) static_cast<void>(model.Restart(std::nullopt, {}));
-      if (i == progress[which].acknowledged) difference = Difference(model, own_records, own_intents);
+      if (i == progress[which].acknowledged)
+        difference = Difference(model, own_records, own_intents);
       if (i == progress[which].started) break;
       if (i == progress[which].acknowledged && difference.empty()) break;
       doer.Do(model, worker.Next());
@@ -194,8 +195,8 @@ std::string WorkJudge::Judge(const WorkPlan& plan, const std::vector<Progress>& 
     if (difference.empty()) continue;
     if (Difference(model, own_records, own_intents).empty()) continue;
     return "worker " + std::to_string(which) + " after " +
-           std::to_string(progress[which].acknowledged) + " operations and perhaps one more: " +
-           difference;
+           std::to_string(progress[which].acknowledged) +
+           " operations and perhaps one more: " + difference;
   }
   return "";
 }

@@ -1,5 +1,6 @@
-// What several threads do to a store, repeatable from a seed and told in such a way that somebody else
-// can say afterwards what must be there: each thread has images, repositories and refs of its own.
+// What several threads do to a store, repeatable from a seed and told in such a way that somebody
+// else can say afterwards what must be there: each thread has images, repositories and refs of its
+// own.
 
 #ifndef WAYBILL_TESTS_CRASH_WORKLOAD_H_
 #define WAYBILL_TESTS_CRASH_WORKLOAD_H_
@@ -76,9 +77,9 @@ class ModelDoer {
   std::optional<std::uint64_t> token_;
 };
 
-// Runs all workers on one store after the other: `sessions` openings of `operations` operations each
-// and worker. `started` and `done` are told of the worker and the number of its operation. False where
-// an operation failed; the error went to stderr.
+// Runs all workers on one store after the other: `sessions` openings of `operations` operations
+// each and worker. `started` and `done` are told of the worker and the number of its operation.
+// False where an operation failed; the error went to stderr.
 struct WorkPlan {
   OpenOptions options;
   std::uint64_t seed = 0;

@@ -41,9 +41,12 @@ ImagePullSecret NumberedSecret(Draw& draw, std::size_t number) {
 
 const std::vector<std::string>& Refs() {
   static const std::vector<std::string> refs = {
-      "sha256:" + std::string(64, '1'), "sha256:" + std::string(64, '2'),
-      "sha256:" + std::string(64, '3'), "sha256:" + std::string(64, '4'),
-      std::string(64, '5'),             "an opaque ref",
+      "sha256:" + std::string(64, '1'),
+      "sha256:" + std::string(64, '2'),
+      "sha256:" + std::string(64, '3'),
+      "sha256:" + std::string(64, '4'),
+      std::string(64, '5'),
+      "an opaque ref",
       "docker.io/library/nginx@sha256:" + std::string(64, '6')};
   return refs;
 }
@@ -129,8 +132,7 @@ ImagePulledRecord DrawRecord(Draw& draw, Timestamp now) {
   for (std::size_t i = 0; i < names; ++i) {
     const KnownImage& image = DrawImage(draw);
     if (!image.name) continue;
-    record.credential_mapping[*image.name] =
-        DrawCredentials(draw).value_or(ImagePullCredentials{});
+    record.credential_mapping[*image.name] = DrawCredentials(draw).value_or(ImagePullCredentials{});
   }
   return record;
 }

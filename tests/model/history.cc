@@ -80,15 +80,15 @@ void History::Step() {
     Action action;
   };
   static const std::vector<Weighted> actions = {
-      {40, &History::CheckStep},        {10, &History::EnsureStep},
-      {20, &History::IntentStep},       {22, &History::PulledStep},
-      {12, &History::FailedStep},       {3, &History::PruneByTokenStep},
-      {3, &History::PruneByTimeStep},   {4, &History::DrawTokenStep},
-      {4, &History::PutRecordStep},     {6, &History::GetRecordStep},
-      {3, &History::DeleteRecordStep},  {3, &History::PutIntentStep},
-      {3, &History::DeleteIntentStep},  {2, &History::FlushStep},
-      {6, &History::ClockStep},         {2, &History::RefusedStep},
-      {1, &History::RestartStep},       {2, &History::CompareStep}};
+      {40, &History::CheckStep},       {10, &History::EnsureStep},
+      {20, &History::IntentStep},      {22, &History::PulledStep},
+      {12, &History::FailedStep},      {3, &History::PruneByTokenStep},
+      {3, &History::PruneByTimeStep},  {4, &History::DrawTokenStep},
+      {4, &History::PutRecordStep},    {6, &History::GetRecordStep},
+      {3, &History::DeleteRecordStep}, {3, &History::PutIntentStep},
+      {3, &History::DeleteIntentStep}, {2, &History::FlushStep},
+      {6, &History::ClockStep},        {2, &History::RefusedStep},
+      {1, &History::RestartStep},      {2, &History::CompareStep}};
   static const std::size_t total = [] {
     std::size_t sum = 0;
     for (const Weighted& w : actions) sum += w.weight;
@@ -109,8 +109,8 @@ void History::CheckStep() {
   std::vector<Decision> answers;
   for (Side& side : sides_) answers.push_back(Ask(side, image, ref, pod));
   if (sides_.size() < 2) return;
-  // Each closed rule can only keep an image closed. Where garbage collection took the kubelet's record
-  // alone, the closed one may still prove what was proven.
+  // Each closed rule can only keep an image closed. Where garbage collection took the kubelet's
+  // record alone, the closed one may still prove what was proven.
   const Decision& kubelet = answers[0];
   const Decision& closed = answers[1];
   const bool still_proven =
@@ -138,7 +138,8 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
   if (!write_back) return;
   Model after = side.model;
   after.WriteBack(image, ref, *write_back);
-  // A decision that meets another thread at the queue drops what it would write; the next offers it.
+  // A decision that meets another thread at the queue drops what it would write; the next offers
+  // it.
   for (int attempt = 0; attempt < 100; ++attempt) {
     ExpectDone(side.store->Flush(), side);
     auto record = side.store->GetRecord(ref);

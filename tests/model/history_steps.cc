@@ -98,8 +98,8 @@ void History::PruneByTimeStep() {
   Timestamp until = clock_.Now();
   until.seconds -= static_cast<std::int64_t>(draw_.Below(20));
   if (draw_.OneIn(2)) until.nanoseconds = static_cast<std::int32_t>(draw_.Below(3)) * 400'000'000;
-  Note("prune before " + std::to_string(until.seconds) + "." +
-       std::to_string(until.nanoseconds) + ", listed:" + Join(refs));
+  Note("prune before " + std::to_string(until.seconds) + "." + std::to_string(until.nanoseconds) +
+       ", listed:" + Join(refs));
   const auto before = RefsOf(sides_[0].model);
   for (Side& side : sides_) {
     const PruneReport expected = side.model.PruneBefore(refs, until);
@@ -192,9 +192,9 @@ void History::RefusedStep() {
            "failed");
     Expect(Refused(store.RecordImagePulled(image, "", std::nullopt), ErrorCode::kInvalidArgument),
            side, "pulled without a ref");
-    Expect(Refused(store.RecordImagePulled(image, too_long, std::nullopt),
-                   ErrorCode::kLimitExceeded),
-           side, "pulled with a long ref");
+    Expect(
+        Refused(store.RecordImagePulled(image, too_long, std::nullopt), ErrorCode::kLimitExceeded),
+        side, "pulled with a long ref");
     Expect(Refused(store.PutRecord({}), ErrorCode::kInvalidArgument), side, "put without a ref");
     ImagePulledRecord record{ref, std::nullopt, {}, 0};
     record.credential_mapping["nginx"].kubernetes_secrets.push_back({too_long, "a", "b", "c"});

@@ -19,7 +19,9 @@ inline std::uint64_t NumberFromEnv(const char* name, std::uint64_t otherwise) {
 }
 
 // WAYBILL_SEED, or one that nobody chose.
-inline std::uint64_t SeedOfThisRun() { return NumberFromEnv("WAYBILL_SEED", std::random_device{}()); }
+inline std::uint64_t SeedOfThisRun() {
+  return NumberFromEnv("WAYBILL_SEED", std::random_device{}());
+}
 
 class Draw {
  public:

@@ -1,5 +1,5 @@
-// Image strings whose parts are written down by hand, so that what is tested with them does not lean
-// on the parser.
+// Image strings whose parts are written down by hand, so that what is tested with them does not
+// lean on the parser.
 
 #ifndef WAYBILL_TESTS_SUPPORT_KNOWN_IMAGES_H_
 #define WAYBILL_TESTS_SUPPORT_KNOWN_IMAGES_H_

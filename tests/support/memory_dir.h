@@ -1,5 +1,5 @@
-// A TempDir in memory where the system has such a place: a sync costs nothing there, and no test that
-// uses it is about power cuts of the real machine.
+// A TempDir in memory where the system has such a place: a sync costs nothing there, and no test
+// that uses it is about power cuts of the real machine.
 
 #ifndef WAYBILL_TESTS_SUPPORT_MEMORY_DIR_H_
 #define WAYBILL_TESTS_SUPPORT_MEMORY_DIR_H_

@@ -121,11 +121,11 @@ Model::Answer Model::Decide(const KnownImage& image, const std::string& ref,
   const bool has_record = record != records_.end();
   const bool intent = !has_record && IntentCloses(image);
   if (PolicyOpens(image, has_record || intent)) {
-    const Reason reason =
-        policy_.mode == VerificationMode::kNeverVerify ? Reason::kPolicyNeverVerifies
-        : policy_.mode == VerificationMode::kNeverVerifyPreloadedImages
-            ? Reason::kPolicyPresumedPreloaded
-            : Reason::kPolicyAllowlisted;
+    const Reason reason = policy_.mode == VerificationMode::kNeverVerify
+                              ? Reason::kPolicyNeverVerifies
+                          : policy_.mode == VerificationMode::kNeverVerifyPreloadedImages
+                              ? Reason::kPolicyPresumedPreloaded
+                              : Reason::kPolicyAllowlisted;
     return {{false, CheckResult::kCredentialPolicyAllowed, reason, false}, {}};
   }
   const auto must_authenticate = [](Reason reason) {

@@ -1,6 +1,6 @@
-// What a store must answer and hold, said a second time: in memory, slowly and plainly, knowing nothing
-// of the library but its public types. Kubelet behaviour throughout; what Rules::kClosed does
-// differently stands in functions named after the rule.
+// What a store must answer and hold, said a second time: in memory, slowly and plainly, knowing
+// nothing of the library but its public types. Kubelet behaviour throughout; what Rules::kClosed
+// does differently stands in functions named after the rule.
 
 #ifndef WAYBILL_TESTS_SUPPORT_MODEL_H_
 #define WAYBILL_TESTS_SUPPORT_MODEL_H_

@@ -25,7 +25,8 @@ std::string Ref(std::size_t i) { return "ref-" + std::to_string(i); }
 
 struct OpenStore {
   OpenStore() {
-    OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
+    OpenOptions options{.directory = scratch / "store",
+                        .witness = Witness::At(scratch / "witness")};
     options.map_bytes = std::uint64_t{64} << 20U;
     store = Must(NodeStore::Open(std::move(options)));
   }
@@ -51,8 +52,8 @@ void InThreads(std::size_t count, const std::function<void(std::size_t)>& work) 
 
 BOOST_AUTO_TEST_SUITE(concurrency)
 
-// An image that is pulled again and again by the owner of its secret is never open to anybody else, and
-// once proven never closed to that owner.
+// An image that is pulled again and again by the owner of its secret is never open to anybody else,
+// and once proven never closed to that owner.
 BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
   const OpenStore store;
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
@@ -72,7 +73,8 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
           if (!store->RecordImagePullFailed(Image(image))) ++wrong;
           continue;
         }
-        const auto other = MakeSecret("ns", "s" + std::to_string(i), "uid", "h" + std::to_string(i));
+        const auto other =
+            MakeSecret("ns", "s" + std::to_string(i), "uid", "h" + std::to_string(i));
         if (!store->RecordImagePulled(Image(image), Ref(image), WithSecret(other))) ++wrong;
       }
       --writing;
@@ -108,7 +110,8 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
 // Each decision finds its pod's secret moved; Flush brings all of that to the disk.
 BOOST_AUTO_TEST_CASE(write_backs_and_flush) {
   const OpenStore store;
-  Must(store->RecordImagePulled(Image(0), Ref(0), WithSecret(MakeSecret("ns", "s", "uid", "hash"))));
+  Must(
+      store->RecordImagePulled(Image(0), Ref(0), WithSecret(MakeSecret("ns", "s", "uid", "hash"))));
   std::atomic<std::uint64_t> wrong{0};
   InThreads(4, [&](std::size_t which) {
     for (std::size_t i = 0; i < 20; ++i) {
