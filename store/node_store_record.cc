@@ -225,11 +225,8 @@ Result<void> NodeStore::PutIntent(std::string_view image) {
 
 Result<void> NodeStore::DeleteIntent(std::string_view image) {
   if (auto r = CheckImage(image); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto erased = internal::EraseIntent(txn, image);
-    if (!erased) return erased.error();
-    return {};
-  });
+  return impl_->Write(
+      [&](StoreTxn& txn) { return internal::ForgetIntent(txn, impl_->in_flight, image); });
 }
 
 Result<std::vector<QuarantineEntry>> NodeStore::ListQuarantine() const {

@@ -133,7 +133,9 @@ Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question
   opening.image_name = *image_name;
   opening.entry = record->Find(*image_name);
   if (!opening.entry) {
-    return answer(Pull(CheckResult::kMustAuthenticate, Reason::kNoEntryForImageName));
+    return answer(Pull(CheckResult::kMustAuthenticate, record->HasEntries()
+                                                           ? Reason::kNoEntryForImageName
+                                                           : Reason::kEntryWithoutCredentials));
   }
   if (opening.entry->node_pods_accessible()) {
     return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));

@@ -91,6 +91,18 @@ Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::
   return {};
 }
 
+Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image) {
+  InFlight::Entry entry = in_flight.Get(image);
+  if (entry.count > 0) {
+    entry.inherited = false;
+    in_flight.Set(image, entry);
+    return {};
+  }
+  auto erased = EraseIntent(txn, image);
+  if (!erased) return erased.error();
+  return {};
+}
+
 Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
                        const ImagePullSecret& secret) {
   auto record = FindRecord(txn, image_ref);

@@ -25,6 +25,9 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules, std::
 Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
                           PullFailure failure);
 
+// Deletes the intent; while a pull of `image` is in flight, only what would keep it after that.
+Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image);
+
 // A pod's secret matched the entry of `image_name` by its hash or by its coordinates alone. Looked
 // at again: nothing is written where the record is gone, the match no longer holds or the entry is
 // full.

@@ -346,11 +346,6 @@ std::optional<EntryView> PulledRecordView::Find(std::string_view image_name) con
   return std::nullopt;
 }
 
-std::uint64_t PulledRecordView::stamp() const { return record_->stamp(); }
-
-std::optional<Timestamp> PulledRecordView::last_updated() const {
-  if (record_->last_updated() == nullptr) return std::nullopt;
-  return Timestamp{record_->last_updated()->seconds(), record_->last_updated()->nanoseconds()};
-}
+bool PulledRecordView::HasEntries() const { return record_->entries()->size() != 0; }
 
 }  // namespace waybill::internal

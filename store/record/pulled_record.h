@@ -71,8 +71,7 @@ class PulledRecordView {
   explicit PulledRecordView(std::span<const std::uint8_t> payload);
   bool RefIs(std::string_view image_ref) const;
   std::optional<EntryView> Find(std::string_view image_name) const;
-  std::uint64_t stamp() const;
-  std::optional<Timestamp> last_updated() const;
+  bool HasEntries() const;
 
  private:
   const schema::v1::PulledRecord* record_;

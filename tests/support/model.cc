@@ -135,7 +135,9 @@ Model::Answer Model::Decide(const KnownImage& image, const std::string& ref,
   if (!image.name) return {{true, CheckResult::kError, Reason::kImageDoesNotParse, false}, {}};
   const auto entry = record->second.credential_mapping.find(*image.name);
   if (entry == record->second.credential_mapping.end()) {
-    return must_authenticate(Reason::kNoEntryForImageName);
+    return must_authenticate(record->second.credential_mapping.empty()
+                                 ? Reason::kEntryWithoutCredentials
+                                 : Reason::kNoEntryForImageName);
   }
   if (entry->second.node_pods_accessible) {
     return {{false, CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible, false}, {}};
@@ -235,7 +237,15 @@ void Model::PutIntent(const KnownImage& image) {
   if (intents_.emplace(image.image, image).second) Written();
 }
 
-void Model::DeleteIntent(const KnownImage& image) { Erase(image); }
+void Model::DeleteIntent(const KnownImage& image) {
+  InFlight& pulls = in_flight_[image.image];
+  // What is in flight counts as being pulled, stored or not.
+  if (pulls.count > 0) {
+    pulls.intent_is_older = false;
+  } else {
+    Erase(image);
+  }
+}
 
 void Model::Intent(const KnownImage& image) {
   InFlight& pulls = in_flight_[image.image];

@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(intent_that_equals_a_tag_becomes_a_record_without_credentia
     BOOST_TEST(Must(store->ListRecords()).size() == 1U);
     BOOST_TEST(Must(store->GetRecord(kRef)).credential_mapping.empty());
     Expect(store.Check(kImage, kRef, Pod(kSecretA)), true, CheckResult::kMustAuthenticate,
-           Reason::kNoEntryForImageName);
+           Reason::kEntryWithoutCredentials);
     // Gone under the kubelet's rules, kept until the image is pulled under the closed ones.
     const bool kept = rules == Rules::kClosed;
     BOOST_TEST(Must(store->HasIntent(kImage)) == kept);

@@ -241,6 +241,23 @@ BOOST_AUTO_TEST_CASE(failed_drops_one_count_and_at_zero_the_intent) {
   });
 }
 
+// Step 3 counts a pull in flight, whatever an adapter deletes meanwhile.
+BOOST_AUTO_TEST_CASE(deleting_an_intent_does_not_end_a_pull) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    Must(store->RecordPullIntent(kImage));
+    Must(store->DeleteIntent(kImage));
+    Expect(store.Check(kImage, kRef, Pod(kSecretA)), true, CheckResult::kMustAuthenticate,
+           Reason::kPullInFlight);
+    Must(store->RecordImagePullFailed(kImage));
+    BOOST_TEST(!Must(store->HasIntent(kImage)));
+
+    Must(store->PutIntent(kImage));
+    Must(store->DeleteIntent(kImage));
+    BOOST_TEST(!Must(store->HasIntent(kImage)));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(prune_deletes_what_is_not_listed_and_older) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);

@@ -206,7 +206,8 @@ class NodeStore {
   Result<std::vector<ImagePullIntent>> ListIntents() const;
   // Stores it without counting a pull in flight.
   Result<void> PutIntent(std::string_view image);
-  // Deletes it if there, whatever is in flight.
+  // Deletes it if there. While a pull of `image` is in flight in this process the intent is what says
+  // so: it then goes when that pull ends.
   Result<void> DeleteIntent(std::string_view image);
 
   Result<std::vector<QuarantineEntry>> ListQuarantine() const;
