@@ -24,10 +24,11 @@ Error OutcomeUnknown(const std::filesystem::path& directory) {
           "close the store and open it again"};
 }
 
-// Pages in the free list of `txn`'s snapshot.
-std::uint64_t FreePages(MDB_txn* txn) {
+// Pages in the free list of the last commit: LMDB shows it to read transactions only.
+std::uint64_t FreePages(const lmdb::Env& env) {
+  lmdb::Txn txn;
   lmdb::Cursor cursor;
-  if (cursor.Open(txn, 0) != MDB_SUCCESS) return 0;
+  if (txn.BeginRead(env) != MDB_SUCCESS || cursor.Open(txn.get(), 0) != MDB_SUCCESS) return 0;
   std::uint64_t pages = 0;
   lmdb::Bytes key;
   lmdb::Bytes value;
@@ -113,18 +114,18 @@ StoreTxn::Context Committer::MakeContext(MDB_txn* txn) const {
   return context;
 }
 
-bool Committer::GrowthAllowed(MDB_txn* txn) const {
+bool Committer::GrowthAllowed() const {
   const lmdb::Env::Info info = env_.GetInfo();
   if (info.page_size == 0) return false;
   const std::uint64_t pages = info.map_bytes / info.page_size;
   const std::uint64_t used = info.last_page + 1;
   const std::uint64_t untouched = pages > used ? pages - used : 0;
-  return untouched >= kReservePages || untouched + FreePages(txn) >= kReservePages;
+  return untouched >= kReservePages || untouched + FreePages(env_) >= kReservePages;
 }
 
 Result<void> Committer::RunOne(lmdb::Txn& txn, const Change& change, State& state, bool& dirty) {
   StoreTxn::Context context = MakeContext(txn.get());
-  context.growth_allowed = GrowthAllowed(txn.get());
+  context.growth_allowed = GrowthAllowed();
   StoreTxn store_txn(context, state);
   Result<void> result = change(store_txn);
   dirty = store_txn.dirty();

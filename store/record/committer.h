@@ -79,7 +79,7 @@ class Committer {
   Result<void> RunOne(lmdb::Txn& txn, const Change& change, State& state, bool& dirty);
   Result<void> CommitState(lmdb::Txn& txn, State& state);
   StoreTxn::Context MakeContext(MDB_txn* txn) const;
-  bool GrowthAllowed(MDB_txn* txn) const;
+  bool GrowthAllowed() const;
 
   const lmdb::Env& env_;
   const TableHandles handles_;
