@@ -1,5 +1,5 @@
-// "Must this pull be attempted?" (KEP-2535; spec "Decision", steps 1 to 9). Reads one snapshot; writes
-// nothing, locks nothing, allocates nothing unless something is in quarantine.
+// "Must this pull be attempted?" (KEP-2535), in nine steps, as the kubelet takes them. Reads one
+// snapshot; writes nothing, locks nothing, allocates nothing unless something is in quarantine.
 
 #ifndef WAYBILL_STORE_PULL_DECIDE_H_
 #define WAYBILL_STORE_PULL_DECIDE_H_

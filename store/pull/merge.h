@@ -1,4 +1,4 @@
-// What a successful pull adds to a record (kubelet behaviour: spec "Writing", Merge). Pure.
+// What a successful pull adds to a record (kubelet behaviour). Pure.
 
 #ifndef WAYBILL_STORE_PULL_MERGE_H_
 #define WAYBILL_STORE_PULL_MERGE_H_

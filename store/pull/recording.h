@@ -1,5 +1,5 @@
-// The steps of a pull, each inside one transaction (KEP-2535, "Writing to the Cache"; spec
-// "Writing"). Arguments are within limits.h.
+// The steps of a pull, each inside one transaction (KEP-2535, "Writing to the Cache").
+// Arguments are within limits.h.
 
 #ifndef WAYBILL_STORE_PULL_RECORDING_H_
 #define WAYBILL_STORE_PULL_RECORDING_H_

@@ -1,5 +1,5 @@
 // Replay: what became of the pulls that an earlier process left in flight (KEP-2535, "Kubelet Cache
-// Housekeeping"; spec "Writing", Start; store/README.md, rule 1).
+// Housekeeping"; store/README.md, rule 1).
 
 #ifndef WAYBILL_STORE_RECOVERY_REPLAY_H_
 #define WAYBILL_STORE_RECOVERY_REPLAY_H_

@@ -21,9 +21,11 @@ struct PodCredentials {
   std::optional<ImagePullServiceAccountView> service_account;
 };
 
-// Where a decision gets them. Asked at most once a decision, and only if the answer depends on it
-// (kubelet behaviour: after step 6 of spec "Decision"). An error makes the answer "pull", `error`.
-// The views must stay valid until the decision returns.
+// Where a decision gets them. Asked at most once a decision, and only if the answer depends on it:
+// the policy requires verification, and the record has an entry for the image name that is not open
+// to all pods of the node (kubelet behaviour). An error makes the answer "pull", `error`. Called on
+// the deciding thread, so from several at once where the caller shares a source between them. The
+// views must stay valid until the decision returns.
 class CredentialSource {
  public:
   // No lock is held. May not call back into the same store.

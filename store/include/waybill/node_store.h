@@ -8,7 +8,8 @@
 //   if (decision.pull) {
 //     if (auto r = (*store)->RecordPullIntent(image); !r) …   // on disk before the pull begins
 //     … pull …
-//     auto r = (*store)->RecordImagePulled(image, pulled_ref, credentials);
+//     auto r = pulled ? (*store)->RecordImagePulled(image, pulled_ref, credentials)
+//                     : (*store)->RecordImagePullFailed(image);
 //   }
 //
 // Every call that returns success has reached the disk (fdatasync). All member functions but Close
@@ -42,7 +43,8 @@ namespace [[gnu::visibility("default")]] waybill {
 class Witness {
  public:
   // A file at `path`, by convention image_manager/waybill in the kubelet directory, which the
-  // kubelet passes over. The store remembers the path.
+  // kubelet passes over. Outside the store's directory, and absolute: the store remembers the path
+  // as it is given. The directory that it is in is made if missing.
   static Witness At(std::filesystem::path path) { return {Kind::kAt, std::move(path)}; }
   // The one that the store was last opened with, if any. For tools that open a store that somebody
   // else set up; a wiped store remembers nothing.
@@ -68,9 +70,9 @@ Timestamp SystemClock();
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 struct OpenOptions {
-  // The store's own directory. Made (0700) with its parents' permission if missing and
-  // create_if_missing; otherwise it must be a directory, no symlink, owned by the caller, and
-  // neither group- nor world-writable.
+  // The store's own directory. Made (0700) if missing and create_if_missing, where its parent is
+  // there; otherwise it must be a directory, no symlink, owned by the caller, and neither group-
+  // nor world-writable.
   std::filesystem::path directory;
   bool create_if_missing = true;
   Witness witness;
@@ -105,17 +107,19 @@ enum class PullFailure : std::uint8_t {
 class NodeStore {
  public:
   // Opens as the one owner: takes the lock, walks the pages, opens LMDB, checks header and witness,
-  // imports, replays. Idempotent: after a crash at any point, open again. Errors, all of which
-  // leave the store as it was: kOwned, kUnsafePath, kNewerSchema, kInvalidArgument (options),
-  // kDiskFull, kIo, kNotFound (create_if_missing is false). kInterrupted: import_progress returned
-  // false; what was imported is kept. A damaged database is no error: it is set aside, and
-  // recovery_report says so. A store may be open once a process (kOwned).
+  // imports, replays. Idempotent: after a crash or an error at any point, open again. Errors that
+  // leave the store as it was: kOwned (by another process, or open in this one already),
+  // kUnsafePath, kNewerSchema, kInvalidArgument (options), kNotFound (create_if_missing is false).
+  // kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, and kInterrupted (import_progress
+  // returned false): what was recovered and imported until then is kept. A damaged database is no
+  // error: it is set aside, and recovery_report says so.
   static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
 
   // Opens beside a live owner, or without one, to decide and to read. Changes nothing; every
   // recording function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
   // otherwise). kNotFound: there is no store. kDamaged: no owner has recovered it, and it fails the
-  // walk: run an owner (`waybill start`). kOwned: this process has the store open already.
+  // walk or contradicts its witness: run an owner (`waybill start`). kOwned: this process has the
+  // store open already. kNewerSchema, kIo as for Open.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
   // Closes. No other call may be running.
@@ -124,7 +128,9 @@ class NodeStore {
   NodeStore& operator=(const NodeStore&) = delete;
 
   // Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
-  // decisions answer "pull", others return kNotOwner. Not to be called while another call runs.
+  // decisions answer "pull", recording functions return kNotOwner, reading ones kDamaged. Not to be
+  // called while another call runs. An error (as of Flush) tells of write-backs or of the witness
+  // only, and the store is closed all the same.
   Result<void> Close();
 
   // What opening found, did and left. Constant; empty for an observer.
@@ -134,19 +140,21 @@ class NodeStore {
 
   // KEP-2535, MustAttemptImagePull. `image` is the container's image string, `image_ref` what the
   // runtime returned for it, empty where the image is not on the node. Never fails: what can't be
-  // read, verified or understood is "pull". Takes no lock that another thread holds, allocates
-  // nothing, waits for no write. A credential that matched by hash or by coordinates only is queued
-  // to be written back (Flush waits for that); an observer does not write back.
+  // read, verified or understood is "pull". Takes no lock that another thread holds, waits for no
+  // write, and allocates nothing unless something is in quarantine. A credential that matched by
+  // hash or by coordinates only is queued to be written back (Flush waits for that); an observer
+  // does not write back.
   Decision MustAttemptPull(std::string_view image, std::string_view image_ref,
                            CredentialSource& credentials);
 
-  // The kubelet's outer question: pull, use what is there, or refuse. Arguments as above. Counts
-  // kubelet_image_manager_ensure_image_requests_total.
+  // The kubelet's outer question: pull, use what is there, or refuse. Arguments as above. Never
+  // fails either; makes strings. Counts kubelet_image_manager_ensure_image_requests_total.
   EnsureOutcome EnsureImage(std::string_view image, std::string_view image_ref, PullPolicy policy,
                             CredentialSource& credentials);
 
-  // Waits until every write-back queued so far is on disk. kIo, kDiskFull, kStoreFull as for a
-  // recording; a write-back that failed is dropped, which only means another pull later.
+  // Waits until every write-back queued so far is on disk. kIo, kDiskFull, kStoreFull and
+  // kOutcomeUnknown as for a recording; a write-back that failed is dropped, and the next decision
+  // that needs it queues it again. Nothing to do for an observer.
   Result<void> Flush();
 
   // --- Recording a pull (owner) ------------------------------------------------------------------
@@ -180,23 +188,26 @@ class NodeStore {
 
   // Deletes the record of each image ref that is not in `image_refs`, the complete list of images
   // on the node, and was not written or confirmed after `token` was drawn. Rules::kClosed spares
-  // refs of whose names a pull is in flight or dangling. kInvalidArgument: a token from the future.
+  // refs of whose names a pull is in flight or dangling. A ref that the list leaves out by mistake
+  // loses its record, and its image may then be presumed preloaded, under both sets of rules.
+  // kInvalidArgument: a token from the future.
   Result<PruneReport> Prune(const std::vector<std::string>& image_refs, PruneToken token);
 
   // The kubelet's form: deletes what is not listed and was last updated before `until`. Compares
   // clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
   Result<PruneReport> PruneBefore(const std::vector<std::string>& image_refs, Timestamp until);
 
-  // --- Whole records (an adapter for the kubelet's PullRecordsAccessor needs them)
-  // ----------------
+  // --- Whole records, as an adapter for the kubelet's PullRecordsAccessor needs them -------------
+  // Those that read: kDamaged where what is stored can't be read or may have been lost, and where
+  // nothing can be read at this moment (closed, kOutcomeUnknown before, no reader slot free). Those
+  // that write: errors as in "Recording a pull"; in-flight counts stay as they are.
 
-  // kNotFound: no such record, surely. kDamaged: there is one and it can't be read, or it may have
-  // been lost.
+  // kNotFound: no such record, surely.
   Result<ImagePulledRecord> GetRecord(std::string_view image_ref) const;
-  // In no order. A record that can't be read is kDamaged, and none is returned.
+  // In no order. Where one record can't be read none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
   // Replaces the record of record.image_ref. Clears its quarantine entry. kInvalidArgument: an
-  // empty ref. kLimitExceeded: above limits.h.
+  // empty ref.
   Result<void> PutRecord(const ImagePulledRecord& record);
   // Deletes it if there. Leaves a quarantine entry in force.
   Result<void> DeleteRecord(std::string_view image_ref);
@@ -206,20 +217,23 @@ class NodeStore {
   Result<std::vector<ImagePullIntent>> ListIntents() const;
   // Stores it without counting a pull in flight.
   Result<void> PutIntent(std::string_view image);
-  // Deletes it if there. While a pull of `image` is in flight in this process the intent is what says
-  // so: it then goes when that pull ends.
+  // Deletes it if there. While a pull of `image` is in flight in this process the intent is what
+  // says so: it then goes when that pull ends.
   Result<void> DeleteIntent(std::string_view image);
 
   Result<std::vector<QuarantineEntry>> ListQuarantine() const;
   Result<std::vector<ImagePreloadedRecord>> ListPreloaded() const;
 
   // --- State -------------------------------------------------------------------------------------
+  // Errors of reading and of writing as in "Whole records".
 
   Result<Statistics> GetStatistics() const;
+  // Counts since this object was opened. Never fails: gauges are 0 where the store can't be read.
   Metrics GetMetrics() const;
 
-  // Walks the raw pages, reads every value, recomputes the digests. Beside a busy owner it may have
-  // to begin anew; kIo after several tries. Reports, changes nothing.
+  // Walks the raw pages, reads every value, recomputes the digests. Damage is no error but the
+  // report. Holds back the commits of this process meanwhile; beside a busy owner it may have to
+  // begin anew, and is kIo after several tries. kNotFound, kIo: the file can't be read.
   Result<VerifyReport> Verify() const;
 
   Result<TrustState> GetTrust() const;

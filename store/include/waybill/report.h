@@ -28,13 +28,13 @@ struct ImportReport {
   std::vector<std::string> problems;  // one line a file that could not be read; the first 100
 };
 
-// What opening did (DESIGN "Opening").
+// What opening did (store/README.md, "Opening").
 struct RecoveryReport {
   bool created = false;               // there was no store
   bool set_aside = false;             // the database failed its check; see set_aside_path
   std::string set_aside_path;         // where the failed one is kept
   std::uint64_t records_carried = 0;  // into the store that took its place
-  std::uint64_t records_without_credentials = 0;  // of these: known, but must be verified anew
+  std::uint64_t records_without_credentials = 0;  // known, but must be verified anew
   std::uint64_t intents_carried = 0;
   bool witness_made = false;          // the witness was missing beside a sound store
   std::vector<std::string> findings;  // what was wrong, one line each
@@ -92,7 +92,7 @@ struct TrustState {
   std::vector<TrustEvent> journal;  // oldest first
 };
 
-// The position that a garbage collection starts from (DESIGN, rules, 4): a commit sequence.
+// The position that a garbage collection starts from (store/README.md, rule 4): a commit sequence.
 struct PruneToken {
   std::uint64_t value = 0;
 };
