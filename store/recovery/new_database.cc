@@ -92,10 +92,12 @@ Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDa
 }
 
 Result<void> InstallDatabase(const std::filesystem::path& directory) {
-  if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
+  // lock.mdb goes last: alone in the directory it is all that tells of a data.mdb that was lost. A
+  // crash in between leaves it beside the wrong file, which opening finds by its transaction ID.
   if (auto r = RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"); !r) {
     return r;
   }
+  if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
   return ClearPreparation(directory);
 }
 

@@ -33,8 +33,8 @@ struct NewDatabase {
 // it.
 Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDatabase& made);
 
-// Renames what PrepareDatabase made over data.mdb. lock.mdb goes first: its transaction ID would
-// pick the wrong meta page of a new file.
+// Renames what PrepareDatabase made over data.mdb and removes lock.mdb, whose transaction ID would
+// pick the wrong meta page of a new file. A crash between the two: see OpenDatabaseAsOwner.
 Result<void> InstallDatabase(const std::filesystem::path& directory);
 
 // Removes what an earlier crash left of PrepareDatabase.
