@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "store/lmdb/error.h"
@@ -44,7 +45,9 @@ std::uint64_t FreePages(const lmdb::Env& env) {
 
 Committer::Committer(const lmdb::Env& env, const TableHandles& handles, const Identity& identity,
                      const State& state, Hooks hooks)
-    : env_(env), handles_(handles), identity_(identity), hooks_(std::move(hooks)), state_(state) {}
+    : env_(env), handles_(handles), identity_(identity), hooks_(std::move(hooks)), state_(state) {
+  batch_.reserve(kMaxBatch);
+}
 
 State Committer::state() const {
   const std::lock_guard lock(mutex_);
@@ -64,13 +67,18 @@ Result<void> Committer::Run(const Change& change) {
 void Committer::Lead(std::unique_lock<std::mutex>& lock) {
   leading_ = true;
   const std::size_t size = std::min(queue_.size(), kMaxBatch);
-  const std::vector<Request*> batch(queue_.begin(),
-                                    queue_.begin() + static_cast<std::ptrdiff_t>(size));
+  batch_.assign(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
   lock.unlock();
-  RunBatch(batch);
+  try {
+    RunBatch(batch_);
+  } catch (const std::exception&) {
+    // Those who wait must be woken, and nobody knows how far the commit came.
+    failed_.store(true, std::memory_order_release);
+    for (Request* request : batch_) request->result = Error{ErrorCode::kOutcomeUnknown, "", ""};
+  }
   lock.lock();
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
-  for (Request* request : batch) request->done = true;
+  for (Request* request : batch_) request->done = true;
   leading_ = false;
   changed_.notify_all();
 }
@@ -80,11 +88,19 @@ Result<void> Committer::WithoutCommits(const std::function<Result<void>()>& work
   changed_.wait(lock, [&] { return !leading_; });
   leading_ = true;
   lock.unlock();
-  Result<void> result = work();
-  lock.lock();
-  leading_ = false;
-  changed_.notify_all();
-  return result;
+  const auto give_back = [&] {
+    lock.lock();
+    leading_ = false;
+    changed_.notify_all();
+  };
+  try {
+    Result<void> result = work();
+    give_back();
+    return result;
+  } catch (...) {
+    give_back();
+    throw;
+  }
 }
 
 void Committer::RunBatch(const std::vector<Request*>& batch) {
@@ -137,9 +153,10 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state) {
   if (auto r = last.WriteState(); !r) return r;
   const int rc = txn.Commit();
   if (rc == MDB_SUCCESS) return {};
-  // After a meta page that could not be written LMDB refuses everything: then nobody knows.
+  // After a meta page that could not be written LMDB refuses everything: then nobody knows. A write
+  // asks, since a read may be refused for want of a reader slot.
   lmdb::Txn probe;
-  if (probe.BeginRead(env_) == MDB_PANIC) {
+  if (probe.BeginWrite(env_) == MDB_PANIC) {
     failed_.store(true, std::memory_order_release);
     return OutcomeUnknown(env_.directory());
   }

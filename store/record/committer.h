@@ -90,7 +90,8 @@ class Committer {
   std::condition_variable changed_;
   std::deque<Request*> queue_;  // guarded by mutex_
   bool leading_ = false;        // guarded by mutex_; its holder alone touches what follows
-  State state_;                 // written by the leader under mutex_
+  std::vector<Request*> batch_;
+  State state_;  // written by the leader under mutex_
   std::atomic<bool> failed_{false};
 };
 

@@ -1,0 +1,45 @@
+// The queue of writers, when something throws.
+
+#include <boost/test/unit_test.hpp>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "tests/support/store_fixture.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(committer)
+
+// Out of memory between the begin of a transaction and its commit, as far as a test can have it: the
+// clock is asked there.
+BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
+  ScratchStore store(Rules::kClosed);
+  Must(store->PutIntent("registry.example/before"));
+  OpenOptions options = store.Options({});
+  store.Stop();
+  const auto throws = std::make_shared<bool>(false);
+  options.clock = [throws, clock = std::move(options.clock)] {
+    if (*throws) throw std::bad_alloc();
+    return clock();
+  };
+  const auto opened = Must(NodeStore::Open(options));
+  *throws = true;
+  const auto failed = opened->PutIntent("registry.example/during");
+  BOOST_REQUIRE(!failed);
+  BOOST_TEST((failed.error().code == ErrorCode::kOutcomeUnknown));
+  *throws = false;
+  // Nobody knows how far it came: as after a commit that failed half way.
+  BOOST_TEST((opened->PutIntent("registry.example/after").error().code ==
+              ErrorCode::kOutcomeUnknown));
+  Pod pod;
+  BOOST_TEST(opened->MustAttemptPull("registry.example/preloaded", "sha256:ref", pod).pull);
+  Must(opened->Close());
+  store.Start();
+  BOOST_TEST(Must(store->HasIntent("registry.example/before")));
+  Must(store->PutIntent("registry.example/after"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
