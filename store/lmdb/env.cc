@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -97,6 +98,20 @@ int Txn::BeginRead(const Env& env) {
 int Txn::BeginWrite(const Env& env, MDB_txn* parent) {
   Abort();
   return mdb_txn_begin(env.get(), parent, 0, &txn_);
+}
+
+std::optional<std::uint64_t> EntriesOf(MDB_txn* txn, MDB_dbi main, std::string_view table) {
+  // The value under a table's name is LMDB's own struct MDB_db.
+  constexpr std::size_t kTableRecordBytes = 48;
+  constexpr std::size_t kEntriesAt = 32;
+  MDB_val k = ToVal(std::as_bytes(std::span(table)));
+  MDB_val v{};
+  if (mdb_get(txn, main, &k, &v) != MDB_SUCCESS || v.mv_size != kTableRecordBytes) {
+    return std::nullopt;
+  }
+  std::uint64_t entries = 0;
+  std::memcpy(&entries, static_cast<const std::byte*>(v.mv_data) + kEntriesAt, sizeof(entries));
+  return entries;
 }
 
 int CursorGet(MDB_cursor* cursor, Bytes* key, Bytes* value, MDB_cursor_op op) {

@@ -74,8 +74,8 @@ ReaderPool::Lease ReaderPool::Acquire() {
   }
   lease.pool_ = this;
   if (lease.slot_ == nullptr) {
-    spares_.fetch_add(1, std::memory_order_seq_cst);
     lease.spare_ = std::make_unique<Slot>();
+    spares_.fetch_add(1, std::memory_order_seq_cst);
     lease.slot_ = lease.spare_.get();
   }
   // Detach sets the flag before it looks at the slots: one of us sees the other.
@@ -104,7 +104,10 @@ void ReaderPool::Lease::Release() {
     pool_->spares_.fetch_sub(1, std::memory_order_seq_cst);
     return;
   }
-  if (pool_->keep_ == Keep::kNothing || slot->cached_txn_id == 0) slot->DropSnapshot();
+  // Without a snapshot the pool may be between Detach and Attach, which writes keep_.
+  if (slot->live && (pool_->keep_ == Keep::kNothing || slot->cached_txn_id == 0)) {
+    slot->DropSnapshot();
+  }
   slot->busy.store(false, std::memory_order_release);
 }
 
@@ -178,11 +181,8 @@ bool ReaderPool::Lease::CountIsTrue(Table table) const {
   const std::uint32_t bit = std::uint32_t{1} << Index(table);
   const bool remembers = slot_->cached_txn_id != 0;
   if (remembers && (slot_->counts_proven & bit) != 0) return true;
-  MDB_stat stat{};
-  if (mdb_stat(txn(), dbi(table), &stat) != MDB_SUCCESS ||
-      stat.ms_entries != state().digest(table).count) {
-    return false;
-  }
+  const auto entries = lmdb::EntriesOf(txn(), main_dbi(), InfoOf(table).name);
+  if (!entries || *entries != state().digest(table).count) return false;
   if (remembers) slot_->counts_proven |= bit;
   return true;
 }

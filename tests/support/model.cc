@@ -238,10 +238,9 @@ void Model::PutIntent(const KnownImage& image) {
 }
 
 void Model::DeleteIntent(const KnownImage& image) {
-  InFlight& pulls = in_flight_[image.image];
   // What is in flight counts as being pulled, stored or not.
-  if (pulls.count > 0) {
-    pulls.intent_is_older = false;
+  if (const auto pulls = in_flight_.find(image.image); pulls != in_flight_.end()) {
+    pulls->second.intent_is_older = false;
   } else {
     Erase(image);
   }

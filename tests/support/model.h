@@ -61,6 +61,7 @@ class Model {
   void Delete(const std::string& ref);
   void PutIntent(const KnownImage& image);
   void DeleteIntent(const KnownImage& image);
+  bool HasIntent(const KnownImage& image) const { return intents_.contains(image.image); }
 
   // The store is made, which writes: its clock knows that time.
   void Made() { Written(); }
