@@ -68,7 +68,7 @@ class StartCommand final : public Command {
            "file\n"
            "of --witness, else image_manager/waybill in the kubelet directory, else the one that "
            "the\n"
-           "store remembers.";
+           "store remembers. The policy is checked, but not kept: each command takes its own.";
   }
 
   void Declare(Flags& flags) override {
@@ -94,6 +94,11 @@ class StartCommand final : public Command {
     auto report = OpenAndClose(std::move(options));
     if (!report) return report.error();
     WriteStartReport(*report, store_.store, out);
+    if (report->created && !witness_ && !no_witness_ && !kubelet_directory_) {
+      (void)out.Flush();
+      Warn("the store has no witness: when it is wiped, that goes unseen, and opens images",
+           "run it again with --kubelet-dir or --witness; --no-witness is to mean it");
+    }
     return ExitCode::kYes;
   }
 
@@ -113,9 +118,9 @@ class StartCommand final : public Command {
     if (no_witness_) {
       options.witness = Witness::None();
     } else if (witness_) {
-      options.witness = Witness::At(*witness_);
+      options.witness = WitnessAt(*witness_);
     } else if (kubelet_directory_) {
-      options.witness = Witness::At(options.kubelet_directory / "image_manager" / "waybill");
+      options.witness = WitnessAt(options.kubelet_directory / "image_manager" / "waybill");
     } else {
       options.witness = Witness::Remembered();
     }
@@ -125,6 +130,11 @@ class StartCommand final : public Command {
       options.map_bytes = *bytes;
     }
     return {};
+  }
+
+  // The store remembers the path, and is used from other directories than this one.
+  static Witness WitnessAt(const std::filesystem::path& path) {
+    return Witness::At(std::filesystem::absolute(path));
   }
 
   // A mistyped directory would look like a node that never pulled anything.
