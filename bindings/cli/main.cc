@@ -105,10 +105,26 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
   return all;
 }
 
+// CLI11's message, but for those that speak of its own terms.
+std::string MessageOf(const CLI::ParseError& error) {
+  const std::string message = error.what();
+  if (message.find("At Most 1 required") != std::string::npos) {
+    return message.substr(0, message.find(':')) + " is given more than once";
+  }
+  if (const std::size_t end = message.find(" was given a disallowed flag override");
+      end != std::string::npos) {
+    return "--" + message.substr(0, end) + " takes no value";
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    return message.substr(0, message.find(':')) + ": its value is missing";
+  }
+  return message;
+}
+
 Error ParseErrorOf(const CLI::ParseError& error, const CLI::App& root) {
   std::string command = "waybill";
   for (const CLI::App* app : root.get_subcommands()) command += " " + app->get_name();
-  return {ErrorCode::kInvalidArgument, error.what(), "see " + command + " --help"};
+  return {ErrorCode::kInvalidArgument, MessageOf(error), "see " + command + " --help"};
 }
 
 Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
@@ -118,9 +134,16 @@ Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
   root.footer(kExitCodes);
   root.require_subcommand(1);
   auto registered = RegisterAll(root);
+  if (arguments.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "no command was given",
+                 "waybill --help lists the commands"};
+  }
+  if (arguments[0] == "--json") {
+    return Error{ErrorCode::kInvalidArgument, "--json stands before the command",
+                 "write waybill COMMAND --json"};
+  }
   const auto named = [&](const auto& entry) { return entry->command->name() == arguments[0]; };
-  if (!arguments.empty() && !arguments[0].starts_with('-') &&
-      std::none_of(registered.begin(), registered.end(), named)) {
+  if (!arguments[0].starts_with('-') && std::none_of(registered.begin(), registered.end(), named)) {
     return Error{ErrorCode::kInvalidArgument, "there is no command '" + arguments[0] + "'",
                  "waybill --help lists the commands"};
   }
