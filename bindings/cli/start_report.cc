@@ -50,6 +50,10 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
     out.Line("store       {} opened", store);
   }
   for (const std::string& finding : report.findings) out.Line("found       {}", finding);
+  if (!report.set_aside && report.records_without_credentials > 0) {
+    out.Line("to verify   {}, whose credentials may be out of date",
+             Counted(report.records_without_credentials, "record"));
+  }
   if (report.witness_made) out.Line("witness     was missing beside a sound store, and was made");
   if (report.readers_cleared > 0) {
     out.Line("cleared     {} of readers that died", Counted(report.readers_cleared, "slot"));

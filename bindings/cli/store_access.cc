@@ -26,8 +26,13 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
   if (report.set_aside) {
     Warn(
         "the store was damaged; what was sound in it was carried over, and the damaged one is at " +
-            report.set_aside_path,
-        "run waybill start for the whole report");
+            report.set_aside_path +
+            "; images without a record must now be pulled before a pod may use them",
+        "see waybill trust --store " + ShellWord(flags.store));
+  } else if (!report.findings.empty()) {
+    Warn(report.findings.front() +
+             "; images without a record must now be pulled before a pod may use them",
+         "see waybill trust --store " + ShellWord(flags.store));
   }
   return store;
 }
