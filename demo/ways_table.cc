@@ -44,5 +44,9 @@ int main() {
       as_promised = false;
     }
   }
+  fmt::print(
+      "\n  First row: the closed rules ask for the complete list of images, and are given it here. "
+      "An\n"
+      "  image that a list leaves out by mistake loses its record under any rules.\n");
   return as_promised ? 0 : 1;
 }
