@@ -5,6 +5,7 @@
 #include "store/base/files.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
+#include "store/record/pulled_record.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -61,6 +62,8 @@ Result<void> Decode(KubeletFile& file, const std::string& json) {
       auto record = DecodePulledRecord(json);
       if (!record) return record.error();
       EndOfSecond(record->last_updated);
+      // Above what the store takes, it would stop the import of all other files, too.
+      if (auto value = EncodePulledRecordValue(*record); !value) return value.error();
       file.content = std::move(*record);
       return {};
     }

@@ -11,8 +11,8 @@ namespace waybill::testing {
 
 BOOST_AUTO_TEST_SUITE(committer)
 
-// Out of memory between the begin of a transaction and its commit, as far as a test can have it: the
-// clock is asked there.
+// Out of memory between the begin of a transaction and its commit, as far as a test can have it:
+// the clock is asked there.
 BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   ScratchStore store(Rules::kClosed);
   Must(store->PutIntent("registry.example/before"));
@@ -30,8 +30,8 @@ BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   BOOST_TEST((failed.error().code == ErrorCode::kOutcomeUnknown));
   *throws = false;
   // Nobody knows how far it came: as after a commit that failed half way.
-  BOOST_TEST((opened->PutIntent("registry.example/after").error().code ==
-              ErrorCode::kOutcomeUnknown));
+  BOOST_TEST(
+      (opened->PutIntent("registry.example/after").error().code == ErrorCode::kOutcomeUnknown));
   Pod pod;
   BOOST_TEST(opened->MustAttemptPull("registry.example/preloaded", "sha256:ref", pod).pull);
   Must(opened->Close());

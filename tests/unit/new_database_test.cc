@@ -56,8 +56,8 @@ class SharedLock {
 
 BOOST_AUTO_TEST_SUITE(new_database)
 
-// A lone lock.mdb is what a lost data.mdb leaves behind. Were it gone before the new one is in place,
-// a crash between the two would make the next store a trustful one.
+// A lone lock.mdb is what a lost data.mdb leaves behind. Were it gone before the new one is in
+// place, a crash between the two would make the next store a trustful one.
 BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_place) {
   const TempDir scratch;
   const std::filesystem::path directory = scratch / "store";
