@@ -33,8 +33,7 @@ void Gauge(std::string& out, std::string_view name, std::string_view help, doubl
 std::string Metrics::ToPrometheusText() const {
   std::string out;
   constexpr std::string_view kChecks = "kubelet_imagemanager_image_mustpull_checks_total";
-  Header(out, kChecks, "counter",
-         "How often a pull was asked to be needed or not, by the result of the check.");
+  Header(out, kChecks, "counter", "Checks whether an image must be pulled, by result.");
   for (std::size_t i = 1; i < mustpull_checks.size(); ++i) {
     out += std::string(kChecks) + "{result=\"" +
            std::string(CheckResultName(static_cast<CheckResult>(i))) + "\"} " +
@@ -42,7 +41,8 @@ std::string Metrics::ToPrometheusText() const {
   }
   constexpr std::string_view kEnsure = "kubelet_image_manager_ensure_image_requests_total";
   Header(out, kEnsure, "counter",
-         "How often an image was asked for, by pull policy, presence and need of a pull.");
+         "Requests for an image, by pull policy, presence on the node, and whether a pull was "
+         "needed.");
   for (std::size_t policy = 0; policy < 3; ++policy) {
     for (std::size_t present = 0; present < 3; ++present) {
       for (std::size_t required = 0; required < 3; ++required) {
