@@ -14,10 +14,18 @@ std::filesystem::path PathIn(const std::filesystem::path& directory) {
   return directory / "owner.lock";
 }
 
-struct flock WholeFile(short type) {
+// The bytes of the file that are locked. What the line says of a recovery is believed only while
+// its byte is: an owner that was killed leaves the line, and the next one holds the first byte
+// before it can change that.
+constexpr off_t kOwnedByte = 0;
+constexpr off_t kRecoveredByte = 1;
+
+struct flock LockOf(off_t byte, short type) {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
   return lock;
 }
 
@@ -38,7 +46,7 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   const std::filesystem::path path = PathIn(directory);
   auto file = OpenFile(path, O_RDWR | O_CREAT);
   if (!file) return file.error();
-  struct flock lock = WholeFile(F_WRLCK);
+  struct flock lock = LockOf(kOwnedByte, F_WRLCK);
   if (fcntl(file->get(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
     const std::string line = ReadLine(*file);
@@ -63,7 +71,10 @@ Result<void> OwnerLock::Write(const std::string& state) {
 }
 
 Result<void> OwnerLock::AnnounceRecovered(const FileId& database) {
-  return Write(Recovered(database));
+  if (auto r = Write(Recovered(database)); !r) return r;
+  struct flock lock = LockOf(kRecoveredByte, F_WRLCK);
+  if (fcntl(file_.get(), F_OFD_SETLK, &lock) != 0) return SystemError(errno, "lock", path_);
+  return {};
 }
 
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database) {
@@ -73,7 +84,7 @@ Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileI
     if (file.error().code == ErrorCode::kNotFound) return false;
     return file.error();
   }
-  struct flock lock = WholeFile(F_RDLCK);
+  struct flock lock = LockOf(kRecoveredByte, F_RDLCK);
   if (fcntl(file->get(), F_OFD_GETLK, &lock) != 0) return SystemError(errno, "look at", path);
   if (lock.l_type == F_UNLCK) return false;
   return ReadLine(*file).ends_with(Recovered(database));
