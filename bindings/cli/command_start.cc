@@ -91,9 +91,17 @@ class StartCommand final : public Command {
       if (!images) return images.error();
       options.images_on_node = *std::move(images);
     }
+    // Asked before opening: a witness makes the directory.
+    const bool nothing_there =
+        kubelet_directory_ && ::access((*kubelet_directory_ + "/image_manager").c_str(), F_OK) != 0;
     auto report = OpenAndClose(std::move(options));
     if (!report) return report.error();
     WriteStartReport(*report, store_.store, out);
+    if (nothing_there) {
+      (void)out.Flush();
+      Warn(*kubelet_directory_ + " has no image_manager in it: nothing was taken over",
+           "right for a node that never pulled an image; else name the kubelet's root directory");
+    }
     if (report->created && !witness_ && !no_witness_ && !kubelet_directory_) {
       (void)out.Flush();
       Warn("the store has no witness: when it is wiped, that goes unseen, and opens images",
