@@ -174,6 +174,13 @@ bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
     error = lmdb::MakeError(rc, "beginning a write", env_.directory());
     return false;
   }
+  if (txn.id() != state_.lmdb_txn_id + 1) {
+    // owner.lock was removed under us: digests that start from our state would not be true.
+    error = {ErrorCode::kOwned,
+             "another process wrote to " + env_.directory().string() + "; nothing was changed",
+             "stop one of the two, then close the store and open it again"};
+    return false;
+  }
   UndoLog* const undo = hooks_.undo;
   State state = state_;
   bool any_dirty = false;

@@ -1,8 +1,11 @@
-// The queue of writers, when something throws.
+// The queue of writers, when something goes wrong around it.
 
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "tests/support/store_fixture.h"
@@ -38,6 +41,21 @@ BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   store.Start();
   BOOST_TEST(Must(store->HasIntent("registry.example/before")));
   Must(store->PutIntent("registry.example/after"));
+}
+
+// owner.lock was removed under a live owner, and a second one came: the first writes no more.
+BOOST_AUTO_TEST_CASE(a_second_writer_is_noticed) {
+  ScratchStore store(Rules::kClosed);
+  std::filesystem::remove(store.directory() / "owner.lock");
+  const std::string command = std::string(WAYBILL_CLI) + " intent --store '" +
+                              store.directory().string() +
+                              "' --image registry.example/other:1 > /dev/null";
+  BOOST_REQUIRE(std::system(command.c_str()) == 0);
+  const auto second = store->PutIntent("registry.example/mine:1");
+  BOOST_REQUIRE(!second);
+  BOOST_TEST((second.error().code == ErrorCode::kOwned));
+  BOOST_TEST(Must(store->Verify()).sound);
+  BOOST_TEST(Must(store->HasIntent("registry.example/other:1")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
