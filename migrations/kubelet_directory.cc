@@ -157,8 +157,9 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
        {KubeletFolder::kPulled, KubeletFolder::kPulling, KubeletFolder::kPreloaded}) {
     if (auto r = List(image_manager, folder, entries, report); !r) return r;
   }
-  const State before = committer.state();
-  const bool without_credentials = before.distrustful && before.digest(Table::kImported).count != 0;
+  // A store that lost something cannot tell which of the files it took before, nor what was revoked
+  // since.
+  const bool without_credentials = committer.state().distrustful;
 
   for (std::size_t done = 0; done < entries.size();) {
     if (progress && !progress(done, entries.size())) {

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/record/committer.h"
+#include "store/record/pulled_record.h"
+#include "store/record/typed_tables.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_database.h"
@@ -79,18 +82,43 @@ std::filesystem::path WitnessPath(const OpenOptions& options, const Inspection* 
   return {};
 }
 
-// Why the store is not the one that the witness saw last; empty where it is, or is newer.
-std::string Contradiction(const WitnessReading& witness, const std::filesystem::path& path,
-                          const Identity& identity, const State& state) {
+// What a witness says against a store. Nothing: `reason` is empty.
+struct Contradiction {
+  std::string reason;
+  // The witness proves that what is stored is not what was stored last.
+  bool stale = false;
+};
+
+Contradiction FindContradiction(const WitnessReading& witness, const std::filesystem::path& path,
+                                const Identity& identity, const State& state) {
   if (!witness.exists) return {};
-  if (!witness.testimony) return "the witness " + path.string() + " can't be read";
+  if (!witness.testimony) return {"the witness " + path.string() + " can't be read", false};
   if (witness.testimony->uuid != identity.uuid) {
-    return "the witness " + path.string() + " tells of another store";
+    return {"the witness " + path.string() + " tells of another store", true};
   }
   if (state.commit_sequence < witness.testimony->commit_sequence) {
-    return "the store is older than its witness " + path.string() + ": it is at commit " +
-           std::to_string(state.commit_sequence) + " of " +
-           std::to_string(witness.testimony->commit_sequence);
+    return {"the store is older than its witness " + path.string() + ": it is at commit " +
+                std::to_string(state.commit_sequence) + " of " +
+                std::to_string(witness.testimony->commit_sequence),
+            true};
+  }
+  return {};
+}
+
+// A stale record may name credentials that were revoked since: its image stays known, and must be
+// verified anew.
+Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
+  std::vector<ImagePulledRecord> records;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto record = DecodePulledRecordValue(payload);
+    if (record) records.push_back(std::move(*record));
+    return true;
+  });
+  if (!walked) return walked;
+  report.records_without_credentials = records.size();
+  for (ImagePulledRecord& record : records) {
+    record.credential_mapping.clear();
+    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
   return {};
 }
@@ -118,24 +146,27 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
                            RecoveryReport& report) {
   if (path.empty()) return {};
   OpenedDatabase& database = store.database;
-  const std::string contradiction =
+  const Contradiction contradiction =
       report.created || report.set_aside
-          ? std::string()
-          : Contradiction(witness, path, database.identity, store.state);
+          ? Contradiction()
+          : FindContradiction(witness, path, database.identity, store.state);
   Identity identity = database.identity;
   identity.witness_path = path.string();
-  if (!contradiction.empty() || identity.witness_path != database.identity.witness_path) {
+  if (!contradiction.reason.empty() || identity.witness_path != database.identity.witness_path) {
     Committer::Hooks hooks;
     hooks.clock = options.clock;
     Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
     const auto amend = [&](StoreTxn& txn) -> Result<void> {
-      if (!contradiction.empty()) {
+      if (!contradiction.reason.empty()) {
         if (witness.testimony) {
           // Past the witness, or the same old copy could come back unnoticed.
           txn.state().commit_sequence =
               std::max(txn.state().commit_sequence, witness.testimony->commit_sequence);
         }
-        if (auto r = SetTrust(txn, true, contradiction); !r) return r;
+        if (auto r = SetTrust(txn, true, contradiction.reason); !r) return r;
+        if (contradiction.stale) {
+          if (auto r = DropCredentials(txn, report); !r) return r;
+        }
         txn.Touch();
       }
       return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
@@ -143,7 +174,7 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
     if (auto r = committer.Run(amend); !r) return r;
     database.identity = identity;
     store.state = committer.state();
-    if (!contradiction.empty()) report.findings.push_back(contradiction);
+    if (!contradiction.reason.empty()) report.findings.push_back(contradiction.reason);
   }
   report.witness_made = !witness.exists && !report.created;
   auto file = WitnessFile::Open(path, {database.identity.uuid, store.state.commit_sequence});
@@ -229,6 +260,16 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory) {
                    "the store in " + directory.string() + " fails its check: " + why +
                        "; nothing was changed",
                    "run `waybill start` to recover it"};
+    }
+    // An owner would have asked the witness.
+    const std::filesystem::path& witness = inspection->identity->witness_path;
+    if (!witness.empty()) {
+      const Contradiction contradiction = FindContradiction(
+          ReadWitness(witness), witness, *inspection->identity, *inspection->state);
+      if (!contradiction.reason.empty()) {
+        return Error{ErrorCode::kDamaged, contradiction.reason + "; nothing was changed",
+                     "run `waybill start` to recover the store"};
+      }
     }
     txn_id = inspection->txn_id;
   }

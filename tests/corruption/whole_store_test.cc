@@ -1,0 +1,392 @@
+// A whole store, or a whole file of one, that is lost, replaced, put back or not ours to touch.
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <deque>
+#include <filesystem>
+#include <memory>
+
+#include "store/lmdb/env.h"
+#include "store/recovery/witness.h"
+#include "tests/support/child_process.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/raw_lmdb.h"
+#include "tests/support/rows.h"
+#include "waybill/kubelet_format.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace waybill;
+using namespace waybill::testing;
+
+// The hash that kSecretA had first, in another tenant's hands.
+const ImagePullSecret kThief = MakeSecret("team-c", "pull", "uid-c", "hash-a");
+const ImagePullSecret kRotatedA = MakeSecret("team-a", "pull", "uid-a", "hash-a-2");
+constexpr std::string_view kOtherImage = "registry.example.com/team/other:v1";
+constexpr std::string_view kUnknownRef = "sha256:none";
+
+struct Scene {
+  Scene() { store.Pull(kImage, kRef, WithSecret(kSecretA)); }
+
+  fs::path database() const { return store.directory() / "data.mdb"; }
+  bool Pulls(const ImagePullSecret& secret) { return store.Check(kImage, kRef, Pod(secret)).pull; }
+  void Rotate() { store.Pull(kImage, kRef, WithSecret(kRotatedA)); }
+  void CopyAside() {
+    fs::remove_all(aside);
+    fs::copy(store.directory(), aside, fs::copy_options::recursive);
+  }
+  void PutBack() {
+    fs::remove_all(store.directory());
+    fs::copy(aside, store.directory(), fs::copy_options::recursive);
+  }
+  void CheckDistrust(const std::string& why) {
+    const RecoveryReport& report = store->recovery_report();
+    BOOST_TEST(report.distrustful);
+    BOOST_TEST(report.distrust_reason.find(why) != std::string::npos, report.distrust_reason);
+    BOOST_TEST(store.Check(kImage, kUnknownRef).pull);
+    BOOST_TEST(store.Check(kImage, kUnknownRef).reason == Reason::kStoreDistrustful);
+  }
+  void CheckTrust() {
+    BOOST_TEST(!store->recovery_report().distrustful);
+    BOOST_TEST(!store.Check(kImage, kUnknownRef).pull);
+  }
+
+  ScratchStore store{Rules::kClosed};
+  const fs::path aside = store.scratch() / "aside";
+};
+
+BOOST_FIXTURE_TEST_SUITE(whole_store, Scene)
+
+// --- The witness tells
+// -------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_wiped_store_is_distrustful) {
+  store.Stop();
+  fs::remove_all(store.directory());
+  store.Start();
+  BOOST_TEST(store->recovery_report().created);
+  CheckDistrust("the store that the witness tells of is gone");
+  BOOST_TEST(store.Check(kImage, kRef).pull);
+  store.Restart();
+  CheckDistrust("the store that the witness tells of is gone");
+}
+
+// The kubelet's files are as old as the take-over: a credential in them may have been revoked
+// since.
+BOOST_AUTO_TEST_CASE(a_wiped_store_takes_no_credentials_from_old_files) {
+  ImagePulledRecord record;
+  record.image_ref = kRef2;
+  record.last_updated = Timestamp{kFakeEpoch, 0};
+  record.credential_mapping[std::string(kName)] = WithSecret(kSecretA);
+  WriteRecordFile(store.kubelet_directory(), "pulled", kRef2, EncodePulledRecord(record));
+  store.Restart();
+  BOOST_TEST(!store.Check(kImage, kRef2, Pod(kSecretA)).pull);
+  store.Pull(kImage, kRef2, WithSecret(kRotatedA));
+  BOOST_TEST(store.Check(kImage, kRef2, Pod(kThief)).pull);
+  store.Stop();
+  fs::remove_all(store.directory());
+  store.Start();
+  BOOST_TEST(store->recovery_report().import.records == 1U);
+  BOOST_TEST(store.Check(kImage, kRef2, Pod(kThief)).pull);
+  BOOST_TEST(store.Check(kImage, kRef2).pull);
+}
+
+BOOST_AUTO_TEST_CASE(data_removed_beside_its_lock_file_is_a_loss) {
+  store.Stop();
+  fs::remove(database());
+  fs::remove(store.witness());
+  BOOST_REQUIRE(fs::exists(store.directory() / "lock.mdb"));
+  store.Start();
+  CheckDistrust("data.mdb is gone");
+}
+
+BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {
+  store.Stop();
+  CopyAside();
+  store.Start();
+  Rotate();
+  store.Pull(kOtherImage, kRef2, WithSecret(kSecretB));
+  BOOST_TEST(Pulls(kThief));
+  store.Stop();
+  PutBack();
+  const auto witnessed = internal::ReadWitness(store.witness()).testimony;
+  BOOST_REQUIRE(witnessed.has_value());
+
+  // Without an owner an observer asks the witness itself.
+  const auto observed = NodeStore::Observe({.directory = store.directory()});
+  BOOST_REQUIRE(!observed.has_value());
+  BOOST_TEST((observed.error().code == ErrorCode::kDamaged));
+
+  store.Start();
+  CheckDistrust("the store is older than its witness");
+  BOOST_TEST(Pulls(kThief));
+  BOOST_TEST(store->recovery_report().records_without_credentials == 1U);
+  BOOST_TEST(store->recovery_report().commit_sequence > witnessed->commit_sequence);
+  BOOST_TEST(Pulls(kSecretA));
+  BOOST_TEST(store.Check(kOtherImage, kRef2).pull);
+  store.Restart();
+  BOOST_TEST(store->recovery_report().findings.empty());
+  CheckDistrust("the store is older than its witness");
+  // A pull brings its credentials back, and an operator the trust.
+  store.Pull(kImage, kRef, WithSecret(kSecretA));
+  BOOST_TEST(!Pulls(kSecretA));
+  Must(store->ClearDistrust("the node was emptied"));
+  store.Restart();
+  CheckTrust();
+}
+
+BOOST_AUTO_TEST_CASE(another_store_swapped_in_is_distrustful_and_opens_nothing) {
+  ScratchStore other(Rules::kClosed);
+  for (int i = 0; i < 8; ++i) other.Pull(kOtherImage, kRef2, NodeWide());
+  other.Pull(kImage, kRef, WithSecret(kThief));
+  other.Stop();
+  Rotate();
+  store.Stop();
+  fs::remove_all(store.directory());
+  fs::copy(other.directory(), store.directory(), fs::copy_options::recursive);
+  store.Start();
+  CheckDistrust("tells of another store");
+  BOOST_TEST(Pulls(kThief));
+  BOOST_TEST(store.Check(kOtherImage, kRef2).pull);
+}
+
+BOOST_AUTO_TEST_CASE(a_witness_that_cannot_be_read_is_distrust) {
+  store.Stop();
+  const std::string sound = ReadFile(store.witness());
+  std::vector<std::string> contents = {"",
+                                       "garbage\n",
+                                       sound + sound,
+                                       sound.substr(0, 40),
+                                       std::string(sound.size(), '\0'),
+                                       std::string(1 << 20, 'x')};
+  for (std::size_t at = 0; at < sound.size(); ++at) {
+    std::string flipped = sound;
+    flipped[at] = static_cast<char>(flipped[at] ^ 1);
+    contents.push_back(flipped);
+  }
+  CopyAside();
+  for (const std::string& content : contents) {
+    PutBack();
+    WriteFile(store.witness(), content);
+    store.Start();
+    BOOST_TEST_CONTEXT("witness " << content.substr(0, 120)) {
+      const bool other = content.size() == sound.size() && content != sound;
+      BOOST_TEST(store->recovery_report().distrustful);
+      BOOST_TEST(store.Check(kImage, kUnknownRef).pull);
+      if (!other) CheckDistrust("can't be read");
+    }
+    store.Stop();
+    BOOST_TEST(internal::ReadWitness(store.witness()).testimony.has_value());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_witness_that_is_a_symlink_or_a_directory_is_never_believed) {
+  store.Stop();
+  fs::rename(store.witness(), aside);
+  fs::create_symlink(aside, store.witness());
+  const std::string behind = ReadFile(aside);
+  store.Start();
+  CheckDistrust("can't be read");
+  store.Stop();
+  BOOST_TEST(ReadFile(aside) == behind);
+
+  fs::remove(store.witness());
+  fs::create_directory(store.witness());
+  const auto opened = NodeStore::Open(store.Options({}));
+  if (opened) BOOST_TEST((*opened)->recovery_report().distrustful);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_witness_is_made_and_reported) {
+  store.Stop();
+  fs::remove(store.witness());
+  store.Start();
+  BOOST_TEST(store->recovery_report().witness_made);
+  CheckTrust();
+  BOOST_TEST(fs::exists(store.witness()));
+}
+
+// --- A file under a live observer
+// --------------------------------------------------------------------
+
+// Answers "pull" or "no pull" on kImage for the secret that it is told the hash of.
+ChildProcess::Serve ServeAsObserver(const fs::path& directory) {
+  std::shared_ptr<NodeStore> observer = Must(NodeStore::Observe({.directory = directory}));
+  return [observer](const std::string& hash) {
+    Pod pod(MakeSecret("team-x", "pull", "uid-x", hash));
+    return std::string(observer->MustAttemptPull(kImage, kRef, pod).pull ? "pull" : "no pull");
+  };
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_renamed_in_under_live_observers) {
+  store.Stop();
+  CopyAside();
+  store.Start();
+  Rotate();
+  store.Pull(kOtherImage, kRef2, WithSecret(kSecretB));
+  store.Stop();
+  const std::string newer = ReadFile(database());
+  for (const int observers : {1, 2}) {
+    BOOST_TEST_CONTEXT(observers << " observers") {
+      PutBack();
+      fs::remove(store.witness());
+      std::deque<ChildProcess> children;
+      for (int i = 0; i < observers; ++i) {
+        children.emplace_back([&] { return ServeAsObserver(store.directory()); });
+        BOOST_TEST(children.back().Ask("hash-a") == "no pull");
+        BOOST_TEST(children.back().Ask("hash-a-2") == "pull");
+      }
+      WriteFile(store.scratch() / "copy", newer);
+      fs::rename(store.scratch() / "copy", database());
+      for (ChildProcess& child : children) BOOST_TEST(child.Ask("hash-a") == "pull");
+      if (observers == 1) BOOST_TEST(children[0].Ask("hash-a-2") == "no pull");
+
+      store.Start();
+      BOOST_TEST(!store->recovery_report().set_aside);
+      BOOST_TEST(Must(store->ListRecords()).size() == 2U);
+      BOOST_TEST(Must(store->Verify()).sound);
+      store.Pull(kOtherImage, kRef2, WithSecret(kSecretA));
+      BOOST_TEST(Must(store->ListRecords()).size() == 2U);
+      for (ChildProcess& child : children) {
+        BOOST_TEST(child.Ask("hash-a") == "pull");
+        BOOST_TEST(child.Ask("hash-a-2") == "no pull");
+      }
+      store.Stop();
+    }
+  }
+}
+
+// --- A newer schema
+// ----------------------------------------------------------------------------------
+
+void PutIdentity(const fs::path& directory, std::uint32_t schema_version, std::uint16_t version) {
+  internal::Identity identity = *InspectPath(directory / "data.mdb").identity;
+  identity.schema_version = schema_version;
+  const auto value = internal::Seal(internal::kIdentityKey, internal::RecordKind::kIdentity,
+                                    version, internal::EncodeIdentity(identity));
+  const RawStore raw(directory);
+  MDB_txn* txn = nullptr;
+  MDB_dbi dbi = 0;
+  CheckLmdb(mdb_txn_begin(raw.env(), nullptr, 0, &txn), "begin");
+  CheckLmdb(mdb_dbi_open(txn, nullptr, 0, &dbi), "open");
+  MDB_val k = lmdb::ToVal(internal::kIdentityKey.span());
+  MDB_val v = lmdb::ToVal(value);
+  CheckLmdb(mdb_put(txn, dbi, &k, &v, 0), "put");
+  CheckLmdb(mdb_txn_commit(txn), "commit");
+}
+
+BOOST_AUTO_TEST_CASE(a_store_of_a_newer_schema_is_left_untouched) {
+  store.Stop();
+  CopyAside();
+  const std::string witness = ReadFile(store.witness());
+  for (const bool by_envelope : {false, true}) {
+    PutBack();
+    PutIdentity(store.directory(), by_envelope ? 1 : internal::kSchemaVersion + 1,
+                by_envelope ? internal::kHeaderVersion + 1 : internal::kHeaderVersion);
+    const std::string before = ReadFile(database());
+    const auto opened = NodeStore::Open(store.Options({}));
+    BOOST_REQUIRE(!opened.has_value());
+    BOOST_TEST((opened.error().code == ErrorCode::kNewerSchema));
+    const auto observed = NodeStore::Observe({.directory = store.directory()});
+    BOOST_REQUIRE(!observed.has_value());
+    BOOST_TEST((observed.error().code == ErrorCode::kNewerSchema));
+    BOOST_TEST(ReadFile(database()) == before);
+    BOOST_TEST(ReadFile(store.witness()) == witness);
+    BOOST_TEST(!fs::exists(store.directory() / "quarantine"));
+  }
+}
+
+// --- Set aside
+// ---------------------------------------------------------------------------------------
+
+constexpr const char* kDamagedRecord = "a value of table pulled-records-1 does not verify";
+
+BOOST_AUTO_TEST_CASE(a_failed_file_is_kept_and_what_is_sound_carried_over) {
+  store.Pull(kOtherImage, kRef2, WithSecret(kSecretB));
+  Must(store->PutIntent("registry.example.com/team/dangling:v1"));
+  store.Stop();
+  const std::string damaged = FlipUntil(database(), kDamagedRecord);
+  WriteFile(database(), damaged);
+  store.Start();
+  const RecoveryReport report = store->recovery_report();
+  BOOST_TEST(report.set_aside);
+  BOOST_TEST(report.set_aside_path.starts_with((store.directory() / "quarantine").string()));
+  BOOST_TEST(ReadFile(report.set_aside_path) == damaged);
+  BOOST_TEST(report.records_carried == 1U);
+  BOOST_TEST(report.records_without_credentials == 0U);
+  BOOST_TEST(report.intents_carried == 1U);
+  CheckDistrust("failed its check");
+  // One record was damaged, the other is proven current: its tenant need not pull.
+  const bool first_open = !Pulls(kSecretA);
+  const bool second_open = !store.Check(kOtherImage, kRef2, Pod(kSecretB)).pull;
+  BOOST_TEST(first_open != second_open);
+
+  store.Restart();
+  BOOST_TEST(!store->recovery_report().set_aside);
+  BOOST_TEST(store->recovery_report().findings.empty());
+  CheckDistrust("failed its check");
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_proven_current_is_carried_over_without_credentials) {
+  store.Stop();
+  WriteFile(database(), FlipUntil(database(), "the trust journal is missing or damaged"));
+  store.Start();
+  BOOST_TEST(store->recovery_report().set_aside);
+  BOOST_TEST(store->recovery_report().records_carried == 1U);
+  CheckDistrust("failed its check");
+  store.Stop();
+
+  // The header of the last commit is lost: nobody knows what that changed.
+  fs::remove_all(store.directory());
+  fs::remove(store.witness());
+  store.Start();
+  store.Pull(kImage, kRef, NodeWide());
+  store.Stop();
+  const auto damaged = [&] {
+    std::string bytes = ReadFile(database());
+    const auto inspection = InspectPath(database());
+    bytes[(inspection.txn_id & 1) * 4096 + 16] ^= 1;
+    return bytes;
+  }();
+  WriteFile(database(), damaged);
+  fs::remove(store.witness());
+  store.Start();
+  BOOST_TEST(store->recovery_report().set_aside);
+  BOOST_TEST(store.Check(kImage, kRef).pull);
+}
+
+BOOST_AUTO_TEST_CASE(a_crash_in_mid_rebuild_is_recovered) {
+  store.Stop();
+  const std::string damaged = FlipUntil(database(), kDamagedRecord);
+  WriteFile(database(), damaged);
+  store.Start();
+  const fs::path kept = store->recovery_report().set_aside_path;
+  store.Stop();
+  // As a crash leaves it: the failed file under both names, half a database beside it.
+  fs::remove(database());
+  fs::create_hard_link(kept, database());
+  fs::create_directory(store.directory() / "new.tmp");
+  WriteFile(store.directory() / "new.tmp" / "data.mdb", damaged.substr(0, 5000));
+  WriteFile(store.directory() / "new.tmp" / "lock.mdb", "");
+  store.Start();
+  BOOST_TEST(store->recovery_report().set_aside);
+  BOOST_TEST(store->recovery_report().set_aside_path == kept.string());
+  BOOST_TEST(ReadFile(kept) == damaged);
+  BOOST_TEST(!fs::exists(store.directory() / "new.tmp"));
+  store.Stop();
+  // After the rename, before the clearing up.
+  fs::create_directory(store.directory() / "new.tmp");
+  WriteFile(store.directory() / "new.tmp" / "lock.mdb", "");
+  fs::remove(store.directory() / "lock.mdb");
+  store.Start();
+  BOOST_TEST(!store->recovery_report().set_aside);
+  BOOST_TEST(!fs::exists(store.directory() / "new.tmp"));
+  CheckDistrust("failed its check");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
