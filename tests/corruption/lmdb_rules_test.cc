@@ -1,0 +1,357 @@
+// What follows from LMDB's ways with files, meta pages and readers, one case a rule.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "store/lmdb/env.h"
+#include "store/record/key.h"
+#include "store/record/store_txn.h"
+#include "store/recovery/page_format.h"
+#include "tests/support/child_process.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/mounts.h"
+#include "tests/support/raw_lmdb.h"
+#include "tests/support/rows.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace waybill;
+using namespace waybill::testing;
+using internal::Table;
+
+constexpr std::size_t kPage = 4096;
+
+struct Scene {
+  Scene() { store.Pull(kImage, kRef, WithSecret(kSecretA)); }
+  fs::path database() const { return store.directory() / "data.mdb"; }
+  fs::path lock() const { return store.directory() / "lock.mdb"; }
+  ScratchStore store{Rules::kClosed};
+};
+
+ino_t InodeOf(const fs::path& path) {
+  struct stat st {};
+  if (stat(path.c_str(), &st) != 0) throw std::runtime_error("cannot stat " + path.string());
+  return st.st_ino;
+}
+
+// Answers about the record of kImage for a pod with kSecretA; "stats": reader slots used and in
+// all.
+ChildProcess::Serve ServeAsObserver(const fs::path& directory) {
+  std::shared_ptr<NodeStore> observer = Must(NodeStore::Observe({.directory = directory}));
+  return [observer](const std::string& line) {
+    if (line == "stats") {
+      const Statistics statistics = Must(observer->GetStatistics());
+      return std::to_string(statistics.readers) + " of " + std::to_string(statistics.max_readers);
+    }
+    Pod pod(line == "nobody" ? Pod() : Pod(kSecretA));
+    const std::string ref(line == "unknown" ? kRef2 : kRef);
+    return std::string(observer->MustAttemptPull(kImage, ref, pod).pull ? "pull" : "no pull");
+  };
+}
+
+BOOST_FIXTURE_TEST_SUITE(lmdb_rules, Scene)
+
+// --- Rule 1
+// ------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(rule_1_a_rebuild_removes_lock_mdb) {
+  store.Stop();
+  // An observer that lives on keeps the old lock file's transaction ID alive.
+  ChildProcess observer([&] { return ServeAsObserver(store.directory()); });
+  BOOST_TEST(observer.Ask("a") == "no pull");
+  const ino_t before = InodeOf(lock());
+  WriteFile(store.scratch() / "damaged",
+            FlipUntil(database(), "the trust journal is missing or damaged"));
+  fs::rename(store.scratch() / "damaged", database());
+  store.Start();
+  BOOST_TEST(store->recovery_report().set_aside);
+  BOOST_TEST(InodeOf(lock()) != before);
+  BOOST_TEST(Must(store->ListRecords()).size() == 1U);
+  // It compares the inodes of both files, and follows.
+  BOOST_TEST(observer.Ask("unknown") == "pull");
+  store.Pull(kImage, kRef2, NodeWide());
+  BOOST_TEST(observer.Ask("unknown") == "no pull");
+}
+
+BOOST_AUTO_TEST_CASE(rule_1_a_stale_lock_mdb_does_not_pick_the_meta_page) {
+  // Whatever the old and the new file's transaction IDs are.
+  for (int commits = 1; commits <= 4; ++commits) {
+    store.Stop();
+    ChildProcess observer([&] { return ServeAsObserver(store.directory()); });
+    BOOST_TEST(observer.Ask("a") == "no pull");
+    ScratchStore other(Rules::kClosed);
+    for (int i = 0; i < commits; ++i) {
+      Must(other->PutIntent("registry.example.com/i" + std::to_string(i)));
+    }
+    other.Stop();
+    fs::copy_file(other.directory() / "data.mdb", store.scratch() / "copy",
+                  fs::copy_options::overwrite_existing);
+    fs::rename(store.scratch() / "copy", database());
+    fs::remove(store.witness());
+    store.Start();
+    BOOST_TEST_CONTEXT(commits << " commits") {
+      BOOST_TEST(!store->recovery_report().set_aside);
+      BOOST_TEST(Must(store->ListIntents()).size() == static_cast<std::size_t>(commits));
+      store.Pull(kImage, kRef, WithSecret(kSecretA));
+      BOOST_TEST(Must(store->ListIntents()).size() == static_cast<std::size_t>(commits));
+      BOOST_TEST(observer.Ask("a") == "no pull");
+      BOOST_TEST(observer.Ask("nobody") == "pull");
+    }
+  }
+}
+
+// --- Rule 2
+// ------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(rule_2_an_empty_file_is_a_loss) {
+  store.Stop();
+  WriteFile(database(), "");
+  fs::remove(lock());
+  fs::remove(store.witness());
+  const auto observed = NodeStore::Observe({.directory = store.directory()});
+  BOOST_REQUIRE(!observed.has_value());
+  BOOST_TEST((observed.error().code == ErrorCode::kDamaged));
+  store.Start();
+  BOOST_TEST(store->recovery_report().set_aside);
+  BOOST_TEST(store->recovery_report().distrustful);
+  BOOST_TEST(store.Check(kImage, kRef2).pull);
+}
+
+BOOST_AUTO_TEST_CASE(rule_2_every_descriptor_closes_on_exec) {
+  int of_the_store = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string target = fs::read_symlink(entry.path(), error).string();
+    if (!target.starts_with(store.scratch().string())) continue;
+    ++of_the_store;
+    const int fd = std::atoi(entry.path().filename().c_str());
+    BOOST_TEST((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0, target);
+  }
+  // data.mdb, perhaps twice, lock.mdb, owner.lock, the witness.
+  BOOST_TEST(of_the_store >= 4);
+}
+
+BOOST_AUTO_TEST_CASE(rule_2_files_are_private) {
+  const mode_t before = umask(0);
+  ScratchStore open_umask(Rules::kClosed);
+  open_umask.Pull(kImage, kRef, NodeWide());
+  open_umask.Stop();
+  WriteFile(open_umask.directory() / "data.mdb", "x");
+  open_umask.Start();
+  umask(before);
+  BOOST_TEST(open_umask->recovery_report().set_aside);
+  for (const auto& entry : fs::recursive_directory_iterator(open_umask.directory())) {
+    const auto mode = static_cast<unsigned>(entry.status().permissions());
+    if (entry.path().parent_path().parent_path().filename() == "quarantine") continue;
+    BOOST_TEST(mode == (entry.is_directory() ? 0700U : 0600U), entry.path().string());
+  }
+  BOOST_TEST(static_cast<unsigned>(fs::status(open_umask.directory()).permissions()) == 0700U);
+  BOOST_TEST(static_cast<unsigned>(fs::status(open_umask.witness()).permissions()) == 0600U);
+}
+
+// --- Rules 4 and 5
+// -----------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(rule_4_a_meta_page_whose_id_lost_two_does_not_undo_a_commit) {
+  for (int commits = 0; commits < 8; ++commits) {
+    Must(store->PutIntent("registry.example.com/i" + std::to_string(commits)));
+    store.Stop();
+    std::string bytes = ReadFile(database());
+    const std::size_t at = (InspectPath(database()).txn_id & 1) * kPage +
+                           internal::kPageHeaderBytes + offsetof(internal::MetaRecord, txn_id);
+    const bool makes_two_less = (bytes[at] & 2) != 0;
+    bytes[at] = static_cast<char>(bytes[at] ^ 2);
+    fs::create_directory(store.scratch() / "flipped");
+    WriteFile(store.scratch() / "flipped" / "data.mdb", bytes);
+    const auto inspection = InspectPath(store.scratch() / "flipped" / "data.mdb");
+    BOOST_TEST(!inspection.sound);
+    if (makes_two_less) {
+      // LMDB itself is content, and so is the walk: the header tells.
+      BOOST_TEST(inspection.findings.size() == 1U);
+      BOOST_TEST(inspection.findings[0].find("does not agree with the header") !=
+                 std::string::npos);
+    }
+    store.Start();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rule_4_a_compact_copy_is_not_a_store) {
+  store.Stop();
+  const fs::path copy = store.scratch() / "compact";
+  fs::create_directory(copy);
+  {
+    const RawStore raw(store.directory());
+    CheckLmdb(mdb_env_copy2(raw.env(), copy.c_str(), MDB_CP_COMPACT), "copy");
+  }
+  BOOST_TEST(!InspectPath(copy / "data.mdb").sound);
+}
+
+BOOST_AUTO_TEST_CASE(rule_5_the_witness_follows_every_commit) {
+  const auto witnessed = [&] { return ReadFile(store.witness()).substr(55, 20); };
+  for (int i = 0; i < 5; ++i) {
+    Must(store->PutIntent("registry.example.com/i" + std::to_string(i)));
+    const auto sequence = Must(store->GetStatistics()).commit_sequence;
+    BOOST_TEST(std::strtoull(witnessed().c_str(), nullptr, 10) == sequence);
+  }
+  const std::string before = ReadFile(store.witness());
+  Must(store->DeleteIntent("registry.example.com/none"));  // no change, no commit
+  BOOST_TEST(ReadFile(store.witness()) == before);
+}
+
+// --- Rules 8 and 9
+// -----------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(rule_8_a_store_is_open_once_a_process) {
+  const fs::path by_another_name = store.scratch() / ".." / store.scratch().filename() / "store";
+  for (const fs::path& directory : {store.directory(), by_another_name}) {
+    OpenOptions options = store.Options({});
+    options.directory = directory;
+    const auto opened = NodeStore::Open(options);
+    BOOST_REQUIRE(!opened.has_value());
+    BOOST_TEST((opened.error().code == ErrorCode::kOwned));
+    const auto observed = NodeStore::Observe({.directory = directory});
+    BOOST_REQUIRE(!observed.has_value());
+    BOOST_TEST((observed.error().code == ErrorCode::kOwned));
+  }
+  // The refused ones dropped no lock of the first: others still see its readers and its ownership.
+  BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+  store.Stop();
+  const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
+  const auto second = NodeStore::Observe({.directory = store.directory()});
+  BOOST_REQUIRE(!second.has_value());
+  BOOST_TEST((second.error().code == ErrorCode::kOwned));
+}
+
+BOOST_AUTO_TEST_CASE(rule_8_an_observer_that_cannot_write_lock_mdb_is_refused) {
+  store.Stop();
+  const std::string answer = InChild([&]() -> std::string {
+    if (!MountReadOnly(store.directory())) return kMayNotMount;
+    const auto observed = NodeStore::Observe({.directory = store.directory()});
+    if (observed) return "observes";
+    return std::string(ErrorCodeName(observed.error().code));
+  });
+  if (answer == kMayNotMount) {
+    BOOST_TEST_MESSAGE("left out: " << answer);
+  } else {
+    BOOST_TEST(answer == "unsafePath");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rule_9_a_killed_readers_slot_is_freed_at_opening) {
+  store.Stop();
+  ChildProcess living([&] { return ServeAsObserver(store.directory()); });
+  BOOST_TEST(living.Ask("a") == "no pull");
+  ChildProcess killed([&] { return ServeAsObserver(store.directory()); });
+  BOOST_TEST(killed.Ask("a") == "no pull");
+  BOOST_TEST(killed.Ask("stats") == "2 of " + std::to_string(kMaxReaders));
+  killed.Kill();
+  store.Start();
+  BOOST_TEST(store->recovery_report().readers_cleared == 1U);
+  // The first to open fixes the number of slots: an observer asks for as many as an owner.
+  BOOST_TEST(Must(store->GetStatistics()).max_readers == kMaxReaders);
+  BOOST_TEST(living.Ask("a") == "no pull");
+}
+
+// --- Rule 10
+// -----------------------------------------------------------------------------------------
+
+// Changes a store behind the back of those who have it open, and makes the header's transaction ID
+// that of the change, so that only the counts can tell.
+void Tamper(const fs::path& directory, const std::function<void(MDB_txn*)>& change) {
+  const std::string done = InChild([&] {
+    const RawStore raw(directory, 0, kMaxReaders);
+    MDB_txn* txn = nullptr;
+    MDB_dbi main = 0;
+    CheckLmdb(mdb_txn_begin(raw.env(), nullptr, 0, &txn), "begin");
+    CheckLmdb(mdb_dbi_open(txn, nullptr, 0, &main), "open main");
+    change(txn);
+    MDB_val k = lmdb::ToVal(internal::kStateKey.span());
+    MDB_val v{};
+    CheckLmdb(mdb_get(txn, main, &k, &v), "get the state");
+    const auto opened =
+        internal::OpenEnvelope(internal::kStateKey, lmdb::FromVal(v), internal::RecordKind::kState,
+                               internal::kHeaderVersion);
+    internal::State state = internal::DecodeState(opened.payload).value();
+    state.lmdb_txn_id = mdb_txn_id(txn);
+    const auto sealed = internal::Seal(internal::kStateKey, internal::RecordKind::kState,
+                                       internal::kHeaderVersion, internal::EncodeState(state));
+    v = lmdb::ToVal(sealed);
+    CheckLmdb(mdb_put(txn, main, &k, &v, 0), "put the state");
+    CheckLmdb(mdb_txn_commit(txn), "commit");
+    return std::string("done");
+  });
+  BOOST_TEST(done == "done");
+}
+
+void DeleteAll(MDB_txn* txn, Table table) {
+  MDB_dbi dbi = 0;
+  CheckLmdb(mdb_dbi_open(txn, internal::InfoOf(table).name, 0, &dbi), "open a table");
+  CheckLmdb(mdb_drop(txn, dbi, 0), "empty a table");
+}
+
+void DeleteEntry(MDB_txn* txn, Table table) {
+  MDB_dbi dbi = 0;
+  CheckLmdb(mdb_dbi_open(txn, internal::InfoOf(table).name, 0, &dbi), "open a table");
+  CheckLmdb(mdb_drop(txn, dbi, 1), "delete a table");
+}
+
+BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
+  using Change = void (*)(MDB_txn*, Table);
+  for (const Change change : {Change{DeleteAll}, Change{DeleteEntry}}) {
+    for (const Table table : {Table::kPulled, Table::kIntents}) {
+      ScratchStore victim(Rules::kClosed);
+      victim.Pull(kImage, kRef, WithSecret(kSecretA));
+      Must(victim->PutIntent(kImage));
+      victim.Stop();
+      ChildProcess observer([&] { return ServeAsObserver(victim.directory()); });
+      BOOST_TEST(observer.Ask("a") == "no pull");
+      victim.Start();
+      BOOST_TEST(victim.Check(kImage, kRef2).pull);
+      Tamper(victim.directory(), [&](MDB_txn* txn) { change(txn, table); });
+      BOOST_TEST_CONTEXT(internal::InfoOf(table).name
+                         << (change == DeleteAll ? " emptied" : " deleted")) {
+        for (const std::string_view ref : {kRef, kRef2}) BOOST_TEST(victim.Check(kImage, ref).pull);
+        BOOST_TEST(observer.Ask("unknown") == "pull");
+        BOOST_TEST(observer.Ask("nobody") == "pull");
+        if (table == Table::kPulled) {
+          const auto record = victim->GetRecord(kRef);
+          BOOST_TEST((!record && record.error().code == ErrorCode::kDamaged));
+          BOOST_TEST(!victim->ListRecords().has_value());
+        } else {
+          const auto intent = victim->HasIntent(kImage);
+          BOOST_TEST((!intent && intent.error().code == ErrorCode::kDamaged));
+        }
+        BOOST_TEST(!Must(victim->Verify()).sound);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rule_10_a_snapshot_older_than_its_id_is_not_believed) {
+  // A commit that left the header as it was.
+  const std::string done = InChild([&] {
+    const RawStore raw(store.directory(), 0, kMaxReaders);
+    MDB_txn* txn = nullptr;
+    CheckLmdb(mdb_txn_begin(raw.env(), nullptr, 0, &txn), "begin");
+    DeleteAll(txn, Table::kPulled);
+    CheckLmdb(mdb_txn_commit(txn), "commit");
+    return std::string("done");
+  });
+  BOOST_TEST(done == "done");
+  BOOST_TEST(store.Check(kImage, kRef).pull);
+  BOOST_TEST((store.Check(kImage, kRef2).reason == Reason::kStoreUnavailable));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -1,0 +1,304 @@
+// What follows from LMDB's ways with writes and with its layout, one case a rule.
+
+#include <sys/statvfs.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "store/record/envelope.h"
+#include "store/record/tables.h"
+#include "tests/support/child_process.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/mounts.h"
+#include "tests/support/mutation.h"
+#include "tests/support/raw_lmdb.h"
+#include "tests/support/rows.h"
+#include "tests/support/walk_recorder.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace waybill;
+using namespace waybill::testing;
+
+std::string RefOf(int i) { return "sha256:" + Sha256Hex(std::to_string(i)); }
+std::string ImageOf(int i) { return "registry.example.com/app-" + std::to_string(i) + ":v1"; }
+
+// An image with a credential of the usual forms and lengths.
+ImagePullCredentials Usual(int i) {
+  const std::string hex = Sha256Hex("uid" + std::to_string(i));
+  const std::string uid = hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(12, 3) +
+                          "-8" + hex.substr(15, 3) + "-" + hex.substr(18, 12);
+  return WithSecret(MakeSecret("team-" + std::to_string(i % 50), "regcred", uid,
+                               Sha256Hex("hash" + std::to_string(i))));
+}
+
+// Every value as liblmdb itself shows it.
+void ForEachValue(
+    const fs::path& directory,
+    const std::function<void(std::string_view table, MDB_val key, MDB_val value)>& see) {
+  const RawStore raw(directory);
+  MDB_txn* txn = nullptr;
+  CheckLmdb(mdb_txn_begin(raw.env(), nullptr, MDB_RDONLY, &txn), "begin");
+  std::vector<const char*> names = {nullptr};
+  for (const auto& table : internal::kTables) names.push_back(table.name);
+  for (const char* name : names) {
+    MDB_dbi dbi = 0;
+    MDB_cursor* cursor = nullptr;
+    CheckLmdb(mdb_dbi_open(txn, name, 0, &dbi), "open");
+    CheckLmdb(mdb_cursor_open(txn, dbi, &cursor), "cursor");
+    MDB_val key{};
+    MDB_val value{};
+    while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == MDB_SUCCESS) {
+      see(name == nullptr ? "" : name, key, value);
+    }
+    mdb_cursor_close(cursor);
+  }
+  mdb_txn_abort(txn);
+}
+
+BOOST_AUTO_TEST_SUITE(lmdb_writes)
+
+// --- Rule 12
+// -----------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(rule_12_one_callers_invalid_change_fails_alone) {
+  constexpr int kThreads = 16;
+  constexpr int kRounds = 20;
+  ScratchStore store(Rules::kClosed);
+  const PruneToken future{1'000'000};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kRounds; ++i) {
+        if (t % 4 == 0) {
+          const auto pruned = store->Prune({}, future);
+          if (pruned || pruned.error().code != ErrorCode::kInvalidArgument) ++wrong;
+        } else if (!store->PutIntent(ImageOf(t * 1000 + i))) {
+          ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(wrong == 0);
+  BOOST_TEST(Must(store->ListIntents()).size() == std::size_t{kThreads / 4 * 3 * kRounds});
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// Fills a store until it says `full`, from a few threads; the records that were acknowledged.
+std::vector<int> Fill(NodeStore& store, ErrorCode full, std::string& problem) {
+  std::vector<int> stored;
+  for (int i = 0;; ++i) {
+    const auto written = store.RecordImagePulled(ImageOf(i), RefOf(i), Usual(i));
+    if (!written) {
+      if (written.error().code != full) problem = written.error().ToString();
+      return stored;
+    }
+    stored.push_back(i);
+  }
+}
+
+std::string AllThere(NodeStore& store, const std::vector<int>& stored) {
+  for (const int i : stored) {
+    if (!store.GetRecord(RefOf(i))) return "lost " + RefOf(i);
+  }
+  if (Must(store.GetStatistics()).records != stored.size()) return "another count";
+  const VerifyReport verified = Must(store.Verify());
+  return verified.sound ? "" : "does not verify: " + verified.findings.front();
+}
+
+std::string FillASmallDisk(const fs::path& at) {
+  if (!MountSmallFileSystem(at, "1m")) return kMayNotMount;
+  OpenOptions options{.directory = at / "store", .witness = Witness::At(at / "witness")};
+  options.map_bytes = std::uint64_t{64} << 20;
+  auto store = Must(NodeStore::Open(options));
+  // What an operator can delete.
+  WriteFile(at / "ballast", std::string(200 << 10, 'x'));
+  std::string problem;
+  std::vector<int> stored = Fill(*store, ErrorCode::kDiskFull, problem);
+  if (!problem.empty()) return problem;
+  if (stored.empty()) return "nothing was stored";
+  // Another record may still fit into pages that are there; if not, the error is the same.
+  for (int i = 0; i < 8; ++i) {
+    const int next = static_cast<int>(stored.size());
+    const auto again = store->RecordImagePulled(ImageOf(next), RefOf(next), Usual(next));
+    if (again) {
+      stored.push_back(next);
+    } else if (again.error().code != ErrorCode::kDiskFull) {
+      return "the second time: " + again.error().ToString();
+    }
+  }
+  if (auto lost = AllThere(*store, stored); !lost.empty()) return "full: " + lost;
+  Pod nobody;
+  if (!store->MustAttemptPull(ImageOf(0), RefOf(0), nobody).pull) return "opened";
+
+  // A full disk does not keep the store from being opened again.
+  if (auto closed = store->Close(); !closed) return closed.error().ToString();
+  store.reset();
+  auto reopened = NodeStore::Open(options);
+  if (!reopened && reopened.error().code != ErrorCode::kDiskFull) {
+    return "reopened full: " + reopened.error().ToString();
+  }
+  if (reopened) store = std::move(*reopened);
+
+  fs::remove(at / "ballast");
+  if (!store) store = Must(NodeStore::Open(options));
+  if (store->recovery_report().set_aside || store->recovery_report().distrustful) {
+    return "not the same store";
+  }
+  const int next = static_cast<int>(stored.size());
+  Must(store->RecordImagePulled(ImageOf(next), RefOf(next), Usual(next)));
+  stored.push_back(next);
+  if (auto lost = AllThere(*store, stored); !lost.empty()) return "after: " + lost;
+  return "good";
+}
+
+BOOST_AUTO_TEST_CASE(rule_12_a_full_disk_is_an_error_and_nothing_else) {
+  const TempDir dir;
+  const std::string answer = InChild([&] { return FillASmallDisk(dir.path()); });
+  if (answer == kMayNotMount) {
+    BOOST_TEST_MESSAGE("left out: " << answer);
+  } else {
+    BOOST_TEST(answer == "good");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
+  const TempDir dir;
+  OpenOptions options{.directory = dir / "store", .witness = Witness::None()};
+  options.map_bytes = std::uint64_t{1} << 20;
+  auto store = Must(NodeStore::Open(options));
+  for (int round = 0; round < 3; ++round) {
+    std::string problem;
+    const std::vector<int> stored = Fill(*store, ErrorCode::kStoreFull, problem);
+    BOOST_TEST(problem == "");
+    BOOST_TEST(stored.size() > 500U);
+    BOOST_TEST(AllThere(*store, stored) == "");
+    const auto intent = store->RecordPullIntent(ImageOf(-1));
+    BOOST_REQUIRE(!intent.has_value());
+    BOOST_TEST((intent.error().code == ErrorCode::kStoreFull));
+    // Opening, a single deletion, and garbage collection all work.
+    Must(store->Close());
+    store.reset();
+    store = Must(NodeStore::Open(options));
+    Must(store->DeleteRecord(RefOf(0)));
+    const PruneReport pruned = Must(store->Prune({}, Must(store->BeginPrune())));
+    BOOST_TEST(pruned.removed == stored.size() - 1);
+    BOOST_TEST(Must(store->Verify()).sound);
+    // LMDB frees pages one commit late.
+    Must(store->ClearDistrust("one more commit"));
+  }
+}
+
+// --- Rules 14 to 16
+// ----------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
+  ScratchStore store(Rules::kClosed);
+  std::mt19937_64 random(TestSeed());
+  for (int i = 0; i < 300; ++i) {
+    ImagePullCredentials credentials = Usual(i);
+    // Up to overflow pages of every size, with names of any length.
+    const int more = i % 10 == 0 ? static_cast<int>(random() % 200) : 0;
+    for (int k = 0; k < more; ++k) {
+      credentials.kubernetes_secrets.push_back(
+          MakeSecret("n" + std::to_string(k), std::string(1 + random() % 90, 's'), "u", "h"));
+    }
+    store.Pull(ImageOf(i), RefOf(i) + std::string(random() % 9, 'x'), credentials);
+    Must(store->PutIntent("registry.example.com/" + std::string(1 + random() % 200, 'i')));
+  }
+  store.Stop();
+  std::size_t overflow = 0;
+  std::size_t seen = 0;
+  ForEachValue(store.directory(), [&](std::string_view table, MDB_val key, MDB_val value) {
+    BOOST_TEST(key.mv_size == 16U);
+    // A table's own entry in main is LMDB's.
+    const bool is_entry =
+        table.empty() && value.mv_size == 48 && std::memcmp(key.mv_data, "waybill-", 8) != 0;
+    if (is_entry) return;
+    ++seen;
+    if (value.mv_size > 2048) ++overflow;
+    BOOST_TEST(value.mv_size % 8 == 0U);
+    BOOST_TEST(reinterpret_cast<std::uintptr_t>(value.mv_data) % 8 == 0U);
+  });
+  BOOST_TEST(seen > 400U);
+  BOOST_TEST(overflow > 5U);
+}
+
+BOOST_AUTO_TEST_CASE(rule_15_no_flip_in_an_envelope_passes) {
+  ScratchStore store(Rules::kClosed);
+  for (int i = 0; i < 6; ++i) store.Pull(ImageOf(i), RefOf(i), Usual(i));
+  Must(store->PutIntent(ImageOf(1)));
+  store.Stop();
+  const fs::path database = store.directory() / "data.mdb";
+  const std::string sound = ReadFile(database);
+  std::vector<std::size_t> envelopes;
+  ForEachValue(store.directory(), [&](std::string_view, MDB_val, MDB_val value) {
+    if (value.mv_size == 48) return;
+    const std::string bytes(static_cast<const char*>(value.mv_data), value.mv_size);
+    // The newest of perhaps several copies is flipped with the others: all of them.
+    for (std::size_t at = sound.find(bytes); at != std::string::npos;
+         at = sound.find(bytes, at + 1)) {
+      envelopes.push_back(at);
+    }
+  });
+  BOOST_TEST(envelopes.size() >= 10U);
+  std::size_t caught_envelopes = 0;
+  for (const std::size_t envelope : envelopes) {
+    std::size_t caught = 0;
+    for (std::size_t bit = 0; bit < 64; ++bit) {
+      std::string bytes = sound;
+      char& byte = bytes[envelope + bit / 8];
+      byte = static_cast<char>(byte ^ (1 << (bit % 8)));
+      WriteFile(database, bytes);
+      if (!InspectPath(database).sound) ++caught;
+    }
+    // None, where the copy lies in a free page.
+    BOOST_TEST((caught == 64 || caught == 0), "at " << envelope << ": " << caught);
+    if (caught == 64) ++caught_envelopes;
+  }
+  BOOST_TEST(caught_envelopes >= 10U);
+}
+
+BOOST_AUTO_TEST_CASE(rule_16_a_record_with_one_secret_is_small) {
+  const bool full = std::getenv("WAYBILL_TEST_FULL") != nullptr;
+  const int records = full ? 100'000 : 20'000;
+  constexpr int kThreads = 32;
+  const TempDir dir;
+  OpenOptions options{.directory = dir / "store", .witness = Witness::None()};
+  auto store = Must(NodeStore::Open(options));
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = t; i < records; i += kThreads) {
+        if (!store->RecordImagePulled(ImageOf(i), RefOf(i), Usual(i))) ++failed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_REQUIRE(failed == 0);
+  const Statistics statistics = Must(store->GetStatistics());
+  BOOST_TEST(statistics.records == static_cast<std::uint64_t>(records));
+  const std::uint64_t bytes = statistics.used_bytes / statistics.records;
+  BOOST_TEST_MESSAGE(bytes << " bytes a record");
+  BOOST_TEST(bytes <= 512U);
+  store.reset();
+  std::size_t largest = 0;
+  ForEachValue(dir / "store", [&](std::string_view table, MDB_val, MDB_val value) {
+    if (table == "pulled-records-1") largest = std::max(largest, value.mv_size);
+  });
+  BOOST_TEST_MESSAGE("the largest value: " << largest);
+  BOOST_TEST(largest <= 280U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
