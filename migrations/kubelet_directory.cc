@@ -21,6 +21,7 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::size_t kFilesPerTransaction = 512;
+constexpr std::size_t kBytesPerTransaction = std::size_t{8} << 20;
 constexpr std::size_t kMaxProblems = 100;
 
 struct Entry {
@@ -64,6 +65,17 @@ Result<bool> IsRemembered(const StoreTxn& txn, const ImportedFile& file) {
   if (!*payload) return false;
   const auto known = DecodeImportedFileValue(**payload);
   return known && known->path == file.path && known->content == file.content;
+}
+
+// Whether an earlier import took a file under each of these paths, whatever was in it.
+Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    const std::string path = std::string(FolderName(entry.folder)) + "/" + entry.name;
+    auto payload = txn.Get(Table::kImported, HashKey(path, txn.seed()));
+    if (!payload) return payload.error();
+    if (!*payload) return false;
+  }
+  return true;
 }
 
 Result<bool> RefIsKnown(const StoreTxn& txn, const std::string& image_ref) {
@@ -157,9 +169,20 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
        {KubeletFolder::kPulled, KubeletFolder::kPulling, KubeletFolder::kPreloaded}) {
     if (auto r = List(image_manager, folder, entries, report); !r) return r;
   }
+  const std::string unfinished = ImportUnfinished(directory);
   // A store that lost something cannot tell which of the files it took before, nor what was revoked
   // since.
-  const bool without_credentials = committer.state().distrustful;
+  bool without_credentials = false;
+  auto begun = committer.Run([&](StoreTxn& txn) -> Result<void> {
+    auto of_import = DistrustIsOfImport(txn);
+    if (!of_import) return of_import.error();
+    without_credentials = txn.state().distrustful && !*of_import;
+    if (txn.state().distrustful) return {};
+    auto known = AllPathsAreRemembered(txn, entries);
+    if (!known) return known.error();
+    return *known ? Result<void>() : SetTrust(txn, true, unfinished);
+  });
+  if (!begun) return begun;
 
   for (std::size_t done = 0; done < entries.size();) {
     if (progress && !progress(done, entries.size())) {
@@ -169,10 +192,14 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
                        std::to_string(entries.size()) + " files; what was taken is kept",
                    "run it again to go on"};
     }
-    const std::size_t end = std::min(done + kFilesPerTransaction, entries.size());
+    std::size_t end = done;
+    std::size_t bytes = 0;
     std::vector<KubeletFile> files;
-    for (std::size_t i = done; i < end; ++i) {
-      files.push_back(ReadKubeletFile(image_manager, entries[i].folder, entries[i].name));
+    while (end < entries.size() && files.size() < kFilesPerTransaction &&
+           bytes < kBytesPerTransaction) {
+      files.push_back(ReadKubeletFile(image_manager, entries[end].folder, entries[end].name));
+      bytes += files.back().bytes;
+      ++end;
     }
     ImportReport step;
     auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
@@ -188,7 +215,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     done = end;
     if (progress && done == entries.size()) static_cast<void>(progress(done, done));
   }
-  return {};
+  return committer.Run([&](StoreTxn& txn) { return FinishImport(txn, unfinished); });
 }
 
 }  // namespace waybill::internal

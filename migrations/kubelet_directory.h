@@ -24,8 +24,9 @@ namespace waybill::internal {
 //   file of another ref or image   quarantine entries for both
 //   any other name                 passed over
 //
-// A distrustful store that has imported before takes records without their credentials: the files
-// may be older than what was lost. Errors: kNotFound, kUnsafePath, kIo where the directory can't be
+// A distrustful store takes records without their credentials: the files may be older than what was
+// lost. Until the last file is taken the store is distrustful itself: the images of the others must
+// not pass for preloaded. Errors: kNotFound, kUnsafePath, kIo where the directory can't be
 // listed; kInterrupted where `progress` said so; those of a commit.
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
                                     const Progress& progress, ImportReport& report);

@@ -1,5 +1,7 @@
 #include "migrations/kubelet_file.h"
 
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "store/base/files.h"
@@ -55,6 +57,19 @@ void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::stri
   }
 }
 
+// nullopt, so never remembered, where the time can't be had.
+std::optional<ImportedFile> WithTimeOfChange(const std::filesystem::path& image_manager,
+                                             ImportedFile identity) {
+  struct stat st {};
+  if (lstat((image_manager / identity.path).c_str(), &st) != 0) return std::nullopt;
+  const std::string text = HexEncode(identity.content) + " " + std::to_string(st.st_mtim.tv_sec) +
+                           " " + std::to_string(st.st_mtim.tv_nsec);
+  const auto hash = Sha256(text);
+  if (!hash) return std::nullopt;
+  identity.content = *hash;
+  return identity;
+}
+
 // The record, intent or preloaded record in `json`, or why there is none.
 Result<void> Decode(KubeletFile& file, const std::string& json) {
   switch (file.folder) {
@@ -76,6 +91,9 @@ Result<void> Decode(KubeletFile& file, const std::string& json) {
     case KubeletFolder::kPreloaded: {
       auto record = DecodePreloadedRecord(json);
       if (!record) return record.error();
+      if (EncodePreloadedValue(*record).size() > kMaxValueBytes) {
+        return Error{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
+      }
       EndOfSecond(record->last_updated);
       file.content = std::move(*record);
       return {};
@@ -119,10 +137,10 @@ KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletF
     Refuse(file, hash_in_name, content_hash.error().message);
     return file;
   }
+  file.bytes = json->size();
   file.identity = ImportedFile{file.path, *content_hash};
   if (auto decoded = Decode(file, *json); !decoded) {
     Refuse(file, hash_in_name, decoded.error().message);
-    return file;
   }
   if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
     CheckIdentity(file, hash_in_name, std::string(record->image_ref), kMaxImageRefBytes,
@@ -132,6 +150,9 @@ KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletF
   } else if (const auto* preloaded = std::get_if<ImagePreloadedRecord>(&file.content)) {
     CheckIdentity(file, hash_in_name, std::string(preloaded->image_ref), kMaxImageRefBytes,
                   "image ref");
+  }
+  if (folder == KubeletFolder::kPulling || !file.quarantine.empty()) {
+    file.identity = WithTimeOfChange(image_manager, *file.identity);
   }
   return file;
 }

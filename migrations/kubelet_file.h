@@ -26,7 +26,10 @@ bool IsRecordName(std::string_view name);
 struct KubeletFile {
   KubeletFolder folder = KubeletFolder::kPulled;
   std::string path;  // below image_manager/
-  // What to remember it by; nullopt where its bytes could not be had.
+  std::size_t bytes = 0;
+  // What to remember it by; nullopt where its bytes could not be had. Of a record the content
+  // alone. Of an intent, and of what can't be read, the time of change too: each pull of an image
+  // writes the same intent again, and taking one twice can only close.
   std::optional<ImportedFile> identity;
   // What it holds; monostate where it can't be read.
   std::variant<std::monostate, ImagePulledRecord, ImagePullIntent, ImagePreloadedRecord> content;

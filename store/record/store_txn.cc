@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "store/base/repository.h"
@@ -184,11 +186,22 @@ Result<void> StoreTxn::WriteState() {
   return PutHeaderRecord(kStateKey, RecordKind::kState, EncodeState(state_));
 }
 
-Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason) {
+namespace {
+
+Result<std::vector<TrustEvent>> ReadJournal(const StoreTxn& txn) {
   auto payload = txn.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
   if (!payload) return payload.error();
   auto events = DecodeTrustJournal(*payload);
-  if (!events) events.emplace();
+  return events ? std::move(*events) : std::vector<TrustEvent>();
+}
+
+constexpr std::string_view kImportOf = "the import of ";
+
+}  // namespace
+
+Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason) {
+  auto events = ReadJournal(txn);
+  if (!events) return events.error();
   if (distrustful && txn.state().distrustful && !events->empty() &&
       events->back().reason == reason) {
     return {};
@@ -196,6 +209,29 @@ Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason) 
   events->push_back({txn.now(), distrustful, std::string(reason)});
   if (events->size() > kMaxTrustEvents) events->erase(events->begin());
   txn.state().distrustful = distrustful;
+  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
+}
+
+std::string ImportUnfinished(const std::filesystem::path& kubelet_directory) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
+  return std::string(kImportOf) + (error ? kubelet_directory : absolute).string() +
+         " is not finished; run `waybill start --kubelet-dir` on it again";
+}
+
+Result<bool> DistrustIsOfImport(const StoreTxn& txn) {
+  const auto events = ReadJournal(txn);
+  if (!events) return events.error();
+  return !events->empty() && events->back().distrustful &&
+         events->back().reason.starts_with(kImportOf);
+}
+
+Result<void> FinishImport(StoreTxn& txn, std::string_view reason) {
+  auto events = ReadJournal(txn);
+  if (!events) return events.error();
+  if (events->empty() || !events->back().distrustful || events->back().reason != reason) return {};
+  events->pop_back();
+  txn.state().distrustful = !events->empty() && events->back().distrustful;
   return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "store/lmdb/env.h"
@@ -92,6 +93,15 @@ class StoreTxn {
 // Records a change of trust in the journal and in the state. Nothing is written where the state is
 // `distrustful` already and the journal's last entry has the same reason.
 Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason);
+
+// While an import is under way, and after one that did not finish, an image whose file was not
+// taken yet must not pass for preloaded: the store is distrustful for this reason, which finishing
+// takes back.
+std::string ImportUnfinished(const std::filesystem::path& kubelet_directory);
+// Whether an unfinished import, of any directory, is why the store is distrustful.
+Result<bool> DistrustIsOfImport(const StoreTxn& txn);
+// Takes `reason`, made by ImportUnfinished, back; nothing where it is not in force.
+Result<void> FinishImport(StoreTxn& txn, std::string_view reason);
 
 }  // namespace waybill::internal
 

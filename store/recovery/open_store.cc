@@ -22,6 +22,16 @@ namespace {
 constexpr std::uint64_t kMinMapBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxMapBytes = std::uint64_t{1} << 44;
 
+bool SameDirectory(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code error;
+  return std::filesystem::equivalent(a, b, error) && !error;
+}
+
+Error NoStore(const OpenOptions& options) {
+  return {ErrorCode::kNotFound, "there is no store in " + options.directory.string(),
+          "make one with `waybill start`"};
+}
+
 Result<void> PrepareDirectory(const OpenOptions& options) {
   if (options.directory.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the store's directory is not named", ""};
@@ -32,29 +42,41 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
                  "use " + std::to_string(kMinMapBytes) + " to " + std::to_string(kMaxMapBytes)};
   }
   if (!Exists(options.directory)) {
-    if (!options.create_if_missing) {
-      return Error{ErrorCode::kNotFound, "there is no store in " + options.directory.string(),
-                   "make one with `waybill start`"};
-    }
+    if (!options.create_if_missing) return NoStore(options);
     if (auto r = MakePrivateDirectory(options.directory); !r) return r;
   }
-  return CheckPrivateDirectory(options.directory);
+  if (auto r = CheckPrivateDirectory(options.directory); !r) return r;
+  if (options.witness.kind() == Witness::Kind::kAt &&
+      SameDirectory(options.witness.path().parent_path(), options.directory)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the witness " + options.witness.path().string() +
+                     " lies in the store that it is to outlive; nothing was changed",
+                 "keep it elsewhere, by convention in the kubelet directory"};
+  }
+  // Before there is a lock file: a directory that is no store stays as it was.
+  if (!options.create_if_missing && !Exists(options.directory / "data.mdb"))
+    return NoStore(options);
+  return {};
 }
 
 // Makes a store where there is none. Something else of a store without data.mdb is what remains of
 // one that was lost.
-Result<void> Create(const OpenOptions& options, const WitnessReading& witness,
+Result<void> Create(const OpenOptions& options, const WitnessReading& witness, bool owned_before,
                     RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
-  if (!options.create_if_missing) {
-    return Error{ErrorCode::kNotFound, "there is no store in " + directory.string(),
-                 "make one with `waybill start`"};
-  }
+  if (!options.create_if_missing) return NoStore(options);
   NewDatabase made;
   if (Exists(directory / "lock.mdb")) {
     made.distrust_reason = "data.mdb is gone from " + directory.string();
   } else if (witness.exists) {
     made.distrust_reason = "the store that the witness tells of is gone";
+  } else if (Exists(directory / "quarantine")) {
+    made.distrust_reason = "of the store in " + directory.string() + " only quarantine/ is left";
+  } else if (owned_before) {
+    made.distrust_reason = "of the store in " + directory.string() + " only owner.lock is left";
+  } else if (!options.kubelet_directory.empty() &&
+             Exists(options.kubelet_directory / "image_manager")) {
+    made.distrust_reason = ImportUnfinished(options.kubelet_directory);
   }
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
@@ -72,7 +94,7 @@ Result<void> Create(const OpenOptions& options, const WitnessReading& witness,
 std::filesystem::path WitnessPath(const OpenOptions& options, const Inspection* inspection) {
   switch (options.witness.kind()) {
     case Witness::Kind::kAt:
-      return options.witness.path();
+      return std::filesystem::absolute(options.witness.path());
     case Witness::Kind::kRemembered:
       if (inspection != nullptr && inspection->identity) return inspection->identity->witness_path;
       return {};
@@ -196,7 +218,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, RecoveryReport& repor
   std::filesystem::path witness_path = WitnessPath(options, nullptr);
   WitnessReading witness = witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
   if (!Exists(database_path)) {
-    if (auto r = Create(options, witness, report); !r) return r.error();
+    if (auto r = Create(options, witness, lock->owned_before(), report); !r) return r.error();
   }
 
   std::optional<Inspection> inspection;

@@ -1,0 +1,166 @@
+// Taking over a kubelet directory: what an import adds, what it never adds, and what it leaves
+// closed while it is not finished.
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/rows.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(import)
+
+namespace {
+
+constexpr std::string_view kKindOfRecord =
+    R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)";
+
+std::string RecordJson(std::string_view ref, const ImagePullSecret& secret) {
+  return std::string(kKindOfRecord) + R"("lastUpdatedTime":"2026-01-02T03:04:05Z","imageRef":")" +
+         std::string(ref) + R"(","credentialMapping":{")" + std::string(kName) +
+         R"(":{"kubernetesSecrets":[{"uid":")" + secret.uid + R"(","namespace":")" +
+         secret.namespace_name + R"(","name":")" + secret.name + R"(","credentialHash":")" +
+         secret.credential_hash + R"("}]}}})";
+}
+
+std::string IntentJson(std::string_view image) {
+  return R"({"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":")" +
+         std::string(image) + R"("})";
+}
+
+std::string RefOf(int i) { return "sha256:" + Sha256Hex(std::to_string(i)); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
+  UnderBothRules([](Rules rules) {
+    constexpr int kFiles = 1500;  // several transactions
+    ScratchStore store(rules);
+    store.Stop();
+    std::filesystem::remove_all(store.directory());
+    std::filesystem::remove(store.witness());
+    for (int i = 0; i < kFiles; ++i) {
+      WriteRecordFile(store.kubelet_directory(), "pulled", RefOf(i),
+                      RecordJson(RefOf(i), kSecretA));
+    }
+    OpenOptions options = store.Options({});
+    options.import_progress = [](std::uint64_t done, std::uint64_t) { return done == 0; };
+    const auto stopped = NodeStore::Open(options);
+    BOOST_REQUIRE(!stopped);
+    BOOST_TEST((stopped.error().code == ErrorCode::kInterrupted));
+
+    // Without the directory, as a writing command opens it; and as an observer sees it.
+    options.kubelet_directory.clear();
+    options.import_progress = {};
+    {
+      auto between = Must(NodeStore::Open(options));
+      BOOST_TEST(between->recovery_report().distrustful);
+      BOOST_TEST(Must(between->ListRecords()).size() < std::size_t{kFiles});
+      for (int i = 0; i < kFiles; ++i) {
+        Pod nobody;
+        BOOST_TEST_REQUIRE(between->MustAttemptPull(kImage, RefOf(i), nobody).pull);
+      }
+    }
+    {
+      auto observer = Must(NodeStore::Observe({.directory = store.directory(), .rules = rules}));
+      for (int i = 0; i < kFiles; i += 100) {
+        Pod nobody;
+        BOOST_TEST(observer->MustAttemptPull(kImage, RefOf(i), nobody).pull);
+      }
+    }
+
+    store.Start();
+    BOOST_TEST(!store->recovery_report().distrustful);
+    BOOST_TEST(Must(store->GetTrust()).journal.empty());
+    BOOST_TEST(Must(store->ListRecords()).size() == std::size_t{kFiles});
+    for (int i = 0; i < kFiles; i += 50) {
+      BOOST_TEST(!store.Check(kImage, RefOf(i), Pod(kSecretA)).pull);
+      BOOST_TEST(store.Check(kImage, RefOf(i)).pull);
+    }
+    BOOST_TEST(!store.Check("preloaded.example.com/app:v1", "sha256:never-pulled").pull);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(importing_twice_changes_nothing) {
+  ScratchStore store(Rules::kClosed);
+  WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
+  WriteRecordFile(store.kubelet_directory(), "pulled", kRef2, "damaged");
+  WriteRecordFile(store.kubelet_directory(), "pulling", kImage, IntentJson(kImage));
+  store.Restart();
+  const Statistics before = Must(store->GetStatistics());
+  BOOST_TEST(before.imported_files == 3U);
+  store.Restart();
+  BOOST_TEST(store->recovery_report().import.unchanged == 3U);
+  BOOST_TEST(Must(store->GetStatistics()).commit_sequence == before.commit_sequence);
+}
+
+BOOST_AUTO_TEST_CASE(a_later_import_adds_no_credentials_to_a_ref_that_is_known) {
+  ScratchStore store(Rules::kClosed);
+  WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
+  store.Restart();
+  WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretB));
+  store.Restart();
+  BOOST_TEST(store->recovery_report().import.known_refs == 1U);
+  BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+  BOOST_TEST(store.Check(kImage, kRef, Pod(kSecretB)).pull);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_pruned_does_not_come_back) {
+  ScratchStore store(Rules::kClosed);
+  WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
+  store.Restart();
+  BOOST_TEST(Must(store->Prune({}, Must(store->BeginPrune()))).removed == 1U);
+  store.Restart();
+  BOOST_TEST(Must(store->ListRecords()).empty());
+}
+
+// Every pull of an image writes the same intent, byte for byte.
+BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    WriteRecordFile(store.kubelet_directory(), "pulling", kImage, IntentJson(kImage));
+    store.Restart();
+    Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+    BOOST_TEST(Must(store->Prune({}, Must(store->BeginPrune()))).removed == 1U);
+    store.Restart();
+    BOOST_TEST(!Must(store->HasIntent(kImage)));
+
+    const auto path = store.kubelet_directory() / RecordFile("pulling", kImage);
+    std::filesystem::last_write_time(
+        path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+    store.Restart();
+    BOOST_TEST(Must(store->HasIntent(kImage)));
+    BOOST_TEST(store.Check(kImage, kRef).pull);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_file_about_another_ref_closes_both) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef2, kSecretA));
+    store.Restart();
+    BOOST_TEST(store->recovery_report().import.quarantined == 2U);
+    Expect(store.Check(kImage, kRef, Pod(kSecretA)), true, CheckResult::kError,
+           Reason::kQuarantined);
+    Expect(store.Check(kImage, kRef2, Pod(kSecretA)), true, CheckResult::kError,
+           Reason::kQuarantined);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_store_of_which_only_the_owner_lock_is_left_was_lost) {
+  ScratchStore store(Rules::kClosed);
+  store.Stop();
+  std::filesystem::remove(store.directory() / "data.mdb");
+  std::filesystem::remove(store.directory() / "lock.mdb");
+  OpenOptions options = store.Options({});
+  options.witness = Witness::None();
+  auto opened = Must(NodeStore::Open(options));
+  BOOST_TEST(opened->recovery_report().distrustful);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
