@@ -40,8 +40,7 @@ Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_vi
     }
   }
   const ImagePullSecretView* write_back = nullptr;
-  const Decision decision =
-      internal::CompareCredentials(*opening.entry, *credentials, &write_back);
+  const Decision decision = internal::CompareCredentials(*opening.entry, *credentials, &write_back);
   if (write_back != nullptr && write_backs) {
     write_backs->Offer(opening.image_name, image_ref, *write_back);
   }
@@ -89,8 +88,8 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
   if (image.size() > kMaxImageBytes || !NormaliseImage(image)) {
     count(kUnknown, kUnknown);
     outcome.action = EnsureAction::kInvalidImageName;
-    outcome.message = "Failed to apply default image tag " + Quoted(image.substr(0, kMaxImageBytes)) +
-                      ": it is not a valid image name";
+    outcome.message = "Failed to apply default image tag " +
+                      Quoted(image.substr(0, kMaxImageBytes)) + ": it is not a valid image name";
     return outcome;
   }
   const std::size_t present = image_ref.empty() ? kFalse : kTrue;
@@ -103,8 +102,8 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
   if (!decision.pull) {
     count(present, kFalse);
     outcome.action = EnsureAction::kUsePresent;
-    outcome.message =
-        "Container image " + Quoted(image) + " already present on machine and can be accessed by the pod";
+    outcome.message = "Container image " + Quoted(image) +
+                      " already present on machine and can be accessed by the pod";
     return outcome;
   }
   // The kubelet passes the error on, and so tells that the image is there (rule 5).

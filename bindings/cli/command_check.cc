@@ -70,6 +70,10 @@ class CheckCommand final : public Command {
       return BadFlag("--image-ref", "it is missing",
                      "give what the runtime calls the image, or '' where it is not on the node");
     }
+    if (!flags_.pull_policy && !ImageName(flags_.image)) {
+      return BadFlag("--image", "it is no image string: it does not parse",
+                     "give the container's image as the pod spells it; the image must be pulled");
+    }
     auto store = ObserveStore(flags_.store, flags_.policy.policy);
     if (!store) return store.error();
     const Answer answer = Ask(**store);

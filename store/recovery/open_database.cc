@@ -53,6 +53,14 @@ Result<void> NoteFiles(const std::filesystem::path& directory, OpenedDatabase& d
 
 Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, std::uint64_t& txn_id) {
   OpenedDatabase database;
+  // LMDB would follow a symlink under that name.
+  const std::filesystem::path lock = options.directory / "lock.mdb";
+  std::error_code ignored;
+  if (Exists(lock) && !std::filesystem::is_regular_file(
+                          std::filesystem::symlink_status(lock, ignored))) {
+    return Error{ErrorCode::kUnsafePath, lock.string() + " is not a regular file",
+                 "remove it while nothing has the store open"};
+  }
   auto env = lmdb::Env::Open(options);
   if (!env) return env.error();
   database.env = std::move(*env);

@@ -36,6 +36,8 @@ std::string ReadLine(const Fd& file) {
   return line.substr(0, line.find('\n'));
 }
 
+constexpr const char* kReopening = " reopening";
+
 std::string Recovered(const FileId& id) {
   return " recovered " + std::to_string(id.device) + " " + std::to_string(id.inode);
 }
@@ -57,7 +59,9 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
         "stop that process, or use a command that only observes (check, list, show, stats)"};
   }
   OwnerLock owner(std::move(*file), path);
-  if (auto r = owner.Write(" opening"); !r) return r.error();
+  const std::string line = ReadLine(owner.file_);
+  owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
+  if (auto r = owner.Write(owner.owned_before_ ? kReopening : " opening"); !r) return r.error();
   return owner;
 }
 

@@ -1,6 +1,7 @@
 // owner.lock: one process writes. Its content, one line, tells observers how far that one is:
 //
 //   "<pid> opening\n"                          the store may be damaged; do not rely on it
+//   "<pid> reopening\n"                        the same, of a store that was recovered before
 //   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and passed the walk
 //
 // The lock is an open-file-description lock, so it dies with the process, and a second opening of
@@ -24,7 +25,8 @@ class OwnerLock {
 
   // Tells observers that they can rely on `database`.
   Result<void> AnnounceRecovered(const FileId& database);
-  void Release() { file_.Reset(); }
+  // Whether an earlier owner came as far as having a database: then there was one.
+  bool owned_before() const { return owned_before_; }
 
  private:
   OwnerLock(Fd file, std::filesystem::path path) : file_(std::move(file)), path_(std::move(path)) {}
@@ -32,6 +34,7 @@ class OwnerLock {
 
   Fd file_;
   std::filesystem::path path_;
+  bool owned_before_ = false;
 };
 
 // Whether a live owner vouches for `database`.

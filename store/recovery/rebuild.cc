@@ -42,8 +42,7 @@ struct Choice {
   bool newest = false;  // proven to be the last commit
 };
 
-Result<Choice> ChooseTree(const Fd& file, const Inspection& inspection,
-                          const std::optional<Testimony>& testimony) {
+Result<Choice> ChooseTree(const Fd& file, const std::optional<Testimony>& testimony) {
   Ignore ignore;
   auto walk = WalkFile(file.get(), ignore);
   if (!walk) return walk.error();
@@ -65,10 +64,8 @@ Result<Choice> ChooseTree(const Fd& file, const Inspection& inspection,
   const std::uint64_t newest_meta = std::max(walk->meta[0].valid ? walk->meta[0].txn_id : 0,
                                              walk->meta[1].valid ? walk->meta[1].txn_id : 0);
   choice.newest = other_is_older && choice.state->lmdb_txn_id >= newest_meta;
-  // Every commit that was acknowledged is in the witness.
-  if (testimony && inspection.identity && inspection.identity->uuid == testimony->uuid) {
-    choice.newest = choice.state->commit_sequence >= testimony->commit_sequence;
-  }
+  if (testimony && choice.state->commit_sequence < testimony->commit_sequence)
+    choice.newest = false;
   return choice;
 }
 
@@ -215,7 +212,7 @@ Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, 
 Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
                      const Inspection& inspection, const std::optional<Testimony>& testimony,
                      Timestamp now, std::uint64_t map_bytes, RecoveryReport& report) {
-  auto choice = ChooseTree(file, inspection, testimony);
+  auto choice = ChooseTree(file, testimony);
   if (!choice) return choice.error();
   Salvaged salvaged;
   if (choice->which >= 0) {

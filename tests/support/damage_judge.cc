@@ -153,7 +153,6 @@ class DamageJudge::Worker {
   std::filesystem::path witness() const { return dir_ / "witness"; }
 
   void PutInPlace(const std::string& bytes) const {
-    for (const char* name : {"lock.mdb", "owner.lock"}) unlink((directory() / name).c_str());
     std::filesystem::remove_all(directory() / "quarantine");
     WriteOver(directory() / "data.mdb", bytes);
     if (job_.by == OpenedBy::kOwnerWithWitness) WriteOver(witness(), judge_.sample_.witness);
