@@ -84,10 +84,8 @@ const std::byte* PageFile::Read(std::uint64_t offset, std::uint64_t count, Scrat
     return nullptr;
   }
   std::byte* const to = scratch.Reserve(static_cast<std::size_t>(count));
-  if (to == nullptr) {
-    why_ = "there is no memory to hold it";
-    return nullptr;
-  }
+  // No finding: a moment without memory says nothing about the file.
+  if (to == nullptr) throw std::bad_alloc();
   switch (ReadExactly(fd_, to, count, offset)) {
     case Outcome::kRead:
       return to;
