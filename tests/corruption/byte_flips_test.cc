@@ -56,20 +56,21 @@ bool IsUnused(const std::string& database, std::size_t at) {
   return in_page >= header.lower && in_page < header.upper;
 }
 
-// One random bit of each byte, and all bits of page headers and meta pages. Of free pages, whose
-// content nobody reads, one byte in 16; likewise of unused space, but where `every_byte`.
+// One random bit of each byte, and with `thorough` all bits of page headers and meta pages. Of free
+// pages, whose content nobody reads, one byte in 16; likewise of unused space, but where
+// `thorough`.
 std::vector<std::size_t> BitsToFlip(const std::string& database, std::uint64_t seed,
-                                    bool every_byte) {
+                                    bool thorough) {
   const std::vector<bool> is_free = FreePages(database);
   std::mt19937_64 random(seed);
   std::vector<std::size_t> bits;
   for (std::size_t at = 0; at < database.size(); ++at) {
     const std::size_t page = at / kPage;
-    const bool thin_out = is_free[page] || (!every_byte && IsUnused(database, at));
+    const bool thin_out = is_free[page] || (!thorough && IsUnused(database, at));
     if (thin_out && !Thorough() && random() % 16 != 0) continue;
     const std::size_t header =
         page < internal::kMetaPages ? internal::kMetaBytes : internal::kPageHeaderBytes;
-    if (Thorough() || (!is_free[page] && at % kPage < header)) {
+    if (Thorough() || (thorough && !is_free[page] && at % kPage < header)) {
       for (std::size_t bit = 0; bit < 8; ++bit) bits.push_back(at * 8 + bit);
     } else {
       bits.push_back(at * 8 + random() % 8);
