@@ -105,9 +105,9 @@ inline Bytes FromVal(const MDB_val& val) {
   return {static_cast<const std::byte*>(val.mv_data), val.mv_size};
 }
 
-// How many entries a named table has in `txn`'s snapshot; nullopt where the main table does not name it.
-// mdb_stat must not be asked: in a transaction that was renewed it says what an earlier snapshot held
-// where the table is missing now.
+// How many entries a named table has in `txn`'s snapshot; nullopt where the main table does not
+// name it. mdb_stat must not be asked: in a transaction that was renewed it says what an earlier
+// snapshot held where the table is missing now.
 std::optional<std::uint64_t> EntriesOf(MDB_txn* txn, MDB_dbi main, std::string_view table);
 
 // mdb_cursor_get: `key` is read by MDB_SET_RANGE and the like; both are set on MDB_SUCCESS.

@@ -9,8 +9,8 @@
 //       16     n  payload         a FlatBuffer
 //     16+n   0-7  padding         zeros, to a multiple of 8
 //
-// checksum = XXH3-64( key (16) | envelope's first 8 bytes | XXH3-64(payload and padding) ), so that a
-// value that was moved under another key, or whose envelope changed, does not verify.
+// checksum = XXH3-64( key (16) | envelope's first 8 bytes | XXH3-64(payload and padding) ), so that
+// a value that was moved under another key, or whose envelope changed, does not verify.
 //
 // With 16-byte keys and sizes in multiples of 8, LMDB keeps every value 8-byte aligned, and a
 // FlatBuffer is read in place.

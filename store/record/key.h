@@ -1,7 +1,8 @@
 // The 16-byte keys of every table.
 //
 //   pulled-records-1   XXH3-128 of the image ref
-//   pull-intents---1   8 bytes XXH3-64 of the repository, 8 bytes XXH3-64 of the image string: intents
+//   pull-intents---1   8 bytes XXH3-64 of the repository, 8 bytes XXH3-64 of the image string:
+//   intents
 //                      of one repository lie side by side, so that rule 3 is one seek
 //   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
 //   observed-preload   XXH3-128 of the image ref
@@ -47,7 +48,8 @@ Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha25
 
 // Of an intent. Allocates nothing for images within limits.h; longer ones must not come here.
 Key16 IntentKey(std::string_view image, std::uint64_t seed);
-// The first key that an intent of the same repository can have; its first 8 bytes are common to all.
+// The first key that an intent of the same repository can have; its first 8 bytes are common to
+// all.
 Key16 FirstIntentKeyOfRepository(std::string_view image, std::uint64_t seed);
 bool SameRepositoryPrefix(std::span<const std::byte> key, const Key16& first);
 

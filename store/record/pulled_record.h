@@ -28,8 +28,8 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
 // nullopt: not a FlatBuffer of that table, a field is missing, or entries are out of order.
 std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::uint8_t> payload);
 
-// The key that the record belongs under, or nullopt where DecodePulledRecordValue says so. Allocates
-// nothing: opening asks it of every record.
+// The key that the record belongs under, or nullopt where DecodePulledRecordValue says so.
+// Allocates nothing: opening asks it of every record.
 std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> payload,
                                              std::uint64_t seed);
 
@@ -64,8 +64,8 @@ class EntryView {
   const schema::v1::Entry* entry_;
 };
 
-// A record in place. `payload` comes out of an envelope that verified: its bytes are those that were
-// written, so the FlatBuffer's offsets are taken as they are. Allocates nothing.
+// A record in place. `payload` comes out of an envelope that verified: its bytes are those that
+// were written, so the FlatBuffer's offsets are taken as they are. Allocates nothing.
 class PulledRecordView {
  public:
   explicit PulledRecordView(std::span<const std::uint8_t> payload);

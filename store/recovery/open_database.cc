@@ -56,8 +56,8 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, std::uint64_t& 
   // LMDB would follow a symlink under that name.
   const std::filesystem::path lock = options.directory / "lock.mdb";
   std::error_code ignored;
-  if (Exists(lock) && !std::filesystem::is_regular_file(
-                          std::filesystem::symlink_status(lock, ignored))) {
+  if (Exists(lock) &&
+      !std::filesystem::is_regular_file(std::filesystem::symlink_status(lock, ignored))) {
     return Error{ErrorCode::kUnsafePath, lock.string() + " is not a regular file",
                  "remove it while nothing has the store open"};
   }

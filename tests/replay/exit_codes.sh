@@ -36,7 +36,7 @@ sed -n '1s/"credentialHash":"h"}\]}}}}$/"credentialHash":"i"}]}}}}/p' "$fixtures
 expect 1 'pulled, beta' "$file"
 echo '{"image":"nginx","name":"nginx","normalised":"nginx"}' > "$file"
 expect 1 '2 compared, 1 different' "$file"
-for i in {1..30}; do echo '{"image":"nginx","name":null,"normalised":null}'; done > "$file"
+for _ in {1..30}; do echo '{"image":"nginx","name":null,"normalised":null}'; done > "$file"
 expect 1 '60 compared, 60 different' "$file"
 
 # What can't be compared.
