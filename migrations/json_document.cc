@@ -37,7 +37,13 @@ class JsonBuilder {
   bool null() { return Add(JsonKind::kNull); }
   bool boolean(bool value) { return Add(value ? JsonKind::kTrue : JsonKind::kFalse); }
   bool number_integer(nlohmann::json::number_integer_t) { return Add(JsonKind::kNumber); }
-  bool number_unsigned(nlohmann::json::number_unsigned_t) { return Add(JsonKind::kNumber); }
+  bool number_unsigned(nlohmann::json::number_unsigned_t value) {
+    if (!Add(JsonKind::kNumber)) return false;
+    // JSON has no leading zeros, so these are the digits that were read.
+    Store(std::to_string(value), document_.nodes_.back().text_at,
+          document_.nodes_.back().text_size);
+    return true;
+  }
   bool number_float(nlohmann::json::number_float_t, const std::string&) {
     return Add(JsonKind::kNumber);
   }

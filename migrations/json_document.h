@@ -6,9 +6,10 @@
 //   node  parent  end  kind    key  text
 //   0     0       4    object            end: one past the last node inside
 //   1     0       4    array   a
-//   2     1       3    number            numbers are checked and dropped: no format here has one
+//   2     1       3    number       1
 //   3     1       4    string       x
 //
+// Of numbers, only whole ones from 0 to 2⁶⁴-1 keep a text; others are checked and dropped.
 // Refused: what is not JSON or not UTF-8, a byte order mark, text behind the document, a key twice
 // in one object, more than kMaxJsonDepth levels, more than kMaxJsonNodes nodes. The buffer may hold
 // credentials: it is wiped at the end, and no error message quotes a value.
@@ -47,7 +48,7 @@ class JsonValue {
   bool is_null() const { return kind() == JsonKind::kNull; }
   bool is_string() const { return kind() == JsonKind::kString; }
   std::string_view key() const;   // empty outside an object
-  std::string_view text() const;  // of a string; empty otherwise
+  std::string_view text() const;  // of a string, or a kept number's digits; empty otherwise
 
   // Members of an object or array in the document's order; none of anything else.
   Range members() const;
@@ -131,6 +132,8 @@ std::string QuoteForMessage(std::string_view text);
 // null leaves `out` alone, as it does in Go. kLimitExceeded above `max_bytes`.
 Result<void> ReadString(JsonValue value, std::size_t max_bytes, std::string& out);
 Result<void> ReadBool(JsonValue value, bool& out);
+// kInvalidArgument: no whole number of 0 to 2⁶⁴-1.
+Result<void> ReadUnsigned(JsonValue value, std::uint64_t& out);
 // "expected an object" unless `value` is one, or null.
 Result<void> CheckObject(JsonValue value);
 Result<void> CheckArray(JsonValue value);

@@ -1,6 +1,7 @@
 // Reading a parsed document: paths, messages, typed values.
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "migrations/json_document.h"
@@ -166,6 +167,15 @@ Result<void> ReadBool(JsonValue value, bool& out) {
     default:
       return value.Expected("a boolean");
   }
+}
+
+Result<void> ReadUnsigned(JsonValue value, std::uint64_t& out) {
+  if (value.is_null()) return {};
+  if (value.kind() != JsonKind::kNumber) return value.Expected("a number");
+  const std::string_view digits = value.text();
+  if (digits.empty()) return value.Fail("expected a whole number of 0 or more");
+  std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  return {};
 }
 
 Result<void> CheckObject(JsonValue value) {
