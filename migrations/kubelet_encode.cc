@@ -2,6 +2,10 @@
 // compact, fields in that order, map keys sorted by their bytes, a line feed at the end. Left out
 // when empty: credentialMapping, observedImages, and each field of an entry. A missing time is
 // written as null.
+//
+// v1alpha1, as v1.33 and v1.34 write it, differs in apiVersion and in one more thing: an entry
+// without secrets says "kubernetesSecrets":null. (v1.33 knows no kubernetesServiceAccounts: it
+// refuses a record that has some.)
 
 #include <algorithm>
 
@@ -11,7 +15,10 @@
 namespace waybill {
 namespace {
 
-constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
+std::string_view ApiVersion(KubeletApiVersion version) {
+  return version == KubeletApiVersion::kV1Alpha1 ? "kubelet.config.k8s.io/v1alpha1"
+                                                 : "kubelet.config.k8s.io/v1beta1";
+}
 
 // Writes one object; the caller writes what is neither a string nor punctuation.
 class ObjectWriter {
@@ -35,9 +42,9 @@ class ObjectWriter {
   bool first_ = true;
 };
 
-void WriteHeader(std::string_view kind, ObjectWriter& object) {
+void WriteHeader(std::string_view kind, KubeletApiVersion version, ObjectWriter& object) {
   object.String("kind", kind);
-  object.String("apiVersion", kApiVersion);
+  object.String("apiVersion", ApiVersion(version));
 }
 
 void WriteTime(const std::optional<Timestamp>& time, ObjectWriter& object) {
@@ -66,8 +73,12 @@ void WriteList(std::string_view key, const std::vector<T>& items, ObjectWriter& 
   out += ']';
 }
 
-void WriteCredentials(const ImagePullCredentials& credentials, std::string& out) {
+void WriteCredentials(const ImagePullCredentials& credentials, KubeletApiVersion version,
+                      std::string& out) {
   ObjectWriter object(out);
+  if (version == KubeletApiVersion::kV1Alpha1 && credentials.kubernetes_secrets.empty()) {
+    object.Key("kubernetesSecrets") += "null";
+  }
   WriteList("kubernetesSecrets", credentials.kubernetes_secrets, object,
             [](const ImagePullSecret& secret, ObjectWriter& item) {
               item.String("credentialHash", secret.credential_hash);
@@ -79,17 +90,17 @@ void WriteCredentials(const ImagePullCredentials& credentials, std::string& out)
 
 }  // namespace
 
-std::string EncodePulledRecord(const ImagePulledRecord& record) {
+std::string EncodePulledRecord(const ImagePulledRecord& record, KubeletApiVersion version) {
   std::string out;
   {
     ObjectWriter object(out);
-    WriteHeader("ImagePulledRecord", object);
+    WriteHeader("ImagePulledRecord", version, object);
     WriteTime(record.last_updated, object);
     object.String("imageRef", record.image_ref);
     if (!record.credential_mapping.empty()) {
       ObjectWriter mapping(object.Key("credentialMapping"));
       for (const auto& [image_name, credentials] : record.credential_mapping) {
-        WriteCredentials(credentials, mapping.Key(image_name));
+        WriteCredentials(credentials, version, mapping.Key(image_name));
       }
     }
   }
@@ -97,25 +108,25 @@ std::string EncodePulledRecord(const ImagePulledRecord& record) {
   return out;
 }
 
-std::string EncodePullIntent(const ImagePullIntent& intent) {
+std::string EncodePullIntent(const ImagePullIntent& intent, KubeletApiVersion version) {
   std::string out;
   {
     ObjectWriter object(out);
-    WriteHeader("ImagePullIntent", object);
+    WriteHeader("ImagePullIntent", version, object);
     object.String("image", intent.image);
   }
   out += '\n';
   return out;
 }
 
-std::string EncodePreloadedRecord(const ImagePreloadedRecord& record) {
+std::string EncodePreloadedRecord(const ImagePreloadedRecord& record, KubeletApiVersion version) {
   std::vector<std::string> names = record.observed_images;
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   std::string out;
   {
     ObjectWriter object(out);
-    WriteHeader("ImagePreloadedRecord", object);
+    WriteHeader("ImagePreloadedRecord", version, object);
     WriteTime(record.last_updated, object);
     object.String("imageRef", record.image_ref);
     if (!names.empty()) {
