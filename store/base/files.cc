@@ -130,6 +130,47 @@ Result<void> RenameDurably(const std::filesystem::path& from, const std::filesys
   return SyncDirectory(ParentOf(to));
 }
 
+namespace {
+// Where the new one is while the old one moves from `place` to `staged`.
+std::filesystem::path Between(const std::filesystem::path& staged) {
+  std::filesystem::path fresh = staged;
+  fresh += ".new";
+  return fresh;
+}
+
+Result<void> ExchangeByThreeRenames(const std::filesystem::path& staged,
+                                    const std::filesystem::path& place) {
+  const std::filesystem::path fresh = Between(staged);
+  if (auto r = RenameDurably(staged, fresh); !r) return r;
+  if (auto r = RenameDurably(place, staged); !r) {
+    static_cast<void>(RenameDurably(fresh, staged));
+    return r;
+  }
+  if (auto r = RenameDurably(fresh, place); !r) {
+    static_cast<void>(RenameDurably(staged, place));
+    static_cast<void>(RenameDurably(fresh, staged));
+    return r;
+  }
+  return SyncDirectory(ParentOf(staged));
+}
+}  // namespace
+
+Result<void> ExchangeDurably(const std::filesystem::path& staged,
+                             const std::filesystem::path& place) {
+  if (renameat2(AT_FDCWD, staged.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno == EINVAL || errno == ENOSYS) return ExchangeByThreeRenames(staged, place);
+    return SystemError(errno, "exchange a directory with", place);
+  }
+  if (auto r = SyncDirectory(ParentOf(place)); !r) return r;
+  return SyncDirectory(ParentOf(staged));
+}
+
+Result<void> UndoHalfExchange(const std::filesystem::path& staged,
+                              const std::filesystem::path& place) {
+  if (Exists(place) || !Exists(staged) || !Exists(Between(staged))) return {};
+  return RenameDurably(staged, place);
+}
+
 Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_view content) {
   std::filesystem::path temporary = path;
   temporary += ".tmp";

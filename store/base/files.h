@@ -68,6 +68,13 @@ Result<void> SyncFile(const Fd& fd, const std::filesystem::path& path);
 Result<void> SyncDirectory(const std::filesystem::path& path);
 // rename(2) within one directory, then sync that directory.
 Result<void> RenameDurably(const std::filesystem::path& from, const std::filesystem::path& to);
+// What is under the two names changes places: renameat2(2), then sync of both directories. Where
+// the kernel or the file system can't do it in one step, in three, by way of `staged` + ".new": a
+// crash between them may leave nothing under `place`, which UndoHalfExchange mends.
+Result<void> ExchangeDurably(const std::filesystem::path& staged,
+                             const std::filesystem::path& place);
+Result<void> UndoHalfExchange(const std::filesystem::path& staged,
+                              const std::filesystem::path& place);
 // New content under `path`, mode 0600, by way of a synced temporary file beside it.
 Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_view content);
 

@@ -1,0 +1,165 @@
+#include "migrations/staged_folders.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "waybill/kubelet_format.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::array kFolders = {KubeletFolder::kPulled, KubeletFolder::kPulling,
+                                 KubeletFolder::kPreloaded};
+constexpr std::string_view kStaging = "export.tmp";
+// Files that stay open until they are synced together: once all of them are on their way to the
+// disk, the first one's sync waits for most of the others', too.
+constexpr std::size_t kFilesPerSync = 256;
+
+// Whether there is any file in it, or it is one.
+bool HoldsFiles(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(path, error);
+  if (error || status.type() != std::filesystem::file_type::directory) return true;
+  for (std::filesystem::recursive_directory_iterator at(path, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->symlink_status(error).type() != std::filesystem::file_type::directory) return true;
+  }
+  return static_cast<bool>(error);
+}
+
+void RemoveAll(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+// "20260102T030405Z"
+std::string CompactTime(Timestamp time) {
+  std::string text = FormatTimestamp({time.seconds, 0});
+  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
+  return text;
+}
+
+}  // namespace
+
+Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_directory,
+                                           Timestamp now) {
+  if (auto r = CheckPrivateDirectory(kubelet_directory); !r) return r.error();
+  const std::filesystem::path image_manager =
+      WithoutTrailingSlashes(kubelet_directory) / "image_manager";
+  if (auto r = MakePrivateDirectory(image_manager); !r) return r.error();
+  if (auto r = CheckPrivateDirectory(image_manager); !r) return r.error();
+  StagedFolders staged(image_manager, now);
+  if (auto r = staged.Lock(); !r) return r.error();
+  const std::filesystem::path staging = image_manager / kStaging;
+  const bool crashed = CheckPrivateDirectory(staging).has_value();
+  for (const KubeletFolder folder : kFolders) {
+    const std::filesystem::path place = image_manager / FolderName(folder);
+    if (crashed) {
+      if (auto r = UndoHalfExchange(staging / FolderName(folder), place); !r) return r.error();
+    }
+    if (!Exists(place)) continue;
+    if (auto r = CheckPrivateDirectory(place); !r) return r.error();
+  }
+  // What a crash left may be the kubelet's own, exchanged already.
+  if (auto aside = staged.PutStagingAside(); !aside) return aside.error();
+  if (auto r = MakePrivateDirectory(staging); !r) return r.error();
+  staged.staging_ = staging;
+  return staged;
+}
+
+StagedFolders::~StagedFolders() {
+  if (!staging_.empty()) RemoveAll(staging_);
+}
+
+Result<void> StagedFolders::Lock() {
+  auto directory = OpenDirectory(image_manager_);
+  if (!directory) return directory.error();
+  lock_ = std::move(*directory);
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return SystemError(errno, "lock", image_manager_);
+  return Error{ErrorCode::kOwned,
+               "another export into " + image_manager_.string() + " is running; nothing was done",
+               "wait until it has ended"};
+}
+
+bool StagedFolders::ExistsInPlace(KubeletFolder folder) const {
+  return Exists(image_manager_ / FolderName(folder));
+}
+
+Result<std::vector<std::string>> StagedFolders::NamesInPlace(KubeletFolder folder) const {
+  std::vector<std::string> names;
+  if (!ExistsInPlace(folder)) return names;
+  const std::filesystem::path place = image_manager_ / FolderName(folder);
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(place, error), end; !error && at != end;
+       at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (IsRecordName(name)) names.push_back(std::move(name));
+  }
+  if (error) return SystemError(error.value(), "list", place);
+  return names;
+}
+
+Result<void> StagedFolders::Open(KubeletFolder folder) {
+  if (auto r = SyncWritten(); !r) return r;
+  folders_.push_back(folder);
+  return MakePrivateDirectory(staging_ / FolderName(folder));
+}
+
+Result<void> StagedFolders::Write(const std::string& name, std::string_view content) {
+  std::filesystem::path path = staging_ / FolderName(folders_.back()) / name;
+  auto fd = OpenFile(path, O_WRONLY | O_CREAT | O_EXCL);
+  if (!fd) return fd.error();
+  if (auto r = PWriteAll(*fd, content, 0, path); !r) return r;
+  unsynced_.emplace_back(std::move(*fd), std::move(path));
+  return unsynced_.size() < kFilesPerSync ? Result<void>() : SyncWritten();
+}
+
+Result<void> StagedFolders::SyncWritten() {
+  for (const auto& [fd, path] : unsynced_) {
+    static_cast<void>(sync_file_range(fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE));
+  }
+  for (const auto& [fd, path] : unsynced_) {
+    if (auto r = SyncFile(fd, path); !r) return r;
+  }
+  unsynced_.clear();
+  if (folders_.empty()) return {};
+  return SyncDirectory(staging_ / FolderName(folders_.back()));
+}
+
+Result<std::string> StagedFolders::Place() {
+  if (auto r = SyncWritten(); !r) return r.error();
+  // From here on it may hold what is not ours.
+  const std::filesystem::path staging = std::exchange(staging_, {});
+  for (const KubeletFolder folder : folders_) {
+    const std::filesystem::path staged = staging / FolderName(folder);
+    const std::filesystem::path place = image_manager_ / FolderName(folder);
+    auto placed = Exists(place) ? ExchangeDurably(staged, place) : RenameDurably(staged, place);
+    if (!placed) return placed.error();
+  }
+  return PutStagingAside();
+}
+
+Result<std::string> StagedFolders::PutStagingAside() const {
+  const std::filesystem::path staging = image_manager_ / kStaging;
+  if (!Exists(staging)) return std::string();
+  if (!HoldsFiles(staging)) {
+    RemoveAll(staging);
+    return std::string();
+  }
+  const std::filesystem::path first = image_manager_ / ("before-export-" + CompactTime(now_));
+  std::filesystem::path aside = first;
+  for (int n = 2; Exists(aside); ++n) {
+    aside = first;
+    aside += "-" + std::to_string(n);
+  }
+  if (auto r = RenameDurably(staging, aside); !r) return r.error();
+  return aside.string();
+}
+
+}  // namespace waybill::internal

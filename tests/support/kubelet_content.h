@@ -1,0 +1,57 @@
+// What an import would take of a kubelet directory, as an export wants it: no store in between.
+
+#ifndef WAYBILL_TESTS_SUPPORT_KUBELET_CONTENT_H_
+#define WAYBILL_TESTS_SUPPORT_KUBELET_CONTENT_H_
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <variant>
+
+#include "migrations/kubelet_export.h"
+#include "migrations/kubelet_file.h"
+
+namespace waybill::testing {
+
+inline void Take(const internal::KubeletFile& file, internal::ExportContent& content) {
+  if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
+    content.records.push_back(*record);
+  } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
+    content.intents.push_back(*intent);
+  } else if (const auto* preloaded = std::get_if<ImagePreloadedRecord>(&file.content)) {
+    content.preloaded.push_back(*preloaded);
+  }
+  content.quarantine.insert(content.quarantine.end(), file.quarantine.begin(),
+                            file.quarantine.end());
+}
+
+// Sorted, so that two can be compared.
+inline internal::ExportContent ContentOf(const std::filesystem::path& kubelet_directory) {
+  using internal::KubeletFolder;
+  internal::ExportContent content;
+  const auto image_manager = kubelet_directory / "image_manager";
+  for (const KubeletFolder folder :
+       {KubeletFolder::kPulled, KubeletFolder::kPulling, KubeletFolder::kPreloaded}) {
+    const auto path = image_manager / internal::FolderName(folder);
+    if (!std::filesystem::exists(path)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      const std::string name = entry.path().filename().string();
+      if (!internal::IsRecordName(name)) continue;
+      Take(internal::ReadKubeletFile(image_manager, folder, name), content);
+    }
+  }
+  const auto by_ref = [](const auto& a, const auto& b) { return a.image_ref < b.image_ref; };
+  std::sort(content.records.begin(), content.records.end(), by_ref);
+  std::sort(content.preloaded.begin(), content.preloaded.end(), by_ref);
+  std::sort(content.intents.begin(), content.intents.end());
+  std::sort(content.quarantine.begin(), content.quarantine.end(),
+            [](const QuarantineEntry& a, const QuarantineEntry& b) {
+              return std::tie(a.kind, a.sha256) < std::tie(b.kind, b.sha256);
+            });
+  return content;
+}
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_KUBELET_CONTENT_H_

@@ -1,0 +1,33 @@
+// All that is below a directory, to be compared as a whole.
+
+#ifndef WAYBILL_TESTS_SUPPORT_TREE_H_
+#define WAYBILL_TESTS_SUPPORT_TREE_H_
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "tests/support/temp_dir.h"
+
+namespace waybill::testing {
+
+// By path below `root`: the content of files, "directory", or "symlink to …".
+using Tree = std::map<std::string, std::string>;
+
+inline Tree TreeOf(const std::filesystem::path& root) {
+  Tree tree;
+  if (!std::filesystem::is_directory(root)) return tree;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    std::string& content = tree[entry.path().lexically_relative(root).string()];
+    if (entry.is_symlink()) {
+      content = "symlink to " + std::filesystem::read_symlink(entry.path()).string();
+    } else {
+      content = entry.is_directory() ? "directory" : ReadFile(entry.path());
+    }
+  }
+  return tree;
+}
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_TREE_H_

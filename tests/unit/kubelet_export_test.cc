@@ -1,0 +1,304 @@
+// What an export writes into each file, and that importing it gives the same again.
+
+#include "migrations/kubelet_export.h"
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/draw.h"
+#include "tests/support/kubelet_content.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/rows.h"
+#include "tests/support/tree.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::testing {
+
+namespace {
+
+using namespace std::string_literals;
+using internal::ExportContent;
+using internal::ExportKubeletDirectory;
+
+constexpr Timestamp kNow{1767323045, 0};  // 2026-01-02T03:04:05Z
+const std::filesystem::path kFixtures = WAYBILL_FIXTURES;
+
+// An export into a directory of its own.
+class Exported {
+ public:
+  explicit Exported(const ExportContent& content, ExportOptions options = {}) {
+    options.kubelet_directory = dir_.path();
+    report = Must(ExportKubeletDirectory(content, options));
+  }
+  Tree tree() const { return TreeOf(dir_ / "image_manager"); }
+  ExportContent content() const { return ContentOf(dir_.path()); }
+  std::string File(std::string_view folder, std::string_view key) const {
+    return ReadFile(dir_.path() / RecordFile(folder, key));
+  }
+  bool Has(std::string_view folder, std::string_view key) const {
+    return std::filesystem::exists(dir_.path() / RecordFile(folder, key));
+  }
+
+  ExportReport report;
+
+ private:
+  TempDir dir_;
+};
+
+void ReplaceAll(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+ImagePulledRecord Record(std::string_view ref, std::string handler = {}, std::int64_t seconds = 0) {
+  ImagePulledRecord record;
+  record.image_ref = ref;
+  record.last_updated = Timestamp{kNow.seconds + seconds, 0};
+  record.credential_mapping[std::string(kName)] = WithSecret(kSecretA);
+  record.runtime_handler = std::move(handler);
+  return record;
+}
+
+std::vector<ImageOnNode> ImagesOnNode(const std::vector<std::string>& ids) {
+  std::vector<ImageOnNode> images;
+  for (const std::string& id : ids) images.push_back({id, {}, {}});
+  return images;
+}
+
+void CheckSame(const ExportContent& a, const ExportContent& b) {
+  BOOST_TEST((a.records == b.records));
+  BOOST_TEST((a.intents == b.intents));
+  BOOST_TEST((a.preloaded == b.preloaded));
+  BOOST_TEST_REQUIRE(a.quarantine.size() == b.quarantine.size());
+  for (std::size_t i = 0; i < a.quarantine.size(); ++i) {
+    BOOST_TEST((a.quarantine[i].kind == b.quarantine[i].kind));
+    BOOST_TEST(a.quarantine[i].sha256 == b.quarantine[i].sha256);
+    BOOST_TEST(a.quarantine[i].source == b.quarantine[i].source);
+  }
+}
+
+// Neither a strict reader takes it nor one that passes over fields which it does not know.
+void CheckClosed(const Exported& exported, std::string_view folder, std::string_view key,
+                 std::string_view why) {
+  const bool of_ref = folder == "pulled";
+  const std::string file = exported.File(folder, key);
+  BOOST_TEST(file.ends_with("}\n"));
+  const auto json = nlohmann::json::parse(file);
+  BOOST_TEST(json["kind"] == (of_ref ? "ImagePulledRecord" : "ImagePullIntent"));
+  BOOST_TEST(json["closedByWaybill"].get<std::string>().find(why) != std::string::npos);
+  BOOST_TEST(json[of_ref ? "imageRef" : "image"].is_boolean());
+  if (of_ref) {
+    BOOST_TEST(!DecodePulledRecord(file).has_value());
+  } else {
+    BOOST_TEST(!DecodePullIntent(file).has_value());
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kubelet_export)
+
+BOOST_AUTO_TEST_CASE(files_of_v1_36_come_back_byte_for_byte) {
+  const Exported exported(ContentOf(kFixtures / "kubelet-v1.36"));
+  BOOST_TEST((exported.tree() == TreeOf(kFixtures / "kubelet-v1.36" / "image_manager")));
+  BOOST_TEST(exported.report.records == 11U);
+  BOOST_TEST(exported.report.intents == 5U);
+  BOOST_TEST(exported.report.closed == 0U);
+  BOOST_TEST(exported.report.replaced_path == "");
+}
+
+BOOST_AUTO_TEST_CASE(files_of_v1_33_come_back_as_either_version) {
+  const ExportContent content = ContentOf(kFixtures / "kubelet-v1.33");
+  Tree tree = TreeOf(kFixtures / "kubelet-v1.33" / "image_manager");
+  const Exported old(content,
+                     {.kubelet_directory = {}, .api_version = KubeletApiVersion::kV1Alpha1});
+  BOOST_TEST((old.tree() == tree));
+  for (auto& [path, file] : tree) {
+    ReplaceAll(file, "k8s.io/v1alpha1", "k8s.io/v1beta1");
+    ReplaceAll(file, R"("kubernetesSecrets":null,)", "");
+  }
+  BOOST_TEST((Exported(content).tree() == tree));
+}
+
+BOOST_AUTO_TEST_CASE(v1alpha1_says_null_where_an_entry_has_no_secrets) {
+  ImagePulledRecord record;
+  record.credential_mapping["a"].kubernetes_service_accounts = {{"u", "n", "s"}};
+  record.credential_mapping["b"] = {};
+  BOOST_TEST(EncodePulledRecord(record, KubeletApiVersion::kV1Alpha1) ==
+             R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1alpha1",)"
+             R"("lastUpdatedTime":null,"imageRef":"","credentialMapping":{"a":{)"
+             R"("kubernetesSecrets":null,"kubernetesServiceAccounts":)"
+             R"([{"uid":"u","namespace":"n","name":"s"}]},"b":{"kubernetesSecrets":null}}})"
+             "\n");
+}
+
+BOOST_AUTO_TEST_CASE(importing_an_export_is_the_identity) {
+  const TempDir dir;
+  const auto copy = std::filesystem::copy_options::recursive;
+  std::filesystem::copy(kFixtures / "kubelet-v1.36", dir.path(), copy);
+  WriteRecordFile(dir.path(), "pulled", "broken", "{");
+  WriteRecordFile(dir.path(), "pulled", "misplaced", EncodePulledRecord(Record("another")));
+  WriteRecordFile(dir.path(), "pulling", "half", R"({"kind":"ImagePullIntent")");
+  WriteRecordFile(dir.path(), "pulling", "", EncodePullIntent({""}));
+  WriteRecordFile(dir.path(), "observed-preloaded", kRef,
+                  EncodePreloadedRecord({std::string(kRef), kNow, {"a", "b"}}));
+  WriteRecordFile(dir.path(), "observed-preloaded", kRef2,
+                  EncodePreloadedRecord({std::string(kRef2), std::nullopt, {}}));
+  ExportContent first = ContentOf(dir.path());
+  BOOST_TEST_REQUIRE(first.quarantine.size() == 4U);
+  for (const auto version : {KubeletApiVersion::kV1Beta1, KubeletApiVersion::kV1Alpha1}) {
+    const Exported exported(first, {.kubelet_directory = {}, .api_version = version});
+    BOOST_TEST(exported.report.closed == 4U);
+    BOOST_TEST(exported.report.preloaded == 2U);
+    ExportContent second = exported.content();
+    // The one of another ref than its name says has a file of its own now.
+    for (QuarantineEntry& entry : first.quarantine) {
+      entry.source = entry.source.substr(0, entry.source.rfind('-') + 1) + entry.sha256;
+    }
+    CheckSame(first, second);
+    CheckSame(second, Exported(second).content());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(of_several_handlers_the_default_speaks) {
+  ExportContent content;
+  content.records = {Record(kRef, "kata", 60), Record(kRef, ""), Record(kRef, "gvisor", 30),
+                     Record(kRef2, "kata"), Record(kRef2, "gvisor", 90)};
+  content.records[0].credential_mapping.begin()->second = WithSecret(kSecretB);
+  content.records[1].manifest_digest = "sha256:" + std::string(64, 'a');
+  content.intents = {{std::string(kImage), ""}, {std::string(kImage), "kata"}, {"other", "kata"}};
+  const Exported exported(content);
+  BOOST_TEST(exported.report.records == 2U);
+  BOOST_TEST(exported.report.without_credentials == 1U);
+  BOOST_TEST(exported.report.intents == 2U);
+  BOOST_TEST(exported.File("pulled", kRef) == EncodePulledRecord(Record(kRef, "", 60)));
+  ImagePulledRecord bare = Record(kRef2, "", 90);
+  bare.credential_mapping.clear();
+  BOOST_TEST(exported.File("pulled", kRef2) == EncodePulledRecord(bare));
+  BOOST_TEST(exported.Has("pulling", kImage));
+  BOOST_TEST(exported.Has("pulling", "other"));
+}
+
+BOOST_AUTO_TEST_CASE(quarantine_wins_over_all_else) {
+  ExportContent content;
+  content.records = {Record(kRef)};
+  content.intents = {{std::string(kImage)}};
+  content.quarantine = {
+      {QuarantineKind::kImageRef, Sha256Hex(kRef), "pulled/x", "it is \"<broken>\"\xff", kNow},
+      {QuarantineKind::kImage, Sha256Hex(kImage), "pulling/y", "empty", kNow}};
+  const Exported exported(content);
+  BOOST_TEST(exported.report.records == 0U);
+  BOOST_TEST(exported.report.intents == 0U);
+  BOOST_TEST(exported.report.closed == 2U);
+  CheckClosed(exported, "pulled", kRef, "pulled/x: it is \"<broken>\"");
+  CheckClosed(exported, "pulling", kImage, "pulling/y: empty");
+}
+
+BOOST_AUTO_TEST_CASE(a_quarantine_entry_without_a_hash_is_refused) {
+  ExportContent content;
+  content.quarantine = {{QuarantineKind::kImageRef, "../../etc", "", "", kNow}};
+  const TempDir dir;
+  const auto refused = ExportKubeletDirectory(content, {.kubelet_directory = dir.path()});
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
+  BOOST_TEST((TreeOf(dir.path()) == Tree{{"image_manager", "directory"}}));
+}
+
+BOOST_AUTO_TEST_CASE(what_json_cannot_hold_is_closed) {
+  const std::string image = "registry.example/\xc3\x28:v1";
+  const std::string ref = "sha256:\xff";
+  ExportContent content;
+  content.intents = {{image}};
+  content.records = {Record(ref), Record("name"), Record("secret"), Record("account")};
+  content.records[1].credential_mapping["\x80"] = NodeWide();
+  content.records[2].credential_mapping["x"] =
+      WithSecret(MakeSecret("\xed\xa0\x80", "p", "u", "h"));
+  content.records[3].credential_mapping["x"].kubernetes_service_accounts = {{"u\xf8", "n", "s"}};
+  content.preloaded = {{"\xfe", kNow, {}}, {"fine", kNow, {"\xfe"}}, {"kept", kNow, {"x"}}};
+  const Exported exported(content);
+  BOOST_TEST(exported.report.closed == 5U);
+  BOOST_TEST(exported.report.records == 0U);
+  BOOST_TEST(exported.report.preloaded == 1U);
+  CheckClosed(exported, "pulling", image, "not UTF-8");
+  for (const std::string& key : {ref, "name"s, "secret"s, "account"s}) {
+    CheckClosed(exported, "pulled", key, "not UTF-8");
+  }
+  BOOST_TEST(!exported.Has("observed-preloaded", "fine"));
+}
+
+BOOST_AUTO_TEST_CASE(whatever_text_json_can_hold_comes_back) {
+  const std::uint64_t seed = SeedOfThisRun();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  Draw draw(seed);
+  const std::vector<std::string> pieces = {
+      "\0"s,    "\x1f",       "\x7f", "\"",  "\\", "<&>", "\u2028", "\u2029",  "\ufffd",
+      "\ufeff", "\U0010ffff", "ü",    "a/b", ":",  "@",   "\n",     "\\u0000", "sha256:"};
+  const auto text = [&] {
+    std::string drawn;
+    for (auto n = draw.Below(8); n > 0; --n) drawn += pieces[draw.Below(pieces.size())];
+    return drawn;
+  };
+  std::map<std::string, ImagePulledRecord> records;
+  std::map<std::string, ImagePullIntent> intents;
+  for (int i = 0; i < 300; ++i) {
+    ImagePulledRecord record = Record(text());
+    record.last_updated->nanoseconds = 999'999'999;  // what an import makes of a whole second
+    record.credential_mapping[text()] = WithSecret(MakeSecret(text(), text(), text(), text()));
+    record.credential_mapping[text()].kubernetes_service_accounts = {{text(), text(), text()}};
+    records.emplace(record.image_ref, record);
+    const std::string image = text();
+    intents.emplace(image, ImagePullIntent{image});
+  }
+  ExportContent content;
+  for (const auto& [ref, record] : records) content.records.push_back(record);
+  for (const auto& [image, intent] : intents) content.intents.push_back(intent);
+  CheckSame(Exported(content).content(), content);
+}
+
+BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_to_know_what_is_on_the_node) {
+  ExportContent content;
+  content.records = {Record(kRef), Record("pinned", "kata")};
+  content.quarantine = {{QuarantineKind::kImageRef, Sha256Hex("broken"), "", "", kNow}};
+  content.preloaded = {{"old", kNow, {"x"}}};
+  content.distrustful = true;
+  content.distrust_reason = "it was wiped";
+  content.now = {kNow.seconds, 5};
+  const TempDir dir;
+  const auto refused = ExportKubeletDirectory(content, {.kubelet_directory = dir.path()});
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
+  BOOST_TEST(refused.error().message.find("it was wiped") != std::string::npos);
+  BOOST_TEST(!refused.error().hint.empty());
+  BOOST_TEST(std::filesystem::is_empty(dir.path()));
+
+  ExportOptions options;
+  options.images_on_node = ImagesOnNode({std::string(kRef), "pinned", "broken", "new", "new", ""});
+  const Exported exported(content, options);
+  BOOST_TEST(exported.report.records == 3U);
+  BOOST_TEST(exported.report.made == 1U);
+  BOOST_TEST(exported.report.without_credentials == 1U);
+  BOOST_TEST(exported.report.closed == 1U);
+  BOOST_TEST(exported.report.preloaded == 0U);
+  BOOST_TEST(exported.File("pulled", kRef) == EncodePulledRecord(Record(kRef)));
+  ImagePulledRecord made = Record("new");
+  made.credential_mapping.clear();
+  BOOST_TEST(exported.File("pulled", "new") == EncodePulledRecord(made));
+  BOOST_TEST(!exported.tree().contains("observed-preloaded"));
+}
+
+BOOST_AUTO_TEST_CASE(a_trusted_store_makes_nothing_of_the_list) {
+  ExportOptions options;
+  options.images_on_node = ImagesOnNode({"new"});
+  const Exported exported({}, options);
+  BOOST_TEST((exported.tree() == Tree{{"pulled", "directory"}, {"pulling", "directory"}}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
