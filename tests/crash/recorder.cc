@@ -132,6 +132,7 @@ std::unique_ptr<Log> the_log;
 std::atomic<Log*> recording{nullptr};
 
 std::atomic<std::uint64_t> calls_to_live{0};
+std::atomic<bool> exchange_refused{false};
 
 void CountDown() {
   if (calls_to_live.load() != 0 && calls_to_live.fetch_sub(1) == 1) kill(getpid(), SIGKILL);
@@ -169,6 +170,8 @@ void Recorder::Mark(std::size_t meaning) {
 
 void KillBeforeCall(std::uint64_t calls) { calls_to_live.store(calls); }
 
+void RefuseExchange(bool refuse) { exchange_refused.store(refuse); }
+
 std::vector<DiskEvent> Recorder::Take() {
   recording.store(nullptr);
   return the_log->Take();
@@ -178,6 +181,7 @@ std::vector<DiskEvent> Recorder::Take() {
 
 using waybill::testing::CountDown;
 using waybill::testing::DiskEvent;
+using waybill::testing::exchange_refused;
 using waybill::testing::PositionOf;
 using waybill::testing::Real;
 using waybill::testing::recording;
@@ -284,6 +288,19 @@ WAYBILL_INTERPOSED int rename(const char* from, const char* to) {
     log->Named(DiskEvent::Kind::kRename, relative_from, relative_to);
   }
   return result;
+}
+
+// Not logged: what exchanges is killed, but no power cut of it is played.
+WAYBILL_INTERPOSED int renameat2(int from_directory, const char* from, int to_directory,
+                                 const char* to, unsigned int flags) {
+  CountDown();
+  if (exchange_refused.load()) {
+    errno = EINVAL;
+    return -1;
+  }
+  static auto* const real =
+      Real<int(int, const char*, int, const char*, unsigned int)>("renameat2");
+  return real(from_directory, from, to_directory, to, flags);
 }
 
 WAYBILL_INTERPOSED int link(const char* from, const char* to) {

@@ -61,6 +61,9 @@ class Recorder {
 // syncs one. 0: never.
 void KillBeforeCall(std::uint64_t calls);
 
+// Whether renameat2 fails as it does where the file system knows none of its flags.
+void RefuseExchange(bool refuse);
+
 // Writes into the empty directory `into` what is left of the first `cut` events.
 void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
                   const std::filesystem::path& into);

@@ -1,0 +1,143 @@
+// An export is killed before each call that changes or syncs a file. What the kubelet then finds
+// is the old folders or the new ones, whole; exporting again ends as if nothing had happened; and
+// no file that was there is gone.
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "migrations/kubelet_export.h"
+#include "tests/crash/child.h"
+#include "tests/crash/recorder.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/tree.h"
+
+namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+using internal::ExportContent;
+using internal::ExportKubeletDirectory;
+
+constexpr Timestamp kNow{1767323045, 0};
+
+ExportContent SomeContent() {
+  ExportContent content;
+  for (int i = 0; i < 5; ++i) {
+    ImagePulledRecord record;
+    record.image_ref = "new " + std::to_string(i);
+    record.last_updated = kNow;
+    content.records.push_back(record);
+    content.intents.push_back({"new " + std::to_string(i)});
+  }
+  content.preloaded = {{"new", kNow, {"x"}}};
+  content.quarantine = {{QuarantineKind::kImage, Sha256Hex("unreadable"), "", "", kNow}};
+  content.now = kNow;
+  return content;
+}
+
+int Export(const fs::path& directory) {
+  return ExportKubeletDirectory(SomeContent(), {.kubelet_directory = directory}) ? 0 : 3;
+}
+
+Tree Folder(const fs::path& directory, std::string_view name) {
+  return TreeOf(directory / "image_manager" / name);
+}
+
+// Each file's content is somewhere, as often as there are such files.
+void CheckNothingIsLost(const Tree& before, const Tree& after) {
+  for (const auto& [path, content] : before) {
+    const auto same = [&content = content](const auto& other) { return other.second == content; };
+    BOOST_REQUIRE_MESSAGE(std::any_of(after.begin(), after.end(), same), path << " is lost");
+  }
+}
+
+// The number of calls.
+std::uint64_t KillBeforeEachCall(const fs::path& before, const MemoryDir& scratch,
+                                 bool may_be_missing = false) {
+  const fs::path now = scratch / "now";
+  const auto put_back = [&] {
+    fs::remove_all(now);
+    fs::copy(before, now, fs::copy_options::recursive);
+  };
+  const Tree was = TreeOf(before / "image_manager");
+  put_back();
+  BOOST_REQUIRE(Export(now) == 0);
+  const Tree pulled = Folder(now, "pulled");
+  const Tree pulling = Folder(now, "pulling");
+  const Tree preloaded = Folder(now, "observed-preloaded");
+  BOOST_REQUIRE(pulled != Folder(before, "pulled"));
+  for (std::uint64_t call = 1;; ++call) {
+    put_back();
+    Child child([&] {
+      KillBeforeCall(call);
+      return Export(now);
+    });
+    const int code = child.Wait();
+    BOOST_TEST_CONTEXT("killed before call " << call) {
+      BOOST_REQUIRE((code == 0 || code == -SIGKILL));
+      const bool pulled_is_new = Folder(now, "pulled") == pulled;
+      const bool pulling_is_new = Folder(now, "pulling") == pulling;
+      if (!may_be_missing || fs::exists(now / "image_manager" / "pulled")) {
+        BOOST_REQUIRE((pulled_is_new || Folder(now, "pulled") == Folder(before, "pulled")));
+      }
+      if (!may_be_missing || fs::exists(now / "image_manager" / "pulling")) {
+        BOOST_REQUIRE((pulling_is_new || Folder(now, "pulling") == Folder(before, "pulling")));
+      }
+      BOOST_REQUIRE((!pulled_is_new || pulling_is_new));
+      CheckNothingIsLost(was, TreeOf(now / "image_manager"));
+
+      BOOST_REQUIRE(Export(now) == 0);
+      BOOST_REQUIRE((Folder(now, "pulled") == pulled));
+      BOOST_REQUIRE((Folder(now, "pulling") == pulling));
+      BOOST_REQUIRE((Folder(now, "observed-preloaded") == preloaded));
+      BOOST_REQUIRE(!fs::exists(now / "image_manager" / "export.tmp"));
+      CheckNothingIsLost(was, TreeOf(now / "image_manager"));
+    }
+    if (code == 0) return call;
+  }
+}
+
+void WriteOldFiles(const fs::path& directory) {
+  for (const std::string folder : {"pulled", "pulling", "observed-preloaded"}) {
+    for (int i = 0; i < 3; ++i) {
+      const std::string key = "old " + std::to_string(i);
+      WriteRecordFile(directory, folder, key, folder + " " + key);
+    }
+  }
+  WriteFile(directory / "image_manager" / "waybill", "the witness");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kill_exporting)
+
+BOOST_AUTO_TEST_CASE(into_folders_that_are_there) {
+  const MemoryDir scratch;
+  WriteOldFiles(scratch / "before");
+  BOOST_TEST(KillBeforeEachCall(scratch / "before", scratch) > 40U);
+}
+
+BOOST_AUTO_TEST_CASE(into_an_empty_directory) {
+  const MemoryDir scratch;
+  fs::create_directory(scratch / "before");
+  BOOST_TEST(KillBeforeEachCall(scratch / "before", scratch) > 40U);
+}
+
+// Between two renames there is no such folder: the price of a file system that can't exchange.
+BOOST_AUTO_TEST_CASE(where_folders_cannot_be_exchanged) {
+  const MemoryDir scratch;
+  WriteOldFiles(scratch / "before");
+  RefuseExchange(true);
+  BOOST_TEST(KillBeforeEachCall(scratch / "before", scratch, true) > 40U);
+  RefuseExchange(false);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
