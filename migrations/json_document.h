@@ -131,6 +131,8 @@ std::string QuoteForMessage(std::string_view text);
 
 // null leaves `out` alone, as it does in Go. kLimitExceeded above `max_bytes`.
 Result<void> ReadString(JsonValue value, std::size_t max_bytes, std::string& out);
+// An array of strings: null leaves `out` alone, but none of the strings may be null.
+Result<void> ReadStrings(JsonValue value, std::size_t max_bytes, std::vector<std::string>& out);
 Result<void> ReadBool(JsonValue value, bool& out);
 // kInvalidArgument: no whole number of 0 to 2⁶⁴-1.
 Result<void> ReadUnsigned(JsonValue value, std::uint64_t& out);

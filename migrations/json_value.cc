@@ -154,6 +154,15 @@ Result<void> ReadString(JsonValue value, std::size_t max_bytes, std::string& out
   return {};
 }
 
+Result<void> ReadStrings(JsonValue value, std::size_t max_bytes, std::vector<std::string>& out) {
+  if (auto array = CheckArray(value); !array) return array;
+  for (const JsonValue item : value.members()) {
+    if (!item.is_string()) return item.Expected("a string");
+    if (auto read = ReadString(item, max_bytes, out.emplace_back()); !read) return read;
+  }
+  return {};
+}
+
 Result<void> ReadBool(JsonValue value, bool& out) {
   switch (value.kind()) {
     case JsonKind::kNull:
