@@ -310,9 +310,8 @@ BOOST_AUTO_TEST_CASE(limits) {
              "manifests: has 4097 manifests, above the 4096 allowed");
 
   // The annotation's value is level 5.
-  const auto deep = [](int levels) {
-    std::string value = "1";
-    for (int i = 0; i < levels; ++i) value = "[" + value + "]";
+  const auto deep = [](std::size_t levels) {
+    const std::string value = std::string(levels, '[') + "1" + std::string(levels, ']');
     return Index(Manifest(R"(,"annotations":{"a":)" + value + "}"));
   };
   BOOST_TEST(ErrorOf(deep(kMaxJsonDepth - 4)) == "accepted");
