@@ -54,7 +54,7 @@ class Write {
 };
 
 std::size_t IntentBytes(std::string_view image) {
-  const auto payload = internal::EncodeIntentValue(image, Timestamp{1'770'000'000, 0});
+  const auto payload = internal::EncodeIntentValue(image, "", Timestamp{1'770'000'000, 0});
   return internal::kEnvelopeBytes + (payload.size() + 7) / 8 * 8;
 }
 
@@ -73,7 +73,7 @@ BareLmdb::BareLmdb(const std::filesystem::path& store, const std::filesystem::pa
   MDB_val k = lmdb::ToVal(kIdentityKey.span());
   Check(mdb_get(reader_, main, &k, &v), "get the identity");
   const internal::Opened opened = internal::OpenEnvelope(
-      kIdentityKey, lmdb::FromVal(v), RecordKind::kIdentity, internal::kHeaderVersion);
+      kIdentityKey, lmdb::FromVal(v), RecordKind::kIdentity, internal::kNewest.header);
   const auto identity = internal::DecodeIdentity(opened.payload);
   if (!identity) throw std::runtime_error("bare LMDB: the store has no identity");
   seed_ = identity->hash_seed;
@@ -123,20 +123,20 @@ bool BareLmdb::Lookup(std::string_view image_ref) {
 
 void BareLmdb::PutIntent(std::string_view image) {
   Write write(env_);
-  write.Put(intents_, internal::IntentKey(image, seed_), IntentBytes(image));
+  write.Put(intents_, internal::IntentKey(image, "", seed_), IntentBytes(image));
   write.Commit();
 }
 
 void BareLmdb::DeleteIntent(std::string_view image) {
   Write write(env_);
-  write.Delete(intents_, internal::IntentKey(image, seed_));
+  write.Delete(intents_, internal::IntentKey(image, "", seed_));
   write.Commit();
 }
 
 void BareLmdb::PutRecord(std::string_view image, std::string_view image_ref) {
   Write write(env_);
   write.Put(records_, internal::HashKey(image_ref, seed_), record_bytes_);
-  write.Delete(intents_, internal::IntentKey(image, seed_));
+  write.Delete(intents_, internal::IntentKey(image, "", seed_));
   write.Commit();
 }
 

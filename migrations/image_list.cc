@@ -1,6 +1,7 @@
 // The images on the node, as `crictl images -o json` prints them:
 //
-//   {"images":[{"id":"sha256:…","repoTags":["…"],"repoDigests":["…"], …}]}
+//   {"images":[{"id":"sha256:…","repoTags":["…"],"repoDigests":["…"],
+//               "spec":{"runtimeHandler":"…", …}, …}]}
 //
 // Prune deletes the records of what is not in this list, so a list that is not there, and an image
 // that cannot be told, are errors and not an empty list.
@@ -27,9 +28,20 @@ Result<void> ReadNames(JsonValue value, std::vector<std::string>& out) {
   return {};
 }
 
+// A handler that can't be read would take the image for the default one's.
+Result<void> ReadSpec(JsonValue value, ImageOnNode& out) {
+  if (value.kind() == JsonKind::kNull) return {};
+  if (value.kind() != JsonKind::kObject) return value.Expected("an object");
+  if (auto spelled = internal::CheckCase(value, "runtimeHandler"); !spelled) return spelled;
+  const auto handler = value.Find("runtimeHandler");
+  if (!handler) return {};
+  if (!handler->is_string()) return handler->Expected("a string");
+  return internal::ReadString(*handler, kMaxRuntimeHandlerBytes, out.runtime_handler);
+}
+
 Result<void> ReadImage(JsonValue value, ImageOnNode& out) {
   if (value.kind() != JsonKind::kObject) return value.Expected("an object");
-  for (const std::string_view name : {"id", "repoTags", "repoDigests"}) {
+  for (const std::string_view name : {"id", "repoTags", "repoDigests", "spec"}) {
     if (auto spelled = internal::CheckCase(value, name); !spelled) return spelled;
   }
   const auto id = value.Find("id");
@@ -43,6 +55,7 @@ Result<void> ReadImage(JsonValue value, ImageOnNode& out) {
   if (const auto digests = value.Find("repoDigests")) {
     if (auto read = ReadNames(*digests, out.repo_digests); !read) return read;
   }
+  if (const auto spec = value.Find("spec")) return ReadSpec(*spec, out);
   return {};
 }
 

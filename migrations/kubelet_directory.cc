@@ -15,6 +15,7 @@
 #include "store/base/files.h"
 #include "store/base/sha256.h"
 #include "store/record/typed_tables.h"
+#include "store/recovery/gap.h"
 
 namespace waybill::internal {
 
@@ -79,19 +80,18 @@ Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>
 }
 
 Result<bool> RefIsKnown(const StoreTxn& txn, const std::string& image_ref) {
-  auto found = FindRecord(txn, image_ref);
-  if (!found) {
-    if (found.error().code == ErrorCode::kDamaged) return true;
-    return found.error();
-  }
-  if (*found) return true;
+  auto found = AnyRecordOf(txn, image_ref);
+  if (!found || *found) return found;
   return IsQuarantined(txn, QuarantineKind::kImageRef, image_ref);
 }
 
 class Importer {
  public:
-  Importer(StoreTxn& txn, bool without_credentials, ImportReport& report)
-      : txn_(txn), without_credentials_(without_credentials), report_(report) {}
+  Importer(StoreTxn& txn, bool without_credentials, bool look_for_gap, ImportReport& report)
+      : txn_(txn),
+        without_credentials_(without_credentials),
+        look_for_gap_(look_for_gap),
+        report_(report) {}
 
   Result<void> Take(const KubeletFile& file) {
     if (file.identity) {
@@ -101,6 +101,11 @@ class Importer {
         ++report_.unchanged;
         return {};
       }
+    }
+    if (look_for_gap_ && file.folder != KubeletFolder::kPreloaded &&
+        report_.newly_written.empty()) {
+      report_.newly_written = file.path;
+      if (auto r = NoteGap(); !r) return r;
     }
     if (auto r = std::visit([&](const auto& content) { return TakeContent(file, content); },
                             file.content);
@@ -113,6 +118,14 @@ class Importer {
   }
 
  private:
+  // Where records were lost the store is distrustful for that, and the more it is to be believed.
+  Result<void> NoteGap() {
+    auto of_import = DistrustIsOfImport(txn_);
+    if (!of_import) return of_import.error();
+    if (txn_.state().distrustful && !*of_import) return {};
+    return SetTrust(txn_, true, GapOf(report_.newly_written));
+  }
+
   Result<void> TakeContent(const KubeletFile& file, std::monostate) {
     if (report_.problems.size() < kMaxProblems) {
       report_.problems.push_back(file.path + ": " + file.problem);
@@ -140,7 +153,7 @@ class Importer {
 
   Result<void> TakeContent(const KubeletFile&, const ImagePullIntent& intent) {
     ++report_.intents;
-    auto stored = StoreIntent(txn_, intent.image);
+    auto stored = StoreIntent(txn_, intent.image, "");
     if (!stored) return stored.error();
     return {};
   }
@@ -153,13 +166,15 @@ class Importer {
 
   StoreTxn& txn_;
   const bool without_credentials_;
+  const bool look_for_gap_;
   ImportReport& report_;
 };
 
 }  // namespace
 
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
-                                    const Progress& progress, ImportReport& report) {
+                                    bool taken_over_before, const Progress& progress,
+                                    ImportReport& report) {
   if (auto opened = OpenDirectory(directory); !opened) return opened.error();
   const std::filesystem::path image_manager = directory / "image_manager";
   if (!Exists(image_manager)) return {};
@@ -173,10 +188,15 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   // A store that lost something cannot tell which of the files it took before, nor what was revoked
   // since.
   bool without_credentials = false;
+  bool look_for_gap = false;
   auto begun = committer.Run([&](StoreTxn& txn) -> Result<void> {
     auto of_import = DistrustIsOfImport(txn);
     if (!of_import) return of_import.error();
-    without_credentials = txn.state().distrustful && !*of_import;
+    auto gap = GapInForce(txn);
+    if (!gap) return gap.error();
+    without_credentials = txn.state().distrustful && !*of_import && gap->empty();
+    // What an unfinished import left is not written since.
+    look_for_gap = taken_over_before && !*of_import;
     if (txn.state().distrustful) return {};
     auto known = AllPathsAreRemembered(txn, entries);
     if (!known) return known.error();
@@ -204,7 +224,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     ImportReport step;
     auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
       step = report;  // the change may run twice
-      Importer importer(txn, without_credentials, step);
+      Importer importer(txn, without_credentials, look_for_gap, step);
       for (const KubeletFile& file : files) {
         if (auto r = importer.Take(file); !r) return r;
       }

@@ -28,8 +28,13 @@ namespace waybill::internal {
 // lost. Until the last file is taken the store is distrustful itself: the images of the others must
 // not pass for preloaded. Errors: kNotFound, kUnsafePath, kIo where the directory can't be
 // listed; kInterrupted where `progress` said so; those of a commit.
+//
+// `taken_over_before`: a file that was not there then, or has changed, tells of a kubelet that ran
+// without waybill. With it the store turns distrustful for that reason (store/recovery/gap.h), in
+// the transaction that takes the first such file.
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
-                                    const Progress& progress, ImportReport& report);
+                                    bool taken_over_before, const Progress& progress,
+                                    ImportReport& report);
 
 }  // namespace waybill::internal
 

@@ -61,6 +61,9 @@ std::string Metrics::ToPrometheusText() const {
         "Images in flight, of the most there may be.", inmemory_pullintents_usage_percent);
   Gauge(out, "kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
         "Pages of the memory map in use.", inmemory_pulledrecords_usage_percent);
+  Gauge(out, "waybill_nondefault_runtime_handler_images",
+        "Images on record under another runtime handler than the default (KEP-4216).",
+        static_cast<double>(nondefault_runtime_handler_images));
   return out;
 }
 

@@ -2,12 +2,17 @@
 
 #include "waybill/node_store.h"
 
-#include <time.h>
-
+#include <system_error>
 #include <utility>
 
 #include "migrations/kubelet_directory.h"
+#include "migrations/migrate.h"
+#include "store/image/handler_lookup.h"
+#include "store/image/replace_handlers.h"
+#include "store/image/runtime_handlers.h"
 #include "store/node_store_impl.h"
+#include "store/record/typed_tables.h"
+#include "store/recovery/gap.h"
 #include "store/recovery/replay.h"
 
 namespace waybill {
@@ -17,18 +22,21 @@ using internal::ReaderPool;
 using internal::StoreTxn;
 using internal::Table;
 
-Timestamp SystemClock() {
-  struct timespec now {};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return {now.tv_sec, static_cast<std::int32_t>(now.tv_nsec)};
-}
-
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
-  std::unique_ptr<Impl> impl(new Impl(options.directory, options.rules, options.policy));
+  if (options.runtime_handlers) {
+    if (auto r = internal::CheckRuntimeHandlers(*options.runtime_handlers); !r) return r.error();
+  }
+  std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;
-  auto owned = internal::OpenAsOwner(options, impl->report);
+  auto owned = internal::OpenAsOwner(options, internal::OnDamage::kRecover, impl->report);
   if (!owned) return owned.error();
   impl->owned.emplace(std::move(*owned));
+  if (impl->owned->database.identity.schema_version != kNewestSchema) {
+    auto migrated = internal::MigrateStore(
+        *impl->owned, {.to = kNewestSchema, .clock = options.clock, .progress = {}});
+    if (!migrated) return migrated.error();
+    impl->report.migration = std::move(*migrated);
+  }
   if (auto r = impl->FinishOpening(options); !r) return r.error();
   return impl;
 }
@@ -46,24 +54,19 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));
 
-  if (!options.kubelet_directory.empty()) {
-    if (auto r = internal::ImportKubeletDirectory(*committer, options.kubelet_directory,
-                                                  options.import_progress, report.import);
-        !r) {
-      return r;
-    }
-  }
-  report.replay_skipped = !options.images_on_node.has_value();
-  if (options.images_on_node) {
-    const RecoveryReport before = report;
-    auto replayed = committer->Run([&](StoreTxn& txn) {
-      report = before;  // the change may run twice
-      return internal::ReplayIntents(txn, rules, *options.images_on_node, report);
+  if (options.runtime_handlers) {
+    auto replaced = committer->Run([&](StoreTxn& txn) -> Result<void> {
+      auto changes = internal::ReplaceHandlers(txn, *options.runtime_handlers);
+      if (!changes) return changes.error();
+      report.runtimes = std::move(*changes);
+      return {};
     });
-    if (!replayed) return replayed;
-  } else {
-    report.intents_found = committer->state().digest(Table::kIntents).count;
+    if (!replaced) return replaced;
   }
+  if (!options.kubelet_directory.empty()) {
+    if (auto r = TakeOver(options); !r) return r;
+  }
+  if (auto r = Replay(options); !r) return r;
 
   const internal::State state = committer->state();
   report.intents_left = state.digest(Table::kIntents).count;
@@ -80,8 +83,53 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   return owned->lock.AnnounceRecovered(opened.database_id);
 }
 
+Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
+  std::error_code ignored;
+  const std::filesystem::path witness =
+      std::filesystem::absolute(options.kubelet_directory, ignored) / "image_manager" / "waybill";
+  const bool before =
+      !report.created && (committer->state().digest(Table::kImported).count > 0 ||
+                          std::filesystem::path(owned->witness_path_before) == witness);
+  const bool look_for_gap = options.gap == Gap::kDetect && rules == Rules::kClosed;
+  return internal::ImportKubeletDirectory(*committer, options.kubelet_directory,
+                                          before && look_for_gap, options.import_progress,
+                                          report.import);
+}
+
+Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
+  report.replay_skipped = !options.images_on_node.has_value();
+  report.intents_found = committer->state().digest(Table::kIntents).count;
+  const RecoveryReport before = report;
+  return committer->Run([&](StoreTxn& txn) -> Result<void> {
+    report = before;  // the change may run twice
+    if (options.gap != Gap::kNo) {
+      auto in_force = internal::GapInForce(txn);
+      if (!in_force) return in_force.error();
+      report.gap_reason = !in_force->empty()         ? *in_force
+                          : options.gap == Gap::kYes ? internal::GapByWord()
+                          : report.import.newly_written.empty()
+                              ? std::string()
+                              : internal::GapOf(report.import.newly_written);
+    }
+    report.after_gap = !report.gap_reason.empty();
+    if (!options.images_on_node) {
+      if (!report.after_gap || txn.state().distrustful) return {};
+      return internal::SetTrust(txn, true, report.gap_reason);
+    }
+    auto handlers = internal::ReadRuntimeHandlers(txn);
+    if (!handlers) return handlers.error();
+    std::vector<ImageOnNode> images = *options.images_on_node;
+    for (ImageOnNode& image : images) {
+      image.runtime_handler = internal::StoredName(*handlers, image.runtime_handler);
+    }
+    report.intents_found = 0;
+    if (auto r = internal::ReplayIntents(txn, rules, images, report); !r) return r;
+    return report.after_gap ? internal::CloseGap(txn, images, report) : Result<void>();
+  });
+}
+
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOptions options) {
-  std::unique_ptr<Impl> impl(new Impl(options.directory, options.rules, options.policy));
+  std::unique_ptr<Impl> impl(new Impl(options));
   auto observed = internal::OpenAsObserver(options.directory);
   if (!observed) return observed.error();
   impl->observed.emplace(std::move(*observed));

@@ -3,24 +3,46 @@
 #include <string>
 #include <utility>
 
+#include "store/image/handler_lookup.h"
 #include "store/node_store_impl.h"
 #include "waybill/image_name.h"
 
 namespace waybill {
 
+using internal::HandlerState;
 using internal::Opening;
 using internal::Question;
 using internal::ReaderPool;
 
+namespace {
+
+Opening OpenFor(const ReaderPool::Lease& snapshot, Question& question,
+                std::string_view runtime_handler) {
+  if (snapshot && !runtime_handler.empty()) {
+    switch (internal::LookUpHandler(snapshot, runtime_handler, question.runtime_handler)) {
+      case HandlerState::kKnown:
+        break;
+      case HandlerState::kUnknown:
+        return {Decision{true, CheckResult::kError, Reason::kRuntimeHandlerUnknown, false}, {}, {}};
+      case HandlerState::kDamaged:
+        return {Decision{true, CheckResult::kError, Reason::kRecordDamaged, false}, {}, {}};
+    }
+  }
+  return internal::OpenQuestion(snapshot, question);
+}
+
+}  // namespace
+
 Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_view image_ref,
+                                          std::string_view runtime_handler,
                                           CredentialSource& source, ReaderPool::Lease& snapshot) {
-  const Question question{rules, policy, image, image_ref};
+  Question question{rules, policy, image, image_ref, {}};
   const auto open = [&] {
-    Opening opening = internal::OpenQuestion(snapshot, question);
+    Opening opening = OpenFor(snapshot, question, runtime_handler);
     // LMDB's readers can be fooled for a moment: an oddity counts once a fresh snapshot has it too.
     if (opening.decision && opening.decision->reason == Reason::kRecordDamaged &&
         snapshot.Refresh()) {
-      opening = internal::OpenQuestion(snapshot, question);
+      opening = OpenFor(snapshot, question, runtime_handler);
     }
     return opening;
   };
@@ -42,26 +64,27 @@ Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_vi
   const ImagePullSecretView* write_back = nullptr;
   const Decision decision = internal::CompareCredentials(*opening.entry, *credentials, &write_back);
   if (write_back != nullptr && write_backs) {
-    write_backs->Offer(opening.image_name, image_ref, *write_back);
+    write_backs->Offer(opening.image_name, image_ref, question.runtime_handler, *write_back);
   }
   return decision;
 }
 
 Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_ref,
-                                 CredentialSource& source) {
+                                 std::string_view runtime_handler, CredentialSource& source) {
   // An absent image needs no store, and is not counted.
   if (image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
   ReaderPool::Lease snapshot = Read();
-  const Decision decision = DecideUncounted(image, image_ref, source, snapshot);
+  const Decision decision = DecideUncounted(image, image_ref, runtime_handler, source, snapshot);
   const auto counter = static_cast<std::size_t>(decision.result);
   if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
   return decision;
 }
 
 Decision NodeStore::MustAttemptPull(std::string_view image, std::string_view image_ref,
-                                    CredentialSource& credentials) {
+                                    CredentialSource& credentials,
+                                    std::string_view runtime_handler) {
   try {
-    return impl_->Decide(image, image_ref, credentials);
+    return impl_->Decide(image, image_ref, runtime_handler, credentials);
   } catch (...) {
     impl_->readers.CountWithoutSlot(static_cast<std::size_t>(CheckResult::kError));
     return {};
@@ -79,7 +102,8 @@ std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\
 }  // namespace
 
 EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view image_ref,
-                                      PullPolicy pull_policy, CredentialSource& source) {
+                                      std::string_view runtime_handler, PullPolicy pull_policy,
+                                      CredentialSource& source) {
   const auto count = [&](std::size_t present, std::size_t required) {
     ensure_requests[static_cast<std::size_t>(pull_policy)][present][required].fetch_add(
         1, std::memory_order_relaxed);
@@ -97,7 +121,7 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
     count(present, kTrue);
     return outcome;
   }
-  const Decision decision = Decide(image, image_ref, source);
+  const Decision decision = Decide(image, image_ref, runtime_handler, source);
   outcome.decision = decision;
   if (!decision.pull) {
     count(present, kFalse);
@@ -123,9 +147,10 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
 }
 
 EnsureOutcome NodeStore::EnsureImage(std::string_view image, std::string_view image_ref,
-                                     PullPolicy policy, CredentialSource& credentials) {
+                                     PullPolicy policy, CredentialSource& credentials,
+                                     std::string_view runtime_handler) {
   try {
-    return impl_->Ensure(image, image_ref, policy, credentials);
+    return impl_->Ensure(image, image_ref, runtime_handler, policy, credentials);
   } catch (...) {
     // Out of memory: what is not known to be allowed is pulled, or refused.
     EnsureOutcome outcome;

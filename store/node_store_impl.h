@@ -30,8 +30,10 @@ class NodeStore::Impl {
   Result<void> Close();
 
   // node_store_decide.cc
-  Decision Decide(std::string_view image, std::string_view image_ref, CredentialSource& source);
-  EnsureOutcome Ensure(std::string_view image, std::string_view image_ref, PullPolicy policy,
+  Decision Decide(std::string_view image, std::string_view image_ref,
+                  std::string_view runtime_handler, CredentialSource& source);
+  EnsureOutcome Ensure(std::string_view image, std::string_view image_ref,
+                       std::string_view runtime_handler, PullPolicy policy,
                        CredentialSource& source);
 
   // A snapshot to read from, of the store as it is on disk now.
@@ -45,6 +47,7 @@ class NodeStore::Impl {
   const std::filesystem::path directory;
   const Rules rules;
   const VerificationPolicy policy;
+  const Clock clock;
   RecoveryReport report;
   internal::InFlight in_flight;
   internal::ReaderPool readers;
@@ -66,12 +69,20 @@ class NodeStore::Impl {
   }
 
  private:
-  Impl(std::filesystem::path directory_in, Rules rules_in, VerificationPolicy policy_in)
-      : directory(std::move(directory_in)), rules(rules_in), policy(std::move(policy_in)) {}
+  template <typename Options>
+  explicit Impl(const Options& options)
+      : directory(options.directory),
+        rules(options.rules),
+        policy(options.policy),
+        clock(options.clock) {}
 
   Result<void> FinishOpening(const OpenOptions& options);
+  // The steps between the opened database and the readers.
+  Result<void> TakeOver(const OpenOptions& options);
+  Result<void> Replay(const OpenOptions& options);
   Decision DecideUncounted(std::string_view image, std::string_view image_ref,
-                           CredentialSource& source, internal::ReaderPool::Lease& snapshot);
+                           std::string_view runtime_handler, CredentialSource& source,
+                           internal::ReaderPool::Lease& snapshot);
   // Observer: whether the files that are open are those under the store's names.
   bool FilesAreCurrent();
   // Observer: opens the files anew. False where that can't be done right now.

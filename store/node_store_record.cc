@@ -1,10 +1,13 @@
 // Recording pulls, garbage collection, whole records.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "store/image/handler_lookup.h"
 #include "store/node_store_impl.h"
+#include "store/node_store_list.h"
 #include "store/pull/prune.h"
 #include "store/pull/recording.h"
 #include "store/record/pulled_record.h"
@@ -42,47 +45,51 @@ Result<void> CheckRef(std::string_view image_ref) {
   return CheckLength("image ref", image_ref, kMaxImageRefBytes);
 }
 
-// Decodes every value of a table. An error where one can't be read, or some are missing.
-template <typename T>
-Result<std::vector<T>> ListTable(NodeStore::Impl& impl, Table table, std::string_view what,
-                                 std::optional<T> (*decode)(Payload)) {
-  return Guarded<std::vector<T>>([&]() -> Result<std::vector<T>> {
-    const ReaderPool::Lease snapshot = impl.Read();
-    if (!snapshot) return impl.Unreadable(what);
-    std::vector<T> all;
-    lmdb::Cursor cursor;
-    if (cursor.Open(snapshot.txn(), snapshot.dbi(table)) != MDB_SUCCESS) {
-      return impl.Unreadable(what);
-    }
-    const internal::TableInfo& info = internal::InfoOf(table);
-    lmdb::Bytes key;
-    lmdb::Bytes value;
-    int rc = MDB_SUCCESS;
-    while ((rc = cursor.Get(&key, &value, MDB_NEXT)) == MDB_SUCCESS) {
-      if (key.size() != 16) return impl.Unreadable(what);
-      const internal::Opened opened =
-          internal::OpenEnvelope(internal::Key16::From(key), value, info.kind, info.newest_version);
-      if (opened.state != internal::EnvelopeState::kSound) return impl.Unreadable(what);
-      auto decoded = decode(opened.payload);
-      if (!decoded) return impl.Unreadable(what);
-      all.push_back(std::move(*decoded));
-    }
-    if (rc != MDB_NOTFOUND || !snapshot.CountIsTrue(table)) return impl.Unreadable(what);
-    return all;
-  });
+Result<void> CheckHandler(std::string_view runtime_handler) {
+  return CheckLength("runtime handler", runtime_handler, kMaxRuntimeHandlerBytes);
+}
+
+Result<void> CheckPull(std::string_view image, std::string_view runtime_handler) {
+  if (auto r = CheckImage(image); !r) return r;
+  return CheckHandler(runtime_handler);
+}
+
+Error Unknown(const StoreTxn& txn, std::string_view runtime_handler) {
+  auto known = internal::ReadRuntimeHandlers(txn);
+  return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
+}
+
+// The handler of a pull that ends: an unknown one where its pull began, since the registry may have
+// been replaced meanwhile.
+Result<internal::FoundHandler> HandlerOfPull(const StoreTxn& txn,
+                                             const internal::InFlight& in_flight,
+                                             std::string_view image,
+                                             std::string_view runtime_handler) {
+  auto handler = internal::FindHandler(txn, runtime_handler);
+  if (!handler || handler->known) return handler;
+  if (in_flight.Get(image, runtime_handler).count > 0) return handler;
+  auto intent = internal::FindIntent(txn, image, runtime_handler);
+  if (intent && !*intent) return Unknown(txn, runtime_handler);
+  return handler;
 }
 
 }  // namespace
 
-Result<void> NodeStore::RecordPullIntent(std::string_view image) {
-  if (auto r = CheckImage(image); !r) return r;
-  return impl_->Write(
-      [&](StoreTxn& txn) { return internal::RecordIntent(txn, impl_->in_flight, image); });
+Result<void> NodeStore::RecordPullIntent(std::string_view image, std::string_view runtime_handler) {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = internal::FindHandler(txn, runtime_handler);
+    if (!handler) return handler.error();
+    if (!handler->known) return Unknown(txn, runtime_handler);
+    return internal::RecordIntent(txn, impl_->in_flight, image, handler->stored);
+  });
 }
 
 Result<void> NodeStore::RecordImagePulled(std::string_view image, std::string_view image_ref,
-                                          const std::optional<ImagePullCredentials>& credentials) {
-  if (auto r = CheckImage(image); !r) return r;
+                                          const std::optional<ImagePullCredentials>& credentials,
+                                          std::string_view runtime_handler,
+                                          const std::optional<PulledManifest>& manifest) {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
   if (auto r = CheckRef(image_ref); !r) return r;
   const auto name = ImageName(image);
   if (!name) {
@@ -91,16 +98,23 @@ Result<void> NodeStore::RecordImagePulled(std::string_view image, std::string_vi
                      "\" does not parse; no record was written, its intent stays",
                  ""};
   }
-  return impl_->Write([&](StoreTxn& txn) {
-    return internal::RecordPulled(txn, impl_->in_flight, impl_->rules, image, *name, image_ref,
-                                  credentials);
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
+    if (!handler) return handler.error();
+    return internal::RecordPulled(
+        txn, impl_->in_flight, impl_->rules,
+        {image, *name, image_ref, handler->stored, credentials, manifest, handler->guest_platform});
   });
 }
 
-Result<void> NodeStore::RecordImagePullFailed(std::string_view image, PullFailure failure) {
-  if (auto r = CheckImage(image); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) {
-    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, image, failure);
+Result<void> NodeStore::RecordImagePullFailed(std::string_view image, PullFailure failure,
+                                              std::string_view runtime_handler) {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
+    if (!handler) return handler.error();
+    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, image, handler->stored,
+                                  failure);
   });
 }
 
@@ -109,17 +123,39 @@ Result<PruneToken> NodeStore::BeginPrune() {
   return PruneToken{impl_->committer->state().commit_sequence};
 }
 
-Result<PruneReport> NodeStore::Prune(const std::vector<std::string>& image_refs, PruneToken token) {
+namespace {
+
+// The images of a list, their handlers as records are kept under them.
+Result<std::vector<internal::PruneImage>> ToPrune(const StoreTxn& txn,
+                                                  const std::vector<ListedImage>& listed) {
+  auto handlers = internal::ReadRuntimeHandlers(txn);
+  if (!handlers) return handlers.error();
+  std::vector<internal::PruneImage> images;
+  images.reserve(listed.size());
+  for (const ListedImage& image : listed) {
+    std::optional<std::string_view> handler;
+    if (!image.runtime_handler.empty()) {
+      const bool is_default = internal::StoredName(*handlers, image.runtime_handler).empty();
+      handler = is_default ? std::string_view() : std::string_view(image.runtime_handler);
+    }
+    images.push_back({image.image_ref, handler});
+  }
+  return images;
+}
+
+Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage>& listed,
+                            const internal::PruneLimit& limit) {
   PruneReport report;
-  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    if (token.value >= txn.sequence()) {
+  auto written = impl.Write([&](StoreTxn& txn) -> Result<void> {
+    if (limit.by_stamp && limit.token >= txn.sequence()) {
       return Error{ErrorCode::kInvalidArgument,
-                   "the token " + std::to_string(token.value) +
+                   "the token " + std::to_string(limit.token) +
                        " is from the future or from another store; nothing was changed",
                    "draw one with BeginPrune (`waybill prune --begin`) before listing the images"};
     }
-    auto pruned = internal::PruneRecords(txn, impl_->rules, image_refs,
-                                         {.by_stamp = true, .token = token.value, .until = {}});
+    auto images = ToPrune(txn, listed);
+    if (!images) return images.error();
+    auto pruned = internal::PruneRecords(txn, impl.rules, *images, limit);
     if (!pruned) return pruned.error();
     report = *pruned;
     return {};
@@ -128,26 +164,38 @@ Result<PruneReport> NodeStore::Prune(const std::vector<std::string>& image_refs,
   return report;
 }
 
-Result<PruneReport> NodeStore::PruneBefore(const std::vector<std::string>& image_refs,
+}  // namespace
+
+Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, PruneToken token) {
+  return PruneTo(*impl_, images, {.by_stamp = true, .token = token.value, .until = {}});
+}
+Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images,
                                            Timestamp until) {
-  PruneReport report;
-  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto pruned = internal::PruneRecords(txn, impl_->rules, image_refs,
-                                         {.by_stamp = false, .token = 0, .until = until});
-    if (!pruned) return pruned.error();
-    report = *pruned;
-    return {};
-  });
-  if (!written) return written.error();
-  return report;
+  return PruneTo(*impl_, images, {.by_stamp = false, .token = 0, .until = until});
+}
+namespace {
+
+// The handler that a reader asks for, as records are kept under it. An unknown one is taken as it
+// is: its records stay until they are pruned. nullopt: the registry can't be read.
+std::optional<std::string_view> HandlerToRead(const ReaderPool::Lease& snapshot,
+                                              std::string_view runtime_handler) {
+  std::string_view stored;
+  const auto state = internal::LookUpHandler(snapshot, runtime_handler, stored);
+  if (state == internal::HandlerState::kDamaged) return std::nullopt;
+  return stored;
 }
 
-Result<ImagePulledRecord> NodeStore::GetRecord(std::string_view image_ref) const {
+}  // namespace
+
+Result<ImagePulledRecord> NodeStore::GetRecord(std::string_view image_ref,
+                                               std::string_view runtime_handler) const {
   return Guarded<ImagePulledRecord>([&]() -> Result<ImagePulledRecord> {
     const std::string what = "the record of \"" + std::string(image_ref) + "\"";
     ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->Unreadable(what);
-    const internal::Key16 key = internal::HashKey(image_ref, snapshot.seed());
+    const auto handler = HandlerToRead(snapshot, runtime_handler);
+    if (!handler) return impl_->Unreadable("the runtime handlers");
+    const internal::Key16 key = internal::PulledKey(image_ref, *handler, snapshot.seed());
     Payload payload;
     Lookup found = snapshot.Get(Table::kPulled, key, payload);
     if (found == Lookup::kDamaged && snapshot.Refresh()) {
@@ -155,13 +203,16 @@ Result<ImagePulledRecord> NodeStore::GetRecord(std::string_view image_ref) const
     }
     if (found == Lookup::kAbsent) {
       return Error{ErrorCode::kNotFound,
-                   "there is no record of \"" + std::string(image_ref) + "\" in " +
+                   "there is no record of \"" + std::string(image_ref) + "\" " +
+                       (handler->empty() ? "" : "for " + std::string(*handler) + " ") + "in " +
                        impl_->directory.string(),
                    ""};
     }
     if (found == Lookup::kDamaged) return impl_->Unreadable(what);
     auto record = internal::DecodePulledRecordValue(payload);
-    if (!record || record->image_ref != image_ref) return impl_->Unreadable(what);
+    if (!record || record->image_ref != image_ref || record->runtime_handler != *handler) {
+      return impl_->Unreadable(what);
+    }
     return std::move(*record);
   });
 }
@@ -173,34 +224,49 @@ Result<std::vector<ImagePulledRecord>> NodeStore::ListRecords() const {
 
 Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
   if (auto r = CheckRef(record.image_ref); !r) return r;
+  if (auto r = CheckHandler(record.runtime_handler); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    if (auto r = internal::StoreRecord(txn, record); !r) return r;
+    auto handler = internal::FindHandler(txn, record.runtime_handler);
+    if (!handler) return handler.error();
+    if (!handler->known) {
+      auto there = internal::FindRecord(txn, record.image_ref, record.runtime_handler);
+      if (there && !*there) return Unknown(txn, record.runtime_handler);
+    }
+    ImagePulledRecord stored = record;
+    stored.runtime_handler = handler->stored;
+    stored.guest_platform = handler->guest_platform;
+    if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::EraseQuarantine(txn, QuarantineKind::kImageRef, record.image_ref);
   });
 }
 
-Result<void> NodeStore::DeleteRecord(std::string_view image_ref) {
+Result<void> NodeStore::DeleteRecord(std::string_view image_ref, std::string_view runtime_handler) {
   if (auto r = CheckRef(image_ref); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto erased = internal::EraseRecord(txn, image_ref);
+    auto handler = internal::FindHandler(txn, runtime_handler);
+    if (!handler) return handler.error();
+    auto erased = internal::EraseRecord(txn, image_ref, handler->stored);
     if (!erased) return erased.error();
     return {};
   });
 }
 
-Result<bool> NodeStore::HasIntent(std::string_view image) const {
+Result<bool> NodeStore::HasIntent(std::string_view image, std::string_view runtime_handler) const {
   if (auto r = CheckImage(image); !r) return r.error();
   return Guarded<bool>([&]() -> Result<bool> {
     ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->Unreadable("the intents");
-    const internal::Key16 key = internal::IntentKey(image, snapshot.seed());
+    const auto handler = HandlerToRead(snapshot, runtime_handler);
+    if (!handler) return impl_->Unreadable("the runtime handlers");
+    const internal::Key16 key = internal::IntentKey(image, *handler, snapshot.seed());
     Payload payload;
     Lookup found = snapshot.Get(Table::kIntents, key, payload);
     if (found == Lookup::kDamaged && snapshot.Refresh()) {
       found = snapshot.Get(Table::kIntents, key, payload);
     }
     if (found == Lookup::kAbsent) return false;
-    if (found == Lookup::kDamaged || internal::IntentImage(payload) != image) {
+    if (found == Lookup::kDamaged || internal::ViewIntent(payload).image != image ||
+        internal::ViewIntent(payload).runtime_handler != *handler) {
       return impl_->Unreadable("the intent of \"" + std::string(image) + "\"");
     }
     return true;
@@ -214,19 +280,25 @@ Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
   return intents;
 }
 
-Result<void> NodeStore::PutIntent(std::string_view image) {
-  if (auto r = CheckImage(image); !r) return r;
+Result<void> NodeStore::PutIntent(std::string_view image, std::string_view runtime_handler) {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto stored = internal::StoreIntent(txn, image);
+    auto handler = internal::FindHandler(txn, runtime_handler);
+    if (!handler) return handler.error();
+    if (!handler->known) return Unknown(txn, runtime_handler);
+    auto stored = internal::StoreIntent(txn, image, handler->stored);
     if (!stored) return stored.error();
     return {};
   });
 }
 
-Result<void> NodeStore::DeleteIntent(std::string_view image) {
-  if (auto r = CheckImage(image); !r) return r;
-  return impl_->Write(
-      [&](StoreTxn& txn) { return internal::ForgetIntent(txn, impl_->in_flight, image); });
+Result<void> NodeStore::DeleteIntent(std::string_view image, std::string_view runtime_handler) {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = internal::FindHandler(txn, runtime_handler);
+    if (!handler) return handler.error();
+    return internal::ForgetIntent(txn, impl_->in_flight, image, handler->stored);
+  });
 }
 
 Result<std::vector<QuarantineEntry>> NodeStore::ListQuarantine() const {

@@ -33,6 +33,8 @@ Result<Statistics> NodeStore::GetStatistics() const {
     statistics.schema_version = database.identity.schema_version;
     statistics.commit_sequence = state.commit_sequence;
     statistics.records = state.digest(Table::kPulled).count;
+    statistics.nondefault_handler_records = state.nondefault_handler_records;
+    statistics.runtime_handlers = state.digest(Table::kRuntimeHandlers).count;
     statistics.intents = state.digest(Table::kIntents).count;
     statistics.quarantine_entries = state.digest(Table::kQuarantine).count;
     statistics.preloaded_records = state.digest(Table::kPreloaded).count;
@@ -62,6 +64,7 @@ Metrics NodeStore::GetMetrics() const {
   if (const auto statistics = GetStatistics()) {
     metrics.ondisk_pullintents = statistics->intents;
     metrics.ondisk_pulledrecords = statistics->records;
+    metrics.nondefault_runtime_handler_images = statistics->nondefault_handler_records;
     metrics.inmemory_pullintents_usage_percent =
         kPercent * static_cast<double>(impl_->in_flight.size()) / kMaxInFlightImages;
     if (statistics->map_bytes != 0) {
@@ -122,7 +125,7 @@ Result<TrustState> NodeStore::GetTrust() const {
     }
     const internal::Opened opened =
         internal::OpenEnvelope(internal::kTrustKey, lmdb::FromVal(v),
-                               internal::RecordKind::kTrustJournal, internal::kHeaderVersion);
+                               internal::RecordKind::kTrustJournal, internal::kNewest.header);
     auto journal = opened.state == internal::EnvelopeState::kSound
                        ? internal::DecodeTrustJournal(opened.payload)
                        : std::optional<std::vector<TrustEvent>>();

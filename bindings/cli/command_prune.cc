@@ -80,13 +80,13 @@ class PruneCommand final : public Command {
     }
     auto images = ReadImageList(*images_);
     if (!images) return images.error();
-    std::vector<std::string> refs;
-    refs.reserve(images->size());
-    for (const ImageOnNode& image : *images) refs.push_back(image.id);
+    std::vector<ListedImage> listed;
+    listed.reserve(images->size());
+    for (const ImageOnNode& image : *images) listed.emplace_back(image.id, image.runtime_handler);
 
     auto store = OwnStore(store_);
     if (!store) return store.error();
-    auto report = token_ ? (*store)->Prune(refs, token) : (*store)->PruneBefore(refs, until);
+    auto report = token_ ? (*store)->Prune(listed, token) : (*store)->PruneBefore(listed, until);
     if (!report) return report.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     out.WriteFields({{"examined", "records examined", report->examined},

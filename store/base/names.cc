@@ -34,7 +34,7 @@ struct ReasonNames {
   std::string_view name;
   std::string_view text;
 };
-constexpr std::array<ReasonNames, 20> kReasons = {{
+constexpr std::array<ReasonNames, 22> kReasons = {{
     {"imageAbsent", "the image is not on the node"},
     {"policyNeverVerifies", "the policy NeverVerify asks for no credentials"},
     {"policyPresumedPreloaded",
@@ -50,11 +50,14 @@ constexpr std::array<ReasonNames, 20> kReasons = {{
     {"pullInFlight", "a pull of this image began, and no successful one is on record"},
     {"storeDistrustful",
      "no pull of this image is on record, and the store lost records, so it may not be preloaded"},
+    {"pulledForOtherHandler",
+     "the image was pulled, but for another runtime handler, whose copy may be another"},
     {"noEntryForImageName", "the image was pulled, but not under this image name"},
     {"entryWithoutCredentials", "the image was pulled, but with which credentials is not known"},
     {"noCredentialMatches", "no credential of the pod is one that the image was pulled with"},
     {"imageDoesNotParse", "the image string does not parse"},
     {"argumentTooLong", "the image string or the image ref is too long"},
+    {"runtimeHandlerUnknown", "the runtime handler is not one that the node's runtime serves"},
     {"recordDamaged", "the record of this image can't be read"},
     {"quarantined",
      "a file of the kubelet about this image could not be read when it was imported"},

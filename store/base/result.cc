@@ -16,6 +16,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
       return "owned";
     case ErrorCode::kNewerSchema:
       return "newerSchema";
+    case ErrorCode::kOlderSchema:
+      return "olderSchema";
     case ErrorCode::kUnsafePath:
       return "unsafePath";
     case ErrorCode::kStoreFull:

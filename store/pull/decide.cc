@@ -26,39 +26,36 @@ bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::s
          Lookup::kAbsent;
 }
 
-Lookup FindIntentFor(const ReaderPool::Lease& snapshot, std::string_view image) {
-  Payload payload;
-  const Lookup found = snapshot.Get(Table::kIntents, IntentKey(image, snapshot.seed()), payload);
-  if (found != Lookup::kFound) return found;
-  return IntentImage(payload) == image ? Lookup::kFound : Lookup::kDamaged;
-}
-
-// Rule 3: an intent for any string of the same repository.
-Lookup FindIntentForRepository(const ReaderPool::Lease& snapshot, std::string_view image) {
-  const Key16 first = FirstIntentKeyOfRepository(image, snapshot.seed());
-  const TableInfo& info = InfoOf(Table::kIntents);
-  MDB_cursor* const cursor = snapshot.IntentCursor();
-  if (cursor == nullptr) return Lookup::kDamaged;
-  lmdb::Bytes key = first.span();
-  lmdb::Bytes value;
-  int rc = lmdb::CursorGet(cursor, &key, &value, MDB_SET_RANGE);
-  while (rc == MDB_SUCCESS && SameRepositoryPrefix(key, first)) {
-    const Opened opened = OpenEnvelope(Key16::From(key), value, info.kind, info.newest_version);
-    if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
-    if (SameRepository(IntentImage(opened.payload), image)) return Lookup::kFound;
-    rc = lmdb::CursorGet(cursor, &key, &value, MDB_NEXT);
-  }
-  if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
-  return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
-}
-
-// Step 3, where there is no record.
+// An intent for the very string, of any runtime handler; under rule 3 for any string of the same
+// repository.
 Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question) {
   if (snapshot.state().digest(Table::kIntents).count == 0) {
     return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
   }
-  if (question.rules == Rules::kClosed) return FindIntentForRepository(snapshot, question.image);
-  return FindIntentFor(snapshot, question.image);
+  const auto is_it = [](Payload payload, const void* context) {
+    const auto& asked = *static_cast<const Question*>(context);
+    const std::string_view image = ViewIntent(payload).image;
+    return asked.rules == Rules::kClosed ? SameRepository(image, asked.image)
+                                         : image == asked.image;
+  };
+  return snapshot.FindWithPrefix(Table::kIntents,
+                                 FirstIntentKeyOfRepository(question.image, snapshot.seed()),
+                                 kRepositoryKeyBytes, is_it, &question);
+}
+
+// Whether the kubelet pulled the ref for another runtime handler (KEP-4216): a pod must not be told
+// that an image is preloaded because it names the handler that nobody pulled it for.
+Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question) {
+  // Where only the default handler was used, its own record was the only one.
+  if (question.runtime_handler.empty() && snapshot.state().nondefault_handler_records == 0) {
+    return Lookup::kAbsent;
+  }
+  const auto is_it = [](Payload payload, const void* context) {
+    return PulledRecordView(payload).RefIs(static_cast<const Question*>(context)->image_ref);
+  };
+  return snapshot.FindWithPrefix(Table::kPulled,
+                                 FirstPulledKeyOfRef(question.image_ref, snapshot.seed()),
+                                 kRefKeyBytes, is_it, &question);
 }
 
 }  // namespace
@@ -88,18 +85,26 @@ Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question
   }
 
   Payload payload;
-  const Lookup found =
-      snapshot.Get(Table::kPulled, HashKey(question.image_ref, snapshot.seed()), payload);
+  const Lookup found = snapshot.Get(
+      Table::kPulled, PulledKey(question.image_ref, question.runtime_handler, snapshot.seed()),
+      payload);
   if (found == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
   std::optional<PulledRecordView> record;
   Reason without_record = Reason::kNoRecord;
   ImageOrigin origin = ImageOrigin::kKubeletPulled;
   if (found == Lookup::kFound) {
     record.emplace(payload);
-    if (!record->RefIs(question.image_ref)) return answer(Fail(Reason::kRecordDamaged));
+    if (!record->RefIs(question.image_ref) ||
+        record->runtime_handler() != question.runtime_handler) {
+      return answer(Fail(Reason::kRecordDamaged));
+    }
   } else {
-    const Lookup intent = FindAnyIntent(snapshot, question);
-    if (intent == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+    const Lookup other_copy = FindOtherCopy(snapshot, question);
+    const Lookup intent =
+        other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);
+    if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
+      return answer(Fail(Reason::kRecordDamaged));
+    }
     if (quarantine && question.rules == Rules::kClosed) {
       for (const std::string& image : EquivalentImages(question.image)) {
         if (InQuarantine(snapshot, QuarantineKind::kImage, image)) {
@@ -107,7 +112,9 @@ Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question
         }
       }
     }
-    if (intent == Lookup::kFound) {
+    if (other_copy == Lookup::kFound) {
+      without_record = Reason::kPulledForOtherHandler;
+    } else if (intent == Lookup::kFound) {
       without_record = Reason::kPullInFlight;
     } else if (state.distrustful) {
       without_record = Reason::kStoreDistrustful;

@@ -21,6 +21,7 @@ struct Question {
   const VerificationPolicy& policy;
   std::string_view image;
   std::string_view image_ref;
+  std::string_view runtime_handler;  // as it is stored: the default one as ""
 };
 
 // Steps 1 to 6: the answer, or the entry whose credentials step 7 compares.

@@ -1,23 +1,40 @@
 #include "store/pull/in_flight.h"
 
+#include <algorithm>
+
 namespace waybill::internal {
 
-InFlight::Entry InFlight::Get(std::string_view image) const {
-  const auto at = entries_.find(std::string(image));
+namespace {
+
+std::string KeyOf(std::string_view image, std::string_view runtime_handler) {
+  std::string key(runtime_handler);
+  key += '\0';
+  return key += image;
+}
+
+}  // namespace
+
+InFlight::Entry InFlight::Get(std::string_view image, std::string_view runtime_handler) const {
+  const auto at = entries_.find(KeyOf(image, runtime_handler));
   return at == entries_.end() ? Entry{} : at->second;
 }
 
-void InFlight::Set(std::string_view image, Entry entry) {
-  std::string key(image);
-  undo_.emplace_back(key, Get(image));
+void InFlight::Set(std::string_view image, std::string_view runtime_handler, Entry entry) {
+  const std::string key = KeyOf(image, runtime_handler);
+  undo_.emplace_back(key, Get(image, runtime_handler));
   Apply(key, entry);
 }
 
-void InFlight::Apply(const std::string& image, Entry entry) {
+bool InFlight::AnyOfOtherHandlers() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const auto& entry) { return entry.first.front() != '\0'; });
+}
+
+void InFlight::Apply(const std::string& key, Entry entry) {
   if (entry.count == 0) {
-    entries_.erase(image);
+    entries_.erase(key);
   } else {
-    entries_[image] = entry;
+    entries_[key] = entry;
   }
   size_.store(entries_.size(), std::memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
-// How many pulls of each image this process has in flight. Follows the fate of the transactions
-// that it is changed in.
+// How many pulls of each image, for each runtime handler, this process has in flight. Follows the
+// fate of the transactions that it is changed in.
 
 #ifndef WAYBILL_STORE_PULL_IN_FLIGHT_H_
 #define WAYBILL_STORE_PULL_IN_FLIGHT_H_
@@ -18,7 +18,7 @@
 
 namespace waybill::internal {
 
-// Changed by the committer's leader only; size() from any thread.
+// Used by the committer's leader only; size() from any thread.
 class InFlight final : public UndoLog {
  public:
   struct Entry {
@@ -29,9 +29,10 @@ class InFlight final : public UndoLog {
   };
 
   // A count of 0: nothing is in flight.
-  Entry Get(std::string_view image) const;
+  Entry Get(std::string_view image, std::string_view runtime_handler) const;
   // A count of 0 forgets the image.
-  void Set(std::string_view image, Entry entry);
+  void Set(std::string_view image, std::string_view runtime_handler, Entry entry);
+  bool AnyOfOtherHandlers() const;
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
   std::size_t Mark() override { return undo_.size(); }
@@ -39,8 +40,9 @@ class InFlight final : public UndoLog {
   void Forget() override { undo_.clear(); }
 
  private:
-  void Apply(const std::string& image, Entry entry);
+  void Apply(const std::string& key, Entry entry);
 
+  // Handler, NUL (which no handler's name has), image.
   std::unordered_map<std::string, Entry> entries_;
   std::vector<std::pair<std::string, Entry>> undo_;  // what was there before
   std::atomic<std::size_t> size_{0};

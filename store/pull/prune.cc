@@ -1,8 +1,13 @@
 #include "store/pull/prune.h"
 
-#include <unordered_set>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "store/record/pulled_record.h"
+#include "store/record/typed_tables.h"
 
 namespace waybill::internal {
 
@@ -25,38 +30,97 @@ Result<bool> NameHasIntent(const StoreTxn& txn, const ImagePulledRecord& record)
   return false;
 }
 
+// Under which handlers each ref is on the node.
+class Listing {
+ public:
+  explicit Listing(const std::vector<PruneImage>& images) {
+    for (const PruneImage& image : images) {
+      Handlers& handlers = refs_[image.image_ref];
+      if (image.runtime_handler) {
+        handlers.named.insert(*image.runtime_handler);
+      } else {
+        handlers.any = true;
+      }
+    }
+  }
+
+  enum class Answer : std::uint8_t { kGone, kUnderOtherHandlers, kThere };
+  Answer Ask(const ImagePulledRecord& record) const {
+    const auto found = refs_.find(record.image_ref);
+    if (found == refs_.end()) return Answer::kGone;
+    const bool there = found->second.any || found->second.named.contains(record.runtime_handler);
+    return there ? Answer::kThere : Answer::kUnderOtherHandlers;
+  }
+
+ private:
+  struct Handlers {
+    bool any = false;
+    std::set<std::string_view> named;
+  };
+  std::unordered_map<std::string_view, Handlers> refs_;
+};
+
+// What is to go, of refs that are still on the node for other handlers.
+struct OtherCopies {
+  std::map<std::string, std::vector<ImagePulledRecord>> by_ref;
+  std::set<std::string> known;  // refs of which another record stays
+};
+
+// Each goes, but for the last that says that its ref was pulled at all: without it the copies that
+// are there would pass for preloaded.
+Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report) {
+  for (auto& [ref, records] : copies.by_ref) {
+    bool known = copies.known.contains(ref);
+    for (ImagePulledRecord& record : records) {
+      if (known) {
+        auto erased = EraseRecord(txn, ref, record.runtime_handler);
+        if (!erased) return erased.error();
+        ++report.removed;
+        continue;
+      }
+      known = true;
+      ++report.kept_without_credentials;
+      if (record.credential_mapping.empty()) continue;
+      record.credential_mapping.clear();
+      if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules,
-                                 const std::vector<std::string>& image_refs,
+Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
                                  const PruneLimit& limit) {
-  const std::unordered_set<std::string_view> listed(image_refs.begin(), image_refs.end());
+  const Listing listing(images);
   PruneReport report;
   std::vector<Key16> gone;
+  OtherCopies copies;
+  const auto keep = [&](std::uint64_t& counter, const ImagePulledRecord& record) {
+    ++counter;
+    copies.known.insert(record.image_ref);
+    return true;
+  };
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
     ++report.examined;
-    const auto record = DecodePulledRecordValue(payload);
+    auto record = DecodePulledRecordValue(payload);
     if (!record) {  // nobody knows whose it is, so nobody can say that its image is gone
       ++report.kept_in_list;
       return true;
     }
-    if (listed.contains(record->image_ref)) {
-      ++report.kept_in_list;
-      return true;
-    }
-    if (!OldEnough(*record, rules, limit)) {
-      ++report.kept_newer;
-      return true;
-    }
+    const Listing::Answer listed = listing.Ask(*record);
+    if (listed == Listing::Answer::kThere) return keep(report.kept_in_list, *record);
+    if (!OldEnough(*record, rules, limit)) return keep(report.kept_newer, *record);
     if (rules == Rules::kClosed) {
       auto pulling = NameHasIntent(txn, *record);
       if (!pulling) return pulling.error();
-      if (*pulling) {
-        ++report.kept_intent;
-        return true;
-      }
+      if (*pulling) return keep(report.kept_intent, *record);
     }
-    gone.push_back(key);
+    if (listed == Listing::Answer::kGone) {
+      gone.push_back(key);
+    } else {
+      copies.by_ref[record->image_ref].push_back(std::move(*record));
+    }
     return true;
   });
   if (!walked) return walked.error();
@@ -65,6 +129,7 @@ Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules,
     if (!deleted) return deleted.error();
     ++report.removed;
   }
+  if (auto r = RemoveCopies(txn, std::move(copies), report); !r) return r.error();
   return report;
 }
 

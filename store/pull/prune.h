@@ -3,7 +3,8 @@
 #ifndef WAYBILL_STORE_PULL_PRUNE_H_
 #define WAYBILL_STORE_PULL_PRUNE_H_
 
-#include <string>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "store/record/store_txn.h"
@@ -20,8 +21,13 @@ struct PruneLimit {
   Timestamp until;          // otherwise: goes if last updated before this, or never
 };
 
-Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules,
-                                 const std::vector<std::string>& image_refs,
+// Handlers in `images` are given as they are stored, "" included; nullopt: listed without one.
+struct PruneImage {
+  std::string_view image_ref;
+  std::optional<std::string_view> runtime_handler;
+};
+
+Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
                                  const PruneLimit& limit);
 
 }  // namespace waybill::internal

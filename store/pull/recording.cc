@@ -13,43 +13,69 @@ namespace {
 
 // The record of `image_ref`, a new one where there is none or it can't be read.
 Result<ImagePulledRecord> RecordToChange(const StoreTxn& txn, std::string_view image_ref,
-                                         bool& is_new) {
-  auto found = FindRecord(txn, image_ref);
+                                         std::string_view runtime_handler, bool& is_new) {
+  auto found = FindRecord(txn, image_ref, runtime_handler);
   if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
   is_new = !found || !*found;
   if (!is_new) return std::move(**found);
   ImagePulledRecord record;
   record.image_ref = std::string(image_ref);
+  record.runtime_handler = std::string(runtime_handler);
   return record;
+}
+
+// Takes over which manifest was pulled, and for which guest. Where that is another one than the
+// record is about, what was proven for the old one goes. Whether anything changed.
+bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_new) {
+  const bool other_guest = record.guest_platform != pulled.guest_platform;
+  const bool other_manifest = pulled.manifest && !record.manifest_digest.empty() &&
+                              record.manifest_digest != pulled.manifest->digest;
+  if (!is_new && (other_guest || other_manifest)) {
+    record.credential_mapping.clear();
+    record.manifest_digest.clear();
+    record.platform.reset();
+  }
+  bool changed = other_guest || other_manifest;
+  record.guest_platform = pulled.guest_platform;
+  if (pulled.manifest) {
+    changed = changed || record.manifest_digest != pulled.manifest->digest ||
+              record.platform != pulled.manifest->platform;
+    record.manifest_digest = pulled.manifest->digest;
+    record.platform = pulled.manifest->platform;
+  }
+  return changed;
 }
 
 }  // namespace
 
-Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image) {
-  InFlight::Entry entry = in_flight.Get(image);
+Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
+                          std::string_view runtime_handler) {
+  InFlight::Entry entry = in_flight.Get(image, runtime_handler);
   if (entry.count == 0 && in_flight.size() >= kMaxInFlightImages) {
     return Error{ErrorCode::kLimitExceeded,
                  "pulls of " + std::to_string(kMaxInFlightImages) + " images are in flight already",
                  "record how earlier pulls ended"};
   }
-  auto stored = StoreIntent(txn, image);
+  auto stored = StoreIntent(txn, image, runtime_handler);
   if (!stored) return stored.error();
   if (entry.count == 0) entry.inherited = !*stored;
   ++entry.count;
-  in_flight.Set(image, entry);
+  in_flight.Set(image, runtime_handler, entry);
   return {};
 }
 
-Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
-                          std::string_view image_name, std::string_view image_ref,
-                          const std::optional<ImagePullCredentials>& credentials) {
-  bool changed = false;
-  auto record = RecordToChange(txn, image_ref, changed);
+Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
+                          const PulledImage& pulled) {
+  bool is_new = false;
+  auto record = RecordToChange(txn, pulled.image_ref, pulled.runtime_handler, is_new);
   if (!record) return record.error();
-  if (credentials) {
-    const bool merged = MergeCredentials(*record, image_name, *credentials);
+  bool changed = TakeManifest(*record, pulled, is_new) || is_new;
+  if (pulled.credentials) {
+    const bool merged = MergeCredentials(*record, pulled.image_name, *pulled.credentials);
     // On a new record the kubelet keeps even an entry without credentials.
-    if (changed) record->credential_mapping.try_emplace(std::string(image_name), *credentials);
+    if (is_new) {
+      record->credential_mapping.try_emplace(std::string(pulled.image_name), *pulled.credentials);
+    }
     changed = changed || merged;
   }
   // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could take
@@ -58,54 +84,57 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules, std::
     record->last_updated = txn.now();
     if (auto r = StoreRecord(txn, std::move(*record)); !r) return r;
   }
-  if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, image_ref); !r) return r;
-  if (auto r = EraseQuarantine(txn, QuarantineKind::kImage, image); !r) return r;
+  if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, pulled.image_ref); !r) return r;
+  if (auto r = EraseQuarantine(txn, QuarantineKind::kImage, pulled.image); !r) return r;
 
-  InFlight::Entry entry = in_flight.Get(image);
+  InFlight::Entry entry = in_flight.Get(pulled.image, pulled.runtime_handler);
   if (entry.count > 1) {
     --entry.count;
     entry.inherited = false;
-    in_flight.Set(image, entry);
+    in_flight.Set(pulled.image, pulled.runtime_handler, entry);
     return {};
   }
-  if (auto erased = EraseIntent(txn, image); !erased) return erased.error();
-  in_flight.Set(image, {});
+  if (auto erased = EraseIntent(txn, pulled.image, pulled.runtime_handler); !erased) {
+    return erased.error();
+  }
+  in_flight.Set(pulled.image, pulled.runtime_handler, {});
   return {};
 }
 
 Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
-                          PullFailure failure) {
-  InFlight::Entry entry = in_flight.Get(image);
+                          std::string_view runtime_handler, PullFailure failure) {
+  InFlight::Entry entry = in_flight.Get(image, runtime_handler);
   const bool closed = rules == Rules::kClosed;
   if (closed && (failure == PullFailure::kUnknown || entry.count == 0)) entry.inherited = true;
   if (entry.count > 1) {
     --entry.count;
-    in_flight.Set(image, entry);
+    in_flight.Set(image, runtime_handler, entry);
     return {};
   }
   const bool keep = closed && entry.inherited;  // rule 2
   if (!keep) {
-    if (auto erased = EraseIntent(txn, image); !erased) return erased.error();
+    if (auto erased = EraseIntent(txn, image, runtime_handler); !erased) return erased.error();
   }
-  in_flight.Set(image, {});
+  in_flight.Set(image, runtime_handler, {});
   return {};
 }
 
-Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image) {
-  InFlight::Entry entry = in_flight.Get(image);
+Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
+                          std::string_view runtime_handler) {
+  InFlight::Entry entry = in_flight.Get(image, runtime_handler);
   if (entry.count > 0) {
     entry.inherited = false;
-    in_flight.Set(image, entry);
+    in_flight.Set(image, runtime_handler, entry);
     return {};
   }
-  auto erased = EraseIntent(txn, image);
+  auto erased = EraseIntent(txn, image, runtime_handler);
   if (!erased) return erased.error();
   return {};
 }
 
 Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
-                       const ImagePullSecret& secret) {
-  auto record = FindRecord(txn, image_ref);
+                       std::string_view runtime_handler, const ImagePullSecret& secret) {
+  auto record = FindRecord(txn, image_ref, runtime_handler);
   if (!record) return record.error();
   if (!*record) return {};
   const auto entry = (*record)->credential_mapping.find(std::string(image_name));

@@ -1,5 +1,6 @@
 // The steps of a pull, each inside one transaction (KEP-2535, "Writing to the Cache").
-// Arguments are within limits.h.
+// Arguments are within limits.h. Runtime handlers are given as they are stored: the default one as
+// "".
 
 #ifndef WAYBILL_STORE_PULL_RECORDING_H_
 #define WAYBILL_STORE_PULL_RECORDING_H_
@@ -15,24 +16,34 @@
 
 namespace waybill::internal {
 
-Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image);
+Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
+                          std::string_view runtime_handler);
 
-// `image_name` is the name of `image`.
-Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
-                          std::string_view image_name, std::string_view image_ref,
-                          const std::optional<ImagePullCredentials>& credentials);
+// A pull that succeeded.
+struct PulledImage {
+  std::string_view image;
+  std::string_view image_name;  // of `image`
+  std::string_view image_ref;
+  std::string_view runtime_handler;
+  const std::optional<ImagePullCredentials>& credentials;
+  const std::optional<PulledManifest>& manifest;
+  const std::optional<Platform>& guest_platform;  // of the handler
+};
+Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
+                          const PulledImage& pulled);
 
 Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
-                          PullFailure failure);
+                          std::string_view runtime_handler, PullFailure failure);
 
 // Deletes the intent; while a pull of `image` is in flight, only what would keep it after that.
-Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image);
+Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
+                          std::string_view runtime_handler);
 
 // A pod's secret matched the entry of `image_name` by its hash or by its coordinates alone. Looked
 // at again: nothing is written where the record is gone, the match no longer holds or the entry is
 // full.
 Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
-                       const ImagePullSecret& secret);
+                       std::string_view runtime_handler, const ImagePullSecret& secret);
 
 }  // namespace waybill::internal
 

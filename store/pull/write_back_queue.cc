@@ -21,11 +21,12 @@ WriteBackQueue::~WriteBackQueue() {
 }
 
 void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_ref,
-                           const ImagePullSecretView& secret) {
+                           std::string_view runtime_handler, const ImagePullSecretView& secret) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || queue_.size() >= kMaxQueuedWriteBacks) return;
   queue_.push_back({std::string(image_name),
                     std::string(image_ref),
+                    std::string(runtime_handler),
                     {std::string(secret.uid), std::string(secret.namespace_name),
                      std::string(secret.name), std::string(secret.credential_hash)}});
   changed_.notify_all();
@@ -48,7 +49,7 @@ void WriteBackQueue::Run() {
     lock.unlock();
     Result<void> written = committer_.Run([&item](StoreTxn& txn) -> Result<void> {
       try {
-        return WriteBack(txn, item.image_name, item.image_ref, item.secret);
+        return WriteBack(txn, item.image_name, item.image_ref, item.runtime_handler, item.secret);
       } catch (const std::exception& e) {
         return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(),
                      ""};

@@ -28,7 +28,7 @@ class WriteBackQueue {
 
   // Dropped where the queue is full or another thread is at it: the next decision offers it again.
   void Offer(std::string_view image_name, std::string_view image_ref,
-             const ImagePullSecretView& secret);
+             std::string_view runtime_handler, const ImagePullSecretView& secret);
 
   // Waits until all that was offered before is on disk; the first error since the last Flush.
   Result<void> Flush();
@@ -37,6 +37,7 @@ class WriteBackQueue {
   struct Item {
     std::string image_name;
     std::string image_ref;
+    std::string runtime_handler;
     ImagePullSecret secret;
   };
   void Run();

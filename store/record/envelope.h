@@ -39,6 +39,7 @@ enum class RecordKind : std::uint8_t {
   kQuarantine = 6,
   kPreloadedRecord = 7,
   kImportedFile = 8,
+  kRuntimeHandler = 9,
 };
 
 using Value = std::span<const std::byte>;

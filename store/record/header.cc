@@ -4,30 +4,18 @@
 
 #include <cstring>
 
-#include "schema/v1/header_generated.h"
+#include "schema/v2/header_generated.h"
+#include "store/record/flatbuffer.h"
 
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
+namespace v2 = schema::v2;
 
 namespace {
 
-v1::Time ToTime(Timestamp t) { return {t.seconds, t.nanoseconds}; }
-Timestamp FromTime(const v1::Time& t) { return {t.seconds(), t.nanoseconds()}; }
 v1::TableDigest ToDigest(const TableDigest& d) { return {d.count, d.checksum_sum}; }
 TableDigest FromDigest(const v1::TableDigest& d) { return {d.count(), d.checksum_sum()}; }
-
-std::vector<std::uint8_t> Finish(flatbuffers::FlatBufferBuilder& builder) {
-  const auto span = builder.GetBufferSpan();
-  return {span.begin(), span.end()};
-}
-
-template <typename T>
-const T* Root(std::span<const std::uint8_t> payload) {
-  flatbuffers::Verifier verifier(payload.data(), payload.size());
-  if (!verifier.VerifyBuffer<T>(nullptr)) return nullptr;
-  return flatbuffers::GetRoot<T>(payload.data());
-}
 
 }  // namespace
 
@@ -37,9 +25,8 @@ std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   const auto migration = builder.CreateString(identity.last_migration);
   const v1::Uuid uuid(flatbuffers::span<const std::uint8_t, 16>(identity.uuid));
   const v1::Time created = ToTime(identity.created);
-  builder.Finish(v1::CreateIdentity(builder, identity.schema_version, &uuid, identity.hash_seed,
-                                    &created, witness, migration));
-  return Finish(builder);
+  return Finish(builder, v1::CreateIdentity(builder, identity.schema_version, &uuid,
+                                            identity.hash_seed, &created, witness, migration));
 }
 
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
@@ -48,6 +35,7 @@ std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
       root->witness_path() == nullptr || root->last_migration() == nullptr) {
     return std::nullopt;
   }
+  if (root->schema_version() < kOldestSchema) return std::nullopt;
   Identity identity;
   identity.schema_version = root->schema_version();
   std::memcpy(identity.uuid.data(), root->uuid()->bytes()->data(), identity.uuid.size());
@@ -58,7 +46,7 @@ std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
   return identity;
 }
 
-std::vector<std::uint8_t> EncodeState(const State& state) {
+std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version) {
   flatbuffers::FlatBufferBuilder builder(512);
   const v1::Time latest = ToTime(state.latest_time);
   const v1::TableDigest header = ToDigest(state.header);
@@ -67,14 +55,17 @@ std::vector<std::uint8_t> EncodeState(const State& state) {
   const v1::TableDigest quarantine = ToDigest(state.digest(Table::kQuarantine));
   const v1::TableDigest preloaded = ToDigest(state.digest(Table::kPreloaded));
   const v1::TableDigest imported = ToDigest(state.digest(Table::kImported));
-  builder.Finish(v1::CreateState(builder, state.commit_sequence, state.lmdb_txn_id,
-                                 state.distrustful, &latest, &header, &pulled, &intents,
-                                 &quarantine, &preloaded, &imported));
-  return Finish(builder);
+  const v1::TableDigest handlers = ToDigest(state.digest(Table::kRuntimeHandlers));
+  const bool has_handlers = SchemaOf(schema_version).has(Table::kRuntimeHandlers);
+  return Finish(
+      builder, v2::CreateState(builder, state.commit_sequence, state.lmdb_txn_id, state.distrustful,
+                               &latest, &header, &pulled, &intents, &quarantine, &preloaded,
+                               &imported, has_handlers ? &handlers : nullptr,
+                               has_handlers ? state.nondefault_handler_records : 0));
 }
 
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v1::State>(payload);
+  const auto* root = Root<v2::State>(payload);
   if (root == nullptr || root->latest_time() == nullptr || root->header() == nullptr ||
       root->pulled_records() == nullptr || root->pull_intents() == nullptr ||
       root->quarantine() == nullptr || root->preloaded_records() == nullptr ||
@@ -92,6 +83,10 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.digest(Table::kQuarantine) = FromDigest(*root->quarantine());
   state.digest(Table::kPreloaded) = FromDigest(*root->preloaded_records());
   state.digest(Table::kImported) = FromDigest(*root->imported_files());
+  if (root->runtime_handlers() != nullptr) {
+    state.digest(Table::kRuntimeHandlers) = FromDigest(*root->runtime_handlers());
+  }
+  state.nondefault_handler_records = root->nondefault_handler_records();
   return state;
 }
 
@@ -103,8 +98,7 @@ std::vector<std::uint8_t> EncodeTrustJournal(const std::vector<TrustEvent>& even
     const v1::Time at = ToTime(event.at);
     offsets.push_back(v1::CreateTrustEvent(builder, &at, event.distrustful, reason));
   }
-  builder.Finish(v1::CreateTrustJournal(builder, builder.CreateVector(offsets)));
-  return Finish(builder);
+  return Finish(builder, v1::CreateTrustJournal(builder, builder.CreateVector(offsets)));
 }
 
 std::optional<std::vector<TrustEvent>> DecodeTrustJournal(std::span<const std::uint8_t> payload) {

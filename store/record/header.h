@@ -1,4 +1,5 @@
-// The three records of the main table as plain structs (schema/v1/header.fbs).
+// The three records of the main table as plain structs (schema/v1/header.fbs,
+// schema/v2/header.fbs).
 
 #ifndef WAYBILL_STORE_RECORD_HEADER_H_
 #define WAYBILL_STORE_RECORD_HEADER_H_
@@ -17,7 +18,7 @@
 namespace waybill::internal {
 
 struct Identity {
-  std::uint32_t schema_version = kSchemaVersion;
+  std::uint32_t schema_version = kNewestSchema;
   std::array<std::uint8_t, 16> uuid{};
   std::uint64_t hash_seed = 0;
   Timestamp created;
@@ -47,6 +48,7 @@ struct State {
   Timestamp latest_time;
   TableDigest header;
   std::array<TableDigest, kTableCount> tables{};
+  std::uint64_t nondefault_handler_records = 0;
 
   const TableDigest& digest(Table table) const { return tables[Index(table)]; }
   TableDigest& digest(Table table) { return tables[Index(table)]; }
@@ -54,10 +56,11 @@ struct State {
 
 // Payload bytes, to be sealed under the record's fixed key.
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity);
-std::vector<std::uint8_t> EncodeState(const State& state);
+// As the schema version says: an older one has no place for some of it.
+std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version);
 std::vector<std::uint8_t> EncodeTrustJournal(const std::vector<TrustEvent>& events);
 
-// nullopt: not a FlatBuffer of that table, or a field is missing.
+// nullopt: not a FlatBuffer of that table, or a field is missing. Those of all versions are read.
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload);
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload);
 std::optional<std::vector<TrustEvent>> DecodeTrustJournal(std::span<const std::uint8_t> payload);

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cstring>
@@ -37,11 +38,39 @@ Key16 Key16::From(std::span<const std::byte> from) {
   return key;
 }
 
+Key16 Key16::Next() const {
+  Key16 next = *this;
+  for (auto at = next.bytes.rbegin(); at != next.bytes.rend(); ++at) {
+    *at = static_cast<std::byte>(std::to_integer<unsigned>(*at) + 1);
+    if (*at != std::byte{0}) break;
+  }
+  return next;
+}
+
 Key16 HashKey(std::string_view identity, std::uint64_t seed) {
   const XXH128_hash_t hash = XXH3_128bits_withSeed(identity.data(), identity.size(), seed);
   Key16 key;
   PutBigEndian(hash.high64, key.bytes.data());
   PutBigEndian(hash.low64, key.bytes.data() + 8);
+  return key;
+}
+
+Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed) {
+  Key16 key = HashKey(image_ref, seed);
+  if (runtime_handler.empty()) return key;
+  const std::uint64_t hash =
+      XXH3_64bits_withSeed(runtime_handler.data(), runtime_handler.size(), seed);
+  // Never 0, which is the default handler's.
+  const auto mask = std::max<std::uint32_t>(static_cast<std::uint32_t>(hash), 1);
+  for (std::size_t i = 0; i < sizeof(mask); ++i) {
+    key.bytes[kRefKeyBytes + i] ^= static_cast<std::byte>(mask >> (8 * i));
+  }
+  return key;
+}
+
+Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed) {
+  Key16 key = HashKey(image_ref, seed);
+  std::fill(key.bytes.begin() + kRefKeyBytes, key.bytes.end(), std::byte{0});
   return key;
 }
 
@@ -60,14 +89,14 @@ Key16 FirstIntentKeyOfRepository(std::string_view image, std::uint64_t seed) {
   return key;
 }
 
-Key16 IntentKey(std::string_view image, std::uint64_t seed) {
+Key16 IntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed) {
   Key16 key = FirstIntentKeyOfRepository(image, seed);
-  PutBigEndian(XXH3_64bits_withSeed(image.data(), image.size(), seed), key.bytes.data() + 8);
+  std::uint64_t hash = XXH3_64bits_withSeed(image.data(), image.size(), seed);
+  if (!runtime_handler.empty()) {
+    hash = XXH3_64bits_withSeed(runtime_handler.data(), runtime_handler.size(), hash);
+  }
+  PutBigEndian(hash, key.bytes.data() + 8);
   return key;
-}
-
-bool SameRepositoryPrefix(std::span<const std::byte> key, const Key16& first) {
-  return key.size() == first.bytes.size() && std::memcmp(key.data(), first.bytes.data(), 8) == 0;
 }
 
 }  // namespace waybill::internal

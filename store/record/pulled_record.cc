@@ -7,14 +7,16 @@
 #include <cstring>
 #include <string>
 
-#include "schema/v1/pulled_record_generated.h"
+#include "schema/v2/pulled_record_generated.h"
 #include "store/base/hex.h"
+#include "store/record/flatbuffer.h"
 #include "store/record/uuid.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
+namespace v2 = schema::v2;
 
 namespace {
 
@@ -22,10 +24,6 @@ constexpr std::string_view kRefPrefix = "sha256:";
 
 bool DecodeRef(std::string_view ref, std::array<std::uint8_t, 32>& raw) {
   return ref.starts_with(kRefPrefix) && HexDecode(ref.substr(kRefPrefix.size()), raw);
-}
-
-std::string_view Text(const flatbuffers::String* string) {
-  return string == nullptr ? std::string_view() : std::string_view(string->c_str(), string->size());
 }
 
 bool IsText(const flatbuffers::String* string, std::string_view text) {
@@ -56,9 +54,28 @@ Result<void> CheckCoordinates(std::string_view uid, std::string_view namespace_n
   return {};
 }
 
+bool WithinLimits(const Platform& platform) {
+  if (platform.os_features.size() > kMaxOsFeatures) return false;
+  const auto fits = [](const std::string& text) { return text.size() <= kMaxPlatformFieldBytes; };
+  return fits(platform.architecture) && fits(platform.os) && fits(platform.os_version) &&
+         fits(platform.variant) &&
+         std::all_of(platform.os_features.begin(), platform.os_features.end(), fits);
+}
+
 Result<void> CheckLimits(const ImagePulledRecord& record) {
   if (record.image_ref.size() > kMaxImageRefBytes)
     return TooLong("the image ref", kMaxImageRefBytes);
+  if (record.runtime_handler.size() > kMaxRuntimeHandlerBytes) {
+    return TooLong("the runtime handler", kMaxRuntimeHandlerBytes);
+  }
+  if (record.manifest_digest.size() > kMaxPlatformFieldBytes) {
+    return TooLong("the manifest digest", kMaxPlatformFieldBytes);
+  }
+  for (const auto* platform : {&record.platform, &record.guest_platform}) {
+    if (*platform && !WithinLimits(**platform)) {
+      return TooLong("a field of the platform", kMaxPlatformFieldBytes);
+    }
+  }
   if (record.credential_mapping.size() > kMaxImageNamesPerRecord) {
     return TooMany("image names", record.image_ref, kMaxImageNamesPerRecord);
   }
@@ -142,10 +159,9 @@ bool IsComplete(const v1::Entry& entry) {
 }
 
 // The root of a FlatBuffer that verifies, is complete and in order; else null.
-const v1::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
-  flatbuffers::Verifier verifier(payload.data(), payload.size(), 64, 1'000'000);
-  if (!verifier.VerifyBuffer<v1::PulledRecord>(nullptr)) return nullptr;
-  const auto* root = flatbuffers::GetRoot<v1::PulledRecord>(payload.data());
+const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
+  const auto* root = Root<v2::PulledRecord>(payload);
+  if (root == nullptr) return nullptr;
   if ((root->ref_raw() == nullptr) == (root->ref_text() == nullptr)) return nullptr;
   if (root->entries() == nullptr) return nullptr;
   const v1::Entry* previous = nullptr;
@@ -211,11 +227,14 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   flatbuffers::Offset<flatbuffers::String> ref_text;
   if (!is_raw) ref_text = builder.CreateString(record.image_ref);
   const auto entries_at = builder.CreateVector(entries);
-  const Timestamp updated = record.last_updated.value_or(Timestamp{});
-  const v1::Time time(updated.seconds, updated.nanoseconds);
-  builder.Finish(v1::CreatePulledRecord(builder, is_raw ? &ref : nullptr, ref_text,
+  const auto handler = StringUnlessEmpty(builder, record.runtime_handler);
+  const auto manifest = StringUnlessEmpty(builder, record.manifest_digest);
+  const auto platform = EncodePlatform(builder, record.platform);
+  const auto guest = EncodePlatform(builder, record.guest_platform);
+  const v1::Time time = ToTime(record.last_updated.value_or(Timestamp{}));
+  builder.Finish(v2::CreatePulledRecord(builder, is_raw ? &ref : nullptr, ref_text,
                                         record.last_updated ? &time : nullptr, record.stamp,
-                                        entries_at));
+                                        entries_at, handler, manifest, platform, guest));
   const auto span = builder.GetBufferSpan();
   if (span.size() > kMaxValueBytes) {
     return Error{ErrorCode::kLimitExceeded,
@@ -230,7 +249,8 @@ std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> paylo
                                              std::uint64_t seed) {
   const auto* root = ValidRoot(payload);
   if (root == nullptr) return std::nullopt;
-  if (root->ref_raw() == nullptr) return HashKey(Text(root->ref_text()), seed);
+  const std::string_view handler = Text(root->runtime_handler());
+  if (root->ref_raw() == nullptr) return PulledKey(Text(root->ref_text()), handler, seed);
   char ref[kRefPrefix.size() + 64];
   std::memcpy(ref, kRefPrefix.data(), kRefPrefix.size());
   char* out = ref + kRefPrefix.size();
@@ -238,7 +258,7 @@ std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> paylo
     *out++ = "0123456789abcdef"[byte >> 4];
     *out++ = "0123456789abcdef"[byte & 0xF];
   }
-  return HashKey({ref, sizeof(ref)}, seed);
+  return PulledKey({ref, sizeof(ref)}, handler, seed);
 }
 
 std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::uint8_t> payload) {
@@ -249,11 +269,12 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
       root->ref_raw() != nullptr
           ? std::string(kRefPrefix) + HexEncode({root->ref_raw()->bytes()->data(), 32})
           : root->ref_text()->str();
-  if (root->last_updated() != nullptr) {
-    record.last_updated =
-        Timestamp{root->last_updated()->seconds(), root->last_updated()->nanoseconds()};
-  }
+  if (root->last_updated() != nullptr) record.last_updated = FromTime(*root->last_updated());
   record.stamp = root->stamp();
+  record.runtime_handler = Text(root->runtime_handler());
+  record.manifest_digest = Text(root->manifest_digest());
+  record.platform = DecodePlatform(root->platform());
+  record.guest_platform = DecodePlatform(root->guest_platform());
   for (const v1::Entry* entry : *root->entries()) {
     ImagePullCredentials& credentials = record.credential_mapping[entry->image_name()->str()];
     credentials.node_pods_accessible = entry->node_pods_accessible();
@@ -317,7 +338,15 @@ bool EntryView::HasServiceAccount(const ImagePullServiceAccountView& account) co
 }
 
 PulledRecordView::PulledRecordView(std::span<const std::uint8_t> payload)
-    : record_(flatbuffers::GetRoot<v1::PulledRecord>(payload.data())) {}
+    : record_(flatbuffers::GetRoot<v2::PulledRecord>(payload.data())) {}
+
+std::string_view PulledRecordView::runtime_handler() const {
+  return Text(record_->runtime_handler());
+}
+
+std::optional<Platform> PulledRecordView::guest_platform() const {
+  return DecodePlatform(record_->guest_platform());
+}
 
 bool PulledRecordView::RefIs(std::string_view image_ref) const {
   std::array<std::uint8_t, 32> raw{};

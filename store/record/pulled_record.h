@@ -1,4 +1,4 @@
-// A pulled record: encoding, full decoding, and reading in place (schema/v1/pulled_record.fbs).
+// A pulled record: encoding, full decoding, and reading in place (schema/v2/pulled_record.fbs).
 
 #ifndef WAYBILL_STORE_RECORD_PULLED_RECORD_H_
 #define WAYBILL_STORE_RECORD_PULLED_RECORD_H_
@@ -16,9 +16,11 @@
 #include "waybill/types.h"
 
 namespace waybill::schema::v1 {
-struct PulledRecord;
 struct Entry;
 }  // namespace waybill::schema::v1
+namespace waybill::schema::v2 {
+struct PulledRecord;
+}  // namespace waybill::schema::v2
 
 namespace waybill::internal {
 
@@ -70,11 +72,14 @@ class PulledRecordView {
  public:
   explicit PulledRecordView(std::span<const std::uint8_t> payload);
   bool RefIs(std::string_view image_ref) const;
+  std::string_view runtime_handler() const;
+  // Allocates where there is one.
+  std::optional<Platform> guest_platform() const;
   std::optional<EntryView> Find(std::string_view image_name) const;
   bool HasEntries() const;
 
  private:
-  const schema::v1::PulledRecord* record_;
+  const schema::v2::PulledRecord* record_;
 };
 
 }  // namespace waybill::internal

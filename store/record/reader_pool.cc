@@ -1,5 +1,6 @@
 #include "store/record/reader_pool.h"
 
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -26,7 +27,9 @@ bool IsNewest(const lmdb::Env& env, std::uint64_t id) {
 }  // namespace
 
 void ReaderPool::Slot::EndTxn() {
-  if (cursor != nullptr) mdb_cursor_close(std::exchange(cursor, nullptr));
+  for (MDB_cursor*& cursor : cursors) {
+    if (cursor != nullptr) mdb_cursor_close(std::exchange(cursor, nullptr));
+  }
   txn.Abort();
   live = false;
   cached_txn_id = 0;
@@ -144,7 +147,7 @@ bool ReaderPool::Lease::Load() {
   MDB_val v{};
   if (mdb_get(slot.txn.get(), pool_->handles_.main, &k, &v) != MDB_SUCCESS) return false;
   const Opened opened =
-      OpenEnvelope(kStateKey, lmdb::FromVal(v), RecordKind::kState, kHeaderVersion);
+      OpenEnvelope(kStateKey, lmdb::FromVal(v), RecordKind::kState, kNewest.header);
   if (opened.state != EnvelopeState::kSound) return false;
   const auto state = DecodeState(opened.payload);
   if (!state || state->lmdb_txn_id < id) return false;
@@ -161,20 +164,41 @@ Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) c
   if (rc == MDB_NOTFOUND) return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
   if (rc != MDB_SUCCESS) return Lookup::kDamaged;
   const TableInfo& info = InfoOf(table);
-  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, info.newest_version);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, kNewest.version(table));
   if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
   payload = opened.payload;
   return Lookup::kFound;
 }
 
-MDB_cursor* ReaderPool::Lease::IntentCursor() const {
+MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
+  MDB_cursor*& cursor = slot_->cursors[table == Table::kPulled ? 0 : 1];
   int rc = MDB_SUCCESS;
-  if (slot_->cursor == nullptr) {
-    rc = mdb_cursor_open(txn(), dbi(Table::kIntents), &slot_->cursor);
+  if (cursor == nullptr) {
+    rc = mdb_cursor_open(txn(), dbi(table), &cursor);
   } else {
-    rc = mdb_cursor_renew(txn(), slot_->cursor);
+    rc = mdb_cursor_renew(txn(), cursor);
   }
-  return rc == MDB_SUCCESS ? slot_->cursor : nullptr;
+  return rc == MDB_SUCCESS ? cursor : nullptr;
+}
+
+Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
+                                         bool (*is_it)(Payload, const void*),
+                                         const void* context) const {
+  MDB_cursor* const cursor = CursorOn(table);
+  if (cursor == nullptr) return Lookup::kDamaged;
+  lmdb::Bytes key = first.span();
+  lmdb::Bytes value;
+  int rc = lmdb::CursorGet(cursor, &key, &value, MDB_SET_RANGE);
+  while (rc == MDB_SUCCESS && key.size() == first.bytes.size() &&
+         std::memcmp(key.data(), first.bytes.data(), bytes) == 0) {
+    const Opened opened =
+        OpenEnvelope(Key16::From(key), value, InfoOf(table).kind, kNewest.version(table));
+    if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
+    if (is_it(opened.payload, context)) return Lookup::kFound;
+    rc = lmdb::CursorGet(cursor, &key, &value, MDB_NEXT);
+  }
+  if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
+  return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
 }
 
 bool ReaderPool::Lease::CountIsTrue(Table table) const {

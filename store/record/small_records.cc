@@ -5,33 +5,18 @@
 #include <cstring>
 
 #include "schema/v1/imported_generated.h"
-#include "schema/v1/pull_intent_generated.h"
 #include "schema/v1/quarantine_generated.h"
+#include "schema/v2/pull_intent_generated.h"
+#include "schema/v2/runtime_handler_generated.h"
 #include "store/base/hex.h"
+#include "store/record/flatbuffer.h"
 
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
+namespace v2 = schema::v2;
 
 namespace {
-
-template <typename T>
-std::vector<std::uint8_t> Finish(flatbuffers::FlatBufferBuilder& builder,
-                                 flatbuffers::Offset<T> root) {
-  builder.Finish(root);
-  const auto span = builder.GetBufferSpan();
-  return {span.begin(), span.end()};
-}
-
-template <typename T>
-const T* Root(std::span<const std::uint8_t> payload) {
-  flatbuffers::Verifier verifier(payload.data(), payload.size());
-  if (!verifier.VerifyBuffer<T>(nullptr)) return nullptr;
-  return flatbuffers::GetRoot<T>(payload.data());
-}
-
-v1::Time ToTime(Timestamp t) { return {t.seconds, t.nanoseconds}; }
-Timestamp FromTime(const v1::Time& t) { return {t.seconds(), t.nanoseconds()}; }
 
 v1::Sha256 ToSha256(const std::array<std::uint8_t, 32>& raw) {
   return v1::Sha256(flatbuffers::span<const std::uint8_t, 32>(raw));
@@ -39,24 +24,46 @@ v1::Sha256 ToSha256(const std::array<std::uint8_t, 32>& raw) {
 
 }  // namespace
 
-std::vector<std::uint8_t> EncodeIntentValue(std::string_view image, Timestamp recorded) {
+std::vector<std::uint8_t> EncodeIntentValue(std::string_view image,
+                                            std::string_view runtime_handler, Timestamp recorded) {
   flatbuffers::FlatBufferBuilder builder(256);
   const auto image_at = builder.CreateString(image.data(), image.size());
+  const auto handler_at = StringUnlessEmpty(builder, runtime_handler);
   const v1::Time time = ToTime(recorded);
-  return Finish(builder, v1::CreatePullIntent(builder, image_at, &time));
+  return Finish(builder, v2::CreatePullIntent(builder, image_at, &time, handler_at));
 }
 
 std::optional<ImagePullIntent> DecodeIntentValue(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v1::PullIntent>(payload);
+  const auto* root = Root<v2::PullIntent>(payload);
   if (root == nullptr || root->image() == nullptr || root->recorded() == nullptr) {
     return std::nullopt;
   }
-  return ImagePullIntent{root->image()->str()};
+  return ImagePullIntent{root->image()->str(), std::string(Text(root->runtime_handler()))};
 }
 
-std::string_view IntentImage(std::span<const std::uint8_t> payload) {
-  const auto* image = flatbuffers::GetRoot<v1::PullIntent>(payload.data())->image();
-  return image == nullptr ? std::string_view() : std::string_view(image->c_str(), image->size());
+IntentView ViewIntent(std::span<const std::uint8_t> payload) {
+  const auto* root = flatbuffers::GetRoot<v2::PullIntent>(payload.data());
+  return {Text(root->image()), Text(root->runtime_handler())};
+}
+
+std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handler) {
+  flatbuffers::FlatBufferBuilder builder(256);
+  const auto name = builder.CreateString(handler.name);
+  const auto guest = EncodePlatform(builder, handler.guest_platform);
+  return Finish(builder, v2::CreateRuntimeHandler(builder, name, handler.is_default,
+                                                  handler.user_namespaces, guest));
+}
+
+std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(std::span<const std::uint8_t> payload) {
+  const auto* root = Root<v2::RuntimeHandler>(payload);
+  if (root == nullptr || root->name() == nullptr) return std::nullopt;
+  return RuntimeHandler{root->name()->str(), root->is_default(), root->user_namespaces(),
+                        DecodePlatform(root->guest_platform())};
+}
+
+RuntimeHandlerView ViewRuntimeHandler(std::span<const std::uint8_t> payload) {
+  const auto* root = flatbuffers::GetRoot<v2::RuntimeHandler>(payload.data());
+  return {Text(root->name()), root->is_default()};
 }
 
 std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry) {

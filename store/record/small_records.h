@@ -1,5 +1,5 @@
-// The records that are always decoded whole: intents, quarantine entries, preloaded records,
-// imported files.
+// The small records: intents, quarantine entries, preloaded records, imported files, runtime
+// handlers.
 
 #ifndef WAYBILL_STORE_RECORD_SMALL_RECORDS_H_
 #define WAYBILL_STORE_RECORD_SMALL_RECORDS_H_
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "waybill/runtime_handler.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
@@ -22,7 +23,9 @@ struct ImportedFile {
   std::array<std::uint8_t, 32> content{};
 };
 
-std::vector<std::uint8_t> EncodeIntentValue(std::string_view image, Timestamp recorded);
+std::vector<std::uint8_t> EncodeIntentValue(std::string_view image,
+                                            std::string_view runtime_handler, Timestamp recorded);
+std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handler);
 std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry);
 std::vector<std::uint8_t> EncodePreloadedValue(const ImagePreloadedRecord& record);
 std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file);
@@ -33,8 +36,19 @@ std::optional<QuarantineEntry> DecodeQuarantineValue(std::span<const std::uint8_
 std::optional<ImagePreloadedRecord> DecodePreloadedValue(std::span<const std::uint8_t> payload);
 std::optional<ImportedFile> DecodeImportedFileValue(std::span<const std::uint8_t> payload);
 
-// An intent's image string in place; nothing is checked but the envelope (see PulledRecordView).
-std::string_view IntentImage(std::span<const std::uint8_t> payload);
+std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(std::span<const std::uint8_t> payload);
+
+// In place; nothing is checked but the envelope (see PulledRecordView).
+struct IntentView {
+  std::string_view image;
+  std::string_view runtime_handler;
+};
+IntentView ViewIntent(std::span<const std::uint8_t> payload);
+struct RuntimeHandlerView {
+  std::string_view name;
+  bool is_default = false;
+};
+RuntimeHandlerView ViewRuntimeHandler(std::span<const std::uint8_t> payload);
 
 }  // namespace waybill::internal
 

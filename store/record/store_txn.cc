@@ -8,6 +8,7 @@
 
 #include "store/base/repository.h"
 #include "store/lmdb/error.h"
+#include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
 #include "waybill/limits.h"
 
@@ -19,15 +20,24 @@ bool Verifies(const Key16& key, Value value) {
   return value.size() >= kEnvelopeBytes && StoredChecksum(value) == ComputedChecksum(key, value);
 }
 
+// Whether a pulled record that verifies is of another handler than the default.
+bool IsNondefault(Value value) {
+  const std::span<const std::uint8_t> payload(
+      reinterpret_cast<const std::uint8_t*>(value.data()) + kEnvelopeBytes,
+      value.size() - kEnvelopeBytes);
+  return !PulledRecordView(payload).runtime_handler().empty();
+}
+
 // Whether the table at `digest` is one that a digest covers: the state record itself is not.
 bool Covered(const Key16& key) { return key != kStateKey; }
 
 }  // namespace
 
-int OpenTables(MDB_txn* txn, bool create, TableHandles& handles) {
+int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles) {
   int rc = mdb_dbi_open(txn, nullptr, 0, &handles.main);
   for (const Table table : kAllTables) {
     if (rc != MDB_SUCCESS) return rc;
+    if (!SchemaOf(schema_version).has(table)) continue;
     rc = mdb_dbi_open(txn, InfoOf(table).name, create ? unsigned{MDB_CREATE} : 0U,
                       &handles.tables[Index(table)]);
   }
@@ -45,7 +55,7 @@ Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) cons
   if (rc == MDB_NOTFOUND) return std::optional<Payload>();
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
   const TableInfo& info = InfoOf(table);
-  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, info.newest_version);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, schema().version(table));
   if (opened.state != EnvelopeState::kSound) {
     return Error{ErrorCode::kDamaged,
                  std::string("a value of table ") + info.name + " in " +
@@ -55,22 +65,43 @@ Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) cons
   return std::optional<Payload>(opened.payload);
 }
 
-Result<void> StoreTxn::Recount(MDB_dbi dbi, TableDigest& digest) const {
-  digest = {};
+StoreTxn::Count StoreTxn::CountOf(Table table) {
+  return {&state_.digest(table),
+          table == Table::kPulled ? &state_.nondefault_handler_records : nullptr};
+}
+
+void StoreTxn::Add(const Count& count, Value value) {
+  count.digest->Add(StoredChecksum(value));
+  if (count.nondefault != nullptr && IsNondefault(value)) ++*count.nondefault;
+}
+
+void StoreTxn::Remove(const Count& count, Value value) {
+  count.digest->Remove(StoredChecksum(value));
+  if (count.nondefault != nullptr && IsNondefault(value)) --*count.nondefault;
+}
+
+Result<void> StoreTxn::Recount(MDB_dbi dbi, const Count& count) const {
+  *count.digest = {};
+  if (count.nondefault != nullptr) *count.nondefault = 0;
   lmdb::Cursor cursor;
   int rc = cursor.Open(context_.txn, dbi);
   lmdb::Bytes key;
   lmdb::Bytes value;
   while (rc == MDB_SUCCESS) {
     rc = cursor.Get(&key, &value, MDB_NEXT);
-    if (rc == MDB_SUCCESS && value.size() >= kEnvelopeBytes) digest.Add(StoredChecksum(value));
+    if (rc != MDB_SUCCESS || value.size() < kEnvelopeBytes) continue;
+    // What does not verify has a checksum all the same, but no handler that could be read.
+    if (key.size() == 16 && Verifies(Key16::From(key), value)) {
+      Add(count, value);
+    } else {
+      count.digest->Add(StoredChecksum(value));
+    }
   }
   if (rc != MDB_NOTFOUND) return LmdbError(rc, "counting a table");
   return {};
 }
 
-Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key,
-                             std::span<const std::byte> value) {
+Result<void> StoreTxn::Store(MDB_dbi dbi, const Count& count, const Key16& key, Value value) {
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
   bool recount = false;
@@ -84,25 +115,29 @@ Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key,
     const Value old_value = lmdb::FromVal(old);
     // Of a damaged value nobody knows which checksum went into the sum.
     recount = !Verifies(key, old_value);
-    if (!recount) digest.Remove(StoredChecksum(old_value));
+    if (!recount) Remove(count, old_value);
   }
   MDB_val v = lmdb::ToVal(value);
   const int rc = mdb_put(context_.txn, dbi, &k, &v, 0);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
   dirty_ = true;
-  if (recount) return Recount(dbi, digest);
-  digest.Add(StoredChecksum(value));
+  if (recount) return Recount(dbi, count);
+  Add(count, value);
   return {};
 }
 
 Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
-  const TableInfo& info = InfoOf(table);
-  return Store(context_.handles->of(table), state_.digest(table), key,
-               Seal(key, info.kind, info.newest_version, payload));
+  return PutAs(schema(), table, key, payload);
+}
+
+Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
+  return Store(context_.handles->of(table), CountOf(table), key,
+               Seal(key, InfoOf(table).kind, schema.version(table), payload));
 }
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   const MDB_dbi dbi = context_.handles->of(table);
+  const Count count = CountOf(table);
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
   int rc = mdb_get(context_.txn, dbi, &k, &old);
@@ -110,27 +145,37 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
   const Value old_value = lmdb::FromVal(old);
   const bool recount = !Verifies(key, old_value);
-  if (!recount) state_.digest(table).Remove(StoredChecksum(old_value));
+  if (!recount) Remove(count, old_value);
   rc = mdb_del(context_.txn, dbi, &k, nullptr);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
   dirty_ = true;
   if (recount) {
-    if (auto r = Recount(dbi, state_.digest(table)); !r) return r.error();
+    if (auto r = Recount(dbi, count); !r) return r.error();
   }
   return true;
 }
 
 Result<void> StoreTxn::ForEach(Table table, const Visitor& visit) const {
+  return ForEachWithPrefix(table, {}, 0, visit);
+}
+
+Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
+                                         const Visitor& visit) const {
+  if (!schema().has(table)) return {};
   const TableInfo& info = InfoOf(table);
   lmdb::Cursor cursor;
   int rc = cursor.Open(context_.txn, context_.handles->of(table));
-  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a table");
-  lmdb::Bytes key;
+  lmdb::Bytes key = first.span();
   lmdb::Bytes value;
-  while ((rc = cursor.Get(&key, &value, MDB_NEXT)) == MDB_SUCCESS) {
+  if (rc == MDB_SUCCESS) rc = cursor.Get(&key, &value, MDB_SET_RANGE);
+  for (; rc == MDB_SUCCESS; rc = cursor.Get(&key, &value, MDB_NEXT)) {
     if (key.size() != 16) continue;
     const Key16 k = Key16::From(key);
-    const Opened opened = OpenEnvelope(k, value, info.kind, info.newest_version);
+    if (!std::equal(first.bytes.begin(), first.bytes.begin() + static_cast<std::ptrdiff_t>(bytes),
+                    k.bytes.begin())) {
+      return {};
+    }
+    const Opened opened = OpenEnvelope(k, value, info.kind, schema().version(table));
     auto go_on = visit(k, opened.payload);
     if (!go_on) return go_on.error();
     if (!*go_on) return {};
@@ -141,27 +186,21 @@ Result<void> StoreTxn::ForEach(Table table, const Visitor& visit) const {
 
 Result<bool> StoreTxn::HasIntentOfRepository(std::string_view image) const {
   if (state_.digest(Table::kIntents).count == 0) return false;
-  const TableInfo& info = InfoOf(Table::kIntents);
-  const Key16 first = FirstIntentKeyOfRepository(image, seed());
-  lmdb::Cursor cursor;
-  int rc = cursor.Open(context_.txn, context_.handles->of(Table::kIntents));
-  lmdb::Bytes key = first.span();
-  lmdb::Bytes value;
-  if (rc == MDB_SUCCESS) rc = cursor.Get(&key, &value, MDB_SET_RANGE);
-  while (rc == MDB_SUCCESS && SameRepositoryPrefix(key, first)) {
-    const Opened opened = OpenEnvelope(Key16::From(key), value, info.kind, info.newest_version);
-    if (opened.state != EnvelopeState::kSound) return true;
-    if (SameRepository(IntentImage(opened.payload), image)) return true;
-    rc = cursor.Get(&key, &value, MDB_NEXT);
-  }
-  if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return LmdbError(rc, "reading the intents");
-  return false;
+  bool found = false;
+  auto walked = ForEachWithPrefix(
+      Table::kIntents, FirstIntentKeyOfRepository(image, seed()), kRepositoryKeyBytes,
+      [&](const Key16&, Payload payload) -> Result<bool> {
+        found = payload.empty() || SameRepository(ViewIntent(payload).image, image);
+        return !found;
+      });
+  if (!walked) return walked.error();
+  return found;
 }
 
 Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
   TableDigest ignored;
-  return Store(context_.handles->main, Covered(key) ? state_.header : ignored, key,
-               Seal(key, kind, kHeaderVersion, payload));
+  return Store(context_.handles->main, {Covered(key) ? &state_.header : &ignored}, key,
+               Seal(key, kind, schema().header, payload));
 }
 
 Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) const {
@@ -169,7 +208,7 @@ Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) con
   MDB_val v{};
   const int rc = mdb_get(context_.txn, context_.handles->main, &k, &v);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading the header");
-  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), kind, kHeaderVersion);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), kind, schema().header);
   if (opened.state != EnvelopeState::kSound) {
     return Error{ErrorCode::kDamaged,
                  "the header of " + context_.directory->string() + " does not verify",
@@ -183,7 +222,8 @@ Result<void> StoreTxn::WriteState() {
   ++state_.commit_sequence;
   state_.lmdb_txn_id = mdb_txn_id(context_.txn);
   state_.latest_time = std::max(state_.latest_time, context_.now);
-  return PutHeaderRecord(kStateKey, RecordKind::kState, EncodeState(state_));
+  return PutHeaderRecord(kStateKey, RecordKind::kState,
+                         EncodeState(state_, identity().schema_version));
 }
 
 namespace {
@@ -226,11 +266,20 @@ Result<bool> DistrustIsOfImport(const StoreTxn& txn) {
          events->back().reason.starts_with(kImportOf);
 }
 
+Result<std::string> ReasonOfDistrust(const StoreTxn& txn) {
+  const auto events = ReadJournal(txn);
+  if (!events) return events.error();
+  if (!txn.state().distrustful || events->empty()) return std::string();
+  return events->back().reason;
+}
+
 Result<void> FinishImport(StoreTxn& txn, std::string_view reason) {
   auto events = ReadJournal(txn);
   if (!events) return events.error();
-  if (events->empty() || !events->back().distrustful || events->back().reason != reason) return {};
-  events->pop_back();
+  std::size_t at = events->size();
+  while (at > 0 && (*events)[at - 1].distrustful && (*events)[at - 1].reason != reason) --at;
+  if (at == 0 || !(*events)[at - 1].distrustful) return {};
+  events->erase(events->begin() + static_cast<std::ptrdiff_t>(at) - 1);
   txn.state().distrustful = !events->empty() && events->back().distrustful;
   return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
 }

@@ -28,9 +28,9 @@ struct TableHandles {
   MDB_dbi of(Table table) const { return tables[Index(table)]; }
 };
 
-// Opens the handles in `txn`, which must then commit for them to last. With `create`, makes the
-// tables that are missing. Returns an LMDB code.
-int OpenTables(MDB_txn* txn, bool create, TableHandles& handles);
+// Opens the handles of a schema version's tables in `txn`, which must then commit for them to last.
+// With `create`, makes the tables that are missing. Returns an LMDB code.
+int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles);
 
 using Payload = std::span<const std::uint8_t>;
 
@@ -50,10 +50,12 @@ class StoreTxn {
 
   const Identity& identity() const { return *context_.identity; }
   std::uint64_t seed() const { return context_.identity->hash_seed; }
+  const Schema& schema() const { return SchemaOf(context_.identity->schema_version); }
   Timestamp now() const { return context_.now; }
   State& state() { return state_; }
   // The sequence of the commit that this change becomes part of: the stamp of what it writes.
   std::uint64_t sequence() const { return state_.commit_sequence + 1; }
+  const State& state() const { return state_; }
   // Whether anything was written.
   bool dirty() const { return dirty_; }
   void Touch() { dirty_ = true; }
@@ -62,12 +64,20 @@ class StoreTxn {
   // until the next write.
   Result<std::optional<Payload>> Get(Table table, const Key16& key) const;
   Result<void> Put(Table table, const Key16& key, Payload payload);
+  // For a migration: as another schema version than the store's.
+  Result<void> PutAs(const Schema& schema, Table table, const Key16& key, Payload payload);
   // Whether there was something. Deletes what is damaged, too.
   Result<bool> Delete(Table table, const Key16& key);
   // In key order; return false to stop. Values that do not verify come with an empty payload. The
   // table must not be changed meanwhile.
   using Visitor = std::function<Result<bool>(const Key16&, Payload)>;
   Result<void> ForEach(Table table, const Visitor& visit) const;
+  // The same, from `first` on; and of the keys that begin with the first `bytes` of `first`.
+  Result<void> ForEachFrom(Table table, const Key16& first, const Visitor& visit) const {
+    return ForEachWithPrefix(table, first, 0, visit);
+  }
+  Result<void> ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
+                                 const Visitor& visit) const;
 
   // The intents of `image`'s repository, other strings included: true where there is one, or where
   // one can't be read.
@@ -81,9 +91,17 @@ class StoreTxn {
 
  private:
   Error LmdbError(int rc, std::string_view doing) const;
-  Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key,
-                     std::span<const std::byte> value);
-  Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
+  // What the state says of a table: its digest, and of pulled records how many are not the default
+  // handler's (else null).
+  struct Count {
+    TableDigest* digest;
+    std::uint64_t* nondefault = nullptr;
+  };
+  Count CountOf(Table table);
+  static void Add(const Count& count, Value value);
+  static void Remove(const Count& count, Value value);
+  Result<void> Store(MDB_dbi dbi, const Count& count, const Key16& key, Value value);
+  Result<void> Recount(MDB_dbi dbi, const Count& count) const;
 
   Context context_;
   State& state_;
@@ -100,7 +118,10 @@ Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason);
 std::string ImportUnfinished(const std::filesystem::path& kubelet_directory);
 // Whether an unfinished import, of any directory, is why the store is distrustful.
 Result<bool> DistrustIsOfImport(const StoreTxn& txn);
-// Takes `reason`, made by ImportUnfinished, back; nothing where it is not in force.
+// Why the store is distrustful; empty: it is not.
+Result<std::string> ReasonOfDistrust(const StoreTxn& txn);
+// Takes `reason`, made by ImportUnfinished, back, also from below one that came while the import
+// ran; nothing where it is not in force.
 Result<void> FinishImport(StoreTxn& txn, std::string_view reason);
 
 }  // namespace waybill::internal

@@ -10,21 +10,27 @@
 
 #include "store/record/envelope.h"
 #include "store/record/key.h"
+#include "waybill/maintenance.h"
 
 namespace waybill::internal {
 
-// The schema version that this build writes.
-inline constexpr std::uint32_t kSchemaVersion = 1;
-
-enum class Table : std::uint8_t { kPulled, kIntents, kQuarantine, kPreloaded, kImported };
-inline constexpr std::size_t kTableCount = 5;
+enum class Table : std::uint8_t {
+  kPulled,
+  kIntents,
+  kQuarantine,
+  kPreloaded,
+  kImported,
+  kRuntimeHandlers,
+};
+inline constexpr std::size_t kTableCount = 6;
 inline constexpr std::array<Table, kTableCount> kAllTables = {
-    Table::kPulled, Table::kIntents, Table::kQuarantine, Table::kPreloaded, Table::kImported};
+    Table::kPulled,    Table::kIntents,  Table::kQuarantine,
+    Table::kPreloaded, Table::kImported, Table::kRuntimeHandlers};
 
 struct TableInfo {
   const char* name;  // exactly 16 bytes: LMDB would misalign the main table otherwise
   RecordKind kind;
-  std::uint16_t newest_version;
+  std::uint32_t since;  // the first schema version with this table
 };
 
 inline constexpr std::array<TableInfo, kTableCount> kTables = {{
@@ -33,6 +39,7 @@ inline constexpr std::array<TableInfo, kTableCount> kTables = {{
     {"quarantine-----1", RecordKind::kQuarantine, 1},
     {"observed-preload", RecordKind::kPreloadedRecord, 1},
     {"imported-files-1", RecordKind::kImportedFile, 1},
+    {"runtime-handlers", RecordKind::kRuntimeHandler, 2},
 }};
 
 constexpr bool NamesHave16Bytes() {
@@ -49,7 +56,34 @@ constexpr const TableInfo& InfoOf(Table table) { return kTables[Index(table)]; }
 inline constexpr Key16 kIdentityKey = Key16::OfName("waybill-identity");
 inline constexpr Key16 kStateKey = Key16::OfName("waybill-state---");
 inline constexpr Key16 kTrustKey = Key16::OfName("waybill-trust---");
-inline constexpr std::uint16_t kHeaderVersion = 1;
+
+// What a schema version says of its values: the newest version of each kind of record. Each older
+// one is read as well, since every version keeps the fields of the one before in their places.
+struct Schema {
+  std::uint16_t header;  // of the three records of the main table: that of the schema itself
+  std::array<std::uint16_t, kTableCount> records;  // 0: there is no such table
+
+  constexpr bool has(Table table) const { return records[Index(table)] != 0; }
+  constexpr std::uint16_t version(Table table) const { return records[Index(table)]; }
+};
+inline constexpr std::array<Schema, kNewestSchema> kSchemas = {{
+    {1, {1, 1, 1, 1, 1, 0}},
+    {2, {2, 2, 1, 1, 1, 2}},
+}};
+// `version` is one of kOldestSchema to kNewestSchema.
+constexpr const Schema& SchemaOf(std::uint32_t version) { return kSchemas[version - 1]; }
+inline constexpr const Schema& kNewest = kSchemas.back();
+
+constexpr bool TablesMatchSchemas() {
+  for (std::uint32_t version = kOldestSchema; version <= kNewestSchema; ++version) {
+    if (SchemaOf(version).header != version) return false;
+    for (const Table table : kAllTables) {
+      if (SchemaOf(version).has(table) != (InfoOf(table).since <= version)) return false;
+    }
+  }
+  return true;
+}
+static_assert(TablesMatchSchemas());
 
 }  // namespace waybill::internal
 

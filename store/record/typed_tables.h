@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/record/small_records.h"
 #include "store/record/store_txn.h"
@@ -17,18 +18,31 @@
 
 namespace waybill::internal {
 
-// nullopt: none. kDamaged: unreadable. kConflict: the key holds another image ref.
-Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn,
-                                                    std::string_view image_ref);
+// A runtime handler is given as it is stored: the default one as "".
+
+// nullopt: none. kDamaged: unreadable. kConflict: the key holds another image ref or handler.
+Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::string_view image_ref,
+                                                    std::string_view runtime_handler);
+// Whether there is a record, readable or not, of the ref under any handler.
+Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref);
 // Sets record.stamp to the commit that is being made. Replaces what is damaged; kConflict as above.
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
-Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref);
+// Makes a record without credentials where the ref has none under the handler: known to have been
+// pulled, to be verified. What can't be read is closed as it is. Whether there was none. A ref that
+// no record can have is passed over.
+Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler);
+Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
+                         std::string_view runtime_handler);
 
-// Whether there is an intent for exactly this string. kDamaged, kConflict as above.
-Result<bool> FindIntent(const StoreTxn& txn, std::string_view image);
+// Whether there is an intent for exactly this string and handler. kDamaged, kConflict as above.
+Result<bool> FindIntent(const StoreTxn& txn, std::string_view image,
+                        std::string_view runtime_handler);
 // Whether it was not there before. Replaces what is damaged.
-Result<bool> StoreIntent(StoreTxn& txn, std::string_view image);
-Result<bool> EraseIntent(StoreTxn& txn, std::string_view image);
+Result<bool> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
+Result<bool> EraseIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
+
+// The registry, sorted by name. kDamaged: an entry is unreadable.
+Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn);
 
 // Whether there is an entry, readable or not, for a SHA-256 or for the hash of a string.
 Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind,

@@ -16,7 +16,7 @@ bool PayloadIsSound(Table table, const Key16& key, Payload payload, std::uint64_
     case Table::kIntents: {
       const auto intent = DecodeIntentValue(payload);
       return intent && intent->image.size() <= kMaxImageBytes &&
-             IntentKey(intent->image, seed) == key;
+             IntentKey(intent->image, intent->runtime_handler, seed) == key;
     }
     case Table::kQuarantine: {
       const auto entry = DecodeQuarantineValue(payload);
@@ -31,6 +31,10 @@ bool PayloadIsSound(Table table, const Key16& key, Payload payload, std::uint64_
     case Table::kImported: {
       const auto file = DecodeImportedFileValue(payload);
       return file && HashKey(file->path, seed) == key;
+    }
+    case Table::kRuntimeHandlers: {
+      const auto handler = DecodeRuntimeHandlerValue(payload);
+      return handler && HashKey(handler->name, seed) == key;
     }
   }
   return false;

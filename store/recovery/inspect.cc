@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "store/record/envelope.h"
+#include "store/record/pulled_record.h"
 #include "store/record/validate.h"
 
 namespace waybill::internal {
@@ -21,8 +22,10 @@ class ValueCheck final : public PageVisitor {
     for (const Table table : kAllTables) {
       if (name == InfoOf(table).name) current_ = table;
     }
-    if (current_) ++tables_seen_;
-    if (!current_ && !name.empty()) Find("there is a table that is not ours");
+    if (current_) seen_[Index(*current_)] = true;
+    if (!name.empty() && (!current_ || !schema().has(*current_))) {
+      Find("there is a table that is not ours");
+    }
   }
 
   void OnValue(std::string_view table, PageKey page_key, Value value) override {
@@ -37,7 +40,9 @@ class ValueCheck final : public PageVisitor {
 
   // What can only be told at the end.
   void Finish() {
-    if (tables_seen_ != kTableCount) Find("a table is missing");
+    for (const Table table : kAllTables) {
+      if (schema().has(table) && !seen_[Index(table)]) Find("a table is missing");
+    }
     if (!inspection_.identity) Find("the identity record is missing or damaged");
     if (!trust_seen_) Find("the trust journal is missing or damaged");
     if (!inspection_.state) {
@@ -46,6 +51,9 @@ class ValueCheck final : public PageVisitor {
     }
     const State& state = *inspection_.state;
     if (header_ != state.header) Find("the digest of the header does not match");
+    if (nondefault_ != state.nondefault_handler_records) {
+      Find("the count of records under other handlers than the default does not match");
+    }
     for (const Table table : kAllTables) {
       if (digests_[Index(table)] == state.digest(table)) continue;
       Find("the digest of table " + std::string(InfoOf(table).name) + " does not match: it holds " +
@@ -55,6 +63,13 @@ class ValueCheck final : public PageVisitor {
   }
 
  private:
+  // Until the identity is known, or where it is damaged: the newest, and what is older is read too.
+  const Schema& schema() const {
+    return inspection_.identity && !inspection_.newer_schema
+               ? SchemaOf(inspection_.identity->schema_version)
+               : kNewest;
+  }
+
   void Find(std::string text) {
     if (inspection_.findings.size() < kMaxFindings) inspection_.findings.push_back(std::move(text));
     inspection_.sound = false;
@@ -62,24 +77,24 @@ class ValueCheck final : public PageVisitor {
 
   void OnHeaderRecord(const Key16& key, Value value) {
     if (key == kStateKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kState, kHeaderVersion);
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kState, kNewest.header);
       if (opened.state == EnvelopeState::kSound) inspection_.state = DecodeState(opened.payload);
       return;
     }
     if (value.size() >= kEnvelopeBytes) header_.Add(StoredChecksum(value));
     if (key == kIdentityKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, kHeaderVersion);
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, kNewest.header);
       if (opened.state == EnvelopeState::kNewer) inspection_.newer_schema = true;
       if (opened.state == EnvelopeState::kSound) {
         inspection_.identity = DecodeIdentity(opened.payload);
       }
-      if (inspection_.identity && inspection_.identity->schema_version > kSchemaVersion) {
+      if (inspection_.identity && inspection_.identity->schema_version > kNewestSchema) {
         inspection_.newer_schema = true;
       }
       return;
     }
     if (key == kTrustKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kHeaderVersion);
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kNewest.header);
       trust_seen_ =
           opened.state == EnvelopeState::kSound && DecodeTrustJournal(opened.payload).has_value();
       return;
@@ -90,9 +105,12 @@ class ValueCheck final : public PageVisitor {
   void OnRecord(Table table, const Key16& key, Value value) {
     const TableInfo& info = InfoOf(table);
     if (value.size() >= kEnvelopeBytes) digests_[Index(table)].Add(StoredChecksum(value));
-    const Opened opened = OpenEnvelope(key, value, info.kind, info.newest_version);
+    const Opened opened = OpenEnvelope(key, value, info.kind, schema().version(table));
     if (opened.state == EnvelopeState::kSound && inspection_.identity &&
         PayloadIsSound(table, key, opened.payload, inspection_.identity->hash_seed)) {
+      if (table == Table::kPulled && !PulledRecordView(opened.payload).runtime_handler().empty()) {
+        ++nondefault_;
+      }
       return;
     }
     Find("a value of table " + std::string(info.name) + " does not verify");
@@ -100,7 +118,8 @@ class ValueCheck final : public PageVisitor {
 
   Inspection& inspection_;
   std::optional<Table> current_;
-  std::size_t tables_seen_ = 0;
+  std::array<bool, kTableCount> seen_{};
+  std::uint64_t nondefault_ = 0;
   bool trust_seen_ = false;
   TableDigest header_;
   std::array<TableDigest, kTableCount> digests_{};
@@ -108,6 +127,7 @@ class ValueCheck final : public PageVisitor {
 
 // The header in the tree of each meta page tells that page's transaction ID: a flipped bit can make
 // LMDB take the older tree for the newer.
+// A compact copy has IDs of its own, and its header those of the original.
 Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, Inspection& inspection) {
   for (int which = 0; which < 2; ++which) {
     const MetaSummary& meta = walk.meta[static_cast<std::size_t>(which)];
@@ -116,7 +136,7 @@ Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, Inspection& in
     if (!value && value.error().code == ErrorCode::kIo) return value.error();
     std::optional<State> state;
     if (value) {
-      const Opened opened = OpenEnvelope(kStateKey, *value, RecordKind::kState, kHeaderVersion);
+      const Opened opened = OpenEnvelope(kStateKey, *value, RecordKind::kState, kNewest.header);
       if (opened.state == EnvelopeState::kSound) state = DecodeState(opened.payload);
     }
     if (state && state->lmdb_txn_id == meta.txn_id) continue;
@@ -129,7 +149,7 @@ Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, Inspection& in
 
 }  // namespace
 
-Result<Inspection> InspectFile(const Fd& file) {
+Result<Inspection> InspectFile(const Fd& file, FileIs file_is) {
   Inspection inspection;
   inspection.sound = true;
   ValueCheck check(inspection);
@@ -145,11 +165,14 @@ Result<Inspection> InspectFile(const Fd& file) {
     inspection.sound = false;
     inspection.findings.insert(inspection.findings.begin(), "the file holds no commit");
   }
+  inspection.newer_meta = walk->newer_meta;
   if (walk->newer_meta >= 0) {
     inspection.txn_id = walk->meta[static_cast<std::size_t>(walk->newer_meta)].txn_id;
   }
   inspection.pages = walk->tree_pages + walk->free_pages;
-  if (auto r = CheckMetaIds(file, *walk, inspection); !r) return r.error();
+  if (file_is == FileIs::kStore) {
+    if (auto r = CheckMetaIds(file, *walk, inspection); !r) return r.error();
+  }
   return inspection;
 }
 

@@ -24,6 +24,7 @@ struct Inspection {
   // The identity record verifies and is of a newer schema: hands off, whatever else is wrong.
   bool newer_schema = false;
   std::uint64_t txn_id = 0;  // of the newer meta page
+  int newer_meta = -1;       // which one that is; −1: neither
   std::uint64_t pages = 0;
   std::uint64_t values = 0;
   std::optional<Identity> identity;
@@ -31,8 +32,14 @@ struct Inspection {
   std::vector<std::string> findings;
 };
 
+enum class FileIs : std::uint8_t {
+  kStore,
+  kCompactCopy,  // has transaction IDs 0 and 1, and the header of the original: valid in backup/
+                 // only
+};
+
 // kIo where the file can't be read. Anything that it may hold is a finding.
-Result<Inspection> InspectFile(const Fd& file);
+Result<Inspection> InspectFile(const Fd& file, FileIs file_is = FileIs::kStore);
 
 }  // namespace waybill::internal
 

@@ -23,7 +23,7 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
   lmdb::Txn txn;
   int rc = txn.BeginWrite(**env);
   TableHandles handles;
-  if (rc == MDB_SUCCESS) rc = OpenTables(txn.get(), true, handles);
+  if (rc == MDB_SUCCESS) rc = OpenTables(txn.get(), made.identity.schema_version, true, handles);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a database", directory);
 
   State state;

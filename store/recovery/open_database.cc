@@ -20,8 +20,7 @@ Result<std::uint64_t> LoadHeader(OpenedDatabase& database) {
   const auto& directory = database.env->directory();
   lmdb::Txn txn;
   int rc = txn.BeginRead(*database.env);
-  if (rc == MDB_SUCCESS) rc = OpenTables(txn.get(), false, database.handles);
-  if (rc == MDB_NOTFOUND) return Damaged(directory, "a table is missing");
+  if (rc == MDB_SUCCESS) rc = mdb_dbi_open(txn.get(), nullptr, 0, &database.handles.main);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
   const std::uint64_t id = txn.id();
   MDB_val k = lmdb::ToVal(kIdentityKey.span());
@@ -29,13 +28,16 @@ Result<std::uint64_t> LoadHeader(OpenedDatabase& database) {
   rc = mdb_get(txn.get(), database.handles.main, &k, &v);
   if (rc != MDB_SUCCESS) return Damaged(directory, "the identity record is missing");
   const Opened opened =
-      OpenEnvelope(kIdentityKey, lmdb::FromVal(v), RecordKind::kIdentity, kHeaderVersion);
+      OpenEnvelope(kIdentityKey, lmdb::FromVal(v), RecordKind::kIdentity, kNewest.header);
   if (opened.state == EnvelopeState::kNewer) return NewerSchema(directory);
   auto identity = opened.state == EnvelopeState::kSound ? DecodeIdentity(opened.payload)
                                                         : std::optional<Identity>();
   if (!identity) return Damaged(directory, "the identity record does not verify");
-  if (identity->schema_version > kSchemaVersion) return NewerSchema(directory);
+  if (identity->schema_version > kNewestSchema) return NewerSchema(directory);
   database.identity = *identity;
+  rc = OpenTables(txn.get(), identity->schema_version, false, database.handles);
+  if (rc == MDB_NOTFOUND) return Damaged(directory, "a table is missing");
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
   rc = txn.Commit();  // keeps the handles
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
   return id;
@@ -82,8 +84,15 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, std::uint64_t& 
 Error NewerSchema(const std::filesystem::path& directory) {
   return {ErrorCode::kNewerSchema,
           directory.string() + " was written by a newer schema than version " +
-              std::to_string(kSchemaVersion) + "; nothing was changed",
+              std::to_string(kNewestSchema) + "; nothing was changed",
           "use the newer waybill, or migrate down with it"};
+}
+
+Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version) {
+  return {ErrorCode::kOlderSchema,
+          directory.string() + " has schema version " + std::to_string(version) +
+              ", and this is version " + std::to_string(kNewestSchema) + "; nothing was changed",
+          "take it up with `waybill migrate`, or `waybill start`: both make a backup first"};
 }
 
 Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,

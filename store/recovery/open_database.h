@@ -21,6 +21,7 @@ Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& direc
                                               std::uint64_t txn_id);
 
 Error NewerSchema(const std::filesystem::path& directory);
+Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version);
 
 }  // namespace waybill::internal
 

@@ -10,6 +10,7 @@
 #include "store/record/committer.h"
 #include "store/record/pulled_record.h"
 #include "store/record/typed_tables.h"
+#include "store/recovery/gap.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_database.h"
@@ -30,6 +31,14 @@ bool SameDirectory(const std::filesystem::path& a, const std::filesystem::path& 
 Error NoStore(const OpenOptions& options) {
   return {ErrorCode::kNotFound, "there is no store in " + options.directory.string(),
           "make one with `waybill start`"};
+}
+
+Error Unsound(const std::filesystem::path& directory, const Inspection& inspection) {
+  const std::string why = inspection.findings.empty() ? "" : inspection.findings.front();
+  return {
+      ErrorCode::kDamaged,
+      "the store in " + directory.string() + " fails its check: " + why + "; nothing was changed",
+      "run `waybill start` to recover it"};
 }
 
 Result<void> PrepareDirectory(const OpenOptions& options) {
@@ -78,6 +87,8 @@ Result<void> Create(const OpenOptions& options, const WitnessReading& witness, b
              Exists(options.kubelet_directory / "image_manager")) {
     made.distrust_reason = ImportUnfinished(options.kubelet_directory);
   }
+  // Before anything else could be lost to a crash.
+  if (made.distrust_reason.empty()) made.distrust_reason = FirstGap(options);
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
   auto identity = NewIdentity(made.now);
@@ -207,7 +218,8 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
 
 }  // namespace
 
-Result<OwnedStore> OpenAsOwner(const OpenOptions& options, RecoveryReport& report) {
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
+                               RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (auto r = PrepareDirectory(options); !r) return r.error();
   auto lock = OwnerLock::Take(directory);
@@ -229,6 +241,10 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, RecoveryReport& repor
     if (!inspected) return inspected.error();
     inspection = std::move(*inspected);
     if (inspection->newer_schema) return NewerSchema(directory);
+    if (!options.migrate && inspection->identity &&
+        inspection->identity->schema_version < kNewestSchema) {
+      return OlderSchema(directory, inspection->identity->schema_version);
+    }
     if (options.witness.kind() == Witness::Kind::kRemembered) {
       witness_path = WitnessPath(options, &*inspection);
       witness = witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
@@ -240,6 +256,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, RecoveryReport& repor
                        (inspection->findings.empty() ? "" : inspection->findings.front()),
                    "look for disk and memory errors in the kernel's log"};
     }
+    if (on_damage == OnDamage::kRefuse) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
     if (auto r = Rebuild(directory, *file, *inspection, witness.testimony, options.clock(),
                          options.map_bytes, report);
@@ -253,7 +270,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, RecoveryReport& repor
   report.readers_cleared = database->env->ClearDeadReaders();
   auto state = ReadState(*database);
   if (!state) return state.error();
-  OwnedStore store{std::move(*lock), std::move(*database), *state, std::nullopt};
+  OwnedStore store{std::move(*lock), std::move(*database), *state, std::nullopt, {}};
+  if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (auto r = SettleWitness(options, witness, witness_path, store, report); !r) return r.error();
   return store;
 }
@@ -277,11 +295,7 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory) {
     if (!inspection) return inspection.error();
     if (inspection->newer_schema) return NewerSchema(directory);
     if (!inspection->sound) {
-      const std::string why = inspection->findings.empty() ? "" : inspection->findings.front();
-      return Error{ErrorCode::kDamaged,
-                   "the store in " + directory.string() + " fails its check: " + why +
-                       "; nothing was changed",
-                   "run `waybill start` to recover it"};
+      return Unsound(directory, *inspection);
     }
     // An owner would have asked the witness.
     const std::filesystem::path& witness = inspection->identity->witness_path;
@@ -296,6 +310,9 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory) {
     txn_id = inspection->txn_id;
   }
   auto database = OpenDatabaseAsObserver(directory, txn_id);
+  if (database && database->identity.schema_version < kNewestSchema) {
+    return OlderSchema(directory, database->identity.schema_version);
+  }
   if (database && database->database_id != *id) {
     return Error{ErrorCode::kDamaged,
                  "data.mdb in " + directory.string() + " was replaced while it was being opened",

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "store/base/files.h"
 #include "store/lmdb/env.h"
@@ -35,10 +36,15 @@ struct OwnedStore {
   OpenedDatabase database;
   State state;
   std::optional<WitnessFile> witness;
+  std::string witness_path_before;  // that the store remembered; empty: none, or it was just made
 };
 
-// Errors: NodeStore::Open.
-Result<OwnedStore> OpenAsOwner(const OpenOptions& options, RecoveryReport& report);
+enum class OnDamage : std::uint8_t { kRecover, kRefuse };
+
+// Errors: NodeStore::Open; with kRefuse also kDamaged. A store of an older schema stays as it is:
+// it is for the caller to migrate it.
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
+                               RecoveryReport& report);
 
 // Errors: NodeStore::Observe.
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory);

@@ -24,7 +24,8 @@ namespace waybill::internal {
 //   the
 //               tree is the newest, and the table's digest matches. Otherwise they are known, and
 //               must be verified anew.
-//   intents, quarantine entries, imported files   all that can be read: each can only close
+//   intents, quarantine entries, imported files, runtime handlers
+//               all that can be read: each can only close
 //   preloaded records                             only where proven, as above
 //
 // Crash-safe at any point: until the rename the old file is in place, and the next opening begins

@@ -10,7 +10,6 @@
 #include "store/record/small_records.h"
 #include "store/record/typed_tables.h"
 #include "waybill/image_name.h"
-#include "waybill/limits.h"
 
 namespace waybill::internal {
 
@@ -25,19 +24,11 @@ std::string Comparable(std::string_view image, Rules rules) {
   return std::string(image);
 }
 
-Result<void> CloseImage(StoreTxn& txn, const std::string& image_ref) {
-  if (image_ref.empty() || image_ref.size() > kMaxImageRefBytes) return {};
-  auto found = FindRecord(txn, image_ref);
-  if (!found) {
-    // What can't be read is closed as it is.
-    if (found.error().code == ErrorCode::kDamaged) return {};
-    return found.error();
-  }
-  if (*found) return {};
-  ImagePulledRecord record;
-  record.image_ref = image_ref;
-  record.last_updated = txn.now();
-  return StoreRecord(txn, std::move(record));
+Result<void> CloseImage(StoreTxn& txn, const std::string& image_ref,
+                        const std::string& runtime_handler) {
+  auto closed = CloseCopy(txn, image_ref, runtime_handler);
+  if (!closed) return closed.error();
+  return {};
 }
 
 // Whether one of the strings that a listed one may stand for is in quarantine.
@@ -54,41 +45,48 @@ Result<bool> NamesQuarantined(const StoreTxn& txn, Rules rules, const std::strin
 
 Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOnNode>& images,
                            RecoveryReport& report) {
-  std::multimap<std::string, std::string> intents;  // comparable form to the string as stored
+  std::multimap<std::string, ImagePullIntent> intents;  // by the comparable form
   auto walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
     ++report.intents_found;
     if (const auto intent = DecodeIntentValue(payload)) {
-      intents.emplace(Comparable(intent->image, rules), intent->image);
+      intents.emplace(Comparable(intent->image, rules), *intent);
     }
     return true;
   });
   if (!walked) return walked;
   const bool quarantine = txn.state().digest(Table::kQuarantine).count != 0;
 
-  std::set<std::string> replayed;
+  std::set<ImagePullIntent> replayed;
   for (const ImageOnNode& image : images) {
     for (const auto* strings : {&image.repo_digests, &image.repo_tags}) {
       for (const std::string& listed : *strings) {
         const auto [first, last] = intents.equal_range(Comparable(listed, rules));
         for (auto at = first; at != last; ++at) {
+          const ImagePullIntent& intent = at->second;
+          // An image that is listed for another handler is not what this pull was to bring.
+          if (!image.runtime_handler.empty() && image.runtime_handler != intent.runtime_handler) {
+            continue;
+          }
           // The kubelet makes no record for a string without a name, and leaves its intent.
-          if (rules == Rules::kKubelet && !ImageName(at->second)) continue;
-          if (auto r = CloseImage(txn, image.id); !r) return r;
-          replayed.insert(at->second);
+          if (rules == Rules::kKubelet && !ImageName(intent.image)) continue;
+          if (auto r = CloseImage(txn, image.id, intent.runtime_handler); !r) return r;
+          replayed.insert(intent);
         }
         if (!quarantine) continue;
         auto closed = NamesQuarantined(txn, rules, listed);
         if (!closed) return closed.error();
         if (*closed) {
-          if (auto r = CloseImage(txn, image.id); !r) return r;
+          if (auto r = CloseImage(txn, image.id, image.runtime_handler); !r) return r;
         }
       }
     }
   }
-  for (const std::string& image : replayed) {
-    if (report.replayed.size() < kMaxNamed) report.replayed.push_back(image);
+  for (const ImagePullIntent& intent : replayed) {
+    if (report.replayed.size() < kMaxNamed) report.replayed.push_back(intent.image);
     if (rules == Rules::kClosed) continue;
-    if (auto erased = EraseIntent(txn, image); !erased) return erased.error();
+    if (auto erased = EraseIntent(txn, intent.image, intent.runtime_handler); !erased) {
+      return erased.error();
+    }
   }
   report.intents_replayed = replayed.size();
   return {};

@@ -280,11 +280,11 @@ void Tamper(const fs::path& directory, const std::function<void(MDB_txn*)>& chan
     CheckLmdb(mdb_get(txn, main, &k, &v), "get the state");
     const auto opened =
         internal::OpenEnvelope(internal::kStateKey, lmdb::FromVal(v), internal::RecordKind::kState,
-                               internal::kHeaderVersion);
+                               internal::kNewest.header);
     internal::State state = internal::DecodeState(opened.payload).value();
     state.lmdb_txn_id = mdb_txn_id(txn);
     const auto sealed = internal::Seal(internal::kStateKey, internal::RecordKind::kState,
-                                       internal::kHeaderVersion, internal::EncodeState(state));
+                                       internal::kNewest.header, internal::EncodeState(state, kNewestSchema));
     v = lmdb::ToVal(sealed);
     CheckLmdb(mdb_put(txn, main, &k, &v, 0), "put the state");
     CheckLmdb(mdb_txn_commit(txn), "commit");

@@ -283,8 +283,8 @@ BOOST_AUTO_TEST_CASE(a_store_of_a_newer_schema_is_left_untouched) {
   const std::string witness = ReadFile(store.witness());
   for (const bool by_envelope : {false, true}) {
     PutBack();
-    PutIdentity(store.directory(), by_envelope ? 1 : internal::kSchemaVersion + 1,
-                by_envelope ? internal::kHeaderVersion + 1 : internal::kHeaderVersion);
+    PutIdentity(store.directory(), by_envelope ? 1 : kNewestSchema + 1,
+                by_envelope ? internal::kNewest.header + 1 : internal::kNewest.header);
     const std::string before = ReadFile(database());
     const auto opened = NodeStore::Open(store.Options({}));
     BOOST_REQUIRE(!opened.has_value());

@@ -82,7 +82,7 @@ Result<void> StoreDoer::Do(NodeStore& store, const Operation& operation) {
     }
     case Kind::kPrune: {
       if (!token_) return {};
-      auto pruned = store.Prune(operation.listed, *token_);
+      auto pruned = store.Prune({operation.listed.begin(), operation.listed.end()}, *token_);
       if (!pruned) return pruned.error();
       return {};
     }

@@ -88,7 +88,7 @@ void History::PruneByTokenStep() {
   for (Side& side : sides_) {
     const TokenPair& token = side.tokens[which];
     const PruneReport expected = side.model.Prune(refs, token.model);
-    ComparePruned(side, side.store->Prune(refs, token.store), expected);
+    ComparePruned(side, side.store->Prune({refs.begin(), refs.end()}, token.store), expected);
   }
   NoteParted(before);
 }
@@ -103,7 +103,7 @@ void History::PruneByTimeStep() {
   const auto before = RefsOf(sides_[0].model);
   for (Side& side : sides_) {
     const PruneReport expected = side.model.PruneBefore(refs, until);
-    ComparePruned(side, side.store->PruneBefore(refs, until), expected);
+    ComparePruned(side, side.store->PruneBefore({refs.begin(), refs.end()}, until), expected);
   }
   NoteParted(before);
 }

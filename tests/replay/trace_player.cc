@@ -139,7 +139,9 @@ class TracePlayer final : public Player {
 
   void Prune(const json& line, Log& log) {
     RequireOnly(line, {"op", "at", "inUse", "until"});
-    Expect(store_->PruneBefore(StringsOf(line, "inUse"), RequireTime(line, "until")), "prune", log);
+    const auto in_use = StringsOf(line, "inUse");
+    Expect(store_->PruneBefore({in_use.begin(), in_use.end()}, RequireTime(line, "until")), "prune",
+           log);
   }
 
   void State(const json& line, Log& log) {

@@ -129,7 +129,7 @@ SampleStore MakeSampleStore(int more_records) {
       listed.push_back(record.image_ref);
     }
   }
-  if (Must(store->Prune(listed, pruned)).removed != 2) throw std::runtime_error("prune");
+  if (Must(store->Prune({listed.begin(), listed.end()}, pruned)).removed != 2) throw std::runtime_error("prune");
   historian.Note();
   // An image that the kubelet pulled last: an older store knows nothing of it.
   pull("last", WithSecret(b));

@@ -72,14 +72,16 @@ enum class Reason : std::uint8_t {
   kSecretHashMatches,
   kSecretCoordinatesMatch,
   kServiceAccountMatches,
-  kNoRecord,          // verification required, and nothing is known to verify against
-  kPullInFlight,      // no record, but a pull of this image, or of its repository, began
-  kStoreDistrustful,  // no record, and records were lost once
+  kNoRecord,               // verification required, and nothing is known to verify against
+  kPullInFlight,           // no record, but a pull of this image, or of its repository, began
+  kStoreDistrustful,       // no record, and records were lost once
+  kPulledForOtherHandler,  // no record of this handler's copy, but of another's
   kNoEntryForImageName,
   kEntryWithoutCredentials,
   kNoCredentialMatches,
   kImageDoesNotParse,
-  kArgumentTooLong,  // an image or ref above limits.h
+  kArgumentTooLong,  // an image, ref or handler above limits.h
+  kRuntimeHandlerUnknown,
   kRecordDamaged,
   kQuarantined,             // an import file for this image could not be read
   kCredentialsUnavailable,  // the CredentialSource failed

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "waybill/credential_hash.h"
+#include "waybill/maintenance.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 
@@ -23,13 +24,18 @@ Result<ImagePulledRecord> DecodePulledRecord(std::string_view json);
 Result<ImagePullIntent> DecodePullIntent(std::string_view json);
 Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json);
 
-// As v1.36.3 writes them: apiVersion v1beta1, times cut to the second, mapping sorted by name.
-std::string EncodePulledRecord(const ImagePulledRecord& record);
-std::string EncodePullIntent(const ImagePullIntent& intent);
-std::string EncodePreloadedRecord(const ImagePreloadedRecord& record);
+// As v1.36.3 writes them, or, as v1alpha1, kubelets to v1.34: times cut to the second, mapping
+// sorted by name. Runtime handlers and manifests have no place there and are left out.
+std::string EncodePulledRecord(const ImagePulledRecord& record,
+                               KubeletApiVersion version = KubeletApiVersion::kV1Beta1);
+std::string EncodePullIntent(const ImagePullIntent& intent,
+                             KubeletApiVersion version = KubeletApiVersion::kV1Beta1);
+std::string EncodePreloadedRecord(const ImagePreloadedRecord& record,
+                                  KubeletApiVersion version = KubeletApiVersion::kV1Beta1);
 
-// `crictl images -o json`: {"images":[{"id":…,"repoTags":[…],"repoDigests":[…],…}]}. Fields beside
-// these are the runtime's own and pass. kInvalidArgument without "images" or an image without id.
+// `crictl images -o json`: {"images":[{"id":…,"repoTags":[…],"repoDigests":[…],
+// "spec":{"runtimeHandler":…},…}]}. Fields beside these are the runtime's own and pass.
+// kInvalidArgument without "images" or an image without id.
 Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json);
 
 // One registry's credentials out of a docker config (config.json or .dockercfg form) or of a Secret

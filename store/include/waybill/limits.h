@@ -24,6 +24,14 @@ inline constexpr std::size_t kMaxRecordFileBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMaxDocumentBytes = std::size_t{256} << 20;
 // Nesting of such a document. A kubelet record needs 5.
 inline constexpr int kMaxJsonDepth = 32;
+// One image index, and the manifests in it. Registries refuse larger manifests.
+inline constexpr std::size_t kMaxImageIndexBytes = std::size_t{4} << 20;
+inline constexpr std::size_t kMaxManifestsPerIndex = 4096;
+// Runtime handlers of a node; bytes of a handler's name, and of each field of a platform.
+inline constexpr std::size_t kMaxRuntimeHandlers = 1024;
+inline constexpr std::size_t kMaxRuntimeHandlerBytes = 253;
+inline constexpr std::size_t kMaxPlatformFieldBytes = 256;
+inline constexpr std::size_t kMaxOsFeatures = 64;
 // Images whose pulls are in flight at the same time in one process.
 inline constexpr std::size_t kMaxInFlightImages = 65536;
 // At this many Secrets under one image name a decision writes no further one back (KEP-2535,

@@ -30,10 +30,12 @@
 
 #include "waybill/decision.h"
 #include "waybill/limits.h"
+#include "waybill/maintenance.h"
 #include "waybill/policy.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 #include "waybill/rules.h"
+#include "waybill/runtime_handler.h"
 #include "waybill/types.h"
 
 namespace [[gnu::visibility("default")]] waybill {
@@ -61,13 +63,15 @@ class Witness {
   std::filesystem::path path_;
 };
 
-// The wall clock. Must be callable from any thread.
-using Clock = std::function<Timestamp()>;
-Timestamp SystemClock();
-
-// Called now and then while an import runs: files done, files in all. Return false to stop; what
-// was taken so far is kept, and the next import goes on from there.
-using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+// Whether images on the node may have been pulled while nobody recorded it (KEP-2535, "What happens
+// if we reenable the feature"): by a kubelet without waybill, or without the feature.
+enum class Gap : std::uint8_t {
+  // Under Rules::kClosed, look at the kubelet directory: files that a kubelet wrote since they were
+  // taken over last; or, at the first take-over, pods but none of the kubelet's record folders.
+  kDetect,
+  kYes,
+  kNo,
+};
 
 struct OpenOptions {
   // The store's own directory. Made (0700) if missing and create_if_missing, where its parent is
@@ -83,7 +87,17 @@ struct OpenOptions {
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
   // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
   std::filesystem::path kubelet_directory = {};
+  // Of the import: files. Where it stops, what was taken so far is kept, and the next import goes
+  // on from there.
   Progress import_progress = {};
+  // After a gap each image in images_on_node without a record gets one without credentials, and is
+  // named in the report; without that list the store turns distrustful.
+  Gap gap = Gap::kDetect;
+  // The node's runtime handlers, in place of those that the store knew. nullopt: as they were.
+  std::optional<std::vector<RuntimeHandler>> runtime_handlers = std::nullopt;
+  // Whether a store of an older schema may be taken to the newest, after a backup (Migrate in
+  // maintenance.h). Otherwise it is kOlderSchema, and nothing is touched.
+  bool migrate = true;
   Clock clock = SystemClock;
   // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages. A
   // store that holds more already gets what it needs.
@@ -109,7 +123,8 @@ class NodeStore {
   // Opens as the one owner: takes the lock, walks the pages, opens LMDB, checks header and witness,
   // imports, replays. Idempotent: after a crash or an error at any point, open again. Errors that
   // leave the store as it was: kOwned (by another process, or open in this one already),
-  // kUnsafePath, kNewerSchema, kInvalidArgument (options), kNotFound (create_if_missing is false).
+  // kUnsafePath, kNewerSchema, kOlderSchema, kInvalidArgument (options), kNotFound
+  // (create_if_missing is false).
   // kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, and kInterrupted (import_progress
   // returned false): what was recovered and imported until then is kept. A damaged database is no
   // error: it is set aside, and recovery_report says so.
@@ -119,7 +134,7 @@ class NodeStore {
   // recording function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
   // otherwise). kNotFound: there is no store. kDamaged: no owner has recovered it, and it fails the
   // walk or contradicts its witness: run an owner (`waybill start`). kOwned: this process has the
-  // store open already. kNewerSchema, kIo as for Open.
+  // store open already. kOlderSchema: no owner has migrated it. kNewerSchema, kIo as for Open.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
   // Closes. No other call may be running.
@@ -143,14 +158,17 @@ class NodeStore {
   // read, verified or understood is "pull". Takes no lock that another thread holds, waits for no
   // write, and allocates nothing unless something is in quarantine. A credential that matched by
   // hash or by coordinates only is queued to be written back (Flush waits for that); an observer
-  // does not write back.
+  // does not write back. `runtime_handler` is the one that the pod's RuntimeClass names:
+  // credentials of another handler's copy do not count, but whether the kubelet pulled the image is
+  // asked of all handlers (KEP-4216). A handler that is not in the registry: "pull",
+  // kRuntimeHandlerUnknown.
   Decision MustAttemptPull(std::string_view image, std::string_view image_ref,
-                           CredentialSource& credentials);
+                           CredentialSource& credentials, std::string_view runtime_handler = {});
 
   // The kubelet's outer question: pull, use what is there, or refuse. Arguments as above. Never
   // fails either; makes strings. Counts kubelet_image_manager_ensure_image_requests_total.
   EnsureOutcome EnsureImage(std::string_view image, std::string_view image_ref, PullPolicy policy,
-                            CredentialSource& credentials);
+                            CredentialSource& credentials, std::string_view runtime_handler = {});
 
   // Waits until every write-back queued so far is on disk. kIo, kDiskFull, kStoreFull and
   // kOutcomeUnknown as for a recording; a write-back that failed is dropped, and the next decision
@@ -162,40 +180,52 @@ class NodeStore {
   // kLimitExceeded, kConflict (two identities, one key), kNotOwner, kStoreFull, kDiskFull, kIo: the
   // store is as before. kOutcomeUnknown: the commit may or may not have happened; decisions answer
   // "pull" from then on, until the store is closed and opened again.
+  //
+  // A runtime handler that is not in the registry is kInvalidArgument, and the error lists those
+  // that are. How a pull ended may be recorded all the same where its intent is stored. The default
+  // handler's own name means the same as the empty one.
 
   // To be called before each pull; matched by exactly one RecordImagePulled or
   // RecordImagePullFailed. Counts the pull as in flight. kLimitExceeded also above
   // kMaxInFlightImages. `image` need not parse.
-  Result<void> RecordPullIntent(std::string_view image);
+  Result<void> RecordPullIntent(std::string_view image, std::string_view runtime_handler = {});
 
   // The pull succeeded. Merges `credentials` into the record of `image_ref`, drops one in-flight
   // count of `image`, removes its intent when none is left, clears both's quarantine entries.
   // nullopt: credentials unknown; the record then only says that the kubelet pulled it.
   // kInvalidArgument where `image` does not parse or `image_ref` is empty: intent and count stay
   // (kubelet behaviour). An unreadable record is replaced.
+  // `manifest`: which one of an index it was; kept with the record (digest and platform within
+  // limits.h). A copy of another manifest or for another guest platform than the record's is
+  // another image: what was proven for the old one goes.
   Result<void> RecordImagePulled(std::string_view image, std::string_view image_ref,
-                                 const std::optional<ImagePullCredentials>& credentials);
+                                 const std::optional<ImagePullCredentials>& credentials,
+                                 std::string_view runtime_handler = {},
+                                 const std::optional<PulledManifest>& manifest = std::nullopt);
 
   // The pull did not succeed. Drops one in-flight count and, when none is left, the intent; under
   // Rules::kClosed not an intent that was there before this process's own, nor after kUnknown.
   Result<void> RecordImagePullFailed(std::string_view image,
-                                     PullFailure failure = PullFailure::kFailed);
+                                     PullFailure failure = PullFailure::kFailed,
+                                     std::string_view runtime_handler = {});
 
   // --- Garbage collection (owner) ----------------------------------------------------------------
 
   // Draw this before asking the runtime for its list of images.
   Result<PruneToken> BeginPrune();
 
-  // Deletes the record of each image ref that is not in `image_refs`, the complete list of images
+  // Deletes the record of each image that is not in `images`, the complete list of images
   // on the node, and was not written or confirmed after `token` was drawn. Rules::kClosed spares
   // refs of whose names a pull is in flight or dangling. A ref that the list leaves out by mistake
   // loses its record, and its image may then be presumed preloaded, under both sets of rules.
-  // kInvalidArgument: a token from the future.
-  Result<PruneReport> Prune(const std::vector<std::string>& image_refs, PruneToken token);
+  // An image that is listed under one handler keeps its record there; its record under another one
+  // goes, but never the last that says that the ref was pulled: that one loses its credentials
+  // instead. kInvalidArgument: a token from the future.
+  Result<PruneReport> Prune(const std::vector<ListedImage>& images, PruneToken token);
 
   // The kubelet's form: deletes what is not listed and was last updated before `until`. Compares
   // clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
-  Result<PruneReport> PruneBefore(const std::vector<std::string>& image_refs, Timestamp until);
+  Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until);
 
   // --- Whole records, as an adapter for the kubelet's PullRecordsAccessor needs them -------------
   // Those that read: kDamaged where what is stored can't be read or may have been lost, and where
@@ -203,26 +233,59 @@ class NodeStore {
   // that write: errors as in "Recording a pull"; in-flight counts stay as they are.
 
   // kNotFound: no such record, surely.
-  Result<ImagePulledRecord> GetRecord(std::string_view image_ref) const;
+  Result<ImagePulledRecord> GetRecord(std::string_view image_ref,
+                                      std::string_view runtime_handler = {}) const;
   // In no order. Where one record can't be read none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
-  // Replaces the record of record.image_ref. Clears its quarantine entry. kInvalidArgument: an
-  // empty ref.
+  // Replaces the record of record.image_ref under record.runtime_handler. Clears the ref's
+  // quarantine entry. kInvalidArgument: an empty ref, an unknown handler that has no such record.
   Result<void> PutRecord(const ImagePulledRecord& record);
-  // Deletes it if there. Leaves a quarantine entry in force.
-  Result<void> DeleteRecord(std::string_view image_ref);
+  // Deletes it if there; records of the ref under other handlers stay. Leaves a quarantine entry in
+  // force.
+  Result<void> DeleteRecord(std::string_view image_ref, std::string_view runtime_handler = {});
 
-  Result<bool> HasIntent(std::string_view image) const;
-  // Sorted by image string.
+  Result<bool> HasIntent(std::string_view image, std::string_view runtime_handler = {}) const;
+  // Sorted by image string, then by handler.
   Result<std::vector<ImagePullIntent>> ListIntents() const;
   // Stores it without counting a pull in flight.
-  Result<void> PutIntent(std::string_view image);
+  Result<void> PutIntent(std::string_view image, std::string_view runtime_handler = {});
   // Deletes it if there. While a pull of `image` is in flight in this process the intent is what
   // says so: it then goes when that pull ends.
-  Result<void> DeleteIntent(std::string_view image);
+  Result<void> DeleteIntent(std::string_view image, std::string_view runtime_handler = {});
 
   Result<std::vector<QuarantineEntry>> ListQuarantine() const;
   Result<std::vector<ImagePreloadedRecord>> ListPreloaded() const;
+
+  // --- Runtime handlers (KEP-4216) ---------------------------------------------------------------
+  // Errors of reading and of writing as in "Whole records".
+
+  // The registry, sorted by name. Empty: none was ever loaded, and only the default handler is
+  // known.
+  Result<std::vector<RuntimeHandler>> ListRuntimeHandlers() const;
+  // Replaces the registry as a whole. Records of handlers that vanish stay until they are pruned;
+  // those of a handler whose guest platform is another than when they were pulled, or of a default
+  // handler that has another name now, lose their credentials. Where there was no handler but the
+  // default before, what an earlier time with runtime classes left is cleaned up, as by
+  // CollapseRuntimeHandlers. kInvalidArgument: a name twice or malformed, two defaults, a nameless
+  // handler that is not the default; kLimitExceeded. Then nothing was changed.
+  Result<RuntimesReport> ReplaceRuntimeHandlers(const std::vector<RuntimeHandler>& handlers);
+  // Turns runtime classes off (KEP-4216, "Can the feature be disabled"): each record under another
+  // handler than the default becomes one without credentials under the default, as does the
+  // default's own record of that ref, since nobody can tell the copies apart any more; each intent
+  // becomes the default's; the other handlers leave the registry.
+  Result<CollapseReport> CollapseRuntimeHandlers();
+
+  // --- Going back
+  // ----------------------------------------------------------------------------------
+
+  // Writes the kubelet's own files, names and forms as it writes them: to image_manager/{pulled,
+  // pulling,observed-preloaded}, each folder replaced in one step and kept aside, not deleted. What
+  // is in quarantine is written so that the kubelet can't read it either. Of a ref under several
+  // handlers the default's credentials are written. Works beside an owner, too; but the kubelet
+  // must be down. kInvalidArgument: the store is distrustful, and options.images_on_node is
+  // missing. kDamaged: a record can't be read. kNotFound, kUnsafePath, kDiskFull, kIo: the
+  // directory. Where it fails the folders are the old or the new ones, whole; call it again.
+  Result<ExportReport> Export(const ExportOptions& options) const;
 
   // --- State -------------------------------------------------------------------------------------
   // Errors of reading and of writing as in "Whole records".

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "waybill/maintenance.h"
+#include "waybill/runtime_handler.h"
 #include "waybill/types.h"
 
 namespace [[gnu::visibility("default")]] waybill {
@@ -25,6 +27,9 @@ struct ImportReport {
   std::uint64_t quarantined = 0;  // quarantine entries made
   std::uint64_t skipped = 0;      // names that are not the kubelet's, and unfinished .tmp files
   bool interrupted = false;
+  // Of pulled/ and pulling/: the first file that a kubelet wrote since the directory was taken over
+  // before; empty: none.
+  std::string newly_written;
   std::vector<std::string> problems;  // one line a file that could not be read; the first 100
 };
 
@@ -42,7 +47,18 @@ struct RecoveryReport {
   bool distrustful = false;
   std::string distrust_reason;
 
+  // What was done to a store of an older schema; nullopt: it was of the newest.
+  std::optional<MigrationReport> migration;
+  // What a new list of runtime handlers changed; nullopt: none was given.
+  std::optional<RuntimesReport> runtimes;
+
   ImportReport import;
+
+  // A gap in what was recorded (OpenOptions::gap), and why it is taken for one.
+  bool after_gap = false;
+  std::string gap_reason;
+  std::uint64_t gap_closed = 0;         // images that had no record, and got one
+  std::vector<std::string> gap_images;  // their names, or refs, the first 1000
 
   std::uint64_t intents_found = 0;     // left by an earlier process
   std::uint64_t intents_replayed = 0;  // matched an image on the node: closed by a record
@@ -61,6 +77,9 @@ struct Statistics {
   std::uint32_t schema_version = 0;
   std::uint64_t commit_sequence = 0;
   std::uint64_t records = 0;
+  // Of those: under another runtime handler than the default.
+  std::uint64_t nondefault_handler_records = 0;
+  std::uint64_t runtime_handlers = 0;
   std::uint64_t intents = 0;
   std::uint64_t quarantine_entries = 0;
   std::uint64_t preloaded_records = 0;
@@ -103,6 +122,8 @@ struct PruneReport {
   std::uint64_t kept_in_list = 0;
   std::uint64_t kept_newer = 0;   // written or confirmed after the token, or not before `until`
   std::uint64_t kept_intent = 0;  // an intent names the same repository (Rules::kClosed)
+  // Listed under another handler only, and the last record of its ref: lost its credentials.
+  std::uint64_t kept_without_credentials = 0;
 };
 
 // The metrics of KEP-2535 under the names and labels of the kubelet's code.
@@ -117,6 +138,9 @@ struct Metrics {
   // place: images in flight of kMaxInFlightImages, and used pages of the map.
   double inmemory_pullintents_usage_percent = 0;
   double inmemory_pulledrecords_usage_percent = 0;
+  // KEP-4216, "How can an operator determine if the feature is in use": images under another
+  // runtime handler than the default. waybill_nondefault_runtime_handler_images.
+  std::uint64_t nondefault_runtime_handler_images = 0;
 
   // Prometheus text exposition format, version 0.0.4. Every series, zeros included, so that a rate
   // is defined from the first scrape.

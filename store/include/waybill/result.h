@@ -26,6 +26,8 @@ enum class ErrorCode : std::uint8_t {
   kOwned,
   // The store was written by a newer schema. Use the newer waybill; nothing was touched.
   kNewerSchema,
+  // The store was written by an older schema, and migrating was not allowed. Nothing was touched.
+  kOlderSchema,
   // Owner, mode or type of a path is not safe to trust. Mend the path, then try again.
   kUnsafePath,
   // The map is full: prune, or open with a larger map. Deleting still works.

@@ -10,7 +10,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "waybill/platform.h"
 
 namespace [[gnu::visibility("default")]] waybill {
 
@@ -100,6 +103,14 @@ struct ImagePulledRecord {
   // The commit that wrote the record, counted since the store was made. Set by the store: what a
   // caller puts there is ignored.
   std::uint64_t stamp = 0;
+  // Whose copy of the image this is. Empty: the default handler's.
+  std::string runtime_handler = {};
+  // Which manifest of an index was pulled, and what it is for, where the caller said so.
+  std::string manifest_digest = {};
+  std::optional<Platform> platform = {};
+  // The guest platform that the handler had when the image was pulled. Set by the store from the
+  // registry of handlers; a handler that has another one now has its images verified again.
+  std::optional<Platform> guest_platform = {};
 
   friend bool operator==(const ImagePulledRecord&, const ImagePulledRecord&) = default;
 };
@@ -108,6 +119,7 @@ struct ImagePulledRecord {
 // wrote it; it need not parse.
 struct ImagePullIntent {
   std::string image;
+  std::string runtime_handler = {};  // empty: the default handler
 
   friend auto operator<=>(const ImagePullIntent&, const ImagePullIntent&) = default;
 };
@@ -127,6 +139,27 @@ struct ImageOnNode {
   std::string id;  // the image ref
   std::vector<std::string> repo_tags;
   std::vector<std::string> repo_digests;
+  // CRI's Image.spec.runtime_handler. Empty: listed without one, so that it may be any handler's.
+  std::string runtime_handler = {};
+};
+
+// The manifest that a pull chose out of an index (waybill/image_index.h).
+struct PulledManifest {
+  std::string digest;
+  Platform platform;
+};
+
+// An image that is on the node, for garbage collection. Without a runtime handler it keeps its
+// ref's records under every handler.
+struct ListedImage {
+  std::string image_ref;
+  std::string runtime_handler;
+
+  // NOLINTBEGIN(google-explicit-constructor): a list of refs alone is the usual one.
+  ListedImage(std::string ref, std::string handler = {})
+      : image_ref(std::move(ref)), runtime_handler(std::move(handler)) {}
+  ListedImage(const char* ref) : image_ref(ref) {}
+  // NOLINTEND(google-explicit-constructor)
 };
 
 // What a file that could not be read stood for, known by its name only.

@@ -5,14 +5,18 @@
 
 #include "waybill/credential_hash.h"  // IWYU pragma: export
 #include "waybill/decision.h"         // IWYU pragma: export
+#include "waybill/image_index.h"      // IWYU pragma: export
 #include "waybill/image_name.h"       // IWYU pragma: export
 #include "waybill/kubelet_format.h"   // IWYU pragma: export
 #include "waybill/limits.h"           // IWYU pragma: export
+#include "waybill/maintenance.h"      // IWYU pragma: export
 #include "waybill/node_store.h"       // IWYU pragma: export
+#include "waybill/platform.h"         // IWYU pragma: export
 #include "waybill/policy.h"           // IWYU pragma: export
 #include "waybill/report.h"           // IWYU pragma: export
 #include "waybill/result.h"           // IWYU pragma: export
 #include "waybill/rules.h"            // IWYU pragma: export
+#include "waybill/runtime_handler.h"  // IWYU pragma: export
 #include "waybill/types.h"            // IWYU pragma: export
 
 #endif  // WAYBILL_WAYBILL_H_

@@ -1,0 +1,75 @@
+#include "store/image/handler_lookup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/record/key.h"
+#include "store/record/small_records.h"
+#include "store/record/typed_tables.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+constexpr std::size_t kMaxNamed = 20;
+}  // namespace
+
+HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view name,
+                           std::string_view& stored) {
+  stored = name;
+  if (name.empty()) return HandlerState::kKnown;
+  if (name.size() > kMaxRuntimeHandlerBytes) return HandlerState::kUnknown;
+  Payload payload;
+  switch (snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload)) {
+    case Lookup::kAbsent:
+      return HandlerState::kUnknown;
+    case Lookup::kDamaged:
+      return HandlerState::kDamaged;
+    case Lookup::kFound:
+      break;
+  }
+  const RuntimeHandlerView handler = ViewRuntimeHandler(payload);
+  if (handler.name != name) return HandlerState::kDamaged;
+  if (handler.is_default) stored = {};
+  return HandlerState::kKnown;
+}
+
+Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name) {
+  FoundHandler found{std::string(name), std::nullopt, name.empty()};
+  if (txn.state().digest(Table::kRuntimeHandlers).count == 0) return found;
+  auto handlers = ReadRuntimeHandlers(txn);
+  if (!handlers) return handlers.error();
+  for (const RuntimeHandler& handler : *handlers) {
+    if (name.empty() ? !handler.is_default : handler.name != name) continue;
+    return FoundHandler{handler.is_default ? "" : handler.name, handler.guest_platform, true};
+  }
+  return found;
+}
+
+Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known) {
+  std::string list;
+  for (std::size_t i = 0; i < known.size() && i < kMaxNamed; ++i) {
+    if (!list.empty()) list += ", ";
+    list += known[i].name.empty() ? "the default one" : known[i].name;
+    if (known[i].is_default && !known[i].name.empty()) list += " (the default)";
+  }
+  if (known.size() > kMaxNamed) {
+    list += " and " + std::to_string(known.size() - kMaxNamed) + " more";
+  }
+  return {ErrorCode::kInvalidArgument,
+          "unknown runtime handler \"" + std::string(name.substr(0, kMaxRuntimeHandlerBytes)) +
+              "\"; " +
+              (list.empty() ? "no list of handlers was loaded, so only the default one is known"
+                            : "known are: " + list) +
+              "; nothing was changed",
+          "load what the runtime serves: `waybill runtimes load`"};
+}
+
+std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name) {
+  const bool is_default = std::any_of(handlers.begin(), handlers.end(), [&](const auto& handler) {
+    return handler.is_default && handler.name == name;
+  });
+  return is_default ? std::string() : std::string(name);
+}
+
+}  // namespace waybill::internal

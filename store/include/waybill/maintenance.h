@@ -1,0 +1,142 @@
+// What is done to a whole store while nobody uses it: migrating between schema versions, backups,
+// going back to a kubelet without waybill.
+
+#ifndef WAYBILL_MAINTENANCE_H_
+#define WAYBILL_MAINTENANCE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waybill/limits.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace [[gnu::visibility("default")]] waybill {
+
+// The wall clock. Must be callable from any thread.
+using Clock = std::function<Timestamp()>;
+Timestamp SystemClock();
+
+// Called now and then while something long runs: units (files, values) done, and in all. Return
+// false to stop; what that leaves is said where it is taken.
+using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+// The schema version that this library writes, and the oldest that it opens.
+inline constexpr std::uint32_t kNewestSchema = 2;
+inline constexpr std::uint32_t kOldestSchema = 1;
+
+// --- Migrating ----------------------------------------------------------------------------------
+
+struct MigrationStep {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::string name;
+  std::uint64_t values_written = 0;
+};
+
+struct MigrationReport {
+  std::uint32_t from = 0;  // equal to `to`: there was nothing to do
+  std::uint32_t to = 0;
+  std::vector<MigrationStep> steps;  // done, or, in a dry run, to do
+  std::string backup;                // made before the first step; empty in a dry run
+  // What going down loses, one line each; whose image must be verified again is said there.
+  std::vector<std::string> losses;
+};
+
+struct MigrateOptions {
+  std::filesystem::path directory;
+  std::uint32_t to = kNewestSchema;
+  bool dry_run = false;      // say what would be done, and change nothing
+  bool accept_loss = false;  // go down even where that loses something
+  Progress progress = {};
+  Clock clock = SystemClock;
+  std::uint64_t map_bytes = kDefaultMapBytes;
+};
+
+// Takes a store to another schema version, one step and one transaction at a time, after a backup
+// that was verified. NodeStore::Open does the same up to the newest version unless told not to.
+// Idempotent: after a crash the store has the version before or after a step, and the same call
+// goes on. Uses the witness that the store remembers.
+// kInvalidArgument: a version below kOldestSchema or above kNewestSchema. kConflict: going down
+// would lose something and accept_loss is false; the message says what. kDiskFull: no room for
+// the backup, or for a step. kOwned: the store is in use. kNotFound: there is none. kDamaged: it
+// fails its check; NodeStore::Open recovers it. kInterrupted:
+// `progress` said so. kNewerSchema, kUnsafePath, kIo, kStoreFull as for Open. After each of these
+// the store is whole, and of the version of the last step that was done.
+Result<MigrationReport> Migrate(const MigrateOptions& options);
+
+// --- Backups ------------------------------------------------------------------------------------
+
+// backup/<version>-<commit sequence>-<time>.mdb in the store's directory: a compact copy. The last
+// three are kept.
+struct Backup {
+  std::filesystem::path path;
+  std::uint32_t schema_version = 0;
+  std::uint64_t commit_sequence = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Those in `directory`, newest first, by their names: their content is not looked at. kUnsafePath,
+// kIo, kNotFound: there is no such directory.
+Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory);
+
+struct RestoreOptions {
+  std::filesystem::path directory;
+  std::filesystem::path backup;
+  Clock clock = SystemClock;
+  std::uint64_t map_bytes = kDefaultMapBytes;
+};
+
+struct RestoreReport {
+  std::uint32_t schema_version = 0;
+  std::uint64_t backup_commit_sequence = 0;
+  std::uint64_t records = 0;
+  // Of those: the store that was replaced did not hold the same credentials, or could not be read,
+  // so they may have been taken back since. They must be verified again.
+  std::uint64_t records_without_credentials = 0;
+  std::string replaced_path;  // where what it replaces is kept; empty: there was nothing
+  std::string distrust_reason;
+};
+
+// Puts a backup in the place of the store, which is kept under quarantine/. The store then is
+// distrustful: images that were pulled after the backup have no record in it.
+// kDamaged: the backup fails its check. kConflict: it is of another store (by UUID, against the
+// store or its witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each
+// of these the store is as it was; after a crash it is the one or the other, whole.
+Result<RestoreReport> Restore(const RestoreOptions& options);
+
+// --- Going back to a kubelet without waybill
+// ------------------------------------------------------
+
+enum class KubeletApiVersion : std::uint8_t {
+  kV1Beta1,   // kubelets since v1.35
+  kV1Alpha1,  // to v1.34
+};
+
+struct ExportOptions {
+  // The directory with, or for, image_manager/ in it. The kubelet must not be running.
+  std::filesystem::path kubelet_directory;
+  KubeletApiVersion api_version = KubeletApiVersion::kV1Beta1;
+  // The runtime's complete list: needed where the store is distrustful, since the kubelet knows no
+  // distrust: each image without a record then gets one without credentials.
+  std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+};
+
+struct ExportReport {
+  std::uint64_t records = 0;
+  std::uint64_t intents = 0;
+  std::uint64_t preloaded = 0;
+  std::uint64_t closed = 0;  // in quarantine: written so that the kubelet, too, can't read them
+  std::uint64_t made = 0;    // records without credentials, for images of a distrustful store
+  // Records of which only other handlers than the default had one: written without credentials.
+  std::uint64_t without_credentials = 0;
+  std::string replaced_path;  // where the files that were there are kept; empty: there were none
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_MAINTENANCE_H_

@@ -1,0 +1,67 @@
+// The registry of runtime handlers (KEP-4216).
+
+#include <algorithm>
+#include <utility>
+
+#include "store/image/replace_handlers.h"
+#include "store/image/runtime_handlers.h"
+#include "store/node_store_impl.h"
+#include "store/node_store_list.h"
+#include "store/record/small_records.h"
+
+namespace waybill {
+
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+
+Error PullsInFlight() {
+  return {ErrorCode::kConflict,
+          "pulls for other runtime handlers than the default are in flight; nothing was changed",
+          "record how they ended, then try again"};
+}
+
+}  // namespace
+
+Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const {
+  auto handlers = ListTable<RuntimeHandler>(*impl_, Table::kRuntimeHandlers, "the runtime handlers",
+                                            internal::DecodeRuntimeHandlerValue);
+  if (handlers) {
+    std::sort(handlers->begin(), handlers->end(),
+              [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
+  }
+  return handlers;
+}
+
+Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
+    const std::vector<RuntimeHandler>& handlers) {
+  if (auto r = internal::CheckRuntimeHandlers(handlers); !r) return r.error();
+  RuntimesReport report;
+  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto replaced = internal::ReplaceHandlers(txn, handlers);
+    if (!replaced) return replaced.error();
+    // What is in flight is counted under the handler's name, and would be recorded under it again.
+    const bool cleaned_up = replaced->turned_on || replaced->intents_collapsed > 0;
+    if (cleaned_up && impl_->in_flight.AnyOfOtherHandlers()) return PullsInFlight();
+    report = std::move(*replaced);
+    return {};
+  });
+  if (!written) return written.error();
+  return report;
+}
+
+Result<CollapseReport> NodeStore::CollapseRuntimeHandlers() {
+  CollapseReport report;
+  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    if (impl_->in_flight.AnyOfOtherHandlers()) return PullsInFlight();
+    auto collapsed = internal::CollapseHandlers(txn);
+    if (!collapsed) return collapsed.error();
+    report = std::move(*collapsed);
+    return {};
+  });
+  if (!written) return written.error();
+  return report;
+}
+
+}  // namespace waybill

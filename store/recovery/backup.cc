@@ -1,0 +1,132 @@
+#include "store/recovery/backup.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "store/lmdb/error.h"
+#include "store/recovery/inspect.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::string_view kEnding = ".mdb";
+constexpr std::size_t kSequenceDigits = 20;
+
+std::string NameOf(std::uint32_t version, std::uint64_t sequence, Timestamp now) {
+  const std::time_t seconds = static_cast<std::time_t>(now.seconds);
+  struct tm utc {};
+  gmtime_r(&seconds, &utc);
+  char time[32];
+  strftime(time, sizeof(time), "%Y%m%dT%H%M%SZ", &utc);
+  std::string digits = std::to_string(sequence);
+  digits.insert(0, kSequenceDigits - digits.size(), '0');
+  return "v" + std::to_string(version) + "-" + digits + "-" + time + std::string(kEnding);
+}
+
+// False: not the name of a backup.
+bool ParseName(const std::string& name, Backup& backup) {
+  if (!name.starts_with('v') || !name.ends_with(kEnding)) return false;
+  const char* const end = name.data() + name.size();
+  const auto version = std::from_chars(name.data() + 1, end, backup.schema_version);
+  if (version.ec != std::errc() || version.ptr == end || *version.ptr != '-') return false;
+  const auto sequence = std::from_chars(version.ptr + 1, end, backup.commit_sequence);
+  return sequence.ec == std::errc() && sequence.ptr - version.ptr - 1 == kSequenceDigits &&
+         sequence.ptr != end && *sequence.ptr == '-';
+}
+
+// Before the first byte: a copy that fails half way fills the disk that the store is on.
+Result<void> CheckRoom(const std::filesystem::path& directory, std::uint64_t bytes) {
+  struct statvfs fs {};
+  if (statvfs(directory.c_str(), &fs) != 0) return SystemError(errno, "look at", directory);
+  const std::uint64_t free = std::uint64_t{fs.f_bavail} * fs.f_frsize;
+  if (free >= bytes) return {};
+  return Error{ErrorCode::kDiskFull,
+               "no room for a backup in " + directory.string() + ": it may need " +
+                   std::to_string(bytes) + " bytes, and " + std::to_string(free) +
+                   " are free; nothing was changed",
+               "free space there, then try again"};
+}
+
+Result<void> Copy(const OwnedStore& store, const std::filesystem::path& path) {
+  auto file = OpenFile(path, O_RDWR | O_CREAT | O_EXCL);
+  if (!file) return file.error();
+  const lmdb::Env& env = *store.database.env;
+  const int rc = mdb_env_copyfd2(env.get(), file->get(), MDB_CP_COMPACT);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a backup", env.directory());
+  if (auto r = SyncFile(*file, path); !r) return r;
+  auto inspection = InspectFile(*file, FileIs::kCompactCopy);
+  if (!inspection) return inspection.error();
+  const bool same = inspection->sound &&
+                    inspection->identity->uuid == store.database.identity.uuid &&
+                    inspection->state->commit_sequence == store.state.commit_sequence;
+  if (same) return {};
+  return Error{ErrorCode::kDamaged,
+               "the backup of " + env.directory().string() + " fails its check" +
+                   (inspection->findings.empty() ? "" : ": " + inspection->findings.front()) +
+                   "; nothing was changed",
+               "look for disk and memory errors in the kernel's log"};
+}
+
+}  // namespace
+
+Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) {
+  if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
+  const std::filesystem::path folder = directory / "backup";
+  std::vector<Backup> backups;
+  if (!Exists(folder)) return backups;
+  if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    Backup backup;
+    if (!ParseName(at->path().filename().string(), backup)) continue;
+    std::error_code ignored;
+    backup.path = at->path();
+    backup.bytes = at->file_size(ignored);
+    if (!ignored) backups.push_back(std::move(backup));
+  }
+  if (error) return SystemError(error.value(), "list", folder);
+  std::sort(backups.begin(), backups.end(), [](const Backup& a, const Backup& b) {
+    if (a.commit_sequence != b.commit_sequence) return a.commit_sequence > b.commit_sequence;
+    return a.path.filename() > b.path.filename();
+  });
+  return backups;
+}
+
+Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
+  const lmdb::Env& env = *store.database.env;
+  const std::filesystem::path folder = env.directory() / "backup";
+  if (auto r = MakePrivateDirectory(folder); !r) return r.error();
+  if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
+  const lmdb::Env::Info info = env.GetInfo();
+  if (auto r = CheckRoom(folder, (info.last_page + 1) * info.page_size); !r) return r.error();
+
+  const std::filesystem::path unfinished = folder / "new.tmp";
+  if (auto r = RemoveFile(unfinished); !r) return r.error();
+  if (auto r = Copy(store, unfinished); !r) {
+    static_cast<void>(RemoveFile(unfinished));  // best effort: the next one removes it, too
+    return r.error();
+  }
+  const std::uint32_t version = store.database.identity.schema_version;
+  const std::filesystem::path path = folder / NameOf(version, store.state.commit_sequence, now);
+  if (auto r = RenameDurably(unfinished, path); !r) return r.error();
+
+  auto backups = FindBackups(env.directory());
+  if (!backups) return backups.error();
+  for (std::size_t i = kBackupsKept; i < backups->size(); ++i) {
+    if (auto r = RemoveFile((*backups)[i].path); !r) return r.error();
+  }
+  return Backup{path, version, store.state.commit_sequence, backups->front().bytes};
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,32 @@
+// Backups: compact copies of the database in backup/, verified before they are trusted.
+//
+//   backup/v<schema version>-<commit sequence, 20 digits>-<time, YYYYMMDDTHHMMSSZ>.mdb
+//
+// The sequence only grows, so that names of one store sort by age whatever the clock did.
+
+#ifndef WAYBILL_STORE_RECOVERY_BACKUP_H_
+#define WAYBILL_STORE_RECOVERY_BACKUP_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+#include "store/recovery/open_store.h"
+#include "waybill/maintenance.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+inline constexpr std::size_t kBackupsKept = 3;
+
+// Copies the last commit, syncs and checks the copy, and only then lets go of the oldest beyond
+// kBackupsKept. On an error nothing of it is left: kDiskFull, kIo, kDamaged (the copy fails its
+// check).
+Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now);
+
+// ListBackups of maintenance.h.
+Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_BACKUP_H_

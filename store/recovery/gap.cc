@@ -1,0 +1,71 @@
+#include "store/recovery/gap.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "store/base/files.h"
+#include "store/record/typed_tables.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxNamed = 1000;
+constexpr std::string_view kGap = "images may have been pulled that nobody recorded: ";
+constexpr std::string_view kWhatToDo =
+    "; run `waybill start --after-gap --images` with the runtime's list";
+
+std::string Gap(const std::string& why) { return std::string(kGap) + why + std::string(kWhatToDo); }
+
+}  // namespace
+
+std::string FirstGap(const OpenOptions& options) {
+  if (options.gap != waybill::Gap::kDetect || options.rules != Rules::kClosed ||
+      options.kubelet_directory.empty()) {
+    return {};
+  }
+  const std::filesystem::path image_manager = options.kubelet_directory / "image_manager";
+  if (Exists(image_manager / "pulled") || Exists(image_manager / "pulling")) return {};
+  std::error_code error;
+  const std::filesystem::path pods = options.kubelet_directory / "pods";
+  const std::filesystem::directory_iterator first(pods, error);
+  if (error || first == std::filesystem::directory_iterator()) return {};
+  return Gap(options.kubelet_directory.string() + " has pods, and no records of pulls");
+}
+
+std::string GapOf(const std::string& written) {
+  return Gap("a kubelet wrote " + written + " since its records were taken over");
+}
+
+std::string GapByWord() { return Gap("so it was said"); }
+
+Result<std::string> GapInForce(const StoreTxn& txn) {
+  auto reason = ReasonOfDistrust(txn);
+  if (!reason) return reason;
+  return reason->starts_with(kGap) ? *reason : std::string();
+}
+
+Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
+                      RecoveryReport& report) {
+  for (const ImageOnNode& image : images) {
+    auto known = AnyRecordOf(txn, image.id);
+    if (!known) return known.error();
+    if (*known) continue;
+    auto closed = CloseCopy(txn, image.id, image.runtime_handler);
+    if (!closed) return closed.error();
+    if (!*closed) continue;
+    ++report.gap_closed;
+    if (report.gap_images.size() == kMaxNamed) continue;
+    report.gap_images.push_back(!image.repo_tags.empty()      ? image.repo_tags.front()
+                                : !image.repo_digests.empty() ? image.repo_digests.front()
+                                                              : image.id);
+  }
+  auto in_force = GapInForce(txn);
+  if (!in_force) return in_force.error();
+  if (in_force->empty()) return {};
+  return SetTrust(txn, false,
+                  std::to_string(report.gap_closed) +
+                      " images without a record were closed: the gap is filled");
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,39 @@
+// Images that came to the node while nobody recorded it (KEP-2535, "What happens if we reenable the
+// feature"; OpenOptions::gap).
+
+#ifndef WAYBILL_STORE_RECOVERY_GAP_H_
+#define WAYBILL_STORE_RECOVERY_GAP_H_
+
+#include <string>
+#include <vector>
+
+#include "store/record/store_txn.h"
+#include "waybill/node_store.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// Why the store is distrustful from the moment that a gap is found to the one that it is closed, so
+// that a crash in between forgets nothing.
+
+// At the first take-over of a kubelet directory: pods, but no folder for records, so the kubelet
+// ran without the feature. Empty: no gap, or not to be looked for.
+std::string FirstGap(const OpenOptions& options);
+// At a later one: `written` names a file that a kubelet wrote since.
+std::string GapOf(const std::string& written);
+// As an operator says.
+std::string GapByWord();
+
+// The gap that is why the store is distrustful; empty: none.
+Result<std::string> GapInForce(const StoreTxn& txn);
+
+// Gives each image without a record, of any handler, one without credentials, and takes back the
+// distrust of a gap.
+Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
+                      RecoveryReport& report);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_GAP_H_

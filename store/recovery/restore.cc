@@ -1,0 +1,162 @@
+#include "store/recovery/restore.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "store/record/pulled_record.h"
+#include "store/record/uuid.h"
+#include "store/recovery/inspect.h"
+#include "store/recovery/new_database.h"
+#include "store/recovery/open_database.h"
+#include "store/recovery/owner_lock.h"
+#include "store/recovery/salvage.h"
+#include "store/recovery/witness.h"
+
+namespace waybill::internal {
+
+namespace {
+
+struct Source {
+  Inspection inspection;
+  Salvaged values;
+};
+
+Result<Source> ReadBackup(const Fd& file, const std::filesystem::path& path) {
+  auto inspection = InspectFile(file, FileIs::kCompactCopy);
+  if (!inspection) return inspection.error();
+  if (inspection->newer_schema) return NewerSchema(path);
+  if (!inspection->sound) {
+    return Error{ErrorCode::kDamaged,
+                 "the backup " + path.string() + " fails its check" +
+                     (inspection->findings.empty() ? "" : ": " + inspection->findings.front()) +
+                     "; nothing was changed",
+                 "take another one: `waybill restore` without a name lists them"};
+  }
+  auto values = Salvage(file, inspection->newer_meta);
+  if (!values) return values.error();
+  return Source{std::move(*inspection), std::move(*values)};
+}
+
+// Credentials by ref and handler, of a store that is sound.
+using Credentials =
+    std::map<std::pair<std::string, std::string>, std::map<std::string, ImagePullCredentials>>;
+
+// The store that is replaced.
+struct Replaced {
+  Fd file;
+  std::optional<Identity> identity;
+  std::uint64_t sequence = 0;
+  Credentials credentials;  // empty where it is not sound
+};
+
+Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
+  auto file = OpenFile(database, O_RDONLY);
+  if (!file) return file.error();
+  Replaced replaced;
+  auto inspection = InspectFile(*file);
+  if (!inspection) return inspection.error();
+  if (inspection->newer_schema) return NewerSchema(database.parent_path());
+  replaced.identity = inspection->identity;
+  if (inspection->state) replaced.sequence = inspection->state->commit_sequence;
+  if (inspection->sound) {
+    auto values = Salvage(*file, inspection->newer_meta);
+    if (!values) return values.error();
+    for (const auto& payload : values->payloads[Index(Table::kPulled)]) {
+      auto record = DecodePulledRecordValue(payload);
+      if (!record) continue;
+      replaced.credentials[{record->image_ref, record->runtime_handler}] =
+          std::move(record->credential_mapping);
+    }
+  }
+  replaced.file = std::move(*file);
+  return replaced;
+}
+
+Error AnotherStore(const RestoreOptions& options, const std::array<std::uint8_t, 16>& backup,
+                   const std::string& whose, const std::array<std::uint8_t, 16>& store) {
+  return {ErrorCode::kConflict,
+          "the backup " + options.backup.string() + " is of the store " + EncodeUuid(backup) +
+              ", and " + whose + " says " + EncodeUuid(store) + "; nothing was changed",
+          "take a backup of this store, or restore into an empty directory"};
+}
+
+}  // namespace
+
+Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
+  const std::filesystem::path& directory = options.directory;
+  auto backup_file = OpenFile(options.backup, O_RDONLY);
+  if (!backup_file) return backup_file.error();
+  if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
+  auto lock = OwnerLock::Take(directory);
+  if (!lock) return lock.error();
+  if (auto r = ClearPreparation(directory); !r) return r.error();
+
+  auto source = ReadBackup(*backup_file, options.backup);
+  if (!source) return source.error();
+  const Identity& identity = *source->inspection.identity;
+  const State& state = *source->inspection.state;
+
+  Replaced replaced;
+  if (Exists(directory / "data.mdb")) {
+    auto read = ReadReplaced(directory / "data.mdb");
+    if (!read) return read.error();
+    replaced = std::move(*read);
+  }
+  if (replaced.identity && replaced.identity->uuid != identity.uuid) {
+    return AnotherStore(options, identity.uuid, "the store in " + directory.string(),
+                        replaced.identity->uuid);
+  }
+  const std::string witness_path =
+      replaced.identity ? replaced.identity->witness_path : identity.witness_path;
+  const WitnessReading witness =
+      witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
+  if (witness.testimony && witness.testimony->uuid != identity.uuid) {
+    return AnotherStore(options, identity.uuid, "the witness " + witness_path,
+                        witness.testimony->uuid);
+  }
+
+  RestoreReport report;
+  report.schema_version = identity.schema_version;
+  report.backup_commit_sequence = state.commit_sequence;
+  if (replaced.file.valid()) {
+    auto aside = KeepAside(directory, replaced.file);
+    if (!aside) return aside.error();
+    report.replaced_path = aside->string();
+  }
+  report.distrust_reason = "the store was put back from " + options.backup.filename().string() +
+                           ", a backup of commit " + std::to_string(state.commit_sequence);
+
+  NewDatabase made;
+  made.identity = identity;
+  made.identity.witness_path = witness_path;
+  made.sequence = std::max({state.commit_sequence, replaced.sequence,
+                            witness.testimony ? witness.testimony->commit_sequence : 0});
+  made.journal = source->values.journal;
+  made.distrust_reason = report.distrust_reason;
+  made.now = options.clock();
+  made.map_bytes = options.map_bytes;
+  // What the store that is replaced does not say as well may have been taken back since.
+  const auto keeps = [&](const ImagePulledRecord& record) {
+    if (record.credential_mapping.empty()) return true;
+    const auto at = replaced.credentials.find({record.image_ref, record.runtime_handler});
+    return at != replaced.credentials.end() && at->second == record.credential_mapping;
+  };
+  made.fill = [&](StoreTxn& txn) -> Result<void> {
+    txn.state().latest_time = state.latest_time;
+    auto carried = CarryOver(txn, source->values, {keeps, true});
+    if (!carried) return carried.error();
+    report.records = carried->records;
+    report.records_without_credentials = carried->records_without_credentials;
+    return {};
+  };
+  if (auto r = PrepareDatabase(directory, made); !r) return r.error();
+  if (auto r = InstallDatabase(directory); !r) return r.error();
+  return report;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,154 @@
+#include "store/recovery/salvage.h"
+
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "store/record/pulled_record.h"
+#include "store/record/small_records.h"
+#include "store/record/typed_tables.h"
+#include "store/recovery/page_walk.h"
+
+namespace waybill::internal {
+
+namespace {
+
+class Collector final : public PageVisitor {
+ public:
+  explicit Collector(Salvaged& salvaged) : salvaged_(salvaged) {}
+
+  void OnTable(std::string_view, std::uint64_t) override {}
+
+  void OnValue(std::string_view name, PageKey page_key, Value value) override {
+    const Key16 key = Key16::From(page_key);
+    if (name.empty()) {
+      OnHeaderRecord(key, value);
+      return;
+    }
+    for (const Table table : kAllTables) {
+      if (name == InfoOf(table).name) OnRecord(table, key, value);
+    }
+  }
+
+ private:
+  void OnHeaderRecord(const Key16& key, Value value) {
+    if (key == kIdentityKey) {
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, kNewest.header);
+      if (opened.state == EnvelopeState::kSound) {
+        salvaged_.identity = DecodeIdentity(opened.payload);
+      }
+    } else if (key == kTrustKey) {
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kNewest.header);
+      if (opened.state != EnvelopeState::kSound) return;
+      if (auto journal = DecodeTrustJournal(opened.payload))
+        salvaged_.journal = std::move(*journal);
+    }
+  }
+
+  void OnRecord(Table table, const Key16& key, Value value) {
+    const TableInfo& info = InfoOf(table);
+    const Opened opened = OpenEnvelope(key, value, info.kind, kNewest.version(table));
+    if (opened.state == EnvelopeState::kSound) {
+      salvaged_.sound[Index(table)].Add(StoredChecksum(value));
+      salvaged_.payloads[Index(table)].emplace_back(opened.payload.begin(), opened.payload.end());
+    } else if (value.size() >= kEnvelopeBytes) {
+      salvaged_.damaged_stored[Index(table)].Add(StoredChecksum(value));
+      salvaged_.damaged_computed[Index(table)].Add(ComputedChecksum(key, value));
+    }
+  }
+
+  Salvaged& salvaged_;
+};
+
+}  // namespace
+
+bool Salvaged::Proves(Table table, const State& state) const {
+  const TableDigest& expected = state.digest(table);
+  const auto sum = [&](const TableDigest& damaged) {
+    return TableDigest{sound[Index(table)].count + damaged.count,
+                       sound[Index(table)].checksum_sum + damaged.checksum_sum};
+  };
+  if (sum(damaged_stored[Index(table)]) == expected) return true;
+  return damaged_stored[Index(table)].count == 1 && sum(damaged_computed[Index(table)]) == expected;
+}
+
+Result<Salvaged> Salvage(const Fd& file, int which) {
+  Salvaged salvaged;
+  Collector collector(salvaged);
+  auto result = SalvageTree(file.get(), which, collector);
+  if (!result && result.error().code == ErrorCode::kIo) return result.error();
+  return salvaged;
+}
+
+Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules) {
+  Carried carried;
+  for (const auto& payload : salvaged.payloads[Index(Table::kPulled)]) {
+    auto record = DecodePulledRecordValue(payload);
+    if (!record) continue;
+    if (!rules.keeps_credentials(*record)) {
+      record->credential_mapping.clear();
+      ++carried.records_without_credentials;
+    }
+    ++carried.records;
+    if (auto r = StoreRecord(txn, std::move(*record)); !r) return r.error();
+  }
+  for (const auto& payload : salvaged.payloads[Index(Table::kIntents)]) {
+    const auto intent = DecodeIntentValue(payload);
+    if (!intent) continue;
+    ++carried.intents;
+    if (auto r = StoreIntent(txn, intent->image, intent->runtime_handler); !r) return r.error();
+  }
+  for (const auto& payload : salvaged.payloads[Index(Table::kQuarantine)]) {
+    const auto entry = DecodeQuarantineValue(payload);
+    if (!entry) continue;
+    if (auto r = StoreQuarantine(txn, *entry); !r) return r.error();
+  }
+  for (const auto& payload : salvaged.payloads[Index(Table::kRuntimeHandlers)]) {
+    const auto handler = DecodeRuntimeHandlerValue(payload);
+    if (!handler) continue;
+    const Key16 key = HashKey(handler->name, txn.seed());
+    if (auto r = txn.Put(Table::kRuntimeHandlers, key, payload); !r) return r.error();
+  }
+  for (const auto& payload : salvaged.payloads[Index(Table::kImported)]) {
+    const auto file = DecodeImportedFileValue(payload);
+    if (!file) continue;
+    if (auto r = txn.Put(Table::kImported, HashKey(file->path, txn.seed()), payload); !r)
+      return r.error();
+  }
+  if (!rules.preloaded) return carried;
+  for (const auto& payload : salvaged.payloads[Index(Table::kPreloaded)]) {
+    const auto record = DecodePreloadedValue(payload);
+    if (!record) continue;
+    const Key16 key = HashKey(record->image_ref, txn.seed());
+    if (auto r = txn.Put(Table::kPreloaded, key, payload); !r) return r.error();
+  }
+  return carried;
+}
+
+Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, const Fd& file) {
+  struct stat st {};
+  const std::filesystem::path database = directory / "data.mdb";
+  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", database);
+  struct tm utc {};
+  gmtime_r(&st.st_mtim.tv_sec, &utc);
+  char time[32];
+  strftime(time, sizeof(time), "%Y%m%dT%H%M%SZ", &utc);
+  const std::filesystem::path quarantine = directory / "quarantine";
+  const std::filesystem::path aside =
+      quarantine / (std::string(time) + "-" + std::to_string(st.st_ino));
+  for (const auto& made : {quarantine, aside}) {
+    if (auto r = MakePrivateDirectory(made); !r) return r.error();
+  }
+  const std::filesystem::path kept = aside / "data.mdb";
+  if (link(database.c_str(), kept.c_str()) != 0 && errno != EEXIST) {
+    return SystemError(errno, "keep the database as", kept);
+  }
+  if (auto r = SyncDirectory(aside); !r) return r.error();
+  return kept;
+}
+
+}  // namespace waybill::internal
