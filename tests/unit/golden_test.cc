@@ -1,0 +1,134 @@
+// Stores that earlier versions wrote, kept for ever (tests/fixtures/golden/README.md), and the rule
+// that no step between versions comes without one.
+
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "migrations/steps.h"
+#include "tests/support/cli_store.h"
+#include "tests/support/store_fixture.h"
+#include "waybill/maintenance.h"
+
+namespace waybill::testing {
+
+namespace {
+
+using Json = nlohmann::json;
+const std::filesystem::path kGolden = std::filesystem::path(WAYBILL_FIXTURES) / "golden";
+const std::filesystem::path kUnitTests =
+    std::filesystem::path(WAYBILL_FIXTURES).parent_path() / "unit";
+
+std::filesystem::path GoldenOf(std::uint32_t version) {
+  return kGolden / ("v" + std::to_string(version));
+}
+
+std::vector<Json> LinesOf(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+// What that version's dump would have said: without the types of line and the fields that only
+// later ones know.
+std::vector<Json> InTermsOf(const std::vector<Json>& golden, const std::vector<Json>& now) {
+  std::set<std::string> types;
+  std::set<std::pair<std::string, std::string>> fields;
+  for (const Json& line : golden) {
+    types.insert(line["type"].get<std::string>());
+    for (const auto& [field, value] : line.items()) fields.emplace(line["type"], field);
+  }
+  std::vector<Json> lines;
+  for (const Json& line : now) {
+    if (!types.contains(line["type"].get<std::string>())) continue;
+    Json& cut = lines.emplace_back(Json::object());
+    for (const auto& [field, value] : line.items()) {
+      if (fields.contains({line["type"].get<std::string>(), field})) cut[field] = value;
+    }
+  }
+  return lines;
+}
+
+// Puts a copy where `store` expects its own.
+void PlaceCopy(const CliStore& store, std::uint32_t version) {
+  BOOST_TEST_REQUIRE(std::filesystem::exists(GoldenOf(version) / "data.mdb"),
+                     "version " << version << " has no golden store");
+  BOOST_REQUIRE(mkdir(store.store().c_str(), 0700) == 0);
+  std::filesystem::copy_file(GoldenOf(version) / "data.mdb",
+                             std::filesystem::path(store.store()) / "data.mdb");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(golden)
+
+BOOST_AUTO_TEST_CASE(what_each_version_wrote_reads_the_same) {
+  for (std::uint32_t version = kOldestSchema; version <= kNewestSchema; ++version) {
+    BOOST_TEST_CONTEXT("version " << version) {
+      const CliStore store;
+      PlaceCopy(store, version);
+      {
+        auto opened = Must(NodeStore::Open(
+            {.directory = store.store(), .create_if_missing = false, .witness = Witness::None()}));
+        const RecoveryReport& report = opened->recovery_report();
+        BOOST_TEST(!report.set_aside);
+        BOOST_TEST(!report.distrustful);
+        BOOST_TEST(report.migration.has_value() == (version < kNewestSchema));
+        if (report.migration) {
+          BOOST_TEST(report.migration->from == version);
+          BOOST_TEST(report.migration->to == kNewestSchema);
+        }
+        BOOST_TEST(Must(opened->Verify()).sound);
+        Must(opened->Close());
+      }
+      const CommandResult dump = store.Run("dump", {"--with-hashes"});
+      BOOST_TEST_REQUIRE(dump.exit_code == 0, dump.err);
+      const auto golden = LinesOf(ReadFile(GoldenOf(version) / "dump.jsonl"));
+      const auto now = InTermsOf(golden, LinesOf(dump.out));
+      BOOST_TEST_REQUIRE(now.size() == golden.size());
+      for (std::size_t i = 0; i < golden.size(); ++i) BOOST_TEST(now[i] == golden[i]);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_version_is_opened_by_a_reader_but_the_newest) {
+  for (std::uint32_t version = kOldestSchema; version <= kNewestSchema; ++version) {
+    const CliStore store;
+    PlaceCopy(store, version);
+    const auto observed = NodeStore::Observe({.directory = store.store()});
+    BOOST_TEST(observed.has_value() == (version == kNewestSchema));
+    if (!observed) BOOST_TEST((observed.error().code == ErrorCode::kOlderSchema));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_step_without_its_golden_store_and_its_tests) {
+  const std::filesystem::path path = kUnitTests / "migration_test.cc";
+  const std::string tests = std::filesystem::exists(path) ? ReadFile(path) : "";
+  std::uint32_t version = kOldestSchema;
+  for (const internal::Step& step : internal::Steps()) {
+    BOOST_TEST_CONTEXT("step " << step.name) {
+      BOOST_TEST(step.from == version);
+      BOOST_TEST(step.to == ++version);
+      BOOST_TEST((step.up != nullptr && step.down != nullptr && step.losses != nullptr));
+      for (const std::uint32_t end : {step.from, step.to}) {
+        BOOST_TEST(std::filesystem::exists(GoldenOf(end) / "data.mdb"));
+        BOOST_TEST(std::filesystem::exists(GoldenOf(end) / "dump.jsonl"));
+      }
+      const std::string quoted = '"' + std::string(step.name) + '"';
+      BOOST_TEST(tests.find(quoted) != std::string::npos,
+                 "tests/unit/migration_test.cc does not name the step " << quoted);
+    }
+  }
+  BOOST_TEST(version == kNewestSchema);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing

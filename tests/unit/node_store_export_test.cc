@@ -1,0 +1,157 @@
+// Going back through a whole store: a kubelet directory is taken over, exported, taken over again.
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/rows.h"
+#include "tests/support/tree.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::testing {
+
+namespace {
+
+const std::filesystem::path kFixtures = WAYBILL_FIXTURES;
+constexpr auto kCopyAll = std::filesystem::copy_options::recursive;
+
+// All that an export can bring back.
+struct Content {
+  std::vector<ImagePulledRecord> records;
+  std::vector<ImagePullIntent> intents;
+  std::vector<QuarantineEntry> quarantine;
+  std::vector<ImagePreloadedRecord> preloaded;
+};
+
+Content ContentOf(const NodeStore& store) {
+  Content content{Must(store.ListRecords()), Must(store.ListIntents()),
+                  Must(store.ListQuarantine()), Must(store.ListPreloaded())};
+  const auto by_ref = [](const auto& a, const auto& b) { return a.image_ref < b.image_ref; };
+  std::sort(content.records.begin(), content.records.end(), by_ref);
+  std::sort(content.preloaded.begin(), content.preloaded.end(), by_ref);
+  for (ImagePulledRecord& record : content.records) record.stamp = 0;
+  for (QuarantineEntry& entry : content.quarantine) {
+    entry.since = {};
+    entry.reason.clear();
+  }
+  std::sort(content.quarantine.begin(), content.quarantine.end(),
+            [](const auto& a, const auto& b) { return a.sha256 < b.sha256; });
+  return content;
+}
+
+void CheckSame(const Content& a, const Content& b) {
+  BOOST_TEST((a.records == b.records));
+  BOOST_TEST((a.intents == b.intents));
+  BOOST_TEST((a.quarantine == b.quarantine));
+  BOOST_TEST((a.preloaded == b.preloaded));
+}
+
+ExportReport ExportTo(const NodeStore& store, const std::filesystem::path& directory,
+                      std::optional<std::vector<ImageOnNode>> images = std::nullopt) {
+  std::filesystem::create_directory(directory);
+  return Must(store.Export({.kubelet_directory = directory, .images_on_node = std::move(images)}));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(node_store_export)
+
+BOOST_AUTO_TEST_CASE(importing_what_was_exported_is_the_identity) {
+  UnderBothRules([](Rules rules) {
+    for (const std::string fixture : {"kubelet-v1.33", "kubelet-v1.36"}) {
+      ScratchStore first(rules);
+      std::filesystem::copy(kFixtures / fixture, first.kubelet_directory(), kCopyAll);
+      WriteRecordFile(first.kubelet_directory(), "pulled", "broken", "{");
+      WriteRecordFile(first.kubelet_directory(), "pulling", "half", "[]");
+      WriteRecordFile(first.kubelet_directory(), "observed-preloaded", kRef,
+                      EncodePreloadedRecord({std::string(kRef), Timestamp{1767323045, 0}, {"x"}}));
+      first.Restart();
+      const Content before = ContentOf(*first);
+      BOOST_TEST(!before.records.empty());
+      BOOST_TEST(before.quarantine.size() == 2U);
+
+      ScratchStore second(rules);
+      const ExportReport report = ExportTo(*first, second.kubelet_directory());
+      BOOST_TEST(report.records == before.records.size());
+      BOOST_TEST(report.intents == before.intents.size());
+      BOOST_TEST(report.preloaded == 1U);
+      BOOST_TEST(report.closed == 2U);
+      second.Restart();
+      CheckSame(before, ContentOf(*second));
+
+      // Into the directory that it came from: nothing comes or goes.
+      BOOST_TEST(ExportTo(*first, first.kubelet_directory()).closed == 2U);
+      ScratchStore third(rules);
+      std::filesystem::copy(first.kubelet_directory() / "image_manager",
+                            third.kubelet_directory() / "image_manager", kCopyAll);
+      third.Restart();
+      CheckSame(before, ContentOf(*third));
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_of_v1_36_comes_back_byte_for_byte) {
+  ScratchStore store(Rules::kClosed);
+  std::filesystem::copy(kFixtures / "kubelet-v1.36", store.kubelet_directory(), kCopyAll);
+  store.Restart();
+  const std::filesystem::path fresh = store.scratch() / "fresh";
+  ExportTo(*store, fresh);
+  BOOST_TEST(
+      (TreeOf(fresh / "image_manager") == TreeOf(kFixtures / "kubelet-v1.36" / "image_manager")));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_pruned_is_not_exported) {
+  ScratchStore store(Rules::kClosed);
+  std::filesystem::copy(kFixtures / "kubelet-v1.36", store.kubelet_directory(), kCopyAll);
+  store.Restart();
+  const auto records = Must(store->ListRecords());
+  Must(store->DeleteRecord(records.front().image_ref));
+  const ExportReport report = ExportTo(*store, store.kubelet_directory());
+  BOOST_TEST(report.records == records.size() - 1);
+  BOOST_TEST(report.without_credentials == 0U);
+  BOOST_TEST(!std::filesystem::exists(store.kubelet_directory() /
+                                      RecordFile("pulled", records.front().image_ref)));
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_exports_too) {
+  ScratchStore store(Rules::kClosed);
+  Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+  store.Stop();
+  auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
+  const std::filesystem::path fresh = store.scratch() / "fresh";
+  BOOST_TEST(ExportTo(*observer, fresh).records == 1U);
+  BOOST_TEST(std::filesystem::exists(fresh / RecordFile("pulled", kRef)));
+}
+
+BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
+  ScratchStore store(Rules::kClosed);
+  store.Stop();
+  std::filesystem::remove_all(store.directory());
+  store.Start();
+  const std::string reason = store->recovery_report().distrust_reason;
+  BOOST_TEST_REQUIRE(!reason.empty());
+  Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+  const std::filesystem::path fresh = store.scratch() / "fresh";
+  std::filesystem::create_directory(fresh);
+  const auto refused = store->Export({.kubelet_directory = fresh});
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
+  BOOST_TEST(refused.error().message.find(reason) != std::string::npos);
+  std::vector<ImageOnNode> images;
+  images.push_back({std::string(kRef), {}, {}});
+  images.push_back({std::string(kRef2), {}, {}});
+  const ExportReport report = ExportTo(*store, fresh, images);
+  BOOST_TEST(report.records == 2U);
+  BOOST_TEST(report.made == 1U);
+  const auto made = Must(DecodePulledRecord(ReadFile(fresh / RecordFile("pulled", kRef2))));
+  BOOST_TEST(made.credential_mapping.empty());
+  BOOST_TEST(made.last_updated.has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
