@@ -1,0 +1,283 @@
+#include "bindings/cli/runtime_config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "waybill/limits.h"
+
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_MAX_NESTED_VALUES 16
+#include <toml++/toml.h>
+
+namespace waybill::cli {
+namespace {
+
+// toml++ makes one table inside the other for each dot of a key, without a bound, and takes them
+// apart by recursion.
+constexpr std::ptrdiff_t kMaxDotsPerLine = 256;
+
+constexpr std::string_view kRuntimePlugins[] = {"io.containerd.grpc.v1.cri",
+                                                "io.containerd.cri.v1.runtime"};
+constexpr std::string_view kImagesPlugin = "io.containerd.cri.v1.images";
+
+Error Refused(const toml::node& node, std::string_view what,
+              ErrorCode code = ErrorCode::kInvalidArgument) {
+  return {code, fmt::format("line {}: {}", node.source().begin.line, what), {}};
+}
+
+// The table of that name in `parent`; null where there is none.
+Result<const toml::table*> TableIn(const toml::table* parent, std::string_view name) {
+  const toml::node* node = parent == nullptr ? nullptr : parent->get(name);
+  if (node == nullptr) return nullptr;
+  if (const toml::table* table = node->as_table()) return table;
+  return Refused(*node, fmt::format("{} is no table", name));
+}
+
+Result<const toml::table*> TableAt(const toml::table& root,
+                                   std::initializer_list<std::string_view> path) {
+  Result<const toml::table*> table = &root;
+  for (const std::string_view name : path) {
+    if (table) table = TableIn(*table, name);
+  }
+  return table;
+}
+
+Result<void> ReadText(const toml::node& node, std::string_view what, std::size_t most,
+                      std::string& out) {
+  const auto* text = node.as_string();
+  if (text == nullptr) return Refused(node, fmt::format("{} is no string", what));
+  if (text->get().size() > most) {
+    return Refused(node, fmt::format("{} has more than {} bytes", what, most),
+                   ErrorCode::kLimitExceeded);
+  }
+  out = text->get();
+  return {};
+}
+
+Result<void> ReadFeatures(const toml::node& node, std::vector<std::string>& out) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) return Refused(node, "the OS features are no array");
+  if (array->size() > kMaxOsFeatures) {
+    return Refused(node, fmt::format("more than {} OS features", kMaxOsFeatures),
+                   ErrorCode::kLimitExceeded);
+  }
+  for (const toml::node& feature : *array) {
+    if (auto read = ReadText(feature, "an OS feature", kMaxPlatformFieldBytes, out.emplace_back());
+        !read) {
+      return read;
+    }
+  }
+  return {};
+}
+
+// "OSVersion", "os_version", "os.version": "osversion".
+std::string LettersOf(std::string_view key) {
+  std::string letters;
+  for (const char c : key) {
+    if (c == '.' || c == '_') continue;
+    letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return letters;
+}
+
+// None where each field is empty: that is how containerd writes out its defaults.
+Result<std::optional<Platform>> ReadGuestPlatform(const toml::table& table) {
+  Platform platform;
+  std::vector<std::string> seen;
+  for (const auto& [key, node] : table) {
+    const std::string letters = LettersOf(key.str());
+    std::string* target = letters == "architecture" ? &platform.architecture
+                          : letters == "os"         ? &platform.os
+                          : letters == "osversion"  ? &platform.os_version
+                          : letters == "variant"    ? &platform.variant
+                                                    : nullptr;
+    const bool features = letters == "osfeatures";
+    if (target == nullptr && !features) continue;
+    if (std::find(seen.begin(), seen.end(), letters) != seen.end()) {
+      return Refused(node, fmt::format("{} is there twice", key.str()));
+    }
+    seen.push_back(letters);
+    auto read = features ? ReadFeatures(node, platform.os_features)
+                         : ReadText(node, key.str(), kMaxPlatformFieldBytes, *target);
+    if (!read) return read.error();
+  }
+  if (platform == Platform{}) return std::nullopt;
+  if (platform.os.empty() || platform.architecture.empty()) {
+    return Refused(table, "a guest platform needs an OS and an architecture");
+  }
+  return NormalisePlatform(std::move(platform));
+}
+
+// Containerd's OS[(VERSION[+FEATURE…])]/ARCHITECTURE[/VARIANT]; none for "".
+Result<std::optional<Platform>> ReadSpecifier(const toml::node& node) {
+  std::string text;
+  if (auto read = ReadText(node, "platform", kMaxPlatformFieldBytes, text); !read) {
+    return read.error();
+  }
+  if (text.empty()) return std::nullopt;
+  std::string options;
+  if (const std::size_t open = text.find('('); open != std::string::npos) {
+    const std::size_t close = text.find(')', open);
+    if (close == std::string::npos) return Refused(node, "no platform: its '(' is not closed");
+    options = text.substr(open + 1, close - open - 1);
+    text.erase(open, close - open + 1);
+  }
+  auto platform = ParsePlatform(text);
+  if (!platform) return Refused(node, platform.error().message);
+  for (bool first = true; first || !options.empty(); first = false) {
+    const std::size_t plus = options.find('+');
+    const std::string part = options.substr(0, plus);
+    options.erase(0, plus == std::string::npos ? plus : plus + 1);
+    if (first) {
+      platform->os_version = part;
+    } else if (!part.empty()) {
+      platform->os_features.push_back(part);
+    }
+  }
+  if (platform->os_features.size() > kMaxOsFeatures) {
+    return Refused(node, fmt::format("more than {} OS features", kMaxOsFeatures),
+                   ErrorCode::kLimitExceeded);
+  }
+  return NormalisePlatform(*std::move(platform));
+}
+
+void SortByName(std::vector<RuntimeHandler>& handlers) {
+  std::sort(handlers.begin(), handlers.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+}
+
+RuntimeHandler* Find(std::vector<RuntimeHandler>& handlers, std::string_view name) {
+  const auto found = std::find_if(handlers.begin(), handlers.end(), [&](const auto& handler) {
+    return handler.name == name && !name.empty();
+  });
+  return found == handlers.end() ? nullptr : &*found;
+}
+
+Result<void> SetDefault(const toml::node& node, std::vector<RuntimeHandler>& handlers) {
+  std::string name;
+  if (auto read = ReadText(node, "default_runtime_name", kMaxRuntimeHandlerBytes, name); !read) {
+    return read;
+  }
+  if (name.empty()) return {};
+  const auto marked = std::find_if(handlers.begin(), handlers.end(),
+                                   [](const auto& handler) { return handler.is_default; });
+  if (marked != handlers.end() && !marked->name.empty()) {
+    if (marked->name == name) return {};
+    Error error = Refused(
+        node, fmt::format("the default handler is {} here, and {} elsewhere", name, marked->name));
+    error.hint = "if the file was changed, restart the runtime and ask for its status again";
+    return error;
+  }
+  if (RuntimeHandler* named = Find(handlers, name)) {
+    named->is_default = true;
+    if (marked != handlers.end()) handlers.erase(marked);
+  } else if (marked != handlers.end()) {
+    marked->name = name;
+    SortByName(handlers);
+  }
+  return {};
+}
+
+Result<void> SetGuest(const toml::node& node, std::optional<Platform> guest,
+                      RuntimeHandler& handler) {
+  if (!guest) return {};
+  if (handler.guest_platform && *handler.guest_platform != *guest) {
+    return Refused(
+        node, fmt::format("the guest platform of {} is {} here, and {} elsewhere", handler.name,
+                          FormatPlatform(*guest), FormatPlatform(*handler.guest_platform)));
+  }
+  handler.guest_platform = std::move(guest);
+  return {};
+}
+
+// `runtimes` has a table for each handler; `read` is given those of handlers that are known.
+template <typename Read>
+Result<void> ForEachKnown(const toml::table* runtimes, std::vector<RuntimeHandler>& handlers,
+                          const Read& read) {
+  if (runtimes == nullptr) return {};
+  for (const auto& [name, node] : *runtimes) {
+    RuntimeHandler* handler = Find(handlers, name.str());
+    if (handler == nullptr) continue;
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return Refused(node, fmt::format("{} is no table", name.str()));
+    if (auto done = read(*table, *handler); !done) return done;
+  }
+  return {};
+}
+
+Result<void> MergeRuntimes(const toml::table& root, std::string_view plugin,
+                           std::vector<RuntimeHandler>& handlers) {
+  const auto containerd = TableAt(root, {"plugins", plugin, "containerd"});
+  if (!containerd) return containerd.error();
+  if (*containerd == nullptr) return {};
+  if (const toml::node* name = (*containerd)->get("default_runtime_name")) {
+    if (auto set = SetDefault(*name, handlers); !set) return set;
+  }
+  const auto runtimes = TableIn(*containerd, "runtimes");
+  if (!runtimes) return runtimes.error();
+  return ForEachKnown(*runtimes, handlers,
+                      [](const toml::table& runtime, RuntimeHandler& handler) -> Result<void> {
+                        const auto table = TableIn(&runtime, "guest_platform");
+                        if (!table) return table.error();
+                        if (*table == nullptr) return {};
+                        auto guest = ReadGuestPlatform(**table);
+                        if (!guest) return guest.error();
+                        return SetGuest(**table, *std::move(guest), handler);
+                      });
+}
+
+Result<void> MergePlatforms(const toml::table& root, std::vector<RuntimeHandler>& handlers) {
+  const auto platforms = TableAt(root, {"plugins", kImagesPlugin, "runtime_platforms"});
+  if (!platforms) return platforms.error();
+  return ForEachKnown(*platforms, handlers,
+                      [](const toml::table& runtime, RuntimeHandler& handler) -> Result<void> {
+                        const toml::node* text = runtime.get("platform");
+                        if (text == nullptr) return {};
+                        auto guest = ReadSpecifier(*text);
+                        if (!guest) return guest.error();
+                        return SetGuest(*text, *std::move(guest), handler);
+                      });
+}
+
+Result<void> CheckSize(std::string_view toml) {
+  if (toml.size() > kMaxRuntimeConfigBytes) {
+    return Error{
+        ErrorCode::kLimitExceeded,
+        fmt::format("{} bytes of TOML, and {} are allowed", toml.size(), kMaxRuntimeConfigBytes),
+        {}};
+  }
+  for (std::size_t line = 1; !toml.empty(); ++line) {
+    const std::string_view text = toml.substr(0, toml.find('\n'));
+    if (std::count(text.begin(), text.end(), '.') > kMaxDotsPerLine) {
+      return Error{ErrorCode::kLimitExceeded,
+                   fmt::format("line {}: more than {} dots", line, kMaxDotsPerLine),
+                   {}};
+    }
+    toml.remove_prefix(std::min(text.size() + 1, toml.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers) {
+  if (auto sized = CheckSize(toml); !sized) return sized;
+  const toml::parse_result parsed = toml::parse(toml);
+  if (!parsed) {
+    const auto& error = parsed.error();
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("line {}: {}", error.source().begin.line, error.description()),
+                 {}};
+  }
+  std::vector<RuntimeHandler> merged = handlers;
+  for (const std::string_view plugin : kRuntimePlugins) {
+    if (auto done = MergeRuntimes(parsed.table(), plugin, merged); !done) return done;
+  }
+  if (auto done = MergePlatforms(parsed.table(), merged); !done) return done;
+  handlers = std::move(merged);
+  return {};
+}
+
+}  // namespace waybill::cli
