@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(each_header_record_is_drawn) {
 
 BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
   const std::string map = Map();
-  const std::array<std::pair<RecordKind, std::string_view>, 8> kinds = {{
+  const std::array<std::pair<RecordKind, std::string_view>, 9> kinds = {{
       {RecordKind::kIdentity, "Identity"},
       {RecordKind::kState, "State"},
       {RecordKind::kTrustJournal, "TrustJournal"},
@@ -59,10 +59,20 @@ BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
       {RecordKind::kQuarantine, "Quarantine"},
       {RecordKind::kPreloadedRecord, "PreloadedRecord"},
       {RecordKind::kImportedFile, "ImportedFile"},
+      {RecordKind::kRuntimeHandler, "RuntimeHandler"},
   }};
   for (const auto& [kind, name] : kinds) {
     const std::string entry = std::to_string(static_cast<int>(kind)) + " " + std::string(name);
     BOOST_TEST(map.find(entry) != std::string::npos, entry);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_schema_version_is_listed) {
+  const std::string map = Map();
+  BOOST_TEST(map.find("Schema version " + std::to_string(waybill::kNewestSchema) + ".") !=
+             std::string::npos);
+  for (auto version = waybill::kOldestSchema; version <= waybill::kNewestSchema; ++version) {
+    BOOST_TEST(map.find("\n| " + std::to_string(version) + " | ") != std::string::npos, version);
   }
 }
 

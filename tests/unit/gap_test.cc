@@ -1,0 +1,191 @@
+// A node that ran for a while without anybody recording its pulls (KEP-2535, "What happens if we
+// reenable the feature"; OpenOptions::gap).
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/rows.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(gap)
+
+namespace {
+
+const std::string kUnrecorded = "sha256:never-recorded";
+
+std::vector<ImageOnNode> OnNode() {
+  return {{std::string(kRef), {std::string(kImage)}, {}},
+          {kUnrecorded, {"registry.example.com/private:v1"}, {}}};
+}
+
+std::string RecordFor(std::string_view ref) {
+  ImagePulledRecord record;
+  record.image_ref = ref;
+  record.last_updated = Timestamp{1'767'000'000, 0};
+  record.credential_mapping[std::string(kName)] = WithSecret(kSecretA);
+  return EncodePulledRecord(record);
+}
+
+// A node whose kubelet directory was taken over, and where a kubelet without waybill then pulled.
+struct Node : ScratchStore {
+  explicit Node(Rules rules = Rules::kClosed) : ScratchStore(rules) {
+    WriteRecordFile(kubelet_directory(), "pulled", kRef2, RecordFor(kRef2));
+    Restart();
+    Stop();
+  }
+  void PullWithoutWaybill() {
+    WriteRecordFile(kubelet_directory(), "pulled", kRef, RecordFor(kRef));
+  }
+  const RecoveryReport& Open(Gap gap, std::optional<std::vector<ImageOnNode>> images) {
+    OpenOptions options = Options({});
+    options.gap = gap;
+    options.images_on_node = std::move(images);
+    opened = Must(NodeStore::Open(std::move(options)));
+    return opened->recovery_report();
+  }
+  Decision Ask() {
+    Pod nobody;
+    return opened->MustAttemptPull("registry.example.com/private:v1", kUnrecorded, nobody);
+  }
+  std::unique_ptr<NodeStore> opened;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_a_kubelet_wrote_since_tells_of_a_gap) {
+  Node node;
+  node.PullWithoutWaybill();
+  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+  BOOST_TEST(report.after_gap);
+  BOOST_TEST(report.gap_reason.find("pulled/sha256-") != std::string::npos);
+  BOOST_TEST(report.gap_closed == 1U);
+  BOOST_TEST((report.gap_images == std::vector<std::string>{"registry.example.com/private:v1"}));
+  BOOST_TEST(!report.distrustful);
+  BOOST_TEST((node.Ask().reason == Reason::kEntryWithoutCredentials));
+  // What the kubelet did record has its credentials.
+  Pod pod(kSecretA);
+  BOOST_TEST(!node.opened->MustAttemptPull(kImage, kRef, pod).pull);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_list_of_images_the_store_turns_distrustful_until_there_is_one) {
+  Node node;
+  node.PullWithoutWaybill();
+  BOOST_TEST(node.Open(Gap::kDetect, std::nullopt).distrustful);
+  BOOST_TEST((node.Ask().reason == Reason::kStoreDistrustful));
+  BOOST_TEST(node.opened->recovery_report().distrust_reason.find("--after-gap") !=
+             std::string::npos);
+  node.opened.reset();
+  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+  BOOST_TEST(report.after_gap);
+  BOOST_TEST(report.gap_closed == 1U);
+  BOOST_TEST(!report.distrustful);
+  BOOST_TEST(node.Ask().pull);
+  node.opened.reset();
+  // And that was that.
+  BOOST_TEST(!node.Open(Gap::kDetect, OnNode()).after_gap);
+}
+
+BOOST_AUTO_TEST_CASE(a_start_without_new_files_has_no_gap) {
+  Node node;
+  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+  BOOST_TEST(!report.after_gap);
+  BOOST_TEST(report.gap_closed == 0U);
+  BOOST_TEST(!node.Ask().pull);
+}
+
+BOOST_AUTO_TEST_CASE(an_intent_written_since_tells_too) {
+  Node node;
+  WriteRecordFile(node.kubelet_directory(), "pulling", kImage,
+                  EncodePullIntent({std::string(kImage)}));
+  BOOST_TEST(node.Open(Gap::kDetect, OnNode()).after_gap);
+}
+
+BOOST_AUTO_TEST_CASE(an_operator_can_say_so) {
+  Node node;
+  const RecoveryReport& report = node.Open(Gap::kYes, OnNode());
+  BOOST_TEST(report.after_gap);
+  BOOST_TEST(report.gap_closed == 2U);
+  BOOST_TEST(node.Ask().pull);
+  node.opened.reset();
+  BOOST_TEST(node.Open(Gap::kYes, OnNode()).gap_closed == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(an_operator_can_say_so_without_a_list) {
+  Node node;
+  BOOST_TEST(node.Open(Gap::kYes, std::nullopt).distrustful);
+  BOOST_TEST(node.Ask().pull);
+}
+
+BOOST_AUTO_TEST_CASE(an_operator_can_say_that_there_was_none) {
+  Node node;
+  node.PullWithoutWaybill();
+  const RecoveryReport& report = node.Open(Gap::kNo, OnNode());
+  BOOST_TEST(!report.after_gap);
+  BOOST_TEST(!report.distrustful);
+  BOOST_TEST(!node.Ask().pull);
+}
+
+BOOST_AUTO_TEST_CASE(kubelet_rules_look_for_none_but_take_an_operator_s_word) {
+  Node node(Rules::kKubelet);
+  node.PullWithoutWaybill();
+  BOOST_TEST(!node.Open(Gap::kDetect, OnNode()).after_gap);
+  BOOST_TEST(!node.Ask().pull);
+  node.opened.reset();
+  BOOST_TEST(node.Open(Gap::kYes, OnNode()).gap_closed == 1U);
+  BOOST_TEST(node.Ask().pull);
+}
+
+BOOST_AUTO_TEST_CASE(the_first_start_of_a_node_whose_kubelet_recorded_nothing) {
+  const TempDir scratch;
+  const std::filesystem::path kubelet = scratch / "kubelet";
+  std::filesystem::create_directories(kubelet / "pods" / "5d3d9a5e-0000-4000-8000-000000000001");
+  OpenOptions options{.directory = scratch / "store",
+                      .witness = Witness::At(kubelet / "image_manager" / "waybill")};
+  options.kubelet_directory = kubelet;
+  options.images_on_node = OnNode();
+  {
+    auto store = Must(NodeStore::Open(options));
+    BOOST_TEST(store->recovery_report().after_gap);
+    BOOST_TEST(store->recovery_report().gap_closed == 2U);
+    BOOST_TEST(!store->recovery_report().distrustful);
+  }
+  // Later the folders are not there either: waybill keeps the records now.
+  auto store = Must(NodeStore::Open(options));
+  BOOST_TEST(!store->recovery_report().after_gap);
+}
+
+BOOST_AUTO_TEST_CASE(the_first_start_of_a_new_node_has_no_gap) {
+  for (const bool has_records : {false, true}) {
+    const TempDir scratch;
+    const std::filesystem::path kubelet = scratch / "kubelet";
+    std::filesystem::create_directories(kubelet / "pods");
+    if (has_records) {
+      std::filesystem::create_directories(kubelet / "pods" / "a-pod");
+      WriteRecordFile(kubelet, "pulled", kRef, RecordFor(kRef));
+    }
+    OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
+    options.kubelet_directory = kubelet;
+    options.images_on_node = OnNode();
+    auto store = Must(NodeStore::Open(std::move(options)));
+    BOOST_TEST(!store->recovery_report().after_gap);
+    BOOST_TEST(!store->recovery_report().distrustful);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_lost_records_stays_distrustful) {
+  Node node;
+  node.PullWithoutWaybill();
+  std::filesystem::remove(node.directory() / "data.mdb");
+  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+  BOOST_TEST(report.distrustful);
+  BOOST_TEST(report.distrust_reason.find("gone") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
