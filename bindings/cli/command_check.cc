@@ -1,6 +1,7 @@
 // waybill check: must this pull be attempted? Works beside a live owner, and changes nothing.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -76,6 +77,7 @@ class CheckCommand final : public Command {
     }
     auto store = ObserveStore(flags_.store, flags_.policy.policy);
     if (!store) return store.error();
+    if (auto known = CheckRuntime(**store); !known) return known.error();
     const Answer answer = Ask(**store);
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     if (out.json()) {
@@ -87,17 +89,25 @@ class CheckCommand final : public Command {
   }
 
  private:
+  Result<void> CheckRuntime(const NodeStore& store) const {
+    if (flags_.runtime.handler.empty()) return {};
+    auto names = HandlerNames::Of(store);
+    if (!names) return names.error();
+    return names->Check(flags_.runtime.handler);
+  }
+
   Answer Ask(NodeStore& store) const {
     const std::vector<ImagePullSecretView> secrets(flags_.secrets.begin(), flags_.secrets.end());
     PodCredentials pod{.secrets = secrets, .service_account = std::nullopt};
     if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
     FixedCredentials credentials(pod);
     if (!flags_.pull_policy) {
-      const Decision decision = store.MustAttemptPull(flags_.image, *flags_.image_ref, credentials);
+      const Decision decision = store.MustAttemptPull(flags_.image, *flags_.image_ref, credentials,
+                                                      flags_.runtime.handler);
       return {.pull = decision.pull, .decision = decision, .outcome = std::nullopt};
     }
-    EnsureOutcome outcome =
-        store.EnsureImage(flags_.image, *flags_.image_ref, *flags_.pull_policy, credentials);
+    EnsureOutcome outcome = store.EnsureImage(flags_.image, *flags_.image_ref, *flags_.pull_policy,
+                                              credentials, flags_.runtime.handler);
     const bool pull = outcome.action != EnsureAction::kUsePresent;
     return {.pull = pull, .decision = outcome.decision, .outcome = std::move(outcome)};
   }

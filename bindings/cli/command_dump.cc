@@ -2,12 +2,15 @@
 //
 //   {"type":"trust","at":…,"distrustful":…,"reason":…}           the journal of distrust, oldest
 //   first
+//   {"type":"runtimeHandler","name":…,"default":…,"userNamespaces":…,"guestPlatform":{…}}
 //   {"type":"quarantine","kind":…,"sha256":…,"source":…,…}
 //   {"type":"preloaded","imageRef":…,"lastUpdatedTime":…,"observedImages":[…]}
-//   {"type":"intent","image":…}
-//   {"type":"record","imageRef":…,"lastUpdatedTime":…,"credentialMapping":{…},"stamp":…}
-
-#include <algorithm>
+//   {"type":"intent","image":…,"runtimeHandler":…}
+//   {"type":"record","imageRef":…,"lastUpdatedTime":…,"credentialMapping":{…},"stamp":…,
+//    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…}}
+//
+// Without "runtimeHandler" it is the default handler's. The last three are there where they are
+// known.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/record_json.h"
@@ -32,10 +35,12 @@ class DumpCommand final : public Command {
   std::string name() const override { return "dump"; }
   std::string summary() const override { return "write everything in the store as JSON lines"; }
   std::string notes() const override {
-    return "Each line has a \"type\": trust, quarantine, preloaded, intent or record. Credential\n"
-           "hashes read \"redacted\" unless --with-hashes is given: a hash of a weak password can "
-           "be\n"
-           "guessed. Each type is read at a moment of its own. A type that can't be read ends the "
+    return "Each line has a \"type\": trust, runtimeHandler, quarantine, preloaded, intent or "
+           "record.\n"
+           "Credential hashes read \"redacted\" unless --with-hashes is given: a hash of a weak "
+           "password\n"
+           "can be guessed. Each type is read at a moment of its own. A type that can't be read "
+           "ends the "
            "dump\n"
            "with an error; what could be read stands before it.";
   }
@@ -52,6 +57,9 @@ class DumpCommand final : public Command {
     auto trust = (*store)->GetTrust();
     if (!trust) return trust.error();
     WriteAll("trust", trust->journal, out);
+    auto handlers = (*store)->ListRuntimeHandlers();
+    if (!handlers) return handlers.error();
+    WriteAll("runtimeHandler", *handlers, out);
     auto quarantine = (*store)->ListQuarantine();
     if (!quarantine) return quarantine.error();
     WriteAll("quarantine", *quarantine, out);
@@ -63,8 +71,7 @@ class DumpCommand final : public Command {
     WriteAll("intent", *intents, out);
     auto records = (*store)->ListRecords();
     if (!records) return records.error();
-    std::sort(records->begin(), records->end(),
-              [](const auto& a, const auto& b) { return a.image_ref < b.image_ref; });
+    SortForReading(*records);
     const Hashes hashes = with_hashes_ ? Hashes::kShown : Hashes::kRedacted;
     for (const ImagePulledRecord& record : *records) {
       WriteTyped("record", JsonOf(record, hashes), out);

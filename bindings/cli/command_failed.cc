@@ -1,6 +1,8 @@
 // waybill failed: a pull did not succeed.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -14,9 +16,9 @@ class FailedCommand final : public Command {
     return "Under the closed rules an intent that an earlier process left stays until the image "
            "is\n"
            "pulled, and each run of this command is a process: so it drops intents with\n"
-           "--rules kubelet only. Of the other flags --store, --image and --unknown count here; "
-           "the\n"
-           "rest are checked and left alone.";
+           "--rules kubelet only. Of the other flags --store, --image, --runtime and --unknown "
+           "count\n"
+           "here; the rest are checked and left alone.";
   }
 
   void Declare(Flags& flags) override {
@@ -29,18 +31,22 @@ class FailedCommand final : public Command {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
     auto store = OwnStore(flags_.store, flags_.policy.policy);
     if (!store) return store.error();
+    const std::string& handler = flags_.runtime.handler;
     auto done = (*store)->RecordImagePullFailed(
-        flags_.image, unknown_ ? PullFailure::kUnknown : PullFailure::kFailed);
+        flags_.image, unknown_ ? PullFailure::kUnknown : PullFailure::kFailed, handler);
     if (!done) return done.error();
-    auto dangling = (*store)->HasIntent(flags_.image);
+    auto dangling = (*store)->HasIntent(flags_.image, handler);
     if (!dangling) return dangling.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     if (out.json()) {
-      out.WriteJson({{"image", flags_.image}, {"intent", *dangling}});
+      Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
+      answer["intent"] = *dangling;
+      out.WriteJson(answer);
     } else if (*dangling) {
-      out.Line("failed: {}; its intent stays until the image is pulled", flags_.image);
+      out.Line("failed: {}{}; its intent stays until the image is pulled", flags_.image,
+               ForHandler(handler));
     } else {
-      out.Line("failed: {}; no intent of it is left", flags_.image);
+      out.Line("failed: {}{}; no intent of it is left", flags_.image, ForHandler(handler));
     }
     return ExitCode::kYes;
   }

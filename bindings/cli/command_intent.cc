@@ -1,6 +1,8 @@
 // waybill intent: a pull is about to begin.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -12,7 +14,8 @@ class IntentCommand final : public Command {
   std::string summary() const override { return "record that a pull is about to begin"; }
   std::string notes() const override {
     return "The intent is on disk when the command ends. `waybill pulled` closes it. Of the flags\n"
-           "only --store, --image and --rules count here; the others are checked and left alone.";
+           "only --store, --image, --runtime and --rules count here; the others are checked and "
+           "left alone.";
   }
 
   void Declare(Flags& flags) override { flags_.Declare(flags); }
@@ -21,12 +24,16 @@ class IntentCommand final : public Command {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
     auto store = OwnStore(flags_.store, flags_.policy.policy);
     if (!store) return store.error();
-    if (auto done = (*store)->RecordPullIntent(flags_.image); !done) return done.error();
+    const std::string& handler = flags_.runtime.handler;
+    auto done = (*store)->RecordPullIntent(flags_.image, handler);
+    if (!done) return done.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     if (out.json()) {
-      out.WriteJson({{"image", flags_.image}, {"intent", true}});
+      Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
+      answer["intent"] = true;
+      out.WriteJson(answer);
     } else {
-      out.Line("intent recorded: {}", flags_.image);
+      out.Line("intent recorded: {}{}", flags_.image, ForHandler(handler));
     }
     return ExitCode::kYes;
   }

@@ -1,8 +1,7 @@
 // waybill list: what the store holds, as tables.
 
-#include <algorithm>
-
 #include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 
@@ -43,8 +42,9 @@ class ListCommand final : public Command {
   static Result<void> Records(const NodeStore& store, Output& out) {
     auto records = store.ListRecords();
     if (!records) return records.error();
-    std::sort(records->begin(), records->end(),
-              [](const auto& a, const auto& b) { return a.image_ref < b.image_ref; });
+    SortForReading(*records);
+    auto names = HandlerNames::Of(store);
+    if (!names) return names.error();
     Json list = Json::array();
     Rows rows;
     for (const ImagePulledRecord& record : *records) {
@@ -52,28 +52,31 @@ class ListCommand final : public Command {
         list.push_back(JsonOf(record, Hashes::kRedacted));
         continue;
       }
+      const std::string runtime = names->TextOf(record.runtime_handler);
       const std::string updated = out.TimeText(record.last_updated);
       if (record.credential_mapping.empty()) {
-        rows.push_back({record.image_ref, "-", AccessText({}), updated});
+        rows.push_back({record.image_ref, runtime, "-", AccessText({}), updated});
       }
       for (const auto& [image_name, credentials] : record.credential_mapping) {
-        rows.push_back({record.image_ref, image_name, AccessText(credentials), updated});
+        rows.push_back({record.image_ref, runtime, image_name, AccessText(credentials), updated});
       }
     }
-    Write("records", list, {"IMAGE REF", "IMAGE NAME", "OPEN TO", "UPDATED"}, rows, out);
+    Write("records", list, {"IMAGE REF", "RUNTIME", "IMAGE NAME", "OPEN TO", "UPDATED"}, rows, out);
     return {};
   }
 
   static Result<void> Intents(const NodeStore& store, Output& out) {
     auto intents = store.ListIntents();
     if (!intents) return intents.error();
+    auto names = HandlerNames::Of(store);
+    if (!names) return names.error();
     Json list = Json::array();
     Rows rows;
     for (const ImagePullIntent& intent : *intents) {
       list.push_back(JsonOf(intent));
-      rows.push_back({intent.image});
+      rows.push_back({intent.image, names->TextOf(intent.runtime_handler)});
     }
-    Write("intents", list, {"IMAGE"}, rows, out);
+    Write("intents", list, {"IMAGE", "RUNTIME"}, rows, out);
     return {};
   }
 

@@ -56,14 +56,16 @@ class MetricsCommand final : public Command {
       out.WriteRaw(metrics.ToPrometheusText());
       return ExitCode::kYes;
     }
-    out.WriteJson({{"kubelet_imagemanager_image_mustpull_checks_total", ChecksJson(metrics)},
-                   {"kubelet_image_manager_ensure_image_requests_total", RequestsJson(metrics)},
-                   {"kubelet_imagemanager_ondisk_pullintents", metrics.ondisk_pullintents},
-                   {"kubelet_imagemanager_ondisk_pulledrecords", metrics.ondisk_pulledrecords},
-                   {"kubelet_imagemanager_inmemory_pullintents_usage_percent",
-                    metrics.inmemory_pullintents_usage_percent},
-                   {"kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
-                    metrics.inmemory_pulledrecords_usage_percent}});
+    out.WriteJson(
+        {{"kubelet_imagemanager_image_mustpull_checks_total", ChecksJson(metrics)},
+         {"kubelet_image_manager_ensure_image_requests_total", RequestsJson(metrics)},
+         {"kubelet_imagemanager_ondisk_pullintents", metrics.ondisk_pullintents},
+         {"kubelet_imagemanager_ondisk_pulledrecords", metrics.ondisk_pulledrecords},
+         {"kubelet_imagemanager_inmemory_pullintents_usage_percent",
+          metrics.inmemory_pullintents_usage_percent},
+         {"kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
+          metrics.inmemory_pulledrecords_usage_percent},
+         {"waybill_nondefault_runtime_handler_images", metrics.nondefault_runtime_handler_images}});
     return ExitCode::kYes;
   }
 

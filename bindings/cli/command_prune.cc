@@ -20,7 +20,9 @@ class PruneCommand final : public Command {
            "be\n"
            "open to every pod. What was pulled after the token was drawn stays in any case. "
            "--until\n"
-           "compares clocks instead; prefer a token.";
+           "compares clocks instead; prefer a token. Where the list names runtime handlers, a "
+           "record\n"
+           "under another one goes; the last one of an image loses its credentials instead.";
   }
 
   void Declare(Flags& flags) override {
@@ -93,7 +95,9 @@ class PruneCommand final : public Command {
                      {"removed", "removed", report->removed},
                      {"keptInList", "kept: on the node", report->kept_in_list},
                      {"keptNewer", "kept: newer", report->kept_newer},
-                     {"keptIntent", "kept: being pulled", report->kept_intent}});
+                     {"keptIntent", "kept: being pulled", report->kept_intent},
+                     {"keptWithoutCredentials", "kept: without credentials",
+                      report->kept_without_credentials}});
     return ExitCode::kYes;
   }
 

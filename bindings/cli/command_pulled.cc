@@ -1,6 +1,7 @@
 // waybill pulled: a pull succeeded.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 
@@ -17,13 +18,18 @@ class PulledCommand final : public Command {
            "was pulled without credentials or with the node's own, and is open to all pods of the\n"
            "node, as it is for the kubelet. With --credentials-unknown it is open to nobody until "
            "it\n"
-           "is pulled again.";
+           "is pulled again. --manifest and --platform, where the runtime chose out of an image "
+           "index,\n"
+           "are kept with the record: another manifest of the same ref is another image.";
   }
 
   void Declare(Flags& flags) override {
     flags_.Declare(flags);
     flags.Switch("--credentials-unknown", &credentials_unknown_,
                  "it is not known what the image was pulled with");
+    flags.Value("--manifest", &manifest_, "DIGEST", "which manifest of an index was pulled");
+    flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]", "what that manifest is for");
+    flags.Value("--os-version", &os_version_, "V", "its OS version: of Windows");
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -37,23 +43,28 @@ class PulledCommand final : public Command {
       return BadFlag("--credentials-unknown", "it excludes --secret and --service-account");
     }
     const std::optional<ImagePullCredentials> credentials = Credentials(given);
+    auto manifest = Manifest();
+    if (!manifest) return manifest.error();
     auto store = OwnStore(flags_.store, flags_.policy.policy);
     if (!store) return store.error();
-    auto done = (*store)->RecordImagePulled(flags_.image, *flags_.image_ref, credentials);
+    const std::string& handler = flags_.runtime.handler;
+    auto done = (*store)->RecordImagePulled(flags_.image, *flags_.image_ref, credentials, handler,
+                                            *manifest);
     if (!done) return done.error();
-    auto dangling = (*store)->HasIntent(flags_.image);
+    auto dangling = (*store)->HasIntent(flags_.image, handler);
     if (!dangling) return dangling.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     // What was given, not what the record says now: that may be open to more by earlier pulls.
     const std::string access = AccessText(credentials ? *credentials : ImagePullCredentials{});
     if (out.json()) {
-      out.WriteJson({{"image", flags_.image},
-                     {"imageRef", *flags_.image_ref},
-                     {"access", access},
-                     {"nodePodsAccessible", credentials && credentials->node_pods_accessible},
-                     {"intent", *dangling}});
+      Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
+      answer["imageRef"] = *flags_.image_ref;
+      answer["access"] = access;
+      answer["nodePodsAccessible"] = credentials && credentials->node_pods_accessible;
+      answer["intent"] = *dangling;
+      out.WriteJson(answer);
     } else {
-      out.Line("pulled: {} is {}", flags_.image, *flags_.image_ref);
+      out.Line("pulled: {}{} is {}", flags_.image, ForHandler(handler), *flags_.image_ref);
       out.Line("this pull opens it to: {}", access);
       if (*dangling) out.Line("its intent stays: another pull of it is in flight");
     }
@@ -61,6 +72,25 @@ class PulledCommand final : public Command {
   }
 
  private:
+  Result<std::optional<PulledManifest>> Manifest() const {
+    if (os_version_ && !platform_) return BadFlag("--os-version", "it needs --platform");
+    if (manifest_.has_value() != platform_.has_value()) {
+      return BadFlag("--manifest", "--manifest and --platform belong together");
+    }
+    if (!manifest_) return std::optional<PulledManifest>();
+    if (auto checked = CheckDigest("--manifest", *manifest_); !checked) return checked.error();
+    auto platform = ParsePlatform(*platform_);
+    if (!platform) {
+      return BadFlag("--platform", platform.error().message, "the form is OS/ARCH[/VARIANT]");
+    }
+    if (os_version_) {
+      auto checked = CheckLength("--os-version", *os_version_, kMaxPlatformFieldBytes);
+      if (!checked) return checked.error();
+      platform->os_version = *os_version_;
+    }
+    return std::optional(PulledManifest{*manifest_, *std::move(platform)});
+  }
+
   std::optional<ImagePullCredentials> Credentials(bool given) const {
     if (credentials_unknown_) return std::nullopt;
     ImagePullCredentials credentials;
@@ -74,6 +104,9 @@ class PulledCommand final : public Command {
 
   PullFlags flags_;
   bool credentials_unknown_ = false;
+  std::optional<std::string> manifest_;
+  std::optional<std::string> platform_;
+  std::optional<std::string> os_version_;
 };
 
 }  // namespace

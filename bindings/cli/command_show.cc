@@ -1,6 +1,7 @@
 // waybill show: one record, or one intent.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 
@@ -19,7 +20,9 @@ class ShowCommand final : public Command {
   std::string notes() const override {
     return "With --image-ref: the record of that image; with IMAGE: whether there is a pull "
            "intent\n"
-           "of that image string. 1 where there is none. Credential hashes are not shown; "
+           "of that image string; --runtime says for which runtime handler. 1 where there is "
+           "none.\n"
+           "Credential hashes are not shown; "
            "`waybill\n"
            "dump --with-hashes` shows them.";
   }
@@ -28,6 +31,7 @@ class ShowCommand final : public Command {
     store_.Declare(flags);
     flags.Value("--image-ref", &image_ref_, "REF", "what the runtime calls the image");
     flags.Positional("IMAGE", &image_, "an image string, as a pod wrote it");
+    runtime_.Declare(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -38,36 +42,50 @@ class ShowCommand final : public Command {
     auto checked = image_ref_ ? CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes)
                               : CheckLength("IMAGE", *image_, kMaxImageBytes);
     if (!checked) return checked.error();
+    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
     auto store = ObserveStore(store_);
     if (!store) return store.error();
-    auto found = image_ref_ ? ShowRecord(**store, out) : ShowIntent(**store, out);
+    auto names = HandlerNames::Of(**store);
+    if (!names) return names.error();
+    auto found = image_ref_ ? ShowRecord(**store, *names, out) : ShowIntent(**store, *names, out);
     if (!found) return found.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     return *found ? ExitCode::kYes : ExitCode::kNo;
   }
 
  private:
-  Result<bool> ShowRecord(const NodeStore& store, Output& out) const {
-    auto record = store.GetRecord(*image_ref_);
+  // A handler that vanished still has records to show; one without any is known, or a mistake.
+  Result<bool> ShowRecord(const NodeStore& store, const HandlerNames& names, Output& out) const {
+    const std::string& handler = runtime_.handler;
+    auto record = store.GetRecord(*image_ref_, handler);
     if (!record) {
       if (record.error().code != ErrorCode::kNotFound) return record.error();
+      if (auto known = names.Check(handler); !known) return known.error();
       if (out.json()) {
-        out.WriteJson({{"imageRef", *image_ref_}, {"found", false}});
+        Json answer = {{"imageRef", *image_ref_}, {"found", false}};
+        if (!handler.empty()) answer["runtimeHandler"] = handler;
+        out.WriteJson(answer);
       } else {
-        out.Line("no record of {}", *image_ref_);
+        out.Line("no record of {}{}", *image_ref_, ForHandler(handler));
       }
       return false;
     }
     if (out.json()) {
       out.WriteJson(JsonOf(*record, Hashes::kRedacted));
     } else {
-      WriteRecord(*record, out);
+      WriteRecord(*record, names, out);
     }
     return true;
   }
 
-  static void WriteRecord(const ImagePulledRecord& record, Output& out) {
+  static void WriteRecord(const ImagePulledRecord& record, const HandlerNames& names, Output& out) {
     out.Line("image ref  {}", record.image_ref);
+    out.Line("runtime    {}", names.TextOf(record.runtime_handler));
+    if (!record.manifest_digest.empty()) out.Line("manifest   {}", record.manifest_digest);
+    if (record.platform) out.Line("platform   {}", FormatPlatform(*record.platform));
+    if (record.guest_platform) {
+      out.Line("guest      {}", FormatPlatform(*record.guest_platform));
+    }
     out.Line("updated    {}", out.TimeText(record.last_updated));
     out.Line("stamp      {}", record.stamp);
     if (record.credential_mapping.empty()) out.Line("open to {}", AccessText({}));
@@ -84,18 +102,26 @@ class ShowCommand final : public Command {
     }
   }
 
-  Result<bool> ShowIntent(const NodeStore& store, Output& out) const {
-    auto there = store.HasIntent(*image_);
+  Result<bool> ShowIntent(const NodeStore& store, const HandlerNames& names, Output& out) const {
+    const std::string& handler = runtime_.handler;
+    auto there = store.HasIntent(*image_, handler);
     if (!there) return there.error();
+    if (!*there) {
+      if (auto known = names.Check(handler); !known) return known.error();
+    }
     if (out.json()) {
-      out.WriteJson({{"image", *image_}, {"intent", *there}});
+      Json answer = JsonOf(ImagePullIntent{*image_, handler});
+      answer["intent"] = *there;
+      out.WriteJson(answer);
     } else {
-      out.Line("{} of {}", *there ? "a pull intent" : "no pull intent", *image_);
+      out.Line("{} of {}{}", *there ? "a pull intent" : "no pull intent", *image_,
+               ForHandler(handler));
     }
     return *there;
   }
 
   StoreFlags store_;
+  RuntimeFlag runtime_;
   std::optional<std::string> image_ref_;
   std::optional<std::string> image_;
 };

@@ -21,19 +21,22 @@ class StatsCommand final : public Command {
     if (!statistics) return statistics.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     const Statistics& s = *statistics;
-    out.WriteFields({{"storeUuid", "store UUID", s.store_uuid},
-                     {"schemaVersion", "schema version", s.schema_version},
-                     {"commitSequence", "commit sequence", s.commit_sequence},
-                     {"records", "records", s.records},
-                     {"intents", "intents", s.intents},
-                     {"quarantineEntries", "quarantine entries", s.quarantine_entries},
-                     {"preloadedRecords", "preloaded records", s.preloaded_records},
-                     {"importedFiles", "imported files", s.imported_files},
-                     {"distrustful", "distrustful", s.distrustful},
-                     {"mapBytes", "map bytes", s.map_bytes},
-                     {"usedBytes", "used bytes", s.used_bytes},
-                     {"readers", "readers", s.readers},
-                     {"maxReaders", "readers at most", s.max_readers}});
+    out.WriteFields(
+        {{"storeUuid", "store UUID", s.store_uuid},
+         {"schemaVersion", "schema version", s.schema_version},
+         {"commitSequence", "commit sequence", s.commit_sequence},
+         {"records", "records", s.records},
+         {"nondefaultHandlerRecords", "under other handlers", s.nondefault_handler_records},
+         {"runtimeHandlers", "runtime handlers", s.runtime_handlers},
+         {"intents", "intents", s.intents},
+         {"quarantineEntries", "quarantine entries", s.quarantine_entries},
+         {"preloadedRecords", "preloaded records", s.preloaded_records},
+         {"importedFiles", "imported files", s.imported_files},
+         {"distrustful", "distrustful", s.distrustful},
+         {"mapBytes", "map bytes", s.map_bytes},
+         {"usedBytes", "used bytes", s.used_bytes},
+         {"readers", "readers", s.readers},
+         {"maxReaders", "readers at most", s.max_readers}});
     return ExitCode::kYes;
   }
 

@@ -114,6 +114,20 @@ Result<void> CheckLength(std::string_view flag, std::string_view value, std::siz
       {}};
 }
 
+Result<void> CheckDigest(std::string_view flag, std::string_view value) {
+  if (auto checked = CheckLength(flag, value, kMaxImageRefBytes); !checked) return checked;
+  constexpr std::string_view kAlgorithm = "abcdefghijklmnopqrstuvwxyz0123456789+._-";
+  constexpr std::string_view kEncoded =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=_-";
+  const std::size_t colon = value.find(':');
+  const bool formed = colon != 0 && colon < value.size() - 1 &&
+                      value.find_first_not_of(kAlgorithm) == colon &&
+                      value.find_first_not_of(kEncoded, colon + 1) == std::string_view::npos;
+  if (formed) return {};
+  return BadFlag(flag, fmt::format("'{}' is no digest", value.substr(0, 200)),
+                 "the form is sha256:… or another algorithm's");
+}
+
 Result<ImagePullSecret> ParseSecret(std::string_view text) {
   std::vector<std::string> parts = Split(text, 4);
   if (parts.size() < 3 || parts.size() > 4) {
@@ -158,6 +172,18 @@ Result<void> StoreFlags::Parse() {
   return {};
 }
 
+void RuntimeFlag::Declare(Flags& flags) {
+  flags.Value("--runtime", &given_, "HANDLER",
+              "the runtime handler of the pod's RuntimeClass; '' (default)\n"
+              "or its name is the default handler");
+}
+
+Result<void> RuntimeFlag::Parse() {
+  if (!given_ || given_->empty()) return {};
+  handler = *given_;
+  return CheckLength("--runtime", handler, kMaxRuntimeHandlerBytes);
+}
+
 void PolicyFlags::Declare(Flags& flags) {
   flags.Value("--policy", &policy_name, "P",
               "NeverVerify, NeverVerifyPreloadedImages (default),\n"
@@ -197,6 +223,7 @@ void PullFlags::Declare(Flags& flags) {
              "a pull Secret of the pod; without a hash NS/NAME/UID;\nmay be repeated");
   flags.Value("--service-account", &service_account_text, "NS/NAME/UID",
               "the pod's service account");
+  runtime.Declare(flags);
   policy.Declare(flags);
   store.DeclareRules(flags);
   flags.Value("--pull-policy", &pull_policy_name, "P",
@@ -206,6 +233,7 @@ void PullFlags::Declare(Flags& flags) {
 Result<void> PullFlags::Parse() {
   if (auto parsed = store.Parse(); !parsed) return parsed.error();
   if (auto parsed = policy.Parse(); !parsed) return parsed.error();
+  if (auto parsed = runtime.Parse(); !parsed) return parsed.error();
   if (auto checked = CheckLength("--image", image, kMaxImageBytes); !checked) {
     return checked.error();
   }

@@ -55,6 +55,9 @@ Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text);
 // Neither empty nor longer than `most` bytes.
 Result<void> CheckLength(std::string_view flag, std::string_view value, std::size_t most);
 
+// "sha256:…": ALGORITHM:ENCODED.
+Result<void> CheckDigest(std::string_view flag, std::string_view value);
+
 // NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional.
 Result<ImagePullSecret> ParseSecret(std::string_view text);
 // NAMESPACE/NAME/UID.
@@ -72,6 +75,17 @@ struct StoreFlags {
   void Declare(Flags& flags);
   void DeclareRules(Flags& flags);
   Result<void> Parse();
+};
+
+// --runtime: whose copy of an image is meant.
+struct RuntimeFlag {
+  std::string handler;  // empty: the default handler
+
+  void Declare(Flags& flags);
+  Result<void> Parse();
+
+ private:
+  std::optional<std::string> given_;
 };
 
 // --policy, --allow and --allow-preloaded-only.
@@ -92,6 +106,7 @@ struct PolicyFlags {
 struct PullFlags {
   StoreFlags store;
   PolicyFlags policy;
+  RuntimeFlag runtime;
   std::string image;
   std::optional<std::string> image_ref;  // may be empty: not on the node
   std::vector<std::string> secret_texts;

@@ -1,5 +1,8 @@
 #include "bindings/cli/record_json.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "waybill/kubelet_format.h"
 
 namespace waybill::cli {
@@ -29,18 +32,43 @@ Json JsonOf(const std::optional<Timestamp>& time) {
   return time ? Json(FormatTimestamp(*time)) : Json(nullptr);
 }
 
+Json JsonOf(const Platform& platform) {
+  Json object = {{"architecture", platform.architecture}, {"os", platform.os}};
+  if (!platform.os_version.empty()) object["osVersion"] = platform.os_version;
+  if (!platform.os_features.empty()) object["osFeatures"] = platform.os_features;
+  if (!platform.variant.empty()) object["variant"] = platform.variant;
+  return object;
+}
+
+Json JsonOf(const RuntimeHandler& handler) {
+  Json object = {{"name", handler.name},
+                 {"default", handler.is_default},
+                 {"userNamespaces", handler.user_namespaces}};
+  if (handler.guest_platform) object["guestPlatform"] = JsonOf(*handler.guest_platform);
+  return object;
+}
+
 Json JsonOf(const ImagePulledRecord& record, Hashes hashes) {
   Json mapping = Json::object();
   for (const auto& [name, credentials] : record.credential_mapping) {
     mapping[name] = JsonOf(credentials, hashes);
   }
-  return {{"imageRef", record.image_ref},
-          {"lastUpdatedTime", JsonOf(record.last_updated)},
-          {"credentialMapping", mapping},
-          {"stamp", record.stamp}};
+  Json object = {{"imageRef", record.image_ref},
+                 {"lastUpdatedTime", JsonOf(record.last_updated)},
+                 {"credentialMapping", mapping},
+                 {"stamp", record.stamp}};
+  if (!record.runtime_handler.empty()) object["runtimeHandler"] = record.runtime_handler;
+  if (!record.manifest_digest.empty()) object["manifestDigest"] = record.manifest_digest;
+  if (record.platform) object["platform"] = JsonOf(*record.platform);
+  if (record.guest_platform) object["guestPlatform"] = JsonOf(*record.guest_platform);
+  return object;
 }
 
-Json JsonOf(const ImagePullIntent& intent) { return {{"image", intent.image}}; }
+Json JsonOf(const ImagePullIntent& intent) {
+  Json object = {{"image", intent.image}};
+  if (!intent.runtime_handler.empty()) object["runtimeHandler"] = intent.runtime_handler;
+  return object;
+}
 
 Json JsonOf(const ImagePreloadedRecord& record) {
   return {{"imageRef", record.image_ref},
@@ -60,6 +88,12 @@ Json JsonOf(const TrustEvent& event) {
   return {{"at", FormatTimestamp(event.at)},
           {"distrustful", event.distrustful},
           {"reason", event.reason}};
+}
+
+void SortForReading(std::vector<ImagePulledRecord>& records) {
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
+  });
 }
 
 std::string_view QuarantineKindName(QuarantineKind kind) {

@@ -3,8 +3,12 @@
 #ifndef WAYBILL_BINDINGS_CLI_RECORD_JSON_H_
 #define WAYBILL_BINDINGS_CLI_RECORD_JSON_H_
 
+#include <vector>
+
 #include "bindings/cli/output.h"
+#include "waybill/platform.h"
 #include "waybill/report.h"
+#include "waybill/runtime_handler.h"
 #include "waybill/types.h"
 
 namespace waybill::cli {
@@ -13,11 +17,17 @@ namespace waybill::cli {
 enum class Hashes { kRedacted, kShown };
 
 Json JsonOf(const std::optional<Timestamp>& time);  // RFC 3339, or null
+Json JsonOf(const Platform& platform);
+Json JsonOf(const RuntimeHandler& handler);
+// Fields that are of runtime handlers and manifests are left out where they are empty.
 Json JsonOf(const ImagePulledRecord& record, Hashes hashes);
 Json JsonOf(const ImagePullIntent& intent);
 Json JsonOf(const ImagePreloadedRecord& record);
 Json JsonOf(const QuarantineEntry& entry);
 Json JsonOf(const TrustEvent& event);
+
+// By image ref, then by runtime handler.
+void SortForReading(std::vector<ImagePulledRecord>& records);
 
 std::string_view QuarantineKindName(QuarantineKind kind);  // "imageRef", "image"
 
