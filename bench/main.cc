@@ -21,6 +21,7 @@ Effort QuickEffort() {
   effort.commits = 2;
   effort.group_turns = 1;
   effort.openings = 1;
+  effort.migrations = 1;
   effort.import_files = 50;
   return effort;
 }
@@ -40,6 +41,7 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
     if (records == sizes.back()) {
       MeasureSize(bench, store, records);
       MeasureOpening(bench, store, records);
+      MeasureMigrations(bench, store, records);
     }
     MeasureDecisions(bench, store, records, DecisionReach(records));
     if (records == sizes.front()) {

@@ -47,6 +47,23 @@ class Write {
     MDB_val k = lmdb::ToVal(key.span());
     Check(mdb_del(txn_, dbi, &k, nullptr), "delete");
   }
+  std::size_t Rewrite(MDB_dbi dbi) {
+    MDB_cursor* cursor = nullptr;
+    Check(mdb_cursor_open(txn_, dbi, &cursor), "open a cursor");
+    std::size_t values = 0;
+    std::vector<std::byte> copy;
+    MDB_val k{};
+    MDB_val v{};
+    while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == MDB_SUCCESS) {
+      const lmdb::Bytes value = lmdb::FromVal(v);
+      copy.assign(value.begin(), value.end());
+      v = lmdb::ToVal(copy);
+      Check(mdb_cursor_put(cursor, &k, &v, MDB_CURRENT), "put");
+      ++values;
+    }
+    mdb_cursor_close(cursor);
+    return values;
+  }
   void Commit() { Check(mdb_txn_commit(std::exchange(txn_, nullptr)), "commit"); }
 
  private:
@@ -159,6 +176,13 @@ std::size_t BareLmdb::ReopenAndScan() {
   }
   mdb_txn_reset(reader_);
   return sum == 0 ? 0 : entries;
+}
+
+std::size_t BareLmdb::RewriteRecords() {
+  Write write(env_);
+  const std::size_t values = write.Rewrite(records_);
+  write.Commit();
+  return values;
 }
 
 BareLmdb::Size BareLmdb::RecordSize() {

@@ -34,6 +34,9 @@ class BareLmdb {
   // Opens the environment anew and reads the database from end to end. The entries that were seen.
   std::size_t ReopenAndScan();
 
+  // Every record written over, in one durable commit. How many.
+  std::size_t RewriteRecords();
+
   struct Size {
     std::size_t records = 0;
     std::size_t table_bytes = 0;  // pages of the records' table

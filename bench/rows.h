@@ -19,6 +19,7 @@ struct Effort {
   std::size_t commits = 200;  // durable calls, each beside a bare commit
   std::size_t group_turns = 8;
   std::size_t openings = 9;
+  std::size_t migrations = 5;
   std::size_t import_files = 10'000;
 };
 Effort QuickEffort();
@@ -43,6 +44,9 @@ double MeasurePulls(const Bench& bench, ScratchStore& store, std::size_t records
 void MeasureOpening(const Bench& bench, ScratchStore& store, std::size_t records);
 void MeasureSize(const Bench& bench, ScratchStore& store, std::size_t records);
 void MeasureImport(const Bench& bench);
+
+// migrations.cc
+void MeasureMigrations(const Bench& bench, ScratchStore& store, std::size_t records);
 
 }  // namespace waybill::bench
 
