@@ -1,58 +1,15 @@
 // waybill start: take over a kubelet's records, recover, report. The main job.
 
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cstdio>
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/progress.h"
 #include "bindings/cli/start_report.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
 namespace {
-
-// Set by the first SIGINT or SIGTERM; a second one kills.
-volatile sig_atomic_t stop_requested = 0;
-
-void RequestStop(int) { stop_requested = 1; }
-
-void CatchStopSignals() {
-  struct sigaction action = {};
-  action.sa_handler = RequestStop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
-}
-
-// A line on standard error that is written over and over; nothing where nobody watches.
-class ProgressLine {
- public:
-  ProgressLine() : shown_(::isatty(STDERR_FILENO) == 1) {}
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  ~ProgressLine() { Clear(); }
-
-  void Show(std::uint64_t done, std::uint64_t total) {
-    if (!shown_) return;
-    written_ = true;
-    fmt::print(stderr, "\rimporting: {} of {} files", done, total);
-    std::fflush(stderr);
-  }
-  void Clear() {
-    if (!written_) return;
-    written_ = false;
-    std::fputs("\r\x1b[K", stderr);
-    std::fflush(stderr);
-  }
-
- private:
-  bool shown_;
-  bool written_ = false;
-};
 
 class StartCommand final : public Command {
  public:
@@ -68,7 +25,10 @@ class StartCommand final : public Command {
            "file\n"
            "of --witness, else image_manager/waybill in the kubelet directory, else the one that "
            "the\n"
-           "store remembers. The policy is checked, but not kept: each command takes its own.";
+           "store remembers. The policy is checked, but not kept: each command takes its own.\n"
+           "Images that were pulled while nobody recorded it (a gap) are closed, as far as "
+           "--images\n"
+           "names them. A store of an older schema is backed up and migrated.";
   }
 
   void Declare(Flags& flags) override {
@@ -76,6 +36,15 @@ class StartCommand final : public Command {
     flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
                 "a kubelet directory, the one with image_manager/ in it");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    flags.Value("--runtimes", &runtimes_, "FILE|-",
+                "what crictl info prints: the runtime handlers");
+    flags.Value("--runtime-config", &runtime_config_, "FILE",
+                "containerd's configuration, for what crictl info leaves out");
+    flags.Switch("--after-gap", &after_gap_,
+                 "images were pulled that nobody recorded: close those without a\n"
+                 "record (found out by itself from --kubelet-dir)");
+    flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever it looks like");
+    flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema");
     policy_.Declare(flags);
     store_.DeclareRules(flags);
     flags.Value("--witness", &witness_, "FILE", "the witness file, outside the store");
@@ -90,6 +59,11 @@ class StartCommand final : public Command {
       auto images = ReadImageList(*images_);
       if (!images) return images.error();
       options.images_on_node = *std::move(images);
+    }
+    if (runtimes_) {
+      auto handlers = ReadRuntimeHandlers(*runtimes_, runtime_config_);
+      if (!handlers) return handlers.error();
+      options.runtime_handlers = *std::move(handlers);
     }
     // Asked before opening: a witness makes the directory.
     const bool nothing_there =
@@ -118,7 +92,8 @@ class StartCommand final : public Command {
     options.rules = store_.rules;
     options.policy = policy_.policy;
     if (kubelet_directory_) {
-      if (auto checked = CheckKubeletDirectory(); !checked) return checked.error();
+      if (auto checked = CheckKubeletDirectory(*kubelet_directory_); !checked)
+        return checked.error();
       options.kubelet_directory = *kubelet_directory_;
     }
     if (witness_ && no_witness_) return BadFlag("--no-witness", "it excludes --witness");
@@ -132,6 +107,15 @@ class StartCommand final : public Command {
     } else {
       options.witness = Witness::Remembered();
     }
+    if (runtime_config_ && !runtimes_) {
+      return BadFlag("--runtime-config", "it adds to --runtimes, which is missing");
+    }
+    if (int{images_ == "-"} + int{runtimes_ == "-"} + int{runtime_config_ == "-"} > 1) {
+      return BadFlag("--runtimes", "only one flag can read standard input");
+    }
+    if (after_gap_ && no_after_gap_) return BadFlag("--no-after-gap", "it excludes --after-gap");
+    options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
+    options.migrate = !no_migrate_;
     if (map_size_) {
       auto bytes = ParseNumber("--map-size", *map_size_);
       if (!bytes) return bytes.error();
@@ -145,34 +129,12 @@ class StartCommand final : public Command {
     return Witness::At(std::filesystem::absolute(path));
   }
 
-  // A mistyped directory would look like a node that never pulled anything.
-  Result<void> CheckKubeletDirectory() const {
-    if (kubelet_directory_->empty()) return BadFlag("--kubelet-dir", "the value is empty");
-    struct stat status = {};
-    const int error = ::stat(kubelet_directory_->c_str(), &status) == 0 ? 0 : errno;
-    if (error == 0 && S_ISDIR(status.st_mode)) return {};
-    return BadFlag(
-        "--kubelet-dir",
-        fmt::format("{}: {}", *kubelet_directory_, ::strerror(error == 0 ? ENOTDIR : error)),
-        "name the kubelet's root directory, by default /var/lib/kubelet");
-  }
-
   static Result<RecoveryReport> OpenAndClose(OpenOptions options) {
-    CatchStopSignals();
-    ProgressLine line;
-    options.import_progress = [&line](std::uint64_t done, std::uint64_t total) {
-      line.Show(done, total);
-      return stop_requested == 0;
-    };
+    ProgressLine line("importing", "files");
+    options.import_progress = line.UntilStopped();
     auto store = NodeStore::Open(std::move(options));
     line.Clear();
-    if (!store) {
-      Error error = store.error();
-      if (error.code == ErrorCode::kInterrupted && error.hint.empty()) {
-        error.hint = "it is safe to run the same command again: it goes on from here";
-      }
-      return error;
-    }
+    if (!store) return WithResumeHint(store.error());
     RecoveryReport report = (*store)->recovery_report();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     return report;
@@ -184,6 +146,11 @@ class StartCommand final : public Command {
   std::optional<std::string> images_;
   std::optional<std::string> witness_;
   bool no_witness_ = false;
+  std::optional<std::string> runtimes_;
+  std::optional<std::string> runtime_config_;
+  bool after_gap_ = false;
+  bool no_after_gap_ = false;
+  bool no_migrate_ = false;
   std::optional<std::string> map_size_;
 };
 

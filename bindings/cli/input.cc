@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "bindings/cli/parse.h"
+#include "bindings/cli/runtime_config.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -42,6 +45,12 @@ Result<std::string> ReadAll(int fd, const std::string& path, std::size_t most) {
   }
 }
 
+Error About(const std::string& path, Error error, std::string_view hint) {
+  error.message = fmt::format("{}: {}", NameOf(path), error.message);
+  if (!hint.empty()) error.hint = hint;
+  return error;
+}
+
 }  // namespace
 
 Result<std::string> ReadInput(const std::string& path, std::size_t most) {
@@ -61,10 +70,34 @@ Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path) {
   if (!content) return content.error();
   auto images = DecodeImageList(*content);
   if (images) return images;
-  Error error = images.error();
-  error.message = fmt::format("{}: {}", NameOf(path), error.message);
-  error.hint = "a list of images is what `crictl images -o json` prints";
-  return error;
+  return About(path, images.error(), "a list of images is what `crictl images -o json` prints");
+}
+
+Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
+                                                        const std::optional<std::string>& config) {
+  auto content = ReadInput(status, kMaxDocumentBytes);
+  if (!content) return content.error();
+  auto handlers = DecodeRuntimeStatus(*content);
+  if (!handlers) {
+    return About(status, handlers.error(), "the status of a runtime is what `crictl info` prints");
+  }
+  if (!config) return handlers;
+  auto toml = ReadInput(*config, kMaxRuntimeConfigBytes);
+  if (!toml) return toml.error();
+  if (auto merged = MergeRuntimeConfig(*toml, *handlers); !merged) {
+    return About(*config, merged.error(), {});
+  }
+  return handlers;
+}
+
+Result<void> CheckKubeletDirectory(const std::string& directory) {
+  if (directory.empty()) return BadFlag("--kubelet-dir", "the value is empty");
+  struct stat status = {};
+  const int error = ::stat(directory.c_str(), &status) == 0 ? 0 : errno;
+  if (error == 0 && S_ISDIR(status.st_mode)) return {};
+  return BadFlag("--kubelet-dir",
+                 fmt::format("{}: {}", directory, ::strerror(error == 0 ? ENOTDIR : error)),
+                 "name the kubelet's root directory, by default /var/lib/kubelet");
 }
 
 }  // namespace waybill::cli

@@ -4,10 +4,12 @@
 #define WAYBILL_BINDINGS_CLI_INPUT_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "waybill/result.h"
+#include "waybill/runtime_handler.h"
 #include "waybill/types.h"
 
 namespace waybill::cli {
@@ -18,6 +20,14 @@ Result<std::string> ReadInput(const std::string& path, std::size_t most);
 
 // The images in `path`, which holds what `crictl images -o json` prints. Errors name the file.
 Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);
+
+// The runtime handlers in `status`, which holds what `crictl info` prints, and what `config`, a
+// configuration file of containerd, says of them. Errors name the file.
+Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
+                                                        const std::optional<std::string>& config);
+
+// A mistyped --kubelet-dir would look like a node that never pulled anything.
+Result<void> CheckKubeletDirectory(const std::string& directory);
 
 }  // namespace waybill::cli
 

@@ -1,5 +1,6 @@
 #include "bindings/cli/start_report.h"
 
+#include "bindings/cli/change_report.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -10,7 +11,8 @@ Json ImportJson(const ImportReport& import) {
           {"records", import.records},         {"intents", import.intents},
           {"preloaded", import.preloaded},     {"knownRefs", import.known_refs},
           {"quarantined", import.quarantined}, {"skipped", import.skipped},
-          {"interrupted", import.interrupted}, {"problems", import.problems}};
+          {"interrupted", import.interrupted}, {"newlyWritten", import.newly_written},
+          {"problems", import.problems}};
 }
 
 Json ReportJson(const RecoveryReport& report, const std::string& store) {
@@ -25,7 +27,13 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
           {"findings", report.findings},
           {"distrustful", report.distrustful},
           {"distrustReason", report.distrust_reason},
+          {"migration", report.migration ? JsonOf(*report.migration) : Json(nullptr)},
+          {"runtimes", report.runtimes ? JsonOf(*report.runtimes) : Json(nullptr)},
           {"import", ImportJson(report.import)},
+          {"afterGap", report.after_gap},
+          {"gapReason", report.gap_reason},
+          {"gapClosed", report.gap_closed},
+          {"gapImages", report.gap_images},
           {"intentsFound", report.intents_found},
           {"intentsReplayed", report.intents_replayed},
           {"intentsLeft", report.intents_left},
@@ -76,6 +84,18 @@ void WriteImported(const ImportReport& import, Output& out) {
   for (const std::string& problem : import.problems) out.Line("problem     {}", problem);
 }
 
+void WriteGap(const RecoveryReport& report, Output& out) {
+  if (!report.after_gap) return;
+  out.Line("gap         {}", report.gap_reason);
+  if (report.gap_closed == 0) return;
+  out.Line("closed      {} that had no record: open to nobody until pulled again",
+           Counted(report.gap_closed, "image"));
+  for (const std::string& image : report.gap_images) out.Line("closed      {}", image);
+  if (report.gap_closed > report.gap_images.size()) {
+    out.Line("closed      and {} more", report.gap_closed - report.gap_images.size());
+  }
+}
+
 void WriteReplayed(const RecoveryReport& report, Output& out) {
   if (report.intents_found == 0 && report.intents_left == 0) return;
   out.Line("cut short   {}: {} found on the node, {} left", Counted(report.intents_found, "pull"),
@@ -93,8 +113,11 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
     out.WriteJson(ReportJson(report, store));
   } else {
     WriteFound(report, store, out);
+    if (report.migration) WriteMigration(*report.migration, true, out);
+    if (report.runtimes) WriteRuntimes(*report.runtimes, out);
     WriteImported(report.import, out);
     WriteReplayed(report, out);
+    WriteGap(report, out);
     out.Line("holds       {}, {}, {} in quarantine, at commit {}",
              Counted(report.records, "record"), Counted(report.intents_left, "intent"),
              Counted(report.quarantine_entries, "image"), report.commit_sequence);
@@ -105,9 +128,13 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
   if (!report.distrustful) return;
   // The warning comes last. A failed write is remembered, for main to report.
   (void)out.Flush();
+  const bool can_fill = report.after_gap && report.replay_skipped;
   Warn("the store is DISTRUSTFUL: " + report.distrust_reason +
            "; images without a record must now be pulled before a pod may use them",
-       "once you know that none of these images is private: " + ClearDistrustCommand(store));
+       can_fill
+           ? "to close the gap: waybill start --store " + ShellWord(store) +
+                 " --after-gap --images FILE, with what `crictl images -o json` prints"
+           : "once you know that none of these images is private: " + ClearDistrustCommand(store));
 }
 
 }  // namespace waybill::cli

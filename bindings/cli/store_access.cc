@@ -6,9 +6,7 @@ namespace waybill::cli {
 namespace {
 
 Result<std::unique_ptr<NodeStore>> WithHint(Result<std::unique_ptr<NodeStore>> store) {
-  if (!store && store.error().code == ErrorCode::kNotFound && store.error().hint.empty()) {
-    store.error().hint = "waybill start makes a store";
-  }
+  if (!store) return WithStartHint(std::move(store.error()));
   return store;
 }
 
@@ -20,7 +18,8 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
                                          .create_if_missing = false,
                                          .witness = Witness::Remembered(),
                                          .rules = flags.rules,
-                                         .policy = policy}));
+                                         .policy = policy,
+                                         .migrate = false}));
   if (!store) return store;
   const RecoveryReport& report = (*store)->recovery_report();
   if (report.set_aside) {
@@ -41,6 +40,13 @@ Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
                                                 const VerificationPolicy& policy) {
   return WithHint(
       NodeStore::Observe({.directory = flags.store, .rules = flags.rules, .policy = policy}));
+}
+
+Error WithStartHint(Error error) {
+  if (error.code == ErrorCode::kNotFound && error.hint.empty()) {
+    error.hint = "waybill start makes a store";
+  }
+  return error;
 }
 
 std::string ClearDistrustCommand(const std::string& store) {

@@ -10,14 +10,17 @@
 
 namespace waybill::cli {
 
-// As the owner, to write. The store must be there; its witness is the one that it remembers. No
-// list of images is given: nothing is replayed.
+// As the owner, to write. The store must be there, and of the newest schema; its witness is the one
+// that it remembers. No list of images is given: nothing is replayed.
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
                                             const VerificationPolicy& policy = {});
 
 // Beside a live owner, to read.
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
                                                 const VerificationPolicy& policy = {});
+
+// An error of a store that is not there says what makes one.
+Error WithStartHint(Error error);
 
 // "waybill trust --store DIR --clear --reason …", ready for a shell.
 std::string ClearDistrustCommand(const std::string& store);

@@ -1,0 +1,104 @@
+#include "bindings/cli/change_report.h"
+
+#include <string>
+#include <vector>
+
+namespace waybill::cli {
+namespace {
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (!text.empty()) text += ", ";
+    text += name.empty() ? "(default)" : name;
+  }
+  return text;
+}
+
+}  // namespace
+
+Json JsonOf(const MigrationReport& report) {
+  Json steps = Json::array();
+  for (const MigrationStep& step : report.steps) {
+    steps.push_back({{"from", step.from},
+                     {"to", step.to},
+                     {"name", step.name},
+                     {"valuesWritten", step.values_written}});
+  }
+  return {{"from", report.from},
+          {"to", report.to},
+          {"steps", steps},
+          {"backup", report.backup},
+          {"losses", report.losses}};
+}
+
+Json JsonOf(const RuntimesReport& report) {
+  return {{"added", report.added},
+          {"vanished", report.vanished},
+          {"changed", report.changed},
+          {"recordsToVerify", report.records_to_verify},
+          {"turnedOn", report.turned_on},
+          {"recordsCollapsed", report.records_collapsed},
+          {"intentsCollapsed", report.intents_collapsed}};
+}
+
+Json JsonOf(const CollapseReport& report) {
+  return {{"records", report.records},
+          {"intents", report.intents},
+          {"recordsToVerify", report.records_to_verify},
+          {"handlers", report.handlers}};
+}
+
+void WriteMigration(const MigrationReport& report, bool done, Output& out) {
+  if (report.from == report.to) {
+    out.Line("migrated    nothing to do: the store has schema version {}", report.to);
+  }
+  for (const MigrationStep& step : report.steps) {
+    if (done) {
+      out.Line("migrated    schema version {} to {}: {} ({} written)", step.from, step.to,
+               step.name, Counted(step.values_written, "value"));
+    } else {
+      out.Line("to do       schema version {} to {}: {}", step.from, step.to, step.name);
+    }
+  }
+  if (!report.backup.empty()) out.Line("backup      {}", report.backup);
+  for (const std::string& loss : report.losses) {
+    out.Line("{}  {}", done ? "lost      " : "would lose", loss);
+  }
+}
+
+void WriteRuntimes(const RuntimesReport& report, Output& out) {
+  if (report.added.empty() && report.vanished.empty() && report.changed.empty() &&
+      report.records_collapsed + report.intents_collapsed == 0) {
+    out.Line("handlers    no name came or went, and no record is affected");
+  }
+  if (!report.added.empty()) out.Line("handlers    new: {}", Joined(report.added));
+  if (!report.vanished.empty()) {
+    out.Line("handlers    gone: {}; their records stay until they are pruned",
+             Joined(report.vanished));
+  }
+  if (report.records_to_verify > 0) {
+    out.Line("to verify   {} of {}: the guest platform, or the default handler, is another now",
+             Counted(report.records_to_verify, "record"), Joined(report.changed));
+  }
+  if (report.records_collapsed + report.intents_collapsed > 0) {
+    out.Line("collapsed   {} and {} {} went to the default handler, to be verified again",
+             Counted(report.records_collapsed, "record"),
+             Counted(report.intents_collapsed, "intent"),
+             report.turned_on ? "of an earlier time with runtime classes"
+                              : "under the name that is the default's now");
+  }
+}
+
+void WriteCollapse(const CollapseReport& report, Output& out) {
+  if (report.handlers.empty()) {
+    out.Line("collapsed   nothing: no record or intent was under another handler");
+    return;
+  }
+  out.Line("collapsed   {} and {} of {}", Counted(report.records, "record"),
+           Counted(report.intents, "intent"), Joined(report.handlers));
+  out.Line("to verify   {} under the default handler, open to nobody until pulled again",
+           Counted(report.records_to_verify, "record"));
+}
+
+}  // namespace waybill::cli

@@ -1,0 +1,77 @@
+// waybill export: writes the kubelet's own files, for a kubelet without waybill.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+class ExportCommand final : public Command {
+ public:
+  std::string name() const override { return "export"; }
+  std::string summary() const override { return "write a kubelet's own files, to go back to it"; }
+  std::string notes() const override {
+    return "Writes image_manager/pulled, pulling and observed-preloaded of the kubelet directory; "
+           "what\n"
+           "was there is kept aside. The kubelet must not be running. What the store holds closed, "
+           "the\n"
+           "kubelet finds unreadable, too. A kubelet knows no distrust: a distrustful store needs\n"
+           "--images, and each image without a record gets one that must be verified.";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
+                   "a kubelet directory, the one with, or for, image_manager/ in it");
+    flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    flags.Value("--api-version", &api_version_, "V",
+                "v1beta1 (default; kubelets since v1.35) or v1alpha1 (to v1.34)");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (auto checked = CheckKubeletDirectory(kubelet_directory_); !checked) return checked.error();
+    ExportOptions options{.kubelet_directory = kubelet_directory_};
+    if (api_version_ == "v1alpha1") {
+      options.api_version = KubeletApiVersion::kV1Alpha1;
+    } else if (api_version_.value_or("v1beta1") != "v1beta1") {
+      return BadFlag("--api-version", fmt::format("there is no '{}'", *api_version_),
+                     "use v1alpha1 or v1beta1");
+    }
+    if (images_) {
+      auto images = ReadImageList(*images_);
+      if (!images) return images.error();
+      options.images_on_node = *std::move(images);
+    }
+    auto store = ObserveStore(store_);
+    if (!store) return store.error();
+    auto report = (*store)->Export(options);
+    if (!report) return report.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    out.WriteFields({{"records", "records written", report->records},
+                     {"withoutCredentials", "of other handlers only", report->without_credentials},
+                     {"made", "made, for distrust", report->made},
+                     {"intents", "intents written", report->intents},
+                     {"preloaded", "preloaded records written", report->preloaded},
+                     {"closed", "closed: unreadable", report->closed},
+                     {"replacedPath", "replaced files", ReplacedText(*report, out.json())}});
+    return ExitCode::kYes;
+  }
+
+ private:
+  static std::string ReplacedText(const ExportReport& report, bool json) {
+    return report.replaced_path.empty() && !json ? "none" : report.replaced_path;
+  }
+
+  StoreFlags store_;
+  std::string kubelet_directory_;
+  std::optional<std::string> images_;
+  std::optional<std::string> api_version_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeExportCommand() { return std::make_unique<ExportCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,121 @@
+// waybill restore: lists the backups of a store, or puts one back.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/store_access.h"
+#include "waybill/maintenance.h"
+
+namespace waybill::cli {
+namespace {
+
+class RestoreCommand final : public Command {
+ public:
+  std::string name() const override { return "restore"; }
+  std::string summary() const override { return "list backups, or put one back"; }
+  std::string notes() const override {
+    return "Without BACKUP: lists the backups in DIR/backup, newest first. With the name of one, "
+           "or\n"
+           "the path of another: puts it in the place of the store, which is kept. The store then\n"
+           "is distrustful: images that were pulled after the backup have no record in it.";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Positional("BACKUP", &backup_, "a name out of the list, or a path (with a '/')");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (!backup_) return List(out);
+    if (backup_->empty()) return BadFlag("BACKUP", "the value is empty", ListHint());
+    RestoreOptions options{.directory = store_.store, .backup = PathOf(*backup_)};
+    auto report = Restore(options);
+    if (!report) {
+      Error error = report.error();
+      if (error.code == ErrorCode::kNotFound && error.hint.empty()) error.hint = ListHint();
+      return error;
+    }
+    Write(*report, options.backup.string(), out);
+    return ExitCode::kYes;
+  }
+
+ private:
+  std::string ListHint() const {
+    return "waybill restore --store " + ShellWord(store_.store) + " lists the backups";
+  }
+
+  std::filesystem::path PathOf(const std::string& backup) const {
+    if (backup.find('/') != std::string::npos) return backup;
+    return std::filesystem::path(store_.store) / "backup" / backup;
+  }
+
+  Result<ExitCode> List(Output& out) const {
+    auto backups = ListBackups(store_.store);
+    if (!backups) return WithStartHint(backups.error());
+    Json list = Json::array();
+    std::vector<std::vector<std::string>> rows;
+    for (const Backup& backup : *backups) {
+      const std::string name = backup.path.filename().string();
+      list.push_back({{"name", name},
+                      {"path", backup.path.string()},
+                      {"schemaVersion", backup.schema_version},
+                      {"commitSequence", backup.commit_sequence},
+                      {"bytes", backup.bytes}});
+      rows.push_back({name, std::to_string(backup.schema_version),
+                      std::to_string(backup.commit_sequence), std::to_string(backup.bytes)});
+    }
+    if (out.json()) {
+      out.WriteJson({{"backups", list}});
+    } else {
+      out.WriteTable({"BACKUP", "VERSION", "COMMIT", "SIZE"}, rows);
+    }
+    return ExitCode::kYes;
+  }
+
+  void Write(const RestoreReport& report, const std::string& backup, Output& out) const {
+    if (out.json()) {
+      out.WriteJson({{"store", store_.store},
+                     {"backup", backup},
+                     {"schemaVersion", report.schema_version},
+                     {"backupCommitSequence", report.backup_commit_sequence},
+                     {"records", report.records},
+                     {"recordsWithoutCredentials", report.records_without_credentials},
+                     {"replacedPath", report.replaced_path},
+                     {"distrustReason", report.distrust_reason}});
+    } else {
+      out.Line("restored    {}: {} at commit {}, schema version {}", backup,
+               Counted(report.records, "record"), report.backup_commit_sequence,
+               report.schema_version);
+      if (report.records_without_credentials > 0) {
+        out.Line("to verify   {}: the store that was replaced did not say the same",
+                 Counted(report.records_without_credentials, "record"));
+      }
+      if (!report.replaced_path.empty()) out.Line("replaced    kept at {}", report.replaced_path);
+      out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
+    }
+    // The warning comes last. A failed write is remembered, for main to report.
+    (void)out.Flush();
+    Warn(
+        "the store is DISTRUSTFUL: images without a record must now be pulled before a pod may "
+        "use them",
+        Next(report));
+  }
+
+  std::string Next(const RestoreReport& report) const {
+    std::string next =
+        "once you know that none of these images is private: " + ClearDistrustCommand(store_.store);
+    if (report.schema_version < kNewestSchema) {
+      next += "; before that, since the backup is of an older schema: waybill migrate --store " +
+              ShellWord(store_.store);
+    }
+    return next;
+  }
+
+  StoreFlags store_;
+  std::optional<std::string> backup_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRestoreCommand() { return std::make_unique<RestoreCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,173 @@
+// waybill runtimes: the node's runtime handlers (KEP-4216): what the store knows of them, loading
+// what the runtime serves, and turning them off.
+
+#include <algorithm>
+#include <map>
+
+#include "bindings/cli/change_report.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/record_json.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+// A row of the table.
+struct Shown {
+  RuntimeHandler handler;
+  bool known = true;  // in the registry; else nothing but its name and its records are known
+  std::uint64_t records = 0;
+
+  // There is always a default handler.
+  bool served() const { return known || handler.is_default; }
+};
+
+class RuntimesCommand final : public Command {
+ public:
+  std::string name() const override { return "runtimes"; }
+  std::string summary() const override { return "show, load or turn off runtime handlers"; }
+  std::string notes() const override {
+    return "show      the handlers that the store knows, and how many records each has\n"
+           "load      takes what the runtime serves in their place; records of handlers that are\n"
+           "          gone stay until they are pruned; where a guest platform, or the default\n"
+           "          handler, is another now, images must be verified again\n"
+           "collapse  turns runtime classes off: what is under other handlers than the default\n"
+           "          goes to the default, to be verified again";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Positional("ACTION", &action_, "show (default), load or collapse");
+    flags.Value("--status", &status_, "FILE|-", "load: what crictl info prints");
+    flags.Value("--config", &config_, "FILE",
+                "load: containerd's configuration, for what crictl info leaves\nout");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    const std::string action = action_.value_or("show");
+    if (action != "show" && action != "load" && action != "collapse") {
+      return BadFlag("ACTION", fmt::format("there is no '{}'", action),
+                     "the actions are show, load and collapse");
+    }
+    if (action == "load") return Load(out);
+    if (status_ || config_) {
+      return BadFlag(status_ ? "--status" : "--config", "it belongs to load",
+                     "write waybill runtimes load");
+    }
+    return action == "show" ? Show(out) : Collapse(out);
+  }
+
+ private:
+  Result<ExitCode> Load(Output& out) const {
+    if (!status_) return BadFlag("--status", "it is missing", "give what `crictl info` prints");
+    if (status_ == "-" && config_ == "-") {
+      return BadFlag("--config", "standard input is that of --status already");
+    }
+    auto handlers = ReadRuntimeHandlers(*status_, config_);
+    if (!handlers) return handlers.error();
+    auto store = OwnStore(store_);
+    if (!store) return store.error();
+    auto report = (*store)->ReplaceRuntimeHandlers(*handlers);
+    if (!report) return report.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    if (out.json()) {
+      Json answer = JsonOf(*report);
+      answer["handlers"] = handlers->size();
+      out.WriteJson(answer);
+    } else {
+      WriteRuntimes(*report, out);
+      out.Line("serves      {}", Counted(handlers->size(), "handler"));
+    }
+    return ExitCode::kYes;
+  }
+
+  Result<ExitCode> Collapse(Output& out) const {
+    auto store = OwnStore(store_);
+    if (!store) return store.error();
+    auto report = (*store)->CollapseRuntimeHandlers();
+    if (!report) return report.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    if (out.json()) {
+      out.WriteJson(JsonOf(*report));
+    } else {
+      WriteCollapse(*report, out);
+    }
+    return ExitCode::kYes;
+  }
+
+  Result<ExitCode> Show(Output& out) const {
+    auto store = ObserveStore(store_);
+    if (!store) return store.error();
+    auto names = HandlerNames::Of(**store);
+    if (!names) return names.error();
+    auto records = (*store)->ListRecords();
+    if (!records) return records.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    const std::vector<Shown> all = Count(*names, *records);
+    if (out.json()) {
+      Json list = Json::array();
+      for (const Shown& shown : all) {
+        Json& entry = list.emplace_back(JsonOf(shown.handler));
+        if (!shown.known) entry["userNamespaces"] = nullptr;
+        entry["served"] = shown.served();
+        entry["records"] = shown.records;
+      }
+      out.WriteJson({{"runtimeHandlers", list}});
+      return ExitCode::kYes;
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const Shown& shown : all) rows.push_back(RowOf(shown));
+    out.WriteTable({"NAME", "USER NAMESPACES", "GUEST PLATFORM", "RECORDS"}, rows);
+    return ExitCode::kYes;
+  }
+
+  // The default handler is always one of them.
+  static std::vector<Shown> Count(const HandlerNames& names,
+                                  const std::vector<ImagePulledRecord>& records) {
+    std::map<std::string, std::uint64_t> counts;  // by the handler that they are kept under
+    counts[""] = 0;
+    for (const ImagePulledRecord& record : records) ++counts[record.runtime_handler];
+    std::vector<Shown> all;
+    for (const RuntimeHandler& handler : names.handlers()) {
+      const auto counted = counts.find(handler.is_default ? "" : handler.name);
+      all.push_back({handler, true, counted == counts.end() ? 0 : counted->second});
+      if (counted != counts.end()) counts.erase(counted);
+    }
+    for (const auto& [name, count] : counts) {
+      RuntimeHandler handler;
+      handler.name = name;
+      handler.is_default = name.empty();
+      all.push_back({handler, false, count});
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Shown& a, const Shown& b) { return a.handler.name < b.handler.name; });
+    return all;
+  }
+
+  static std::vector<std::string> RowOf(const Shown& shown) {
+    const RuntimeHandler& handler = shown.handler;
+    std::string name = handler.name;
+    if (handler.is_default) name += name.empty() ? "(default)" : " (default)";
+    if (!shown.served()) name += " (not served)";
+    return {name,
+            !shown.known              ? "-"
+            : handler.user_namespaces ? "yes"
+                                      : "no",
+            handler.guest_platform ? FormatPlatform(*handler.guest_platform) : "-",
+            std::to_string(shown.records)};
+  }
+
+  StoreFlags store_;
+  std::optional<std::string> action_;
+  std::optional<std::string> status_;
+  std::optional<std::string> config_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRuntimesCommand() { return std::make_unique<RuntimesCommand>(); }
+
+}  // namespace waybill::cli

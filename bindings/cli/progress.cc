@@ -1,0 +1,59 @@
+#include "bindings/cli/progress.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace waybill::cli {
+namespace {
+
+// Set by the first SIGINT or SIGTERM; a second one kills.
+volatile sig_atomic_t stop_requested = 0;
+
+void RequestStop(int) { stop_requested = 1; }
+
+void CatchStopSignals() {
+  struct sigaction action = {};
+  action.sa_handler = RequestStop;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine(std::string doing, std::string units)
+    : doing_(std::move(doing)), units_(std::move(units)), shown_(::isatty(STDERR_FILENO) == 1) {}
+
+void ProgressLine::Show(std::uint64_t done, std::uint64_t total) {
+  if (!shown_) return;
+  written_ = true;
+  fmt::print(stderr, "\r{}: {} of {} {}", doing_, done, total, units_);
+  std::fflush(stderr);
+}
+
+void ProgressLine::Clear() {
+  if (!written_) return;
+  written_ = false;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+}
+
+Progress ProgressLine::UntilStopped() {
+  CatchStopSignals();
+  return [this](std::uint64_t done, std::uint64_t total) {
+    Show(done, total);
+    return stop_requested == 0;
+  };
+}
+
+Error WithResumeHint(Error error) {
+  if (error.code == ErrorCode::kInterrupted && error.hint.empty()) {
+    error.hint = "it is safe to run the same command again: it goes on from here";
+  }
+  return error;
+}
+
+}  // namespace waybill::cli
