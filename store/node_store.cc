@@ -120,6 +120,8 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
     if (!handlers) return handlers.error();
     std::vector<ImageOnNode> images = *options.images_on_node;
     for (ImageOnNode& image : images) {
+      // No record can be under such a name; listed without one it may be any handler's.
+      if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
       image.runtime_handler = internal::StoredName(*handlers, image.runtime_handler);
     }
     report.intents_found = 0;
