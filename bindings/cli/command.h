@@ -45,6 +45,7 @@ std::unique_ptr<Command> MakeStatsCommand();
 std::unique_ptr<Command> MakeMetricsCommand();
 std::unique_ptr<Command> MakeVerifyCommand();
 std::unique_ptr<Command> MakeTrustCommand();
+std::unique_ptr<Command> MakeManifestCommand();
 std::unique_ptr<Command> MakeRuntimesCommand();
 std::unique_ptr<Command> MakeMigrateCommand();
 std::unique_ptr<Command> MakeRestoreCommand();

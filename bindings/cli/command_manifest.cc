@@ -1,0 +1,149 @@
+// waybill manifest: which manifest of an image index a runtime handler pulls.
+
+#include <sys/utsname.h>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/record_json.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+// What the kernel calls a machine, where that is not what images are named for, or no spelling of
+// it that NormalisePlatform knows.
+Platform PlatformOfMachine(std::string_view system, std::string_view machine) {
+  Platform platform = {.architecture = std::string(machine), .os = std::string(system)};
+  const bool arm = machine.starts_with("armv") && machine.size() > 4;
+  if (arm) {
+    platform.architecture = "arm";
+    platform.variant = machine.substr(3, 2);  // of "armv7l", "armv5tel", "armv8l"
+  } else if (machine.size() == 4 && machine[0] == 'i' && machine.ends_with("86")) {
+    platform.architecture = "386";
+  } else if (machine == "loongarch64") {
+    platform.architecture = "loong64";
+  }
+  return NormalisePlatform(std::move(platform));
+}
+
+Platform PlatformOfThisMachine() {
+  utsname name = {};
+  if (::uname(&name) != 0) return {};
+  return PlatformOfMachine(name.sysname, name.machine);
+}
+
+class ManifestCommand final : public Command {
+ public:
+  std::string name() const override { return "manifest"; }
+  std::string summary() const override { return "choose the manifest of an image index"; }
+  std::string notes() const override {
+    return "Prints the digest that a runtime pulls, and its platform; 1 where the index has none "
+           "for\n"
+           "it. The platform is that of this machine, or --platform, or, with --store and "
+           "--runtime,\n"
+           "the guest platform of that runtime handler where it has one.";
+  }
+
+  void Declare(Flags& flags) override {
+    flags.Required("--index", &index_, "FILE",
+                   "an OCI image index or Docker manifest list; -: stdin");
+    flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]",
+                "what the node runs; default: what this machine is");
+    flags.Value("--os-version", &os_version_, "V", "the node's OS version, as 10.0.20348.1970");
+    flags.Value("--store", &store_, "DIR", "the store that knows the runtime handlers");
+    runtime_.Declare(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
+    if (!runtime_.handler.empty() && !store_) {
+      return BadFlag("--runtime", "--store is missing, which knows the runtime handlers");
+    }
+    auto host = Host();
+    if (!host) return host.error();
+    auto manifests = ReadIndex();
+    if (!manifests) return manifests.error();
+    auto guest = Guest();
+    if (!guest) return guest.error();
+    auto chosen = ChooseManifest(*manifests, *host, *guest);
+    if (chosen) {
+      Write(*chosen, out);
+      return ExitCode::kYes;
+    }
+    if (chosen.error().code != ErrorCode::kNotFound) return chosen.error();
+    ReportError(chosen.error(), out);
+    return ExitCode::kNo;
+  }
+
+ private:
+  Result<Platform> Host() const {
+    Platform host;
+    if (platform_) {
+      auto parsed = ParsePlatform(*platform_);
+      if (!parsed) {
+        return BadFlag("--platform", parsed.error().message, parsed.error().hint);
+      }
+      host = *std::move(parsed);
+    } else {
+      host = PlatformOfThisMachine();
+    }
+    if (!os_version_) return host;
+    if (auto checked = CheckLength("--os-version", *os_version_, kMaxPlatformFieldBytes);
+        !checked) {
+      return checked.error();
+    }
+    host.os_version = *os_version_;
+    return host;
+  }
+
+  Result<std::vector<ManifestDescriptor>> ReadIndex() const {
+    auto json = ReadInput(index_, kMaxImageIndexBytes);
+    if (!json) return json.error();
+    auto manifests = DecodeImageIndex(*json);
+    if (manifests) return manifests;
+    Error error = manifests.error();
+    error.message = (index_ == "-" ? "standard input" : index_) + ": " + error.message;
+    return error;
+  }
+
+  // Of the handler in the store's registry; none where it runs what the host runs.
+  Result<std::optional<Platform>> Guest() const {
+    if (!store_) return std::nullopt;
+    StoreFlags flags;
+    flags.store = *store_;
+    if (auto parsed = flags.Parse(); !parsed) return parsed.error();
+    auto store = ObserveStore(flags);
+    if (!store) return store.error();
+    auto names = HandlerNames::Of(**store);
+    if (!names) return names.error();
+    if (auto known = names->Check(runtime_.handler); !known) return known.error();
+    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    for (const RuntimeHandler& handler : names->handlers()) {
+      const bool meant =
+          runtime_.handler.empty() ? handler.is_default : handler.name == runtime_.handler;
+      if (meant) return handler.guest_platform;
+    }
+    return std::nullopt;
+  }
+
+  static void Write(const ManifestDescriptor& chosen, Output& out) {
+    if (!out.json()) return out.Line("{}  {}", chosen.digest, FormatPlatform(*chosen.platform));
+    out.WriteJson({{"digest", chosen.digest},
+                   {"mediaType", chosen.media_type},
+                   {"size", chosen.size},
+                   {"platform", JsonOf(*chosen.platform)}});
+  }
+
+  std::string index_;
+  std::optional<std::string> platform_;
+  std::optional<std::string> os_version_;
+  std::optional<std::string> store_;
+  RuntimeFlag runtime_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeManifestCommand() { return std::make_unique<ManifestCommand>(); }
+
+}  // namespace waybill::cli
