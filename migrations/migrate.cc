@@ -134,6 +134,22 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   return MigrationStep{move.from(), move.to(), std::string(move.step->name), run.values_written};
 }
 
+// One commit more of the header: each of LMDB's two meta pages leads to one, and the code of an
+// older version takes a header of a newer version under either for damage.
+Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& request) {
+  const lmdb::Env& env = *store.database.env;
+  lmdb::Txn txn;
+  int rc = txn.BeginWrite(env);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
+  Working working(store, txn.get(), request.clock());
+  if (auto r = StoreTxn(working.context, working.state).WriteState(); !r) return r;
+  rc = txn.Commit();
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "committing", env.directory());
+  store.state = working.state;
+  if (store.witness) store.witness->Advance(store.state.commit_sequence);
+  return {};
+}
+
 Result<void> CheckResult(const OwnedStore& store, const std::string& backup) {
   const std::filesystem::path path = store.database.env->directory() / "data.mdb";
   auto file = OpenFile(path, O_RDONLY);
@@ -169,7 +185,13 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   report.from = store.database.identity.schema_version;
   report.to = request.to;
   const std::vector<Move> moves = MovesBetween(report.from, report.to);
-  if (moves.empty()) return report;
+  if (moves.empty()) {
+    // An earlier call may have been cut short between the last step and this.
+    if (report.to != kNewestSchema && !request.dry_run) {
+      if (auto r = SettleBothMetaPages(store, request); !r) return r.error();
+    }
+    return report;
+  }
   if (!moves.front().up) {
     auto losses = LossesOf(store, moves.front());
     if (!losses) return losses.error();
@@ -190,6 +212,9 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
     auto done = RunStep(store, move, request);
     if (!done) return StepFailed(move, done.error());
     report.steps.push_back(std::move(*done));
+  }
+  if (report.to != kNewestSchema) {
+    if (auto r = SettleBothMetaPages(store, request); !r) return r.error();
   }
   if (auto r = CheckResult(store, report.backup); !r) return r.error();
   return report;
