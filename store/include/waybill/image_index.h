@@ -41,10 +41,11 @@ Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json);
 //                      there on 20348 up to the platform's own build (Microsoft, "Windows container
 //                      version compatibility"). Of several the newest.
 //
-// A platform without an OS version can't choose among Windows manifests that have one. Manifests
-// without a platform, of an unknown one, attestations and nested indexes are never chosen.
-// kNotFound: none matches; the error lists what the index offers. kInvalidArgument: a platform
-// without OS or architecture, or with a Windows version that is none.
+// A platform without an OS version can't choose among Windows manifests that have one; a Windows
+// manifest without one is for any host (host-process images are built so), and chosen last.
+// Manifests without a platform, of an unknown one, attestations and nested indexes are never
+// chosen. kNotFound: none matches; the error lists what the index offers. kInvalidArgument: a
+// platform without OS or architecture, or with a Windows version that is none.
 Result<ManifestDescriptor> ChooseManifest(const std::vector<ManifestDescriptor>& index,
                                           const Platform& host,
                                           const std::optional<Platform>& guest = std::nullopt);

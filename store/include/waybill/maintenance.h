@@ -132,7 +132,8 @@ struct ExportReport {
   std::uint64_t preloaded = 0;
   std::uint64_t closed = 0;  // in quarantine: written so that the kubelet, too, can't read them
   std::uint64_t made = 0;    // records without credentials, for images of a distrustful store
-  // Records of which only other handlers than the default had one: written without credentials.
+  // Written without credentials: of refs of which only other handlers than the default had a
+  // record, and files that a kubelet wrote and no import took.
   std::uint64_t without_credentials = 0;
   std::string replaced_path;  // where the files that were there are kept; empty: there were none
 };

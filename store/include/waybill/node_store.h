@@ -283,8 +283,9 @@ class NodeStore {
   // is in quarantine is written so that the kubelet can't read it either. Of a ref under several
   // handlers the default's credentials are written. Works beside an owner, too; but the kubelet
   // must be down. kInvalidArgument: the store is distrustful, and options.images_on_node is
-  // missing. kDamaged: a record can't be read. kNotFound, kUnsafePath, kDiskFull, kIo: the
-  // directory. Where it fails the folders are the old or the new ones, whole; call it again.
+  // missing. kDamaged: a record can't be read. kOwned: another export into that directory is
+  // running. kNotFound, kUnsafePath, kDiskFull, kIo: the directory. Where it fails the folders are
+  // the old or the new ones, whole; call it again.
   Result<ExportReport> Export(const ExportOptions& options) const;
 
   // --- State -------------------------------------------------------------------------------------
