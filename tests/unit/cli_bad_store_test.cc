@@ -33,7 +33,11 @@ const std::vector<Strings> kOnStore = {{"check", "--image", "nginx", "--image-re
                                        {"metrics"},
                                        {"verify"},
                                        {"trust"},
-                                       {"trust", "--clear", "--reason", "why"}};
+                                       {"trust", "--clear", "--reason", "why"},
+                                       {"runtimes"},
+                                       {"runtimes", "collapse"},
+                                       {"migrate"},
+                                       {"export", "--kubelet-dir", "/proc"}};
 
 CommandResult RunOn(const CliStore& store, const Strings& command) {
   return store.Run(command[0], {command.begin() + 1, command.end()});
@@ -129,6 +133,11 @@ BOOST_AUTO_TEST_CASE(a_second_owner) {
   CheckStoreError(store.Run("pulled", pulled), "pulled");
   CheckStoreError(store.Run("prune", {"--begin"}), "prune");
   CheckStoreError(store.Run("trust", {"--clear", "--reason", "why"}), "trust");
+  CheckStoreError(store.Run("runtimes", {"collapse"}), "runtimes");
+  CheckStoreError(store.Run("migrate"), "migrate");
+  testing::WriteFile(store / "backup.mdb", ReadFile(store / "store/data.mdb"));
+  CheckStoreError(store.Run("restore", {(store / "backup.mdb").string()}), "restore");
+  BOOST_TEST(store.Json("runtimes")["runtimeHandlers"].size() == 1U);
   BOOST_TEST(store.Json("start")["error"]["code"] == "owned");
   BOOST_TEST(store.Json("stats")["records"] == 0);
 }
@@ -146,7 +155,8 @@ BOOST_AUTO_TEST_CASE(no_lmdb_or_cut_short) {
     const std::string before = ReadFile(data);
     for (const Strings& command : kOnStore) {
       const bool reads = command[0] != "intent" && command[0] != "pulled" &&
-                         command[0] != "failed" && command[0] != "prune" && command.size() < 4;
+                         command[0] != "failed" && command[0] != "prune" &&
+                         command.back() != "why" && command.back() != "collapse";
       if (reads) CheckStoreError(RunOn(store, command), command[0]);
     }
     const Strings check = {"check", "--image", "nginx", "--image-ref", "ref"};

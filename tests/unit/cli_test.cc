@@ -15,8 +15,9 @@ using testing::CommandResult;
 using testing::RunWaybill;
 using Strings = std::vector<std::string>;
 
-const Strings kCommands = {"start", "check", "intent", "pulled", "failed",  "prune",  "hash",
-                           "list",  "show",  "dump",   "stats",  "metrics", "verify", "trust"};
+const Strings kCommands = {"start",    "check",   "intent",  "pulled", "failed",  "prune",  "hash",
+                           "list",     "show",    "dump",    "stats",  "metrics", "verify", "trust",
+                           "runtimes", "migrate", "restore", "export", "manifest"};
 const std::string kImage = "registry.example.com/team/app:v1";
 const std::string kRef = "sha256:aaaa";
 const std::string kSecret = "tenant/pull/uid-1/cafe";
@@ -191,7 +192,8 @@ BOOST_AUTO_TEST_CASE(check_works_beside_a_live_owner) {
   BOOST_TEST((*owner)->RecordPullIntent(kImage).has_value());
   const Strings check = {"--image", kImage, "--image-ref", kRef};
   BOOST_TEST(store.Json("check", check)["reason"] == "pullInFlight");
-  BOOST_TEST(store.Run("list", {"--intents"}).out == "IMAGE\n" + kImage + "\n");
+  BOOST_TEST(store.Run("list", {"--intents"}).out ==
+             "IMAGE                             RUNTIME\n" + kImage + "  (default)\n");
   BOOST_TEST(store.Run("verify").exit_code == 0);
   BOOST_TEST(store.Run("dump").exit_code == 0);
 }
@@ -296,7 +298,7 @@ BOOST_AUTO_TEST_CASE(text_never_steers_the_terminal) {
   store.Run("intent", {"--image", hostile});
   store.Run("pulled", {"--image", kImage, "--image-ref", hostile});
   const CommandResult list = store.Run("list", {"--intents"});
-  BOOST_TEST(list.out == "IMAGE\na\\x1b[2J\\n\\u202eb\\x9b\n");
+  BOOST_TEST(list.out.ends_with("\na\\x1b[2J\\n\\u202eb\\x9b  (default)\n"), list.out);
   const CommandResult refused = store.Run("check", {"--image", hostile, "--policy", hostile});
   BOOST_TEST(refused.exit_code == 2);
   for (const std::string& text : {store.Run("list").out, store.Run("dump").out, refused.err}) {
@@ -311,10 +313,13 @@ BOOST_AUTO_TEST_CASE(stats_metrics_and_verify) {
   store.Run("pulled", {"--image", kImage, "--image-ref", kRef});
   auto stats = store.Json("stats");
   BOOST_TEST(stats["records"] == 1);
-  BOOST_TEST(stats["schemaVersion"] == 1);
+  BOOST_TEST(stats["schemaVersion"] == 2);
   BOOST_TEST(Contains(store.Run("stats").out, "commit sequence"));
   BOOST_TEST(Contains(store.Run("metrics").out, "\nkubelet_imagemanager_ondisk_pulledrecords 1\n"));
-  BOOST_TEST(store.Json("metrics")["kubelet_imagemanager_ondisk_pulledrecords"] == 1);
+  BOOST_TEST(stats["nondefaultHandlerRecords"] == 0);
+  auto metrics = store.Json("metrics");
+  BOOST_TEST(metrics["kubelet_imagemanager_ondisk_pulledrecords"] == 1);
+  BOOST_TEST(metrics["waybill_nondefault_runtime_handler_images"] == 0);
   BOOST_TEST(store.Run("verify").exit_code == 0);
   BOOST_TEST(store.Json("verify")["sound"] == true);
 }

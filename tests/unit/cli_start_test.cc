@@ -1,0 +1,110 @@
+// `waybill start`: handlers, and gaps in what was recorded.
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/cli_store.h"
+
+namespace waybill {
+namespace {
+
+using testing::CliStore;
+using testing::CommandResult;
+using Strings = std::vector<std::string>;
+
+const std::string kImages =
+    R"({"images":[{"id":"ref-a","repoTags":["registry.example.com/a:1"],"repoDigests":[]},
+    {"id":"ref-b","repoTags":[],"repoDigests":[]}]})";
+const std::string kHandlers = R"({"runtimeHandlers":[{"features":{}},{"name":"kata"}]})";
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void CheckUsageError(const CommandResult& result, const std::string& about) {
+  BOOST_TEST(result.exit_code == 2, about << ": " << result.out << result.err);
+  BOOST_TEST(result.err.starts_with("error: "), about << ": " << result.err);
+}
+
+BOOST_AUTO_TEST_SUITE(cli_start)
+
+BOOST_AUTO_TEST_CASE(handlers_are_replaced_and_told) {
+  const CliStore store;
+  const CommandResult first = store.Start({"--runtimes", "-"}, kHandlers);
+  BOOST_TEST(first.exit_code == 0, first.err);
+  BOOST_TEST(Contains(first.out, "handlers    new: (default), kata\n"), first.out);
+  auto second = store.Json("start", {"--runtimes", "-"},
+                           R"({"runtimeHandlers":[{"features":{}},{"name":"gvisor"}]})");
+  BOOST_TEST(second["runtimes"]["added"] == nlohmann::json({"gvisor"}));
+  BOOST_TEST(second["runtimes"]["vanished"] == nlohmann::json({"kata"}));
+  BOOST_TEST(store.Json("start")["runtimes"].is_null());
+  BOOST_TEST(store.Json("stats")["runtimeHandlers"] == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_gap_closes_what_has_no_record) {
+  const CliStore store;
+  store.Start();
+  store.Run("pulled", {"--image", "registry.example.com/b:1", "--image-ref", "ref-b"});
+  const Strings check = {"--image", "registry.example.com/a:1", "--image-ref", "ref-a"};
+  BOOST_TEST(store.Run("check", check).exit_code == 0);
+
+  const CommandResult started = store.Run("start", {"--after-gap", "--images", "-"}, kImages);
+  BOOST_TEST(started.exit_code == 0, started.err);
+  BOOST_TEST(Contains(started.out, "\ngap         "), started.out);
+  BOOST_TEST(Contains(started.out, "\nclosed      1 image that had no record"), started.out);
+  BOOST_TEST(Contains(started.out, "\nclosed      registry.example.com/a:1\n"), started.out);
+  BOOST_TEST(store.Run("check", check).exit_code == 1);
+  BOOST_TEST(store.Run("trust").exit_code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_gap_without_a_list_distrusts_until_there_is_one) {
+  const CliStore store;
+  store.Start();
+  const CommandResult started = store.Run("start", {"--after-gap"});
+  BOOST_TEST(started.exit_code == 0, started.err);
+  BOOST_TEST(Contains(started.err, "waybill start --store " + store.store() + " --after-gap"),
+             started.err);
+  BOOST_TEST(store.Run("trust").exit_code == 1);
+  auto filled = store.Json("start", {"--images", "-"}, kImages);
+  BOOST_TEST(filled["afterGap"] == true);
+  BOOST_TEST(filled["gapClosed"] == 2);
+  BOOST_TEST(filled["gapImages"] == nlohmann::json({"registry.example.com/a:1", "ref-b"}));
+  BOOST_TEST(filled["distrustful"] == false);
+  BOOST_TEST(store.Json("start", {"--images", "-"}, kImages)["afterGap"] == false);
+}
+
+BOOST_AUTO_TEST_CASE(a_gap_is_seen_in_the_kubelet_directory) {
+  for (const bool told_no : {false, true}) {
+    const CliStore store;
+    // A kubelet ran pods, and recorded nothing.
+    std::filesystem::create_directories(store / "kubelet/pods/uid-1");
+    Strings more = {"--kubelet-dir", (store / "kubelet").string(), "--images", "-"};
+    if (told_no) more.emplace_back("--no-after-gap");
+    auto started = store.Json("start", more, kImages);
+    BOOST_TEST(started["afterGap"] == !told_no);
+    BOOST_TEST(started["gapClosed"] == (told_no ? 0 : 2));
+    BOOST_TEST(started["gapReason"].get<std::string>().empty() == told_no);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(flags_that_need_or_exclude_each_other) {
+  const CliStore store;
+  store.Start();
+  testing::WriteFile(store / "handlers.json", kHandlers);
+  const std::string handlers = (store / "handlers.json").string();
+  for (const Strings& wrong :
+       {Strings{"--after-gap", "--no-after-gap"}, Strings{"--after-gap=yes"},
+        Strings{"--no-migrate=1"}, Strings{"--runtime-config", "f"},
+        Strings{"--images", "-", "--runtimes", "-"},
+        Strings{"--runtimes", "-", "--runtime-config", "-"}, Strings{"--runtimes", ""},
+        Strings{"--runtimes", "/nonexistent"}, Strings{"--runtimes", store.store()},
+        Strings{"--runtimes", handlers, "--runtime-config", "/nonexistent"},
+        Strings{"--runtimes", handlers, "--runtime-config", handlers}}) {
+    CheckUsageError(store.Run("start", wrong), wrong[0]);
+  }
+  BOOST_TEST(store.Json("stats")["runtimeHandlers"] == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace waybill
