@@ -77,6 +77,23 @@ Result<void> Copy(const OwnedStore& store, const std::filesystem::path& path) {
                "look for disk and memory errors in the kernel's log"};
 }
 
+// Lets go of what is too old, and of earlier ones of the same state, so that a migration that fails
+// again and again does not push out the others. Never of the one just made: those of a store that
+// was here before may have higher sequences.
+Result<void> RemoveOldBackups(const std::filesystem::path& directory, const Backup& made) {
+  auto backups = FindBackups(directory);
+  if (!backups) return backups.error();
+  std::size_t kept = 1;
+  for (const Backup& backup : *backups) {
+    if (backup.path == made.path) continue;
+    const bool same_state = backup.schema_version == made.schema_version &&
+                            backup.commit_sequence == made.commit_sequence;
+    if (!same_state && ++kept <= kBackupsKept) continue;
+    if (auto r = RemoveFile(backup.path); !r) return r;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) {
@@ -106,10 +123,14 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
 Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
   const lmdb::Env& env = *store.database.env;
   const std::filesystem::path folder = env.directory() / "backup";
-  if (auto r = MakePrivateDirectory(folder); !r) return r.error();
-  if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
+  const bool is_there = Exists(folder);
+  if (is_there) {
+    if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
+  }
   const lmdb::Env::Info info = env.GetInfo();
-  if (auto r = CheckRoom(folder, (info.last_page + 1) * info.page_size); !r) return r.error();
+  const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
+  if (auto r = CheckRoom(is_there ? folder : env.directory(), bytes); !r) return r.error();
+  if (auto r = MakePrivateDirectory(folder); !r) return r.error();
 
   const std::filesystem::path unfinished = folder / "new.tmp";
   if (auto r = RemoveFile(unfinished); !r) return r.error();
@@ -117,16 +138,15 @@ Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
     static_cast<void>(RemoveFile(unfinished));  // best effort: the next one removes it, too
     return r.error();
   }
-  const std::uint32_t version = store.database.identity.schema_version;
-  const std::filesystem::path path = folder / NameOf(version, store.state.commit_sequence, now);
-  if (auto r = RenameDurably(unfinished, path); !r) return r.error();
-
-  auto backups = FindBackups(env.directory());
-  if (!backups) return backups.error();
-  for (std::size_t i = kBackupsKept; i < backups->size(); ++i) {
-    if (auto r = RemoveFile((*backups)[i].path); !r) return r.error();
-  }
-  return Backup{path, version, store.state.commit_sequence, backups->front().bytes};
+  Backup made;
+  made.schema_version = store.database.identity.schema_version;
+  made.commit_sequence = store.state.commit_sequence;
+  made.path = folder / NameOf(made.schema_version, made.commit_sequence, now);
+  if (auto r = RenameDurably(unfinished, made.path); !r) return r.error();
+  if (auto r = RemoveOldBackups(env.directory(), made); !r) return r.error();
+  std::error_code ignored;
+  made.bytes = std::filesystem::file_size(made.path, ignored);
+  return made;
 }
 
 }  // namespace waybill::internal

@@ -20,8 +20,8 @@ namespace waybill::internal {
 inline constexpr std::size_t kBackupsKept = 3;
 
 // Copies the last commit, syncs and checks the copy, and only then lets go of the oldest beyond
-// kBackupsKept. On an error nothing of it is left: kDiskFull, kIo, kDamaged (the copy fails its
-// check).
+// kBackupsKept, and of earlier ones of the same state. On an error before that nothing of it is
+// left: kDiskFull, kIo, kDamaged (the copy fails its check).
 Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now);
 
 // ListBackups of maintenance.h.

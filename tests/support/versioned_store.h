@@ -1,0 +1,80 @@
+// A store that nobody has open, to be migrated, backed up, put back, damaged.
+
+#ifndef WAYBILL_TESTS_SUPPORT_VERSIONED_STORE_H_
+#define WAYBILL_TESTS_SUPPORT_VERSIONED_STORE_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "tests/support/fake_clock.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/tree.h"
+#include "tests/support/versions.h"
+#include "waybill/maintenance.h"
+
+namespace waybill::testing {
+
+class VersionedStore {
+ public:
+  // Nothing yet: the first opening makes one.
+  VersionedStore() = default;
+  explicit VersionedStore(std::uint32_t golden) { PlaceGolden(directory(), golden); }
+
+  std::filesystem::path directory() const { return scratch_ / "store"; }
+  std::filesystem::path database() const { return directory() / "data.mdb"; }
+  std::filesystem::path witness() const { return scratch_ / "witness"; }
+  std::filesystem::path scratch() const { return scratch_.path(); }
+  FakeClock& clock() { return clock_; }
+
+  OpenOptions Options() const {
+    OpenOptions options{.directory = directory(), .witness = Witness::At(witness())};
+    options.clock = clock_.AsClock();
+    options.map_bytes = kMapBytes;
+    return options;
+  }
+  // Opens, and closes again.
+  RecoveryReport Open(const std::function<void(NodeStore&)>& then = nullptr) const {
+    auto store = Must(NodeStore::Open(Options()));
+    if (then) then(*store);
+    RecoveryReport report = store->recovery_report();
+    Must(store->Close());
+    return report;
+  }
+
+  MigrateOptions To(std::uint32_t version) const {
+    MigrateOptions options{.directory = directory(), .to = version};
+    options.clock = clock_.AsClock();
+    options.map_bytes = kMapBytes;
+    return options;
+  }
+  MigrationReport Migrate(std::uint32_t version, bool accept_loss = false) const {
+    MigrateOptions options = To(version);
+    options.accept_loss = accept_loss;
+    return Must(waybill::Migrate(options));
+  }
+  RestoreOptions From(const std::filesystem::path& backup) const {
+    RestoreOptions options{.directory = directory(), .backup = backup};
+    options.clock = clock_.AsClock();
+    options.map_bytes = kMapBytes;
+    return options;
+  }
+
+  // All that is on disk, but for who had it open last.
+  Tree Files() const {
+    Tree tree = TreeOf(scratch_.path());
+    tree.erase("store/owner.lock");
+    tree.erase("store/lock.mdb");
+    return tree;
+  }
+
+ private:
+  static constexpr std::uint64_t kMapBytes = std::uint64_t{64} << 20U;
+  MemoryDir scratch_;
+  FakeClock clock_;
+};
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_VERSIONED_STORE_H_

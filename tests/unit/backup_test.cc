@@ -1,0 +1,287 @@
+// Backups: when one is made, what it is, how many are kept, what stands in the way. Putting one
+// back: restore_test.cc.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "store/recovery/inspect.h"
+#include "tests/support/child_process.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/mounts.h"
+#include "tests/support/versioned_store.h"
+
+namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+mode_t ModeOf(const fs::path& path) {
+  struct stat st {};
+  BOOST_REQUIRE(lstat(path.c_str(), &st) == 0);
+  return st.st_mode & 07777U;
+}
+
+fs::path FolderOf(const VersionedStore& store) { return store.directory() / "backup"; }
+
+std::set<std::string> NamesIn(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+std::string Digits(std::uint64_t sequence) {
+  const std::string digits = std::to_string(sequence);
+  return std::string(20 - digits.size(), '0') + digits;
+}
+
+// What stands in the way of a backup is told, and the store stays as it was.
+void CheckRefused(const VersionedStore& store, ErrorCode code) {
+  const Tree before = store.Files();
+  const auto refused = Migrate(store.To(2));
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == code), refused.error().ToString());
+  BOOST_TEST((store.Files() == before));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(backup)
+
+BOOST_AUTO_TEST_CASE(one_is_made_before_the_first_step) {
+  const VersionedStore store(1);
+  const auto state = StateOf(store.directory());
+  const RawModel values = ValuesIn(store.directory());
+  const MigrationReport report = store.Migrate(2);
+  const std::string name = "v1-" + Digits(state.commit_sequence) + "-20260101T000000Z.mdb";
+  BOOST_TEST(report.backup == (FolderOf(store) / name).string());
+  BOOST_TEST((NamesIn(FolderOf(store)) == std::set<std::string>{name}));
+  BOOST_TEST(ModeOf(FolderOf(store)) == 0700U);
+  BOOST_TEST(ModeOf(report.backup) == 0600U);
+
+  const auto inspection = Must(internal::InspectFile(
+      Must(internal::OpenFile(report.backup, O_RDONLY)), internal::FileIs::kCompactCopy));
+  BOOST_TEST(inspection.sound);
+  BOOST_TEST(inspection.identity->schema_version == 1U);
+  BOOST_TEST(inspection.state->commit_sequence == state.commit_sequence);
+  const MemoryDir other;
+  fs::copy_file(report.backup, other / "data.mdb");
+  BOOST_TEST((ValuesIn(other.path()) == values));
+
+  const auto listed = Must(ListBackups(store.directory()));
+  BOOST_TEST_REQUIRE(listed.size() == 1U);
+  BOOST_TEST(listed[0].path == fs::path(report.backup));
+  BOOST_TEST(listed[0].schema_version == 1U);
+  BOOST_TEST(listed[0].commit_sequence == state.commit_sequence);
+  BOOST_TEST(listed[0].bytes == fs::file_size(report.backup));
+}
+
+BOOST_AUTO_TEST_CASE(none_is_made_where_no_step_is_done) {
+  const VersionedStore store(1);
+  store.Migrate(1);
+  MigrateOptions options = store.To(2);
+  options.dry_run = true;
+  Must(Migrate(options));
+  BOOST_TEST(!Migrate(store.To(7)).has_value());
+  BOOST_TEST(!fs::exists(FolderOf(store)));
+  const VersionedStore fresh;
+  fresh.Open();
+  fresh.Open();
+  BOOST_TEST(!fs::exists(FolderOf(fresh)));
+}
+
+BOOST_AUTO_TEST_CASE(opening_makes_one_as_well) {
+  const VersionedStore store(1);
+  const RecoveryReport report = store.Open();
+  BOOST_TEST_REQUIRE(report.migration.has_value());
+  BOOST_TEST(fs::exists(report.migration->backup));
+  BOOST_TEST(Must(ListBackups(store.directory())).size() == 1U);
+  store.Open();
+  BOOST_TEST(Must(ListBackups(store.directory())).size() == 1U);
+}
+
+// By sequence, so that a clock that was put back does not take the newest.
+BOOST_AUTO_TEST_CASE(the_last_three_are_kept) {
+  VersionedStore store(1);
+  std::vector<std::string> made;
+  for (int i = 0; i < 6; ++i) {
+    made.push_back(store.Migrate(i % 2 == 0 ? 2 : 1).backup);
+    store.clock().AdvanceSeconds(-40'000'000);
+    const auto listed = Must(ListBackups(store.directory()));
+    BOOST_TEST(listed.size() == std::min<std::size_t>(made.size(), 3));
+    for (std::size_t j = 0; j < listed.size(); ++j) {
+      BOOST_TEST(listed[j].path.string() == made[made.size() - 1 - j]);
+    }
+  }
+  BOOST_TEST(NamesIn(FolderOf(store)).size() == 3U);
+}
+
+// One that fails again and again does not push out those of earlier states.
+BOOST_AUTO_TEST_CASE(backups_of_one_state_count_once) {
+  VersionedStore store(1);
+  store.Migrate(2);
+  store.Open([](NodeStore& opened) { Must(opened.PutIntent("registry.example/a:v1")); });
+  store.Migrate(1);
+  const auto earlier = Must(ListBackups(store.directory()));
+  BOOST_TEST(earlier.size() == 2U);
+  store.Migrate(2);
+  MigrateOptions options = store.To(1);
+  options.progress = [](std::uint64_t, std::uint64_t) { return false; };
+  for (int i = 0; i < 5; ++i) {
+    store.clock().AdvanceSeconds(1);
+    BOOST_TEST(!Migrate(options).has_value());
+  }
+  const auto now = Must(ListBackups(store.directory()));
+  BOOST_TEST_REQUIRE(now.size() == 3U);
+  BOOST_TEST(now[0].commit_sequence > now[1].commit_sequence);
+  BOOST_TEST(now[1].commit_sequence > now[2].commit_sequence);
+  BOOST_TEST(now[2].path == earlier[0].path);
+}
+
+// What is left of a store that was here before may have come further.
+BOOST_AUTO_TEST_CASE(the_one_just_made_is_always_kept) {
+  const VersionedStore store(1);
+  fs::create_directory(FolderOf(store));
+  fs::permissions(FolderOf(store), fs::perms::owner_all);
+  for (const char* digit : {"1", "2", "3", "4"}) {
+    WriteFile(FolderOf(store) / ("v1-" + Digits(1'000'000) + "-2026010" + digit + "T000000Z.mdb"),
+              "older");
+  }
+  const std::string made = store.Migrate(2).backup;
+  BOOST_TEST(fs::exists(made));
+  const auto listed = Must(ListBackups(store.directory()));
+  BOOST_TEST_REQUIRE(listed.size() == 3U);
+  BOOST_TEST(listed[2].path == fs::path(made));
+}
+
+BOOST_AUTO_TEST_CASE(other_names_in_the_folder_are_left_alone) {
+  const VersionedStore store(1);
+  fs::create_directory(FolderOf(store));
+  fs::permissions(FolderOf(store), fs::perms::owner_all);
+  const std::set<std::string> foreign = {"notes.txt",
+                                         "v1-123-20260101T000000Z.mdb",
+                                         "v1-.mdb",
+                                         "v-00000000000000000001-x.mdb",
+                                         "v1-000000000000000000001-x.mdb",
+                                         "v99999999999-00000000000000000001-x.mdb",
+                                         "v1-99999999999999999999-x.mdb",
+                                         "x1-00000000000000000001-x.mdb"};
+  for (const std::string& name : foreign) WriteFile(FolderOf(store) / name, "mine");
+  for (int i = 0; i < 5; ++i) store.Migrate(i % 2 == 0 ? 2 : 1);
+  BOOST_TEST(Must(ListBackups(store.directory())).size() == 3U);
+  const auto names = NamesIn(FolderOf(store));
+  for (const std::string& name : foreign) BOOST_TEST(names.contains(name), name);
+  BOOST_TEST(names.size() == foreign.size() + 3);
+}
+
+BOOST_AUTO_TEST_CASE(listing_where_there_is_none) {
+  const VersionedStore none;
+  const auto missing = ListBackups(none.directory());
+  BOOST_TEST_REQUIRE(!missing.has_value());
+  BOOST_TEST((missing.error().code == ErrorCode::kNotFound));
+
+  const VersionedStore store(1);
+  BOOST_TEST(Must(ListBackups(store.directory())).empty());
+  fs::create_directory(store.scratch() / "elsewhere");
+  fs::create_symlink(store.scratch() / "elsewhere", FolderOf(store));
+  const auto symlink = ListBackups(store.directory());
+  BOOST_TEST_REQUIRE(!symlink.has_value());
+  BOOST_TEST((symlink.error().code == ErrorCode::kUnsafePath));
+}
+
+BOOST_AUTO_TEST_CASE(what_an_earlier_one_left_unfinished_is_replaced) {
+  for (const bool symlink : {false, true}) {
+    const VersionedStore store(1);
+    fs::create_directory(FolderOf(store));
+    fs::permissions(FolderOf(store), fs::perms::owner_all);
+    WriteFile(store.scratch() / "elsewhere", "not ours");
+    if (symlink) {
+      fs::create_symlink(store.scratch() / "elsewhere", FolderOf(store) / "new.tmp");
+    } else {
+      WriteFile(FolderOf(store) / "new.tmp", std::string(100'000, 'x'));
+    }
+    store.Migrate(2);
+    BOOST_TEST(NamesIn(FolderOf(store)).size() == 1U);
+    BOOST_TEST(ReadFile(store.scratch() / "elsewhere") == "not ours");
+    BOOST_TEST(Must(ListBackups(store.directory())).size() == 1U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_that_is_not_safe) {
+  {
+    const VersionedStore store(1);
+    fs::create_directory(store.scratch() / "elsewhere");
+    fs::create_symlink(store.scratch() / "elsewhere", FolderOf(store));
+    CheckRefused(store, ErrorCode::kUnsafePath);
+    BOOST_TEST(fs::is_empty(store.scratch() / "elsewhere"));
+  }
+  {
+    const VersionedStore store(1);
+    fs::create_symlink(store.scratch() / "nowhere", FolderOf(store));
+    CheckRefused(store, ErrorCode::kUnsafePath);
+  }
+  for (const fs::perms more : {fs::perms::group_write, fs::perms::others_write}) {
+    const VersionedStore store(1);
+    fs::create_directory(FolderOf(store));
+    fs::permissions(FolderOf(store), fs::perms::owner_all | more);
+    CheckRefused(store, ErrorCode::kUnsafePath);
+  }
+  {
+    const VersionedStore store(1);
+    WriteFile(FolderOf(store), "a file");
+    CheckRefused(store, ErrorCode::kUnsafePath);
+  }
+  if (geteuid() == 0) {
+    const VersionedStore store(1);
+    fs::create_directory(FolderOf(store));
+    fs::permissions(FolderOf(store), fs::perms::owner_all);
+    BOOST_REQUIRE(chown(FolderOf(store).c_str(), 12345, 12345) == 0);
+    CheckRefused(store, ErrorCode::kUnsafePath);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
+  const MemoryDir scratch;
+  const std::string answer = InChild([&]() -> std::string {
+    if (!MountSmallFileSystem(scratch.path(), "1m")) return kMayNotMount;
+    const fs::path directory = scratch / "store";
+    PlaceGolden(directory, 1);
+    const auto free = fs::space(scratch.path()).available;
+    const std::uint64_t left = fs::file_size(directory / "data.mdb") - 4096;
+    WriteFile(scratch / "ballast", std::string(free - left, 'x'));
+    const Tree before = TreeOf(directory);
+    const auto unchanged = [&]() -> bool {
+      Tree now = TreeOf(directory);
+      now.erase("owner.lock");
+      now.erase("lock.mdb");
+      return now == before;
+    };
+    const auto refused = Migrate({.directory = directory});
+    if (refused) return "migrated";
+    if (refused.error().code != ErrorCode::kDiskFull) return refused.error().ToString();
+    if (!unchanged()) return "migrating changed something";
+    const auto opened = NodeStore::Open({.directory = directory, .witness = Witness::None()});
+    if (opened) return "opened";
+    if (opened.error().code != ErrorCode::kDiskFull) return opened.error().ToString();
+    if (!unchanged()) return "opening changed something";
+    fs::remove(scratch / "ballast");
+    const auto migrated = Migrate({.directory = directory});
+    return migrated ? "as it should" : migrated.error().ToString();
+  });
+  if (answer == kMayNotMount) {
+    BOOST_TEST_MESSAGE(answer);
+  } else {
+    BOOST_TEST(answer == "as it should");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
