@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "store/record/pulled_record.h"
+#include "store/record/small_records.h"
+#include "store/record/typed_tables.h"
 #include "store/record/uuid.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
@@ -52,6 +54,7 @@ struct Replaced {
   std::optional<Identity> identity;
   std::uint64_t sequence = 0;
   Credentials credentials;  // empty where it is not sound
+  Salvaged values;
 };
 
 Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
@@ -63,10 +66,13 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
   if (inspection->newer_schema) return NewerSchema(database.parent_path());
   replaced.identity = inspection->identity;
   if (inspection->state) replaced.sequence = inspection->state->commit_sequence;
-  if (inspection->sound) {
+  if (inspection->newer_meta >= 0) {
     auto values = Salvage(*file, inspection->newer_meta);
     if (!values) return values.error();
-    for (const auto& payload : values->payloads[Index(Table::kPulled)]) {
+    replaced.values = std::move(*values);
+  }
+  if (inspection->sound) {
+    for (const auto& payload : replaced.values.payloads[Index(Table::kPulled)]) {
       auto record = DecodePulledRecordValue(payload);
       if (!record) continue;
       replaced.credentials[{record->image_ref, record->runtime_handler}] =
@@ -75,6 +81,23 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
   }
   replaced.file = std::move(*file);
   return replaced;
+}
+
+// What the store that is replaced had closed stays closed: its quarantine and its pulls in flight.
+Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
+  const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
+  for (const auto& payload : replaced.payloads[Index(Table::kQuarantine)]) {
+    const auto entry = DecodeQuarantineValue(payload);
+    if (!entry) continue;
+    if (auto r = StoreQuarantine(txn, *entry); !r) return r.error();
+  }
+  for (const auto& payload : replaced.payloads[Index(Table::kIntents)]) {
+    const auto intent = DecodeIntentValue(payload);
+    if (!intent) continue;
+    const std::string handler = has_handlers ? intent->runtime_handler : "";
+    if (auto r = StoreIntent(txn, intent->image, handler); !r) return r.error();
+  }
+  return {};
 }
 
 Error AnotherStore(const RestoreOptions& options, const std::array<std::uint8_t, 16>& backup,
@@ -119,15 +142,15 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     return AnotherStore(options, identity.uuid, "the witness " + witness_path,
                         witness.testimony->uuid);
   }
+  // A store that is older than its witness was put back itself: it tells nothing of what was taken
+  // back since.
+  if (witness.testimony && witness.testimony->commit_sequence > replaced.sequence) {
+    replaced.credentials.clear();
+  }
 
   RestoreReport report;
   report.schema_version = identity.schema_version;
   report.backup_commit_sequence = state.commit_sequence;
-  if (replaced.file.valid()) {
-    auto aside = KeepAside(directory, replaced.file);
-    if (!aside) return aside.error();
-    report.replaced_path = aside->string();
-  }
   report.distrust_reason = "the store was put back from " + options.backup.filename().string() +
                            ", a backup of commit " + std::to_string(state.commit_sequence);
 
@@ -152,9 +175,17 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     if (!carried) return carried.error();
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
-    return {};
+    return KeepClosed(txn, replaced.values);
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r.error();
+  if (replaced.file.valid()) {
+    auto aside = KeepAside(directory, replaced.file);
+    if (!aside) {
+      static_cast<void>(ClearPreparation(directory));  // best effort: opening clears it, too
+      return aside.error();
+    }
+    report.replaced_path = aside->string();
+  }
   if (auto r = InstallDatabase(directory); !r) return r.error();
   return report;
 }

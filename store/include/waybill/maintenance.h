@@ -72,7 +72,7 @@ Result<MigrationReport> Migrate(const MigrateOptions& options);
 // --- Backups ------------------------------------------------------------------------------------
 
 // backup/<version>-<commit sequence>-<time>.mdb in the store's directory: a compact copy. The last
-// three are kept.
+// three are kept; of one state, the last.
 struct Backup {
   std::filesystem::path path;
   std::uint32_t schema_version = 0;
@@ -95,15 +95,16 @@ struct RestoreReport {
   std::uint32_t schema_version = 0;
   std::uint64_t backup_commit_sequence = 0;
   std::uint64_t records = 0;
-  // Of those: the store that was replaced did not hold the same credentials, or could not be read,
-  // so they may have been taken back since. They must be verified again.
+  // Of those: the store that was replaced did not hold the same credentials, could not be read, or
+  // was older than its witness, so they may have been taken back since. They must be verified again.
   std::uint64_t records_without_credentials = 0;
   std::string replaced_path;  // where what it replaces is kept; empty: there was nothing
   std::string distrust_reason;
 };
 
 // Puts a backup in the place of the store, which is kept under quarantine/. The store then is
-// distrustful: images that were pulled after the backup have no record in it.
+// distrustful: images that were pulled after the backup have no record in it. What the replaced
+// store had closed, by its quarantine and its intents, stays closed.
 // kDamaged: the backup fails its check. kConflict: it is of another store (by UUID, against the
 // store or its witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each
 // of these the store is as it was; after a crash it is the one or the other, whole.

@@ -1,0 +1,355 @@
+// Putting a backup back: what the store then is, what it keeps, what is refused.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+#include <string>
+
+#include "store/recovery/witness.h"
+#include "tests/support/child_process.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/mounts.h"
+#include "tests/support/rows.h"
+#include "tests/support/versioned_store.h"
+
+namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string RefOf(const std::string& name) { return "sha256:" + Sha256Hex(name); }
+std::string ImageOf(const std::string& name) { return "registry.example/" + name + ":v1"; }
+std::string NameOf(const std::string& name) { return "registry.example/" + name; }
+
+void Pull(NodeStore& store, const std::string& name, const ImagePullCredentials& credentials) {
+  Must(store.RecordPullIntent(ImageOf(name)));
+  Must(store.RecordImagePulled(ImageOf(name), RefOf(name), credentials));
+}
+
+// Replaces what is recorded of an image.
+void Replace(NodeStore& store, const std::string& name, const ImagePullCredentials& credentials) {
+  ImagePulledRecord record;
+  record.image_ref = RefOf(name);
+  record.credential_mapping[NameOf(name)] = credentials;
+  Must(store.PutRecord(record));
+}
+
+// Who may use the image without a pull.
+bool Opens(NodeStore& store, const std::string& name, const ImagePullSecret& secret) {
+  Pod pod(secret);
+  return !store.MustAttemptPull(ImageOf(name), RefOf(name), pod).pull;
+}
+
+// A store that lived on after its backup: of version 2, its backup too.
+struct LivedOn : VersionedStore {
+  LivedOn() {
+    Open([](NodeStore& opened) {
+      for (const char* name : {"same", "revoked", "more", "gone"}) {
+        Pull(opened, name, WithSecret(kSecretA));
+      }
+      Pull(opened, "open", NodeWide());
+      Must(opened.PutIntent(ImageOf("in-flight")));
+    });
+    backup = Migrate(1).backup;
+    Open([](NodeStore& opened) {
+      Replace(opened, "revoked", WithSecret(kSecretB));
+      Pull(opened, "more", WithSecret(kSecretB));
+      Must(opened.DeleteRecord(RefOf("gone")));
+      Pull(opened, "new", WithSecret(kSecretA));
+    });
+  }
+  fs::path backup;
+};
+
+ErrorCode CodeOf(const Result<RestoreReport>& refused) {
+  return refused ? ErrorCode{} : refused.error().code;
+}
+
+// It is refused, and all is as it was.
+void CheckRefused(const VersionedStore& store, const fs::path& backup, ErrorCode code) {
+  const Tree before = store.Files();
+  const auto refused = Restore(store.From(backup));
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == code), refused.error().ToString());
+  BOOST_TEST((store.Files() == before));
+}
+
+void CheckSequenceBeyondWitness(const VersionedStore& store) {
+  const auto reading = internal::ReadWitness(store.witness());
+  BOOST_TEST_REQUIRE(reading.testimony.has_value());
+  BOOST_TEST(StateOf(store.directory()).commit_sequence > reading.testimony->commit_sequence);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(restore)
+
+BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
+  const auto before = IdentityOf(directory());
+  const auto sequence = StateOf(directory()).commit_sequence;
+  const std::string replaced = ReadFile(database());
+  const RestoreReport report = Must(Restore(From(backup)));
+  BOOST_TEST(report.schema_version == 2U);
+  BOOST_TEST(report.backup_commit_sequence < sequence);
+  BOOST_TEST(report.records == 5U);
+  BOOST_TEST(report.records_without_credentials == 3U);
+  BOOST_TEST(report.distrust_reason.find(backup.filename().string()) != std::string::npos);
+  BOOST_TEST(report.replaced_path.starts_with((directory() / "quarantine").string()));
+  BOOST_TEST((ReadFile(report.replaced_path) == replaced));
+  BOOST_TEST(fs::exists(backup));
+  BOOST_TEST(!fs::exists(directory() / "new.tmp"));
+  BOOST_TEST(!fs::exists(directory() / "lock.mdb"));
+
+  const auto inspection = InspectPath(database());
+  BOOST_TEST_REQUIRE(inspection.sound, inspection.findings.front());
+  BOOST_TEST((inspection.identity->uuid == before.uuid));
+  BOOST_TEST(inspection.identity->witness_path == before.witness_path);
+  BOOST_TEST(inspection.state->commit_sequence > sequence);
+  BOOST_TEST(ContentsOf(directory()).distrustful);
+  CheckSequenceBeyondWitness(*this);
+
+  const RecoveryReport opened = Open([](NodeStore& store) {
+    BOOST_TEST(Opens(store, "same", kSecretA));
+    BOOST_TEST(Opens(store, "open", kSecretB));
+    for (const auto& secret : {kSecretA, kSecretB}) {
+      for (const char* name : {"revoked", "more", "gone", "new", "in-flight", "unheard-of"}) {
+        BOOST_TEST(!Opens(store, name, secret), name);
+      }
+    }
+    BOOST_TEST(Must(store.HasIntent(ImageOf("in-flight"))));
+  });
+  BOOST_TEST(opened.findings.empty());
+  BOOST_TEST(!opened.set_aside);
+  BOOST_TEST(opened.distrustful);
+  BOOST_TEST(opened.distrust_reason == report.distrust_reason);
+  BOOST_TEST(!Open().set_aside);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_older_version_goes_back_and_up_again, VersionedStore) {
+  PlaceGolden(directory(), 1);
+  const Contents golden = WithoutStamps(ContentsOf(directory()));
+  const fs::path backup = Open().migration->backup;
+  const RestoreReport report = Must(Restore(From(backup)));
+  BOOST_TEST(report.schema_version == 1U);
+  BOOST_TEST(report.records == golden.records.size());
+  BOOST_TEST(report.records_without_credentials == 0U);
+  BOOST_TEST(InspectPath(database()).sound);
+  BOOST_TEST(IdentityOf(directory()).schema_version == 1U);
+  const RawModel values = ValuesIn(directory());
+  BOOST_TEST(!values.contains("runtime-handlers"));
+  for (const auto& [table, table_values] : values) {
+    for (const auto& [key, value] : table_values) BOOST_TEST(VersionOf(value) == 1U);
+  }
+  CheckSequenceBeyondWitness(*this);
+
+  const RecoveryReport opened = Open();
+  BOOST_TEST_REQUIRE(opened.migration.has_value());
+  BOOST_TEST(opened.findings.empty());
+  BOOST_TEST(opened.distrustful);
+  Contents after = WithoutStamps(ContentsOf(directory()));
+  BOOST_TEST(after.journal.size() == golden.journal.size() + 1);
+  BOOST_TEST(std::get<2>(after.journal.back()) == report.distrust_reason);
+  after.journal = golden.journal;
+  after.distrustful = golden.distrustful;
+  BOOST_TEST((after == golden));
+}
+
+BOOST_FIXTURE_TEST_CASE(twice_is_no_more_than_once, LivedOn) {
+  Must(Restore(From(backup)));
+  const Contents once = WithoutStamps(ContentsOf(directory()));
+  const RestoreReport again = Must(Restore(From(backup)));
+  BOOST_TEST(again.records == 5U);
+  BOOST_TEST((WithoutStamps(ContentsOf(directory())).records == once.records));
+  BOOST_TEST(!Open().set_aside);
+}
+
+BOOST_FIXTURE_TEST_CASE(where_the_store_is_gone_no_credentials_are_believed, LivedOn) {
+  fs::remove(database());
+  const RestoreReport report = Must(Restore(From(backup)));
+  BOOST_TEST(report.replaced_path.empty());
+  BOOST_TEST(report.records == 5U);
+  BOOST_TEST(report.records_without_credentials == 5U);
+  CheckSequenceBeyondWitness(*this);
+  const RecoveryReport opened = Open([](NodeStore& store) {
+    for (const char* name : {"same", "revoked", "open", "new"}) {
+      BOOST_TEST(!Opens(store, name, kSecretA), name);
+    }
+  });
+  BOOST_TEST(opened.findings.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(into_an_empty_directory, LivedOn) {
+  const VersionedStore other;
+  fs::create_directory(other.directory());
+  fs::permissions(other.directory(), fs::perms::owner_all);
+  fs::remove(witness());
+  const RestoreReport report = Must(Restore(other.From(backup)));
+  BOOST_TEST(report.records_without_credentials == 5U);
+  BOOST_TEST(report.replaced_path.empty());
+  BOOST_TEST(!fs::exists(other.directory() / "quarantine"));
+}
+
+BOOST_FIXTURE_TEST_CASE(where_the_store_is_damaged_no_credentials_are_believed, LivedOn) {
+  std::string bytes = ReadFile(database());
+  const std::string name = NameOf("new");
+  for (auto at = bytes.find(name); at != std::string::npos; at = bytes.find(name, at + 1)) {
+    bytes[at + 9] = 'x';
+  }
+  WriteFile(database(), bytes);
+  BOOST_TEST(!InspectPath(database()).sound);
+  const RestoreReport report = Must(Restore(From(backup)));
+  BOOST_TEST(report.records_without_credentials == 5U);
+  BOOST_TEST((ReadFile(report.replaced_path) == bytes));
+  CheckSequenceBeyondWitness(*this);
+  BOOST_TEST(Open().findings.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(where_the_store_is_empty_or_no_database, LivedOn) {
+  for (const std::string& bytes : {std::string(), std::string(50'000, 'x')}) {
+    WriteFile(database(), bytes);
+    const RestoreReport report = Must(Restore(From(backup)));
+    BOOST_TEST(report.records_without_credentials == 5U);
+    BOOST_TEST((ReadFile(report.replaced_path) == bytes));
+    CheckSequenceBeyondWitness(*this);
+  }
+  BOOST_TEST(Open().findings.empty());
+}
+
+// A store that was put back from an older copy says what it says of no use: the witness knows.
+BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_its_witness, LivedOn) {
+  const MemoryDir older;
+  fs::copy_file(backup, older / "backup.mdb");
+  const std::string now = ReadFile(database());
+  Must(Restore(From(backup)));
+  Open([](NodeStore& store) {
+    Must(store.ClearDistrust("test"));
+    Replace(store, "same", WithSecret(kSecretB));
+  });
+  // Here "same" was still tenant A's.
+  WriteFile(database(), now);
+  fs::remove(directory() / "lock.mdb");
+  const RestoreReport report = Must(Restore(From(older / "backup.mdb")));
+  BOOST_TEST(report.records_without_credentials == 5U);
+  Open([](NodeStore& store) { BOOST_TEST(!Opens(store, "same", kSecretA)); });
+}
+
+// An image that a file closed which nobody could read stays closed.
+BOOST_FIXTURE_TEST_CASE(what_the_replaced_store_had_in_quarantine_stays_closed, VersionedStore) {
+  Open([](NodeStore& store) { Pull(store, "image", WithSecret(kSecretA)); });
+  const fs::path backup = Migrate(1).backup;
+  const fs::path kubelet = scratch() / "kubelet";
+  WriteRecordFile(kubelet, "pulled", RefOf("image"), "{");
+  OpenOptions options = Options();
+  options.kubelet_directory = kubelet;
+  auto store = Must(NodeStore::Open(options));
+  BOOST_TEST_REQUIRE(!Opens(*store, "image", kSecretA));
+  Must(store->Close());
+  Must(Restore(From(backup)));
+  Open([](NodeStore& opened) { BOOST_TEST(!Opens(opened, "image", kSecretA)); });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_backup_that_is_none, LivedOn) {
+  const fs::path made = scratch() / "made.mdb";
+  CheckRefused(*this, made, ErrorCode::kNotFound);
+  const std::string bytes = ReadFile(backup);
+  for (const std::string& bad :
+       {std::string(), std::string("text"), std::string(100'000, '\0'), std::string(4096 * 4, 'x'),
+        bytes.substr(0, bytes.size() - 4096), bytes.substr(4096)}) {
+    WriteFile(made, bad);
+    BOOST_TEST_CONTEXT(bad.size() << " bytes") { CheckRefused(*this, made, ErrorCode::kDamaged); }
+  }
+  fs::remove(made);
+  fs::create_symlink(backup, made);
+  CheckRefused(*this, made, ErrorCode::kUnsafePath);
+  fs::remove(made);
+  BOOST_REQUIRE(mkfifo(made.c_str(), 0600) == 0);
+  const auto fifo = Restore(From(made));
+  BOOST_TEST((CodeOf(fifo) == ErrorCode::kUnsafePath));
+  fs::remove(made);
+  fs::create_directory(made);
+  CheckRefused(*this, made, ErrorCode::kUnsafePath);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_backup_of_another_store, LivedOn) {
+  const LivedOn other;
+  CheckRefused(*this, other.backup, ErrorCode::kConflict);
+  // Only the witness is left to tell.
+  const fs::path copy = scratch() / "copy.mdb";
+  fs::copy_file(backup, copy);
+  fs::remove(database());
+  WriteFile(witness(), ReadFile(other.witness()));
+  CheckRefused(*this, copy, ErrorCode::kConflict);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_newer_backup_or_store, LivedOn) {
+  const MemoryDir newer;
+  fs::copy_file(database(), newer / "data.mdb");
+  MakeNewer(newer.path());
+  CheckRefused(*this, newer / "data.mdb", ErrorCode::kNewerSchema);
+  MakeNewer(directory());
+  CheckRefused(*this, backup, ErrorCode::kNewerSchema);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_store_that_is_owned, LivedOn) {
+  {
+    auto opened = Must(NodeStore::Open(Options()));
+    CheckRefused(*this, backup, ErrorCode::kOwned);
+    Must(opened->Close());
+  }
+  ChildProcess owner([&]() -> ChildProcess::Serve {
+    std::shared_ptr<NodeStore> opened = Must(NodeStore::Open(Options()));
+    return [opened](const std::string&) { return std::string("open"); };
+  });
+  BOOST_TEST(owner.Ask("are you?") == "open");
+  CheckRefused(*this, backup, ErrorCode::kOwned);
+  owner.Wait();
+  Must(Restore(From(backup)));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_directory_that_is_not_safe, LivedOn) {
+  RestoreOptions options = From(backup);
+  options.directory = scratch() / "nowhere";
+  BOOST_TEST((CodeOf(Restore(options)) == ErrorCode::kNotFound));
+  fs::create_symlink(directory(), scratch() / "symlink");
+  options.directory = scratch() / "symlink";
+  BOOST_TEST((CodeOf(Restore(options)) == ErrorCode::kUnsafePath));
+  fs::permissions(directory(), fs::perms::all);
+  CheckRefused(*this, backup, ErrorCode::kUnsafePath);
+}
+
+BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
+  const LivedOn lived;
+  const MemoryDir scratch;
+  const std::string answer = InChild([&]() -> std::string {
+    if (!MountSmallFileSystem(scratch.path(), "1m")) return kMayNotMount;
+    fs::copy(lived.directory(), scratch / "store", fs::copy_options::recursive);
+    fs::permissions(scratch / "store", fs::perms::owner_all);
+    const auto free = fs::space(scratch.path()).available;
+    WriteFile(scratch / "ballast", std::string(free - 20'000, 'x'));
+    const Tree before = TreeOf(scratch / "store");
+    RestoreOptions options{.directory = scratch / "store",
+                           .backup = scratch / "store" / "backup" / lived.backup.filename()};
+    const auto refused = Restore(options);
+    if (refused) return "restored";
+    if (refused.error().code != ErrorCode::kDiskFull) return refused.error().ToString();
+    Tree now = TreeOf(scratch / "store");
+    now["owner.lock"] = before.at("owner.lock");
+    if (now != before) return "something changed";
+    fs::remove(scratch / "ballast");
+    const auto restored = Restore(options);
+    return restored ? "as it should" : restored.error().ToString();
+  });
+  if (answer == kMayNotMount) {
+    BOOST_TEST_MESSAGE(answer);
+  } else {
+    BOOST_TEST(answer == "as it should");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
