@@ -1,0 +1,297 @@
+// Why a store is not migrated, and that it then is as it was.
+
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "tests/support/child_process.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/mounts.h"
+#include "tests/support/rows.h"
+#include "tests/support/versioned_store.h"
+
+namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string RefOf(std::size_t i) { return "sha256:" + Sha256Hex(std::to_string(i)); }
+std::string ImageOf(std::size_t i) { return "registry.example/app" + std::to_string(i) + ":v1"; }
+
+void Fill(NodeStore& store, std::size_t records, const std::string& handler = {}) {
+  Must(store.ReplaceRuntimeHandlers(SomeHandlers()));
+  for (std::size_t i = 0; i < records; ++i) {
+    Must(store.RecordPullIntent(ImageOf(i), handler));
+    Must(store.RecordImagePulled(ImageOf(i), RefOf(i), WithSecret(kSecretA), handler));
+  }
+}
+
+// It refuses; what was there is there, byte for byte.
+void CheckRefused(const VersionedStore& store, const MigrateOptions& options, ErrorCode code) {
+  const Tree before = store.Files();
+  const auto refused = Migrate(options);
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == code), refused.error().ToString());
+  BOOST_TEST((store.Files() == before));
+}
+
+// Another character somewhere in a record's ref, wherever that is stored.
+void Damage(const VersionedStore& store, const std::string& ref) {
+  std::string bytes = ReadFile(store.database());
+  for (auto at = bytes.find(ref); at != std::string::npos; at = bytes.find(ref, at + 1)) {
+    bytes[at + 3] = static_cast<char>(bytes[at + 3] ^ 1);
+  }
+  WriteFile(store.database(), bytes);
+}
+constexpr const char* kRefToDamage = "custom-ref-without-hash";  // of the golden store
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(migration_refused)
+
+BOOST_AUTO_TEST_CASE(versions_that_there_are_not) {
+  for (const std::uint32_t golden : {1U, 2U}) {
+    const VersionedStore store(1);
+    if (golden == 2) store.Open();
+    for (const std::uint32_t version : {0U, 3U, 99U, ~0U}) {
+      CheckRefused(store, store.To(version), ErrorCode::kInvalidArgument);
+    }
+  }
+  const VersionedStore none;
+  CheckRefused(none, none.To(0), ErrorCode::kInvalidArgument);
+}
+
+BOOST_AUTO_TEST_CASE(where_there_is_no_store) {
+  const VersionedStore none;
+  CheckRefused(none, none.To(2), ErrorCode::kNotFound);
+  fs::create_directory(none.directory());
+  fs::permissions(none.directory(), fs::perms::owner_all);
+  CheckRefused(none, none.To(2), ErrorCode::kNotFound);
+  BOOST_TEST(fs::is_empty(none.directory()));
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_others_can_write) {
+  const VersionedStore store(1);
+  fs::permissions(store.directory(), fs::perms::all);
+  CheckRefused(store, store.To(2), ErrorCode::kUnsafePath);
+}
+
+BOOST_AUTO_TEST_CASE(losses_that_nobody_accepted) {
+  const VersionedStore store;
+  store.Open([](NodeStore& opened) { Fill(opened, 20, "kata"); });
+  CheckRefused(store, store.To(1), ErrorCode::kConflict);
+  BOOST_TEST(!fs::exists(store.directory() / "backup"));
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_is_open_in_this_process) {
+  const VersionedStore store(1);
+  auto opened = Must(NodeStore::Open(store.Options()));
+  for (const std::uint32_t version : {1U, 2U}) {
+    MigrateOptions options = store.To(version);
+    CheckRefused(store, options, ErrorCode::kOwned);
+    options.dry_run = true;
+    CheckRefused(store, options, ErrorCode::kOwned);
+  }
+  Must(opened->PutIntent(ImageOf(0)));
+  Must(opened->Close());
+  store.Migrate(1);
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_another_process_owns) {
+  const VersionedStore store(1);
+  ChildProcess owner([&]() -> ChildProcess::Serve {
+    std::shared_ptr<NodeStore> opened = Must(NodeStore::Open(store.Options()));
+    return [opened](const std::string& image) -> std::string {
+      return opened->PutIntent(image) ? "stored" : "refused";
+    };
+  });
+  BOOST_TEST(owner.Ask("one") == "stored");
+  for (const std::uint32_t version : {1U, 2U}) {
+    CheckRefused(store, store.To(version), ErrorCode::kOwned);
+  }
+  BOOST_TEST(owner.Ask("two") == "stored");
+  owner.Kill();
+  store.Migrate(1);
+}
+
+BOOST_AUTO_TEST_CASE(opening_that_may_not_migrate) {
+  const VersionedStore store(1);
+  OpenOptions options = store.Options();
+  options.migrate = false;
+  const auto check = [&] {
+    const Tree before = store.Files();
+    const auto refused = NodeStore::Open(options);
+    BOOST_TEST_REQUIRE(!refused.has_value());
+    BOOST_TEST((refused.error().code == ErrorCode::kOlderSchema), refused.error().ToString());
+    BOOST_TEST((store.Files() == before));
+  };
+  check();
+  Damage(store, kRefToDamage);
+  BOOST_TEST(!InspectPath(store.database()).sound);
+  check();
+  // One that is new, or of the newest version, it opens.
+  const VersionedStore other;
+  options = other.Options();
+  options.migrate = false;
+  Must(Must(NodeStore::Open(options))->Close());
+  Must(Must(NodeStore::Open(options))->Close());
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_does_not_migrate) {
+  const VersionedStore store(1);
+  const Tree before = store.Files();
+  const auto refused = NodeStore::Observe({.directory = store.directory()});
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kOlderSchema), refused.error().ToString());
+  BOOST_TEST((store.Files() == before));
+}
+
+BOOST_AUTO_TEST_CASE(a_newer_store) {
+  const VersionedStore store(1);
+  store.Open();
+  MakeNewer(store.directory());
+  for (const std::uint32_t version : {1U, 2U}) {
+    CheckRefused(store, store.To(version), ErrorCode::kNewerSchema);
+    MigrateOptions options = store.To(version);
+    options.dry_run = true;
+    CheckRefused(store, options, ErrorCode::kNewerSchema);
+  }
+  const Tree before = store.Files();
+  const auto opened = NodeStore::Open(store.Options());
+  BOOST_TEST_REQUIRE(!opened.has_value());
+  BOOST_TEST((opened.error().code == ErrorCode::kNewerSchema));
+  const auto observed = NodeStore::Observe({.directory = store.directory()});
+  BOOST_TEST_REQUIRE(!observed.has_value());
+  BOOST_TEST((observed.error().code == ErrorCode::kNewerSchema));
+  BOOST_TEST((store.Files() == before));
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_store_is_for_opening_to_recover) {
+  const VersionedStore store(1);
+  Damage(store, kRefToDamage);
+  for (const bool dry_run : {true, false}) {
+    MigrateOptions options = store.To(2);
+    options.dry_run = dry_run;
+    CheckRefused(store, options, ErrorCode::kDamaged);
+  }
+  store.Open();
+  Damage(store, RefOf(0));
+  WriteFile(store.database(), "");
+  CheckRefused(store, store.To(1), ErrorCode::kDamaged);
+}
+
+BOOST_AUTO_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version) {
+  const VersionedStore store(1);
+  const Contents before = ContentsOf(store.directory());
+  Damage(store, kRefToDamage);
+  const std::string damaged = ReadFile(store.database());
+  const RecoveryReport report = store.Open();
+  BOOST_TEST(report.set_aside);
+  BOOST_TEST(ReadFile(report.set_aside_path) == damaged);
+  BOOST_TEST(report.distrustful);
+  BOOST_TEST(report.records == before.records.size() - 1);
+  BOOST_TEST(!report.migration.has_value());
+  BOOST_TEST(InspectPath(store.database()).sound);
+  BOOST_TEST(IdentityOf(store.directory()).schema_version == kNewestSchema);
+
+  // The one record is gone, and said to be; of the others the digest proves the credentials.
+  Contents expected = WithoutStamps(before);
+  std::erase_if(expected.records,
+                [](const auto& record) { return record.image_ref == kRefToDamage; });
+  const Contents after = WithoutStamps(ContentsOf(store.directory()));
+  BOOST_TEST((after.records == expected.records));
+  BOOST_TEST((after.intents == expected.intents));
+  BOOST_TEST((after.quarantine == expected.quarantine));
+  BOOST_TEST((after.imported == expected.imported));
+  BOOST_TEST((after.preloaded == expected.preloaded));
+}
+
+// Wherever it is stopped the store is as before the step, and the next call goes through.
+BOOST_AUTO_TEST_CASE(progress_that_stops_it) {
+  const VersionedStore store;
+  store.Open([](NodeStore& opened) {
+    Fill(opened, 1100, "");
+    for (std::size_t i = 0; i < 30; ++i) Must(opened.PutIntent(ImageOf(i), "kata"));
+  });
+  const std::string before = ReadFile(store.database());
+  const Contents contents = ContentsOf(store.directory());
+  std::uint64_t calls = 0;
+  for (std::uint64_t stop = 1;; ++stop) {
+    calls = 0;
+    std::uint64_t last = 0;
+    MigrateOptions options = store.To(1);
+    options.accept_loss = true;
+    options.progress = [&](std::uint64_t done, std::uint64_t total) {
+      BOOST_TEST(done <= total);
+      BOOST_TEST(done >= last);
+      last = done;
+      return ++calls != stop;
+    };
+    const auto migrated = Migrate(options);
+    if (migrated) break;
+    BOOST_TEST((migrated.error().code == ErrorCode::kInterrupted), migrated.error().ToString());
+    BOOST_TEST(calls == stop);
+    BOOST_TEST((ReadFile(store.database()) == before));
+  }
+  BOOST_TEST(calls >= 3U);
+  BOOST_TEST(IdentityOf(store.directory()).schema_version == 1U);
+  BOOST_TEST(ContentsOf(store.directory()).records.size() == contents.records.size());
+  BOOST_TEST(InspectPath(store.database()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(a_map_without_room_for_the_step) {
+  const VersionedStore store;
+  store.Open([](NodeStore& opened) { Fill(opened, 3000, ""); });
+  MigrateOptions options = store.To(1);
+  options.accept_loss = true;
+  options.map_bytes = std::uint64_t{1} << 20U;
+  const std::string before = ReadFile(store.database());
+  const auto refused = Migrate(options);
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kStoreFull), refused.error().ToString());
+  BOOST_TEST((ReadFile(store.database()) == before));
+  store.Migrate(1, true);
+  BOOST_TEST(InspectPath(store.database()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(a_disk_without_room_for_the_step) {
+  const MemoryDir scratch;
+  const std::string answer = InChild([&]() -> std::string {
+    if (!MountSmallFileSystem(scratch.path(), "8m")) return kMayNotMount;
+    OpenOptions open{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
+    open.map_bytes = std::uint64_t{64} << 20U;
+    auto opened = Must(NodeStore::Open(open));
+    Fill(*opened, 2500, "");
+    Must(opened->Close());
+    const Contents before = ContentsOf(open.directory);
+    const auto used = fs::file_size(open.directory / "data.mdb");
+    const auto free = fs::space(scratch.path()).available;
+    // Room for the backup, and for no more than a few pages.
+    if (free > used + (64U << 10U)) {
+      WriteFile(scratch / "ballast", std::string(free - used - (64U << 10U), 'x'));
+    }
+    MigrateOptions options{.directory = open.directory, .to = 1, .accept_loss = true};
+    const auto refused = Migrate(options);
+    if (refused) return "migrated";
+    if (refused.error().code != ErrorCode::kDiskFull) return refused.error().ToString();
+    if (!InspectPath(open.directory / "data.mdb").sound) return "not sound";
+    if (ContentsOf(open.directory) != before) return "changed";
+    fs::remove(scratch / "ballast");
+    for (const auto& backup : Must(ListBackups(open.directory))) fs::remove(backup.path);
+    const auto migrated = Migrate(options);
+    if (!migrated) return migrated.error().ToString();
+    return IdentityOf(open.directory).schema_version == 1 ? "as it should" : "still version 2";
+  });
+  if (answer == kMayNotMount) {
+    BOOST_TEST_MESSAGE(answer);
+  } else {
+    BOOST_TEST(answer == "as it should");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing

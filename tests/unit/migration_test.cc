@@ -1,0 +1,342 @@
+// Migrating between schema versions: what each step keeps, loses and says. Why it refuses:
+// migration_refused_test.cc.
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "store/recovery/witness.h"
+#include "tests/support/child_process.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/pod.h"
+#include "tests/support/rows.h"
+#include "tests/support/versioned_store.h"
+
+namespace waybill::testing {
+
+namespace {
+
+constexpr const char* kStepName = "runtime-handlers";  // 1 to 2
+
+RawModel Tables(const VersionedStore& store) {
+  RawModel values = ValuesIn(store.directory());
+  values.erase("");
+  return values;
+}
+
+void CheckSound(const VersionedStore& store, std::uint32_t version) {
+  const auto inspection = InspectPath(store.database());
+  BOOST_TEST_REQUIRE(inspection.sound, inspection.findings.front());
+  BOOST_TEST(inspection.identity->schema_version == version);
+}
+
+void CheckWitnessFollows(const VersionedStore& store) {
+  const auto reading = internal::ReadWitness(store.witness());
+  BOOST_TEST_REQUIRE(reading.testimony.has_value());
+  BOOST_TEST((reading.testimony->uuid == IdentityOf(store.directory()).uuid));
+  BOOST_TEST(reading.testimony->commit_sequence == StateOf(store.directory()).commit_sequence);
+}
+
+std::string RefOf(const std::string& name) { return "sha256:" + Sha256Hex(name); }
+std::string ImageOf(const std::string& name) { return "registry.example/" + name + ":v1"; }
+
+void Pull(NodeStore& store, const std::string& name, const std::string& handler,
+          const std::optional<PulledManifest>& manifest = std::nullopt) {
+  Must(store.RecordPullIntent(ImageOf(name), handler));
+  Must(
+      store.RecordImagePulled(ImageOf(name), RefOf(name), WithSecret(kSecretA), handler, manifest));
+}
+
+// A store of version 2 with all that version 1 can't say.
+void FillWithHandlers(NodeStore& store) {
+  Must(store.ReplaceRuntimeHandlers(SomeHandlers()));
+  Pull(store, "plain", "");
+  Pull(store, "both", "");
+  Pull(store, "both", "kata");
+  Pull(store, "of-kata", "kata");
+  Pull(store, "of-gvisor", "gvisor");
+  Pull(store, "chosen", "", PulledManifest{"sha256:" + Sha256Hex("m"), {"amd64", "linux"}});
+  Must(store.PutIntent(ImageOf("in-flight"), "kata"));
+  Must(store.PutIntent(ImageOf("both-in-flight"), "kata"));
+  Must(store.PutIntent(ImageOf("both-in-flight"), "gvisor"));
+  Must(store.PutIntent(ImageOf("both-in-flight")));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(migration)
+
+BOOST_AUTO_TEST_CASE(up_leaves_every_value_as_it_was) {
+  const VersionedStore store(1);
+  const RawModel before = Tables(store);
+  const Contents contents = ContentsOf(store.directory());
+  const auto identity = IdentityOf(store.directory());
+  const auto state = StateOf(store.directory());
+  BOOST_TEST(contents.records.size() > 10U);
+  BOOST_TEST(!contents.intents.empty());
+  BOOST_TEST(!contents.quarantine.empty());
+  BOOST_TEST(!contents.preloaded.empty());
+  BOOST_TEST(!contents.imported.empty());
+  BOOST_TEST(!contents.journal.empty());
+
+  const MigrationReport report = store.Migrate(2);
+  BOOST_TEST(report.from == 1U);
+  BOOST_TEST(report.to == 2U);
+  BOOST_TEST(report.losses.empty());
+  BOOST_TEST_REQUIRE(report.steps.size() == 1U);
+  BOOST_TEST(report.steps[0].from == 1U);
+  BOOST_TEST(report.steps[0].to == 2U);
+  BOOST_TEST(report.steps[0].name == kStepName);
+  BOOST_TEST(std::filesystem::exists(report.backup));
+
+  CheckSound(store, 2);
+  RawModel after = Tables(store);
+  BOOST_TEST(after.at("runtime-handlers").empty());
+  after.erase("runtime-handlers");
+  BOOST_TEST((after == before));
+  BOOST_TEST((ContentsOf(store.directory()) == contents));
+  const auto identity_after = IdentityOf(store.directory());
+  BOOST_TEST((identity_after.uuid == identity.uuid));
+  BOOST_TEST(identity_after.hash_seed == identity.hash_seed);
+  BOOST_TEST((identity_after.created == identity.created));
+  BOOST_TEST(identity_after.last_migration == std::string("1 to 2: ") + kStepName);
+  const auto state_after = StateOf(store.directory());
+  BOOST_TEST(state_after.commit_sequence == state.commit_sequence + 1);
+  BOOST_TEST((state_after.latest_time >= state.latest_time));
+  BOOST_TEST(!state_after.distrustful);
+}
+
+BOOST_AUTO_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table) {
+  const VersionedStore store(1);
+  const RawModel before = Tables(store);
+  const auto digests = StateOf(store.directory()).tables;
+  const auto identity = IdentityOf(store.directory());
+  store.Migrate(2);
+  const MigrationReport report = store.Migrate(1);
+  BOOST_TEST(report.from == 2U);
+  BOOST_TEST(report.to == 1U);
+  BOOST_TEST(report.losses.empty());
+  BOOST_TEST_REQUIRE(report.steps.size() == 1U);
+  BOOST_TEST(report.steps[0].name == kStepName);
+
+  CheckSound(store, 1);
+  BOOST_TEST((Tables(store) == before));
+  BOOST_TEST((StateOf(store.directory()).tables == digests));
+  BOOST_TEST((IdentityOf(store.directory()).uuid == identity.uuid));
+  BOOST_TEST(IdentityOf(store.directory()).last_migration == std::string("2 to 1: ") + kStepName);
+  const RawModel after = ValuesIn(store.directory());
+  for (const auto& [key, value] : after.at("")) BOOST_TEST(VersionOf(value) == 1U);
+  // And up again.
+  const Contents contents = ContentsOf(store.directory());
+  store.Migrate(2);
+  CheckSound(store, 2);
+  BOOST_TEST((ContentsOf(store.directory()) == contents));
+}
+
+BOOST_AUTO_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_whole) {
+  const VersionedStore store(1);
+  store.Open([](NodeStore& opened) {
+    Pull(opened, "new", "");
+    Must(opened.PutIntent(ImageOf("new-in-flight")));
+    Must(opened.ReplaceRuntimeHandlers({{.name = "runc", .is_default = true}}));
+  });
+  Contents contents = ContentsOf(store.directory());
+  BOOST_TEST(store.Migrate(1).losses.empty());
+  CheckSound(store, 1);
+  contents.handlers.clear();
+  BOOST_TEST((ContentsOf(store.directory()) == contents));
+  for (const auto& [table, values] : ValuesIn(store.directory())) {
+    for (const auto& [key, value] : values) BOOST_TEST(VersionOf(value) == 1U);
+  }
+  store.Migrate(2);
+  CheckSound(store, 2);
+  BOOST_TEST((ContentsOf(store.directory()) == contents));
+  // The record still opens.
+  store.Open([](NodeStore& opened) {
+    Pod pod(kSecretA);
+    BOOST_TEST(!opened.MustAttemptPull(ImageOf("new"), RefOf("new"), pod).pull);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(to_the_version_that_it_has_nothing_is_done) {
+  const VersionedStore store(1);
+  for (const std::uint32_t version : {1U, 2U}) {
+    if (version == 2) store.Migrate(2);
+    const RawModel before = Tables(store);
+    for (const bool dry_run : {true, false}) {
+      MigrateOptions options = store.To(version);
+      options.dry_run = dry_run;
+      const MigrationReport report = Must(Migrate(options));
+      BOOST_TEST(report.from == version);
+      BOOST_TEST(report.to == version);
+      BOOST_TEST(report.steps.empty());
+      BOOST_TEST(report.backup.empty());
+      BOOST_TEST((Tables(store) == before));
+      CheckSound(store, version);
+    }
+    BOOST_TEST(Must(ListBackups(store.directory())).size() == version - 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_witness_follows_each_way) {
+  const VersionedStore store(1);
+  const RecoveryReport report = store.Open();
+  BOOST_TEST_REQUIRE(report.migration.has_value());
+  BOOST_TEST(report.migration->from == 1U);
+  BOOST_TEST(report.migration->to == 2U);
+  BOOST_TEST(report.migration->steps.size() == 1U);
+  BOOST_TEST(std::filesystem::exists(report.migration->backup));
+  CheckWitnessFollows(store);
+  for (const std::uint32_t version : {1U, 2U, 1U}) {
+    const auto sequence = StateOf(store.directory()).commit_sequence;
+    store.Migrate(version);
+    BOOST_TEST(StateOf(store.directory()).commit_sequence > sequence);
+    CheckWitnessFollows(store);
+  }
+  const RecoveryReport again = store.Open();
+  BOOST_TEST(again.migration.has_value());
+  BOOST_TEST(again.findings.empty());
+  BOOST_TEST(!again.distrustful);
+  BOOST_TEST(!store.Open().migration.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(each_loss_is_a_line) {
+  const VersionedStore store;
+  store.Open(FillWithHandlers);
+  MigrateOptions options = store.To(1);
+  options.dry_run = true;
+  const std::vector<std::string> expected = {
+      "whose copy 1 image under runtime handler gvisor is: to be verified again",
+      "whose copy 2 images under runtime handler kata are: to be verified again",
+      "that 1 pull intent is for runtime handler gvisor: kept for the default one",
+      "that 2 pull intents are for runtime handler kata: kept for the default one",
+      "which manifest 1 image of the default handler is, or for which guest platform: to be "
+      "verified again",
+      "the runtime handler gvisor in the registry",
+      "the runtime handler kata in the registry"};
+  const MigrationReport report = Must(Migrate(options));
+  BOOST_TEST(report.losses == expected, boost::test_tools::per_element());
+  BOOST_TEST(report.steps.size() == 1U);
+  BOOST_TEST(report.backup.empty());
+
+  // The refusal says each of them.
+  const auto refused = Migrate(store.To(1));
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  for (const std::string& loss : expected) {
+    BOOST_TEST(refused.error().message.find(loss) != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_guest_platform_of_the_default_handler_is_a_loss) {
+  const VersionedStore store;
+  store.Open([](NodeStore& opened) {
+    std::vector<RuntimeHandler> handlers = SomeHandlers();
+    handlers[0].guest_platform = Platform{"arm64", "linux"};
+    Must(opened.ReplaceRuntimeHandlers({handlers[0]}));
+    Pull(opened, "plain", "");
+  });
+  const auto refused = Migrate(store.To(1));
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kConflict));
+  BOOST_TEST(refused.error().message.find("guest platform") != std::string::npos);
+  BOOST_TEST(refused.error().message.find("runc") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded) {
+  const VersionedStore store;
+  store.Open(FillWithHandlers);
+  const MigrationReport report = store.Migrate(1, true);
+  BOOST_TEST(report.losses.size() == 7U);
+  CheckSound(store, 1);
+  CheckWitnessFollows(store);
+
+  const Contents down = ContentsOf(store.directory());
+  BOOST_TEST(down.handlers.empty());
+  BOOST_TEST(down.records.size() == 5U);
+  for (const ImagePulledRecord& record : down.records) {
+    BOOST_TEST(record.runtime_handler.empty());
+    BOOST_TEST(record.manifest_digest.empty());
+    BOOST_TEST(!record.platform.has_value());
+    BOOST_TEST(record.credential_mapping.empty() == (record.image_ref != RefOf("plain")));
+  }
+  BOOST_TEST(down.intents.size() == 2U);
+  BOOST_TEST(StateOf(store.directory()).nondefault_handler_records == 0U);
+
+  const RecoveryReport opened = store.Open([](NodeStore& up) {
+    Pod owner(kSecretA);
+    BOOST_TEST(!up.MustAttemptPull(ImageOf("plain"), RefOf("plain"), owner).pull);
+    for (const char* name : {"both", "of-kata", "of-gvisor", "chosen"}) {
+      BOOST_TEST_CONTEXT(name) {
+        Expect(up.MustAttemptPull(ImageOf(name), RefOf(name), owner), true,
+               CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials);
+      }
+    }
+    for (const char* name : {"in-flight", "both-in-flight"}) {
+      BOOST_TEST_CONTEXT(name) {
+        BOOST_TEST(up.MustAttemptPull(ImageOf(name), RefOf(name), owner).pull);
+        BOOST_TEST(Must(up.HasIntent(ImageOf(name))));
+      }
+    }
+  });
+  BOOST_TEST(!opened.distrustful);
+}
+
+BOOST_AUTO_TEST_CASE(a_dry_run_changes_nothing) {
+  const VersionedStore store(1);
+  const auto dry_run = [&](std::uint32_t to) {
+    MigrateOptions options = store.To(to);
+    options.dry_run = true;
+    const Tree before = store.Files();
+    const MigrationReport report = Must(Migrate(options));
+    BOOST_TEST((store.Files() == before));
+    BOOST_TEST(report.to == to);
+    BOOST_TEST_REQUIRE(report.steps.size() == 1U);
+    BOOST_TEST(report.steps[0].name == kStepName);
+    BOOST_TEST(report.backup.empty());
+  };
+  dry_run(2);
+  store.Open(FillWithHandlers);
+  dry_run(1);
+  // Nor does it settle with a witness that contradicts.
+  std::filesystem::remove(store.witness());
+  dry_run(1);
+  WriteFile(store.witness(), "not a witness");
+  dry_run(1);
+}
+
+// An observer of version 2 reads on while the store goes down: nothing opens by that.
+BOOST_AUTO_TEST_CASE(an_observer_beside_a_way_down_fails_closed) {
+  const VersionedStore store;
+  store.Open(FillWithHandlers);
+  ChildProcess observer([&]() -> ChildProcess::Serve {
+    std::shared_ptr<NodeStore> observed =
+        Must(NodeStore::Observe({.directory = store.directory(), .clock = store.Options().clock}));
+    return [observed](const std::string& line) -> std::string {
+      const auto space = line.find(' ');
+      Pod nobody;
+      const std::string name = line.substr(0, space);
+      const Decision decision =
+          observed->MustAttemptPull(ImageOf(name), RefOf(name), nobody, line.substr(space + 1));
+      return decision.pull ? "pull" : "open";
+    };
+  });
+  const auto all_closed = [&] {
+    for (const char* name : {"plain", "both", "of-kata", "of-gvisor", "chosen", "in-flight"}) {
+      for (const char* handler : {"", "kata", "gvisor"}) {
+        BOOST_TEST_CONTEXT(name << " under '" << handler << "'") {
+          BOOST_TEST(observer.Ask(std::string(name) + " " + handler) == "pull");
+        }
+      }
+    }
+  };
+  all_closed();
+  store.Migrate(1, true);
+  all_closed();
+  store.Migrate(2);
+  all_closed();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
