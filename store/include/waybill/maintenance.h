@@ -96,7 +96,7 @@ struct RestoreReport {
   std::uint64_t backup_commit_sequence = 0;
   std::uint64_t records = 0;
   // Of those: the store that was replaced did not hold the same credentials, could not be read, or
-  // was older than its witness, so they may have been taken back since. They must be verified again.
+  // was older than its witness, so they may have been taken back since. To be verified again.
   std::uint64_t records_without_credentials = 0;
   std::string replaced_path;  // where what it replaces is kept; empty: there was nothing
   std::string distrust_reason;
