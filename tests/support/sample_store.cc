@@ -57,7 +57,8 @@ std::vector<bool> Ask(NodeStore& store, const std::vector<Probe>& probes) {
   answers.reserve(probes.size());
   for (const Probe& probe : probes) {
     Pod pod(probe.secrets);
-    answers.push_back(store.MustAttemptPull(probe.image, probe.image_ref, pod).pull);
+    answers.push_back(
+        store.MustAttemptPull(probe.image, probe.image_ref, pod, probe.runtime_handler).pull);
   }
   return answers;
 }
@@ -83,10 +84,16 @@ SampleStore MakeSampleStore(int more_records) {
   store.Restart();
   historian.Note();
 
-  const auto pull = [&](const std::string& name, const ImagePullCredentials& credentials) {
-    Must(store->RecordPullIntent(ImageOf(name)));
+  const auto pull = [&](const std::string& name, const ImagePullCredentials& credentials,
+                        std::string_view handler = {}) {
+    Must(store->RecordPullIntent(ImageOf(name), handler));
     historian.Note();
-    Must(store->RecordImagePulled(ImageOf(name), RefOf(name), credentials));
+    Must(store->RecordImagePulled(ImageOf(name), RefOf(name), credentials, handler));
+    historian.Note();
+  };
+  const auto serve = [&](const Platform& guest) {
+    Must(store->ReplaceRuntimeHandlers(
+        {{"runc", true, true}, {"kata", false, false}, {"vm", false, false, guest}}));
     historian.Note();
   };
   const auto replace = [&](const std::string& name, const ImagePullCredentials& credentials) {
@@ -112,6 +119,11 @@ SampleStore MakeSampleStore(int more_records) {
   pull("of-b", WithSecret(b));
   pull("deleted", WithSecret(a));
   pull("no-credentials", {});
+  serve({"amd64", "windows", "10.0.17763"});
+  pull("for-kata", WithSecret(a_rotated), "kata");
+  pull("for-both", WithSecret(b));
+  pull("for-both", WithSecret(a_rotated), "kata");
+  pull("for-vm", NodeWide(), "vm");
   for (int i = 0; i < more_records; ++i) {
     pull("more-" + std::to_string(i), WithSecret(i % 2 == 0 ? a_rotated : b));
   }
@@ -129,11 +141,16 @@ SampleStore MakeSampleStore(int more_records) {
       listed.push_back(record.image_ref);
     }
   }
-  if (Must(store->Prune({listed.begin(), listed.end()}, pruned)).removed != 2) throw std::runtime_error("prune");
+  if (Must(store->Prune({listed.begin(), listed.end()}, pruned)).removed != 2)
+    throw std::runtime_error("prune");
   historian.Note();
   // An image that the kubelet pulled last: an older store knows nothing of it.
   pull("last", WithSecret(b));
   Must(store->PutIntent(ImageOf("last-in-flight")));
+  historian.Note();
+  Must(store->PutIntent(ImageOf("in-flight-for-kata"), "kata"));
+  historian.Note();
+  serve({"amd64", "windows", "10.0.20348"});
   historian.Note();
   // The very last commit takes something away: to miss it is to open an image.
   replace("was-open", WithSecret(b));
@@ -144,8 +161,8 @@ SampleStore MakeSampleStore(int more_records) {
   sample.witness = ReadFile(store.witness());
 
   const auto probe = [&](const std::string& image, const std::string& name,
-                         std::vector<ImagePullSecret> secrets) {
-    sample.probes.push_back({image, RefOf(name), std::move(secrets)});
+                         std::vector<ImagePullSecret> secrets, const std::string& handler = {}) {
+    sample.probes.push_back({image, RefOf(name), std::move(secrets), handler});
   };
   // Nobody's own secret with a rotated hash: a match by coordinates would be written back.
   for (const char* name : {"rotated", "two-secrets", "was-open", "of-a", "of-b", "last"}) {
@@ -160,6 +177,12 @@ SampleStore MakeSampleStore(int more_records) {
   }
   for (const char* name : {"in-flight", "last-in-flight"}) {
     probe("registry.example.com/" + std::string(name) + ":v2", name, {});
+  }
+  for (const char* name : {"for-kata", "for-both", "for-vm", "in-flight-for-kata"}) {
+    for (const char* handler : {"", "kata", "vm", "unknown"}) {
+      probe(ImageOf(name), name, {a_rotated}, handler);
+      probe(ImageOf(name), name, {b}, handler);
+    }
   }
   probe("mirror.example.com/of-a", "of-a", {a_rotated});
   for (int i = 0; i < more_records; i += 8) {

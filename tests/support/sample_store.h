@@ -16,6 +16,7 @@ struct Probe {
   std::string image;
   std::string image_ref;
   std::vector<ImagePullSecret> secrets;
+  std::string runtime_handler;
 };
 
 // Rules and a policy under which probes are asked.
@@ -37,8 +38,8 @@ struct SampleStore {
 
 // Two tenants' records with secrets, records for all pods of the node, intents, quarantine entries,
 // a preloaded record, imported files; a hash that was rotated away, records that were replaced by
-// ones with fewer credentials, deleted and pruned ones. `more_records` of no special kind beside
-// these.
+// ones with fewer credentials, deleted and pruned ones; copies for several runtime handlers, and
+// one whose handler got another guest platform. `more_records` of no special kind beside these.
 SampleStore MakeSampleStore(int more_records);
 
 }  // namespace waybill::testing
