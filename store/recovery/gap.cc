@@ -60,6 +60,10 @@ Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
                                 : !image.repo_digests.empty() ? image.repo_digests.front()
                                                               : image.id);
   }
+  // The reason stands; what to do about it was done.
+  if (report.gap_reason.ends_with(kWhatToDo)) {
+    report.gap_reason.resize(report.gap_reason.size() - kWhatToDo.size());
+  }
   auto in_force = GapInForce(txn);
   if (!in_force) return in_force.error();
   if (in_force->empty()) return {};
