@@ -40,9 +40,8 @@ class DumpCommand final : public Command {
            "Credential hashes read \"redacted\" unless --with-hashes is given: a hash of a weak "
            "password\n"
            "can be guessed. Each type is read at a moment of its own. A type that can't be read "
-           "ends the "
-           "dump\n"
-           "with an error; what could be read stands before it.";
+           "ends\n"
+           "the dump with an error; what could be read stands before it.";
   }
 
   void Declare(Flags& flags) override {

@@ -22,9 +22,7 @@ class ShowCommand final : public Command {
            "intent\n"
            "of that image string; --runtime says for which runtime handler. 1 where there is "
            "none.\n"
-           "Credential hashes are not shown; "
-           "`waybill\n"
-           "dump --with-hashes` shows them.";
+           "Credential hashes are not shown; `waybill dump --with-hashes` shows them.";
   }
 
   void Declare(Flags& flags) override {
