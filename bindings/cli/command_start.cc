@@ -71,7 +71,8 @@ class StartCommand final : public Command {
     auto report = OpenAndClose(std::move(options));
     if (!report) return report.error();
     WriteStartReport(*report, store_.store, out);
-    if (nothing_there) {
+    // A gap that was told of says more.
+    if (nothing_there && !report->after_gap) {
       (void)out.Flush();
       Warn(*kubelet_directory_ + " has no image_manager in it: nothing was taken over",
            "right for a node that never pulled an image; else name the kubelet's root directory");
