@@ -119,6 +119,7 @@ class RuntimesCommand final : public Command {
       return ExitCode::kYes;
     }
     std::vector<std::vector<std::string>> rows;
+    rows.reserve(all.size());
     for (const Shown& shown : all) rows.push_back(RowOf(shown));
     out.WriteTable({"NAME", "USER NAMESPACES", "GUEST PLATFORM", "RECORDS"}, rows);
     return ExitCode::kYes;
