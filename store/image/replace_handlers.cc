@@ -97,7 +97,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
 }
 
 // Records whose handler has another guest platform now than when they were pulled, and, where the
-// default handler is another, its records: they must be verified again.
+// default handler is another or is not known any more, its records: they must be verified again.
 Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_default,
                           RuntimesReport& report) {
   std::vector<ImagePulledRecord> outdated;
@@ -105,26 +105,27 @@ Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_de
     if (payload.empty()) return true;
     const PulledRecordView view(payload);
     const RuntimeHandler* const handler = Find(handlers, view.runtime_handler());
-    if (handler == nullptr) return true;
     const bool replaced = other_default && view.runtime_handler().empty();
-    if (!replaced && view.guest_platform() == handler->guest_platform) return true;
+    const bool other_guest = handler != nullptr && view.guest_platform() != handler->guest_platform;
+    if (!replaced && !other_guest) return true;
     if (auto record = DecodePulledRecordValue(payload)) outdated.push_back(std::move(*record));
     return true;
   });
   if (!walked) return walked;
   std::set<std::string> changed;
   for (ImagePulledRecord& record : outdated) {
-    const RuntimeHandler& handler = *Find(handlers, record.runtime_handler);
+    const RuntimeHandler* const handler = Find(handlers, record.runtime_handler);
+    const auto guest = handler == nullptr ? std::nullopt : handler->guest_platform;
     if (!record.credential_mapping.empty()) {
       ++report.records_to_verify;
-      changed.insert(handler.name);
-    } else if (record.guest_platform == handler.guest_platform) {
+      if (handler != nullptr) changed.insert(handler->name);
+    } else if (record.guest_platform == guest) {
       continue;
     }
     record.credential_mapping.clear();
     record.manifest_digest.clear();
     record.platform.reset();
-    record.guest_platform = handler.guest_platform;
+    record.guest_platform = guest;
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
   report.changed.assign(changed.begin(), changed.end());

@@ -46,6 +46,23 @@ bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_
   return changed;
 }
 
+// What is in quarantine as an image string stands for a pull of the default handler, as a kubelet
+// without handlers began it. Once that string is pulled for another one, it is known, and what it
+// stands for is an intent like any that an earlier process left.
+Result<void> ClearImageQuarantine(StoreTxn& txn, InFlight& in_flight, const PulledImage& pulled) {
+  if (!pulled.runtime_handler.empty() && txn.state().digest(Table::kQuarantine).count != 0) {
+    auto there = IsQuarantined(txn, QuarantineKind::kImage, pulled.image);
+    if (!there) return there.error();
+    if (*there) {
+      if (auto stored = StoreIntent(txn, pulled.image, ""); !stored) return stored.error();
+      InFlight::Entry of_default = in_flight.Get(pulled.image, "");
+      of_default.inherited = true;
+      if (of_default.count > 0) in_flight.Set(pulled.image, "", of_default);
+    }
+  }
+  return EraseQuarantine(txn, QuarantineKind::kImage, pulled.image);
+}
+
 }  // namespace
 
 Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
@@ -85,7 +102,7 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
     if (auto r = StoreRecord(txn, std::move(*record)); !r) return r;
   }
   if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, pulled.image_ref); !r) return r;
-  if (auto r = EraseQuarantine(txn, QuarantineKind::kImage, pulled.image); !r) return r;
+  if (auto r = ClearImageQuarantine(txn, in_flight, pulled); !r) return r;
 
   InFlight::Entry entry = in_flight.Get(pulled.image, pulled.runtime_handler);
   if (entry.count > 1) {

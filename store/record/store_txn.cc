@@ -90,11 +90,13 @@ Result<void> StoreTxn::Recount(MDB_dbi dbi, const Count& count) const {
   while (rc == MDB_SUCCESS) {
     rc = cursor.Get(&key, &value, MDB_NEXT);
     if (rc != MDB_SUCCESS || value.size() < kEnvelopeBytes) continue;
-    // What does not verify has a checksum all the same, but no handler that could be read.
+    // What does not verify has a checksum all the same, but no handler that could be read: it may
+    // be another than the default.
     if (key.size() == 16 && Verifies(Key16::From(key), value)) {
       Add(count, value);
     } else {
       count.digest->Add(StoredChecksum(value));
+      if (count.nondefault != nullptr) ++*count.nondefault;
     }
   }
   if (rc != MDB_NOTFOUND) return LmdbError(rc, "counting a table");

@@ -63,8 +63,10 @@ Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOn
         const auto [first, last] = intents.equal_range(Comparable(listed, rules));
         for (auto at = first; at != last; ++at) {
           const ImagePullIntent& intent = at->second;
-          // An image that is listed for another handler is not what this pull was to bring.
-          if (!image.runtime_handler.empty() && image.runtime_handler != intent.runtime_handler) {
+          // An image that is listed for another handler is not what this pull was to bring. Of an
+          // intent of the default handler nobody knows: it may be of a time without handlers.
+          if (!image.runtime_handler.empty() && !intent.runtime_handler.empty() &&
+              image.runtime_handler != intent.runtime_handler) {
             continue;
           }
           // The kubelet makes no record for a string without a name, and leaves its intent.
