@@ -2,7 +2,6 @@
 
 #include "waybill/node_store.h"
 
-#include <system_error>
 #include <utility>
 
 #include "migrations/kubelet_directory.h"
@@ -84,12 +83,9 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
 }
 
 Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
-  std::error_code ignored;
-  const std::filesystem::path witness =
-      std::filesystem::absolute(options.kubelet_directory, ignored) / "image_manager" / "waybill";
-  const bool before =
-      !report.created && (committer->state().digest(Table::kImported).count > 0 ||
-                          std::filesystem::path(owned->witness_path_before) == witness);
+  const bool before = !report.created && (committer->state().digest(Table::kImported).count > 0 ||
+                                          owned->witness_path_before ==
+                                              internal::WitnessIn(options.kubelet_directory));
   const bool look_for_gap = options.gap == Gap::kDetect && rules == Rules::kClosed;
   return internal::ImportKubeletDirectory(*committer, options.kubelet_directory,
                                           before && look_for_gap, options.import_progress,

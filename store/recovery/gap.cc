@@ -1,6 +1,5 @@
 #include "store/recovery/gap.h"
 
-#include <filesystem>
 #include <system_error>
 
 #include "store/base/files.h"
@@ -18,6 +17,11 @@ constexpr std::string_view kWhatToDo =
 std::string Gap(const std::string& why) { return std::string(kGap) + why + std::string(kWhatToDo); }
 
 }  // namespace
+
+std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory) {
+  std::error_code ignored;
+  return std::filesystem::absolute(kubelet_directory, ignored) / "image_manager" / "waybill";
+}
 
 std::string FirstGap(const OpenOptions& options) {
   if (options.gap != waybill::Gap::kDetect || options.rules != Rules::kClosed ||

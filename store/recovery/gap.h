@@ -4,6 +4,7 @@
 #ifndef WAYBILL_STORE_RECOVERY_GAP_H_
 #define WAYBILL_STORE_RECOVERY_GAP_H_
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@
 #include "waybill/types.h"
 
 namespace waybill::internal {
+
+// Where the witness in a kubelet directory lies: the store that has it there took the directory
+// over.
+std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 
 // Why the store is distrustful from the moment that a gap is found to the one that it is closed, so
 // that a crash in between forgets nothing.

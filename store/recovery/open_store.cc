@@ -83,12 +83,15 @@ Result<void> Create(const OpenOptions& options, const WitnessReading& witness, b
     made.distrust_reason = "of the store in " + directory.string() + " only quarantine/ is left";
   } else if (owned_before) {
     made.distrust_reason = "of the store in " + directory.string() + " only owner.lock is left";
-  } else if (!options.kubelet_directory.empty() &&
-             Exists(options.kubelet_directory / "image_manager")) {
-    made.distrust_reason = ImportUnfinished(options.kubelet_directory);
+  } else {
+    // Before anything else could be lost to a crash. Where there is a gap, no record waits to be
+    // imported.
+    made.distrust_reason = FirstGap(options);
+    if (made.distrust_reason.empty() && !options.kubelet_directory.empty() &&
+        Exists(options.kubelet_directory / "image_manager")) {
+      made.distrust_reason = ImportUnfinished(options.kubelet_directory);
+    }
   }
-  // Before anything else could be lost to a crash.
-  if (made.distrust_reason.empty()) made.distrust_reason = FirstGap(options);
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
   auto identity = NewIdentity(made.now);
@@ -173,6 +176,17 @@ Result<State> ReadState(const OpenedDatabase& database) {
                "the state record in " + database.env->directory().string() + " can't be read", ""};
 }
 
+// Of a store that was there before: the gap at its first take-over of a kubelet directory, which is
+// when its witness comes there.
+std::string GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
+                          const OwnedStore& store) {
+  const bool takes_over = !options.kubelet_directory.empty() &&
+                          witness == WitnessIn(options.kubelet_directory) &&
+                          store.database.identity.witness_path != witness &&
+                          store.state.digest(Table::kImported).count == 0;
+  return takes_over ? FirstGap(options) : std::string();
+}
+
 // What the witness makes necessary, and where it is from now on.
 Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& witness,
                            const std::filesystem::path& path, OwnedStore& store,
@@ -183,6 +197,7 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
       report.created || report.set_aside
           ? Contradiction()
           : FindContradiction(witness, path, database.identity, store.state);
+  const std::string gap = report.created ? std::string() : GapAtTakeOver(options, path, store);
   Identity identity = database.identity;
   identity.witness_path = path.string();
   if (!contradiction.reason.empty() || identity.witness_path != database.identity.witness_path) {
@@ -201,6 +216,9 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
           if (auto r = DropCredentials(txn, report); !r) return r;
         }
         txn.Touch();
+      }
+      if (!gap.empty() && !txn.state().distrustful) {
+        if (auto r = SetTrust(txn, true, gap); !r) return r;
       }
       return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
     };

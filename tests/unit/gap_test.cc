@@ -159,6 +159,43 @@ BOOST_AUTO_TEST_CASE(the_first_start_of_a_node_whose_kubelet_recorded_nothing) {
   BOOST_TEST(!store->recovery_report().after_gap);
 }
 
+// An image_manager/ without records, as the witness of a store that was wiped leaves it, is none of
+// a kubelet that recorded.
+BOOST_AUTO_TEST_CASE(an_image_manager_without_records_hides_no_gap) {
+  const TempDir scratch;
+  const std::filesystem::path kubelet = scratch / "kubelet";
+  std::filesystem::create_directories(kubelet / "pods" / "a-pod");
+  std::filesystem::create_directories(kubelet / "image_manager");
+  OpenOptions options{.directory = scratch / "store",
+                      .witness = Witness::At(kubelet / "image_manager" / "waybill")};
+  options.kubelet_directory = kubelet;
+  auto store = Must(NodeStore::Open(std::move(options)));
+  BOOST_TEST(store->recovery_report().after_gap);
+  Pod nobody;
+  BOOST_TEST(
+      (store->MustAttemptPull(kImage, kUnrecorded, nobody).reason == Reason::kStoreDistrustful));
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_was_there_before_finds_it_when_it_takes_over) {
+  const TempDir scratch;
+  const std::filesystem::path kubelet = scratch / "kubelet";
+  std::filesystem::create_directories(kubelet / "pods" / "a-pod");
+  OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
+  static_cast<void>(Must(NodeStore::Open(options)));
+  options.kubelet_directory = kubelet;
+  options.witness = Witness::At(kubelet / "image_manager" / "waybill");
+  {
+    auto store = Must(NodeStore::Open(options));
+    BOOST_TEST(store->recovery_report().after_gap);
+    BOOST_TEST(store->recovery_report().distrustful);
+  }
+  options.images_on_node = OnNode();
+  BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().gap_closed == 2U);
+  const auto store = Must(NodeStore::Open(options));
+  BOOST_TEST(!store->recovery_report().after_gap);
+  BOOST_TEST(!store->recovery_report().distrustful);
+}
+
 BOOST_AUTO_TEST_CASE(the_first_start_of_a_new_node_has_no_gap) {
   for (const bool has_records : {false, true}) {
     const TempDir scratch;
