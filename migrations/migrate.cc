@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "migrations/steps.h"
+#include "store/lmdb/commit.h"
 #include "store/lmdb/error.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
@@ -57,8 +58,10 @@ struct Working {
 
 Error StepFailed(const Move& move, Error error) {
   error.message = "the step from schema version " + std::to_string(move.from()) + " to " +
-                  std::to_string(move.to()) + " failed: " + error.message +
-                  "; the store is still of version " + std::to_string(move.from());
+                  std::to_string(move.to()) + " failed: " + error.message;
+  if (error.code != ErrorCode::kOutcomeUnknown) {
+    error.message += "; the store is still of version " + std::to_string(move.from());
+  }
   return error;
 }
 
@@ -125,8 +128,7 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
     if (auto r = DropTables(working, move); !r) return r.error();
   }
   if (auto r = WriteHeader(working, move); !r) return r.error();
-  rc = txn.Commit();
-  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "committing", env.directory());
+  if (auto r = lmdb::CommitOrPutBack(txn, env); !r) return r.error();
   store.database.identity = working.identity;
   store.database.handles = working.handles;
   store.state = working.state;
@@ -143,8 +145,7 @@ Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& reques
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
   Working working(store, txn.get(), request.clock());
   if (auto r = StoreTxn(working.context, working.state).WriteState(); !r) return r;
-  rc = txn.Commit();
-  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "committing", env.directory());
+  if (auto r = lmdb::CommitOrPutBack(txn, env); !r) return r.error();
   store.state = working.state;
   if (store.witness) store.witness->Advance(store.state.commit_sequence);
   return {};
@@ -214,7 +215,13 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
     report.steps.push_back(std::move(*done));
   }
   if (report.to != kNewestSchema) {
-    if (auto r = SettleBothMetaPages(store, request); !r) return r.error();
+    if (auto r = SettleBothMetaPages(store, request); !r) {
+      Error error = r.error();
+      error.message +=
+          "; the store is of version " + std::to_string(report.to) +
+          ", but code of that version may take it for damaged until this call succeeds";
+      return error;
+    }
   }
   if (auto r = CheckResult(store, report.backup); !r) return r.error();
   return report;

@@ -98,7 +98,9 @@ Result<void> InstallDatabase(const std::filesystem::path& directory) {
     return r;
   }
   if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
-  return ClearPreparation(directory);
+  // Best effort: it is done, and the next opening clears it, too.
+  static_cast<void>(ClearPreparation(directory));
+  return {};
 }
 
 }  // namespace waybill::internal

@@ -66,7 +66,8 @@ struct MigrateOptions {
 // the backup, or for a step. kOwned: the store is in use. kNotFound: there is none. kDamaged: it
 // fails its check; NodeStore::Open recovers it. kInterrupted:
 // `progress` said so. kNewerSchema, kUnsafePath, kIo, kStoreFull as for Open. After each of these
-// the store is whole, and of the version of the last step that was done.
+// the store is whole, and of the version of the last step that was done. kOutcomeUnknown: the disk
+// failed so that nobody knows; NodeStore::Open finds out.
 Result<MigrationReport> Migrate(const MigrateOptions& options);
 
 // --- Backups ------------------------------------------------------------------------------------
@@ -107,7 +108,8 @@ struct RestoreReport {
 // store had closed, by its quarantine and its intents, stays closed.
 // kDamaged: the backup fails its check. kConflict: it is of another store (by UUID, against the
 // store or its witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each
-// of these the store is as it was; after a crash it is the one or the other, whole.
+// of these the store is as it was; where the last of it fails, the directory's sync, and after a
+// crash, it is the one or the other, whole.
 Result<RestoreReport> Restore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill
