@@ -134,8 +134,23 @@ std::atomic<Log*> recording{nullptr};
 std::atomic<std::uint64_t> calls_to_live{0};
 std::atomic<bool> exchange_refused{false};
 
-void CountDown() {
+Fault fault;
+std::atomic<std::uint64_t> calls_made{0};  // since the fault was set
+
+// What is to become of a call: kNone, all is well.
+Fault::Kind Count() {
   if (calls_to_live.load() != 0 && calls_to_live.fetch_sub(1) == 1) kill(getpid(), SIGKILL);
+  const std::uint64_t call = calls_made.fetch_add(1) + 1;
+  const bool now = fault.lasting ? call >= fault.call : call == fault.call;
+  return now ? fault.kind : Fault::Kind::kNone;
+}
+
+// Whether a call that writes nothing fails.
+bool Refused() {
+  const Fault::Kind kind = Count();
+  if (kind != Fault::Kind::kFail && kind != Fault::Kind::kShort) return false;
+  errno = fault.error_number;
+  return true;
 }
 
 template <typename F>
@@ -143,17 +158,41 @@ F* Real(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
 }
 
-ssize_t WriteLogged(int fd, std::uint64_t offset, std::string bytes, const auto& real) {
+ssize_t WriteLogged(int fd, std::uint64_t offset, const void* bytes, std::size_t size,
+                    const auto& real) {
   Log* const log = recording.load();
   if (log == nullptr) return real();
-  const std::size_t index = log->Writing(fd, offset, std::move(bytes));
+  const std::size_t index =
+      log->Writing(fd, offset, std::string(static_cast<const char*>(bytes), size));
   const ssize_t result = real();
   const int flags = index == Log::kNone ? 0 : fcntl(fd, F_GETFL);
   if (flags > 0 && (flags & O_DSYNC) != 0) log->Written(index);
   return result;
 }
 
-std::uint64_t PositionOf(int fd) { return static_cast<std::uint64_t>(lseek(fd, 0, SEEK_CUR)); }
+// A write of `size` bytes, by `real`, which is told which bytes and how many.
+template <typename Write>
+ssize_t WriteOrFail(const void* bytes, std::size_t size, const Write& real) {
+  switch (Count()) {
+    case Fault::Kind::kNone:
+      return real(bytes, size);
+    case Fault::Kind::kFail:
+      errno = fault.error_number;
+      return -1;
+    case Fault::Kind::kShort:
+      return real(bytes, size / 2);
+    case Fault::Kind::kGarble: {
+      std::string garbled(static_cast<const char*>(bytes), size);
+      if (size > 0) garbled[size / 2] = static_cast<char>(garbled[size / 2] ^ 1);
+      return real(garbled.data(), size);
+    }
+  }
+  return -1;
+}
+
+std::uint64_t PositionOf(int fd) {
+  return recording.load() == nullptr ? 0 : static_cast<std::uint64_t>(lseek(fd, 0, SEEK_CUR));
+}
 
 }  // namespace
 
@@ -170,6 +209,13 @@ void Recorder::Mark(std::size_t meaning) {
 
 void KillBeforeCall(std::uint64_t calls) { calls_to_live.store(calls); }
 
+void InjectFault(const Fault& injected) {
+  fault = injected;
+  calls_made.store(0);
+}
+
+bool FaultHappened() { return fault.call != 0 && calls_made.load() >= fault.call; }
+
 void RefuseExchange(bool refuse) { exchange_refused.store(refuse); }
 
 std::vector<DiskEvent> Recorder::Take() {
@@ -179,13 +225,14 @@ std::vector<DiskEvent> Recorder::Take() {
 
 }  // namespace waybill::testing
 
-using waybill::testing::CountDown;
 using waybill::testing::DiskEvent;
 using waybill::testing::exchange_refused;
 using waybill::testing::PositionOf;
 using waybill::testing::Real;
 using waybill::testing::recording;
+using waybill::testing::Refused;
 using waybill::testing::WriteLogged;
+using waybill::testing::WriteOrFail;
 
 // What stands before the system's own functions of these names.
 #define WAYBILL_INTERPOSED extern "C" __attribute__((visibility("default")))
@@ -198,6 +245,7 @@ WAYBILL_INTERPOSED int open(const char* path, int flags, ...) {
     va_start(arguments, flags);
     mode = va_arg(arguments, mode_t);
     va_end(arguments);
+    if (Refused()) return -1;
   }
   auto* const log = recording.load();
   std::string relative;
@@ -210,36 +258,33 @@ WAYBILL_INTERPOSED int open(const char* path, int flags, ...) {
 }
 
 WAYBILL_INTERPOSED ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
-  CountDown();
   static auto* const real = Real<ssize_t(int, const void*, size_t, off_t)>("pwrite");
-  return WriteLogged(fd, static_cast<std::uint64_t>(offset),
-                     recording.load() == nullptr
-                         ? std::string()
-                         : std::string(static_cast<const char*>(bytes), size),
-                     [&] { return real(fd, bytes, size, offset); });
+  return WriteOrFail(bytes, size, [&](const void* some, size_t count) {
+    return WriteLogged(fd, static_cast<std::uint64_t>(offset), some, count,
+                       [&] { return real(fd, some, count, offset); });
+  });
 }
 
 WAYBILL_INTERPOSED ssize_t write(int fd, const void* bytes, size_t size) {
-  CountDown();
   static auto* const real = Real<ssize_t(int, const void*, size_t)>("write");
-  if (recording.load() == nullptr) return real(fd, bytes, size);
-  return WriteLogged(fd, PositionOf(fd), std::string(static_cast<const char*>(bytes), size),
-                     [&] { return real(fd, bytes, size); });
+  return WriteOrFail(bytes, size, [&](const void* some, size_t count) {
+    return WriteLogged(fd, PositionOf(fd), some, count, [&] { return real(fd, some, count); });
+  });
 }
 
 WAYBILL_INTERPOSED ssize_t writev(int fd, const struct iovec* parts, int count) {
-  CountDown();
-  static auto* const real = Real<ssize_t(int, const struct iovec*, int)>("writev");
-  if (recording.load() == nullptr) return real(fd, parts, count);
-  std::string bytes;
+  static auto* const real = Real<ssize_t(int, const void*, size_t)>("write");
+  std::string all;
   for (int i = 0; i < count; ++i) {
-    bytes.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+    all.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
   }
-  return WriteLogged(fd, PositionOf(fd), std::move(bytes), [&] { return real(fd, parts, count); });
+  return WriteOrFail(all.data(), all.size(), [&](const void* some, size_t size) {
+    return WriteLogged(fd, PositionOf(fd), some, size, [&] { return real(fd, some, size); });
+  });
 }
 
 WAYBILL_INTERPOSED int ftruncate(int fd, off_t length) {
-  CountDown();
+  if (Refused()) return -1;
   static auto* const real = Real<int(int, off_t)>("ftruncate");
   const int result = real(fd, length);
   if (auto* const log = recording.load(); log != nullptr && result == 0) {
@@ -249,7 +294,7 @@ WAYBILL_INTERPOSED int ftruncate(int fd, off_t length) {
 }
 
 WAYBILL_INTERPOSED int fsync(int fd) {
-  CountDown();
+  if (Refused()) return -1;
   static auto* const real = Real<int(int)>("fsync");
   const int result = real(fd);
   if (auto* const log = recording.load(); log != nullptr && result == 0) log->Synced(fd);
@@ -257,7 +302,7 @@ WAYBILL_INTERPOSED int fsync(int fd) {
 }
 
 WAYBILL_INTERPOSED int fdatasync(int fd) {
-  CountDown();
+  if (Refused()) return -1;
   static auto* const real = Real<int(int)>("fdatasync");
   const int result = real(fd);
   if (auto* const log = recording.load(); log != nullptr && result == 0) log->Synced(fd);
@@ -265,7 +310,7 @@ WAYBILL_INTERPOSED int fdatasync(int fd) {
 }
 
 WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {
-  CountDown();
+  if (Refused()) return -1;
   static auto* const real = Real<int(const char*, mode_t)>("mkdir");
   const int result = real(path, mode);
   std::string relative;
@@ -277,7 +322,7 @@ WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {
 }
 
 WAYBILL_INTERPOSED int rename(const char* from, const char* to) {
-  CountDown();
+  if (Refused()) return -1;
   static auto* const real = Real<int(const char*, const char*)>("rename");
   const int result = real(from, to);
   std::string relative_from;
@@ -293,7 +338,7 @@ WAYBILL_INTERPOSED int rename(const char* from, const char* to) {
 // Not logged: what exchanges is killed, but no power cut of it is played.
 WAYBILL_INTERPOSED int renameat2(int from_directory, const char* from, int to_directory,
                                  const char* to, unsigned int flags) {
-  CountDown();
+  if (Refused()) return -1;
   if (exchange_refused.load()) {
     errno = EINVAL;
     return -1;
@@ -304,7 +349,7 @@ WAYBILL_INTERPOSED int renameat2(int from_directory, const char* from, int to_di
 }
 
 WAYBILL_INTERPOSED int link(const char* from, const char* to) {
-  CountDown();
+  if (Refused()) return -1;
   static auto* const real = Real<int(const char*, const char*)>("link");
   const int result = real(from, to);
   std::string relative_from;
@@ -318,7 +363,7 @@ WAYBILL_INTERPOSED int link(const char* from, const char* to) {
 }
 
 WAYBILL_INTERPOSED int unlink(const char* path) {
-  CountDown();
+  if (Refused()) return -1;
   static auto* const real = Real<int(const char*)>("unlink");
   const int result = real(path);
   std::string relative;
@@ -330,7 +375,7 @@ WAYBILL_INTERPOSED int unlink(const char* path) {
 }
 
 WAYBILL_INTERPOSED int rmdir(const char* path) {
-  CountDown();
+  if (Refused()) return -1;
   static auto* const real = Real<int(const char*)>("rmdir");
   const int result = real(path);
   std::string relative;

@@ -61,6 +61,23 @@ class Recorder {
 // syncs one. 0: never.
 void KillBeforeCall(std::uint64_t calls);
 
+// What becomes of one call that changes or syncs a file, or of all from one on.
+struct Fault {
+  enum class Kind : std::uint8_t {
+    kNone,
+    kFail,    // it does nothing and fails with `error_number`
+    kShort,   // a write does half of it, and says so; other calls fail
+    kGarble,  // a write writes one bit otherwise, and says nothing; other calls do as they should
+  };
+  Kind kind = Kind::kNone;
+  std::uint64_t call = 0;  // 1: the next
+  int error_number = 0;
+  bool lasting = false;  // so is each call after it
+};
+void InjectFault(const Fault& fault);
+// Whether that call has come.
+bool FaultHappened();
+
 // Whether renameat2 fails as it does where the file system knows none of its flags.
 void RefuseExchange(bool refuse);
 

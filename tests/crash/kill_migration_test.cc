@@ -1,0 +1,188 @@
+// Migrating up and down, opening that migrates, and putting a backup back: killed before each call
+// that changes or syncs a file, and each of these calls failing. What is left is the store of
+// before or of after, whole, and the same call again ends as if nothing had happened.
+
+#include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "store/recovery/inspect.h"
+#include "tests/crash/child.h"
+#include "tests/crash/maintenance.h"
+#include "tests/crash/recorder.h"
+#include "tests/support/inspect_path.h"
+
+namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs the scenario again and again: `run` disturbs it at call 1, 2, 3 … until it answers that
+// there was no such call any more. How many there were.
+std::uint64_t AtEachCall(
+    const Scenario& scenario, std::size_t records,
+    const std::function<bool(std::uint64_t call, const Place& place, const Is& after)>& run) {
+  const Place place;
+  Begin(scenario, records, place);
+  const Is before = place.Look();
+  place.Keep();
+  Must(scenario.run(place));
+  const Is after = place.Look();
+  BOOST_TEST_REQUIRE((before != after));
+  for (std::uint64_t call = 1;; ++call) {
+    place.PutBack();
+    BOOST_TEST_CONTEXT(scenario.name << ", call " << call) {
+      const bool came = run(call, place, after);
+      BOOST_TEST_REQUIRE(place.Sound());
+      const Is is = place.Look();
+      BOOST_TEST_REQUIRE((is == before || is == after));
+      if (scenario.replaces && is == after) BOOST_TEST(place.KeepsAside(before));
+      const auto again = scenario.run(place);
+      BOOST_TEST_REQUIRE(again.has_value(), again.error().ToString());
+      BOOST_TEST_REQUIRE(place.Sound());
+      BOOST_TEST_REQUIRE((place.Look() == after));
+      BOOST_TEST(!fs::exists(place.store() / "new.tmp"));
+      BOOST_TEST(!fs::exists(place.store() / "backup" / "new.tmp"));
+      if (!came) return call - 1;
+    }
+  }
+}
+
+// What became of a call that was made to fail.
+struct Outcome {
+  bool fault_happened;
+  bool succeeded;
+  ErrorCode code;
+  char text[500];
+};
+
+// Runs the scenario in a process of its own.
+void RunWith(const Fault& fault, const Scenario& scenario, const Place& place,
+             Shared<Outcome>& outcome) {
+  Child child([&] {
+    InjectFault(fault);
+    const auto result = scenario.run(place);
+    outcome->fault_happened = FaultHappened();
+    outcome->succeeded = result.has_value();
+    if (!result) {
+      outcome->code = result.error().code;
+      std::snprintf(outcome->text, sizeof(outcome->text), "%s", result.error().ToString().c_str());
+    }
+    return 0;
+  });
+  BOOST_TEST_REQUIRE(child.Wait() == 0);
+}
+
+// What a disk of a kind does to each call.
+void FailEachCall(const Fault& kind, const std::set<ErrorCode>& expected) {
+  Shared<Outcome> outcome;
+  for (const Scenario& scenario : MaintenanceScenarios()) {
+    const auto calls =
+        AtEachCall(scenario, 60, [&](std::uint64_t call, const Place& place, const Is& after) {
+          Fault fault = kind;
+          fault.call = call;
+          RunWith(fault, scenario, place, outcome);
+          if (outcome->succeeded) {
+            BOOST_TEST((place.Look() == after));
+          } else {
+            BOOST_TEST(outcome->fault_happened);
+            BOOST_TEST(expected.contains(outcome->code), outcome->text);
+          }
+          return outcome->fault_happened;
+        });
+    BOOST_TEST(calls > 10U);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kill_migration)
+
+BOOST_AUTO_TEST_CASE(killed_before_each_call) {
+  for (const Scenario& scenario : MaintenanceScenarios()) {
+    const auto calls =
+        AtEachCall(scenario, 1000, [&](std::uint64_t call, const Place& place, const Is&) {
+          Child child([&] {
+            KillBeforeCall(call);
+            return scenario.run(place) ? 0 : 3;
+          });
+          const int code = child.Wait();
+          BOOST_TEST_REQUIRE((code == 0 || code == -SIGKILL));
+          return code != 0;
+        });
+    BOOST_TEST_MESSAGE(scenario.name << ": " << calls << " calls");
+    BOOST_TEST(calls > 10U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_call_fails_once) {
+  FailEachCall({.kind = Fault::Kind::kFail, .error_number = EIO}, {ErrorCode::kIo});
+  FailEachCall({.kind = Fault::Kind::kFail, .error_number = ENOSPC}, {ErrorCode::kDiskFull});
+}
+
+BOOST_AUTO_TEST_CASE(every_call_fails_from_one_on) {
+  FailEachCall({.kind = Fault::Kind::kFail, .error_number = EIO, .lasting = true},
+               {ErrorCode::kIo});
+  FailEachCall({.kind = Fault::Kind::kFail, .error_number = ENOSPC, .lasting = true},
+               {ErrorCode::kDiskFull});
+}
+
+BOOST_AUTO_TEST_CASE(a_write_is_cut_short) {
+  // LMDB takes a short write for a full disk.
+  FailEachCall({.kind = Fault::Kind::kShort, .error_number = EIO},
+               {ErrorCode::kIo, ErrorCode::kDiskFull});
+}
+
+// A disk that writes something else than it was given: no backup is trusted that can't be put back,
+// and no migration succeeds that left a damaged store.
+BOOST_AUTO_TEST_CASE(a_write_is_garbled) {
+  Shared<Outcome> outcome;
+  unsigned backups_refused = 0;
+  unsigned stores_refused = 0;
+  for (const Scenario& scenario : MaintenanceScenarios().first(2)) {
+    const Place place;
+    Begin(scenario, 60, place);
+    const Is before = place.Look();
+    place.Keep();
+    for (std::uint64_t call = 1;; ++call) {
+      place.PutBack();
+      RunWith({.kind = Fault::Kind::kGarble, .call = call}, scenario, place, outcome);
+      if (!outcome->fault_happened) break;
+      BOOST_TEST_CONTEXT(scenario.name << ", call " << call << ": " << outcome->text) {
+        const auto backups = Must(ListBackups(place.store()));
+        for (const Backup& backup : backups) {
+          const auto file = Must(internal::OpenFile(backup.path, O_RDONLY));
+          BOOST_TEST(Must(internal::InspectFile(file, internal::FileIs::kCompactCopy)).sound);
+        }
+        if (outcome->succeeded) {
+          BOOST_TEST(place.Sound());
+          continue;
+        }
+        BOOST_TEST((outcome->code == ErrorCode::kDamaged));
+        if (std::string(outcome->text).starts_with("the backup")) {
+          ++backups_refused;
+          BOOST_TEST(place.Sound());
+          BOOST_TEST((place.Look() == before));
+          BOOST_TEST(!fs::exists(place.store() / "backup" / "new.tmp"));
+        } else {
+          ++stores_refused;
+          RestoreOptions options{.directory = place.store(), .backup = backups.front().path};
+          BOOST_TEST(Restore(options).has_value());
+          BOOST_TEST(place.Sound());
+          BOOST_TEST((IdentityOf(place.store()).schema_version == before.version));
+        }
+      }
+    }
+  }
+  BOOST_TEST(backups_refused > 0U);
+  BOOST_TEST(stores_refused > 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing

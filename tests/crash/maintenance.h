@@ -1,0 +1,63 @@
+// What is done to a whole store while nobody has it open, as scenarios that can be disturbed: from
+// one state to another, with nothing in between.
+
+#ifndef WAYBILL_TESTS_CRASH_MAINTENANCE_H_
+#define WAYBILL_TESTS_CRASH_MAINTENANCE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+
+#include "tests/support/memory_dir.h"
+#include "tests/support/versions.h"
+#include "waybill/maintenance.h"
+#include "waybill/node_store.h"
+
+namespace waybill::testing {
+
+// What a store is, but for stamps and for the journal: each restoring is an entry.
+struct Is {
+  std::uint32_t version = 0;
+  Contents contents;
+  friend bool operator==(const Is&, const Is&) = default;
+};
+
+// A store and its witness, and a copy of them.
+class Place {
+ public:
+  // All of it. Not there at first.
+  std::filesystem::path now() const { return scratch_ / "now"; }
+  std::filesystem::path store() const { return now() / "store"; }
+
+  Result<void> Open(const std::function<void(NodeStore&)>& then = nullptr) const;
+  Result<void> MigrateTo(std::uint32_t version) const;
+  Result<void> RestoreOldest() const;
+
+  void Keep() const;
+  void PutBack() const;
+
+  bool Sound() const;
+  Is Look() const;
+  // Whether a store that is such is kept under quarantine/.
+  bool KeepsAside(const Is& is) const;
+
+ private:
+  MemoryDir scratch_;
+};
+
+struct Scenario {
+  const char* name;
+  std::function<void(const Place&)> begin;  // of a store of version 2
+  std::function<Result<void>(const Place&)> run;
+  bool replaces = false;  // the store, which is to be kept aside
+};
+std::span<const Scenario> MaintenanceScenarios();
+
+// Makes a store with so many records, one in five of them with more than version 1 can say, and
+// brings it where the scenario begins.
+void Begin(const Scenario& scenario, std::size_t records, const Place& place);
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_CRASH_MAINTENANCE_H_

@@ -1,0 +1,82 @@
+// The power goes while a store is migrated or put back: what is left is the store of before or of
+// after, whole, and the same call again ends as if nothing had happened. A mere power cut leads to
+// no distrust. WAYBILL_POWER_CUTS: how many. WAYBILL_SEED: one run again.
+
+#include <fcntl.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <vector>
+
+#include "store/recovery/inspect.h"
+#include "tests/crash/maintenance.h"
+#include "tests/crash/recorder.h"
+#include "tests/support/draw.h"
+#include "tests/support/store_fixture.h"
+
+namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void CutOften(const Scenario& scenario, std::uint64_t cuts) {
+  const std::uint64_t seed = SeedOfThisRun();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  Draw draw(seed);
+  const Place place;
+  fs::create_directory(place.now());
+  Recorder recorder(place.now());
+  Begin(scenario, 60, place);
+  const Is before = place.Look();
+  Recorder::Mark(0);
+  Must(scenario.run(place));
+  Recorder::Mark(1);
+  const Is after = place.Look();
+  const std::vector<DiskEvent> log = recorder.Take();
+  std::size_t begin = 0;
+  while (log[begin].kind != DiskEvent::Kind::kMark) ++begin;
+  std::size_t end = begin + 1;
+  while (log[end].kind != DiskEvent::Kind::kMark) ++end;
+  BOOST_TEST_MESSAGE(scenario.name << ": " << log.size() - begin << " events");
+  for (std::uint64_t i = 0; i < cuts; ++i) {
+    const std::size_t cut = begin + 1 + draw.Below(log.size() - begin);
+    fs::remove_all(place.now());
+    fs::create_directory(place.now());
+    PlayPowerCut(log, cut, draw, place.now());
+    BOOST_TEST_CONTEXT("WAYBILL_SEED=" << seed << ", " << scenario.name << ", cut " << i
+                                       << " after " << cut - begin << " events") {
+      BOOST_TEST_REQUIRE(place.Sound());
+      const Is is = place.Look();
+      BOOST_TEST_REQUIRE(((is == before && cut <= end) || is == after));
+      if (scenario.replaces && is == after) BOOST_TEST(place.KeepsAside(before));
+      for (const Backup& backup : Must(ListBackups(place.store()))) {
+        const auto file = Must(internal::OpenFile(backup.path, O_RDONLY));
+        BOOST_TEST(Must(internal::InspectFile(file, internal::FileIs::kCompactCopy)).sound);
+      }
+      const auto again = scenario.run(place);
+      BOOST_TEST_REQUIRE(again.has_value(), again.error().ToString());
+      BOOST_TEST_REQUIRE((place.Look() == after));
+      Must(place.Open([&](NodeStore& store) {
+        const RecoveryReport& report = store.recovery_report();
+        BOOST_TEST(!report.set_aside);
+        BOOST_TEST(report.findings.empty());
+        BOOST_TEST(report.distrustful == after.contents.distrustful, report.distrust_reason);
+        BOOST_TEST(Must(store.Verify()).sound);
+      }));
+    }
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(power_cut_maintenance)
+
+BOOST_AUTO_TEST_CASE(at_any_point) {
+  const std::uint64_t cuts = NumberFromEnv("WAYBILL_POWER_CUTS", 600);
+  for (const Scenario& scenario : MaintenanceScenarios()) CutOften(scenario, cuts / 6);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
