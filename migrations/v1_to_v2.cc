@@ -123,17 +123,16 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
 
   std::vector<std::string> losses;
   for (const auto& [handler, count] : records) {
-    losses.push_back("whose copy " + Counted(count, "image") + " under runtime handler " + handler +
-                     (count == 1 ? " is" : " are") + ": to be verified again");
+    losses.push_back(Counted(count, "image") + " of runtime handler " + handler +
+                     ": to be verified again");
   }
   for (const auto& [handler, count] : intents) {
-    losses.push_back("that " + Counted(count, "pull intent") + " " + (count == 1 ? "is" : "are") +
-                     " for runtime handler " + handler + ": kept for the default one");
+    losses.push_back(Counted(count, "pull intent") + " of runtime handler " + handler +
+                     ": kept for the default one");
   }
   if (manifests > 0) {
-    losses.push_back("which manifest " + Counted(manifests, "image") + " of the default handler " +
-                     (manifests == 1 ? "is" : "are") +
-                     ", or for which guest platform: to be verified again");
+    losses.push_back("the manifest or guest platform of " + Counted(manifests, "image") +
+                     " of the default handler: to be verified again");
   }
   for (const RuntimeHandler& handler : *handlers) {
     if (handler.is_default && !handler.guest_platform) continue;

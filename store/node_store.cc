@@ -32,7 +32,8 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   impl->owned.emplace(std::move(*owned));
   if (impl->owned->database.identity.schema_version != kNewestSchema) {
     auto migrated = internal::MigrateStore(
-        *impl->owned, {.to = kNewestSchema, .clock = options.clock, .progress = {}});
+        *impl->owned,
+        {.to = kNewestSchema, .clock = options.clock, .progress = options.migration_progress});
     if (!migrated) return migrated.error();
     impl->report.migration = std::move(*migrated);
   }
@@ -118,10 +119,13 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
     for (ImageOnNode& image : images) {
       // No record can be under such a name; listed without one it may be any handler's.
       if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
-      image.runtime_handler = internal::StoredName(*handlers, image.runtime_handler);
     }
     report.intents_found = 0;
-    if (auto r = internal::ReplayIntents(txn, rules, images, report); !r) return r;
+    const std::string default_name = internal::NameOfDefault(*handlers);
+    if (auto r = internal::ReplayIntents(txn, rules, images, default_name, report); !r) return r;
+    for (ImageOnNode& image : images) {
+      image.runtime_handler = internal::StoredName(*handlers, image.runtime_handler);
+    }
     return report.after_gap ? internal::CloseGap(txn, images, report) : Result<void>();
   });
 }

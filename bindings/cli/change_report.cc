@@ -55,8 +55,9 @@ void WriteMigration(const MigrationReport& report, bool done, Output& out) {
   }
   for (const MigrationStep& step : report.steps) {
     if (done) {
-      out.Line("migrated    schema version {} to {}: {} ({} written)", step.from, step.to,
-               step.name, Counted(step.values_written, "value"));
+      out.Line("migrated    schema version {} to {}: {} ({})", step.from, step.to, step.name,
+               step.values_written == 0 ? "no value had to be rewritten"
+                                        : Counted(step.values_written, "value") + " rewritten");
     } else {
       out.Line("to do       schema version {} to {}: {}", step.from, step.to, step.name);
     }

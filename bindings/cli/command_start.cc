@@ -131,10 +131,13 @@ class StartCommand final : public Command {
   }
 
   static Result<RecoveryReport> OpenAndClose(OpenOptions options) {
-    ProgressLine line("importing", "files");
-    options.import_progress = line.UntilStopped();
+    ProgressLine migrating("migrating", "values");
+    options.migration_progress = migrating.UntilStopped();
+    ProgressLine importing("importing", "files");
+    options.import_progress = importing.UntilStopped();
     auto store = NodeStore::Open(std::move(options));
-    line.Clear();
+    migrating.Clear();
+    importing.Clear();
     if (!store) return WithResumeHint(store.error());
     RecoveryReport report = (*store)->recovery_report();
     if (auto closed = (*store)->Close(); !closed) return closed.error();

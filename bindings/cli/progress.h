@@ -23,7 +23,7 @@ class ProgressLine {
   void Clear();
 
   // Shows how far it is, and stops once SIGINT or SIGTERM came; a second one kills. Refers to this
-  // object. Once a process.
+  // object.
   Progress UntilStopped();
 
  private:

@@ -72,8 +72,8 @@ Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
   if (!in_force) return in_force.error();
   if (in_force->empty()) return {};
   return SetTrust(txn, false,
-                  std::to_string(report.gap_closed) +
-                      " images without a record were closed: the gap is filled");
+                  "the gap is filled: images that had no record were closed, " +
+                      std::to_string(report.gap_closed) + " in all");
 }
 
 }  // namespace waybill::internal

@@ -207,12 +207,11 @@ BOOST_AUTO_TEST_CASE(each_loss_is_a_line) {
   MigrateOptions options = store.To(1);
   options.dry_run = true;
   const std::vector<std::string> expected = {
-      "whose copy 1 image under runtime handler gvisor is: to be verified again",
-      "whose copy 2 images under runtime handler kata are: to be verified again",
-      "that 1 pull intent is for runtime handler gvisor: kept for the default one",
-      "that 2 pull intents are for runtime handler kata: kept for the default one",
-      "which manifest 1 image of the default handler is, or for which guest platform: to be "
-      "verified again",
+      "1 image of runtime handler gvisor: to be verified again",
+      "2 images of runtime handler kata: to be verified again",
+      "1 pull intent of runtime handler gvisor: kept for the default one",
+      "2 pull intents of runtime handler kata: kept for the default one",
+      "the manifest or guest platform of 1 image of the default handler: to be verified again",
       "the runtime handler gvisor in the registry",
       "the runtime handler kata in the registry"};
   const MigrationReport report = Must(Migrate(options));

@@ -98,6 +98,9 @@ struct OpenOptions {
   // Whether a store of an older schema may be taken to the newest, after a backup (Migrate in
   // maintenance.h). Otherwise it is kOlderSchema, and nothing is touched.
   bool migrate = true;
+  // Of the migration: values. Where it stops, the store is as it was before the step
+  // (kInterrupted).
+  Progress migration_progress = {};
   Clock clock = SystemClock;
   // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages. A
   // store that holds more already gets what it needs.
