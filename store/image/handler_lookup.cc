@@ -65,6 +65,12 @@ Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& k
           "load what the runtime serves: `waybill runtimes load`"};
 }
 
+std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers) {
+  const auto at = std::find_if(handlers.begin(), handlers.end(),
+                               [](const RuntimeHandler& handler) { return handler.is_default; });
+  return at == handlers.end() ? std::string() : at->name;
+}
+
 std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name) {
   const bool is_default = std::any_of(handlers.begin(), handlers.end(), [&](const auto& handler) {
     return handler.is_default && handler.name == name;

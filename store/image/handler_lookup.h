@@ -35,6 +35,9 @@ Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name);
 // kInvalidArgument, listing the handlers that are known.
 Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known);
 
+// Empty: not known.
+std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers);
+
 // `name` as it is stored.
 std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name);
 

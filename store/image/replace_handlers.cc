@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/image/handler_lookup.h"
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
 #include "store/record/typed_tables.h"
@@ -23,11 +24,6 @@ const RuntimeHandler* DefaultOf(const Handlers& handlers) {
   const auto at = std::find_if(handlers.begin(), handlers.end(),
                                [](const RuntimeHandler& handler) { return handler.is_default; });
   return at == handlers.end() ? nullptr : &*at;
-}
-
-std::string NameOfDefault(const Handlers& handlers) {
-  const RuntimeHandler* const handler = DefaultOf(handlers);
-  return handler == nullptr ? std::string() : handler->name;
 }
 
 bool HasOthers(const Handlers& handlers) {

@@ -44,7 +44,7 @@ Result<bool> NamesQuarantined(const StoreTxn& txn, Rules rules, const std::strin
 }  // namespace
 
 Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOnNode>& images,
-                           RecoveryReport& report) {
+                           const std::string& default_name, RecoveryReport& report) {
   std::multimap<std::string, ImagePullIntent> intents;  // by the comparable form
   auto walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
     ++report.intents_found;
@@ -78,7 +78,9 @@ Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOn
         auto closed = NamesQuarantined(txn, rules, listed);
         if (!closed) return closed.error();
         if (*closed) {
-          if (auto r = CloseImage(txn, image.id, image.runtime_handler); !r) return r;
+          const bool of_default = image.runtime_handler == default_name;
+          const std::string stored = of_default ? "" : image.runtime_handler;
+          if (auto r = CloseImage(txn, image.id, stored); !r) return r;
         }
       }
     }

@@ -4,6 +4,7 @@
 #ifndef WAYBILL_STORE_RECOVERY_REPLAY_H_
 #define WAYBILL_STORE_RECOVERY_REPLAY_H_
 
+#include <string>
 #include <vector>
 
 #include "store/record/store_txn.h"
@@ -17,9 +18,11 @@ namespace waybill::internal {
 // Each intent that names an image on the node closes that image: a record without credentials,
 // where it has none. Rules::kKubelet compares strings as they are and removes the intent;
 // Rules::kClosed compares full forms and keeps it. Strings that are known by hash only (quarantine)
-// close likewise, under both. Fills the intent fields of `report`. Idempotent.
+// close likewise, under both. Fills the intent fields of `report`. Idempotent. `images` name their
+// handlers as the runtime does, and the default one perhaps `default_name`: that one's image is not
+// listed without a handler, which could be any handler's.
 Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOnNode>& images,
-                           RecoveryReport& report);
+                           const std::string& default_name, RecoveryReport& report);
 
 }  // namespace waybill::internal
 
