@@ -1,5 +1,6 @@
 #include "store/pull/prune.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -66,11 +67,21 @@ struct OtherCopies {
   std::set<std::string> known;  // refs of which another record stays
 };
 
+// Which of them goes on speaking for the ref: the one that was written last, whatever its key.
+void PutLastWrittenFirst(std::vector<ImagePulledRecord>& records) {
+  const auto last = std::max_element(
+      records.begin(), records.end(), [](const ImagePulledRecord& a, const ImagePulledRecord& b) {
+        return a.stamp != b.stamp ? a.stamp < b.stamp : a.runtime_handler > b.runtime_handler;
+      });
+  std::iter_swap(records.begin(), last);
+}
+
 // Each goes, but for the last that says that its ref was pulled at all: without it the copies that
 // are there would pass for preloaded.
 Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report) {
   for (auto& [ref, records] : copies.by_ref) {
     bool known = copies.known.contains(ref);
+    PutLastWrittenFirst(records);
     for (ImagePulledRecord& record : records) {
       if (known) {
         auto erased = EraseRecord(txn, ref, record.runtime_handler);
