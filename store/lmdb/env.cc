@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -16,6 +17,8 @@ namespace {
 
 constexpr MDB_dbi kMaxTables = 16;
 constexpr mdb_mode_t kFileMode = 0600;
+// A cache line a reader, and LMDB's own.
+constexpr off_t kLockFileBytes = (off_t{kMaxReaders} + 2) * 64;
 
 std::mutex registry_mutex;
 std::set<internal::FileId>& Registry() {
@@ -33,6 +36,18 @@ void Unregister(const internal::FileId& id) {
   Registry().erase(id);
 }
 
+// LMDB maps lock.mdb, whose pages get their room on the disk when they are first written: on a full
+// one that would be SIGBUS. What can't be opened or made room for otherwise LMDB will tell of. Safe
+// before LMDB has the file open in this process, and then only: closing it drops locks.
+Result<void> MakeRoomForLocks(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "lock.mdb";
+  auto file = internal::OpenFile(path, O_RDWR | O_CREAT, kFileMode);
+  if (!file) return {};
+  if (fallocate(file->get(), FALLOC_FL_KEEP_SIZE, 0, kLockFileBytes) == 0) return {};
+  if (errno != ENOSPC && errno != EDQUOT) return {};
+  return MakeSystemError(errno, "making room for its locks", directory);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
@@ -47,6 +62,7 @@ Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
                  "use the handle that is open"};
   }
   env->registered_ = true;
+  if (auto r = MakeRoomForLocks(options.directory); !r) return r.error();
 
   int rc = mdb_env_create(&env->env_);
   if (rc == MDB_SUCCESS) rc = mdb_env_set_maxreaders(env->env_, kMaxReaders);
