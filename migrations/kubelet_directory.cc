@@ -235,7 +235,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     done = end;
     if (progress && done == entries.size()) static_cast<void>(progress(done, done));
   }
-  return committer.Run([&](StoreTxn& txn) { return FinishImport(txn, unfinished); });
+  return committer.Run([&](StoreTxn& txn) { return TakeBackDistrust(txn, unfinished); });
 }
 
 }  // namespace waybill::internal

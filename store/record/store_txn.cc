@@ -268,14 +268,18 @@ Result<bool> DistrustIsOfImport(const StoreTxn& txn) {
          events->back().reason.starts_with(kImportOf);
 }
 
-Result<std::string> ReasonOfDistrust(const StoreTxn& txn) {
+Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn) {
   const auto events = ReadJournal(txn);
   if (!events) return events.error();
-  if (!txn.state().distrustful || events->empty()) return std::string();
-  return events->back().reason;
+  std::vector<std::string> reasons;
+  if (!txn.state().distrustful) return reasons;
+  for (auto at = events->rbegin(); at != events->rend() && at->distrustful; ++at) {
+    reasons.push_back(at->reason);
+  }
+  return reasons;
 }
 
-Result<void> FinishImport(StoreTxn& txn, std::string_view reason) {
+Result<void> TakeBackDistrust(StoreTxn& txn, std::string_view reason) {
   auto events = ReadJournal(txn);
   if (!events) return events.error();
   std::size_t at = events->size();

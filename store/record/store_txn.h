@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/lmdb/env.h"
 #include "store/record/header.h"
@@ -118,11 +119,11 @@ Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason);
 std::string ImportUnfinished(const std::filesystem::path& kubelet_directory);
 // Whether an unfinished import, of any directory, is why the store is distrustful.
 Result<bool> DistrustIsOfImport(const StoreTxn& txn);
-// Why the store is distrustful; empty: it is not.
-Result<std::string> ReasonOfDistrust(const StoreTxn& txn);
-// Takes `reason`, made by ImportUnfinished, back, also from below one that came while the import
-// ran; nothing where it is not in force.
-Result<void> FinishImport(StoreTxn& txn, std::string_view reason);
+// Why the store is distrustful, the last reason first; empty: it is not, or that is not known.
+Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn);
+// Takes one reason back, as if it had never been, also from below one that came later; the store
+// stays distrustful for the others. Nothing where it is not in force.
+Result<void> TakeBackDistrust(StoreTxn& txn, std::string_view reason);
 
 }  // namespace waybill::internal
 

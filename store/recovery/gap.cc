@@ -44,9 +44,10 @@ std::string GapOf(const std::string& written) {
 std::string GapByWord() { return Gap("so it was said"); }
 
 Result<std::string> GapInForce(const StoreTxn& txn) {
-  auto reason = ReasonOfDistrust(txn);
-  if (!reason) return reason;
-  return reason->starts_with(kGap) ? *reason : std::string();
+  auto reasons = ReasonsOfDistrust(txn);
+  if (!reasons) return reasons.error();
+  const bool is_gap = !reasons->empty() && reasons->front().starts_with(kGap);
+  return is_gap ? reasons->front() : std::string();
 }
 
 Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
@@ -71,6 +72,10 @@ Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
   auto in_force = GapInForce(txn);
   if (!in_force) return in_force.error();
   if (in_force->empty()) return {};
+  auto reasons = ReasonsOfDistrust(txn);
+  if (!reasons) return reasons.error();
+  // An import that is not finished stays so.
+  if (reasons->size() > 1) return TakeBackDistrust(txn, *in_force);
   return SetTrust(txn, false,
                   "the gap is filled: images that had no record were closed, " +
                       std::to_string(report.gap_closed) + " in all");

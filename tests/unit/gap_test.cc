@@ -105,6 +105,32 @@ BOOST_AUTO_TEST_CASE(an_intent_written_since_tells_too) {
   BOOST_TEST(node.Open(Gap::kDetect, OnNode()).after_gap);
 }
 
+BOOST_AUTO_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it) {
+  Node node;
+  for (int i = 0; i < 600; ++i) {
+    const std::string ref = "sha256:of-" + std::to_string(i);
+    WriteRecordFile(node.kubelet_directory(), "pulled", ref, RecordFor(ref));
+  }
+  WriteRecordFile(node.kubelet_directory(), "pulling", kImage,
+                  EncodePullIntent({std::string(kImage)}));
+  OpenOptions options = node.Options({});
+  options.import_progress = [](std::uint64_t done, std::uint64_t) { return done == 0; };
+  const auto stopped = NodeStore::Open(options);
+  BOOST_TEST((!stopped && stopped.error().code == ErrorCode::kInterrupted));
+  options.kubelet_directory.clear();
+  options.import_progress = {};
+  {
+    const auto store = Must(NodeStore::Open(options));
+    BOOST_TEST(store->recovery_report().after_gap);
+    BOOST_TEST(store->recovery_report().distrustful);
+    Pod nobody;
+    BOOST_TEST(store->MustAttemptPull(kImage, kRef, nobody).pull);
+  }
+  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+  BOOST_TEST(!report.distrustful);
+  BOOST_TEST(Must(node.opened->HasIntent(kImage)));
+}
+
 BOOST_AUTO_TEST_CASE(an_operator_can_say_so) {
   Node node;
   const RecoveryReport& report = node.Open(Gap::kYes, OnNode());
