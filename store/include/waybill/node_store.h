@@ -267,15 +267,17 @@ class NodeStore {
   Result<std::vector<RuntimeHandler>> ListRuntimeHandlers() const;
   // Replaces the registry as a whole. Records of handlers that vanish stay until they are pruned;
   // those of a handler whose guest platform is another than when they were pulled, or of a default
-  // handler that has another name now, lose their credentials. Where there was no handler but the
-  // default before, what an earlier time with runtime classes left is cleaned up, as by
+  // handler that has another name now or none, lose their credentials. Where there was no handler
+  // but the default before, what an earlier time with runtime classes left is cleaned up, as by
   // CollapseRuntimeHandlers. kInvalidArgument: a name twice or malformed, two defaults, a nameless
-  // handler that is not the default; kLimitExceeded. Then nothing was changed.
+  // handler that is not the default; kLimitExceeded; kConflict: intents would become the default
+  // handler's while pulls for others are in flight in this process. Then nothing was changed.
   Result<RuntimesReport> ReplaceRuntimeHandlers(const std::vector<RuntimeHandler>& handlers);
   // Turns runtime classes off (KEP-4216, "Can the feature be disabled"): each record under another
   // handler than the default becomes one without credentials under the default, as does the
   // default's own record of that ref, since nobody can tell the copies apart any more; each intent
-  // becomes the default's; the other handlers leave the registry.
+  // becomes the default's; the other handlers leave the registry. kConflict: pulls for others are
+  // in flight in this process.
   Result<CollapseReport> CollapseRuntimeHandlers();
 
   // --- Going back
