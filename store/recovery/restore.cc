@@ -53,6 +53,7 @@ struct Replaced {
   Fd file;
   std::optional<Identity> identity;
   std::uint64_t sequence = 0;
+  Timestamp latest_time;
   Credentials credentials;  // empty where it is not sound
   Salvaged values;
 };
@@ -65,7 +66,10 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
   if (!inspection) return inspection.error();
   if (inspection->newer_schema) return NewerSchema(database.parent_path());
   replaced.identity = inspection->identity;
-  if (inspection->state) replaced.sequence = inspection->state->commit_sequence;
+  if (inspection->state) {
+    replaced.sequence = inspection->state->commit_sequence;
+    replaced.latest_time = inspection->state->latest_time;
+  }
   if (inspection->newer_meta >= 0) {
     auto values = Salvage(*file, inspection->newer_meta);
     if (!values) return values.error();
@@ -170,7 +174,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     return at != replaced.credentials.end() && at->second == record.credential_mapping;
   };
   made.fill = [&](StoreTxn& txn) -> Result<void> {
-    txn.state().latest_time = state.latest_time;
+    txn.state().latest_time = std::max(state.latest_time, replaced.latest_time);
     auto carried = CarryOver(txn, source->values, {keeps, true});
     if (!carried) return carried.error();
     report.records = carried->records;
