@@ -105,7 +105,7 @@ class Importer {
     if (look_for_gap_ && file.folder != KubeletFolder::kPreloaded &&
         report_.newly_written.empty()) {
       report_.newly_written = file.path;
-      if (auto r = NoteGap(); !r) return r;
+      if (auto r = NoteGap(txn_, GapOf(report_.newly_written)); !r) return r;
     }
     if (auto r = std::visit([&](const auto& content) { return TakeContent(file, content); },
                             file.content);
@@ -118,14 +118,6 @@ class Importer {
   }
 
  private:
-  // Where records were lost the store is distrustful for that, and the more it is to be believed.
-  Result<void> NoteGap() {
-    auto of_import = DistrustIsOfImport(txn_);
-    if (!of_import) return of_import.error();
-    if (txn_.state().distrustful && !*of_import) return {};
-    return SetTrust(txn_, true, GapOf(report_.newly_written));
-  }
-
   Result<void> TakeContent(const KubeletFile& file, std::monostate) {
     if (report_.problems.size() < kMaxProblems) {
       report_.problems.push_back(file.path + ": " + file.problem);
@@ -190,14 +182,17 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   bool without_credentials = false;
   bool look_for_gap = false;
   auto begun = committer.Run([&](StoreTxn& txn) -> Result<void> {
-    auto of_import = DistrustIsOfImport(txn);
-    if (!of_import) return of_import.error();
-    auto gap = GapInForce(txn);
-    if (!gap) return gap.error();
-    without_credentials = txn.state().distrustful && !*of_import && gap->empty();
+    auto reasons = ReasonsOfDistrust(txn);
+    if (!reasons) return reasons.error();
+    without_credentials =
+        txn.state().distrustful &&
+        (reasons->empty() || !std::all_of(reasons->begin(), reasons->end(), [](const auto& reason) {
+           return IsOfImport(reason) || IsGap(reason);
+         }));
     // What an unfinished import left is not written since.
-    look_for_gap = taken_over_before && !*of_import;
-    if (txn.state().distrustful) return {};
+    const bool goes_on = std::any_of(reasons->begin(), reasons->end(), IsOfImport);
+    look_for_gap = taken_over_before && (without_credentials || !goes_on);
+    if (std::find(reasons->begin(), reasons->end(), unfinished) != reasons->end()) return {};
     auto known = AllPathsAreRemembered(txn, entries);
     if (!known) return known.error();
     return *known ? Result<void>() : SetTrust(txn, true, unfinished);

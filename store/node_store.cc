@@ -110,8 +110,7 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
     }
     report.after_gap = !report.gap_reason.empty();
     if (!options.images_on_node) {
-      if (!report.after_gap || txn.state().distrustful) return {};
-      return internal::SetTrust(txn, true, report.gap_reason);
+      return report.after_gap ? internal::NoteGap(txn, report.gap_reason) : Result<void>();
     }
     auto handlers = internal::ReadRuntimeHandlers(txn);
     if (!handlers) return handlers.error();

@@ -261,12 +261,7 @@ std::string ImportUnfinished(const std::filesystem::path& kubelet_directory) {
          " is not finished; run `waybill start --kubelet-dir` on it again";
 }
 
-Result<bool> DistrustIsOfImport(const StoreTxn& txn) {
-  const auto events = ReadJournal(txn);
-  if (!events) return events.error();
-  return !events->empty() && events->back().distrustful &&
-         events->back().reason.starts_with(kImportOf);
-}
+bool IsOfImport(std::string_view reason) { return reason.starts_with(kImportOf); }
 
 Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn) {
   const auto events = ReadJournal(txn);

@@ -117,8 +117,8 @@ Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason);
 // taken yet must not pass for preloaded: the store is distrustful for this reason, which finishing
 // takes back.
 std::string ImportUnfinished(const std::filesystem::path& kubelet_directory);
-// Whether an unfinished import, of any directory, is why the store is distrustful.
-Result<bool> DistrustIsOfImport(const StoreTxn& txn);
+// Whether a reason is that of an unfinished import, of any directory.
+bool IsOfImport(std::string_view reason);
 // Why the store is distrustful, the last reason first; empty: it is not, or that is not known.
 Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn);
 // Takes one reason back, as if it had never been, also from below one that came later; the store

@@ -1,5 +1,6 @@
 #include "store/recovery/gap.h"
 
+#include <algorithm>
 #include <system_error>
 
 #include "store/base/files.h"
@@ -43,11 +44,19 @@ std::string GapOf(const std::string& written) {
 
 std::string GapByWord() { return Gap("so it was said"); }
 
+bool IsGap(std::string_view reason) { return reason.starts_with(kGap); }
+
 Result<std::string> GapInForce(const StoreTxn& txn) {
   auto reasons = ReasonsOfDistrust(txn);
   if (!reasons) return reasons.error();
-  const bool is_gap = !reasons->empty() && reasons->front().starts_with(kGap);
-  return is_gap ? reasons->front() : std::string();
+  const auto gap = std::find_if(reasons->begin(), reasons->end(), IsGap);
+  return gap == reasons->end() ? std::string() : *gap;
+}
+
+Result<void> NoteGap(StoreTxn& txn, const std::string& gap) {
+  auto in_force = GapInForce(txn);
+  if (!in_force) return in_force.error();
+  return in_force->empty() ? SetTrust(txn, true, gap) : Result<void>();
 }
 
 Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
@@ -74,7 +83,7 @@ Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
   if (in_force->empty()) return {};
   auto reasons = ReasonsOfDistrust(txn);
   if (!reasons) return reasons.error();
-  // An import that is not finished stays so.
+  // An import that is not finished stays so, and what was lost is not found.
   if (reasons->size() > 1) return TakeBackDistrust(txn, *in_force);
   return SetTrust(txn, false,
                   "the gap is filled: images that had no record were closed, " +

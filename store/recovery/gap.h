@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/record/store_txn.h"
@@ -31,11 +32,16 @@ std::string GapOf(const std::string& written);
 // As an operator says.
 std::string GapByWord();
 
-// The gap that is why the store is distrustful; empty: none.
+bool IsGap(std::string_view reason);
+
+// The gap that is a reason why the store is distrustful; empty: none.
 Result<std::string> GapInForce(const StoreTxn& txn);
+// Makes it one, beside others, unless there is one in force: whoever lets go of those must not let
+// go of this unseen.
+Result<void> NoteGap(StoreTxn& txn, const std::string& gap);
 
 // Gives each image without a record, of any handler, one without credentials, and takes back the
-// distrust of a gap.
+// distrust of a gap; other reasons stay.
 Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
                       RecoveryReport& report);
 

@@ -217,8 +217,8 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
         }
         txn.Touch();
       }
-      if (!gap.empty() && !txn.state().distrustful) {
-        if (auto r = SetTrust(txn, true, gap); !r) return r;
+      if (!gap.empty()) {
+        if (auto r = NoteGap(txn, gap); !r) return r;
       }
       return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
     };

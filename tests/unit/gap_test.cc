@@ -105,6 +105,29 @@ BOOST_AUTO_TEST_CASE(an_intent_written_since_tells_too) {
   BOOST_TEST(node.Open(Gap::kDetect, OnNode()).after_gap);
 }
 
+// Whoever clears the distrust of a loss has the gap before his eyes, or it was closed.
+BOOST_AUTO_TEST_CASE(a_gap_and_a_loss_do_not_hide_each_other) {
+  for (const bool gap_first : {false, true}) {
+    Node node;
+    const auto gap = [&] { BOOST_TEST(node.Open(Gap::kYes, std::nullopt).distrustful); };
+    const auto loss = [&] {
+      WriteFile(node.witness(), "no witness");
+      BOOST_TEST(node.Open(Gap::kDetect, std::nullopt).distrustful);
+    };
+    gap_first ? gap() : loss();
+    node.opened.reset();
+    gap_first ? loss() : gap();
+    BOOST_TEST(Must(node.opened->GetTrust()).journal.size() == 2U);
+    node.opened.reset();
+    const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+    BOOST_TEST(report.after_gap);
+    BOOST_TEST(report.gap_closed == 2U);
+    BOOST_TEST(report.distrust_reason.find("witness") != std::string::npos);
+    Must(node.opened->ClearDistrust("the witness was written over by hand"));
+    BOOST_TEST((node.Ask().reason == Reason::kEntryWithoutCredentials));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it) {
   Node node;
   for (int i = 0; i < 600; ++i) {
