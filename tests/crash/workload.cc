@@ -93,25 +93,30 @@ Result<void> StoreDoer::Do(NodeStore& store, const Operation& operation) {
 void ModelDoer::Do(Model& model, const Operation& operation) {
   switch (operation.kind) {
     case Kind::kIntent:
-      return model.Intent(operation.image);
+      static_cast<void>(model.Intent(operation.image));
+      return;
     case Kind::kPulled:
       static_cast<void>(model.Pulled(operation.image, operation.ref, operation.credentials));
       return;
     case Kind::kFailed:
-      return model.Failed(operation.image, operation.failure);
+      static_cast<void>(model.Failed(operation.image, operation.failure));
+      return;
     case Kind::kPutRecord:
-      return model.Put(operation.record);
+      static_cast<void>(model.Put(operation.record));
+      return;
     case Kind::kDeleteRecord:
       return model.Delete(operation.ref);
     case Kind::kPutIntent:
-      return model.PutIntent(operation.image);
+      static_cast<void>(model.PutIntent(operation.image));
+      return;
     case Kind::kDeleteIntent:
       return model.DeleteIntent(operation.image);
     case Kind::kDrawToken:
       token_ = model.token();
       return;
     case Kind::kPrune:
-      if (token_) static_cast<void>(model.Prune(operation.listed, *token_));
+      if (!token_) return;
+      static_cast<void>(model.Prune({operation.listed.begin(), operation.listed.end()}, *token_));
       return;
   }
 }
@@ -185,7 +190,7 @@ std::string WorkJudge::Judge(const WorkPlan& plan, const std::vector<Progress>& 
     ModelDoer doer;
     std::string difference;
     for (std::uint64_t i = 0;; ++i) {
-      if (i % plan.operations == 0) static_cast<void>(model.Restart(std::nullopt, {}));
+      if (i % plan.operations == 0) static_cast<void>(model.Restart());
       if (i == progress[which].acknowledged)
         difference = Difference(model, own_records, own_intents);
       if (i == progress[which].started) break;

@@ -26,6 +26,18 @@ ImagePulledRecord DrawRecord(Draw& draw, Timestamp now);
 std::vector<ImageOnNode> DrawImagesOnNode(Draw& draw);
 std::vector<std::string> DrawRefs(Draw& draw);
 
+// Runtime handlers (drawn_handlers.cc).
+const std::vector<std::string>& HandlerNames();
+// Mostly a default one and others; sound.
+std::vector<RuntimeHandler> DrawHandlers(Draw& draw);
+// A default handler, if only nameless.
+RuntimeHandler DrawDefaultHandler(Draw& draw);
+// Others beside it.
+std::vector<RuntimeHandler> DrawHandlersBeside(Draw& draw, const RuntimeHandler& its_default);
+// Not sound.
+std::vector<RuntimeHandler> DrawBadHandlers(Draw& draw);
+PulledManifest DrawAnyManifest(Draw& draw);
+
 }  // namespace waybill::testing
 
 #endif  // WAYBILL_TESTS_MODEL_DRAWN_VALUES_H_

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/model/pairs.h"
 #include "tests/support/draw.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/model.h"
@@ -25,10 +26,33 @@ struct Mismatch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// How the stores of one history are related, beside each doing what its own model does.
+enum class Relation : std::uint8_t {
+  kNone,
+  // Under kubelet and under closed rules: the second opens nothing that the first keeps closed.
+  kOnlyCloses,
+  // Default handler only; the second has a registry of handlers, and may name the default by its
+  // own name: it answers as the first.
+  kSameAnswers,
+};
+
+struct HistoryPlan {
+  std::vector<Rules> rules;  // one a store
+  Relation relation = Relation::kNone;
+};
+
 // A token and the model's, drawn together.
 struct TokenPair {
   PruneToken store;
   std::uint64_t model = 0;
+};
+
+// A backup that a migration made, and what the store was then.
+struct ModelBackup {
+  std::string path;
+  std::uint32_t version = 0;
+  std::uint64_t moment = 0;  // the same number: made at the same moment of the history
+  std::shared_ptr<const Model> model;
 };
 
 struct Side {
@@ -40,12 +64,13 @@ struct Side {
   Model model;
   std::unique_ptr<NodeStore> store;
   std::deque<TokenPair> tokens;
+  std::deque<ModelBackup> backups;  // oldest first
+  std::uint32_t version = kNewestSchema;
 };
 
 class History {
  public:
-  History(const std::filesystem::path& scratch, const std::vector<Rules>& rules,
-          std::uint64_t seed);
+  History(const std::filesystem::path& scratch, const HistoryPlan& plan, std::uint64_t seed);
 
   // Throws Mismatch with the seed, the step and what was done last.
   void Play(std::uint64_t steps);
@@ -56,44 +81,91 @@ class History {
   void Step();
   void CheckStep();
   void EnsureStep();
+  void CompareStep();
+  void FlushStep();
+  void ClockStep();
+  // Recording (history_steps.cc).
   void IntentStep();
   void PulledStep();
   void FailedStep();
-  void PruneByTokenStep();
-  void PruneByTimeStep();
-  void DrawTokenStep();
   void PutRecordStep();
   void GetRecordStep();
   void DeleteRecordStep();
   void PutIntentStep();
   void DeleteIntentStep();
-  void FlushStep();
-  void ClockStep();
   void RefusedStep();
+  // Garbage collection (history_prune.cc).
+  void PruneByTokenStep();
+  void PruneByTimeStep();
+  void DrawTokenStep();
+  // A new process (history_opening.cc).
   void RestartStep();
-  void CompareStep();
+  void ClearDistrustStep();
+  // The registry (history_handlers.cc).
+  void HandlersStep();
+  void ReplaceHandlers(const std::vector<RuntimeHandler>& handlers);
+  void CollapseHandlers();
+  void RefuseHandlers();
+  // Whole stores (history_maintenance.cc).
+  void MaintenanceStep();
+  void MigrateDownAndUp();
+  void RestoreBackup();
 
-  void Open(Side& side, const std::optional<std::vector<ImageOnNode>>& images);
+  std::string DrawHandler();
+  std::optional<PulledManifest> DrawManifest();
+  // As the caller of this side names it: under kSameAnswers perhaps by its own name.
+  std::string Named(const Side& side, const std::string& handler) const;
+  std::vector<ListedImage> DrawListed();
+  std::vector<ListedImage> ListedFor(const Side& side, std::vector<ListedImage> images) const;
+  ModelOpening DrawOpening();
+  std::string DescribeOpening(const ModelOpening& opening) const;
+  void Stop(Side& side);
+  void Open(Side& side, ModelOpening opening);
+  void MakeBroken(const Side& side, const ModelOpening& opening);
+  void CompareOpened(Side& side, const RecoveryReport& report, const ModelOpened& expected);
+  void NoteBackup(Side& side, const std::string& path);
+  void GoDown(Side& side, bool accept_loss, bool dry_run);
+  void GoUp(Side& side);
+  void CompareBackups(const Side& side) const;
+  void ExpectOwned(const Side& side) const;
+  // What was open to a pod before, and no more, is open after, under the handlers named.
+  void ExpectNothingOpened(const Side& side, const Model& before,
+                           const std::set<std::string>& handlers);
   void CompareMetrics(Side& side);
-  Decision Ask(Side& side, const KnownImage& image, const std::string& ref, const ModelPod& pod);
+  Decision Ask(Side& side, const KnownImage& image, const std::string& ref, const ModelPod& pod,
+               const std::string& handler);
   void SettleWriteBack(Side& side, const KnownImage& image, const std::string& ref,
-                       const ModelPod& pod, const std::optional<ImagePullSecret>& write_back);
+                       const ModelPod& pod, const std::string& handler,
+                       const std::optional<ImagePullSecret>& write_back);
   void ComparePruned(Side& side, const Result<PruneReport>& got, const PruneReport& expected) const;
-  // `before`: the refs of which the first side had a record.
-  void NoteParted(const std::set<std::string>& before);
   void Note(std::string what);
   void SetTime(Timestamp now);
   void Expect(bool ok, const Side& side, const std::string& what) const;
   void ExpectDone(const Result<void>& result, const Side& side) const;
+  // Done, or refused for the handler where the model refused it.
+  void ExpectTaken(const Result<void>& result, bool taken, const Side& side) const;
+  // Whether the models of all sides say the same. Where closed rules kept something of a handler
+  // that vanished, one store takes what the other refuses, and the two can't be compared any more.
+  template <typename Says>
+  bool Agree(const Says& says) const {
+    for (const Side& side : sides_) {
+      if (says(side.model) != says(sides_[0].model)) return false;
+    }
+    return true;
+  }
 
   Draw draw_;
+  const Relation relation_;
+  const bool default_only_;
+  const bool plain_;          // nor any manifests: what schema version 1 can say
+  bool by_own_name_ = false;  // this step names the default handler so, where that is possible
   FakeClock clock_;
   ModelPolicy policy_;
   std::vector<Side> sides_;
   std::deque<std::string> last_;  // what was done last
-  // Image refs of which one side lost a record to garbage collection that the other kept: on these
-  // the answers may differ either way.
-  std::set<std::string> parted_;
+  std::uint64_t moment_ = 0;
+  std::uint64_t broken_files_ = 0;
+  Pairs pairs_;
 };
 
 }  // namespace waybill::testing

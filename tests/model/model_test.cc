@@ -18,7 +18,7 @@ constexpr std::uint64_t kDefaultSteps = 100'000;
 constexpr std::uint64_t kStepsPerHistory = 5'000;
 
 // Histories of a few thousand steps each: a store that starts empty is a state, too.
-void PlayHistories(const std::vector<Rules>& rules, std::uint64_t steps) {
+void PlayHistories(const HistoryPlan& plan, std::uint64_t steps) {
   const std::uint64_t seed = SeedOfThisRun();
   BOOST_TEST_MESSAGE("seed " << seed);
   BOOST_TEST(steps > 0U);
@@ -26,7 +26,7 @@ void PlayHistories(const std::vector<Rules>& rules, std::uint64_t steps) {
     const MemoryDir scratch;
     BOOST_TEST_CHECKPOINT("seed " << seed + i);
     try {
-      History history(scratch.path(), rules, seed + i);
+      History history(scratch.path(), plan, seed + i);
       history.Play(std::min(kStepsPerHistory, steps - done));
     } catch (const Mismatch& mismatch) {
       BOOST_FAIL("WAYBILL_SEED=" << seed + i << ": " << mismatch.what());
@@ -40,13 +40,19 @@ std::uint64_t Steps() { return NumberFromEnv("WAYBILL_MODEL_STEPS", kDefaultStep
 
 BOOST_AUTO_TEST_SUITE(model)
 
-BOOST_AUTO_TEST_CASE(kubelet_rules) { PlayHistories({Rules::kKubelet}, Steps() * 2 / 5); }
+BOOST_AUTO_TEST_CASE(kubelet_rules) { PlayHistories({{Rules::kKubelet}}, Steps() * 7 / 20); }
 
-BOOST_AUTO_TEST_CASE(closed_rules) { PlayHistories({Rules::kClosed}, Steps() * 2 / 5); }
+BOOST_AUTO_TEST_CASE(closed_rules) { PlayHistories({{Rules::kClosed}}, Steps() * 7 / 20); }
 
 // The same history under both: closed never answers "no pull" where kubelet rules answer "pull".
 BOOST_AUTO_TEST_CASE(closed_rules_only_close) {
-  PlayHistories({Rules::kKubelet, Rules::kClosed}, Steps() / 5);
+  PlayHistories({{Rules::kKubelet, Rules::kClosed}, Relation::kOnlyCloses}, Steps() / 5);
+}
+
+// With the default handler alone a registry of handlers makes no difference.
+BOOST_AUTO_TEST_CASE(the_default_handler_is_as_before) {
+  PlayHistories({{Rules::kKubelet, Rules::kKubelet}, Relation::kSameAnswers}, Steps() / 20);
+  PlayHistories({{Rules::kClosed, Rules::kClosed}, Relation::kSameAnswers}, Steps() / 20);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

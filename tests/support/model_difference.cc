@@ -1,7 +1,9 @@
 // Compares a store with its model, in words.
 
 #include <map>
+#include <set>
 
+#include "tests/support/kubelet_dir.h"
 #include "tests/support/model.h"
 
 namespace waybill::testing {
@@ -11,6 +13,33 @@ namespace {
 std::string DescribeTime(const std::optional<Timestamp>& time) {
   if (!time) return "never";
   return std::to_string(time->seconds) + "." + std::to_string(time->nanoseconds);
+}
+
+std::string DescribePlatform(const std::optional<Platform>& platform) {
+  return platform ? FormatPlatform(*platform) : "-";
+}
+
+std::string DescribeIntent(const std::string& image, const std::string& handler) {
+  return " \"" + image + "\"" + (handler.empty() ? "" : "@" + handler);
+}
+
+using Quarantine = std::set<std::pair<QuarantineKind, std::string>>;
+
+std::string DifferenceOfQuarantine(const Model& model, const NodeStore& store) {
+  const auto entries = store.ListQuarantine();
+  if (!entries) return entries.error().ToString();
+  Quarantine held;
+  for (const QuarantineEntry& entry : *entries) held.emplace(entry.kind, entry.sha256);
+  Quarantine expected;
+  for (const std::string& ref : model.broken_refs()) {
+    expected.emplace(QuarantineKind::kImageRef, Sha256Hex(ref));
+  }
+  for (const std::string& image : model.broken_images()) {
+    expected.emplace(QuarantineKind::kImage, Sha256Hex(image));
+  }
+  if (held == expected) return "";
+  return std::to_string(held.size()) + " quarantine entries instead of " +
+         std::to_string(expected.size()) + ", or others";
 }
 
 }  // namespace
@@ -34,18 +63,34 @@ std::string DescribeCredentials(const ImagePullCredentials& credentials) {
 
 std::string DescribeRecord(const ImagePulledRecord& record) {
   std::string text = record.image_ref + " at " + DescribeTime(record.last_updated);
+  if (!record.runtime_handler.empty()) text += " @" + record.runtime_handler;
+  if (!record.manifest_digest.empty() || record.platform || record.guest_platform) {
+    text += " manifest " + record.manifest_digest + " of " + DescribePlatform(record.platform) +
+            " for " + DescribePlatform(record.guest_platform);
+  }
   for (const auto& [name, credentials] : record.credential_mapping) {
     text += "; " + name + " " + DescribeCredentials(credentials);
   }
   return text;
 }
 
+std::string DescribeHandlers(const std::vector<RuntimeHandler>& handlers) {
+  std::string text;
+  for (const RuntimeHandler& handler : handlers) {
+    text += " " + handler.name + (handler.is_default ? "*" : "");
+    if (handler.guest_platform) text += "=" + FormatPlatform(*handler.guest_platform);
+  }
+  return text.empty() ? " none" : text;
+}
+
 std::string Difference(const Model& model, const std::vector<ImagePulledRecord>& records,
                        const std::vector<ImagePullIntent>& intents) {
-  std::map<std::string, ImagePulledRecord> held;
-  for (const ImagePulledRecord& record : records) held[record.image_ref] = record;
-  for (const auto& [ref, expected] : model.records()) {
-    const auto found = held.find(ref);
+  std::map<Model::CopyKey, ImagePulledRecord> held;
+  for (const ImagePulledRecord& record : records) {
+    held[{record.image_ref, record.runtime_handler}] = record;
+  }
+  for (const auto& [copy, expected] : model.records()) {
+    const auto found = held.find(copy);
     if (found == held.end()) return "missing: " + DescribeRecord(expected);
     found->second.stamp = expected.stamp;
     if (found->second != expected) {
@@ -56,15 +101,15 @@ std::string Difference(const Model& model, const std::vector<ImagePulledRecord>&
   }
   if (!held.empty()) return "too much: " + DescribeRecord(held.begin()->second);
 
-  std::vector<std::string> stored;
-  for (const auto& intent : intents) stored.push_back(intent.image);
-  std::vector<std::string> expected;
-  for (const auto& [image, known] : model.intents()) expected.push_back(image);
+  std::vector<Model::IntentKey> stored;
+  for (const auto& intent : intents) stored.emplace_back(intent.image, intent.runtime_handler);
+  std::vector<Model::IntentKey> expected;
+  for (const auto& [key, known] : model.intents()) expected.push_back(key);
   if (stored == expected) return "";
   std::string text = "intents";
-  for (const auto& image : stored) text += " \"" + image + "\"";
+  for (const auto& [image, handler] : stored) text += DescribeIntent(image, handler);
   text += "\n  instead of";
-  for (const auto& image : expected) text += " \"" + image + "\"";
+  for (const auto& [image, handler] : expected) text += DescribeIntent(image, handler);
   return text;
 }
 
@@ -73,6 +118,14 @@ std::string Difference(const Model& model, const NodeStore& store) {
   if (!records) return records.error().ToString();
   const auto intents = store.ListIntents();
   if (!intents) return intents.error().ToString();
+  const auto handlers = store.ListRuntimeHandlers();
+  if (!handlers) return handlers.error().ToString();
+  if (*handlers != model.handlers()) {
+    return "runtime handlers" + DescribeHandlers(*handlers) + "\n  instead of" +
+           DescribeHandlers(model.handlers());
+  }
+  const std::string quarantine = DifferenceOfQuarantine(model, store);
+  if (!quarantine.empty()) return quarantine;
   return Difference(model, *records, *intents);
 }
 

@@ -1,5 +1,5 @@
-// Images that a runtime lists for a handler, where one ref has copies for several (KEP-4216): replay
-// and garbage collection.
+// Images that a runtime lists for a handler, where one ref has copies for several (KEP-4216):
+// replay and garbage collection.
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -1,0 +1,68 @@
+#include "tests/model/describe.h"
+
+namespace waybill::testing {
+
+namespace {
+
+std::string Join(const std::vector<std::string>& list) {
+  std::string text = "[";
+  for (const std::string& item : list) text += (text.size() == 1 ? "" : " ") + item;
+  return text + "]";
+}
+
+}  // namespace
+
+std::string Quote(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+std::string For(const std::string& handler) { return handler.empty() ? "" : " for " + handler; }
+
+std::string Describe(const Decision& decision) {
+  return std::string(decision.pull ? "pull" : "no pull") + " " +
+         std::string(CheckResultName(decision.result)) + " " +
+         std::string(ReasonName(decision.reason)) +
+         (decision.credentials_read ? ", credentials read" : "");
+}
+
+std::string Describe(const PruneReport& report) {
+  return std::to_string(report.examined) + " examined, " + std::to_string(report.removed) +
+         " removed, " + std::to_string(report.kept_in_list) + " in list, " +
+         std::to_string(report.kept_newer) + " newer, " + std::to_string(report.kept_intent) +
+         " with intent, " + std::to_string(report.kept_without_credentials) +
+         " without credentials";
+}
+
+std::string Describe(const RuntimesReport& report) {
+  return "added " + Join(report.added) + ", vanished " + Join(report.vanished) + ", changed " +
+         Join(report.changed) + ", " + std::to_string(report.records_to_verify) + " to verify, " +
+         std::to_string(report.records_collapsed) + " records and " +
+         std::to_string(report.intents_collapsed) + " intents collapsed" +
+         (report.turned_on ? ", turned on" : "");
+}
+
+std::string Describe(const CollapseReport& report) {
+  return std::to_string(report.records) + " records and " + std::to_string(report.intents) +
+         " intents of " + Join(report.handlers) + ", " + std::to_string(report.records_to_verify) +
+         " to verify";
+}
+
+std::string DescribePod(const ModelPod& pod) {
+  ImagePullCredentials all;
+  all.kubernetes_secrets = pod.secrets;
+  if (pod.service_account) all.kubernetes_service_accounts.push_back(*pod.service_account);
+  return pod.available ? DescribeCredentials(all) : "unavailable";
+}
+
+std::string DescribeListed(const std::vector<ListedImage>& images) {
+  std::string text;
+  for (const ListedImage& image : images) {
+    text += " " + image.image_ref.substr(0, 9) + For(image.runtime_handler);
+  }
+  return text;
+}
+
+bool Same(const Decision& a, const Decision& b) {
+  return a.pull == b.pull && a.result == b.result && a.reason == b.reason &&
+         a.credentials_read == b.credentials_read;
+}
+
+}  // namespace waybill::testing

@@ -1,0 +1,75 @@
+#include "tests/model/pairs.h"
+
+#include <algorithm>
+
+namespace waybill::testing {
+
+namespace {
+
+using Mapping = std::map<std::string, ImagePullCredentials>;
+
+Mapping MappingOf(const Model& model, const Model::CopyKey& copy) {
+  const auto at = model.records().find(copy);
+  return at == model.records().end() ? Mapping() : at->second.credential_mapping;
+}
+
+// Of a ref: under which handlers it has a record, and whether one was written after `token`.
+struct Copies {
+  std::set<std::string> handlers;
+  bool written = false;
+};
+std::map<std::string, Copies> CopiesByRef(const Model& model, std::uint64_t token) {
+  std::map<std::string, Copies> copies;
+  for (const auto& [copy, record] : model.records()) {
+    Copies& of_ref = copies[copy.first];
+    of_ref.handlers.insert(copy.second);
+    of_ref.written = of_ref.written || record.stamp > token;
+  }
+  return copies;
+}
+
+}  // namespace
+
+void Pairs::Before(const Model& kubelet, const Model& closed) {
+  proven_.clear();
+  for (const auto& [copy, record] : kubelet.records()) {
+    if (!record.credential_mapping.empty()) proven_.insert(copy);
+  }
+  kubelet_token_ = kubelet.token();
+  closed_token_ = closed.token();
+}
+
+std::string Pairs::After(const Model& kubelet, const Model& closed, bool garbage_collected) {
+  for (const Model::CopyKey& copy : proven_) {
+    if (!garbage_collected && !younger_.contains(copy.first)) continue;
+    if (MappingOf(kubelet, copy).empty()) parted_.insert(copy);
+  }
+  std::erase_if(parted_, [&](const Model::CopyKey& copy) {
+    const Mapping mapping = MappingOf(closed, copy);
+    return mapping.empty() || mapping == MappingOf(kubelet, copy);
+  });
+
+  std::string lost;
+  const auto under_kubelet = CopiesByRef(kubelet, kubelet_token_);
+  auto under_closed = CopiesByRef(closed, closed_token_);
+  std::erase_if(younger_, [&](const std::string& ref) { return !under_kubelet.contains(ref); });
+  for (const auto& [ref, copies] : under_kubelet) {
+    const Copies& other = under_closed[ref];
+    if (other.handlers.empty() && !younger_.contains(ref)) lost = ref;
+    const bool covered = std::includes(other.handlers.begin(), other.handlers.end(),
+                                       copies.handlers.begin(), copies.handlers.end());
+    if (!covered || (copies.written && !other.written)) {
+      younger_.insert(ref);
+    } else if (other.written) {
+      younger_.erase(ref);
+    }
+  }
+  return lost;
+}
+
+void Pairs::Restored(std::uint64_t moment) {
+  const auto& then = remembered_[moment];
+  parted_.insert(then.begin(), then.end());
+}
+
+}  // namespace waybill::testing

@@ -1,0 +1,161 @@
+// What the model makes of the registry of runtime handlers.
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/support/model.h"
+
+namespace waybill::testing {
+
+namespace {
+
+using Handlers = std::vector<RuntimeHandler>;
+
+Handlers Sorted(Handlers handlers) {
+  std::sort(handlers.begin(), handlers.end(),
+            [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
+  return handlers;
+}
+
+const RuntimeHandler* DefaultOf(const Handlers& handlers) {
+  for (const RuntimeHandler& handler : handlers) {
+    if (handler.is_default) return &handler;
+  }
+  return nullptr;
+}
+
+// "": not known.
+std::string NameOfDefault(const Handlers& handlers) {
+  const RuntimeHandler* const handler = DefaultOf(handlers);
+  return handler == nullptr ? "" : handler->name;
+}
+
+bool HasOthers(const Handlers& handlers) {
+  return std::any_of(handlers.begin(), handlers.end(),
+                     [](const RuntimeHandler& handler) { return !handler.is_default; });
+}
+
+std::vector<std::string> NamesWithout(const Handlers& handlers, const Handlers& others) {
+  std::vector<std::string> names;
+  for (const RuntimeHandler& handler : handlers) {
+    const bool there = std::any_of(others.begin(), others.end(), [&](const RuntimeHandler& other) {
+      return other.name == handler.name;
+    });
+    if (!there) names.push_back(handler.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+// Copies that can't be told apart any more: known, and nothing proven. Part of a write to come;
+// whether there was anything to do.
+bool Model::Fold(const Chosen& chosen, Timestamp time, CollapseReport& report) {
+  std::set<std::string> refs;
+  std::set<std::string> names;
+  const auto takes = [&](const std::string& stored) { return !stored.empty() && chosen(stored); };
+  for (auto at = records_.begin(); at != records_.end();) {
+    const auto& [ref, stored] = at->first;
+    if (!takes(stored)) {
+      ++at;
+      continue;
+    }
+    refs.insert(ref);
+    names.insert(stored);
+    ++report.records;
+    at = records_.erase(at);
+  }
+  for (const std::string& ref : refs) {
+    ImagePulledRecord record;
+    record.image_ref = ref;
+    record.last_updated = time;
+    record.stamp = writes_ + 1;
+    records_[{ref, ""}] = record;
+    ++report.records_to_verify;
+  }
+  const auto intents = intents_;
+  for (const auto& [key, intent] : intents) {
+    if (!takes(key.second)) continue;
+    names.insert(key.second);
+    intents_.erase(key);
+    intents_[{key.first, ""}] = intent;
+    ++report.intents;
+  }
+  report.handlers.assign(names.begin(), names.end());
+  return !names.empty();
+}
+
+bool Model::TurnsOn(const Handlers& handlers) const {
+  return !HasOthers(handlers_) && HasOthers(handlers);
+}
+
+bool Model::MayCollapse() const {
+  return std::none_of(in_flight_.begin(), in_flight_.end(),
+                      [](const auto& pulls) { return !pulls.first.second.empty(); });
+}
+
+// While intents are handed over to the default handler, nobody may be about to end theirs.
+bool Model::MayReplace(const Handlers& handlers) const {
+  if (Sorted(handlers) == handlers_ || MayCollapse()) return true;
+  if (TurnsOn(handlers)) return false;
+  const std::string name = NameOfDefault(handlers);
+  return name.empty() || std::none_of(intents_.begin(), intents_.end(), [&](const auto& intent) {
+           return intent.first.second == name;
+         });
+}
+
+RuntimesReport Model::Replace(Handlers handlers) {
+  handlers = Sorted(std::move(handlers));
+  RuntimesReport report;
+  if (handlers == handlers_) return report;
+  report.added = NamesWithout(handlers, handlers_);
+  report.vanished = NamesWithout(handlers_, handlers);
+  report.turned_on = TurnsOn(handlers);
+  const std::string name = NameOfDefault(handlers);
+  // What is kept under the default's own name could not be asked for any more.
+  CollapseReport folded;
+  Fold([&](const std::string& stored) { return report.turned_on || stored == name; },
+       TimeOfWriting(), folded);
+  report.records_collapsed = folded.records;
+  report.intents_collapsed = folded.intents;
+  const bool other_default = !handlers_.empty() && NameOfDefault(handlers_) != name;
+  handlers_ = std::move(handlers);
+  DropOutdated(other_default, report);
+  Written();
+  return report;
+}
+
+void Model::DropOutdated(bool other_default, RuntimesReport& report) {
+  std::set<std::string> changed;
+  for (auto& [copy, record] : records_) {
+    const bool of_default = copy.second.empty();
+    const bool known = of_default ? DefaultOf(handlers_) != nullptr
+                                  : Stored(copy.second).value_or("") == copy.second;
+    const bool replaced = of_default && other_default;
+    const bool other_guest = (known || replaced) && record.guest_platform != GuestOf(copy.second);
+    if (!replaced && !other_guest) continue;
+    if (!record.credential_mapping.empty()) {
+      ++report.records_to_verify;
+      if (known) changed.insert(of_default ? NameOfDefault(handlers_) : copy.second);
+    } else if (!other_guest) {
+      continue;
+    }
+    record.credential_mapping.clear();
+    record.manifest_digest.clear();
+    record.platform.reset();
+    record.guest_platform = GuestOf(copy.second);
+    record.stamp = writes_ + 1;
+  }
+  report.changed.assign(changed.begin(), changed.end());
+}
+
+CollapseReport Model::Collapse() {
+  CollapseReport report;
+  const bool folded = Fold([](const std::string&) { return true; }, TimeOfWriting(), report);
+  const bool others = HasOthers(handlers_);
+  std::erase_if(handlers_, [](const RuntimeHandler& handler) { return !handler.is_default; });
+  if (folded || others) Written();
+  return report;
+}
+
+}  // namespace waybill::testing
