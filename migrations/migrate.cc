@@ -105,6 +105,7 @@ Result<void> DropTables(Working& working, const Move& move) {
       return lmdb::MakeError(rc, "dropping a table", *working.context.directory);
     }
     working.state.digest(table) = {};
+    working.handles.tables[Index(table)] = 0;
   }
   return {};
 }

@@ -25,8 +25,8 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
     out = std::move(*all);
     return Result<void>();
   };
-  auto taken = take(Table::kPulled, "the records", internal::DecodePulledRecordValue,
-                    content.records);
+  auto taken =
+      take(Table::kPulled, "the records", internal::DecodePulledRecordValue, content.records);
   if (taken) {
     taken = take(Table::kIntents, "the intents", internal::DecodeIntentValue, content.intents);
   }

@@ -8,6 +8,7 @@
 #include "store/node_store_impl.h"
 #include "store/node_store_list.h"
 #include "store/record/small_records.h"
+#include "store/record/typed_tables.h"
 
 namespace waybill {
 
@@ -18,7 +19,7 @@ namespace {
 
 Error PullsInFlight() {
   return {ErrorCode::kConflict,
-          "pulls for other runtime handlers than the default are in flight; nothing was changed",
+          "pulls are in flight for runtime handlers that this would change; nothing was changed",
           "record how they ended, then try again"};
 }
 
@@ -39,11 +40,16 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
   if (auto r = internal::CheckRuntimeHandlers(handlers); !r) return r.error();
   RuntimesReport report;
   auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto old = internal::ReadRuntimeHandlers(txn);
+    if (!old) return old.error();
     auto replaced = internal::ReplaceHandlers(txn, handlers);
     if (!replaced) return replaced.error();
     // What is in flight is counted under the handler's name, and would be recorded under it again.
     const bool cleaned_up = replaced->turned_on || replaced->intents_collapsed > 0;
-    if (cleaned_up && impl_->in_flight.AnyOfOtherHandlers()) return PullsInFlight();
+    const auto is_changed = [&](std::string_view stored) {
+      return (cleaned_up && !stored.empty()) || internal::ChangesHandler(*old, handlers, stored);
+    };
+    if (impl_->in_flight.AnyOf(is_changed)) return PullsInFlight();
     report = std::move(*replaced);
     return {};
   });
@@ -54,7 +60,8 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
 Result<CollapseReport> NodeStore::CollapseRuntimeHandlers() {
   CollapseReport report;
   auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    if (impl_->in_flight.AnyOfOtherHandlers()) return PullsInFlight();
+    const auto is_other = [](std::string_view stored) { return !stored.empty(); };
+    if (impl_->in_flight.AnyOf(is_other)) return PullsInFlight();
     auto collapsed = internal::CollapseHandlers(txn);
     if (!collapsed) return collapsed.error();
     report = std::move(*collapsed);

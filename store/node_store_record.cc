@@ -101,9 +101,12 @@ Result<void> NodeStore::RecordImagePulled(std::string_view image, std::string_vi
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
     if (!handler) return handler.error();
+    // For which guest a handler that vanished pulled, nobody can tell: verify again.
+    const std::optional<ImagePullCredentials> unknown;
     return internal::RecordPulled(
         txn, impl_->in_flight, impl_->rules,
-        {image, *name, image_ref, handler->stored, credentials, manifest, handler->guest_platform});
+        {image, *name, image_ref, handler->stored, handler->known ? credentials : unknown, manifest,
+         handler->guest_platform});
   });
 }
 
@@ -228,13 +231,14 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto handler = internal::FindHandler(txn, record.runtime_handler);
     if (!handler) return handler.error();
-    if (!handler->known) {
-      auto there = internal::FindRecord(txn, record.image_ref, record.runtime_handler);
-      if (there && !*there) return Unknown(txn, record.runtime_handler);
-    }
     ImagePulledRecord stored = record;
     stored.runtime_handler = handler->stored;
     stored.guest_platform = handler->guest_platform;
+    if (!handler->known) {
+      auto there = internal::FindRecord(txn, record.image_ref, record.runtime_handler);
+      if (there && !*there) return Unknown(txn, record.runtime_handler);
+      if (there) stored.guest_platform = (*there)->guest_platform;
+    }
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::EraseQuarantine(txn, QuarantineKind::kImageRef, record.image_ref);
   });

@@ -34,16 +34,39 @@ HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view n
   return HandlerState::kKnown;
 }
 
+namespace {
+
+// The default handler's entry: the only one that is not found by its name.
+Result<std::optional<RuntimeHandler>> FindDefault(const StoreTxn& txn) {
+  auto handlers = ReadRuntimeHandlers(txn);
+  if (!handlers) return handlers.error();
+  for (RuntimeHandler& handler : *handlers) {
+    if (handler.is_default) return std::optional(std::move(handler));
+  }
+  return std::optional<RuntimeHandler>();
+}
+
+Result<std::optional<RuntimeHandler>> FindNamed(const StoreTxn& txn, std::string_view name) {
+  auto payload = txn.Get(Table::kRuntimeHandlers, HashKey(name, txn.seed()));
+  if (!payload) return payload.error();
+  if (!*payload) return std::optional<RuntimeHandler>();
+  auto handler = DecodeRuntimeHandlerValue(**payload);
+  if (handler && handler->name == name) return handler;
+  return Error{ErrorCode::kDamaged,
+               "the entry of runtime handler \"" + std::string(name) + "\" can't be read",
+               "load the handlers again: `waybill runtimes load`"};
+}
+
+}  // namespace
+
 Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name) {
   FoundHandler found{std::string(name), std::nullopt, name.empty()};
   if (txn.state().digest(Table::kRuntimeHandlers).count == 0) return found;
-  auto handlers = ReadRuntimeHandlers(txn);
-  if (!handlers) return handlers.error();
-  for (const RuntimeHandler& handler : *handlers) {
-    if (name.empty() ? !handler.is_default : handler.name != name) continue;
-    return FoundHandler{handler.is_default ? "" : handler.name, handler.guest_platform, true};
-  }
-  return found;
+  auto handler = name.empty() ? FindDefault(txn) : FindNamed(txn, name);
+  if (!handler) return handler.error();
+  if (!*handler) return found;
+  return FoundHandler{(*handler)->is_default ? "" : (*handler)->name, (*handler)->guest_platform,
+                      true};
 }
 
 Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -179,6 +180,19 @@ Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler
   if (auto r = DropOutdated(txn, handlers, other_default, report); !r) return r.error();
   if (auto r = WriteRegistry(txn, *old, handlers); !r) return r.error();
   return report;
+}
+
+bool ChangesHandler(const Handlers& old, const Handlers& handlers, std::string_view stored) {
+  const RuntimeHandler* const before = Find(old, stored);
+  const RuntimeHandler* const after = Find(handlers, stored);
+  const auto guest = [](const RuntimeHandler* handler) {
+    return handler == nullptr ? std::optional<Platform>() : handler->guest_platform;
+  };
+  if (stored.empty()) {
+    return (!old.empty() && NameOfDefault(old) != NameOfDefault(handlers)) ||
+           guest(before) != guest(after);
+  }
+  return after != nullptr && (before == nullptr || guest(before) != guest(after));
 }
 
 Result<CollapseReport> CollapseHandlers(StoreTxn& txn) {

@@ -4,6 +4,7 @@
 #ifndef WAYBILL_STORE_IMAGE_REPLACE_HANDLERS_H_
 #define WAYBILL_STORE_IMAGE_REPLACE_HANDLERS_H_
 
+#include <string_view>
 #include <vector>
 
 #include "store/record/store_txn.h"
@@ -14,6 +15,12 @@ namespace waybill::internal {
 
 // `handlers` passed CheckRuntimeHandlers.
 Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers);
+
+// Whether a pull that began under `old` for the handler that records are kept under as `stored`
+// would bring an image for another default handler or guest platform under `handlers`. One that
+// vanished changes nothing: such a pull ends without credentials.
+bool ChangesHandler(const std::vector<RuntimeHandler>& old,
+                    const std::vector<RuntimeHandler>& handlers, std::string_view stored);
 
 // NodeStore::CollapseRuntimeHandlers.
 Result<CollapseReport> CollapseHandlers(StoreTxn& txn);

@@ -25,9 +25,11 @@ void InFlight::Set(std::string_view image, std::string_view runtime_handler, Ent
   Apply(key, entry);
 }
 
-bool InFlight::AnyOfOtherHandlers() const {
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [](const auto& entry) { return entry.first.front() != '\0'; });
+bool InFlight::AnyOf(const std::function<bool(std::string_view)>& is_it) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
+    const std::string_view key = entry.first;
+    return is_it(key.substr(0, key.find('\0')));
+  });
 }
 
 void InFlight::Apply(const std::string& key, Entry entry) {

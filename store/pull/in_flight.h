@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +33,8 @@ class InFlight final : public UndoLog {
   Entry Get(std::string_view image, std::string_view runtime_handler) const;
   // A count of 0 forgets the image.
   void Set(std::string_view image, std::string_view runtime_handler, Entry entry);
-  bool AnyOfOtherHandlers() const;
+  // Whether `is_it` holds for the handler of one of them.
+  bool AnyOf(const std::function<bool(std::string_view runtime_handler)>& is_it) const;
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
   std::size_t Mark() override { return undo_.size(); }

@@ -33,8 +33,10 @@ std::string FirstGap(const OpenOptions& options) {
   if (Exists(image_manager / "pulled") || Exists(image_manager / "pulling")) return {};
   std::error_code error;
   const std::filesystem::path pods = options.kubelet_directory / "pods";
+  if (!Exists(pods)) return {};
   const std::filesystem::directory_iterator first(pods, error);
-  if (error || first == std::filesystem::directory_iterator()) return {};
+  // Pods that can't be listed may be there.
+  if (!error && first == std::filesystem::directory_iterator()) return {};
   return Gap(options.kubelet_directory.string() + " has pods, and no records of pulls");
 }
 

@@ -119,6 +119,46 @@ BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(a_pull_in_flight_holds_back_what_would_change_what_it_brings) {
+  UnderBothRules([](Rules rules) {
+    const Platform guest{"amd64", "windows", "10.0.17763"};
+    const RuntimeHandler runc{"runc", true, true};
+    const RuntimeHandler kata{"kata", false, true};
+    ScratchStore store(rules);
+    Must(store->ReplaceRuntimeHandlers({runc, kata}));
+    const auto refused = [&](const std::vector<RuntimeHandler>& handlers) {
+      const auto replaced = store->ReplaceRuntimeHandlers(handlers);
+      return !replaced && replaced.error().code == ErrorCode::kConflict;
+    };
+    Must(store->RecordPullIntent(kImage));
+    BOOST_TEST(refused({{"runc", false, true}, {"kata", true, true}}));
+    BOOST_TEST(refused({{"runc", true, true, guest}, kata}));
+    Must(store->ReplaceRuntimeHandlers({runc, {"kata", false, true, guest}}));
+    Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+    Must(store->RecordPullIntent(kImage, "kata"));
+    BOOST_TEST(refused({runc, kata}));
+    Must(store->RecordImagePullFailed(kImage, PullFailure::kFailed, "kata"));
+    Must(store->ReplaceRuntimeHandlers({runc, kata}));
+    BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_pull_that_ends_after_its_handler_vanished_proves_nothing) {
+  UnderBothRules([](Rules rules) {
+    const Platform guest{"amd64", "windows", "10.0.17763"};
+    ScratchStore store(rules);
+    const RuntimeHandler runc{"runc", true, true};
+    const RuntimeHandler other{"other", false, true};
+    Must(store->ReplaceRuntimeHandlers({runc, other, {"vm", false, true, guest}}));
+    Must(store->RecordPullIntent(kImage, "vm"));
+    Must(store->ReplaceRuntimeHandlers({runc, other}));
+    Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA), "vm"));
+    Must(store->ReplaceRuntimeHandlers({runc, other, {"vm", false, true}}));
+    Pod pod(kSecretA);
+    BOOST_TEST(store->MustAttemptPull(kImage, kRef, pod, "vm").pull);
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

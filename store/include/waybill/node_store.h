@@ -185,7 +185,8 @@ class NodeStore {
   // "pull" from then on, until the store is closed and opened again.
   //
   // A runtime handler that is not in the registry is kInvalidArgument, and the error lists those
-  // that are. How a pull ended may be recorded all the same where its intent is stored. The default
+  // that are. How a pull ended may be recorded all the same where its intent is stored, but for its
+  // credentials: nobody can tell any more for which guest platform it was. The default
   // handler's own name means the same as the empty one.
 
   // To be called before each pull; matched by exactly one RecordImagePulled or
@@ -270,8 +271,9 @@ class NodeStore {
   // handler that has another name now or none, lose their credentials. Where there was no handler
   // but the default before, what an earlier time with runtime classes left is cleaned up, as by
   // CollapseRuntimeHandlers. kInvalidArgument: a name twice or malformed, two defaults, a nameless
-  // handler that is not the default; kLimitExceeded; kConflict: intents would become the default
-  // handler's while pulls for others are in flight in this process. Then nothing was changed.
+  // handler that is not the default; kLimitExceeded; kConflict: pulls are in flight in this process
+  // for handlers of which this would change the guest platform or the default, or whose intents
+  // would become the default's. Then nothing was changed.
   Result<RuntimesReport> ReplaceRuntimeHandlers(const std::vector<RuntimeHandler>& handlers);
   // Turns runtime classes off (KEP-4216, "Can the feature be disabled"): each record under another
   // handler than the default becomes one without credentials under the default, as does the
