@@ -98,7 +98,9 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could take
   // it.
   if (changed || rules == Rules::kClosed) {
-    record->last_updated = txn.now();
+    // Nor does it make a record older that was written by a clock that was ahead.
+    const bool ahead = rules == Rules::kClosed && record->last_updated > txn.now();
+    if (!ahead) record->last_updated = txn.now();
     if (auto r = StoreRecord(txn, std::move(*record)); !r) return r;
   }
   if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, pulled.image_ref); !r) return r;

@@ -278,6 +278,25 @@ BOOST_AUTO_TEST_CASE(prune_deletes_what_is_not_listed_and_older) {
   });
 }
 
+// Its time is of a clock that was ahead; a pull that adds nothing leaves it under kubelet rules, and
+// must not make it older under closed ones.
+BOOST_AUTO_TEST_CASE(a_pull_that_confirms_a_record_does_not_make_it_older) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    ImagePulledRecord record;
+    record.image_ref = kRef;
+    record.last_updated = store.clock().Now();
+    record.last_updated->seconds += 60;
+    record.credential_mapping[std::string(kName)] = WithSecret(kSecretA);
+    Must(store->PutRecord(record));
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    BOOST_TEST((Must(store->GetRecord(kRef)).last_updated == record.last_updated));
+    Timestamp until = store.clock().Now();
+    until.seconds += 30;
+    BOOST_TEST(Must(store->PruneBefore({}, until)).kept_newer == 1U);
+  });
+}
+
 BOOST_AUTO_TEST_CASE(prune_by_token_spares_what_was_confirmed_since) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
