@@ -104,6 +104,7 @@ class History {
   // The registry (history_handlers.cc).
   void HandlersStep();
   void ReplaceHandlers(const std::vector<RuntimeHandler>& handlers);
+  void ReplaceHandlersAtStart(const std::vector<RuntimeHandler>& handlers);
   void CollapseHandlers();
   void RefuseHandlers();
   // Whole stores (history_maintenance.cc).

@@ -40,6 +40,7 @@ void History::HandlersStep() {
   if (draw_.OneIn(6)) return RefuseHandlers();
   if (default_only_) return;
   if (draw_.OneIn(4)) return CollapseHandlers();
+  if (draw_.OneIn(2)) return ReplaceHandlersAtStart(DrawHandlers(draw_));
   return ReplaceHandlers(DrawHandlers(draw_));
 }
 
@@ -71,6 +72,20 @@ void History::ReplaceHandlers(const std::vector<RuntimeHandler>& handlers) {
     if (!result) Expect(false, side, result.error().ToString());
     Expect(Describe(*result) == Describe(expected), side,
            Describe(*result) + "\n  instead of " + Describe(expected));
+    ExpectNothingOpened(side, before, Both(NamesOf(before), NamesOf(side.model)));
+  }
+}
+
+// Where nothing is in flight nothing stands in the way.
+void History::ReplaceHandlersAtStart(const std::vector<RuntimeHandler>& handlers) {
+  ModelOpening opening;
+  opening.handlers = handlers;
+  opening.gap = Gap::kNo;
+  Note("restart" + DescribeOpening(opening));
+  for (Side& side : sides_) {
+    const Model before = side.model;
+    Stop(side);
+    Open(side, opening);
     ExpectNothingOpened(side, before, Both(NamesOf(before), NamesOf(side.model)));
   }
 }

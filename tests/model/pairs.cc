@@ -13,10 +13,12 @@ Mapping MappingOf(const Model& model, const Model::CopyKey& copy) {
   return at == model.records().end() ? Mapping() : at->second.credential_mapping;
 }
 
-// Of a ref: under which handlers it has a record, and whether one was written after `token`.
+// Of a ref: under which handlers it has a record, whether one was written after `token`, and the
+// latest time in them.
 struct Copies {
   std::set<std::string> handlers;
   bool written = false;
+  std::optional<Timestamp> updated = std::nullopt;
 };
 std::map<std::string, Copies> CopiesByRef(const Model& model, std::uint64_t token) {
   std::map<std::string, Copies> copies;
@@ -24,6 +26,7 @@ std::map<std::string, Copies> CopiesByRef(const Model& model, std::uint64_t toke
     Copies& of_ref = copies[copy.first];
     of_ref.handlers.insert(copy.second);
     of_ref.written = of_ref.written || record.stamp > token;
+    of_ref.updated = std::max(of_ref.updated, record.last_updated);
   }
   return copies;
 }
@@ -58,9 +61,11 @@ std::string Pairs::After(const Model& kubelet, const Model& closed, bool garbage
     if (other.handlers.empty() && !younger_.contains(ref)) lost = ref;
     const bool covered = std::includes(other.handlers.begin(), other.handlers.end(),
                                        copies.handlers.begin(), copies.handlers.end());
-    if (!covered || (copies.written && !other.written)) {
+    // A record that only lost something is written, and not updated.
+    const bool written = other.written && other.updated >= copies.updated;
+    if (!covered || (copies.written && !written)) {
       younger_.insert(ref);
-    } else if (other.written) {
+    } else if (written) {
       younger_.erase(ref);
     }
   }

@@ -95,8 +95,22 @@ bool Model::MayCollapse() const {
 }
 
 // While intents are handed over to the default handler, nobody may be about to end theirs.
+// Nor may what a pull is going to bring become something else meanwhile: an image for another
+// default handler, or for another guest. A handler that goes away is no such thing.
 bool Model::MayReplace(const Handlers& handlers) const {
-  if (Sorted(handlers) == handlers_ || MayCollapse()) return true;
+  if (Sorted(handlers) == handlers_) return true;
+  Model after(*this);
+  after.handlers_ = Sorted(handlers);
+  const bool other_default =
+      !handlers_.empty() && NameOfDefault(handlers_) != NameOfDefault(handlers);
+  for (const auto& [pull, in_flight] : in_flight_) {
+    const std::string& stored = pull.second;
+    if (stored.empty() && other_default) return false;
+    const bool served = stored.empty() || after.Stored(stored).value_or("") == stored;
+    const bool served_before = stored.empty() || Stored(stored).value_or("") == stored;
+    if (served && (!served_before || GuestOf(stored) != after.GuestOf(stored))) return false;
+  }
+  if (MayCollapse()) return true;
   if (TurnsOn(handlers)) return false;
   const std::string name = NameOfDefault(handlers);
   return name.empty() || std::none_of(intents_.begin(), intents_.end(), [&](const auto& intent) {

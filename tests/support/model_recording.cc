@@ -155,6 +155,8 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   if (ref.empty() || !image.name) return false;
   const auto stored = StoredOfPull(image, handler);
   if (!stored) return false;
+  // Nobody can tell for which guest a handler that went away pulled.
+  const auto proven = Stored(handler) ? credentials : std::nullopt;
   const bool is_new = !records_.contains({ref, *stored});
   ImagePulledRecord& record = records_[{ref, *stored}];
   const ImagePulledRecord before = record;
@@ -173,13 +175,14 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
     record.manifest_digest = manifest->digest;
     record.platform = manifest->platform;
   }
-  if (is_new && credentials) {
-    record.credential_mapping[*image.name] = *credentials;
-  } else if (credentials) {
-    static_cast<void>(Merge(record, *image.name, *credentials));
+  bool merged = false;
+  if (is_new && proven) {
+    record.credential_mapping[*image.name] = *proven;
+  } else if (proven) {
+    merged = Merge(record, *image.name, *proven);
   }
   // Closed rule 4: a successful pull always stamps its record.
-  const bool stamp = is_new || record != before || closed_;
+  const bool stamp = is_new || merged || record != before || closed_;
   const IntentKey key(image.image, *stored);
   const bool ends = in_flight_[key].count <= 1;
   const bool erases = ends && intents_.contains(key);
@@ -188,7 +191,9 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   const Timestamp time = TimeOfWriting();
   if (stamp || erases || clears || clears_image) Written();
   if (stamp) {
-    record.last_updated = time;
+    // Nor does a closed record that is ahead of the clock become older.
+    const bool ahead = closed_ && record.last_updated && *record.last_updated > time;
+    if (!ahead) record.last_updated = time;
     record.stamp = writes_;
   }
   if (ends) {
@@ -249,9 +254,10 @@ bool Model::Put(const ImagePulledRecord& record) {
   if (!stored && !records_.contains({record.image_ref, handler})) return false;
   Written();
   ImagePulledRecord& put = records_[{record.image_ref, stored.value_or(handler)}];
+  const auto guest = stored ? GuestOf(*stored) : put.guest_platform;
   put = record;
   put.runtime_handler = stored.value_or(handler);
-  put.guest_platform = GuestOf(put.runtime_handler);
+  put.guest_platform = guest;
   put.stamp = writes_;
   broken_refs_.erase(record.image_ref);
   return true;
