@@ -278,8 +278,8 @@ BOOST_AUTO_TEST_CASE(prune_deletes_what_is_not_listed_and_older) {
   });
 }
 
-// Its time is of a clock that was ahead; a pull that adds nothing leaves it under kubelet rules, and
-// must not make it older under closed ones.
+// Its time is of a clock that was ahead; a pull that adds nothing leaves it under kubelet rules,
+// and must not make it older under closed ones.
 BOOST_AUTO_TEST_CASE(a_pull_that_confirms_a_record_does_not_make_it_older) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
