@@ -49,24 +49,35 @@ using Chosen = std::function<bool(std::string_view stored)>;
 Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
   CollapseReport report;
   std::set<std::string> handlers;
-  std::map<std::string, std::vector<std::string>> copies;  // handlers by ref
+  struct Copies {
+    std::vector<std::string> handlers;
+    std::optional<Timestamp> updated;  // the latest of theirs
+  };
+  std::map<std::string, Copies> refs;
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     if (payload.empty()) return true;
     const std::string_view handler = PulledRecordView(payload).runtime_handler();
     if (handler.empty() || !chosen(handler)) return true;
     if (auto record = DecodePulledRecordValue(payload)) {
-      copies[std::move(record->image_ref)].push_back(std::move(record->runtime_handler));
+      Copies& copies = refs[record->image_ref];
+      copies.handlers.push_back(std::move(record->runtime_handler));
+      copies.updated = std::max(copies.updated, record->last_updated);
     }
     return true;
   });
   if (!walked) return walked.error();
-  for (const auto& [ref, of_handlers] : copies) {
+  for (const auto& [ref, copies] : refs) {
     ImagePulledRecord record;
     record.image_ref = ref;
-    record.last_updated = txn.now();
+    // Not older than any of those that it stands for: garbage collection goes by it.
+    record.last_updated = std::max<std::optional<Timestamp>>(txn.now(), copies.updated);
+    const auto existing = FindRecord(txn, ref, "");
+    if (existing && *existing) {
+      record.last_updated = std::max(record.last_updated, (*existing)->last_updated);
+    }
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r.error();
     ++report.records_to_verify;
-    for (const std::string& handler : of_handlers) {
+    for (const std::string& handler : copies.handlers) {
       if (auto erased = EraseRecord(txn, ref, handler); !erased) return erased.error();
       ++report.records;
       handlers.insert(handler);

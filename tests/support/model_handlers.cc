@@ -51,7 +51,7 @@ std::vector<std::string> NamesWithout(const Handlers& handlers, const Handlers& 
 // Copies that can't be told apart any more: known, and nothing proven. Part of a write to come;
 // whether there was anything to do.
 bool Model::Fold(const Chosen& chosen, Timestamp time, CollapseReport& report) {
-  std::set<std::string> refs;
+  std::map<std::string, std::optional<Timestamp>> refs;  // with the latest time of what goes
   std::set<std::string> names;
   const auto takes = [&](const std::string& stored) { return !stored.empty() && chosen(stored); };
   for (auto at = records_.begin(); at != records_.end();) {
@@ -60,15 +60,18 @@ bool Model::Fold(const Chosen& chosen, Timestamp time, CollapseReport& report) {
       ++at;
       continue;
     }
-    refs.insert(ref);
+    refs[ref] = std::max(refs[ref], at->second.last_updated);
     names.insert(stored);
     ++report.records;
     at = records_.erase(at);
   }
-  for (const std::string& ref : refs) {
+  for (const auto& [ref, latest] : refs) {
     ImagePulledRecord record;
     record.image_ref = ref;
-    record.last_updated = time;
+    record.last_updated = std::max<std::optional<Timestamp>>(time, latest);
+    if (const ImagePulledRecord* const own = Find(ref, "")) {
+      record.last_updated = std::max(record.last_updated, own->last_updated);
+    }
     record.stamp = writes_ + 1;
     records_[{ref, ""}] = record;
     ++report.records_to_verify;

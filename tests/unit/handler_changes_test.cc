@@ -119,6 +119,22 @@ BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(collapsing_makes_no_record_older) {
+  UnderBothRules([](Rules rules) {
+    for (const std::string ahead : {"", "kata"}) {
+      ScratchStore store(rules);
+      Must(store->ReplaceRuntimeHandlers({{"runc", true, true}, {"kata", false, true}}));
+      Must(store->RecordImagePulled(kImage, kRef, NodeWide()));
+      Must(store->RecordImagePulled(kImage, kRef, NodeWide(), "kata"));
+      ImagePulledRecord record = Must(store->GetRecord(kRef, ahead));
+      record.last_updated->seconds += 60;
+      Must(store->PutRecord(record));
+      Must(store->CollapseRuntimeHandlers());
+      BOOST_TEST((Must(store->GetRecord(kRef)).last_updated == record.last_updated));
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_pull_in_flight_holds_back_what_would_change_what_it_brings) {
   UnderBothRules([](Rules rules) {
     const Platform guest{"amd64", "windows", "10.0.17763"};
