@@ -283,8 +283,9 @@ void Tamper(const fs::path& directory, const std::function<void(MDB_txn*)>& chan
                                internal::kNewest.header);
     internal::State state = internal::DecodeState(opened.payload).value();
     state.lmdb_txn_id = mdb_txn_id(txn);
-    const auto sealed = internal::Seal(internal::kStateKey, internal::RecordKind::kState,
-                                       internal::kNewest.header, internal::EncodeState(state, kNewestSchema));
+    const auto sealed =
+        internal::Seal(internal::kStateKey, internal::RecordKind::kState, internal::kNewest.header,
+                       internal::EncodeState(state, kNewestSchema));
     v = lmdb::ToVal(sealed);
     CheckLmdb(mdb_put(txn, main, &k, &v, 0), "put the state");
     CheckLmdb(mdb_txn_commit(txn), "commit");
