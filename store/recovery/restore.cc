@@ -88,8 +88,16 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
 }
 
 // What the store that is replaced had closed stays closed: its quarantine and its pulls in flight.
+// These under the names that the backup's registry gives the handlers.
 Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
   const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
+  auto registry = ReadRuntimeHandlers(txn);
+  if (!registry) return registry.error();
+  const auto is_default = [&](const std::string& name) {
+    return std::any_of(registry->begin(), registry->end(), [&](const RuntimeHandler& handler) {
+      return handler.is_default && handler.name == name;
+    });
+  };
   for (const auto& payload : replaced.payloads[Index(Table::kQuarantine)]) {
     const auto entry = DecodeQuarantineValue(payload);
     if (!entry) continue;
@@ -98,7 +106,8 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
   for (const auto& payload : replaced.payloads[Index(Table::kIntents)]) {
     const auto intent = DecodeIntentValue(payload);
     if (!intent) continue;
-    const std::string handler = has_handlers ? intent->runtime_handler : "";
+    const bool of_default = !has_handlers || is_default(intent->runtime_handler);
+    const std::string handler = of_default ? "" : intent->runtime_handler;
     if (auto r = StoreIntent(txn, intent->image, handler); !r) return r.error();
   }
   return {};

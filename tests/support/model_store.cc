@@ -255,7 +255,8 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t version) {
   const auto intents = std::move(intents_);
   intents_ = backup.intents_;
   for (const auto& [key, intent] : intents) {
-    intents_[{key.first, version == 1 ? "" : key.second}] = intent;
+    const std::string stored = version == 1 ? "" : Stored(key.second).value_or(key.second);
+    intents_[{key.first, stored}] = intent;
   }
   broken_refs_.insert(backup.broken_refs_.begin(), backup.broken_refs_.end());
   broken_images_.insert(backup.broken_images_.begin(), backup.broken_images_.end());

@@ -321,6 +321,24 @@ BOOST_FIXTURE_TEST_CASE(a_directory_that_is_not_safe, LivedOn) {
   CheckRefused(*this, backup, ErrorCode::kUnsafePath);
 }
 
+// Under its own name nobody could say any more how such a pull ended.
+BOOST_FIXTURE_TEST_CASE(pulls_in_flight_for_what_is_the_default_handler_again, VersionedStore) {
+  Open([](NodeStore& opened) {
+    Must(opened.ReplaceRuntimeHandlers({{"runc", true, true}, {"kata", false, true}}));
+  });
+  const fs::path backup = Migrate(1, true).backup;
+  Open([](NodeStore& opened) {
+    Must(opened.ReplaceRuntimeHandlers({{"runc", false, true}, {"kata", true, true}}));
+    Must(opened.RecordPullIntent(ImageOf("app"), "runc"));
+  });
+  Must(Restore(From(backup)));
+  Open([](NodeStore& opened) {
+    BOOST_TEST(Must(opened.HasIntent(ImageOf("app"), "runc")));
+    Must(opened.RecordImagePulled(ImageOf("app"), RefOf("app"), WithSecret(kSecretA), "runc"));
+    BOOST_TEST(Must(opened.ListIntents()).empty());
+  });
+}
+
 BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
   const LivedOn lived;
   const MemoryDir scratch;
