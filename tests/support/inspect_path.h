@@ -19,6 +19,10 @@ inline internal::Inspection InspectPath(const std::filesystem::path& path) {
   return Must(internal::InspectFile(Must(internal::OpenFile(path, O_RDONLY))));
 }
 
+inline std::string FirstFinding(const internal::Inspection& inspection) {
+  return inspection.findings.empty() ? "" : inspection.findings.front();
+}
+
 // `path` with one bit flipped so that the only finding is `finding`. Throws where no bit does that.
 inline std::string FlipUntil(const std::filesystem::path& path, const std::string& finding) {
   const TempDir dir;

@@ -27,7 +27,7 @@ RawModel Tables(const VersionedStore& store) {
 
 void CheckSound(const VersionedStore& store, std::uint32_t version) {
   const auto inspection = InspectPath(store.database());
-  BOOST_TEST_REQUIRE(inspection.sound, inspection.findings.front());
+  BOOST_TEST_REQUIRE(inspection.sound, FirstFinding(inspection));
   BOOST_TEST(inspection.identity->schema_version == version);
 }
 

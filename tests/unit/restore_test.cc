@@ -105,7 +105,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   BOOST_TEST(!fs::exists(directory() / "lock.mdb"));
 
   const auto inspection = InspectPath(database());
-  BOOST_TEST_REQUIRE(inspection.sound, inspection.findings.front());
+  BOOST_TEST_REQUIRE(inspection.sound, FirstFinding(inspection));
   BOOST_TEST((inspection.identity->uuid == before.uuid));
   BOOST_TEST(inspection.identity->witness_path == before.witness_path);
   BOOST_TEST(inspection.state->commit_sequence > sequence);
