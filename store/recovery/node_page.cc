@@ -83,6 +83,11 @@ const char* NodePage::CheckHeap(std::size_t upper, std::uint32_t page_bytes) con
       if (size > MaxNodeBytes(page_bytes)) return "a value is too large to lie in the page";
     }
     if (size > page_bytes - offset) return "a node reaches past the page";
+    // LMDB opens a table by a C string: one with such a name would be walked but never read.
+    if (is_leaf_ && node.flags == kNodeTree &&
+        std::memchr(bytes_ + offset + kNodeHeaderBytes, 0, key_bytes_) != nullptr) {
+      return "a table's name holds a byte 0";
+    }
     std::uint16_t& slot = sizes[offset / kGranule];
     if (slot != 0) return "two keys share a node";
     slot = static_cast<std::uint16_t>(size / kGranule);
