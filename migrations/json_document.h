@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/quote.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -125,9 +126,6 @@ struct JsonValue::Range {
   Iterator end() const { return last; }
   std::size_t size() const;
 };
-
-// A key or name from outside, quoted for a message: escaped, and cut where it is long.
-std::string QuoteForMessage(std::string_view text);
 
 // null leaves `out` alone, as it does in Go. kLimitExceeded above `max_bytes`.
 Result<void> ReadString(JsonValue value, std::size_t max_bytes, std::string& out);

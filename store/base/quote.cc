@@ -1,0 +1,35 @@
+#include "store/base/quote.h"
+
+#include "store/base/go_json.h"
+
+namespace waybill::internal {
+
+std::string QuoteForMessage(std::string_view text) {
+  const bool cut = text.size() > kMaxQuotedBytes;
+  if (cut) {
+    std::size_t keep = kMaxQuotedBytes;
+    // Not within a UTF-8 sequence.
+    while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xc0) == 0x80) --keep;
+    text = text.substr(0, keep);
+  }
+  std::string json;
+  AppendGoJsonString(text, json);
+  // JSON lets DEL and the controls U+0080 to U+009F stand; a terminal may obey them.
+  std::string quoted;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(json[at]);
+    if (byte == 0x7f) {
+      quoted += "\\u007f";
+    } else if (byte == 0xc2 && static_cast<unsigned char>(json[at + 1]) < 0xa0) {
+      const auto control = static_cast<unsigned char>(json[++at]);
+      quoted += control < 0x90 ? "\\u008" : "\\u009";
+      quoted += "0123456789abcdef"[control & 0xf];
+    } else {
+      quoted += json[at];
+    }
+  }
+  if (cut) quoted += "…";
+  return quoted;
+}
+
+}  // namespace waybill::internal
