@@ -1,0 +1,54 @@
+// What ranges are made of: blocks of 65,536 host IDs, and slots of as many blocks as the pool gives
+// to a pod. Pure.
+
+#ifndef WAYBILL_STORE_USERNS_POOL_H_
+#define WAYBILL_STORE_USERNS_POOL_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "waybill/result.h"
+#include "waybill/user_namespace.h"
+
+namespace waybill::internal {
+
+inline constexpr std::uint32_t kBlocks = 65536;
+inline constexpr std::uint32_t kHostBlock = 0;
+inline constexpr std::uint32_t kLastBlock = kBlocks - 1;  // contains 2^32−1
+
+struct BlockRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+
+  std::uint32_t end() const { return first + count; }
+  bool Overlaps(const BlockRange& other) const {
+    return first < other.end() && other.first < end();
+  }
+  friend bool operator==(const BlockRange&, const BlockRange&) = default;
+};
+
+// Every block that the range touches, as far as there are such: a range may reach past 2^32.
+BlockRange BlocksOf(std::uint64_t first_id, std::uint64_t length);
+
+// The slots that can be handed out: without those that hold kHostBlock or kLastBlock.
+struct Slots {
+  std::uint32_t first_block = 0;
+  std::uint32_t blocks_per_slot = 1;
+  std::uint32_t count = 0;
+
+  BlockRange At(std::uint32_t slot) const {
+    return {first_block + slot * blocks_per_slot, blocks_per_slot};
+  }
+};
+// Of a pool that was checked.
+Slots SlotsOf(const UserNamespacePool& pool);
+PoolRelation RelationTo(const UserNamespacePool& pool, std::uint64_t host_id, std::uint64_t length);
+
+// UserNamespaceRequest::pod_uid.
+Result<void> CheckPodUid(std::string_view pod_uid);
+// What a mapping must be, whatever the pool: NodeStore::AdoptUserNamespace.
+Result<void> CheckMapping(std::uint64_t host_id, std::uint64_t length);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_USERNS_POOL_H_
