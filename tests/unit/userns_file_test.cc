@@ -1,0 +1,266 @@
+// A kubelet's file of ID mappings: what is taken, what stays blocked of what is not.
+
+#include "migrations/userns_file.h"
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/userns/pool.h"
+#include "tests/support/mutation.h"
+#include "tests/support/temp_dir.h"
+#include "waybill/limits.h"
+
+namespace waybill {
+
+// How Boost.Test prints it.
+static std::ostream& operator<<(std::ostream& out, const HostIdRange& range) {
+  return out << range.first << "+" << range.length;
+}
+
+namespace testing {
+namespace {
+
+using internal::DecodeUsernsFile;
+using internal::EncodeUsernsFile;
+using internal::UsernsFile;
+using Ranges = std::vector<HostIdRange>;
+
+const std::filesystem::path kPods = std::filesystem::path(WAYBILL_FIXTURES) / "kubelet-v1.36/pods";
+
+UsernsFile Decode(std::string_view content) {
+  return DecodeUsernsFile("uid", "pods/uid/userns", content);
+}
+
+std::string Mapping(const std::string& host_id, const std::string& length,
+                    const std::string& container_id = "0") {
+  return R"({"hostId":)" + host_id + R"(,"containerId":)" + container_id + R"(,"length":)" +
+         length + "}";
+}
+
+std::string File(const std::string& uids, const std::string& gids) {
+  return R"({"uidMappings":[)" + uids + R"(],"gidMappings":[)" + gids + "]}";
+}
+
+// The same for both.
+std::string FileOf(const std::string& mapping) { return File(mapping, mapping); }
+
+void CheckTaken(std::string_view content, HostIdRange range) {
+  BOOST_TEST_CONTEXT(content) {
+    const UsernsFile file = Decode(content);
+    BOOST_TEST_REQUIRE(file.mapping.has_value(), file.problem);
+    BOOST_TEST(*file.mapping == range);
+    BOOST_TEST(file.problem == "");
+    BOOST_TEST(file.ranges.empty());
+  }
+}
+
+void CheckRefused(std::string_view content, const Ranges& ranges, std::string_view about) {
+  BOOST_TEST_CONTEXT(content.substr(0, 300)) {
+    const UsernsFile file = Decode(content);
+    BOOST_TEST(!file.mapping.has_value());
+    BOOST_TEST(file.ranges == ranges, boost::test_tools::per_element());
+    BOOST_TEST(file.problem.find(about) != std::string::npos, file.problem);
+  }
+}
+
+void CheckUnreadable(std::string_view content, std::string_view about = "it can't be read: ") {
+  CheckRefused(content, {}, about);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(userns_file)
+
+BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
+  int files = 0;
+  for (const auto& pod : std::filesystem::directory_iterator(kPods)) {
+    const std::string content = ReadFile(pod.path() / "userns");
+    const UsernsFile file = DecodeUsernsFile(pod.path().filename().string(), "its file", content);
+    BOOST_TEST_REQUIRE(file.mapping.has_value(), file.problem);
+    BOOST_TEST(file.pod_uid == pod.path().filename().string());
+    BOOST_TEST(file.source == "its file");
+    BOOST_TEST(EncodeUsernsFile(static_cast<std::uint32_t>(file.mapping->first),
+                                static_cast<std::uint32_t>(file.mapping->length)) == content);
+    ++files;
+  }
+  BOOST_TEST(files == 9);
+}
+
+BOOST_AUTO_TEST_CASE(what_go_lets_pass_is_taken) {
+  const HostIdRange range{131072, 65536};
+  const std::string plain = Mapping("131072", "65536");
+  CheckTaken(FileOf(plain), range);
+  CheckTaken(" \n" + FileOf(plain) + "\n", range);
+  CheckTaken(FileOf(R"({"hostId":131072,"length":65536})"), range);
+  CheckTaken(FileOf(Mapping("131072", "65536", "null")), range);
+  CheckTaken(File(plain, R"({"length":65536,"unknown":{"hostId":[1]},"hostId":131072})"), range);
+  CheckTaken(R"({"more":[null],"gidMappings":[)" + plain + R"(],"uidMappings":[)" + plain + "]}",
+             range);
+  CheckTaken(R"({"UIDMAPPINGS":[)" + plain + R"(],"gidmappings":[)" + plain + "]}", range);
+  CheckTaken(FileOf(R"({"hOsTiD":131072,"LENGTH":65536})"), range);
+  CheckTaken(FileOf("{\"ho\u017ftId\":131072,\"length\":65536}"), range);
+  CheckTaken(FileOf(R"({"\u0068ostId":131072,"length":65536})"), range);
+  CheckTaken(FileOf(Mapping("65536", "65536")), {65536, 65536});
+  CheckTaken(FileOf(Mapping("4294836224", "65536")), {4294836224, 65536});
+  CheckTaken(FileOf(Mapping("2147418112", "2147418112")), {2147418112, 2147418112});
+}
+
+BOOST_AUTO_TEST_CASE(what_no_kubelet_takes_stays_blocked) {
+  const std::string one = Mapping("131072", "65536");
+  const std::string other = Mapping("196608", "65536");
+  const HostIdRange range{131072, 65536};
+  const HostIdRange other_range{196608, 65536};
+  CheckRefused(File(one, other), {range, other_range}, "UID and GID mappings differ");
+  CheckRefused(File(one, Mapping("131072", "131072")), {range, {131072, 131072}}, "differ");
+  CheckRefused(File(one, Mapping("131072", "65536", "7")), {range}, "differ");
+  CheckRefused(FileOf(one + "," + other), {range, other_range}, "2 UID mappings");
+  CheckRefused(File(one, one + "," + other), {range, other_range}, "2 GID mappings");
+  CheckRefused(File(one, ""), {range}, "0 GID mappings");
+  CheckRefused(File("", one), {range}, "0 UID mappings");
+  CheckRefused(R"({"uidMappings":[)" + one + "]}", {range}, "0 GID mappings");
+  CheckRefused(R"({"uidMappings":null,"gidMappings":[)" + one + "]}", {range}, "0 UID mappings");
+  CheckRefused(FileOf(Mapping("131072", "65536", "1")), {range}, "container ID 1, not from 0");
+  CheckRefused(FileOf(Mapping("131072", "1000")), {{131072, 1000}}, "length 1000");
+  CheckRefused(FileOf(Mapping("131073", "65536")), {{131073, 65536}}, "offset specified 131073");
+  CheckRefused(FileOf(Mapping("65536", "131072")), {{65536, 131072}}, "offset specified 65536");
+  CheckRefused(FileOf(Mapping("0", "65536")), {{0, 65536}}, "out of range");
+  CheckRefused(FileOf(Mapping("0", "4294967296")), {{0, 4294967296}}, "");
+  CheckRefused(FileOf(Mapping("4294901760", "65536")), {{4294901760, 65536}}, "out of range");
+  CheckRefused(FileOf(Mapping("4294967295", "4294967296")), {{4294967295, 4294967296}}, "");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_file_means_is_unknown) {
+  CheckUnreadable("", "empty document");
+  CheckUnreadable("\n");
+  CheckUnreadable("{");
+  CheckUnreadable("garbage");
+  CheckUnreadable("7");
+  CheckUnreadable("[]");
+  CheckUnreadable("null", "it has no mapping");
+  CheckUnreadable("{}", "it has no mapping");
+  CheckUnreadable(File("", ""), "it has no mapping");
+  const std::string one = Mapping("131072", "65536");
+  CheckUnreadable(FileOf(one) + FileOf(one), "text behind the document");
+  CheckUnreadable(FileOf(one).substr(0, 100));
+  CheckUnreadable(FileOf(one) + std::string(1, '\0'));
+  CheckUnreadable("\xef\xbb\xbf" + FileOf(one));
+  CheckUnreadable(R"({"uidMappings":{},"gidMappings":[)" + one + "]}", "expected an array");
+  CheckUnreadable(File(one, "null"), "gidMappings[0]: expected an object, got null");
+  CheckUnreadable(File(one, "[]"));
+  CheckUnreadable(FileOf(R"({"containerId":0,"length":65536})"), "uidMappings[0]: has no hostId");
+  CheckUnreadable(FileOf(R"({"hostId":131072,"containerId":0})"), "has no length");
+  for (const std::string no_number : {"null", "-1", "-0", "1.5", "65536.0", "1e5", "\"65536\"",
+                                      "true", "[65536]", "{}", "18446744073709551616"}) {
+    CheckUnreadable(FileOf(Mapping(no_number, "65536")));
+    CheckUnreadable(FileOf(Mapping("65536", no_number)));
+    if (no_number != "null") CheckUnreadable(FileOf(Mapping("65536", "65536", no_number)));
+  }
+  CheckUnreadable(FileOf(Mapping("4294967296", "65536")), "uidMappings[0].hostId: 4294967296");
+  CheckUnreadable(FileOf(Mapping("65536", "65536", "4294967296")));
+  CheckUnreadable(FileOf(Mapping("65536", "0")), "length: 0 is not within 1 to 4294967296");
+  CheckUnreadable(FileOf(Mapping("65536", "4294967297")));
+  // One bad mapping makes the others doubtful, too.
+  CheckUnreadable(FileOf(one + "," + Mapping("-1", "65536")));
+}
+
+BOOST_AUTO_TEST_CASE(a_field_that_is_there_twice_is_not_read) {
+  const std::string one = Mapping("131072", "65536");
+  CheckUnreadable(R"({"uidMappings":[],"uidMappings":[)" + one + R"(],"gidMappings":[)" + one +
+                  "]}");
+  CheckUnreadable(
+      R"({"uidMappings":[],"UidMappings":[)" + one + R"(],"gidMappings":[)" + one + "]}",
+      "the field is there twice");
+  CheckUnreadable(FileOf(R"({"hostId":131072,"HOSTID":196608,"length":65536})"), "twice");
+  CheckUnreadable(FileOf("{\"hostId\":131072,\"ho\u017ftId\":196608,\"length\":65536}"), "twice");
+  CheckUnreadable(FileOf(R"({"hostId":131072,"length":65536,"Length":null})"), "twice");
+  CheckUnreadable(FileOf(R"({"hostId":131072,"length":65536,"containerID":0,"containerId":1})"));
+}
+
+BOOST_AUTO_TEST_CASE(bounds) {
+  const auto many = [](std::size_t count) {
+    std::string list;
+    for (std::size_t i = 0; i < count; ++i) {
+      list += (i == 0 ? "" : ",") + Mapping(std::to_string((i + 1) * kIdsPerBlock), "65536");
+    }
+    return list;
+  };
+  const UsernsFile most = Decode(File(many(kMaxMappingsPerFile), ""));
+  BOOST_TEST(most.ranges.size() == kMaxMappingsPerFile);
+  BOOST_TEST(!most.mapping.has_value());
+  CheckUnreadable(File(many(kMaxMappingsPerFile + 1), ""), "341 mappings, above the 340 allowed");
+  CheckUnreadable(File(many(171), many(170)), "341 mappings, above the 340 allowed");
+
+  std::string file = FileOf(Mapping("65536", "65536"));
+  file.resize(kMaxUsernsFileBytes, ' ');
+  CheckTaken(file, {65536, 65536});
+  CheckUnreadable(file + " ", "65537 bytes");
+  CheckUnreadable(R"({"x":)" + std::string(30000, '[') + std::string(30000, ']') + "}");
+}
+
+namespace {
+
+// Another reader's view, of whole files without a key twice.
+nlohmann::json FieldOf(const nlohmann::json& object, std::string_view name) {
+  for (const auto& [key, value] : object.items()) {
+    std::string lower;
+    for (const char c : key) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    if (lower == name) return value;
+  }
+  return nullptr;
+}
+
+void CheckSays(const std::string& text, HostIdRange range) {
+  const auto json = nlohmann::json::parse(text);
+  for (const std::string_view list : {"uidmappings", "gidmappings"}) {
+    const auto mappings = FieldOf(json, list);
+    BOOST_TEST_REQUIRE(mappings.size() == 1U);
+    BOOST_TEST(FieldOf(mappings[0], "hostid").get<std::uint64_t>() == range.first);
+    BOOST_TEST(FieldOf(mappings[0], "length").get<std::uint64_t>() == range.length);
+    const auto container_id = FieldOf(mappings[0], "containerid");
+    BOOST_TEST((container_id.is_null() || container_id == 0));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(damaged_files_never_say_anything_else) {
+  std::vector<std::string> documents = {
+      FileOf(R"({"hostId":131072,"length":65536})"),
+      File(Mapping("65536", "65536") + "," + Mapping("131072", "65536"), Mapping("1", "2", "3")),
+      R"({"UIDMAPPINGS":null,"x":{"y":[1,2.5e7,"z"]},"gidMappings":[)" + Mapping("7", "8") + "]}"};
+  for (const auto& pod : std::filesystem::directory_iterator(kPods)) {
+    documents.push_back(ReadFile(pod.path() / "userns"));
+  }
+  int taken = 0;
+  int blocked = 0;
+  std::mt19937_64 random(TestSeed());
+  for (int round = 0; round < 50000; ++round) {
+    const std::string text = Mutate(documents[random() % documents.size()], random);
+    BOOST_TEST_CONTEXT(text) {
+      const UsernsFile file = Decode(text);
+      BOOST_TEST_REQUIRE(file.mapping.has_value() == file.problem.empty());
+      if (!file.mapping) {
+        blocked += file.ranges.empty() ? 0 : 1;
+        continue;
+      }
+      ++taken;
+      const auto [first, length] = *file.mapping;
+      BOOST_TEST_REQUIRE(internal::CheckMapping(first, length).has_value());
+      CheckSays(text, *file.mapping);
+      CheckTaken(
+          EncodeUsernsFile(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(length)),
+          *file.mapping);
+    }
+  }
+  BOOST_TEST(taken > 100);
+  BOOST_TEST(blocked > 100);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace testing
+}  // namespace waybill
