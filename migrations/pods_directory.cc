@@ -1,0 +1,143 @@
+#include "migrations/pods_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "migrations/userns_file.h"
+#include "store/base/files.h"
+#include "store/base/quote.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+struct CloseDir {
+  void operator()(DIR* dir) const { closedir(dir); }
+};
+
+Result<Fd> OpenPods(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(path, ignored)) {
+    return Error{ErrorCode::kUnsafePath, path.string() + " is a symlink; no ID mapping was read",
+                 "name the real directory"};
+  }
+  return OpenDirectory(path);
+}
+
+// Not followed: a symlink is no directory here.
+bool IsDirectory(const Fd& pods, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat st {};
+  return fstatat(pods.get(), entry.d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+Result<std::vector<std::string>> ListPods(const Fd& pods, const std::filesystem::path& path) {
+  const int own = openat(pods.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (own < 0) return SystemError(errno, "list", path);
+  const std::unique_ptr<DIR, CloseDir> dir(fdopendir(own));
+  if (dir == nullptr) {
+    const Error error = SystemError(errno, "list", path);
+    close(own);
+    return error;
+  }
+  std::vector<std::string> names;
+  for (errno = 0; const dirent* entry = readdir(dir.get()); errno = 0) {
+    std::string name = entry->d_name;
+    if (name != "." && name != ".." && IsDirectory(pods, *entry)) names.push_back(std::move(name));
+  }
+  if (errno != 0) return SystemError(errno, "list", path);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string Reason(int error_number) { return std::generic_category().message(error_number); }
+
+struct Content {
+  std::string bytes;
+  std::string problem;  // empty: there is none
+};
+
+Content ReadFrom(const Fd& file) {
+  struct stat st {};
+  if (fstat(file.get(), &st) != 0) return {{}, "it can't be looked at: " + Reason(errno)};
+  if (!S_ISREG(st.st_mode)) return {{}, "it is not a regular file"};
+  Content content;
+  content.bytes.resize(kMaxUsernsFileBytes + 1);
+  std::size_t size = 0;
+  while (size < content.bytes.size()) {
+    const ssize_t n = read(file.get(), content.bytes.data() + size, content.bytes.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return {{}, "it can't be read: " + Reason(errno)};
+    if (n == 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  if (size > kMaxUsernsFileBytes) {
+    return {{}, "it is larger than " + std::to_string(kMaxUsernsFileBytes) + " bytes"};
+  }
+  content.bytes.resize(size);
+  return content;
+}
+
+// nullopt: the pod has no such file.
+std::optional<Content> ReadUserns(const Fd& pods, const std::string& pod_uid) {
+  const Fd pod(
+      openat(pods.get(), pod_uid.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!pod.valid()) {
+    if (errno == ENOENT) return std::nullopt;
+    return Content{{}, "its directory can't be opened: " + Reason(errno)};
+  }
+  // O_NONBLOCK: a FIFO under that name must not hang us.
+  const Fd file(
+      openat(pod.get(), "userns", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (file.valid()) return ReadFrom(file);
+  if (errno == ENOENT) return std::nullopt;
+  if (errno == ELOOP) return Content{{}, "it is a symlink"};
+  return Content{{}, "it can't be opened: " + Reason(errno)};
+}
+
+}  // namespace
+
+std::string ShownPodUid(std::string_view pod_uid) {
+  const bool harmless = !pod_uid.empty() && std::all_of(pod_uid.begin(), pod_uid.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+  return harmless ? std::string(pod_uid) : QuoteForMessage(pod_uid);
+}
+
+Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& given) {
+  const std::filesystem::path path = WithoutTrailingSlashes(given);
+  std::vector<UsernsFile> files;
+  if (!Exists(path)) return files;
+  const auto pods = OpenPods(path);
+  if (!pods) return pods.error();
+  auto names = ListPods(*pods, path);
+  if (!names) return names.error();
+  for (std::string& pod_uid : *names) {
+    auto content = ReadUserns(*pods, pod_uid);
+    if (!content) continue;
+    std::string source = "pods/" + ShownPodUid(pod_uid) + "/userns";
+    if (content->problem.empty()) {
+      files.push_back(DecodeUsernsFile(std::move(pod_uid), std::move(source), content->bytes));
+    } else {
+      UsernsFile file;
+      file.pod_uid = std::move(pod_uid);
+      file.source = std::move(source);
+      file.problem = std::move(content->problem);
+      files.push_back(std::move(file));
+    }
+  }
+  return files;
+}
+
+}  // namespace waybill::internal
