@@ -1,4 +1,4 @@
-// The kubelet's JSON: its record files, the runtime's list of images, and the documents that hold
+// The kubelet's JSON: its record files, lists of images and of pods, and the documents that hold
 // pull credentials. Decoding is strict (an unknown or repeated field, a field in another case, a
 // wrong kind, version or type, broken JSON or text behind it is kInvalidArgument, naming the
 // field); kLimitExceeded for a document above limits.h. Pure, thread-safe.
@@ -37,6 +37,13 @@ std::string EncodePreloadedRecord(const ImagePreloadedRecord& record,
 // "spec":{"runtimeHandler":…},…}]}. Fields beside these are the runtime's own and pass.
 // kInvalidArgument without "images" or an image without id.
 Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json);
+
+// The UIDs of the pods in a list that `kubectl get pods -o json`, the kubelet's /pods or `crictl
+// pods -o json` prints: {"items":[{"metadata":{"uid":…},…},…]}. Of a static pod also that by which
+// its node knows it (annotations kubernetes.io/config.hash and .mirror). One UID may be there more
+// than once. kInvalidArgument without "items", a pod without UID, or a list that is only a page of
+// one.
+Result<std::vector<std::string>> DecodePodList(std::string_view json);
 
 // One registry's credentials out of a docker config (config.json or .dockercfg form) or of a Secret
 // of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg.
