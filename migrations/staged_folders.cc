@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "waybill/kubelet_format.h"
+#include "migrations/kept_aside.h"
 
 namespace waybill::internal {
 
@@ -35,13 +35,6 @@ bool HoldsFiles(const std::filesystem::path& path) {
 void RemoveAll(const std::filesystem::path& path) {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
-}
-
-// "20260102T030405Z"
-std::string CompactTime(Timestamp time) {
-  std::string text = FormatTimestamp({time.seconds, 0});
-  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
-  return text;
 }
 
 }  // namespace
@@ -152,12 +145,7 @@ Result<std::string> StagedFolders::PutStagingAside() const {
     RemoveAll(staging);
     return std::string();
   }
-  const std::filesystem::path first = image_manager_ / ("before-export-" + CompactTime(now_));
-  std::filesystem::path aside = first;
-  for (int n = 2; Exists(aside); ++n) {
-    aside = first;
-    aside += "-" + std::to_string(n);
-  }
+  const std::filesystem::path aside = KeptAside(image_manager_, "", now_);
   if (auto r = RenameDurably(staging, aside); !r) return r.error();
   return aside.string();
 }
