@@ -18,6 +18,7 @@
 
 #include "migrations/kubelet_file.h"
 #include "migrations/staged_folders.h"
+#include "migrations/userns_export.h"
 #include "store/base/go_json.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
@@ -62,8 +63,9 @@ Result<std::string> NameOf(std::string_view ref_or_image) {
 
 class Exporter {
  public:
-  Exporter(const ExportContent& content, const ExportOptions& options, StagedFolders& staged)
-      : content_(content), options_(options), staged_(staged) {
+  Exporter(const ExportContent& content, const ExportOptions& options, StagedFolders& staged,
+           const UsernsExport& id_mappings)
+      : content_(content), options_(options), staged_(staged), id_mappings_(id_mappings) {
     for (const ImportedFile& file : content.imported) imported_.emplace(file.path, file.content);
   }
 
@@ -72,6 +74,9 @@ class Exporter {
     if (auto r = WriteIntents(); !r) return r.error();
     if (auto r = WriteRecords(); !r) return r.error();
     if (auto r = WritePreloaded(); !r) return r.error();
+    auto id_mappings = id_mappings_.Write(content_.now);
+    if (!id_mappings) return id_mappings.error();
+    report_.id_mappings = *id_mappings;
     auto replaced = staged_.Place();
     if (!replaced) return replaced.error();
     report_.replaced_path = std::move(*replaced);
@@ -237,6 +242,7 @@ class Exporter {
   const ExportContent& content_;
   const ExportOptions& options_;
   StagedFolders& staged_;
+  const UsernsExport& id_mappings_;
   KubeletFolder folder_ = KubeletFolder::kPulling;
   std::set<std::pair<std::string, Sha256Digest>> imported_;
   std::set<std::string> names_;  // of the files in the folder so far
@@ -256,7 +262,11 @@ Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
   }
   auto staged = StagedFolders::Begin(options.kubelet_directory, content.now);
   if (!staged) return staged.error();
-  return Exporter(content, options, *staged).Run();
+  // Under the lock of `staged`: nobody else exports into that directory.
+  auto id_mappings =
+      UsernsExport::Plan(options.kubelet_directory, content.allocations, content.held);
+  if (!id_mappings) return id_mappings.error();
+  return Exporter(content, options, *staged, *id_mappings).Run();
 }
 
 }  // namespace waybill::internal

@@ -11,6 +11,7 @@
 #include "waybill/maintenance.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
+#include "waybill/user_namespace.h"
 
 namespace waybill::internal {
 
@@ -22,12 +23,15 @@ struct ExportContent {
   std::vector<ImagePreloadedRecord> preloaded;
   // The files that imports took: what became of them since is in the store.
   std::vector<ImportedFile> imported;
+  std::vector<UserNamespaceAllocation> allocations;
+  std::vector<HeldPod> held;
   bool distrustful = false;
   std::string distrust_reason;
   Timestamp now;  // of the records that are made, and in the name of what is kept aside
 };
 
-// Writes image_manager/{pulling,pulled,observed-preloaded}:
+// Writes pods/<uid>/userns for each allocation (userns_export.h), then
+// image_manager/{pulling,pulled,observed-preloaded}:
 //
 //   quarantine entry              a file that no kubelet can read, under its name, whatever else
 //                                 there is of that ref or image
@@ -41,7 +45,8 @@ struct ExportContent {
 //                                 intent; the same record, without credentials
 //
 // Errors as of NodeStore::Export, and kOwned: another export into that directory is running. Where
-// one is returned, the folders are the old or the new ones, whole.
+// one is returned, the folders are the old or the new ones, whole; the old ones, while ID mappings
+// are missing.
 Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
                                             const ExportOptions& options);
 
