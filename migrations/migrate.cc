@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,8 +66,8 @@ Error StepFailed(const Move& move, Error error) {
   return error;
 }
 
-// What going down from here loses, were all of it done. Only the first step's can be told before it
-// is run; later ones see what it left.
+// What a step down loses. Each leaves what later ones look at as it is, so that all can be asked
+// before the first is run.
 Result<std::vector<std::string>> LossesOf(const OwnedStore& store, const Move& move) {
   lmdb::Txn txn;
   const int rc = txn.BeginRead(*store.database.env);
@@ -194,10 +195,11 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
     }
     return report;
   }
-  if (!moves.front().up) {
-    auto losses = LossesOf(store, moves.front());
+  for (const Move& move : moves) {
+    if (move.up) continue;
+    auto losses = LossesOf(store, move);
     if (!losses) return losses.error();
-    report.losses = std::move(*losses);
+    std::move(losses->begin(), losses->end(), std::back_inserter(report.losses));
   }
   if (request.dry_run) {
     for (const Move& move : moves) {

@@ -25,6 +25,9 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   if (options.runtime_handlers) {
     if (auto r = internal::CheckRuntimeHandlers(*options.runtime_handlers); !r) return r.error();
   }
+  if (options.user_namespaces.enabled) {
+    if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
+  }
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;
   auto owned = internal::OpenAsOwner(options, internal::OnDamage::kRecover, impl->report);
@@ -66,6 +69,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   if (!options.kubelet_directory.empty()) {
     if (auto r = TakeOver(options); !r) return r;
   }
+  if (auto r = OpenUserNamespaces(options); !r) return r;
   if (auto r = Replay(options); !r) return r;
 
   const internal::State state = committer->state();
@@ -130,6 +134,9 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
 }
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOptions options) {
+  if (options.user_namespaces.enabled) {
+    if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
+  }
   std::unique_ptr<Impl> impl(new Impl(options));
   auto observed = internal::OpenAsObserver(options.directory);
   if (!observed) return observed.error();

@@ -7,6 +7,7 @@
 #include "store/node_store_list.h"
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
+#include "store/record/userns_records.h"
 
 namespace waybill {
 
@@ -42,7 +43,21 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
     taken = take(Table::kImported, "the imported files", internal::DecodeImportedFileValue,
                  content.imported);
   }
+  std::vector<internal::UsernsMapping> mappings;
+  if (taken) {
+    taken =
+        take(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping, mappings);
+  }
+  std::vector<internal::UsernsHeld> held;
+  if (taken) taken = take(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld, held);
   if (!taken) return taken.error();
+  for (internal::UsernsMapping& mapping : mappings) {
+    content.allocations.push_back({.pod_uid = std::move(mapping.pod_uid),
+                                   .host_id = mapping.host_id,
+                                   .length = mapping.length,
+                                   .created = mapping.created});
+  }
+  for (internal::UsernsHeld& one : held) content.held.push_back(std::move(one.pod));
   content.distrustful = snapshot.state().distrustful;
   return content;
 }

@@ -18,6 +18,7 @@
 #include "store/record/committer.h"
 #include "store/record/reader_pool.h"
 #include "store/recovery/open_store.h"
+#include "store/userns/allocator.h"
 #include "waybill/node_store.h"
 
 namespace waybill {
@@ -48,6 +49,7 @@ class NodeStore::Impl {
   const Rules rules;
   const VerificationPolicy policy;
   const Clock clock;
+  const UserNamespaceOptions user_namespaces;
   RecoveryReport report;
   internal::InFlight in_flight;
   internal::ReaderPool readers;
@@ -58,6 +60,7 @@ class NodeStore::Impl {
   std::optional<internal::OwnedStore> owned;
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
+  std::optional<internal::Allocator> allocator;  // inside changes only
 
   // Observer only. Replaced when the files were: under the mutex, which a decision never waits for,
   // and without readers.
@@ -74,12 +77,15 @@ class NodeStore::Impl {
       : directory(options.directory),
         rules(options.rules),
         policy(options.policy),
-        clock(options.clock) {}
+        clock(options.clock),
+        user_namespaces(options.user_namespaces) {}
 
   Result<void> FinishOpening(const OpenOptions& options);
   // The steps between the opened database and the readers.
   Result<void> TakeOver(const OpenOptions& options);
   Result<void> Replay(const OpenOptions& options);
+  // node_store_userns.cc
+  Result<void> OpenUserNamespaces(const OpenOptions& options);
   Decision DecideUncounted(std::string_view image, std::string_view image_ref,
                            std::string_view runtime_handler, CredentialSource& source,
                            internal::ReaderPool::Lease& snapshot);

@@ -39,6 +39,8 @@ Result<Statistics> NodeStore::GetStatistics() const {
     statistics.quarantine_entries = state.digest(Table::kQuarantine).count;
     statistics.preloaded_records = state.digest(Table::kPreloaded).count;
     statistics.imported_files = state.digest(Table::kImported).count;
+    statistics.id_mappings = state.digest(Table::kUsernsMappings).count;
+    statistics.held_pods = state.digest(Table::kUsernsHeld).count;
     statistics.distrustful = state.distrustful;
     statistics.map_bytes = info.map_bytes;
     statistics.used_bytes = (info.last_page + 1) * info.page_size;
@@ -108,6 +110,11 @@ Result<VerifyReport> NodeStore::Verify() const {
               "try again later"};
         }
       }
+    }
+    if (inspection.id_ranges_disagree) {
+      inspection.sound = false;
+      inspection.findings.push_back(
+          "the table of blocks of host IDs contradicts the ID mappings: `waybill start` mends it");
     }
     return VerifyReport{inspection.sound, inspection.pages, inspection.values,
                         std::move(inspection.findings)};

@@ -34,6 +34,42 @@ HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view n
   return HandlerState::kKnown;
 }
 
+UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
+                                          std::string_view name) {
+  if (snapshot.state().digest(Table::kRuntimeHandlers).count == 0) {
+    return UserNamespaceSupport::kNo;
+  }
+  if (name.size() > kMaxRuntimeHandlerBytes) return UserNamespaceSupport::kUnknownHandler;
+  const auto answer = [](Payload payload) {
+    return ViewRuntimeHandler(payload).user_namespaces ? UserNamespaceSupport::kYes
+                                                       : UserNamespaceSupport::kNo;
+  };
+  Payload payload;
+  switch (snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload)) {
+    case Lookup::kDamaged:
+      return UserNamespaceSupport::kDamaged;
+    case Lookup::kFound:
+      return ViewRuntimeHandler(payload).name == name ? answer(payload)
+                                                      : UserNamespaceSupport::kDamaged;
+    case Lookup::kAbsent:
+      break;
+  }
+  if (!name.empty()) return UserNamespaceSupport::kUnknownHandler;
+  // The default handler under a name of its own.
+  const auto is_default = [](Payload handler, const void*) {
+    return ViewRuntimeHandler(handler).is_default;
+  };
+  switch (snapshot.FindWithPrefix(Table::kRuntimeHandlers, {}, 0, is_default, nullptr, &payload)) {
+    case Lookup::kFound:
+      return answer(payload);
+    case Lookup::kAbsent:
+      return UserNamespaceSupport::kUnknownHandler;
+    case Lookup::kDamaged:
+      break;
+  }
+  return UserNamespaceSupport::kDamaged;
+}
+
 namespace {
 
 // The default handler's entry: the only one that is not found by its name.

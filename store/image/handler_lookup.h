@@ -24,6 +24,11 @@ enum class HandlerState : std::uint8_t { kKnown, kUnknown, kDamaged };
 HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view name,
                            std::string_view& stored);
 
+// Whether the handler supports user namespaces, by the kubelet's rules: none does where no registry
+// was loaded, as of a runtime that is too old to tell.
+enum class UserNamespaceSupport : std::uint8_t { kYes, kNo, kUnknownHandler, kDamaged };
+UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot, std::string_view name);
+
 struct FoundHandler {
   std::string stored;
   std::optional<Platform> guest_platform;

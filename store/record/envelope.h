@@ -40,6 +40,9 @@ enum class RecordKind : std::uint8_t {
   kPreloadedRecord = 7,
   kImportedFile = 8,
   kRuntimeHandler = 9,
+  kUsernsMapping = 10,
+  kUsernsBlock = 11,
+  kUsernsHeld = 12,
 };
 
 using Value = std::span<const std::byte>;

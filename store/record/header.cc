@@ -4,13 +4,13 @@
 
 #include <cstring>
 
-#include "schema/v2/header_generated.h"
+#include "schema/v3/header_generated.h"
 #include "store/record/flatbuffer.h"
 
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v2 = schema::v2;
+namespace v3 = schema::v3;
 
 namespace {
 
@@ -56,16 +56,23 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
   const v1::TableDigest preloaded = ToDigest(state.digest(Table::kPreloaded));
   const v1::TableDigest imported = ToDigest(state.digest(Table::kImported));
   const v1::TableDigest handlers = ToDigest(state.digest(Table::kRuntimeHandlers));
-  const bool has_handlers = SchemaOf(schema_version).has(Table::kRuntimeHandlers);
+  const v1::TableDigest mappings = ToDigest(state.digest(Table::kUsernsMappings));
+  const v1::TableDigest blocks = ToDigest(state.digest(Table::kUsernsBlocks));
+  const v1::TableDigest held = ToDigest(state.digest(Table::kUsernsHeld));
+  const Schema& schema = SchemaOf(schema_version);
+  const bool has_handlers = schema.has(Table::kRuntimeHandlers);
+  const bool has_userns = schema.has(Table::kUsernsMappings);
   return Finish(
-      builder, v2::CreateState(builder, state.commit_sequence, state.lmdb_txn_id, state.distrustful,
+      builder, v3::CreateState(builder, state.commit_sequence, state.lmdb_txn_id, state.distrustful,
                                &latest, &header, &pulled, &intents, &quarantine, &preloaded,
                                &imported, has_handlers ? &handlers : nullptr,
-                               has_handlers ? state.nondefault_handler_records : 0));
+                               has_handlers ? state.nondefault_handler_records : 0,
+                               has_userns ? &mappings : nullptr, has_userns ? &blocks : nullptr,
+                               has_userns ? &held : nullptr));
 }
 
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v2::State>(payload);
+  const auto* root = Root<v3::State>(payload);
   if (root == nullptr || root->latest_time() == nullptr || root->header() == nullptr ||
       root->pulled_records() == nullptr || root->pull_intents() == nullptr ||
       root->quarantine() == nullptr || root->preloaded_records() == nullptr ||
@@ -83,9 +90,14 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.digest(Table::kQuarantine) = FromDigest(*root->quarantine());
   state.digest(Table::kPreloaded) = FromDigest(*root->preloaded_records());
   state.digest(Table::kImported) = FromDigest(*root->imported_files());
-  if (root->runtime_handlers() != nullptr) {
-    state.digest(Table::kRuntimeHandlers) = FromDigest(*root->runtime_handlers());
-  }
+  // What an older version has no place for is empty.
+  const auto take = [&state](Table table, const v1::TableDigest* digest) {
+    if (digest != nullptr) state.digest(table) = FromDigest(*digest);
+  };
+  take(Table::kRuntimeHandlers, root->runtime_handlers());
+  take(Table::kUsernsMappings, root->userns_mappings());
+  take(Table::kUsernsBlocks, root->userns_blocks());
+  take(Table::kUsernsHeld, root->userns_held());
   state.nondefault_handler_records = root->nondefault_handler_records();
   return state;
 }

@@ -1,5 +1,5 @@
 // The three records of the main table as plain structs (schema/v1/header.fbs,
-// schema/v2/header.fbs).
+// schema/v3/header.fbs).
 
 #ifndef WAYBILL_STORE_RECORD_HEADER_H_
 #define WAYBILL_STORE_RECORD_HEADER_H_

@@ -55,6 +55,12 @@ Key16 HashKey(std::string_view identity, std::uint64_t seed) {
   return key;
 }
 
+Key16 BlockKey(std::uint32_t block) {
+  Key16 key = Key16::OfName("userns-block");
+  for (std::size_t i = 0; i < 4; ++i) key.bytes[15 - i] = static_cast<std::byte>(block >> 8 * i);
+  return key;
+}
+
 Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed) {
   Key16 key = HashKey(image_ref, seed);
   if (runtime_handler.empty()) return key;

@@ -10,6 +10,10 @@
 //   observed-preload   XXH3-128 of the image ref
 //   imported-files-1   XXH3-128 of the path below image_manager/
 //   runtime-handlers   XXH3-128 of the name
+//   userns-mappings1   XXH3-128 of the pod UID
+//   userns-blocks--1   "userns-block" and the block's number, 4 bytes big-endian: not hashed, so
+//                      that a block has one place in the table, and one tenant
+//   userns-held----1   XXH3-128 of the pod UID
 //   main table         a fixed name of 16 bytes
 //
 // All hashes are seeded with Identity.hash_seed and written big-endian, as XXH128_canonical does.
@@ -50,6 +54,8 @@ static_assert(sizeof(Key16) == 16);
 Key16 HashKey(std::string_view identity, std::uint64_t seed);
 Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
                     std::uint64_t seed);
+
+Key16 BlockKey(std::uint32_t block);
 
 // How many bytes of a key say the ref of a pulled record, or the repository of an intent.
 inline constexpr std::size_t kRefKeyBytes = 12;

@@ -171,7 +171,9 @@ Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) c
 }
 
 MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
-  MDB_cursor*& cursor = slot_->cursors[table == Table::kPulled ? 0 : 1];
+  MDB_cursor*& cursor = slot_->cursors[table == Table::kPulled    ? 0
+                                       : table == Table::kIntents ? 1
+                                                                  : 2];
   int rc = MDB_SUCCESS;
   if (cursor == nullptr) {
     rc = mdb_cursor_open(txn(), dbi(table), &cursor);
@@ -182,8 +184,8 @@ MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
 }
 
 Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
-                                         bool (*is_it)(Payload, const void*),
-                                         const void* context) const {
+                                         bool (*is_it)(Payload, const void*), const void* context,
+                                         Payload* found) const {
   MDB_cursor* const cursor = CursorOn(table);
   if (cursor == nullptr) return Lookup::kDamaged;
   lmdb::Bytes key = first.span();
@@ -194,7 +196,10 @@ Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::s
     const Opened opened =
         OpenEnvelope(Key16::From(key), value, InfoOf(table).kind, kNewest.version(table));
     if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
-    if (is_it(opened.payload, context)) return Lookup::kFound;
+    if (is_it(opened.payload, context)) {
+      if (found != nullptr) *found = opened.payload;
+      return Lookup::kFound;
+    }
     rc = lmdb::CursorGet(cursor, &key, &value, MDB_NEXT);
   }
   if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;

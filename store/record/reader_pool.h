@@ -39,7 +39,7 @@ class ReaderPool {
     std::atomic<bool> busy{false};
     lmdb::Txn txn;
     bool live = false;                     // txn has a snapshot; otherwise it was reset, or is none
-    std::array<MDB_cursor*, 2> cursors{};  // over records and intents, made when first needed
+    std::array<MDB_cursor*, 3> cursors{};  // over records, intents, handlers; when first needed
     std::uint64_t cached_txn_id = 0;       // 0: none
     State cached_state;
     std::uint32_t counts_proven = 0;  // one bit a table: CountIsTrue, in cached_txn_id's snapshot
@@ -74,10 +74,11 @@ class ReaderPool {
     Lookup Get(Table table, const Key16& key, Payload& payload) const;
     // Whether the table holds as many entries as the state says.
     bool CountIsTrue(Table table) const;  // asks LMDB once a snapshot
-    // Of kPulled or kIntents: the first value whose key begins with the first `bytes` of `first`
-    // and that `is_it` takes. Allocates nothing once the slot has its cursor.
+    // Of kPulled, kIntents or kRuntimeHandlers: the first value whose key begins with the first
+    // `bytes` of `first` and that `is_it` takes. Allocates nothing once the slot has its cursor.
     Lookup FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
-                          bool (*is_it)(Payload, const void*), const void* context) const;
+                          bool (*is_it)(Payload, const void*), const void* context,
+                          Payload* found = nullptr) const;
     MDB_txn* txn() const { return slot_->txn.get(); }
     MDB_dbi dbi(Table table) const { return pool_->handles_.of(table); }
     MDB_dbi main_dbi() const { return pool_->handles_.main; }

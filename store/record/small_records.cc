@@ -63,7 +63,7 @@ std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(std::span<const std::uin
 
 RuntimeHandlerView ViewRuntimeHandler(std::span<const std::uint8_t> payload) {
   const auto* root = flatbuffers::GetRoot<v2::RuntimeHandler>(payload.data());
-  return {Text(root->name()), root->is_default()};
+  return {Text(root->name()), root->is_default(), root->user_namespaces()};
 }
 
 std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry) {

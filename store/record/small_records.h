@@ -47,6 +47,7 @@ IntentView ViewIntent(std::span<const std::uint8_t> payload);
 struct RuntimeHandlerView {
   std::string_view name;
   bool is_default = false;
+  bool user_namespaces = false;
 };
 RuntimeHandlerView ViewRuntimeHandler(std::span<const std::uint8_t> payload);
 

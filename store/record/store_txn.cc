@@ -132,6 +132,19 @@ Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
   return PutAs(schema(), table, key, payload);
 }
 
+Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
+  const auto value = Seal(key, InfoOf(table).kind, schema().version(table), payload);
+  if (!context_.growth_allowed) return LmdbError(MDB_MAP_FULL, "adding a record");
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v = lmdb::ToVal(value);
+  const int rc = mdb_put(context_.txn, context_.handles->of(table), &k, &v, MDB_NOOVERWRITE);
+  if (rc == MDB_KEYEXIST) return false;
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
+  dirty_ = true;
+  Add(CountOf(table), value);
+  return true;
+}
+
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
   return Store(context_.handles->of(table), CountOf(table), key,
                Seal(key, InfoOf(table).kind, schema.version(table), payload));

@@ -65,6 +65,8 @@ class StoreTxn {
   // until the next write.
   Result<std::optional<Payload>> Get(Table table, const Key16& key) const;
   Result<void> Put(Table table, const Key16& key, Payload payload);
+  // The same where nothing is under the key yet; otherwise false, and nothing is changed.
+  Result<bool> PutNew(Table table, const Key16& key, Payload payload);
   // For a migration: as another schema version than the store's.
   Result<void> PutAs(const Schema& schema, Table table, const Key16& key, Payload payload);
   // Whether there was something. Deletes what is damaged, too.

@@ -21,11 +21,15 @@ enum class Table : std::uint8_t {
   kPreloaded,
   kImported,
   kRuntimeHandlers,
+  kUsernsMappings,
+  kUsernsBlocks,
+  kUsernsHeld,
 };
-inline constexpr std::size_t kTableCount = 6;
+inline constexpr std::size_t kTableCount = 9;
 inline constexpr std::array<Table, kTableCount> kAllTables = {
-    Table::kPulled,    Table::kIntents,  Table::kQuarantine,
-    Table::kPreloaded, Table::kImported, Table::kRuntimeHandlers};
+    Table::kPulled,         Table::kIntents,      Table::kQuarantine,
+    Table::kPreloaded,      Table::kImported,     Table::kRuntimeHandlers,
+    Table::kUsernsMappings, Table::kUsernsBlocks, Table::kUsernsHeld};
 
 struct TableInfo {
   const char* name;  // exactly 16 bytes: LMDB would misalign the main table otherwise
@@ -40,6 +44,9 @@ inline constexpr std::array<TableInfo, kTableCount> kTables = {{
     {"observed-preload", RecordKind::kPreloadedRecord, 1},
     {"imported-files-1", RecordKind::kImportedFile, 1},
     {"runtime-handlers", RecordKind::kRuntimeHandler, 2},
+    {"userns-mappings1", RecordKind::kUsernsMapping, 3},
+    {"userns-blocks--1", RecordKind::kUsernsBlock, 3},
+    {"userns-held----1", RecordKind::kUsernsHeld, 3},
 }};
 
 constexpr bool NamesHave16Bytes() {
@@ -67,8 +74,9 @@ struct Schema {
   constexpr std::uint16_t version(Table table) const { return records[Index(table)]; }
 };
 inline constexpr std::array<Schema, kNewestSchema> kSchemas = {{
-    {1, {1, 1, 1, 1, 1, 0}},
-    {2, {2, 2, 1, 1, 1, 2}},
+    {1, {1, 1, 1, 1, 1, 0, 0, 0, 0}},
+    {2, {2, 2, 1, 1, 1, 2, 0, 0, 0}},
+    {3, {2, 2, 1, 1, 1, 2, 3, 3, 3}},
 }};
 // `version` is one of kOldestSchema to kNewestSchema.
 constexpr const Schema& SchemaOf(std::uint32_t version) { return kSchemas[version - 1]; }

@@ -3,6 +3,7 @@
 #include "store/base/hex.h"
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
+#include "store/record/userns_records.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -35,6 +36,18 @@ bool PayloadIsSound(Table table, const Key16& key, Payload payload, std::uint64_
     case Table::kRuntimeHandlers: {
       const auto handler = DecodeRuntimeHandlerValue(payload);
       return handler && HashKey(handler->name, seed) == key;
+    }
+    case Table::kUsernsMappings: {
+      const auto mapping = DecodeUsernsMapping(payload);
+      return mapping && HashKey(mapping->pod_uid, seed) == key;
+    }
+    case Table::kUsernsBlocks: {
+      const auto block = DecodeUsernsBlock(payload);
+      return block && BlockKey(block->block) == key;
+    }
+    case Table::kUsernsHeld: {
+      const auto held = DecodeUsernsHeld(payload);
+      return held && HashKey(held->pod.pod_uid, seed) == key;
     }
   }
   return false;

@@ -1,10 +1,12 @@
 #include "store/recovery/inspect.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "store/record/envelope.h"
 #include "store/record/pulled_record.h"
+#include "store/record/userns_records.h"
 #include "store/record/validate.h"
 
 namespace waybill::internal {
@@ -51,6 +53,7 @@ class ValueCheck final : public PageVisitor {
     }
     const State& state = *inspection_.state;
     if (header_ != state.header) Find("the digest of the header does not match");
+    inspection_.id_ranges_disagree = claimed_blocks_ != stored_blocks_;
     if (nondefault_ != state.nondefault_handler_records) {
       Find("the count of records under other handlers than the default does not match");
     }
@@ -111,15 +114,39 @@ class ValueCheck final : public PageVisitor {
       if (table == Table::kPulled && !PulledRecordView(opened.payload).runtime_handler().empty()) {
         ++nondefault_;
       }
+      CountBlocks(table, opened.payload);
       return;
     }
     Find("a value of table " + std::string(info.name) + " does not verify");
+  }
+
+  // Sums, whatever the order, of whose each block is: by the mappings, and by the block table.
+  void CountBlocks(Table table, Payload payload) {
+    if (table == Table::kUsernsMappings) {
+      const auto mapping = DecodeUsernsMapping(payload);
+      for (std::uint64_t id = mapping->host_id;
+           id < mapping->host_id + std::uint64_t{mapping->length}; id += kIdsPerBlock) {
+        claimed_blocks_ += HashOf(mapping->pod_uid, id / kIdsPerBlock);
+      }
+    } else if (table == Table::kUsernsBlocks) {
+      const auto block = DecodeUsernsBlock(payload);
+      stored_blocks_ += HashOf(block->pod_uid, block->block);
+    }
+  }
+
+  static std::uint64_t HashOf(std::string_view pod_uid, std::uint64_t block) {
+    const Key16 key = HashKey(pod_uid, block);
+    std::uint64_t hash = 0;
+    std::memcpy(&hash, key.bytes.data(), sizeof(hash));
+    return hash;
   }
 
   Inspection& inspection_;
   std::optional<Table> current_;
   std::array<bool, kTableCount> seen_{};
   std::uint64_t nondefault_ = 0;
+  std::uint64_t claimed_blocks_ = 0;
+  std::uint64_t stored_blocks_ = 0;
   bool trust_seen_ = false;
   TableDigest header_;
   std::array<TableDigest, kTableCount> digests_{};

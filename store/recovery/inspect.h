@@ -30,6 +30,8 @@ struct Inspection {
   std::optional<Identity> identity;
   std::optional<State> state;
   std::vector<std::string> findings;
+  // Sound values that contradict each other: opening mends them (store/userns/reconcile.h).
+  bool id_ranges_disagree = false;
 };
 
 enum class FileIs : std::uint8_t {

@@ -10,6 +10,7 @@
 #include "store/record/committer.h"
 #include "store/record/pulled_record.h"
 #include "store/record/typed_tables.h"
+#include "store/record/userns_tables.h"
 #include "store/recovery/gap.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
@@ -83,7 +84,9 @@ Result<void> Create(const OpenOptions& options, const WitnessReading& witness, b
     made.distrust_reason = "of the store in " + directory.string() + " only quarantine/ is left";
   } else if (owned_before) {
     made.distrust_reason = "of the store in " + directory.string() + " only owner.lock is left";
-  } else {
+  }
+  const bool was_lost = !made.distrust_reason.empty();
+  if (!was_lost) {
     // Before anything else could be lost to a crash. Where there is a gap, no record waits to be
     // imported.
     made.distrust_reason = FirstGap(options);
@@ -94,6 +97,9 @@ Result<void> Create(const OpenOptions& options, const WitnessReading& witness, b
   }
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
+  if (was_lost) {
+    made.fill = [&made](StoreTxn& txn) { return HoldLostRanges(txn, made.distrust_reason); };
+  }
   auto identity = NewIdentity(made.now);
   if (!identity) return identity.error();
   made.identity = *identity;
@@ -215,6 +221,7 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
         if (contradiction.stale) {
           if (auto r = DropCredentials(txn, report); !r) return r;
         }
+        if (auto r = HoldLostRanges(txn, contradiction.reason); !r) return r;
         txn.Touch();
       }
       if (!gap.empty()) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/record/userns_tables.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/salvage.h"
 
@@ -79,8 +80,10 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
   made.map_bytes = map_bytes;
   made.sequence = choice->state ? choice->state->commit_sequence : 0;
   made.journal = std::move(salvaged.journal);
+  std::uint32_t schema_before = kNewestSchema;
   if (salvaged.identity) {
     made.identity = *salvaged.identity;
+    schema_before = made.identity.schema_version;
     made.identity.schema_version = kNewestSchema;
   } else {
     auto fresh = NewIdentity(now);
@@ -103,6 +106,9 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
     return choice->newest && choice->state && salvaged.Proves(table, *choice->state);
   };
   const bool credentials_proven = proven(Table::kPulled);
+  const bool had_ranges = !salvaged.identity || SchemaOf(schema_before).has(Table::kUsernsHeld);
+  const bool ranges_lost =
+      had_ranges && !(choice->newest && choice->state && HasAllIdRanges(salvaged, *choice->state));
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (choice->state) txn.state().latest_time = choice->state->latest_time;
     auto carried = CarryOver(
@@ -112,7 +118,8 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
     report.records_carried = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
     report.intents_carried = carried->intents;
-    return {};
+    if (auto r = CarryIdRanges(txn, salvaged); !r) return r;
+    return ranges_lost ? HoldLostRanges(txn, made.distrust_reason) : Result<void>();
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r;
   if (auto r = InstallDatabase(directory); !r) return r;

@@ -11,6 +11,7 @@
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
 #include "store/record/typed_tables.h"
+#include "store/record/userns_tables.h"
 #include "store/record/uuid.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
@@ -56,6 +57,8 @@ struct Replaced {
   Timestamp latest_time;
   Credentials credentials;  // empty where it is not sound
   Salvaged values;
+  // Every pod's ID range is among them, and none was handed out since.
+  bool has_all_ranges = false;
 };
 
 Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
@@ -76,6 +79,7 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
     replaced.values = std::move(*values);
   }
   if (inspection->sound) {
+    replaced.has_all_ranges = true;
     for (const auto& payload : replaced.values.payloads[Index(Table::kPulled)]) {
       auto record = DecodePulledRecordValue(payload);
       if (!record) continue;
@@ -111,6 +115,24 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
     if (auto r = StoreIntent(txn, intent->image, handler); !r) return r.error();
   }
   return {};
+}
+
+// Whether no pod can live with a range that the store handed out.
+bool HasNoRanges(const Replaced& replaced) {
+  if (!replaced.has_all_ranges) return false;
+  return std::all_of(kAllTables.begin(), kAllTables.end(), [&](Table table) {
+    const bool of_ranges = InfoOf(table).since == InfoOf(Table::kUsernsHeld).since;
+    return !of_ranges || replaced.values.payloads[Index(table)].empty();
+  });
+}
+
+// Pods live with the ranges that the replaced store gave them, not with those of the backup's day.
+Result<void> KeepRanges(StoreTxn& txn, const Replaced& replaced, const Salvaged& backup,
+                        std::string_view reason) {
+  if (!txn.schema().has(Table::kUsernsHeld)) return {};
+  if (auto r = CarryIdRanges(txn, replaced.values); !r || replaced.has_all_ranges) return r;
+  if (auto r = CarryIdRanges(txn, backup); !r) return r;
+  return HoldLostRanges(txn, reason);
 }
 
 Error AnotherStore(const RestoreOptions& options, const std::array<std::uint8_t, 16>& backup,
@@ -156,19 +178,23 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
                         witness.testimony->uuid);
   }
   // A store that is older than its witness was put back itself: it tells nothing of what was taken
-  // back since.
+  // back, and of ranges that were handed out, since.
   if (witness.testimony && witness.testimony->commit_sequence > replaced.sequence) {
     replaced.credentials.clear();
+    replaced.has_all_ranges = false;
   }
 
   RestoreReport report;
-  report.schema_version = identity.schema_version;
   report.backup_commit_sequence = state.commit_sequence;
   report.distrust_reason = "the store was put back from " + options.backup.filename().string() +
                            ", a backup of commit " + std::to_string(state.commit_sequence);
 
   NewDatabase made;
   made.identity = identity;
+  // Ranges of living pods have no place in an older version: such a backup is put back as the
+  // newest.
+  if (!HasNoRanges(replaced)) made.identity.schema_version = kNewestSchema;
+  report.schema_version = made.identity.schema_version;
   made.identity.witness_path = witness_path;
   made.sequence = std::max({state.commit_sequence, replaced.sequence,
                             witness.testimony ? witness.testimony->commit_sequence : 0});
@@ -188,7 +214,8 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     if (!carried) return carried.error();
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
-    return KeepClosed(txn, replaced.values);
+    if (auto r = KeepClosed(txn, replaced.values); !r) return r;
+    return KeepRanges(txn, replaced, source->values, made.distrust_reason);
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r.error();
   if (replaced.file.valid()) {

@@ -11,6 +11,7 @@
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
 #include "store/record/typed_tables.h"
+#include "store/record/userns_records.h"
 #include "store/recovery/page_walk.h"
 
 namespace waybill::internal {
@@ -127,6 +128,41 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
     if (auto r = txn.Put(Table::kPreloaded, key, payload); !r) return r.error();
   }
   return carried;
+}
+
+Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {
+  const auto carry = [&](Table table, const auto& key_of) -> Result<void> {
+    for (const auto& payload : salvaged.payloads[Index(table)]) {
+      const std::optional<Key16> key = key_of(payload);
+      if (!key) continue;
+      if (auto r = txn.PutNew(table, *key, payload); !r) return r.error();
+    }
+    return {};
+  };
+  const auto of_pod = [&](std::string_view pod_uid) { return HashKey(pod_uid, txn.seed()); };
+  auto carried = carry(Table::kUsernsMappings, [&](Payload payload) {
+    const auto mapping = DecodeUsernsMapping(payload);
+    return mapping ? std::optional(of_pod(mapping->pod_uid)) : std::nullopt;
+  });
+  if (!carried) return carried;
+  carried = carry(Table::kUsernsBlocks, [](Payload payload) {
+    const auto block = DecodeUsernsBlock(payload);
+    return block ? std::optional(BlockKey(block->block)) : std::nullopt;
+  });
+  if (!carried) return carried;
+  return carry(Table::kUsernsHeld, [&](Payload payload) {
+    const auto held = DecodeUsernsHeld(payload);
+    return held ? std::optional(of_pod(held->pod.pod_uid)) : std::nullopt;
+  });
+}
+
+bool HasAllIdRanges(const Salvaged& salvaged, const State& state) {
+  const auto whole = [&](Table table) {
+    return salvaged.sound[Index(table)] == state.digest(table);
+  };
+  // A block's entry says whose it is as well as the mapping does.
+  return whole(Table::kUsernsHeld) &&
+         (whole(Table::kUsernsMappings) || whole(Table::kUsernsBlocks));
 }
 
 Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, const Fd& file) {

@@ -52,6 +52,11 @@ struct Carried {
 };
 Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules);
 
+// Host ID ranges, as they are: opening reconciles them. What is under a key already stays.
+Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);
+// Whether every range of `state` is among them, of whichever pod.
+bool HasAllIdRanges(const Salvaged& salvaged, const State& state);
+
 // A second name for `file`, which is data.mdb in `directory`, under quarantine/: by its time of
 // change and inode, so that whoever begins anew finds his own. Returns it.
 Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, const Fd& file);

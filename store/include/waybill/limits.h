@@ -32,6 +32,11 @@ inline constexpr std::size_t kMaxRuntimeHandlers = 1024;
 inline constexpr std::size_t kMaxRuntimeHandlerBytes = 253;
 inline constexpr std::size_t kMaxPlatformFieldBytes = 256;
 inline constexpr std::size_t kMaxOsFeatures = 64;
+// Bytes of a pod's UID: of the name of its directory.
+inline constexpr std::size_t kMaxPodUidBytes = 253;
+// Bytes of one file of ID mappings; mappings in it. The kernel takes 340 a user namespace.
+inline constexpr std::size_t kMaxUsernsFileBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxMappingsPerFile = 340;
 // Images whose pulls are in flight at the same time in one process.
 inline constexpr std::size_t kMaxInFlightImages = 65536;
 // At this many Secrets under one image name a decision writes no further one back (KEP-2535,

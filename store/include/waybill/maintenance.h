@@ -26,7 +26,7 @@ Timestamp SystemClock();
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 // The schema version that this library writes, and the oldest that it opens.
-inline constexpr std::uint32_t kNewestSchema = 2;
+inline constexpr std::uint32_t kNewestSchema = 3;
 inline constexpr std::uint32_t kOldestSchema = 1;
 
 // --- Migrating ----------------------------------------------------------------------------------
@@ -62,12 +62,13 @@ struct MigrateOptions {
 // Idempotent: after a crash the store has the version before or after a step, and the same call
 // goes on. Uses the witness that the store remembers.
 // kInvalidArgument: a version below kOldestSchema or above kNewestSchema. kConflict: going down
-// would lose something and accept_loss is false; the message says what. kDiskFull: no room for
-// the backup, or for a step. kOwned: the store is in use. kNotFound: there is none. kDamaged: it
-// fails its check; NodeStore::Open recovers it. kInterrupted:
-// `progress` said so. kNewerSchema, kUnsafePath, kIo, kStoreFull as for Open. After each of these
-// the store is whole, and of the version of the last step that was done. kOutcomeUnknown: the disk
-// failed so that nobody knows; NodeStore::Open finds out.
+// would lose something and accept_loss is false, or, from 3 to 2, ID ranges live that no kubelet's
+// files can hold (held pods, ranges of several lengths), whatever accept_loss says; the message
+// says what. kDiskFull: no room for the backup, or for a step. kOwned: the store is in use.
+// kNotFound: there is none. kDamaged: it fails its check; NodeStore::Open recovers it.
+// kInterrupted: `progress` said so. kNewerSchema, kUnsafePath, kIo, kStoreFull as for Open. After
+// each of these the store is whole, and of the version of the last step that was done.
+// kOutcomeUnknown: the disk failed so that nobody knows; NodeStore::Open finds out.
 Result<MigrationReport> Migrate(const MigrateOptions& options);
 
 // --- Backups ------------------------------------------------------------------------------------
@@ -105,11 +106,13 @@ struct RestoreReport {
 
 // Puts a backup in the place of the store, which is kept under quarantine/. The store then is
 // distrustful: images that were pulled after the backup have no record in it. What the replaced
-// store had closed, by its quarantine and its intents, stays closed.
-// kDamaged: the backup fails its check. kConflict: it is of another store (by UUID, against the
-// store or its witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each
-// of these the store is as it was; where the last of it fails, the directory's sync, and after a
-// crash, it is the one or the other, whole.
+// store had closed, by its quarantine and its intents, stays closed. Pods keep the ID ranges that
+// the replaced store gave them; where that can't be read, ranges count as lost (HeldPod), and a
+// backup of a version that knows no ranges is put back as one of the newest. kDamaged: the backup
+// fails its check. kConflict: it is of another store (by UUID, against the store or its witness).
+// kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the store is as
+// it was; where the last of it fails, the directory's sync, and after a crash, it is the one or the
+// other, whole.
 Result<RestoreReport> Restore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill
@@ -138,6 +141,7 @@ struct ExportReport {
   // Written without credentials: of refs of which only other handlers than the default had a
   // record, and files that a kubelet wrote and no import took.
   std::uint64_t without_credentials = 0;
+  std::uint64_t id_mappings = 0;  // pods/<uid>/userns
   std::string replaced_path;  // where the files that were there are kept; empty: there were none
 };
 

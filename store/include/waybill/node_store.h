@@ -1,4 +1,5 @@
-// NodeStore: which image was pulled with whose credentials, and which pulls were in flight.
+// NodeStore: which image was pulled with whose credentials, which pulls were in flight, and which
+// host IDs belong to which pod.
 //
 //   auto store = NodeStore::Open({.directory = "/var/lib/kubelet/waybill",
 //                                 .witness = Witness::At("/var/lib/kubelet/image_manager/waybill"),
@@ -37,6 +38,7 @@
 #include "waybill/rules.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
+#include "waybill/user_namespace.h"
 
 namespace [[gnu::visibility("default")]] waybill {
 
@@ -95,6 +97,12 @@ struct OpenOptions {
   Gap gap = Gap::kDetect;
   // The node's runtime handlers, in place of those that the store knew. nullopt: as they were.
   std::optional<std::vector<RuntimeHandler>> runtime_handlers = std::nullopt;
+  // Of pods in user namespaces. A pool that is none is kInvalidArgument; one that is another than
+  // before changes nothing for the pods that have a range.
+  UserNamespaceOptions user_namespaces = {};
+  // Pods' directories, to take over ID mappings from (`<uid>/userns` in it). Empty: pods/ of the
+  // kubelet directory, where that is given and has one.
+  std::filesystem::path pods_directory = {};
   // Whether a store of an older schema may be taken to the newest, after a backup (Migrate in
   // maintenance.h). Otherwise it is kOlderSchema, and nothing is touched.
   bool migrate = true;
@@ -111,6 +119,7 @@ struct ObserveOptions {
   std::filesystem::path directory;
   Rules rules = Rules::kClosed;
   VerificationPolicy policy = {};
+  UserNamespaceOptions user_namespaces = {};
   Clock clock = SystemClock;
 };
 
@@ -215,7 +224,7 @@ class NodeStore {
 
   // --- Garbage collection (owner) ----------------------------------------------------------------
 
-  // Draw this before asking the runtime for its list of images.
+  // Draw this before asking for the lists: of images, or of pods (CleanUpUserNamespaces).
   Result<PruneToken> BeginPrune();
 
   // Deletes the record of each image that is not in `images`, the complete list of images
@@ -282,17 +291,71 @@ class NodeStore {
   // in flight in this process.
   Result<CollapseReport> CollapseRuntimeHandlers();
 
+  // --- User namespaces (KEP-127)
+  // ------------------------------------------------------------------ Errors of reading and of
+  // writing as in "Whole records". Everywhere: kInvalidArgument for a pod UID that can't be one
+  // (UserNamespaceRequest).
+
+  // What the pod's sandbox and mounts are to be given. hostUsers unset or true: NODE, and nothing
+  // is stored. False: the pod's mapping, the same every time, on disk before it is returned; the
+  // lookup costs what a decision costs. An observer answers for pods that have one. In this order:
+  //   kConflict         hostUsers is set, and user namespaces are switched off (kubelet's words)
+  //   kInvalidArgument  the runtime handler does not support user namespaces, or is not in the
+  //                     registry (kubelet's words). Where no registry was loaded none supports
+  //                     them: an old runtime would ignore the mapping and run the pod as the host's
+  //                     root
+  //   kConflict         the pod is held (HeldPod), or its mapping has another length than
+  //                     request.length
+  //   kInvalidArgument  request.length is not the pool's, for a pod without a mapping
+  //   kConflict         a pod of unknown range is held: nothing new is handed out to anyone
+  //   kLimitExceeded    the pool is full (kubelet's words)
+  //   kNotOwner         an observer, and the pod has none
+  // Nothing was changed then.
+  Result<UserNamespace> GetOrCreateUserNamespace(const UserNamespaceRequest& request);
+
+  // kNotFound: the pod has no mapping, surely. kConflict: it is held.
+  Result<UserNamespaceAllocation> GetUserNamespace(std::string_view pod_uid) const;
+  // The pod is gone: forgets its mapping, and that it was held. Whether there was either.
+  Result<bool> ReleaseUserNamespace(std::string_view pod_uid);
+  // Sorted by host ID.
+  Result<std::vector<UserNamespaceAllocation>> ListUserNamespaces() const;
+  // Sorted by pod UID.
+  Result<std::vector<HeldPod>> ListHeldPods() const;
+
+  // Releases what belongs to no pod of either list: `existing`, the pods that the node is to run,
+  // and `running`, those that the runtime runs. Both complete, of UIDs, and made after `token` was
+  // drawn (BeginPrune): a mapping that is newer than that stays. All in one transaction.
+  // kInvalidArgument: a token from the future.
+  Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
+                                                           const std::vector<std::string>& running,
+                                                           PruneToken token);
+
+  // An operator's word that the pod lives with this range: where that could not be read. Held pods
+  // are no longer held. host_id and length are multiples of 65,536, host_id also of length, as all
+  // that kubelets hand out; neither the host's block nor 2^32−1 is in it (kInvalidArgument).
+  // kConflict: another pod has or may have some of it, or the pod has another mapping and is not
+  // held. Nothing to do where it has this one.
+  Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
+                                  std::uint64_t length);
+  // An operator's word that every pod that lives in a user namespace is in the list: lost ranges
+  // (HeldPod without a UID) stand in the way of new ones no longer. Whether they did.
+  Result<bool> ReleaseLostUserNamespaces();
+
+  Result<UserNamespaceStatistics> GetUserNamespaceStatistics() const;
+
   // --- Going back
   // ----------------------------------------------------------------------------------
 
   // Writes the kubelet's own files, names and forms as it writes them: to image_manager/{pulled,
   // pulling,observed-preloaded}, each folder replaced in one step and kept aside, not deleted. What
   // is in quarantine is written so that the kubelet can't read it either. Of a ref under several
-  // handlers the default's credentials are written. Works beside an owner, too; but the kubelet
-  // must be down. kInvalidArgument: the store is distrustful, and options.images_on_node is
-  // missing. kDamaged: a record can't be read. kOwned: another export into that directory is
-  // running. kNotFound, kUnsafePath, kDiskFull, kIo: the directory. Where it fails the folders are
-  // the old or the new ones, whole; call it again.
+  // handlers the default's credentials are written. ID mappings go to pods/<uid>/userns; a file
+  // that says something else is kept beside it. kConflict, and nothing is written: a pod is held,
+  // or the file of a pod that the store does not know overlaps a range. Works beside an owner, too;
+  // but the kubelet must be down. kInvalidArgument: the store is distrustful, and
+  // options.images_on_node is missing. kDamaged: a record can't be read. kOwned: another export
+  // into that directory is running. kNotFound, kUnsafePath, kDiskFull, kIo: the directory. Where it
+  // fails the folders are the old or the new ones, whole; call it again.
   Result<ExportReport> Export(const ExportOptions& options) const;
 
   // --- State -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include "waybill/maintenance.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
+#include "waybill/user_namespace.h"
 
 namespace [[gnu::visibility("default")]] waybill {
 
@@ -54,6 +55,8 @@ struct RecoveryReport {
 
   ImportReport import;
 
+  UserNamespaceReport user_namespaces;
+
   // A gap in what was recorded (OpenOptions::gap), and why it is taken for one.
   bool after_gap = false;
   std::string gap_reason;
@@ -84,6 +87,8 @@ struct Statistics {
   std::uint64_t quarantine_entries = 0;
   std::uint64_t preloaded_records = 0;
   std::uint64_t imported_files = 0;
+  std::uint64_t id_mappings = 0;  // of pods in user namespaces
+  std::uint64_t held_pods = 0;    // whose ID range nobody can vouch for
   bool distrustful = false;
   std::uint64_t map_bytes = 0;
   std::uint64_t used_bytes = 0;  // of the map, free pages inside included
@@ -111,7 +116,8 @@ struct TrustState {
   std::vector<TrustEvent> journal;  // oldest first
 };
 
-// The position that a garbage collection starts from (store/README.md, rule 4): a commit sequence.
+// The position that a garbage collection, of images or of pods, starts from (store/README.md, rule
+// 4): a commit sequence.
 struct PruneToken {
   std::uint64_t value = 0;
 };

@@ -18,5 +18,6 @@
 #include "waybill/rules.h"            // IWYU pragma: export
 #include "waybill/runtime_handler.h"  // IWYU pragma: export
 #include "waybill/types.h"            // IWYU pragma: export
+#include "waybill/user_namespace.h"   // IWYU pragma: export
 
 #endif  // WAYBILL_WAYBILL_H_

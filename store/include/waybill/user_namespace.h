@@ -1,0 +1,214 @@
+// Host ID ranges for pods in user namespaces (KEP-127). A pod with hostUsers: false gets a range of
+// host IDs, the same for UIDs and GIDs, that no other pod of the node shares while it lives.
+//
+// IDs are handed out in blocks of 65,536. Never handed out: block 0, which is the host's own, and
+// the last one, which contains 2^32−1: the kernel maps no range with that ID (kubernetes#139916).
+
+#ifndef WAYBILL_USER_NAMESPACE_H_
+#define WAYBILL_USER_NAMESPACE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace [[gnu::visibility("default")]] waybill {
+
+inline constexpr std::uint64_t kIdsPerBlock = 65536;
+inline constexpr std::uint64_t kHostIds = std::uint64_t{1} << 32;
+
+// --- What a sandbox and its mounts are given
+// ------------------------------------------------------
+
+// CRI's IDMapping.
+struct IdMapping {
+  std::uint32_t host_id = 0;
+  std::uint32_t container_id = 0;
+  std::uint32_t length = 0;
+
+  friend bool operator==(const IdMapping&, const IdMapping&) = default;
+};
+
+// At most one mapping, as all that the kubelet gives or takes.
+class IdMappings {
+ public:
+  IdMappings() = default;
+  explicit IdMappings(const IdMapping& only) : only_{only}, size_(1) {}
+
+  const IdMapping* begin() const { return only_.data(); }
+  const IdMapping* end() const { return only_.data() + size_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const IdMapping& front() const { return only_[0]; }  // not empty
+
+  friend bool operator==(const IdMappings&, const IdMappings&) = default;
+
+ private:
+  std::array<IdMapping, 1> only_{};
+  std::size_t size_ = 0;
+};
+
+// CRI's NamespaceMode, with its numbers, as far as user namespaces have it.
+enum class NamespaceMode : std::uint8_t { kPod = 0, kNode = 2 };
+
+// CRI's UserNamespace. With kPod, `uids` and `gids` are one mapping, the same, from container ID 0;
+// they serve as uid_mappings and gid_mappings of the pod's mounts, too. With kNode both are empty.
+struct UserNamespace {
+  NamespaceMode mode = NamespaceMode::kNode;
+  IdMappings uids;
+  IdMappings gids;
+
+  friend bool operator==(const UserNamespace&, const UserNamespace&) = default;
+};
+
+struct UserNamespaceRequest {
+  // 1 to kMaxPodUidBytes bytes above 0x20, neither "." nor "..", without '/': the name of the pod's
+  // directory.
+  std::string_view pod_uid;
+  // pod.spec.hostUsers. nullopt: not set.
+  std::optional<bool> host_users;
+  // That of the pod's RuntimeClass; empty: the default one.
+  std::string_view runtime_handler = {};
+  // The length that the caller counts on; nullopt: whatever it is.
+  std::optional<std::uint32_t> length = std::nullopt;
+};
+
+// --- The pool ------------------------------------------------------------------------------------
+
+// Where new ranges are taken from. Wider types than IDs need, so that any input can be told of.
+struct UserNamespacePool {
+  // A multiple of ids_per_pod, and at least that.
+  std::uint64_t first_id = kIdsPerBlock;
+  // A multiple of ids_per_pod; first_id + id_count <= 2^32.
+  std::uint64_t id_count = kHostIds - kIdsPerBlock;
+  // Length of each new range: a multiple of 65,536 below 2^32 (the kubelet's
+  // userNamespaces.idsPerPod).
+  std::uint64_t ids_per_pod = kIdsPerBlock;
+  // Pods that the pool must have room for (the kubelet's maxPods).
+  std::uint64_t max_pods = 110;
+
+  // What a kubelet without configuration uses: ids_per_pod to 2^32.
+  static UserNamespacePool Default(std::uint64_t ids_per_pod = kIdsPerBlock,
+                                   std::uint64_t max_pods = 110);
+
+  friend bool operator==(const UserNamespacePool&, const UserNamespacePool&) = default;
+};
+
+// kInvalidArgument, in the kubelet's words: what a pool must be is above. A range that can't be
+// handed out does not count for max_pods. Pure, thread-safe.
+Result<void> CheckUserNamespacePool(const UserNamespacePool& pool);
+
+// What was found out about the user `kubelet`.
+struct SubordinateIds {
+  bool user_exists = false;
+  bool tool_exists = false;  // getsubids is installed
+  std::string uids;          // what `getsubids kubelet` printed, as it is
+  std::string gids;          // what `getsubids -g kubelet` printed
+};
+
+// The pool that a node is configured for (KEP-127, "Configuration of ranges"). Without the user or
+// without the tool: the default one. (v1.36.3 fails to start where only the tool is missing,
+// against the KEP.) Otherwise both outputs must be the same one line, "0: kubelet FIRST COUNT".
+// kInvalidArgument: they are not, in the kubelet's words; or the pool is none. Pure, thread-safe.
+Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
+                                               std::uint64_t ids_per_pod = kIdsPerBlock,
+                                               std::uint64_t max_pods = 110);
+
+struct UserNamespaceOptions {
+  // The feature UserNamespacesSupport. Off: no new mappings, and `pool` is not looked at;
+  // releasing, listing and cleaning up still work.
+  bool enabled = true;
+  UserNamespacePool pool = {};
+};
+
+// --- What is stored ------------------------------------------------------------------------------
+
+enum class PoolRelation : std::uint8_t {
+  kInPool,
+  kOutsidePool,  // in part or as a whole (kubernetes#141941)
+  kOtherLength,  // than the pool's ids_per_pod (kubernetes#137912)
+};
+
+// A pod's ID mapping. Whatever it is to the pool of today: it stays valid for its pod, keeps
+// blocking what it overlaps, and goes when it is released.
+struct UserNamespaceAllocation {
+  std::string pod_uid;
+  std::uint32_t host_id = 0;
+  std::uint32_t length = 0;
+  Timestamp created;
+  PoolRelation relation = PoolRelation::kInPool;
+
+  friend bool operator==(const UserNamespaceAllocation&, const UserNamespaceAllocation&) = default;
+};
+
+struct HostIdRange {
+  std::uint64_t first = 0;
+  std::uint64_t length = 0;
+
+  friend bool operator==(const HostIdRange&, const HostIdRange&) = default;
+};
+
+// A pod that may live with host IDs that nobody can vouch for: its file was broken, its range
+// overlaps another one, or it was lost. It gets no mapping, and its ranges are given to nobody.
+struct HeldPod {
+  std::string pod_uid;  // empty: ranges of pods that nobody knows were lost
+  // Empty: the range is not known, and so no new range can be handed out to anyone.
+  std::vector<HostIdRange> ranges;
+  std::string source;  // the file, below the kubelet directory; or empty
+  std::string reason;
+  Timestamp since;
+
+  friend bool operator==(const HeldPod&, const HeldPod&) = default;
+};
+
+// In ranges of the pool's ids_per_pod.
+struct UserNamespaceStatistics {
+  bool enabled = true;
+  UserNamespacePool pool;
+  std::uint64_t ranges = 0;            // that can be handed out at all
+  std::uint64_t used = 0;              // of those: taken, or overlapped by something
+  std::uint64_t free = 0;              // ranges - used
+  std::uint64_t largest_free_run = 0;  // ranges side by side
+  std::uint64_t allocations = 0;
+  std::uint64_t outside_pool = 0;  // of those; see PoolRelation
+  std::uint64_t other_length = 0;  // likewise
+  std::uint64_t held_pods = 0;
+  // Why nothing can be handed out now: a held pod of unknown range. Empty: nothing of the kind.
+  std::string refused_because;
+};
+
+struct UserNamespaceCleanupReport {
+  std::uint64_t examined = 0;  // pods
+  std::uint64_t released = 0;
+  std::uint64_t kept_in_lists = 0;
+  std::uint64_t kept_newer = 0;            // written after the token was drawn
+  std::vector<std::string> released_pods;  // their UIDs, the first 1000
+};
+
+// What opening found and did about ranges.
+struct UserNamespaceReport {
+  std::uint64_t files_seen = 0;
+  std::uint64_t unchanged = 0;  // files of mappings that the store has
+  std::uint64_t imported = 0;   // mappings taken
+  std::uint64_t held = 0;       // pods held by this import, or still held for the same reason
+  std::uint64_t repaired_blocks =
+      0;  // entries of the block table that contradicted the allocations
+  std::vector<std::string> problems;  // one line a pod; the first 100
+  std::uint64_t allocations = 0;      // after opening
+  std::uint64_t held_pods = 0;
+  std::uint64_t outside_pool = 0;
+  std::uint64_t other_length = 0;
+  std::vector<std::string> off_pool;  // the UIDs of both, the first 100
+  // As in UserNamespaceStatistics.
+  std::string refused_because;
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_USER_NAMESPACE_H_

@@ -1,0 +1,316 @@
+// Host ID ranges for pods in user namespaces (KEP-127).
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "migrations/pods_directory.h"
+#include "store/base/files.h"
+#include "store/image/handler_lookup.h"
+#include "store/node_store_impl.h"
+#include "store/node_store_list.h"
+#include "store/record/userns_tables.h"
+#include "store/userns/import.h"
+#include "store/userns/reconcile.h"
+
+namespace waybill {
+
+using internal::HashKey;
+using internal::Lookup;
+using internal::Payload;
+using internal::ReaderPool;
+using internal::StoreTxn;
+using internal::Table;
+using internal::UserNamespaceSupport;
+
+namespace {
+
+UserNamespace PodMode(const IdMapping& mapping) {
+  return {NamespaceMode::kPod, IdMappings(mapping), IdMappings(mapping)};
+}
+
+Error SwitchedOff() {
+  return {ErrorCode::kConflict,
+          "the feature gate \"UserNamespacesSupport\" is disabled: can't set spec.HostUsers",
+          "switch user namespaces on, or leave hostUsers out of the pod"};
+}
+
+Error NotSupported(std::string_view handler, bool is_known) {
+  std::string message = "can't set `spec.hostUsers: false`, ";
+  message += handler.empty() ? "runtime does not support user namespaces"
+                             : "RuntimeClass handler \"" +
+                                   std::string(handler.substr(0, kMaxRuntimeHandlerBytes)) +
+                                   "\" does not support user namespaces";
+  if (!is_known) {
+    message += ": the handler \"" + std::string(handler.substr(0, kMaxRuntimeHandlerBytes)) +
+               "\" is not known";
+  }
+  return {ErrorCode::kInvalidArgument, message,
+          "the registry decides: `waybill runtimes` shows it, `waybill runtimes load` renews it"};
+}
+
+// nullopt: the pod has no mapping that this snapshot shows.
+Result<std::optional<IdMapping>> Find(const NodeStore::Impl& impl,
+                                      const ReaderPool::Lease& snapshot, std::string_view pod_uid) {
+  const internal::Key16 key = HashKey(pod_uid, snapshot.seed());
+  Payload payload;
+  if (snapshot.state().digest(Table::kUsernsHeld).count > 0) {
+    switch (snapshot.Get(Table::kUsernsHeld, key, payload)) {
+      case Lookup::kFound: {
+        const auto held = internal::DecodeUsernsHeld(payload);
+        if (!held) return impl.Unreadable("the held pods");
+        if (held->pod.pod_uid == pod_uid) return internal::IsHeld(held->pod);
+        return impl.Unreadable("the held pods");
+      }
+      case Lookup::kDamaged:
+        return impl.Unreadable("the held pods");
+      case Lookup::kAbsent:
+        break;
+    }
+  }
+  switch (snapshot.Get(Table::kUsernsMappings, key, payload)) {
+    case Lookup::kFound: {
+      const auto mapping = internal::MappingOf(payload, pod_uid);
+      if (!mapping) return impl.Unreadable("the ID mappings");
+      return mapping;
+    }
+    case Lookup::kDamaged:
+      return impl.Unreadable("the ID mappings");
+    case Lookup::kAbsent:
+      break;
+  }
+  return std::optional<IdMapping>();
+}
+
+std::optional<UserNamespaceAllocation> DecodeAllocation(Payload payload) {
+  auto mapping = internal::DecodeUsernsMapping(payload);
+  if (!mapping) return std::nullopt;
+  return UserNamespaceAllocation{std::move(mapping->pod_uid), mapping->host_id, mapping->length,
+                                 mapping->created, PoolRelation::kInPool};
+}
+
+void Relate(const UserNamespaceOptions& options, UserNamespaceAllocation& allocation) {
+  if (!options.enabled) return;
+  allocation.relation = internal::RelationTo(options.pool, allocation.host_id, allocation.length);
+}
+
+}  // namespace
+
+Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
+  std::vector<internal::UsernsFile> files;
+  const std::filesystem::path pods = !options.pods_directory.empty() ? options.pods_directory
+                                     : !options.kubelet_directory.empty()
+                                         ? options.kubelet_directory / "pods"
+                                         : std::filesystem::path();
+  if (!options.pods_directory.empty() && !internal::Exists(pods)) {
+    return Error{ErrorCode::kNotFound, "there is no directory of pods " + pods.string(),
+                 "by convention it is pods/ in the kubelet directory"};
+  }
+  if (!pods.empty()) {
+    auto read = internal::ReadPodsDirectory(pods);
+    if (!read) return read.error();
+    files = std::move(*read);
+  }
+  const UserNamespaceReport before = report.user_namespaces;
+  allocator.emplace(user_namespaces, committer->state().commit_sequence);
+  return committer->Run([&](StoreTxn& txn) -> Result<void> {
+    UserNamespaceReport& userns = report.user_namespaces;
+    userns = before;  // the change may run twice
+    if (auto r = internal::ReconcileUserNamespaces(txn, userns); !r) return r;
+    if (auto r = internal::ImportUserNamespaces(txn, files, userns); !r) return r;
+    if (auto r = internal::DescribeUserNamespaces(txn, user_namespaces, userns); !r) return r;
+    return allocator->Load(txn);
+  });
+}
+
+Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceRequest& request) {
+  const UserNamespaceOptions& options = impl_->user_namespaces;
+  if (!options.enabled && request.host_users.has_value()) return SwitchedOff();
+  if (request.host_users.value_or(true)) return UserNamespace{};
+  if (auto r = internal::CheckPodUid(request.pod_uid); !r) return r.error();
+  return Guarded<UserNamespace>([&]() -> Result<UserNamespace> {
+    {
+      const ReaderPool::Lease snapshot = impl_->Read();
+      if (!snapshot) return impl_->Unreadable("the ID mappings");
+      switch (internal::LookUpUserNamespaces(snapshot, request.runtime_handler)) {
+        case UserNamespaceSupport::kYes:
+          break;
+        case UserNamespaceSupport::kNo:
+          return NotSupported(request.runtime_handler, true);
+        case UserNamespaceSupport::kUnknownHandler:
+          return NotSupported(request.runtime_handler, false);
+        case UserNamespaceSupport::kDamaged:
+          return impl_->Unreadable("the runtime handlers");
+      }
+      auto found = Find(*impl_, snapshot, request.pod_uid);
+      if (!found) return found.error();
+      if (*found) {
+        if (auto r = internal::CheckLength(request, **found); !r) return r.error();
+        return PodMode(**found);
+      }
+    }
+    IdMapping mapping;
+    auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+      auto created = impl_->allocator->GetOrCreate(txn, request);
+      if (!created) return created.error();
+      mapping = *created;
+      return {};
+    });
+    if (!written) return written.error();
+    return PodMode(mapping);
+  });
+}
+
+Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const {
+  if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
+  return Guarded<UserNamespaceAllocation>([&]() -> Result<UserNamespaceAllocation> {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->Unreadable("the ID mappings");
+    auto found = Find(*impl_, snapshot, pod_uid);
+    if (!found) return found.error();
+    Payload payload;
+    if (!*found) {
+      if (!snapshot.CountIsTrue(Table::kUsernsMappings)) {
+        return impl_->Unreadable("the ID mappings");
+      }
+      return Error{ErrorCode::kNotFound, "pod " + std::string(pod_uid) + " has no ID mapping", ""};
+    }
+    if (snapshot.Get(Table::kUsernsMappings, HashKey(pod_uid, snapshot.seed()), payload) !=
+        Lookup::kFound) {
+      return impl_->Unreadable("the ID mappings");
+    }
+    auto allocation = DecodeAllocation(payload);
+    if (!allocation) return impl_->Unreadable("the ID mappings");
+    Relate(impl_->user_namespaces, *allocation);
+    return *std::move(allocation);
+  });
+}
+
+Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid) {
+  if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
+  bool released = false;
+  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto done = impl_->allocator->Release(txn, pod_uid);
+    if (!done) return done.error();
+    released = *done;
+    return {};
+  });
+  if (!written) return written.error();
+  return released;
+}
+
+Result<std::vector<UserNamespaceAllocation>> NodeStore::ListUserNamespaces() const {
+  auto all = ListTable<UserNamespaceAllocation>(*impl_, Table::kUsernsMappings, "the ID mappings",
+                                                DecodeAllocation);
+  if (!all) return all;
+  for (UserNamespaceAllocation& one : *all) Relate(impl_->user_namespaces, one);
+  std::sort(all->begin(), all->end(),
+            [](const auto& a, const auto& b) { return a.host_id < b.host_id; });
+  return all;
+}
+
+Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const {
+  auto all = ListTable<internal::UsernsHeld>(*impl_, Table::kUsernsHeld, "the held pods",
+                                             internal::DecodeUsernsHeld);
+  if (!all) return all.error();
+  std::vector<HeldPod> pods;
+  pods.reserve(all->size());
+  for (internal::UsernsHeld& one : *all) pods.push_back(std::move(one.pod));
+  std::sort(pods.begin(), pods.end(),
+            [](const HeldPod& a, const HeldPod& b) { return a.pod_uid < b.pod_uid; });
+  return pods;
+}
+
+Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
+    const std::vector<std::string>& existing, const std::vector<std::string>& running,
+    PruneToken token) {
+  UserNamespaceCleanupReport report;
+  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    if (token.value > txn.state().commit_sequence) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "the token " + std::to_string(token.value) +
+                       " is from the future or from another store; nothing was changed",
+                   "draw one with BeginPrune (`waybill userns cleanup --begin`) before making the "
+                   "lists"};
+    }
+    std::unordered_set<std::string_view> pods(existing.begin(), existing.end());
+    pods.insert(running.begin(), running.end());
+    auto done = impl_->allocator->CleanUp(txn, pods, token.value);
+    if (!done) return done.error();
+    report = std::move(*done);
+    return {};
+  });
+  if (!written) return written.error();
+  return report;
+}
+
+Result<void> NodeStore::AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
+                                           std::uint64_t length) {
+  if (auto r = internal::CheckPodUid(pod_uid); !r) return r;
+  if (auto r = internal::CheckMapping(host_id, length); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) {
+    return impl_->allocator->Adopt(txn, pod_uid, {host_id, length});
+  });
+}
+
+Result<bool> NodeStore::ReleaseLostUserNamespaces() {
+  bool released = false;
+  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto done = internal::EraseHeld(txn, {});
+    if (!done) return done.error();
+    released = *done;
+    return {};
+  });
+  if (!written) return written.error();
+  return released;
+}
+
+Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
+  return Guarded<UserNamespaceStatistics>([&]() -> Result<UserNamespaceStatistics> {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    auto mappings = ListIn(*impl_, snapshot, Table::kUsernsMappings, "the ID mappings",
+                           internal::DecodeUsernsMapping);
+    if (!mappings) return mappings.error();
+    auto held =
+        ListIn(*impl_, snapshot, Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld);
+    if (!held) return held.error();
+
+    const UserNamespaceOptions& options = impl_->user_namespaces;
+    UserNamespaceStatistics statistics;
+    statistics.enabled = options.enabled;
+    statistics.pool = options.pool;
+    statistics.allocations = mappings->size();
+    statistics.held_pods = held->size();
+    statistics.refused_because = internal::WhyRefused(*held);
+    if (!options.enabled) return statistics;
+    internal::BlockSet taken;
+    for (const internal::UsernsMapping& mapping : *mappings) {
+      taken.Add(internal::BlocksOf(mapping.host_id, mapping.length));
+      switch (internal::RelationTo(options.pool, mapping.host_id, mapping.length)) {
+        case PoolRelation::kInPool:
+          break;
+        case PoolRelation::kOutsidePool:
+          ++statistics.outside_pool;
+          break;
+        case PoolRelation::kOtherLength:
+          ++statistics.other_length;
+          break;
+      }
+    }
+    for (const internal::UsernsHeld& one : *held) {
+      for (const HostIdRange& range : one.pod.ranges) {
+        taken.Add(internal::BlocksOf(range.first, range.length));
+      }
+    }
+    const internal::Slots slots = internal::SlotsOf(options.pool);
+    const internal::BlockSet::Count count = taken.CountFree(slots);
+    statistics.ranges = slots.count;
+    statistics.free = count.free;
+    statistics.used = slots.count - count.free;
+    statistics.largest_free_run = count.largest_run;
+    return statistics;
+  });
+}
+
+}  // namespace waybill

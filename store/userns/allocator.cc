@@ -1,0 +1,242 @@
+#include "store/userns/allocator.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "store/record/userns_tables.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxNamedPods = 1000;
+
+std::string Text(HostIdRange range) {
+  return "host IDs " + std::to_string(range.first) + " to " +
+         std::to_string(range.first + range.length - 1);
+}
+
+std::string Name(const HeldPod& held) {
+  return held.pod_uid.empty() ? "pods that nobody knows" : "pod " + held.pod_uid;
+}
+
+Error Full(const UserNamespacePool& pool, const Slots& slots) {
+  return {ErrorCode::kLimitExceeded,
+          "could not find an empty slot to allocate a user namespace: all " +
+              std::to_string(slots.count) + " ranges of the pool from host ID " +
+              std::to_string(pool.first_id) + " are taken; nothing was changed",
+          "release the ranges of pods that are gone (`waybill userns cleanup`), or make the pool "
+          "larger"};
+}
+
+Error Refused(const std::string& why) {
+  return {ErrorCode::kConflict, "no new ID mapping can be handed out: " + why,
+          "`waybill userns list` shows the pods; for each that lives: `waybill userns adopt POD "
+          "FIRST LENGTH`; for each that is gone: `waybill userns release POD` (lost ranges: "
+          "`waybill userns release --lost`)"};
+}
+
+Error Taken(std::string_view pod_uid, HostIdRange range, const std::string& by) {
+  return {ErrorCode::kConflict,
+          "pod " + std::string(pod_uid) + " can't be given " + Text(range) + ": " + by +
+              " has or may have some of them; nothing was changed",
+          "release the other pod first, if it is gone: `waybill userns release POD`"};
+}
+
+Error HasAnother(std::string_view pod_uid, const UsernsMapping& mapping) {
+  return {ErrorCode::kConflict,
+          "pod " + std::string(pod_uid) + " has " + Text({mapping.host_id, mapping.length}) +
+              "; nothing was changed",
+          "a mapping can't change under its pod: release it once the pod is gone"};
+}
+
+// The first held pod, other than `pod_uid` itself, whose ranges overlap `blocks`.
+const HeldPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange blocks,
+                           std::string_view pod_uid) {
+  for (const UsernsHeld& one : held) {
+    if (one.pod.pod_uid == pod_uid) continue;
+    for (const HostIdRange& range : one.pod.ranges) {
+      if (BlocksOf(range.first, range.length).Overlaps(blocks)) return &one.pod;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Error IsHeld(const HeldPod& held) {
+  return {ErrorCode::kConflict,
+          "nobody can vouch for the host IDs of pod " + held.pod_uid + ": " + held.reason +
+              "; it gets no user namespace, and what it may have is given to nobody",
+          "if it is gone: `waybill userns release " + held.pod_uid +
+              "`; if it lives with a range of its own: `waybill userns adopt " + held.pod_uid +
+              " FIRST LENGTH`"};
+}
+
+Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping) {
+  if (!request.length || *request.length == mapping.length) return {};
+  return Error{ErrorCode::kConflict,
+               "pod " + std::string(request.pod_uid) + " has an ID mapping of length " +
+                   std::to_string(mapping.length) + ", not " + std::to_string(*request.length) +
+                   "; nothing was changed",
+               "a mapping can't change under its pod: release it once the pod is gone"};
+}
+
+std::string WhyRefused(const std::vector<UsernsHeld>& held) {
+  for (const UsernsHeld& one : held) {
+    if (!one.pod.ranges.empty()) continue;
+    return "the range of " + Name(one.pod) + " is not known (" + one.pod.reason +
+           "), and could be handed out twice";
+  }
+  return {};
+}
+
+Allocator::Allocator(const UserNamespaceOptions& options, std::uint64_t start)
+    : pool_(options.pool) {
+  // Switched off it only releases.
+  if (!options.enabled) return;
+  slots_ = SlotsOf(pool_);
+  if (slots_.count > 0) next_ = static_cast<std::uint32_t>(start % slots_.count);
+}
+
+Result<void> Allocator::Load(const StoreTxn& txn) {
+  auto blocks = ReadBlocks(txn);
+  if (!blocks) return blocks.error();
+  auto held = ReadHeld(txn);
+  if (!held) return held.error();
+  taken_.Clear();
+  for (const UsernsBlock& block : *blocks) taken_.Add({block.block, 1});
+  for (const UsernsHeld& one : *held) {
+    for (const HostIdRange& range : one.pod.ranges) {
+      taken_.Add(BlocksOf(range.first, range.length));
+    }
+  }
+  return {};
+}
+
+Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request) {
+  auto held = FindHeld(txn, request.pod_uid);
+  if (!held) return held.error();
+  if (*held) return IsHeld((*held)->pod);
+  auto found = FindMapping(txn, request.pod_uid);
+  if (!found) return found.error();
+  if (*found) {
+    const IdMapping mapping{(*found)->host_id, 0, (*found)->length};
+    if (auto r = CheckLength(request, mapping); !r) return r.error();
+    return mapping;
+  }
+  if (request.length && *request.length != pool_.ids_per_pod) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a new ID mapping has length " + std::to_string(pool_.ids_per_pod) + ", not " +
+                     std::to_string(*request.length) + "; nothing was changed",
+                 "the pool's IDs per pod decide"};
+  }
+  return Create(txn, request.pod_uid);
+}
+
+Result<IdMapping> Allocator::Create(StoreTxn& txn, std::string_view pod_uid) {
+  std::vector<UsernsHeld> held;
+  if (txn.state().digest(Table::kUsernsHeld).count > 0) {
+    auto all = ReadHeld(txn);
+    if (!all) return all.error();
+    held = std::move(*all);
+    if (const std::string why = WhyRefused(held); !why.empty()) return Refused(why);
+  }
+  bool loaded = false;
+  while (true) {
+    const auto slot = taken_.FindFree(slots_, next_);
+    if (!slot) {
+      // What a transaction took that failed later is free again.
+      if (loaded) return Full(pool_, slots_);
+      if (auto r = Load(txn); !r) return r.error();
+      loaded = true;
+      continue;
+    }
+    const BlockRange blocks = slots_.At(*slot);
+    taken_.Add(blocks);
+    if (Overlapping(held, blocks, {}) != nullptr) continue;
+    const HostIdRange range{blocks.first * kIdsPerBlock, blocks.count * kIdsPerBlock};
+    auto tenant = StoreMapping(txn, pod_uid, range);
+    if (!tenant) return tenant.error();
+    if (*tenant) continue;
+    next_ = *slot + 1 < slots_.count ? *slot + 1 : 0;
+    return IdMapping{static_cast<std::uint32_t>(range.first), 0,
+                     static_cast<std::uint32_t>(range.length)};
+  }
+}
+
+Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range) {
+  auto own = FindHeld(txn, pod_uid);
+  if (!own) return own.error();
+  auto found = FindMapping(txn, pod_uid);
+  if (!found) return found.error();
+  const bool has_it =
+      *found && (*found)->host_id == range.first && (*found)->length == range.length;
+  if (*found && !has_it && !*own) return HasAnother(pod_uid, **found);
+  auto held = ReadHeld(txn);
+  if (!held) return held.error();
+  const BlockRange blocks = BlocksOf(range.first, range.length);
+  if (const HeldPod* other = Overlapping(*held, blocks, pod_uid)) {
+    return Taken(pod_uid, range, Name(*other));
+  }
+  if (!has_it) {
+    if (*found) {
+      if (auto r = EraseMapping(txn, pod_uid); !r) return r.error();
+    }
+    auto tenant = StoreMapping(txn, pod_uid, range);
+    if (!tenant) return tenant.error();
+    if (*tenant) return Taken(pod_uid, range, "pod " + **tenant);
+    taken_.Add(blocks);
+  }
+  if (*own) {
+    if (auto r = EraseHeld(txn, pod_uid); !r) return r.error();
+  }
+  return {};
+}
+
+Result<bool> Allocator::Release(StoreTxn& txn, std::string_view pod_uid) {
+  auto found = FindMapping(txn, pod_uid);
+  if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
+  auto erased = EraseMapping(txn, pod_uid);
+  if (!erased) return erased.error();
+  auto freed = EraseHeld(txn, pod_uid);
+  if (!freed) return freed.error();
+  // Of what was held, or can't be read, the blocks are found free when nothing else is.
+  if (found && *found) taken_.Remove(BlocksOf((*found)->host_id, (*found)->length));
+  return *erased || *freed;
+}
+
+Result<UserNamespaceCleanupReport> Allocator::CleanUp(
+    StoreTxn& txn, const std::unordered_set<std::string_view>& pods, std::uint64_t token) {
+  auto mappings = ReadMappings(txn);
+  if (!mappings) return mappings.error();
+  auto held = ReadHeld(txn);
+  if (!held) return held.error();
+  // A pod may have a mapping and be held: the later of the two counts.
+  std::map<std::string, std::uint64_t> stamps;
+  for (UsernsMapping& mapping : *mappings) stamps[std::move(mapping.pod_uid)] = mapping.stamp;
+  for (UsernsHeld& one : *held) {
+    if (one.pod.pod_uid.empty()) continue;
+    std::uint64_t& stamp = stamps[std::move(one.pod.pod_uid)];
+    stamp = std::max(stamp, one.stamp);
+  }
+  UserNamespaceCleanupReport report;
+  report.examined = stamps.size();
+  for (const auto& [pod_uid, stamp] : stamps) {
+    if (pods.contains(pod_uid)) {
+      ++report.kept_in_lists;
+      continue;
+    }
+    if (stamp > token) {
+      ++report.kept_newer;
+      continue;
+    }
+    if (auto r = Release(txn, pod_uid); !r) return r.error();
+    ++report.released;
+    if (report.released_pods.size() < kMaxNamedPods) report.released_pods.push_back(pod_uid);
+  }
+  return report;
+}
+
+}  // namespace waybill::internal

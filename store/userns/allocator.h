@@ -1,0 +1,65 @@
+// Which range a pod gets, and when it is free again. What decides is the block table, in which a
+// block has room for one tenant only; what is in memory (8 KiB) merely tells where to look, so that
+// a transaction that failed leaves nothing wrong behind.
+
+#ifndef WAYBILL_STORE_USERNS_ALLOCATOR_H_
+#define WAYBILL_STORE_USERNS_ALLOCATOR_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "store/record/store_txn.h"
+#include "store/record/userns_records.h"
+#include "store/userns/block_set.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+#include "waybill/user_namespace.h"
+
+namespace waybill::internal {
+
+// Used inside changes only (Committer), one at a time.
+class Allocator {
+ public:
+  // `options` were checked. Begins to look at a place that depends on `start`, so that a range that
+  // was released is not the next to be handed out.
+  Allocator(const UserNamespaceOptions& options, std::uint64_t start);
+
+  // What is taken, read anew.
+  Result<void> Load(const StoreTxn& txn);
+
+  // The pod's mapping, or a new one. Errors: NodeStore::GetOrCreateUserNamespace, from the held pod
+  // on.
+  Result<IdMapping> GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request);
+  // Errors: NodeStore::AdoptUserNamespace.
+  Result<void> Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range);
+  // Whether there was a mapping, or the pod was held.
+  Result<bool> Release(StoreTxn& txn, std::string_view pod_uid);
+  // `pods`: those of both lists.
+  Result<UserNamespaceCleanupReport> CleanUp(StoreTxn& txn,
+                                             const std::unordered_set<std::string_view>& pods,
+                                             std::uint64_t token);
+
+ private:
+  Result<IdMapping> Create(StoreTxn& txn, std::string_view pod_uid);
+
+  UserNamespacePool pool_;
+  Slots slots_;
+  std::uint32_t next_ = 0;  // the slot to look at first
+  BlockSet taken_;
+};
+static_assert(sizeof(Allocator) <= 16384);
+
+// The pod is held: kConflict, with what to do.
+Error IsHeld(const HeldPod& held);
+// One of `mapping` has another length than the caller counts on: kConflict.
+Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping);
+
+// Why nothing new can be handed out; empty: it can.
+std::string WhyRefused(const std::vector<UsernsHeld>& held);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_USERNS_ALLOCATOR_H_

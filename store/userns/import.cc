@@ -1,0 +1,194 @@
+#include "store/userns/import.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "store/record/userns_tables.h"
+#include "store/userns/pool.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxProblems = 100;
+constexpr std::size_t kNobody = SIZE_MAX;
+
+std::string Text(HostIdRange range) {
+  return "host IDs " + std::to_string(range.first) + " to " +
+         std::to_string(range.first + range.length - 1);
+}
+
+bool Within(HostIdRange inner, HostIdRange outer) {
+  return inner.first >= outer.first && inner.length <= outer.length &&
+         inner.first - outer.first <= outer.length - inner.length;
+}
+
+bool AllWithin(const std::vector<HostIdRange>& ranges, HostIdRange outer) {
+  return std::all_of(ranges.begin(), ranges.end(),
+                     [&](HostIdRange range) { return Within(range, outer); });
+}
+
+// A file whose pod is to have the mapping, unless somebody else may have some of it.
+struct Candidate {
+  const UsernsFile* file;
+  std::string conflict;  // why not; empty: none
+};
+
+class Import {
+ public:
+  Import(StoreTxn& txn, UserNamespaceReport& report) : txn_(txn), report_(report) {}
+
+  Result<void> ReadStore() {
+    auto mappings = ReadMappings(txn_);
+    if (!mappings) return mappings.error();
+    for (const UsernsMapping& mapping : *mappings) {
+      mappings_[mapping.pod_uid] = {mapping.host_id, mapping.length};
+    }
+    auto held = ReadHeld(txn_);
+    if (!held) return held.error();
+    for (UsernsHeld& one : *held) held_[one.pod.pod_uid] = std::move(one.pod);
+    return {};
+  }
+
+  Result<void> Look(const UsernsFile& file) {
+    ++report_.files_seen;
+    const auto mapping = mappings_.find(file.pod_uid);
+    const auto held = held_.find(file.pod_uid);
+    if (!file.mapping) {
+      if (mapping != mappings_.end() && AllWithin(file.ranges, mapping->second)) {
+        Tell("pod " + file.pod_uid + ": " + file.problem + "; the store knows its range");
+        return {};
+      }
+      return Hold(file, file.problem, file.ranges);
+    }
+    if (mapping == mappings_.end()) {
+      if (held != held_.end() && !AllWithin(held->second.ranges, *file.mapping)) {
+        return Hold(file, held->second.reason, {*file.mapping});
+      }
+      candidates_.push_back({&file, {}});
+      return {};
+    }
+    if (mapping->second != *file.mapping) {
+      return Hold(file,
+                  "its file says " + Text(*file.mapping) + ", the store " + Text(mapping->second),
+                  {*file.mapping});
+    }
+    if (held != held_.end()) {
+      Tell("pod " + file.pod_uid + " is held: " + held->second.reason);
+      ++report_.held;
+      return {};
+    }
+    ++report_.unchanged;
+    return {};
+  }
+
+  Result<void> TakeCandidates() {
+    CompareCandidates();
+    for (const Candidate& candidate : candidates_) {
+      if (!candidate.conflict.empty()) {
+        if (auto r = Hold(*candidate.file, candidate.conflict, {*candidate.file->mapping}); !r) {
+          return r;
+        }
+        continue;
+      }
+      auto tenant = StoreMapping(txn_, candidate.file->pod_uid, *candidate.file->mapping);
+      if (!tenant) return tenant.error();
+      if (*tenant) {
+        if (auto r = Hold(*candidate.file, "its range is taken by pod " + **tenant,
+                          {*candidate.file->mapping});
+            !r) {
+          return r;
+        }
+        continue;
+      }
+      if (auto r = EraseHeld(txn_, candidate.file->pod_uid); !r) return r.error();
+      ++report_.imported;
+    }
+    return {};
+  }
+
+ private:
+  void Tell(std::string problem) {
+    if (report_.problems.size() < kMaxProblems) report_.problems.push_back(std::move(problem));
+  }
+
+  // Held with what it is held for already.
+  Result<void> Hold(const UsernsFile& file, const std::string& reason,
+                    std::vector<HostIdRange> ranges) {
+    Tell("pod " + file.pod_uid + " is held: " + reason);
+    ++report_.held;
+    HeldPod& held = held_[file.pod_uid];
+    const bool was_unknown = !held.pod_uid.empty() && held.ranges.empty();
+    held.pod_uid = file.pod_uid;
+    held.source = file.source;
+    held.reason = reason;
+    if (ranges.empty() || was_unknown) {
+      held.ranges.clear();
+    } else {
+      for (const HostIdRange range : ranges) {
+        if (std::find(held.ranges.begin(), held.ranges.end(), range) == held.ranges.end()) {
+          held.ranges.push_back(range);
+        }
+      }
+    }
+    return StoreHeld(txn_, held);
+  }
+
+  void CompareCandidates() {
+    // Whose each block is: mappings and held pods of the store first, then candidates.
+    std::vector<const std::string*> taken(kBlocks, nullptr);
+    const auto take = [&](const std::string& pod_uid, HostIdRange range) {
+      const BlockRange blocks = BlocksOf(range.first, range.length);
+      for (std::uint32_t block = blocks.first; block < blocks.end(); ++block) {
+        taken[block] = &pod_uid;
+      }
+    };
+    for (const auto& [pod_uid, range] : mappings_) take(pod_uid, range);
+    std::set<std::string_view> judged_anew;
+    for (const Candidate& candidate : candidates_) judged_anew.insert(candidate.file->pod_uid);
+    for (const auto& [pod_uid, held] : held_) {
+      if (judged_anew.contains(pod_uid)) continue;
+      for (const HostIdRange range : held.ranges) take(pod_uid, range);
+    }
+    std::vector<std::size_t> claimed(kBlocks, kNobody);
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      Candidate& candidate = candidates_[i];
+      const BlockRange blocks =
+          BlocksOf(candidate.file->mapping->first, candidate.file->mapping->length);
+      for (std::uint32_t block = blocks.first; block < blocks.end(); ++block) {
+        if (taken[block] != nullptr) {
+          candidate.conflict = "its range overlaps that of pod " + *taken[block];
+        }
+        if (claimed[block] == kNobody) {
+          claimed[block] = i;
+          continue;
+        }
+        Candidate& other = candidates_[claimed[block]];
+        candidate.conflict = "its range overlaps that of pod " + other.file->pod_uid;
+        other.conflict = "its range overlaps that of pod " + candidate.file->pod_uid;
+      }
+    }
+  }
+
+  StoreTxn& txn_;
+  UserNamespaceReport& report_;
+  std::map<std::string, HostIdRange> mappings_;
+  std::map<std::string, HeldPod> held_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace
+
+Result<void> ImportUserNamespaces(StoreTxn& txn, const std::vector<UsernsFile>& files,
+                                  UserNamespaceReport& report) {
+  Import import(txn, report);
+  if (auto r = import.ReadStore(); !r) return r;
+  for (const UsernsFile& file : files) {
+    if (auto r = import.Look(file); !r) return r;
+  }
+  return import.TakeCandidates();
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,150 @@
+#include "store/userns/reconcile.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/record/userns_tables.h"
+#include "store/userns/allocator.h"
+#include "store/userns/pool.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxNamed = 100;
+constexpr std::uint32_t kNobody = UINT32_MAX;
+
+HostIdRange RangeOf(std::uint32_t block) { return {block * kIdsPerBlock, kIdsPerBlock}; }
+
+// Side by side ones become one, so that a long range is one range.
+void AddRange(std::vector<HostIdRange>& ranges, HostIdRange range) {
+  if (!ranges.empty() && ranges.back().first + ranges.back().length == range.first) {
+    ranges.back().length += range.length;
+  } else if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) {
+    ranges.push_back(range);
+  }
+}
+
+class Reconciliation {
+ public:
+  Reconciliation(std::vector<UsernsMapping> mappings, std::vector<UsernsBlock> blocks)
+      : mappings_(std::move(mappings)), blocks_(std::move(blocks)), owner_(kBlocks, kNobody) {}
+
+  void Compare() {
+    for (std::uint32_t i = 0; i < mappings_.size(); ++i) {
+      const BlockRange range = BlocksOf(mappings_[i].host_id, mappings_[i].length);
+      for (std::uint32_t block = range.first; block < range.end(); ++block) {
+        if (owner_[block] == kNobody) {
+          owner_[block] = i;
+        } else {
+          contested_.insert(owner_[block]);
+          contested_.insert(i);
+        }
+      }
+    }
+    std::vector<bool> seen(kBlocks);
+    for (const UsernsBlock& block : blocks_) {
+      seen[block.block] = true;
+      const std::uint32_t owner = owner_[block.block];
+      if (owner != kNobody && mappings_[owner].pod_uid == block.pod_uid) continue;
+      AddRange(held_[block.pod_uid], RangeOf(block.block));
+      strays_.push_back(block.block);
+      if (owner != kNobody) contested_.insert(owner);
+    }
+    for (std::uint32_t block = 0; block < kBlocks; ++block) {
+      if (owner_[block] != kNobody && !seen[block]) missing_.push_back(block);
+    }
+  }
+
+  bool agrees() const { return strays_.empty() && missing_.empty() && contested_.empty(); }
+
+  Result<void> Repair(StoreTxn& txn, UserNamespaceReport& report) {
+    report.repaired_blocks = strays_.size() + missing_.size();
+    for (const std::uint32_t block : strays_) {
+      if (auto r = txn.Delete(Table::kUsernsBlocks, BlockKey(block)); !r) return r.error();
+    }
+    for (const std::uint32_t i : contested_) {
+      AddRange(held_[mappings_[i].pod_uid], {mappings_[i].host_id, mappings_[i].length});
+      if (auto r = EraseMapping(txn, mappings_[i].pod_uid); !r) return r.error();
+    }
+    // Also under a stray that was taken out.
+    for (std::uint32_t block = 0; block < kBlocks; ++block) {
+      if (owner_[block] == kNobody || contested_.contains(owner_[block])) continue;
+      auto put = txn.PutNew(Table::kUsernsBlocks, BlockKey(block),
+                            EncodeUsernsBlock({mappings_[owner_[block]].pod_uid, block}));
+      if (!put) return put.error();
+    }
+    for (auto& [pod_uid, ranges] : held_) {
+      if (auto r = Hold(txn, pod_uid, std::move(ranges), report); !r) return r;
+    }
+    return {};
+  }
+
+ private:
+  // With what it is held for already.
+  static Result<void> Hold(StoreTxn& txn, const std::string& pod_uid,
+                           std::vector<HostIdRange> ranges, UserNamespaceReport& report) {
+    auto before = FindHeld(txn, pod_uid);
+    if (!before) return before.error();
+    std::string reason = "the stored ID mappings contradicted each other";
+    std::string source;
+    if (*before) {
+      // Of unknown range it stays: it may be anything.
+      if ((*before)->pod.ranges.empty()) return {};
+      reason = (*before)->pod.reason;
+      source = (*before)->pod.source;
+      ranges.insert(ranges.end(), (*before)->pod.ranges.begin(), (*before)->pod.ranges.end());
+    }
+    if (report.problems.size() < kMaxNamed) {
+      report.problems.push_back("pod " + pod_uid + " is held: " + reason);
+    }
+    ++report.held;
+    return StoreHeld(txn, {pod_uid, std::move(ranges), std::move(source), std::move(reason), {}});
+  }
+
+  std::vector<UsernsMapping> mappings_;
+  std::vector<UsernsBlock> blocks_;
+  std::vector<std::uint32_t> owner_;  // of each block, the mapping that covers it
+  std::set<std::uint32_t> contested_;
+  std::map<std::string, std::vector<HostIdRange>> held_;
+  std::vector<std::uint32_t> strays_;   // entries whose pod has no such mapping
+  std::vector<std::uint32_t> missing_;  // entries that a mapping should have
+};
+
+}  // namespace
+
+Result<void> ReconcileUserNamespaces(StoreTxn& txn, UserNamespaceReport& report) {
+  auto mappings = ReadMappings(txn);
+  if (!mappings) return mappings.error();
+  auto blocks = ReadBlocks(txn);
+  if (!blocks) return blocks.error();
+  Reconciliation reconciliation(std::move(*mappings), std::move(*blocks));
+  reconciliation.Compare();
+  if (reconciliation.agrees()) return {};
+  return reconciliation.Repair(txn, report);
+}
+
+Result<void> DescribeUserNamespaces(const StoreTxn& txn, const UserNamespaceOptions& options,
+                                    UserNamespaceReport& report) {
+  auto mappings = ReadMappings(txn);
+  if (!mappings) return mappings.error();
+  auto held = ReadHeld(txn);
+  if (!held) return held.error();
+  report.allocations = mappings->size();
+  report.held_pods = held->size();
+  report.refused_because = WhyRefused(*held);
+  if (!options.enabled) return {};
+  for (const UsernsMapping& mapping : *mappings) {
+    const PoolRelation relation = RelationTo(options.pool, mapping.host_id, mapping.length);
+    if (relation == PoolRelation::kInPool) continue;
+    ++(relation == PoolRelation::kOutsidePool ? report.outside_pool : report.other_length);
+    if (report.off_pool.size() < kMaxNamed) report.off_pool.push_back(mapping.pod_uid);
+  }
+  return {};
+}
+
+}  // namespace waybill::internal
