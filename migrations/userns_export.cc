@@ -40,18 +40,23 @@ struct Claim {
 Result<void> CheckHeld(const std::vector<HeldPod>& held) {
   if (held.empty()) return {};
   std::string message = "no kubelet can be told of the host IDs of ";
-  for (std::size_t i = 0; i < std::min(held.size(), kPodsNamed); ++i) {
+  bool lost = false;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    lost = lost || held[i].pod_uid.empty();
+    if (i >= kPodsNamed) continue;
     if (i > 0) message += ", ";
-    const bool lost = held[i].pod_uid.empty();
-    message += lost ? "pods that nobody knows" : "pod " + ShownPodUid(held[i].pod_uid);
+    message +=
+        held[i].pod_uid.empty() ? "pods that nobody knows" : "pod " + ShownPodUid(held[i].pod_uid);
     if (!held[i].reason.empty()) message += " (" + held[i].reason + ")";
   }
   if (held.size() > kPodsNamed) {
     message += " and " + std::to_string(held.size() - kPodsNamed) + " more";
   }
-  return Conflict(std::move(message),
-                  "`waybill userns adopt POD FIRST LENGTH` if the pod lives with that range, "
-                  "`waybill userns release POD` if it is gone");
+  std::string hint =
+      "for each pod that lives `waybill userns adopt POD FIRST LENGTH`, for each that is gone "
+      "`waybill userns release POD`";
+  if (lost) hint += "; after that `waybill userns release --lost`";
+  return Conflict(std::move(message), hint);
 }
 
 Result<void> CheckLengths(const std::vector<Claim>& claims) {

@@ -25,11 +25,13 @@ struct Content {
   std::vector<ImagePullIntent> intents;
   std::vector<QuarantineEntry> quarantine;
   std::vector<ImagePreloadedRecord> preloaded;
+  std::vector<UserNamespaceAllocation> id_mappings;
 };
 
 Content ContentOf(const NodeStore& store) {
   Content content{Must(store.ListRecords()), Must(store.ListIntents()),
-                  Must(store.ListQuarantine()), Must(store.ListPreloaded())};
+                  Must(store.ListQuarantine()), Must(store.ListPreloaded()),
+                  Must(store.ListUserNamespaces())};
   const auto by_ref = [](const auto& a, const auto& b) { return a.image_ref < b.image_ref; };
   std::sort(content.records.begin(), content.records.end(), by_ref);
   std::sort(content.preloaded.begin(), content.preloaded.end(), by_ref);
@@ -40,6 +42,7 @@ Content ContentOf(const NodeStore& store) {
   }
   std::sort(content.quarantine.begin(), content.quarantine.end(),
             [](const auto& a, const auto& b) { return a.sha256 < b.sha256; });
+  for (UserNamespaceAllocation& mapping : content.id_mappings) mapping.created = {};
   return content;
 }
 
@@ -48,6 +51,7 @@ void CheckSame(const Content& a, const Content& b) {
   BOOST_TEST((a.intents == b.intents));
   BOOST_TEST((a.quarantine == b.quarantine));
   BOOST_TEST((a.preloaded == b.preloaded));
+  BOOST_TEST((a.id_mappings == b.id_mappings));
 }
 
 ExportReport ExportTo(const NodeStore& store, const std::filesystem::path& directory,
@@ -73,6 +77,7 @@ BOOST_AUTO_TEST_CASE(importing_what_was_exported_is_the_identity) {
       const Content before = ContentOf(*first);
       BOOST_TEST(!before.records.empty());
       BOOST_TEST(before.quarantine.size() == 2U);
+      BOOST_TEST(before.id_mappings.size() == (fixture == "kubelet-v1.36" ? 9U : 0U));
 
       ScratchStore second(rules);
       const ExportReport report = ExportTo(*first, second.kubelet_directory());
@@ -80,14 +85,18 @@ BOOST_AUTO_TEST_CASE(importing_what_was_exported_is_the_identity) {
       BOOST_TEST(report.intents == before.intents.size());
       BOOST_TEST(report.preloaded == 1U);
       BOOST_TEST(report.closed == 2U);
+      BOOST_TEST(report.id_mappings == before.id_mappings.size());
       second.Restart();
       CheckSame(before, ContentOf(*second));
 
       // Into the directory that it came from: nothing comes or goes.
       BOOST_TEST(ExportTo(*first, first.kubelet_directory()).closed == 2U);
       ScratchStore third(rules);
-      std::filesystem::copy(first.kubelet_directory() / "image_manager",
-                            third.kubelet_directory() / "image_manager", kCopyAll);
+      for (const std::string folder : {"image_manager", "pods"}) {
+        if (!std::filesystem::exists(first.kubelet_directory() / folder)) continue;
+        std::filesystem::copy(first.kubelet_directory() / folder,
+                              third.kubelet_directory() / folder, kCopyAll);
+      }
       third.Restart();
       CheckSame(before, ContentOf(*third));
     }
@@ -100,8 +109,9 @@ BOOST_AUTO_TEST_CASE(a_directory_of_v1_36_comes_back_byte_for_byte) {
   store.Restart();
   const std::filesystem::path fresh = store.scratch() / "fresh";
   ExportTo(*store, fresh);
-  BOOST_TEST(
-      (TreeOf(fresh / "image_manager") == TreeOf(kFixtures / "kubelet-v1.36" / "image_manager")));
+  for (const std::string folder : {"image_manager", "pods"}) {
+    BOOST_TEST((TreeOf(fresh / folder) == TreeOf(kFixtures / "kubelet-v1.36" / folder)));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_was_pruned_is_not_exported) {
@@ -127,6 +137,22 @@ BOOST_AUTO_TEST_CASE(an_observer_exports_too) {
   BOOST_TEST(std::filesystem::exists(fresh / RecordFile("pulled", kRef)));
 }
 
+BOOST_AUTO_TEST_CASE(held_pods_stop_it) {
+  ScratchStore store(Rules::kClosed);
+  std::filesystem::create_directory(store.kubelet_directory() / "image_manager");
+  std::filesystem::create_directories(store.kubelet_directory() / "pods" / "broken");
+  WriteFile(store.kubelet_directory() / "pods" / "broken" / "userns", "{");
+  store.Restart();
+  BOOST_TEST_REQUIRE(Must(store->ListHeldPods()).size() == 1U);
+  const auto refused = store->Export({.kubelet_directory = store.kubelet_directory()});
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kConflict));
+  BOOST_TEST(refused.error().message.find("pod broken") != std::string::npos);
+  Must(store->AdoptUserNamespace("broken", 65536, 65536));
+  BOOST_TEST(ExportTo(*store, store.kubelet_directory()).id_mappings == 1U);
+  BOOST_TEST(ReadFile(store.kubelet_directory() / "pods" / "broken" / "userns").size() > 100U);
+}
+
 BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
   ScratchStore store(Rules::kClosed);
   store.Stop();
@@ -144,6 +170,12 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
   std::vector<ImageOnNode> images;
   images.push_back({std::string(kRef), {}, {}});
   images.push_back({std::string(kRef2), {}, {}});
+  // What pods live with was lost, too.
+  const auto held = store->Export({.kubelet_directory = fresh, .images_on_node = images});
+  BOOST_REQUIRE(!held.has_value());
+  BOOST_TEST((held.error().code == ErrorCode::kConflict));
+  BOOST_TEST(held.error().hint.find("release --lost") != std::string::npos);
+  BOOST_TEST(Must(store->ReleaseLostUserNamespaces()));
   const ExportReport report = ExportTo(*store, fresh, images);
   BOOST_TEST(report.records == 2U);
   BOOST_TEST(report.made == 1U);
