@@ -217,7 +217,7 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
     if (!done) return StepFailed(move, done.error());
     report.steps.push_back(std::move(*done));
   }
-  if (report.to != kNewestSchema) {
+  if (!moves.back().up) {
     if (auto r = SettleBothMetaPages(store, request); !r) {
       Error error = r.error();
       error.message +=

@@ -153,7 +153,9 @@ std::vector<RuntimeHandler> SomeHandlers() {
   RuntimeHandler utility_vm;
   utility_vm.name = "kata";
   utility_vm.guest_platform = Platform{"arm64", "linux"};
-  return {{.name = "runc", .is_default = true}, utility_vm, {.name = "gvisor"}};
+  return {{.name = "runc", .is_default = true, .user_namespaces = true},
+          utility_vm,
+          {.name = "gvisor"}};
 }
 
 void MakeNewer(const std::filesystem::path& directory) {

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(versions_that_there_are_not) {
   for (const std::uint32_t golden : {1U, 2U}) {
     const VersionedStore store(1);
     if (golden == 2) store.Open();
-    for (const std::uint32_t version : {0U, 3U, 99U, ~0U}) {
+    for (const std::uint32_t version : {0U, kNewestSchema + 1, 99U, ~0U}) {
       CheckRefused(store, store.To(version), ErrorCode::kInvalidArgument);
     }
   }
@@ -216,6 +216,7 @@ BOOST_AUTO_TEST_CASE(progress_that_stops_it) {
     Fill(opened, 1100, "");
     for (std::size_t i = 0; i < 30; ++i) Must(opened.PutIntent(ImageOf(i), "kata"));
   });
+  store.Migrate(2);
   const std::string before = ReadFile(store.database());
   const Contents contents = ContentsOf(store.directory());
   std::uint64_t calls = 0;
@@ -245,6 +246,7 @@ BOOST_AUTO_TEST_CASE(progress_that_stops_it) {
 BOOST_AUTO_TEST_CASE(a_map_without_room_for_the_step) {
   const VersionedStore store;
   store.Open([](NodeStore& opened) { Fill(opened, 3000, ""); });
+  store.Migrate(2);
   MigrateOptions options = store.To(1);
   options.accept_loss = true;
   options.map_bytes = std::uint64_t{1} << 20U;

@@ -93,7 +93,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   const auto sequence = StateOf(directory()).commit_sequence;
   const std::string replaced = ReadFile(database());
   const RestoreReport report = Must(Restore(From(backup)));
-  BOOST_TEST(report.schema_version == 2U);
+  BOOST_TEST(report.schema_version == kNewestSchema);
   BOOST_TEST(report.backup_commit_sequence < sequence);
   BOOST_TEST(report.records == 5U);
   BOOST_TEST(report.records_without_credentials == 3U);
