@@ -1,0 +1,106 @@
+// A store whose default handler supports user namespaces, and a directory of pods beside it.
+
+#ifndef WAYBILL_TESTS_SUPPORT_USERNS_STORE_H_
+#define WAYBILL_TESTS_SUPPORT_USERNS_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/fake_clock.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/temp_dir.h"
+
+namespace waybill::testing {
+
+// `count` ranges of 65,536 IDs from block `first` on.
+inline UserNamespacePool SmallPool(std::uint64_t first, std::uint64_t count,
+                                   std::uint64_t blocks_per_pod = 1) {
+  return {first * kIdsPerBlock, count * kIdsPerBlock, blocks_per_pod * kIdsPerBlock, 1};
+}
+
+class UsernsStore {
+ public:
+  explicit UsernsStore(UserNamespacePool pool = UserNamespacePool::Default()) {
+    options_.pool = pool;
+    std::filesystem::create_directory(kubelet());
+  }
+
+  std::filesystem::path directory() const { return scratch_ / "store"; }
+  std::filesystem::path database() const { return directory() / "data.mdb"; }
+  std::filesystem::path witness() const { return scratch_ / "witness"; }
+  std::filesystem::path kubelet() const { return scratch_ / "kubelet"; }
+  std::filesystem::path pods() const { return kubelet() / "pods"; }
+
+  void SetPool(UserNamespacePool pool) { options_.pool = pool; }
+  void SwitchOff() { options_.enabled = false; }
+
+  OpenOptions Options() const {
+    OpenOptions options{.directory = directory(), .witness = Witness::At(witness())};
+    options.clock = clock_.AsClock();
+    options.map_bytes = std::uint64_t{64} << 20U;
+    options.user_namespaces = options_;
+    options.runtime_handlers = {
+        {{.name = "runc", .is_default = true, .user_namespaces = true}, {.name = "gvisor"}}};
+    if (std::filesystem::exists(pods())) options.pods_directory = pods();
+    return options;
+  }
+  void Open() { store_ = Must(NodeStore::Open(Options())); }
+  void Close() {
+    if (store_) Must(store_->Close());
+    store_.reset();
+  }
+  const UserNamespaceReport& Reopen() {
+    Close();
+    Open();
+    return report();
+  }
+  const UserNamespaceReport& report() const { return store_->recovery_report().user_namespaces; }
+  NodeStore* operator->() {
+    if (!store_) Open();
+    return store_.get();
+  }
+
+  Result<UserNamespace> Try(const std::string& pod_uid,
+                            std::optional<std::uint32_t> length = std::nullopt) {
+    return (*this)->GetOrCreateUserNamespace(
+        {.pod_uid = pod_uid, .host_users = false, .length = length});
+  }
+  // The first host ID in blocks; the mapping is whole.
+  std::uint32_t Get(const std::string& pod_uid) {
+    const UserNamespace got = Must(Try(pod_uid));
+    if (got.mode != NamespaceMode::kPod || got.uids.size() != 1 || got.uids != got.gids ||
+        got.uids.front().container_id != 0 || got.uids.front().host_id % kIdsPerBlock != 0) {
+      throw std::runtime_error("not a mapping of a pod");
+    }
+    return static_cast<std::uint32_t>(got.uids.front().host_id / kIdsPerBlock);
+  }
+
+  void WriteFileOf(const std::string& pod_uid, const std::string& content) const {
+    std::filesystem::create_directories(pods() / pod_uid);
+    WriteFile(pods() / pod_uid / "userns", content);
+  }
+  static std::string FileOf(std::uint64_t host_id, std::uint64_t length) {
+    const std::string mapping = "[{\"hostId\":" + std::to_string(host_id) +
+                                ",\"containerId\":0,\"length\":" + std::to_string(length) + "}]";
+    return "{\"uidMappings\":" + mapping + ",\"gidMappings\":" + mapping + "}";
+  }
+  void WriteMapping(const std::string& pod_uid, std::uint64_t first_block,
+                    std::uint64_t blocks = 1) const {
+    WriteFileOf(pod_uid, FileOf(first_block * kIdsPerBlock, blocks * kIdsPerBlock));
+  }
+
+ private:
+  MemoryDir scratch_;
+  FakeClock clock_;
+  UserNamespaceOptions options_;
+  std::unique_ptr<NodeStore> store_;
+};
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_USERNS_STORE_H_
