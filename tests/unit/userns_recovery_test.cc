@@ -1,0 +1,331 @@
+// Ranges after losses, damage, contradictions and migrations: never one for two pods.
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+
+#include "store/record/committer.h"
+#include "store/record/userns_tables.h"
+#include "store/recovery/open_store.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/userns_store.h"
+#include "tests/support/versions.h"
+
+namespace waybill::testing {
+
+namespace fs = std::filesystem;
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+
+bool Refuses(UsernsStore& store) {
+  const auto got = store.Try("one-more");
+  return !got && got.error().code == ErrorCode::kConflict &&
+         got.error().message.find("no new ID mapping can be handed out") != std::string::npos;
+}
+
+bool IsHeld(UsernsStore& store, const std::string& pod_uid) {
+  const auto got = store.Try(pod_uid);
+  return !got && got.error().code == ErrorCode::kConflict &&
+         got.error().message.find("nobody can vouch") != std::string::npos;
+}
+
+void ExpectLostUntilSaidOtherwise(UsernsStore& store) {
+  BOOST_TEST(!store.report().refused_because.empty());
+  BOOST_TEST(Refuses(store));
+  store.Reopen();
+  BOOST_TEST(Refuses(store));
+  BOOST_TEST(!Must(store->GetUserNamespaceStatistics()).refused_because.empty());
+  BOOST_TEST(Must(store->ReleaseLostUserNamespaces()));
+  BOOST_TEST(!Must(store->ReleaseLostUserNamespaces()));
+  store.Get("one-more");
+}
+
+// Changes the tables as no part of the library would.
+void Tamper(const UsernsStore& store, const internal::Committer::Change& change) {
+  RecoveryReport report;
+  OpenOptions options = store.Options();
+  auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse, report));
+  internal::Committer::Hooks hooks;
+  hooks.clock = options.clock;
+  internal::Committer committer(*owned.database.env, owned.database.handles,
+                                owned.database.identity, owned.state, hooks);
+  Must(committer.Run(change));
+  owned.witness->Advance(committer.state().commit_sequence);
+  Must(owned.witness->Sync());
+}
+
+// Flips a byte in each value that holds `text`.
+void Damage(const fs::path& database, const std::string& text) {
+  std::string bytes = ReadFile(database);
+  std::size_t found = 0;
+  for (auto at = bytes.find(text); at != std::string::npos; at = bytes.find(text, at + 1)) {
+    bytes[at + 1] = static_cast<char>(bytes[at + 1] ^ 1);
+    ++found;
+  }
+  BOOST_TEST_REQUIRE(found > 0U);
+  WriteFile(database, bytes);
+}
+
+MigrateOptions To(const UsernsStore& store, std::uint32_t version, bool accept_loss = false) {
+  MigrateOptions options{.directory = store.directory(), .to = version};
+  options.accept_loss = accept_loss;
+  options.clock = store.Options().clock;
+  options.map_bytes = store.Options().map_bytes;
+  return options;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(userns_recovery)
+
+BOOST_AUTO_TEST_CASE(a_wiped_store_hands_out_nothing_until_somebody_says_so) {
+  UsernsStore store;
+  store.Get("a");
+  store.Close();
+  fs::remove_all(store.directory());
+  store.Open();
+  ExpectLostUntilSaidOtherwise(store);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_database_in_a_directory_that_is_left) {
+  UsernsStore store;
+  store.Get("a");
+  store.Close();
+  fs::remove(store.database());
+  store.Open();
+  ExpectLostUntilSaidOtherwise(store);
+}
+
+BOOST_AUTO_TEST_CASE(an_older_copy_of_the_store) {
+  UsernsStore store;
+  const std::uint32_t a = store.Get("a");
+  store.Close();
+  const std::string older = ReadFile(store.database());
+  store.Get("b");
+  store.Close();
+  WriteFile(store.database(), older);
+  fs::remove(store.directory() / "lock.mdb");
+  store.Open();
+  BOOST_TEST(store.Get("a") == a);
+  ExpectLostUntilSaidOtherwise(store);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_store_has_lost_nothing) {
+  UsernsStore store;
+  store.Open();
+  BOOST_TEST(store.report().refused_because.empty());
+  store.Get("a");
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_record_of_an_image_costs_no_range) {
+  UsernsStore store;
+  const std::uint32_t a = store.Get("a-pod-with-a-name");
+  Must(store->PutIntent("registry.example/some/image:v1"));
+  store.Close();
+  Damage(store.database(), "registry.example/some/image:v1");
+  store.Open();
+  BOOST_TEST(store->recovery_report().set_aside);
+  BOOST_TEST(store.Get("a-pod-with-a-name") == a);
+  BOOST_TEST(store.report().refused_because.empty());
+  store.Get("b");
+}
+
+// Both its mapping and its block carry the pod's name.
+BOOST_AUTO_TEST_CASE(a_damaged_mapping) {
+  UsernsStore store;
+  store.Get("a-pod-with-a-name");
+  const std::uint32_t b = store.Get("b");
+  store.Close();
+  Damage(store.database(), "a-pod-with-a-name");
+  store.Open();
+  BOOST_TEST(store->recovery_report().set_aside);
+  BOOST_TEST(store.Get("b") == b);
+  ExpectLostUntilSaidOtherwise(store);
+}
+
+BOOST_AUTO_TEST_CASE(blocks_that_contradict_the_mappings) {
+  UsernsStore store(SmallPool(1, 12));
+  for (const auto& [pod, block] :
+       std::vector<std::pair<std::string, std::uint64_t>>{{"a", 2}, {"b", 4}, {"c", 6}, {"d", 8}}) {
+    Must(store->AdoptUserNamespace(pod, block * kIdsPerBlock, kIdsPerBlock));
+  }
+  store.Close();
+  Tamper(store, [](StoreTxn& txn) -> Result<void> {
+    // a: its block is missing; b: another pod's block is under its mapping; c: a stray block;
+    // and one of a pod that has no mapping at all.
+    Must(txn.Delete(Table::kUsernsBlocks, internal::BlockKey(2)));
+    Must(txn.Put(Table::kUsernsBlocks, internal::BlockKey(4),
+                 internal::EncodeUsernsBlock({"x", 4})));
+    Must(txn.Put(Table::kUsernsBlocks, internal::BlockKey(7),
+                 internal::EncodeUsernsBlock({"c", 7})));
+    Must(txn.Put(Table::kUsernsBlocks, internal::BlockKey(10),
+                 internal::EncodeUsernsBlock({"y", 10})));
+    return {};
+  });
+  {
+    auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
+    const VerifyReport verified = Must(observer->Verify());
+    BOOST_TEST(!verified.sound);
+    BOOST_TEST_REQUIRE(verified.findings.size() == 1U);
+    BOOST_TEST(verified.findings[0].find("blocks") != std::string::npos);
+  }
+  store.Open();
+  BOOST_TEST(!store->recovery_report().set_aside);
+  BOOST_TEST(store.report().repaired_blocks > 0U);
+  BOOST_TEST(Must(store->Verify()).sound);
+  BOOST_TEST(store.Get("a") == 2U);
+  BOOST_TEST(store.Get("d") == 8U);
+  for (const char* pod : {"b", "c", "x", "y"}) BOOST_TEST(IsHeld(store, pod), pod);
+  // Of 12 blocks 2, 4, 6, 7, 8 and 10 are somebody's.
+  for (int i = 0; i < 6; ++i) {
+    const std::uint32_t block = store.Get("new" + std::to_string(i));
+    BOOST_TEST((block != 2 && block != 4 && block != 6 && block != 7 && block != 8 && block != 10));
+  }
+  BOOST_TEST(!store.Try("too-many").has_value());
+  store.Reopen();
+  BOOST_TEST(store.report().repaired_blocks == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(the_database_refuses_a_second_tenant) {
+  UsernsStore store(SmallPool(1, 12));
+  Must(store->AdoptUserNamespace("a", 2 * kIdsPerBlock, 2 * kIdsPerBlock));
+  store.Close();
+  Tamper(store, [](StoreTxn& txn) -> Result<void> {
+    const auto tenant =
+        Must(internal::StoreMapping(txn, "b", {1 * kIdsPerBlock, 2 * kIdsPerBlock}));
+    BOOST_TEST((tenant == "a"));
+    BOOST_TEST(Must(internal::ReadBlocks(txn)).size() == 2U);
+    BOOST_TEST(!Must(internal::FindMapping(txn, "b")).has_value());
+    return {};
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
+  UsernsStore store;
+  store.Get("gone");
+  store.Close();
+  // A migration makes the backup.
+  Must(Migrate(To(store, 2, true)));
+  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  const std::uint32_t now = store.Get("now");
+  store.Close();
+  Must(Restore({.directory = store.directory(), .backup = backup}));
+  store.Open();
+  BOOST_TEST(store.Get("now") == now);
+  BOOST_TEST((store->GetUserNamespace("gone").error().code == ErrorCode::kNotFound));
+  store.Get("new");
+  store.Close();
+  // Where the store that it replaces can't be read, the backup's count, and others may be lost.
+  WriteFile(store.database(), std::string(40960, 'x'));
+  Must(Restore({.directory = store.directory(), .backup = backup}));
+  store.Open();
+  BOOST_TEST(Must(store->GetUserNamespace("gone")).length == kIdsPerBlock);
+  ExpectLostUntilSaidOtherwise(store);
+}
+
+BOOST_AUTO_TEST_CASE(a_backup_from_before_there_were_ranges) {
+  UsernsStore store;
+  fs::create_directories(store.directory().parent_path());
+  PlaceGolden(store.directory(), 2);
+  store.Open();
+  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  store.Close();
+  // Nobody lives with a range: it is what it was.
+  BOOST_TEST(Must(Restore({.directory = store.directory(), .backup = backup})).schema_version ==
+             2U);
+  Must(Migrate(To(store, kNewestSchema)));
+  store.Open();
+  Must(store->ReleaseLostUserNamespaces());
+  const std::uint32_t a = store.Get("a");
+  store.Close();
+  BOOST_TEST(Must(Restore({.directory = store.directory(), .backup = backup})).schema_version ==
+             kNewestSchema);
+  store.Open();
+  BOOST_TEST(store.Get("a") == a);
+}
+
+BOOST_AUTO_TEST_CASE(going_down_asks_first_and_comes_up_empty) {
+  UsernsStore store;
+  store.Get("a");
+  store.Get("b");
+  store.Close();
+  const auto refused = Migrate(To(store, 2));
+  BOOST_TEST((refused.error().code == ErrorCode::kConflict));
+  BOOST_TEST(refused.error().message.find("2 ID mappings of pods") != std::string::npos);
+  const MigrationReport report = Must(Migrate(To(store, 2, true)));
+  BOOST_TEST_REQUIRE(report.steps.size() == 1U);
+  BOOST_TEST(report.steps[0].name == "user-namespaces");
+  BOOST_TEST(report.losses.size() == 1U);
+  const auto inspection = InspectPath(store.database());
+  BOOST_TEST(inspection.sound, FirstFinding(inspection));
+  BOOST_TEST(inspection.identity->schema_version == 2U);
+  BOOST_TEST(!ValuesIn(store.directory()).contains("userns-mappings1"));
+  Must(Migrate(To(store, 3)));
+  store.Open();
+  BOOST_TEST(Must(store->ListUserNamespaces()).empty());
+  BOOST_TEST(store.report().refused_because.empty());
+}
+
+BOOST_AUTO_TEST_CASE(going_down_is_refused_for_ranges_that_no_kubelets_files_can_hold) {
+  UsernsStore store(SmallPool(1, 100));
+  store.Get("a");
+  Must(store->AdoptUserNamespace("longer", 50 * kIdsPerBlock, 2 * kIdsPerBlock));
+  store.Close();
+  for (const std::uint32_t version : {2U, 1U}) {
+    for (const bool dry_run : {true, false}) {
+      MigrateOptions options = To(store, version, true);
+      options.dry_run = dry_run;
+      const auto refused = Migrate(options);
+      BOOST_TEST_REQUIRE(!refused.has_value());
+      BOOST_TEST((refused.error().code == ErrorCode::kConflict));
+      BOOST_TEST(refused.error().message.find("1 of 65536, 1 of 131072") != std::string::npos);
+    }
+  }
+  BOOST_TEST(Must(ListBackups(store.directory())).empty());
+  Must(store->ReleaseUserNamespace("longer"));
+  store.Close();
+  store.WriteFileOf("broken", "{");
+  store.Open();
+  store.Close();
+  const auto refused = Migrate(To(store, 2, true));
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  BOOST_TEST(refused.error().message.find("held pods: broken") != std::string::npos);
+  Must(store->ReleaseUserNamespace("broken"));
+  store.Close();
+  Must(Migrate(To(store, 1, true)));
+}
+
+// What a later step down loses is told, too.
+BOOST_AUTO_TEST_CASE(losses_of_two_steps_are_told_together) {
+  UsernsStore store;
+  store.Get("a");
+  store.Close();
+  MigrateOptions options = To(store, 1);
+  options.dry_run = true;
+  const MigrationReport report = Must(Migrate(options));
+  BOOST_TEST(report.steps.size() == 2U);
+  BOOST_TEST_REQUIRE(report.losses.size() == 2U);
+  BOOST_TEST(report.losses[0].find("1 ID mapping of pods") != std::string::npos);
+  BOOST_TEST(report.losses[1].find("gvisor") != std::string::npos);
+}
+
+// Its ranges were lost with whatever it lost, should it be an old copy of one that had some.
+BOOST_AUTO_TEST_CASE(a_distrustful_store_comes_up_with_lost_ranges) {
+  UsernsStore store;
+  PlaceGolden(store.directory(), 2);
+  store.Open();
+  BOOST_TEST(store.report().refused_because.empty());
+  Must(store->PutIntent("registry.example/a:v1"));
+  store.Close();
+  fs::remove_all(store.directory());
+  PlaceGolden(store.directory(), 2);
+  store.Open();
+  BOOST_TEST(store->recovery_report().distrustful);
+  ExpectLostUntilSaidOtherwise(store);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
