@@ -1,0 +1,23 @@
+// What the node is configured to give to pods: the subordinate IDs of the user `kubelet`.
+
+#ifndef WAYBILL_BINDINGS_CLI_GETSUBIDS_H_
+#define WAYBILL_BINDINGS_CLI_GETSUBIDS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "waybill/result.h"
+#include "waybill/user_namespace.h"
+
+namespace waybill::cli {
+
+// One line; whatever is above this is none.
+inline constexpr std::size_t kMaxSubordinateIdBytes = 4096;
+
+// Looks the user up, and getsubids in PATH, and runs it where there are both. kIo, in the kubelet's
+// words: it failed. Tests have another user.
+Result<SubordinateIds> FindSubordinateIds(const std::string& user = "kubelet");
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_GETSUBIDS_H_

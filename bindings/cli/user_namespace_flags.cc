@@ -1,0 +1,108 @@
+#include "bindings/cli/user_namespace_flags.h"
+
+#include <fmt/core.h>
+
+#include "bindings/cli/getsubids.h"
+#include "bindings/cli/input.h"
+
+namespace waybill::cli {
+namespace {
+
+// A file with what getsubids printed.
+Result<std::string> ReadOutput(std::string_view flag, const std::string& path) {
+  if (path == "-") return BadFlag(flag, "it takes a file, not standard input");
+  return ReadInput(path, kMaxSubordinateIdBytes);
+}
+
+}  // namespace
+
+void UserNamespaceFlags::Declare(Flags& flags) {
+  flags.Value("--ids-per-pod", &ids_per_pod_, "N",
+              "host IDs of each new range (65536), the kubelet's\nuserNamespaces.idsPerPod");
+  flags.Value("--max-pods", &max_pods_, "N",
+              "pods that the pool must have room for (110), the kubelet's maxPods");
+  flags.Value("--pool", &pool_, "FIRST:COUNT",
+              "the host IDs to take ranges from; else it is what getsubids says of the\n"
+              "user kubelet, or all but the host's own");
+  flags.Value("--subuids", &subuids_, "FILE",
+              "what `getsubids kubelet` printed, without running it");
+  flags.Value("--subgids", &subgids_, "FILE", "what `getsubids -g kubelet` printed");
+  flags.Switch("--no-user-namespaces", &off_, "the feature is off: no new ranges");
+}
+
+std::string UserNamespaceFlags::Given() const {
+  if (ids_per_pod_) return "--ids-per-pod";
+  if (max_pods_) return "--max-pods";
+  if (pool_) return "--pool";
+  if (subuids_) return "--subuids";
+  if (subgids_) return "--subgids";
+  return off_ ? "--no-user-namespaces" : "";
+}
+
+Result<void> UserNamespaceFlags::Parse() {
+  if (off_) {
+    if (const std::string given = Given(); given != "--no-user-namespaces") {
+      return BadFlag("--no-user-namespaces", "it excludes " + given);
+    }
+    options.enabled = false;
+    return {};
+  }
+  std::uint64_t ids_per_pod = options.pool.ids_per_pod;
+  if (ids_per_pod_) {
+    auto number = ParseNumber("--ids-per-pod", *ids_per_pod_);
+    if (!number) return number.error();
+    ids_per_pod = *number;
+  }
+  std::uint64_t max_pods = options.pool.max_pods;
+  if (max_pods_) {
+    auto number = ParseNumber("--max-pods", *max_pods_);
+    if (!number) return number.error();
+    max_pods = *number;
+  }
+  if (pool_ && (subuids_ || subgids_)) {
+    return BadFlag("--pool", "it excludes --subuids and --subgids");
+  }
+  if (subuids_.has_value() != subgids_.has_value()) {
+    return BadFlag(subuids_ ? "--subgids" : "--subuids", "it is missing",
+                   "give both outputs: of `getsubids kubelet` and of `getsubids -g kubelet`");
+  }
+  auto pool = ParsePool(ids_per_pod, max_pods);
+  if (!pool) return pool.error();
+  options.pool = *pool;
+  return {};
+}
+
+Result<UserNamespacePool> UserNamespaceFlags::ParsePool(std::uint64_t ids_per_pod,
+                                                        std::uint64_t max_pods) const {
+  if (pool_) {
+    const std::size_t colon = pool_->find(':');
+    if (colon == std::string::npos) {
+      return BadFlag("--pool", fmt::format("'{}' has no colon", pool_->substr(0, 200)),
+                     "the form is FIRST:COUNT, for example 65536:7208960");
+    }
+    auto first = ParseNumber("--pool", pool_->substr(0, colon));
+    if (!first) return first.error();
+    auto count = ParseNumber("--pool", pool_->substr(colon + 1));
+    if (!count) return count.error();
+    const UserNamespacePool pool{*first, *count, ids_per_pod, max_pods};
+    if (auto checked = CheckUserNamespacePool(pool); !checked) return checked.error();
+    return pool;
+  }
+  if (!subuids_) {
+    auto found = FindSubordinateIds();
+    if (!found) return found.error();
+    return PoolOfSubordinateIds(*found, ids_per_pod, max_pods);
+  }
+  auto uids = ReadOutput("--subuids", *subuids_);
+  if (!uids) return uids.error();
+  auto gids = ReadOutput("--subgids", *subgids_);
+  if (!gids) return gids.error();
+  SubordinateIds given;
+  given.user_exists = true;
+  given.tool_exists = true;
+  given.uids = *std::move(uids);
+  given.gids = *std::move(gids);
+  return PoolOfSubordinateIds(given, ids_per_pod, max_pods);
+}
+
+}  // namespace waybill::cli
