@@ -50,6 +50,7 @@ std::unique_ptr<Command> MakeRuntimesCommand();
 std::unique_ptr<Command> MakeMigrateCommand();
 std::unique_ptr<Command> MakeRestoreCommand();
 std::unique_ptr<Command> MakeExportCommand();
+std::unique_ptr<Command> MakeUsernsCommand();
 
 }  // namespace waybill::cli
 

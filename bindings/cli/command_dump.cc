@@ -8,13 +8,16 @@
 //   {"type":"intent","image":…,"runtimeHandler":…}
 //   {"type":"record","imageRef":…,"lastUpdatedTime":…,"credentialMapping":{…},"stamp":…,
 //    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…}}
+//   {"type":"idMapping","podUid":…,"hostId":…,"length":…,"created":…}
+//   {"type":"heldPod","podUid":…,"ranges":[{"first":…,"length":…}],"source":…,"reason":…,"since":…}
 //
-// Without "runtimeHandler" it is the default handler's. The last three are there where they are
-// known.
+// Without "runtimeHandler" it is the default handler's. The last three of a record are there where
+// they are known.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "bindings/cli/userns_json.h"
 
 namespace waybill::cli {
 namespace {
@@ -35,8 +38,9 @@ class DumpCommand final : public Command {
   std::string name() const override { return "dump"; }
   std::string summary() const override { return "write everything in the store as JSON lines"; }
   std::string notes() const override {
-    return "Each line has a \"type\": trust, runtimeHandler, quarantine, preloaded, intent or "
-           "record.\n"
+    return "Each line has a \"type\": trust, runtimeHandler, quarantine, preloaded, intent, "
+           "record,\n"
+           "idMapping or heldPod.\n"
            "Credential hashes read \"redacted\" unless --with-hashes is given: a hash of a weak "
            "password\n"
            "can be guessed. Each type is read at a moment of its own. A type that can't be read "
@@ -75,6 +79,12 @@ class DumpCommand final : public Command {
     for (const ImagePulledRecord& record : *records) {
       WriteTyped("record", JsonOf(record, hashes), out);
     }
+    auto mappings = (*store)->ListUserNamespaces();
+    if (!mappings) return mappings.error();
+    WriteAll("idMapping", *mappings, out);
+    auto held = (*store)->ListHeldPods();
+    if (!held) return held.error();
+    WriteAll("heldPod", *held, out);
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     return ExitCode::kYes;
   }

@@ -16,7 +16,8 @@ class ExportCommand final : public Command {
            "what\n"
            "was there is kept aside. The kubelet must not be running. What the store holds closed, "
            "the\n"
-           "kubelet finds unreadable, too. A kubelet knows no distrust: a distrustful store needs\n"
+           "kubelet finds unreadable, too. ID mappings go to pods/<uid>/userns. A kubelet knows no "
+           "distrust: a distrustful store needs\n"
            "--images, and each image without a record gets one that must be verified.";
   }
 
@@ -55,6 +56,7 @@ class ExportCommand final : public Command {
                      {"intents", "intents written", report->intents},
                      {"preloaded", "preloaded records written", report->preloaded},
                      {"closed", "closed: unreadable", report->closed},
+                     {"idMappings", "ID mappings written", report->id_mappings},
                      {"replacedPath", "replaced files", ReplacedText(*report, out.json())}});
     return ExitCode::kYes;
   }

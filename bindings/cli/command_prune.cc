@@ -40,7 +40,7 @@ class PruneCommand final : public Command {
       if (images_ || token_ || until_) {
         return BadFlag("--begin", "it excludes --images, --token and --until");
       }
-      return Begin(out);
+      return PrintPruneToken(store_, out);
     }
     if (!images_) return BadFlag("--images", "it is missing", "or draw a token with --begin");
     if (token_.has_value() == until_.has_value()) {
@@ -51,20 +51,6 @@ class PruneCommand final : public Command {
   }
 
  private:
-  Result<ExitCode> Begin(Output& out) const {
-    auto store = OwnStore(store_);
-    if (!store) return store.error();
-    auto token = (*store)->BeginPrune();
-    if (!token) return token.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
-    if (out.json()) {
-      out.WriteJson({{"token", token->value}});
-    } else {
-      out.Line("{}", token->value);
-    }
-    return ExitCode::kYes;
-  }
-
   Result<ExitCode> Prune(Output& out) const {
     PruneToken token;
     Timestamp until;

@@ -7,6 +7,7 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/start_report.h"
 #include "bindings/cli/store_access.h"
+#include "bindings/cli/user_namespace_flags.h"
 
 namespace waybill::cli {
 namespace {
@@ -35,6 +36,9 @@ class StartCommand final : public Command {
     store_.Declare(flags);
     flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
                 "a kubelet directory, the one with image_manager/ in it");
+    flags.Value("--pods-dir", &pods_directory_, "DIR",
+                "the pods' directories, to take host IDs over from; else pods/ in\n"
+                "--kubelet-dir");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
     flags.Value("--runtimes", &runtimes_, "FILE|-",
                 "what crictl info prints: the runtime handlers");
@@ -46,6 +50,7 @@ class StartCommand final : public Command {
     flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever it looks like");
     flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema");
     policy_.Declare(flags);
+    user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
     flags.Value("--witness", &witness_, "FILE", "the witness file, outside the store");
     flags.Switch("--no-witness", &no_witness_, "have none: a wiped store then goes unnoticed");
@@ -97,6 +102,10 @@ class StartCommand final : public Command {
         return checked.error();
       options.kubelet_directory = *kubelet_directory_;
     }
+    if (pods_directory_) {
+      if (auto checked = CheckPodsDirectory(*pods_directory_); !checked) return checked.error();
+      options.pods_directory = *pods_directory_;
+    }
     if (witness_ && no_witness_) return BadFlag("--no-witness", "it excludes --witness");
     if (witness_ && witness_->empty()) return BadFlag("--witness", "the value is empty");
     if (no_witness_) {
@@ -122,6 +131,8 @@ class StartCommand final : public Command {
       if (!bytes) return bytes.error();
       options.map_bytes = *bytes;
     }
+    if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
+    options.user_namespaces = user_namespaces_.options;
     return {};
   }
 
@@ -146,7 +157,9 @@ class StartCommand final : public Command {
 
   StoreFlags store_;
   PolicyFlags policy_;
+  UserNamespaceFlags user_namespaces_;
   std::optional<std::string> kubelet_directory_;
+  std::optional<std::string> pods_directory_;
   std::optional<std::string> images_;
   std::optional<std::string> witness_;
   bool no_witness_ = false;

@@ -32,6 +32,8 @@ class StatsCommand final : public Command {
          {"quarantineEntries", "quarantine entries", s.quarantine_entries},
          {"preloadedRecords", "preloaded records", s.preloaded_records},
          {"importedFiles", "imported files", s.imported_files},
+         {"idMappings", "ID mappings", s.id_mappings},
+         {"heldPods", "held pods", s.held_pods},
          {"distrustful", "distrustful", s.distrustful},
          {"mapBytes", "map bytes", s.map_bytes},
          {"usedBytes", "used bytes", s.used_bytes},

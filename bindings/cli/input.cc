@@ -47,8 +47,18 @@ Result<std::string> ReadAll(int fd, const std::string& path, std::size_t most) {
 
 Error About(const std::string& path, Error error, std::string_view hint) {
   error.message = fmt::format("{}: {}", NameOf(path), error.message);
-  if (!hint.empty()) error.hint = hint;
+  if (error.hint.empty()) error.hint = hint;
   return error;
+}
+
+Result<void> CheckDirectory(std::string_view flag, const std::string& directory,
+                            std::string_view hint) {
+  if (directory.empty()) return BadFlag(flag, "the value is empty");
+  struct stat status = {};
+  const int error = ::stat(directory.c_str(), &status) == 0 ? 0 : errno;
+  if (error == 0 && S_ISDIR(status.st_mode)) return {};
+  return BadFlag(flag, fmt::format("{}: {}", directory, ::strerror(error == 0 ? ENOTDIR : error)),
+                 hint);
 }
 
 }  // namespace
@@ -90,14 +100,24 @@ Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& statu
   return handlers;
 }
 
+Result<std::vector<std::string>> ReadPodList(const std::string& path) {
+  auto content = ReadInput(path, kMaxDocumentBytes);
+  if (!content) return content.error();
+  auto uids = DecodePodList(*content);
+  if (uids) return uids;
+  return About(path, uids.error(),
+               "a list of pods is what `kubectl get pods -o json`, the kubelet's /pods or `crictl "
+               "pods -o json` prints");
+}
+
 Result<void> CheckKubeletDirectory(const std::string& directory) {
-  if (directory.empty()) return BadFlag("--kubelet-dir", "the value is empty");
-  struct stat status = {};
-  const int error = ::stat(directory.c_str(), &status) == 0 ? 0 : errno;
-  if (error == 0 && S_ISDIR(status.st_mode)) return {};
-  return BadFlag("--kubelet-dir",
-                 fmt::format("{}: {}", directory, ::strerror(error == 0 ? ENOTDIR : error)),
-                 "name the kubelet's root directory, by default /var/lib/kubelet");
+  return CheckDirectory("--kubelet-dir", directory,
+                        "name the kubelet's root directory, by default /var/lib/kubelet");
+}
+
+Result<void> CheckPodsDirectory(const std::string& directory) {
+  return CheckDirectory("--pods-dir", directory,
+                        "name the directory of the pods, by default /var/lib/kubelet/pods");
 }
 
 }  // namespace waybill::cli

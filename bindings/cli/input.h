@@ -26,8 +26,14 @@ Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
                                                         const std::optional<std::string>& config);
 
+// The UIDs in `path`, which holds what `kubectl get pods -o json`, the kubelet's /pods or `crictl
+// pods -o json` prints. Errors name the file.
+Result<std::vector<std::string>> ReadPodList(const std::string& path);
+
 // A mistyped --kubelet-dir would look like a node that never pulled anything.
 Result<void> CheckKubeletDirectory(const std::string& directory);
+// A mistyped --pods-dir like one without pods in user namespaces.
+Result<void> CheckPodsDirectory(const std::string& directory);
 
 }  // namespace waybill::cli
 

@@ -92,7 +92,7 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
       MakeFailedCommand,  MakePruneCommand,  MakeHashCommand,     MakeListCommand,
       MakeShowCommand,    MakeDumpCommand,   MakeStatsCommand,    MakeMetricsCommand,
       MakeVerifyCommand,  MakeTrustCommand,  MakeRuntimesCommand, MakeMigrateCommand,
-      MakeRestoreCommand, MakeExportCommand, MakeManifestCommand};
+      MakeRestoreCommand, MakeExportCommand, MakeManifestCommand, MakeUsernsCommand};
   std::vector<std::unique_ptr<Registered>> all;
   for (const auto& make : kMakers) {
     std::unique_ptr<Command> command = make();

@@ -82,6 +82,7 @@ struct RuntimeFlag {
   std::string handler;  // empty: the default handler
 
   void Declare(Flags& flags);
+  bool given() const { return given_.has_value(); }
   Result<void> Parse();
 
  private:

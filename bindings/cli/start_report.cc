@@ -2,6 +2,7 @@
 
 #include "bindings/cli/change_report.h"
 #include "bindings/cli/store_access.h"
+#include "bindings/cli/userns_json.h"
 
 namespace waybill::cli {
 namespace {
@@ -30,6 +31,7 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
           {"migration", report.migration ? JsonOf(*report.migration) : Json(nullptr)},
           {"runtimes", report.runtimes ? JsonOf(*report.runtimes) : Json(nullptr)},
           {"import", ImportJson(report.import)},
+          {"userNamespaces", JsonOf(report.user_namespaces)},
           {"afterGap", report.after_gap},
           {"gapReason", report.gap_reason},
           {"gapClosed", report.gap_closed},
@@ -118,6 +120,7 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
     WriteImported(report.import, out);
     WriteReplayed(report, out);
     WriteGap(report, out);
+    WriteUserNamespaces(report.user_namespaces, out);
     out.Line("holds       {}, {}, {} in quarantine, at commit {}",
              Counted(report.records, "record"), Counted(report.intents_left, "intent"),
              Counted(report.quarantine_entries, "image"), report.commit_sequence);
@@ -125,9 +128,14 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
                                    ? "DISTRUSTFUL: " + report.distrust_reason
                                    : "images without a record are presumed preloaded");
   }
-  if (!report.distrustful) return;
-  // The warning comes last. A failed write is remembered, for main to report.
+  // Warnings come last. A failed write is remembered, for main to report.
   (void)out.Flush();
+  if (!report.user_namespaces.refused_because.empty()) {
+    Warn("no new host IDs can be given to pods: " + report.user_namespaces.refused_because,
+         "say which it has: waybill userns adopt POD FIRST LENGTH --store " + ShellWord(store) +
+             "; or that the pod is gone: waybill userns release POD");
+  }
+  if (!report.distrustful) return;
   const bool can_fill = report.after_gap && report.replay_skipped;
   Warn("the store is DISTRUSTFUL: " + report.distrust_reason +
            "; images without a record must now be pulled before a pod may use them",

@@ -1,7 +1,5 @@
 #include "bindings/cli/store_access.h"
 
-#include "bindings/cli/output.h"
-
 namespace waybill::cli {
 namespace {
 
@@ -13,12 +11,14 @@ Result<std::unique_ptr<NodeStore>> WithHint(Result<std::unique_ptr<NodeStore>> s
 }  // namespace
 
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
-                                            const VerificationPolicy& policy) {
+                                            const VerificationPolicy& policy,
+                                            const UserNamespaceOptions& user_namespaces) {
   auto store = WithHint(NodeStore::Open({.directory = flags.store,
                                          .create_if_missing = false,
                                          .witness = Witness::Remembered(),
                                          .rules = flags.rules,
                                          .policy = policy,
+                                         .user_namespaces = user_namespaces,
                                          .migrate = false}));
   if (!store) return store;
   const RecoveryReport& report = (*store)->recovery_report();
@@ -37,9 +37,26 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
 }
 
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
-                                                const VerificationPolicy& policy) {
-  return WithHint(
-      NodeStore::Observe({.directory = flags.store, .rules = flags.rules, .policy = policy}));
+                                                const VerificationPolicy& policy,
+                                                const UserNamespaceOptions& user_namespaces) {
+  return WithHint(NodeStore::Observe({.directory = flags.store,
+                                      .rules = flags.rules,
+                                      .policy = policy,
+                                      .user_namespaces = user_namespaces}));
+}
+
+Result<ExitCode> PrintPruneToken(const StoreFlags& flags, Output& out) {
+  auto store = OwnStore(flags);
+  if (!store) return store.error();
+  auto token = (*store)->BeginPrune();
+  if (!token) return token.error();
+  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  if (out.json()) {
+    out.WriteJson({{"token", token->value}});
+  } else {
+    out.Line("{}", token->value);
+  }
+  return ExitCode::kYes;
 }
 
 Error WithStartHint(Error error) {

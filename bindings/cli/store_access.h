@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
 #include "waybill/node_store.h"
 
@@ -13,11 +14,16 @@ namespace waybill::cli {
 // As the owner, to write. The store must be there, and of the newest schema; its witness is the one
 // that it remembers. No list of images is given: nothing is replayed.
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
-                                            const VerificationPolicy& policy = {});
+                                            const VerificationPolicy& policy = {},
+                                            const UserNamespaceOptions& user_namespaces = {});
 
 // Beside a live owner, to read.
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
-                                                const VerificationPolicy& policy = {});
+                                                const VerificationPolicy& policy = {},
+                                                const UserNamespaceOptions& user_namespaces = {});
+
+// Draws the token of a garbage collection, and prints it.
+Result<ExitCode> PrintPruneToken(const StoreFlags& flags, Output& out);
 
 // An error of a store that is not there says what makes one.
 Error WithStartHint(Error error);

@@ -1,0 +1,163 @@
+// waybill userns: the host IDs of pods in user namespaces (KEP-127).
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/userns_actions.h"
+
+namespace waybill::cli {
+namespace {
+
+struct Action {
+  std::string_view name;
+  Result<ExitCode> (*run)(const UsernsArguments& arguments, Output& out);
+  bool wants_pod = false;
+  bool wants_pool = false;
+};
+
+constexpr Action kActions[] = {
+    {"get", GetUserns, true, true},        {"release", ReleaseUserns, true, false},
+    {"list", ListUserns, false, true},     {"cleanup", CleanUpUserns, false, false},
+    {"pool", ShowUsernsPool, false, true}, {"adopt", AdoptUserns, true, true}};
+constexpr std::string_view kActionsHint =
+    "the actions are get, release, list, cleanup, pool and adopt";
+
+class UsernsCommand final : public Command {
+ public:
+  std::string name() const override { return "userns"; }
+  std::string summary() const override {
+    return "give host IDs to pods in user namespaces, and take them back";
+  }
+  std::string notes() const override {
+    return "get POD        the pod's range of host IDs, the same every time; a new one where it "
+           "has\n"
+           "               none\n"
+           "release POD    the pod is gone: its range is free; 1 where it had none\n"
+           "list           who has which range, and pods whose range nobody can vouch for (held)\n"
+           "cleanup        frees the ranges of pods that are gone. In this order:\n"
+           "                 token=$(waybill userns cleanup --store DIR --begin)\n"
+           "                 crictl pods -o json > running.json\n"
+           "                 kubectl get pods -A --field-selector spec.nodeName=NODE -o json > "
+           "existing.json\n"
+           "                 waybill userns cleanup --store DIR --token \"$token\" \\\n"
+           "                   --running running.json --existing existing.json\n"
+           "               A pod that is in neither list loses its range: both must be complete\n"
+           "pool           how full it is; 1 where nothing new can be given out\n"
+           "adopt POD FIRST LENGTH\n"
+           "               your word that the pod lives with these host IDs";
+  }
+
+  void Declare(Flags& flags) override {
+    arguments_.store.Declare(flags);
+    flags.Positional("ACTION", &action_, "get, release, list, cleanup, pool or adopt");
+    flags.Positional("POD", &arguments_.pod, "the pod's UID");
+    flags.Positional("FIRST", &arguments_.first_id, "adopt: the pod's first host ID");
+    flags.Positional("LENGTH", &arguments_.id_count, "adopt: how many it has");
+    flags.Value("--host-users", &arguments_.host_users, "true|false",
+                "get: the pod's spec.hostUsers; false (default)");
+    arguments_.runtime.Declare(flags);
+    flags.Value("--length", &arguments_.length, "N", "get: refuse a range of another length");
+    flags.Switch("--lost", &arguments_.lost,
+                 "release: ranges of pods that nobody knows any more: every pod that lives\n"
+                 "in a user namespace is in the list");
+    flags.Switch("--begin", &arguments_.begin,
+                 "cleanup: print a token, to be drawn before the lists are made");
+    flags.Value("--existing", &arguments_.existing, "FILE|-",
+                "cleanup: the pods that the node is to run, as kubectl get pods -o json\n"
+                "or the kubelet's /pods has them");
+    flags.Value("--running", &arguments_.running, "FILE|-",
+                "cleanup: the pods that run, as crictl pods -o json prints them");
+    flags.Value("--token", &arguments_.token, "N", "cleanup: the token");
+    arguments_.pool.Declare(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = arguments_.store.Parse(); !parsed) return parsed.error();
+    if (!action_) return BadFlag("ACTION", "it is missing", kActionsHint);
+    for (const Action& action : kActions) {
+      if (action.name != *action_) continue;
+      if (auto checked = Check(action); !checked) return checked.error();
+      if (auto parsed = arguments_.runtime.Parse(); !parsed) return parsed.error();
+      if (action.wants_pool) {
+        if (auto parsed = arguments_.pool.Parse(); !parsed) return parsed.error();
+      }
+      return action.run(arguments_, out);
+    }
+    return BadFlag("ACTION", fmt::format("there is no '{}'", action_->substr(0, 200)),
+                   kActionsHint);
+  }
+
+ private:
+  Result<void> Check(const Action& action) const {
+    if (auto checked = CheckBelonging(action.name); !checked) return checked;
+    if (const std::string given = arguments_.pool.Given(); !action.wants_pool && !given.empty()) {
+      return BadFlag(given, fmt::format("{} does not look at the pool", action.name));
+    }
+    const UsernsArguments& a = arguments_;
+    if (a.lost && a.pod) return BadFlag("--lost", "it excludes a pod");
+    if (action.wants_pod && !a.pod && !a.lost) {
+      return BadFlag("POD", "it is missing", "give metadata.uid of the pod");
+    }
+    if (!action.wants_pod && a.pod) {
+      return BadFlag("POD", fmt::format("{} is not about one pod", action.name));
+    }
+    if (action.name == "adopt" && !a.id_count) {
+      return BadFlag(a.first_id ? "LENGTH" : "FIRST", "it is missing",
+                     "write waybill userns adopt POD FIRST LENGTH");
+    }
+    if (a.host_users && a.host_users != "true" && a.host_users != "false") {
+      return BadFlag("--host-users",
+                     fmt::format("'{}' is neither true nor false", a.host_users->substr(0, 200)));
+    }
+    return action.name == "cleanup" ? CheckCleanup() : Result<void>();
+  }
+
+  // Whether each argument is one of the action's.
+  Result<void> CheckBelonging(std::string_view action) const {
+    const UsernsArguments& a = arguments_;
+    const struct {
+      std::string_view name;
+      bool given;
+      std::string_view action;
+    } all[] = {{"FIRST", a.first_id.has_value(), "adopt"},
+               {"--host-users", a.host_users.has_value(), "get"},
+               {"--runtime", a.runtime.given(), "get"},
+               {"--length", a.length.has_value(), "get"},
+               {"--lost", a.lost, "release"},
+               {"--begin", a.begin, "cleanup"},
+               {"--existing", a.existing.has_value(), "cleanup"},
+               {"--running", a.running.has_value(), "cleanup"},
+               {"--token", a.token.has_value(), "cleanup"}};
+    for (const auto& argument : all) {
+      if (argument.given && argument.action != action) {
+        return BadFlag(argument.name, fmt::format("it belongs to {}", argument.action));
+      }
+    }
+    return {};
+  }
+
+  Result<void> CheckCleanup() const {
+    const UsernsArguments& a = arguments_;
+    if (a.begin) {
+      if (!a.existing && !a.running && !a.token) return {};
+      return BadFlag("--begin", "it excludes --existing, --running and --token");
+    }
+    if (!a.existing) return BadFlag("--existing", "it is missing", "or draw a token with --begin");
+    if (!a.running) return BadFlag("--running", "it is missing", "or draw a token with --begin");
+    if (!a.token) {
+      return BadFlag("--token", "it is missing",
+                     "draw a token with --begin, before the lists are made");
+    }
+    if (a.existing == "-" && a.running == "-") {
+      return BadFlag("--running", "standard input is that of --existing already");
+    }
+    return {};
+  }
+
+  UsernsArguments arguments_;
+  std::optional<std::string> action_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeUsernsCommand() { return std::make_unique<UsernsCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,49 @@
+// What `waybill userns` does, an action a function. Arguments were checked by command_userns.cc as
+// far as that goes without the store.
+
+#ifndef WAYBILL_BINDINGS_CLI_USERNS_ACTIONS_H_
+#define WAYBILL_BINDINGS_CLI_USERNS_ACTIONS_H_
+
+#include <optional>
+#include <string>
+
+#include "bindings/cli/output.h"
+#include "bindings/cli/parse.h"
+#include "bindings/cli/user_namespace_flags.h"
+#include "waybill/result.h"
+
+namespace waybill::cli {
+
+struct UsernsArguments {
+  StoreFlags store;
+  UserNamespaceFlags pool;
+  std::optional<std::string> pod;
+  // get
+  std::optional<std::string> host_users;
+  RuntimeFlag runtime;
+  std::optional<std::string> length;
+  // release
+  bool lost = false;
+  // cleanup
+  bool begin = false;
+  std::optional<std::string> existing;
+  std::optional<std::string> running;
+  std::optional<std::string> token;
+  // adopt
+  std::optional<std::string> first_id;
+  std::optional<std::string> id_count;
+};
+
+// userns_show.cc
+Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out);
+Result<ExitCode> ShowUsernsPool(const UsernsArguments& arguments, Output& out);
+
+// userns_change.cc
+Result<ExitCode> GetUserns(const UsernsArguments& arguments, Output& out);
+Result<ExitCode> ReleaseUserns(const UsernsArguments& arguments, Output& out);
+Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out);
+Result<ExitCode> AdoptUserns(const UsernsArguments& arguments, Output& out);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_USERNS_ACTIONS_H_

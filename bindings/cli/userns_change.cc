@@ -1,0 +1,120 @@
+#include <limits>
+
+#include "bindings/cli/input.h"
+#include "bindings/cli/store_access.h"
+#include "bindings/cli/userns_actions.h"
+#include "bindings/cli/userns_json.h"
+
+namespace waybill::cli {
+namespace {
+
+Result<std::uint32_t> ParseLength(std::string_view text) {
+  auto number = ParseNumber("--length", text);
+  if (!number) return number.error();
+  if (*number <= std::numeric_limits<std::uint32_t>::max()) {
+    return static_cast<std::uint32_t>(*number);
+  }
+  return BadFlag("--length", "there are fewer host IDs than that");
+}
+
+void WriteUserNamespace(const UserNamespace& user_namespace, Output& out) {
+  if (out.json()) return out.WriteJson(JsonOf(user_namespace));
+  if (user_namespace.mode == NamespaceMode::kNode) {
+    return out.Line("NODE: the pod has the host's IDs");
+  }
+  for (const IdMapping& uids : user_namespace.uids) {
+    out.Line("POD: UIDs and GIDs {} of the pod are {} of the host",
+             RangeText(uids.container_id, uids.length), RangeText(uids.host_id, uids.length));
+  }
+}
+
+}  // namespace
+
+Result<ExitCode> GetUserns(const UsernsArguments& arguments, Output& out) {
+  UserNamespaceRequest request;
+  request.pod_uid = *arguments.pod;
+  request.host_users = arguments.host_users == "true";
+  request.runtime_handler = arguments.runtime.handler;
+  if (arguments.length) {
+    auto length = ParseLength(*arguments.length);
+    if (!length) return length.error();
+    request.length = *length;
+  }
+  auto store = OwnStore(arguments.store, {}, arguments.pool.options);
+  if (!store) return store.error();
+  auto given = (*store)->GetOrCreateUserNamespace(request);
+  if (!given) return given.error();
+  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  WriteUserNamespace(*given, out);
+  return ExitCode::kYes;
+}
+
+Result<ExitCode> ReleaseUserns(const UsernsArguments& arguments, Output& out) {
+  auto store = OwnStore(arguments.store);
+  if (!store) return store.error();
+  auto released = arguments.lost ? (*store)->ReleaseLostUserNamespaces()
+                                 : (*store)->ReleaseUserNamespace(*arguments.pod);
+  if (!released) return released.error();
+  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  if (out.json()) {
+    Json answer = Json::object();
+    if (!arguments.lost) answer["podUid"] = *arguments.pod;
+    answer["released"] = *released;
+    out.WriteJson(answer);
+  } else if (arguments.lost) {
+    out.Line("{}", *released ? "released: lost ranges stand in nobody's way any longer"
+                             : "no ranges were lost");
+  } else if (*released) {
+    out.Line("released: {}", *arguments.pod);
+  } else {
+    out.Line("{} has no range, and is not held", *arguments.pod);
+  }
+  return *released ? ExitCode::kYes : ExitCode::kNo;
+}
+
+Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
+  if (arguments.begin) return PrintPruneToken(arguments.store, out);
+  auto token = ParseNumber("--token", *arguments.token);
+  if (!token) return token.error();
+  auto existing = ReadPodList(*arguments.existing);
+  if (!existing) return existing.error();
+  auto running = ReadPodList(*arguments.running);
+  if (!running) return running.error();
+  auto store = OwnStore(arguments.store);
+  if (!store) return store.error();
+  auto report = (*store)->CleanUpUserNamespaces(*existing, *running, PruneToken{*token});
+  if (!report) return report.error();
+  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  out.WriteFields({{"examined", "examined", report->examined},
+                   {"released", "released", report->released},
+                   {"keptInLists", "kept: in a list", report->kept_in_lists},
+                   {"keptNewer", "kept: newer", report->kept_newer},
+                   {"releasedPods", "released pod", report->released_pods}});
+  return ExitCode::kYes;
+}
+
+Result<ExitCode> AdoptUserns(const UsernsArguments& arguments, Output& out) {
+  auto first = ParseNumber("FIRST", *arguments.first_id);
+  if (!first) return first.error();
+  auto count = ParseNumber("LENGTH", *arguments.id_count);
+  if (!count) return count.error();
+  auto store = OwnStore(arguments.store, {}, arguments.pool.options);
+  if (!store) return store.error();
+  if (auto adopted = (*store)->AdoptUserNamespace(*arguments.pod, *first, *count); !adopted) {
+    return adopted.error();
+  }
+  auto mapping = (*store)->GetUserNamespace(*arguments.pod);
+  if (!mapping) return mapping.error();
+  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  if (out.json()) {
+    Json answer = JsonOf(*mapping);
+    answer["relation"] = PoolRelationName(mapping->relation);
+    out.WriteJson(answer);
+  } else {
+    out.Line("adopted: {} has host IDs {}, {}", mapping->pod_uid,
+             RangeText(mapping->host_id, mapping->length), PoolRelationText(mapping->relation));
+  }
+  return ExitCode::kYes;
+}
+
+}  // namespace waybill::cli

@@ -1,0 +1,93 @@
+#include "bindings/cli/store_access.h"
+#include "bindings/cli/userns_actions.h"
+#include "bindings/cli/userns_json.h"
+
+namespace waybill::cli {
+namespace {
+
+std::string RangesText(const std::vector<HostIdRange>& ranges) {
+  if (ranges.empty()) return "not known";
+  std::string text;
+  for (const HostIdRange& range : ranges) {
+    if (!text.empty()) text += ", ";
+    text += RangeText(range.first, range.length);
+  }
+  return text;
+}
+
+void WriteMappings(const std::vector<UserNamespaceAllocation>& mappings, Output& out) {
+  std::vector<std::vector<std::string>> rows;
+  rows.reserve(mappings.size());
+  for (const UserNamespaceAllocation& mapping : mappings) {
+    rows.push_back({mapping.pod_uid, RangeText(mapping.host_id, mapping.length),
+                    out.TimeText(mapping.created),
+                    std::string(PoolRelationText(mapping.relation))});
+  }
+  out.WriteTable({"POD UID", "HOST IDS", "CREATED", "RELATION"}, rows);
+}
+
+void WriteHeld(const std::vector<HeldPod>& held, Output& out) {
+  std::vector<std::vector<std::string>> rows;
+  rows.reserve(held.size());
+  for (const HeldPod& pod : held) {
+    rows.push_back({PodText(pod.pod_uid), RangesText(pod.ranges), out.TimeText(pod.since),
+                    pod.source.empty() ? "-" : pod.source, pod.reason});
+  }
+  out.WriteTable({"HELD POD", "HOST IDS", "SINCE", "SOURCE", "REASON"}, rows);
+}
+
+}  // namespace
+
+Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out) {
+  auto store = ObserveStore(arguments.store, {}, arguments.pool.options);
+  if (!store) return store.error();
+  auto mappings = (*store)->ListUserNamespaces();
+  if (!mappings) return mappings.error();
+  auto held = (*store)->ListHeldPods();
+  if (!held) return held.error();
+  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  if (!out.json()) {
+    WriteMappings(*mappings, out);
+    if (!held->empty()) WriteHeld(*held, out);
+    return ExitCode::kYes;
+  }
+  Json mappings_json = Json::array();
+  for (const UserNamespaceAllocation& mapping : *mappings) {
+    Json entry = JsonOf(mapping);
+    entry["relation"] = PoolRelationName(mapping.relation);
+    mappings_json.push_back(std::move(entry));
+  }
+  Json held_json = Json::array();
+  for (const HeldPod& pod : *held) held_json.push_back(JsonOf(pod));
+  out.WriteJson({{"mappings", mappings_json}, {"heldPods", held_json}});
+  return ExitCode::kYes;
+}
+
+Result<ExitCode> ShowUsernsPool(const UsernsArguments& arguments, Output& out) {
+  auto store = ObserveStore(arguments.store, {}, arguments.pool.options);
+  if (!store) return store.error();
+  auto statistics = (*store)->GetUserNamespaceStatistics();
+  if (!statistics) return statistics.error();
+  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  const UserNamespaceStatistics& s = *statistics;
+  const bool available = s.enabled && s.refused_because.empty() && s.free > 0;
+  out.WriteFields({{"available", "new ranges", available},
+                   {"enabled", "enabled", s.enabled},
+                   {"firstId", "first ID", s.pool.first_id},
+                   {"idCount", "IDs", s.pool.id_count},
+                   {"idsPerPod", "IDs per pod", s.pool.ids_per_pod},
+                   {"maxPods", "pods at most", s.pool.max_pods},
+                   {"ranges", "ranges", s.ranges},
+                   {"used", "used", s.used},
+                   {"free", "free", s.free},
+                   {"largestFreeRun", "free side by side", s.largest_free_run},
+                   {"mappings", "mappings", s.allocations},
+                   {"outsidePool", "outside the pool", s.outside_pool},
+                   {"otherLength", "of another length", s.other_length},
+                   {"heldPods", "held pods", s.held_pods},
+                   {"refusedBecause", "refused because",
+                    s.refused_because.empty() && !out.json() ? "-" : s.refused_because}});
+  return available ? ExitCode::kYes : ExitCode::kNo;
+}
+
+}  // namespace waybill::cli
