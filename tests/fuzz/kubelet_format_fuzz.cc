@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "migrations/userns_file.h"
 #include "waybill/kubelet_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -19,6 +20,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto intent = waybill::DecodePullIntent(json)) {
     const auto again = waybill::DecodePullIntent(waybill::EncodePullIntent(*intent));
     if (!again || *again != *intent) std::abort();
+  }
+  if (const auto mapping = waybill::internal::DecodeUsernsFile("uid", "file", json).mapping) {
+    const auto again = waybill::internal::DecodeUsernsFile(
+        "uid", "file",
+        waybill::internal::EncodeUsernsFile(static_cast<std::uint32_t>(mapping->first),
+                                            static_cast<std::uint32_t>(mapping->length)));
+    if (again.mapping != mapping) std::abort();
   }
   static_cast<void>(waybill::DecodePreloadedRecord(json));
   static_cast<void>(waybill::DecodeImageList(json));
