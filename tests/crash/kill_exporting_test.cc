@@ -1,14 +1,17 @@
 // An export is killed before each call that changes or syncs a file. What the kubelet then finds
-// is the old folders or the new ones, whole; exporting again ends as if nothing had happened; and
-// no file that was there is gone.
+// is the old folders or the new ones, whole, and the new ones only with all ID mappings; each file
+// of those is old or new, and never missing where there was one. Exporting again ends as if nothing
+// had happened; and no file that was there is gone.
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "migrations/kubelet_export.h"
+#include "migrations/userns_file.h"
 #include "tests/crash/child.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/kubelet_dir.h"
@@ -21,10 +24,14 @@ namespace waybill::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using internal::EncodeUsernsFile;
 using internal::ExportContent;
 using internal::ExportKubeletDirectory;
 
 constexpr Timestamp kNow{1767323045, 0};
+const std::vector<std::string> kPods = {"moved", "same", "new", "broken"};
+
+std::uint32_t HostIdOf(std::size_t pod) { return static_cast<std::uint32_t>((pod + 1) << 16U); }
 
 ExportContent SomeContent() {
   ExportContent content;
@@ -37,6 +44,9 @@ ExportContent SomeContent() {
   }
   content.preloaded = {{"new", kNow, {"x"}}};
   content.quarantine = {{QuarantineKind::kImage, Sha256Hex("unreadable"), "", "", kNow}};
+  for (std::size_t i = 0; i < kPods.size(); ++i) {
+    content.allocations.push_back({kPods[i], HostIdOf(i), 65536, {}, PoolRelation::kInPool});
+  }
   content.now = kNow;
   return content;
 }
@@ -47,6 +57,23 @@ int Export(const fs::path& directory) {
 
 Tree Folder(const fs::path& directory, std::string_view name) {
   return TreeOf(directory / "image_manager" / name);
+}
+
+std::string MappingOf(const fs::path& directory, const std::string& pod) {
+  const fs::path file = directory / "pods" / pod / "userns";
+  return fs::exists(file) ? ReadFile(file) : "missing";
+}
+
+// Whether all of them are new. Those that are not are as they were.
+bool MappingsAreNew(const fs::path& before, const fs::path& now) {
+  bool all = true;
+  for (std::size_t i = 0; i < kPods.size(); ++i) {
+    const std::string mapping = MappingOf(now, kPods[i]);
+    if (mapping == EncodeUsernsFile(HostIdOf(i), 65536)) continue;
+    BOOST_REQUIRE_EQUAL(mapping, MappingOf(before, kPods[i]));
+    all = false;
+  }
+  return all;
 }
 
 // Each file's content is somewhere, as often as there are such files.
@@ -65,7 +92,7 @@ std::uint64_t KillBeforeEachCall(const fs::path& before, const MemoryDir& scratc
     fs::remove_all(now);
     fs::copy(before, now, fs::copy_options::recursive);
   };
-  const Tree was = TreeOf(before / "image_manager");
+  const Tree was = TreeOf(before);
   put_back();
   BOOST_REQUIRE(Export(now) == 0);
   const Tree pulled = Folder(now, "pulled");
@@ -90,14 +117,19 @@ std::uint64_t KillBeforeEachCall(const fs::path& before, const MemoryDir& scratc
         BOOST_REQUIRE((pulling_is_new || Folder(now, "pulling") == Folder(before, "pulling")));
       }
       BOOST_REQUIRE((!pulled_is_new || pulling_is_new));
-      CheckNothingIsLost(was, TreeOf(now / "image_manager"));
+      BOOST_REQUIRE((MappingsAreNew(before, now) || !pulling_is_new));
+      CheckNothingIsLost(was, TreeOf(now));
 
       BOOST_REQUIRE(Export(now) == 0);
       BOOST_REQUIRE((Folder(now, "pulled") == pulled));
       BOOST_REQUIRE((Folder(now, "pulling") == pulling));
       BOOST_REQUIRE((Folder(now, "observed-preloaded") == preloaded));
+      BOOST_REQUIRE(MappingsAreNew(before, now));
       BOOST_REQUIRE(!fs::exists(now / "image_manager" / "export.tmp"));
-      CheckNothingIsLost(was, TreeOf(now / "image_manager"));
+      for (const std::string& pod : kPods) {
+        BOOST_REQUIRE(!fs::exists(now / "pods" / pod / "userns.tmp"));
+      }
+      CheckNothingIsLost(was, TreeOf(now));
     }
     if (code == 0) return call;
   }
@@ -111,6 +143,10 @@ void WriteOldFiles(const fs::path& directory) {
     }
   }
   WriteFile(directory / "image_manager" / "waybill", "the witness");
+  for (const std::string& pod : kPods) fs::create_directories(directory / "pods" / pod);
+  WriteFile(directory / "pods" / "moved" / "userns", EncodeUsernsFile(1U << 20U, 65536));
+  WriteFile(directory / "pods" / "same" / "userns", EncodeUsernsFile(HostIdOf(1), 65536));
+  WriteFile(directory / "pods" / "broken" / "userns", "{");
 }
 
 }  // namespace
