@@ -188,13 +188,16 @@ Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod
 }
 
 Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid) {
-  if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
+  const auto checked = internal::CheckPodUid(pod_uid);
+  // Empty it would be the lost ranges' key.
+  if (!checked && pod_uid.empty()) return checked.error();
   bool released = false;
   auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto done = impl_->allocator->Release(txn, pod_uid);
     if (!done) return done.error();
     released = *done;
-    return {};
+    // A directory that was imported may have had such a name: that can be let go of.
+    return released ? Result<void>() : checked;
   });
   if (!written) return written.error();
   return released;

@@ -26,8 +26,8 @@ Error Full(const UserNamespacePool& pool, const Slots& slots) {
           "could not find an empty slot to allocate a user namespace: all " +
               std::to_string(slots.count) + " ranges of the pool from host ID " +
               std::to_string(pool.first_id) + " are taken; nothing was changed",
-          "release the ranges of pods that are gone (`waybill userns cleanup`), or make the pool "
-          "larger"};
+          "release the ranges of pods that are gone (`waybill userns cleanup`), see which are held "
+          "(`waybill userns list`), or make the pool larger"};
 }
 
 Error Refused(const std::string& why) {
@@ -51,6 +51,12 @@ Error HasAnother(std::string_view pod_uid, const UsernsMapping& mapping) {
           "a mapping can't change under its pod: release it once the pod is gone"};
 }
 
+std::string UntilTheFileIsGone(const HeldPod& held) {
+  if (held.source.empty()) return "";
+  return "; and mend or remove " + held.source +
+         " in the kubelet directory, which the next start reads again";
+}
+
 // The first held pod, other than `pod_uid` itself, whose ranges overlap `blocks`.
 const HeldPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange blocks,
                            std::string_view pod_uid) {
@@ -71,7 +77,7 @@ Error IsHeld(const HeldPod& held) {
               "; it gets no user namespace, and what it may have is given to nobody",
           "if it is gone: `waybill userns release " + held.pod_uid +
               "`; if it lives with a range of its own: `waybill userns adopt " + held.pod_uid +
-              " FIRST LENGTH`"};
+              " FIRST LENGTH`" + UntilTheFileIsGone(held)};
 }
 
 Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping) {

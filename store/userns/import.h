@@ -28,15 +28,16 @@ struct UsernsFile {
 
 // All or nothing for each pod; sound files whose pods the store does not know become mappings.
 //
-//   the store's mapping is the same        unchanged
-//   the store has another one              that one stays valid; the pod is held with the file's
-//   range no kubelet takes the file              held with its ranges, or, where there are none,
-//   held as of
-//                                          unknown range (reported only, where the store knows it)
-//   two files overlap                      both pods are held
-//   the range is another pod's, or held    held
+//   the store's mapping is the same    unchanged
+//   the store has another one          that one stays; the pod is held with the file's range
+//   no kubelet takes the file          held with its ranges, or, where there are none, held as of
+//                                      unknown range (reported only, where the store's mapping has
+//                                      all that it tells of)
+//   two files overlap                  both pods are held
+//   the range is another pod's,        held
+//     or is held
 //
-// A pod that an earlier import held is judged anew.
+// A pod that is held without a mapping is judged anew where its file has all that it is held for.
 Result<void> ImportUserNamespaces(StoreTxn& txn, const std::vector<UsernsFile>& files,
                                   UserNamespaceReport& report);
 

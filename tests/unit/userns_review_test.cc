@@ -1,0 +1,113 @@
+// Ways in which two pods could come to share host IDs, tried one by one.
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/userns_store.h"
+#include "tests/support/versions.h"
+#include "waybill/maintenance.h"
+
+namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every block that can be handed out to new pods.
+std::set<std::uint32_t> AllThatIsHandedOut(UsernsStore& store) {
+  std::set<std::uint32_t> blocks;
+  for (int i = 0; i < 100; ++i) {
+    const auto got = store.Try("filler" + std::to_string(i));
+    if (!got) break;
+    blocks.insert(static_cast<std::uint32_t>(got->uids.front().host_id / kIdsPerBlock));
+  }
+  return blocks;
+}
+
+MigrateOptions To(const UsernsStore& store, std::uint32_t version) {
+  MigrateOptions options{.directory = store.directory(), .to = version};
+  options.accept_loss = true;
+  options.map_bytes = std::uint64_t{64} << 20U;
+  return options;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(userns_review)
+
+BOOST_AUTO_TEST_CASE(a_directory_that_no_pod_uid_names_can_be_let_go) {
+  for (const std::string& name : {std::string(255, 'a'), std::string("a b"), std::string("a\nb")}) {
+    UsernsStore store(SmallPool(4, 4));
+    store.WriteFileOf(name, "{");
+    store.Open();
+    BOOST_TEST(!store.Try("new").has_value());
+    const auto released = store->ReleaseUserNamespace(name);
+    BOOST_TEST(released.has_value());
+    BOOST_TEST(store.Try("new").has_value());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stale_store_put_back) {
+  UsernsStore store(SmallPool(4, 4));
+  store.Open();
+  store.Close();
+  fs::copy(store.database(), store.kubelet() / "copy");
+  const std::uint32_t block = store.Get("living");
+  store.Close();
+  fs::copy(store.kubelet() / "copy", store.database(), fs::copy_options::overwrite_existing);
+  fs::remove(store.directory() / "lock.mdb");
+  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
+  BOOST_TEST(!store.report().refused_because.empty());
+  Must(store->AdoptUserNamespace("living", block * kIdsPerBlock, kIdsPerBlock));
+  BOOST_TEST(Must(store->ReleaseLostUserNamespaces()));
+  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
+}
+
+BOOST_AUTO_TEST_CASE(restores_keep_what_lives) {
+  UsernsStore store(SmallPool(4, 6));
+  const std::uint32_t a = store.Get("a");
+  store.Close();
+  Must(Migrate(To(store, 2)));
+  store.Reopen();
+  const fs::path v2 = [&] {
+    for (const auto& one : Must(ListBackups(store.directory()))) {
+      if (one.schema_version == 2) return one.path;
+    }
+    return fs::path();
+  }();
+  BOOST_TEST_REQUIRE(!v2.empty());
+  Must(store->AdoptUserNamespace("a", a * kIdsPerBlock, kIdsPerBlock));
+  Must(store->ReleaseLostUserNamespaces());
+  const std::uint32_t b = store.Get("b");
+  store.Close();
+  RestoreOptions restore{.directory = store.directory(), .backup = v2};
+  restore.map_bytes = std::uint64_t{64} << 20U;
+  BOOST_TEST(Must(Restore(restore)).schema_version == 3U);
+  BOOST_TEST(store.Get("a") == a);
+  BOOST_TEST(store.Get("b") == b);
+  for (const std::uint32_t other : AllThatIsHandedOut(store))
+    BOOST_TEST((other != a && other != b));
+}
+
+BOOST_AUTO_TEST_CASE(who_resolves_a_held_pod_is_told_of_the_file_that_the_next_start_reads) {
+  UsernsStore store(SmallPool(4, 8));
+  const std::uint32_t block = store.Get("a");
+  store.WriteMapping("a", block == 4 ? 5 : 4);
+  store.Reopen();
+  const auto held = store.Try("a");
+  BOOST_TEST_REQUIRE(!held.has_value());
+  BOOST_TEST(held.error().hint.find("mend or remove pods/a/userns") != std::string::npos);
+  // The store's own range is the pod's: the word lasts once the file is gone.
+  Must(store->AdoptUserNamespace("a", block * kIdsPerBlock, kIdsPerBlock));
+  BOOST_TEST(store.Get("a") == block);
+  fs::remove_all(store.pods() / "a");
+  store.Reopen();
+  BOOST_TEST(store.Get("a") == block);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
