@@ -104,6 +104,17 @@ Error Shown(Error error, const std::string& pod_uid) {
   return error;
 }
 
+// Not CheckPodUid: an import takes whatever a directory may be called.
+Result<void> CheckName(const std::string& pod_uid) {
+  const bool is_name = !pod_uid.empty() && pod_uid != "." && pod_uid != ".." &&
+                       pod_uid.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+  if (is_name) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "no directory can have the pod UID " + ShownPodUid(pod_uid) +
+                   " as its name; nothing was exported",
+               "release that pod's mapping"};
+}
+
 // 0750, as a kubelet makes them. One that is there must be nobody else's.
 Result<void> MakeDirectory(const std::filesystem::path& path) {
   if (mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
@@ -139,7 +150,7 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
   std::map<std::string_view, HostIdRange> known;
   std::vector<Claim> claims;
   for (const UserNamespaceAllocation& allocation : allocations) {
-    if (auto r = CheckPodUid(allocation.pod_uid); !r) return r.error();
+    if (auto r = CheckName(allocation.pod_uid); !r) return r.error();
     if (auto r = CheckMapping(allocation.host_id, allocation.length); !r) return r.error();
     if (auto r = CheckIfThere(plan.pods_ / allocation.pod_uid); !r) {
       return Shown(r.error(), allocation.pod_uid);

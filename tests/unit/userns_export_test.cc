@@ -23,6 +23,7 @@ namespace waybill::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 using internal::EncodeUsernsFile;
 using internal::ExportContent;
 using internal::ExportKubeletDirectory;
@@ -123,6 +124,19 @@ BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
     }
     BOOST_TEST(kubelet.Exported(allocations) == 9U);
     BOOST_TEST((kubelet.tree() == TreeOf(fixtures)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(whatever_a_directory_is_called_comes_back) {
+  const KubeletDirectory kubelet;
+  std::uint32_t block = 0;
+  std::vector<UserNamespaceAllocation> allocations;
+  for (const std::string& pod_uid : {"a b"s, "\x1b[31m\xff"s, std::string(255, 'x'), "\n"s}) {
+    allocations.push_back(Allocation(pod_uid, ++block));
+  }
+  BOOST_TEST(kubelet.Exported(allocations) == 4U);
+  for (const auto& allocation : allocations) {
+    BOOST_TEST(kubelet.At(allocation.pod_uid) == FileOf(allocation));
   }
 }
 
@@ -294,8 +308,9 @@ BOOST_AUTO_TEST_CASE(unsafe_paths_stop_it) {
 
 BOOST_AUTO_TEST_CASE(what_is_no_mapping_of_a_pod_is_not_written) {
   const KubeletDirectory kubelet;
-  for (const std::string pod_uid : {"", ".", "..", "../x", "a/b", "a b"}) {
-    kubelet.CheckRefused(ErrorCode::kInvalidArgument, "invalid pod UID", {Allocation(pod_uid, 1)});
+  for (const std::string& pod_uid : {""s, "."s, ".."s, "../x"s, "a/b"s, "a\0"s}) {
+    kubelet.CheckRefused(ErrorCode::kInvalidArgument, "no directory can have the pod UID",
+                         {Allocation(pod_uid, 1)});
   }
   kubelet.CheckRefused(ErrorCode::kInvalidArgument, "", {Allocation("a", 0)});
   kubelet.CheckRefused(ErrorCode::kInvalidArgument, "", {Allocation("a", 1, 0)});
