@@ -211,6 +211,8 @@ void DamageJudge::Worker::JudgeOwner() {
       Fault(verdicts.unrepaired, "set aside again: " + FirstOf(report.findings));
     }
     Compare(at, Ask(**store, judge_.sample_.probes), accepted, FirstOf(report.findings));
+    const std::string fault = FaultOfRanges(**store, judge_.sample_.living);
+    if (!fault.empty()) Fault(verdicts.opened, fault + "; " + FirstOf(report.findings));
   }
 }
 
@@ -228,6 +230,12 @@ void DamageJudge::Worker::JudgeObserver() {
     return;
   }
   ++shared_->verdicts.accepted;
+  for (const LivingPod& pod : judge_.sample_.living) {
+    const auto found = (*store)->GetUserNamespace(pod.uid);
+    if (found && (found->host_id != pod.host_id || found->length != pod.length)) {
+      Fault(shared_->verdicts.opened, "observed: pod " + pod.uid + " has another range");
+    }
+  }
   Compare(at, Ask(**store, judge_.sample_.probes), true, "observed");
 }
 

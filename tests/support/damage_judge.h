@@ -24,7 +24,7 @@ struct DamageVerdicts {
   std::uint64_t distrusted = 0;  // taken as it is, but distrusted
   std::uint64_t refused = 0;     // an error: right for an observer only
   // Each of these is a fault.
-  std::uint64_t opened = 0;      // "pull" became "no pull"
+  std::uint64_t opened = 0;      // "pull" became "no pull", or a pod's ID range became free
   std::uint64_t changed = 0;     // accepted, but some answer differs
   std::uint64_t unrepaired = 0;  // the second opening found something, or answered otherwise
   std::uint64_t failed = 0;      // an owner was refused

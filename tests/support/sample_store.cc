@@ -28,6 +28,17 @@ ImagePullCredentials Both(const ImagePullSecret& a, const ImagePullSecret& b) {
   return credentials;
 }
 
+// A pod whose file no kubelet takes.
+void WriteHeldPod(const std::filesystem::path& directory) {
+  std::filesystem::create_directories(directory);
+  const auto mapping = [](int block) {
+    return "[{\"hostId\":" + std::to_string(block * 65536) +
+           ",\"containerId\":0,\"length\":65536}]";
+  };
+  WriteFile(directory / "userns",
+            "{\"uidMappings\":" + mapping(20) + ",\"gidMappings\":" + mapping(21) + "}");
+}
+
 class Historian {
  public:
   explicit Historian(ScratchStore& store) : store_(store) {}
@@ -81,6 +92,7 @@ SampleStore MakeSampleStore(int more_records) {
   preloaded.observed_images = {"registry.example.com/preloaded"};
   WriteRecordFile(store.kubelet_directory(), "observed-preloaded", preloaded.image_ref,
                   EncodePreloadedRecord(preloaded));
+  WriteHeldPod(store.kubelet_directory() / "pods" / "held");
   store.Restart();
   historian.Note();
 
@@ -152,6 +164,23 @@ SampleStore MakeSampleStore(int more_records) {
   historian.Note();
   serve({"amd64", "windows", "10.0.20348"});
   historian.Note();
+  // Ranges go from pod to pod: an older store gives them to the wrong ones.
+  const auto give = [&](const std::string& uid, std::uint64_t block, std::uint64_t blocks = 1) {
+    Must(store->AdoptUserNamespace(uid, block * kIdsPerBlock, blocks * kIdsPerBlock));
+    historian.Note();
+    sample.living.push_back({uid, block * kIdsPerBlock, blocks * kIdsPerBlock});
+  };
+  const auto take = [&](const std::string& uid) {
+    Must(store->ReleaseUserNamespace(uid));
+    historian.Note();
+    std::erase_if(sample.living, [&](const LivingPod& pod) { return pod.uid == uid; });
+  };
+  give("0a1b2c3d-0000-4000-8000-000000000001", 3);
+  give("gone", 4, 2);
+  give("static-pod-with-a-name", 8, 4);
+  take("gone");
+  give("0a1b2c3d-0000-4000-8000-000000000002", 5);
+  sample.living.push_back({"held", 20 * kIdsPerBlock, kIdsPerBlock});
   // The very last commit takes something away: to miss it is to open an image.
   replace("was-open", WithSecret(b));
   store.Stop();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/living_pods.h"
 #include "waybill/decision.h"
 #include "waybill/node_store.h"
 #include "waybill/types.h"
@@ -34,12 +35,14 @@ struct SampleStore {
   std::vector<std::string> history;  // data.mdb after each earlier commit, oldest first
   std::string witness;
   std::vector<Probe> probes;
+  std::vector<LivingPod> living;
 };
 
 // Two tenants' records with secrets, records for all pods of the node, intents, quarantine entries,
 // a preloaded record, imported files; a hash that was rotated away, records that were replaced by
 // ones with fewer credentials, deleted and pruned ones; copies for several runtime handlers, and
-// one whose handler got another guest platform. `more_records` of no special kind beside these.
+// one whose handler got another guest platform; ID ranges of pods, some of which were others'
+// before. `more_records` of no special kind beside these.
 SampleStore MakeSampleStore(int more_records);
 
 }  // namespace waybill::testing
