@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_SUITE(cli_migrate)
 BOOST_FIXTURE_TEST_CASE(up_down_and_up_again, Old) {
   auto dry = store.Json("migrate", {"--dry-run"});
   BOOST_TEST(dry["from"] == 1);
-  BOOST_TEST(dry["to"] == 2);
-  BOOST_TEST(dry["steps"].size() == 1U);
+  BOOST_TEST(dry["to"] == kNewestSchema);
+  BOOST_TEST(dry["steps"].size() == kNewestSchema - 1);
   BOOST_TEST(dry["done"] == false);
   BOOST_TEST(!std::filesystem::exists(store / "store/backup"));
 
@@ -68,7 +68,8 @@ BOOST_FIXTURE_TEST_CASE(up_down_and_up_again, Old) {
   auto down = store.Json("migrate", {"--to", "1"});
   BOOST_TEST(down["done"] == true);
   BOOST_TEST(down["losses"].empty());
-  BOOST_TEST(Contains(down["backup"].get<std::string>(), "/backup/v2-"));
+  BOOST_TEST(Contains(down["backup"].get<std::string>(),
+                      "/backup/v" + std::to_string(kNewestSchema) + "-"));
   BOOST_TEST(store.Json("migrate")["done"] == true);
   BOOST_TEST(store.Run("dump", {"--with-hashes"}).out == Golden());
   BOOST_TEST(store.Run("verify").exit_code == 0);
@@ -82,7 +83,7 @@ BOOST_FIXTURE_TEST_CASE(start_migrates_and_says_so, Old) {
   BOOST_TEST(ReadFile(store / "store/data.mdb") == before);
   auto started = store.Json("start");
   BOOST_TEST(started["migration"]["from"] == 1);
-  BOOST_TEST(started["migration"]["steps"].size() == 1U);
+  BOOST_TEST(started["migration"]["steps"].size() == kNewestSchema - 1);
   BOOST_TEST(std::filesystem::exists(started["migration"]["backup"].get<std::string>()));
   BOOST_TEST(started["records"] == 15);
   BOOST_TEST(store.Json("start")["migration"].is_null());
@@ -98,6 +99,8 @@ BOOST_FIXTURE_TEST_CASE(other_commands_leave_an_older_store_as_it_is, Old) {
                                                      {"intent", "--image", "nginx"},
                                                      {"prune", "--begin"},
                                                      {"runtimes", "collapse"},
+                                                     {"userns", "list"},
+                                                     {"userns", "get", "pod"},
                                                      {"trust", "--clear", "--reason", "why"},
                                                      {"export", "--kubelet-dir", kubelet}}) {
     const CommandResult result = store.Run(command[0], {command.begin() + 1, command.end()});
@@ -139,10 +142,12 @@ BOOST_FIXTURE_TEST_CASE(a_loss_is_refused_until_it_is_accepted, Lossy) {
 
 BOOST_FIXTURE_TEST_CASE(versions_that_do_not_exist, Old) {
   const std::string before = ReadFile(store / "store/data.mdb");
-  for (const char* version :
-       {"0", "3", "99", "4294967297", "18446744073709551616", "-1", "", "x", "1.0", "v1"}) {
+  for (const std::string& version :
+       {std::string("0"), std::to_string(kNewestSchema + 1), std::string("99"),
+        std::string("4294967297"), std::string("18446744073709551616"), std::string("-1"),
+        std::string(), std::string("x"), std::string("1.0"), std::string("v1")}) {
     for (const Strings& more : {Strings{}, Strings{"--dry-run"}}) {
-      Strings arguments = {std::string("--to=") + version};
+      Strings arguments = {"--to=" + version};
       arguments.insert(arguments.end(), more.begin(), more.end());
       CheckError(store.Run("migrate", arguments), 2, version);
     }
@@ -196,9 +201,10 @@ BOOST_FIXTURE_TEST_CASE(restore_lists_and_puts_back, Old) {
   BOOST_TEST(store.Json("check", {"--image", "later", "--image-ref", "later-ref"})["reason"] ==
              "storeDistrustful");
 
-  // By its path, and as JSON.
+  // By its path, and as JSON. In a store of the newest version the restore left a note, that ranges
+  // of pods may be lost, for which an older one has no place.
   auto again = store.Json("restore", {store.store() + "/backup/" + name});
-  BOOST_TEST(again["schemaVersion"] == 1);
+  BOOST_TEST(again["schemaVersion"] == kNewestSchema);
   BOOST_TEST(again["records"] == 15);
   BOOST_TEST(std::filesystem::exists(again["replacedPath"].get<std::string>()));
 }

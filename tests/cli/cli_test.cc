@@ -15,9 +15,10 @@ using testing::CommandResult;
 using testing::RunWaybill;
 using Strings = std::vector<std::string>;
 
-const Strings kCommands = {"start",    "check",   "intent",  "pulled", "failed",  "prune",  "hash",
-                           "list",     "show",    "dump",    "stats",  "metrics", "verify", "trust",
-                           "runtimes", "migrate", "restore", "export", "manifest"};
+const Strings kCommands = {"start",   "check",   "intent", "pulled",   "failed",
+                           "prune",   "hash",    "list",   "show",     "dump",
+                           "stats",   "metrics", "verify", "trust",    "runtimes",
+                           "migrate", "restore", "export", "manifest", "userns"};
 const std::string kImage = "registry.example.com/team/app:v1";
 const std::string kRef = "sha256:aaaa";
 const std::string kSecret = "tenant/pull/uid-1/cafe";
@@ -313,7 +314,7 @@ BOOST_AUTO_TEST_CASE(stats_metrics_and_verify) {
   store.Run("pulled", {"--image", kImage, "--image-ref", kRef});
   auto stats = store.Json("stats");
   BOOST_TEST(stats["records"] == 1);
-  BOOST_TEST(stats["schemaVersion"] == 2);
+  BOOST_TEST(stats["schemaVersion"] == kNewestSchema);
   BOOST_TEST(Contains(store.Run("stats").out, "commit sequence"));
   BOOST_TEST(Contains(store.Run("metrics").out, "\nkubelet_imagemanager_ondisk_pulledrecords 1\n"));
   BOOST_TEST(stats["nondefaultHandlerRecords"] == 0);
