@@ -132,8 +132,9 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
   (void)out.Flush();
   if (!report.user_namespaces.refused_because.empty()) {
     Warn("no new host IDs can be given to pods: " + report.user_namespaces.refused_because,
-         "say which it has: waybill userns adopt POD FIRST LENGTH --store " + ShellWord(store) +
-             "; or that the pod is gone: waybill userns release POD");
+         "waybill userns list --store " + ShellWord(store) +
+             " shows whose ranges are not known; waybill userns adopt POD FIRST LENGTH for a pod "
+             "that lives, release POD for one that is gone, release --lost where the list has all");
   }
   if (!report.distrustful) return;
   const bool can_fill = report.after_gap && report.replay_skipped;

@@ -95,7 +95,7 @@ std::string PodText(const std::string& pod_uid) {
 
 void WriteUserNamespaces(const UserNamespaceReport& report, Output& out) {
   if (report.files_seen > 0) {
-    out.Line("ID ranges   {} taken over from {}, {} unchanged", Counted(report.imported, "mapping"),
+    out.Line("host IDs    {} taken over from {}, {} unchanged", Counted(report.imported, "mapping"),
              Counted(report.files_seen, "file"), report.unchanged);
   }
   for (const std::string& problem : report.problems) out.Line("problem     {}", problem);
@@ -103,11 +103,10 @@ void WriteUserNamespaces(const UserNamespaceReport& report, Output& out) {
     out.Line("repaired    {} of the block table, from the mappings",
              Counted(report.repaired_blocks, "value"));
   }
-  if (report.allocations > 0) {
+  if (report.outside_pool + report.other_length > 0) {
     out.Line(
-        "ID ranges   {}, {} outside the pool, {} of another length: each stays valid for its "
-        "pod",
-        Counted(report.allocations, "mapping"), report.outside_pool, report.other_length);
+        "off pool    {} outside the pool, {} of another length: they stay valid for their pods",
+        Counted(report.outside_pool, "mapping"), report.other_length);
   }
   for (const std::string& pod : report.off_pool) out.Line("off pool    {}", pod);
   if (report.outside_pool + report.other_length > report.off_pool.size()) {

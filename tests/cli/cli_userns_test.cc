@@ -202,7 +202,8 @@ BOOST_FIXTURE_TEST_CASE(start_takes_over_what_a_kubelet_kept, Node) {
   PlacePod("pod-b", UsernsFile(262144, 131072));
   const CommandResult started = StartWithPods();
   BOOST_TEST(started.exit_code == 0, started.err);
-  BOOST_TEST(Contains(started.out, "2 mappings taken over from 2 files"), started.out);
+  BOOST_TEST(Contains(started.out, "host IDs    2 mappings taken over from 2 files, 0 unchanged\n"),
+             started.out);
   BOOST_TEST(Contains(started.out, "off pool    pod-b\n"), started.out);
   BOOST_TEST(Json({"get", "pod-a"})["uids"] == MappingOf(131072, 65536));
   const json report =
