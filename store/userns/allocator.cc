@@ -53,8 +53,8 @@ Error HasAnother(std::string_view pod_uid, const UsernsMapping& mapping) {
 
 std::string UntilTheFileIsGone(const HeldPod& held) {
   if (held.source.empty()) return "";
-  return "; and mend or remove " + held.source +
-         " in the kubelet directory, which the next start reads again";
+  return "; the next start reads " + held.source +
+         " in the kubelet directory again: mend or remove it if it is wrong";
 }
 
 // The first held pod, other than `pod_uid` itself, whose ranges overlap `blocks`.
