@@ -107,14 +107,6 @@ std::optional<Content> ReadUserns(const Fd& pods, const std::string& pod_uid) {
 
 }  // namespace
 
-std::string ShownPodUid(std::string_view pod_uid) {
-  const bool harmless = !pod_uid.empty() && std::all_of(pod_uid.begin(), pod_uid.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  });
-  return harmless ? std::string(pod_uid) : QuoteForMessage(pod_uid);
-}
-
 Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& given) {
   const std::filesystem::path path = WithoutTrailingSlashes(given);
   std::vector<UsernsFile> files;

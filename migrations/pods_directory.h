@@ -19,9 +19,6 @@ namespace waybill::internal {
 // kUnsafePath, kIo: it is none, or can't be listed.
 Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& pods);
 
-// The UID, fit for a terminal: as it is where that does no harm, quoted and escaped where not.
-std::string ShownPodUid(std::string_view pod_uid);
-
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_MIGRATIONS_PODS_DIRECTORY_H_

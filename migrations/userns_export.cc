@@ -14,6 +14,7 @@
 #include "migrations/pods_directory.h"
 #include "migrations/userns_file.h"
 #include "store/base/files.h"
+#include "store/base/quote.h"
 #include "store/userns/import.h"
 #include "store/userns/pool.h"
 

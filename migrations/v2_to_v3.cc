@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "migrations/steps.h"
+#include "store/base/quote.h"
 #include "store/record/userns_tables.h"
 #include "store/recovery/gap.h"
 
@@ -42,7 +43,7 @@ std::string Pods(const std::vector<UsernsHeld>& held) {
   std::string pods;
   for (std::size_t i = 0; i < held.size() && i < kMaxNamed; ++i) {
     pods += (i == 0 ? "" : ", ") +
-            (held[i].pod.pod_uid.empty() ? "(lost ranges)" : held[i].pod.pod_uid);
+            (held[i].pod.pod_uid.empty() ? "(lost ranges)" : ShownPodUid(held[i].pod.pod_uid));
   }
   return held.size() > kMaxNamed ? pods + ", …" : pods;
 }

@@ -7,6 +7,7 @@
 
 #include "migrations/pods_directory.h"
 #include "store/base/files.h"
+#include "store/base/quote.h"
 #include "store/image/handler_lookup.h"
 #include "store/node_store_impl.h"
 #include "store/node_store_list.h"
@@ -174,7 +175,7 @@ Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod
       if (!snapshot.CountIsTrue(Table::kUsernsMappings)) {
         return impl_->Unreadable("the ID mappings");
       }
-      return Error{ErrorCode::kNotFound, "pod " + std::string(pod_uid) + " has no ID mapping", ""};
+      return Error{ErrorCode::kNotFound, "pod " + ShownPodUid(pod_uid) + " has no ID mapping", ""};
     }
     if (snapshot.Get(Table::kUsernsMappings, HashKey(pod_uid, snapshot.seed()), payload) !=
         Lookup::kFound) {

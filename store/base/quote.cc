@@ -1,5 +1,7 @@
 #include "store/base/quote.h"
 
+#include <algorithm>
+
 #include "store/base/go_json.h"
 
 namespace waybill::internal {
@@ -30,6 +32,14 @@ std::string QuoteForMessage(std::string_view text) {
   }
   if (cut) quoted += "…";
   return quoted;
+}
+
+std::string ShownPodUid(std::string_view pod_uid) {
+  const bool harmless = !pod_uid.empty() && std::all_of(pod_uid.begin(), pod_uid.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+  return harmless ? std::string(pod_uid) : QuoteForMessage(pod_uid);
 }
 
 }  // namespace waybill::internal

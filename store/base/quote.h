@@ -14,6 +14,8 @@ inline constexpr std::size_t kMaxQuotedBytes = 200;
 
 // Between quotes, in one line, with nothing in it that a terminal obeys, and cut where it is long.
 std::string QuoteForMessage(std::string_view text);
+// A pod's UID, which is the name of a directory: as it is where that does no harm, else quoted.
+std::string ShownPodUid(std::string_view pod_uid);
 
 }  // namespace waybill::internal
 

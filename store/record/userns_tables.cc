@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/base/quote.h"
+
 namespace waybill::internal {
 
 namespace {
@@ -14,7 +16,7 @@ Error Unreadable(std::string_view what) {
 Error Collision(std::string_view pod_uid) {
   return {
       ErrorCode::kConflict,
-      "the key of pod " + std::string(pod_uid) + " is taken by another one; nothing was changed",
+      "the key of pod " + ShownPodUid(pod_uid) + " is taken by another one; nothing was changed",
       "rebuild the store under a new hash seed: set it aside and import again"};
 }
 
@@ -51,7 +53,7 @@ Result<std::optional<UsernsMapping>> FindMapping(const StoreTxn& txn, std::strin
   if (!payload) return payload.error();
   if (!*payload) return std::optional<UsernsMapping>();
   auto mapping = DecodeUsernsMapping(**payload);
-  if (!mapping) return Unreadable("the ID mapping of pod " + std::string(pod_uid));
+  if (!mapping) return Unreadable("the ID mapping of pod " + ShownPodUid(pod_uid));
   if (mapping->pod_uid != pod_uid) return Collision(pod_uid);
   return mapping;
 }
@@ -119,12 +121,13 @@ Result<std::vector<UsernsHeld>> ReadHeld(const StoreTxn& txn) {
 }
 
 Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view pod_uid) {
+  // Nor is there a table of them in an older version.
   if (txn.state().digest(Table::kUsernsHeld).count == 0) return std::optional<UsernsHeld>();
   auto payload = txn.Get(Table::kUsernsHeld, PodKey(txn, pod_uid));
   if (!payload) return payload.error();
   if (!*payload) return std::optional<UsernsHeld>();
   auto held = DecodeUsernsHeld(**payload);
-  if (!held) return Unreadable("what is held for pod " + std::string(pod_uid));
+  if (!held) return Unreadable("what is held for pod " + ShownPodUid(pod_uid));
   if (held->pod.pod_uid != pod_uid) return Collision(pod_uid);
   return held;
 }

@@ -215,7 +215,12 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
     if (auto r = KeepClosed(txn, replaced.values); !r) return r;
-    return KeepRanges(txn, replaced, source->values, made.distrust_reason);
+    if (auto r = KeepRanges(txn, replaced, source->values, made.distrust_reason); !r) return r;
+    report.id_mappings = txn.state().digest(Table::kUsernsMappings).count;
+    auto lost = FindHeld(txn, {});
+    if (!lost) return lost.error();
+    report.id_ranges_lost = lost->has_value();
+    return {};
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r.error();
   if (replaced.file.valid()) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "store/base/quote.h"
 #include "store/record/userns_tables.h"
 
 namespace waybill::internal {
@@ -18,7 +19,7 @@ std::string Text(HostIdRange range) {
 }
 
 std::string Name(const HeldPod& held) {
-  return held.pod_uid.empty() ? "pods that nobody knows" : "pod " + held.pod_uid;
+  return held.pod_uid.empty() ? "pods that nobody knows" : "pod " + ShownPodUid(held.pod_uid);
 }
 
 Error Full(const UserNamespacePool& pool, const Slots& slots) {
@@ -39,14 +40,14 @@ Error Refused(const std::string& why) {
 
 Error Taken(std::string_view pod_uid, HostIdRange range, const std::string& by) {
   return {ErrorCode::kConflict,
-          "pod " + std::string(pod_uid) + " can't be given " + Text(range) + ": " + by +
+          "pod " + ShownPodUid(pod_uid) + " can't be given " + Text(range) + ": " + by +
               " has or may have some of them; nothing was changed",
           "release the other pod first, if it is gone: `waybill userns release POD`"};
 }
 
 Error HasAnother(std::string_view pod_uid, const UsernsMapping& mapping) {
   return {ErrorCode::kConflict,
-          "pod " + std::string(pod_uid) + " has " + Text({mapping.host_id, mapping.length}) +
+          "pod " + ShownPodUid(pod_uid) + " has " + Text({mapping.host_id, mapping.length}) +
               "; nothing was changed",
           "a mapping can't change under its pod: release it once the pod is gone"};
 }
@@ -73,17 +74,17 @@ const HeldPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange block
 
 Error IsHeld(const HeldPod& held) {
   return {ErrorCode::kConflict,
-          "nobody can vouch for the host IDs of pod " + held.pod_uid + ": " + held.reason +
-              "; it gets no user namespace, and what it may have is given to nobody",
-          "if it is gone: `waybill userns release " + held.pod_uid +
-              "`; if it lives with a range of its own: `waybill userns adopt " + held.pod_uid +
-              " FIRST LENGTH`" + UntilTheFileIsGone(held)};
+          "nobody can vouch for the host IDs of pod " + ShownPodUid(held.pod_uid) + ": " +
+              held.reason + "; it gets no user namespace, and what it may have is given to nobody",
+          "if it is gone: `waybill userns release " + ShownPodUid(held.pod_uid) +
+              "`; if it lives with a range of its own: `waybill userns adopt " +
+              ShownPodUid(held.pod_uid) + " FIRST LENGTH`" + UntilTheFileIsGone(held)};
 }
 
 Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping) {
   if (!request.length || *request.length == mapping.length) return {};
   return Error{ErrorCode::kConflict,
-               "pod " + std::string(request.pod_uid) + " has an ID mapping of length " +
+               "pod " + ShownPodUid(request.pod_uid) + " has an ID mapping of length " +
                    std::to_string(mapping.length) + ", not " + std::to_string(*request.length) +
                    "; nothing was changed",
                "a mapping can't change under its pod: release it once the pod is gone"};
@@ -192,7 +193,7 @@ Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRan
     }
     auto tenant = StoreMapping(txn, pod_uid, range);
     if (!tenant) return tenant.error();
-    if (*tenant) return Taken(pod_uid, range, "pod " + **tenant);
+    if (*tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(**tenant));
     taken_.Add(blocks);
   }
   if (*own) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "store/base/quote.h"
 #include "store/record/userns_tables.h"
 #include "store/userns/pool.h"
 
@@ -58,7 +59,8 @@ class Import {
     const auto held = held_.find(file.pod_uid);
     if (!file.mapping) {
       if (mapping != mappings_.end() && AllWithin(file.ranges, mapping->second)) {
-        Tell("pod " + file.pod_uid + ": " + file.problem + "; the store knows its range");
+        Tell("pod " + ShownPodUid(file.pod_uid) + ": " + file.problem +
+             "; the store knows its range");
         return {};
       }
       return Hold(file, file.problem, file.ranges);
@@ -76,7 +78,7 @@ class Import {
                   {*file.mapping});
     }
     if (held != held_.end()) {
-      Tell("pod " + file.pod_uid + " is held: " + held->second.reason);
+      Tell("pod " + ShownPodUid(file.pod_uid) + " is held: " + held->second.reason);
       ++report_.held;
       return {};
     }
@@ -96,7 +98,7 @@ class Import {
       auto tenant = StoreMapping(txn_, candidate.file->pod_uid, *candidate.file->mapping);
       if (!tenant) return tenant.error();
       if (*tenant) {
-        if (auto r = Hold(*candidate.file, "its range is taken by pod " + **tenant,
+        if (auto r = Hold(*candidate.file, "its range is taken by pod " + ShownPodUid(**tenant),
                           {*candidate.file->mapping});
             !r) {
           return r;
@@ -117,7 +119,7 @@ class Import {
   // Held with what it is held for already.
   Result<void> Hold(const UsernsFile& file, const std::string& reason,
                     std::vector<HostIdRange> ranges) {
-    Tell("pod " + file.pod_uid + " is held: " + reason);
+    Tell("pod " + ShownPodUid(file.pod_uid) + " is held: " + reason);
     ++report_.held;
     HeldPod& held = held_[file.pod_uid];
     const bool was_unknown = !held.pod_uid.empty() && held.ranges.empty();
@@ -159,15 +161,15 @@ class Import {
           BlocksOf(candidate.file->mapping->first, candidate.file->mapping->length);
       for (std::uint32_t block = blocks.first; block < blocks.end(); ++block) {
         if (taken[block] != nullptr) {
-          candidate.conflict = "its range overlaps that of pod " + *taken[block];
+          candidate.conflict = "its range overlaps that of pod " + ShownPodUid(*taken[block]);
         }
         if (claimed[block] == kNobody) {
           claimed[block] = i;
           continue;
         }
         Candidate& other = candidates_[claimed[block]];
-        candidate.conflict = "its range overlaps that of pod " + other.file->pod_uid;
-        other.conflict = "its range overlaps that of pod " + candidate.file->pod_uid;
+        candidate.conflict = "its range overlaps that of pod " + ShownPodUid(other.file->pod_uid);
+        other.conflict = "its range overlaps that of pod " + ShownPodUid(candidate.file->pod_uid);
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/quote.h"
 #include "store/record/userns_tables.h"
 #include "store/userns/allocator.h"
 #include "store/userns/pool.h"
@@ -100,7 +101,7 @@ class Reconciliation {
       ranges.insert(ranges.end(), (*before)->pod.ranges.begin(), (*before)->pod.ranges.end());
     }
     if (report.problems.size() < kMaxNamed) {
-      report.problems.push_back("pod " + pod_uid + " is held: " + reason);
+      report.problems.push_back("pod " + ShownPodUid(pod_uid) + " is held: " + reason);
     }
     ++report.held;
     return StoreHeld(txn, {pod_uid, std::move(ranges), std::move(source), std::move(reason), {}});

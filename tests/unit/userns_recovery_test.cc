@@ -211,7 +211,9 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
   const fs::path backup = Must(ListBackups(store.directory())).front().path;
   const std::uint32_t now = store.Get("now");
   store.Close();
-  Must(Restore({.directory = store.directory(), .backup = backup}));
+  const RestoreReport restored = Must(Restore({.directory = store.directory(), .backup = backup}));
+  BOOST_TEST(restored.id_mappings == 1U);
+  BOOST_TEST(!restored.id_ranges_lost);
   store.Open();
   BOOST_TEST(store.Get("now") == now);
   BOOST_TEST((store->GetUserNamespace("gone").error().code == ErrorCode::kNotFound));
@@ -219,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
   store.Close();
   // Where the store that it replaces can't be read, the backup's count, and others may be lost.
   WriteFile(store.database(), std::string(40960, 'x'));
-  Must(Restore({.directory = store.directory(), .backup = backup}));
+  BOOST_TEST(Must(Restore({.directory = store.directory(), .backup = backup})).id_ranges_lost);
   store.Open();
   BOOST_TEST(Must(store->GetUserNamespace("gone")).length == kIdsPerBlock);
   ExpectLostUntilSaidOtherwise(store);

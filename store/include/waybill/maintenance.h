@@ -100,6 +100,9 @@ struct RestoreReport {
   // Of those: the store that was replaced did not hold the same credentials, could not be read, or
   // was older than its witness, so they may have been taken back since. To be verified again.
   std::uint64_t records_without_credentials = 0;
+  std::uint64_t id_mappings = 0;  // of pods in user namespaces
+  // Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
+  bool id_ranges_lost = false;
   std::string replaced_path;  // where what it replaces is kept; empty: there was nothing
   std::string distrust_reason;
 };
@@ -115,8 +118,7 @@ struct RestoreReport {
 // other, whole.
 Result<RestoreReport> Restore(const RestoreOptions& options);
 
-// --- Going back to a kubelet without waybill
-// ------------------------------------------------------
+// --- Going back to a kubelet without waybill -----------------------------------------------------
 
 enum class KubeletApiVersion : std::uint8_t {
   kV1Beta1,   // kubelets since v1.35

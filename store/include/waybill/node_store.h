@@ -291,10 +291,9 @@ class NodeStore {
   // in flight in this process.
   Result<CollapseReport> CollapseRuntimeHandlers();
 
-  // --- User namespaces (KEP-127)
-  // ------------------------------------------------------------------ Errors of reading and of
-  // writing as in "Whole records". Everywhere: kInvalidArgument for a pod UID that can't be one
-  // (UserNamespaceRequest).
+  // --- User namespaces (KEP-127) -----------------------------------------------------------------
+  // Errors of reading and of writing as in "Whole records". Where a pod UID is looked at:
+  // kInvalidArgument if it can't be one (UserNamespaceRequest).
 
   // What the pod's sandbox and mounts are to be given. hostUsers unset or true: NODE, and nothing
   // is stored. False: the pod's mapping, the same every time, on disk before it is returned; the
@@ -343,8 +342,7 @@ class NodeStore {
 
   Result<UserNamespaceStatistics> GetUserNamespaceStatistics() const;
 
-  // --- Going back
-  // ----------------------------------------------------------------------------------
+  // --- Going back --------------------------------------------------------------------------------
 
   // Writes the kubelet's own files, names and forms as it writes them: to image_manager/{pulled,
   // pulling,observed-preloaded}, each folder replaced in one step and kept aside, not deleted. What

@@ -93,7 +93,7 @@ struct UserNamespacePool {
   // Pods that the pool must have room for (the kubelet's maxPods).
   std::uint64_t max_pods = 110;
 
-  // What a kubelet without configuration uses: ids_per_pod to 2^32.
+  // What a kubelet without configuration uses: ids_per_pod to 2^32, cut to whole ranges.
   static UserNamespacePool Default(std::uint64_t ids_per_pod = kIdsPerBlock,
                                    std::uint64_t max_pods = 110);
 
@@ -108,8 +108,8 @@ Result<void> CheckUserNamespacePool(const UserNamespacePool& pool);
 struct SubordinateIds {
   bool user_exists = false;
   bool tool_exists = false;  // getsubids is installed
-  std::string uids;          // what `getsubids kubelet` printed, as it is
-  std::string gids;          // what `getsubids -g kubelet` printed
+  std::string uids = {};     // what `getsubids kubelet` printed, as it is
+  std::string gids = {};     // what `getsubids -g kubelet` printed
 };
 
 // The pool that a node is configured for (KEP-127, "Configuration of ranges"). Without the user or
