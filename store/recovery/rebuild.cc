@@ -106,7 +106,9 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
     return choice->newest && choice->state && salvaged.Proves(table, *choice->state);
   };
   const bool credentials_proven = proven(Table::kPulled);
-  const bool had_ranges = !salvaged.identity || SchemaOf(schema_before).has(Table::kUsernsHeld);
+  // What is older than the last commit may be of an older version, too.
+  const bool had_ranges =
+      !choice->newest || !salvaged.identity || SchemaOf(schema_before).has(Table::kUsernsHeld);
   const bool ranges_lost =
       had_ranges && !(choice->newest && choice->state && HasAllIdRanges(salvaged, *choice->state));
   made.fill = [&](StoreTxn& txn) -> Result<void> {

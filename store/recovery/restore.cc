@@ -59,6 +59,8 @@ struct Replaced {
   Salvaged values;
   // Every pod's ID range is among them, and none was handed out since.
   bool has_all_ranges = false;
+  // False: it is of a version that kept none, so that others did, a kubelet or this store before.
+  bool kept_ranges = false;
 };
 
 Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
@@ -80,6 +82,7 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
   }
   if (inspection->sound) {
     replaced.has_all_ranges = true;
+    replaced.kept_ranges = SchemaOf(replaced.identity->schema_version).has(Table::kUsernsHeld);
     for (const auto& payload : replaced.values.payloads[Index(Table::kPulled)]) {
       auto record = DecodePulledRecordValue(payload);
       if (!record) continue;
@@ -130,7 +133,8 @@ bool HasNoRanges(const Replaced& replaced) {
 Result<void> KeepRanges(StoreTxn& txn, const Replaced& replaced, const Salvaged& backup,
                         std::string_view reason) {
   if (!txn.schema().has(Table::kUsernsHeld)) return {};
-  if (auto r = CarryIdRanges(txn, replaced.values); !r || replaced.has_all_ranges) return r;
+  const bool is_whole = replaced.has_all_ranges && replaced.kept_ranges;
+  if (auto r = CarryIdRanges(txn, replaced.values); !r || is_whole) return r;
   if (auto r = CarryIdRanges(txn, backup); !r) return r;
   return HoldLostRanges(txn, reason);
 }

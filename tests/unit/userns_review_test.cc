@@ -108,6 +108,36 @@ BOOST_AUTO_TEST_CASE(who_resolves_a_held_pod_is_told_of_the_file_that_the_next_s
   BOOST_TEST(store.Get("a") == block);
 }
 
+BOOST_AUTO_TEST_CASE(down_and_back_by_the_backup) {
+  UsernsStore store(SmallPool(4, 4));
+  const std::uint32_t block = store.Get("living");
+  store.Close();
+  const auto migrated = Must(Migrate(To(store, 2)));
+  RestoreOptions restore{.directory = store.directory(), .backup = migrated.backup};
+  restore.map_bytes = std::uint64_t{64} << 20U;
+  const auto report = Must(Restore(restore));
+  BOOST_TEST(report.schema_version == 3U);
+  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges) {
+  UsernsStore store(SmallPool(4, 4));
+  Must(store->PutIntent("registry.example/a:v1"));
+  store.Close();
+  Must(Migrate(To(store, 2)));
+  std::string copy = ReadFile(store.database());
+  const std::uint32_t block = store.Get("living");
+  store.Close();
+  for (std::size_t at = copy.find("registry.example/a"); at != std::string::npos;
+       at = copy.find("registry.example/a", at + 1)) {
+    copy[at] = 'R';
+  }
+  WriteFile(store.database(), copy);
+  fs::remove(store.directory() / "lock.mdb");
+  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
+  BOOST_TEST(store->recovery_report().set_aside);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
