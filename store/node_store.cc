@@ -57,6 +57,8 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));
 
+  // First: where a later step stops the opening, the next one may name no directory.
+  if (auto r = OpenUserNamespaces(options); !r) return r;
   if (options.runtime_handlers) {
     auto replaced = committer->Run([&](StoreTxn& txn) -> Result<void> {
       auto changes = internal::ReplaceHandlers(txn, *options.runtime_handlers);
@@ -69,7 +71,6 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   if (!options.kubelet_directory.empty()) {
     if (auto r = TakeOver(options); !r) return r;
   }
-  if (auto r = OpenUserNamespaces(options); !r) return r;
   if (auto r = Replay(options); !r) return r;
 
   const internal::State state = committer->state();

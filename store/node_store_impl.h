@@ -86,6 +86,7 @@ class NodeStore::Impl {
   Result<void> Replay(const OpenOptions& options);
   // node_store_userns.cc
   Result<void> OpenUserNamespaces(const OpenOptions& options);
+  Result<void> TakeOverUserNamespaces(const OpenOptions& options);
   Decision DecideUncounted(std::string_view image, std::string_view image_ref,
                            std::string_view runtime_handler, CredentialSource& source,
                            internal::ReaderPool::Lease& snapshot);

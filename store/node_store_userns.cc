@@ -99,6 +99,16 @@ void Relate(const UserNamespaceOptions& options, UserNamespaceAllocation& alloca
 }  // namespace
 
 Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
+  auto opened = TakeOverUserNamespaces(options);
+  if (opened || opened.error().code == ErrorCode::kOutcomeUnknown) return opened;
+  // Whoever opens next may name no directory. Best effort: the error at hand is the one that
+  // counts.
+  static_cast<void>(committer->Run(
+      [&](StoreTxn& txn) { return internal::HoldUntilImport(txn, opened.error().message); }));
+  return opened;
+}
+
+Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options) {
   std::vector<internal::UsernsFile> files;
   const std::filesystem::path pods = !options.pods_directory.empty() ? options.pods_directory
                                      : !options.kubelet_directory.empty()
@@ -120,6 +130,9 @@ Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
     userns = before;  // the change may run twice
     if (auto r = internal::ReconcileUserNamespaces(txn, userns); !r) return r;
     if (auto r = internal::ImportUserNamespaces(txn, files, userns); !r) return r;
+    if (internal::Exists(pods) || internal::Exists(options.kubelet_directory)) {
+      if (auto r = internal::ReleaseAfterImport(txn); !r) return r;
+    }
     if (auto r = internal::DescribeUserNamespaces(txn, user_namespaces, userns); !r) return r;
     return allocator->Load(txn);
   });

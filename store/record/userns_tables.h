@@ -39,6 +39,12 @@ Result<bool> EraseHeld(StoreTxn& txn, std::string_view pod_uid);
 // new is handed out.
 Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason);
 
+// The same, until the ID mappings of a kubelet's pods are taken over. Nothing where ranges were
+// lost otherwise.
+Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why);
+// They are.
+Result<void> ReleaseAfterImport(StoreTxn& txn);
+
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_RECORD_USERNS_TABLES_H_

@@ -99,6 +99,8 @@ Result<void> Create(const OpenOptions& options, const WitnessReading& witness, b
   made.map_bytes = options.map_bytes;
   if (was_lost) {
     made.fill = [&made](StoreTxn& txn) { return HoldLostRanges(txn, made.distrust_reason); };
+  } else if (!options.pods_directory.empty() || !options.kubelet_directory.empty()) {
+    made.fill = [](StoreTxn& txn) { return HoldUntilImport(txn, "the store was just made"); };
   }
   auto identity = NewIdentity(made.now);
   if (!identity) return identity.error();

@@ -138,6 +138,36 @@ BOOST_AUTO_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges) {
   BOOST_TEST(store->recovery_report().set_aside);
 }
 
+BOOST_AUTO_TEST_CASE(an_import_that_stopped_at_the_images) {
+  UsernsStore store(SmallPool(4, 4));
+  store.WriteMapping("living", 5);
+  WriteRecordFile(store.kubelet(), "pulling", "x", "{");
+  OpenOptions options = store.Options();
+  options.kubelet_directory = store.kubelet();
+  options.import_progress = [](auto, auto) { return false; };
+  BOOST_TEST((NodeStore::Open(options).error().code == ErrorCode::kInterrupted));
+  options = store.Options();
+  options.pods_directory.clear();
+  {
+    auto opened = Must(NodeStore::Open(options));
+    for (const std::string pod : {"a", "b", "c", "d"}) {
+      const auto got = opened->GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false});
+      if (got) BOOST_TEST(got->uids.front().host_id != 5 * kIdsPerBlock);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(pods_that_could_not_be_listed) {
+  UsernsStore store(SmallPool(4, 4));
+  const fs::path elsewhere = store.kubelet() / "elsewhere";
+  fs::create_directories(elsewhere / "living");
+  WriteFile(elsewhere / "living" / "userns", UsernsStore::FileOf(5 * kIdsPerBlock, kIdsPerBlock));
+  fs::create_directory_symlink(elsewhere, store.pods());
+  BOOST_TEST((NodeStore::Open(store.Options()).error().code == ErrorCode::kUnsafePath));
+  fs::remove(store.pods());
+  for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
