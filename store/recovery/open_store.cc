@@ -201,10 +201,20 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
                            RecoveryReport& report) {
   if (path.empty()) return {};
   OpenedDatabase& database = store.database;
-  const Contradiction contradiction =
+  Contradiction contradiction =
       report.created || report.set_aside
           ? Contradiction()
           : FindContradiction(witness, path, database.identity, store.state);
+  WitnessReading said = witness;
+  const std::filesystem::path& before = store.witness_path_before;
+  if (contradiction.reason.empty() && !report.set_aside && !before.empty() && before != path) {
+    // The witness was moved: the one that the store had still tells of this store.
+    const WitnessReading old = ReadWitness(before);
+    if (old.testimony && old.testimony->uuid == database.identity.uuid) {
+      contradiction = FindContradiction(old, before, database.identity, store.state);
+      if (!contradiction.reason.empty()) said = old;
+    }
+  }
   const std::string gap = report.created ? std::string() : GapAtTakeOver(options, path, store);
   Identity identity = database.identity;
   identity.witness_path = path.string();
@@ -214,10 +224,10 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
     Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
     const auto amend = [&](StoreTxn& txn) -> Result<void> {
       if (!contradiction.reason.empty()) {
-        if (witness.testimony) {
+        if (said.testimony) {
           // Past the witness, or the same old copy could come back unnoticed.
           txn.state().commit_sequence =
-              std::max(txn.state().commit_sequence, witness.testimony->commit_sequence);
+              std::max(txn.state().commit_sequence, said.testimony->commit_sequence);
         }
         if (auto r = SetTrust(txn, true, contradiction.reason); !r) return r;
         if (contradiction.stale) {

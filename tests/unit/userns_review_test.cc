@@ -168,6 +168,24 @@ BOOST_AUTO_TEST_CASE(pods_that_could_not_be_listed) {
   for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
 }
 
+BOOST_AUTO_TEST_CASE(a_store_put_back_while_its_witness_is_moved) {
+  UsernsStore store(SmallPool(4, 4));
+  store.Open();
+  store.Close();
+  fs::copy(store.database(), store.kubelet() / "copy");
+  const std::uint32_t block = store.Get("living");
+  store.Close();
+  fs::copy(store.kubelet() / "copy", store.database(), fs::copy_options::overwrite_existing);
+  fs::remove(store.directory() / "lock.mdb");
+  OpenOptions options = store.Options();
+  options.witness = Witness::At(store.kubelet() / "another-witness");
+  auto opened = Must(NodeStore::Open(options));
+  for (const std::string pod : {"a", "b", "c", "d"}) {
+    const auto got = opened->GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false});
+    if (got) BOOST_TEST(got->uids.front().host_id != block * kIdsPerBlock);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
