@@ -34,11 +34,14 @@ Result<Fd> OpenPods(const std::filesystem::path& path) {
   return OpenDirectory(path);
 }
 
-// Not followed: a symlink is no directory here.
-bool IsDirectory(const Fd& pods, const dirent& entry) {
-  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+// A kubelet follows symlinks. We don't, but must not pass over a pod behind one. What can't be
+// looked at may be a pod's, unless it is gone.
+bool MayBePod(const Fd& pods, const dirent& entry) {
+  if (entry.d_type == DT_DIR) return true;
+  if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return false;
   struct stat st {};
-  return fstatat(pods.get(), entry.d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+  if (fstatat(pods.get(), entry.d_name, &st, 0) != 0) return errno != ENOENT && errno != ELOOP;
+  return S_ISDIR(st.st_mode);
 }
 
 Result<std::vector<std::string>> ListPods(const Fd& pods, const std::filesystem::path& path) {
@@ -53,7 +56,7 @@ Result<std::vector<std::string>> ListPods(const Fd& pods, const std::filesystem:
   std::vector<std::string> names;
   for (errno = 0; const dirent* entry = readdir(dir.get()); errno = 0) {
     std::string name = entry->d_name;
-    if (name != "." && name != ".." && IsDirectory(pods, *entry)) names.push_back(std::move(name));
+    if (name != "." && name != ".." && MayBePod(pods, *entry)) names.push_back(std::move(name));
   }
   if (errno != 0) return SystemError(errno, "list", path);
   std::sort(names.begin(), names.end());
@@ -94,7 +97,16 @@ std::optional<Content> ReadUserns(const Fd& pods, const std::string& pod_uid) {
       openat(pods.get(), pod_uid.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!pod.valid()) {
     if (errno == ENOENT) return std::nullopt;
-    return Content{{}, "its directory can't be opened: " + Reason(errno)};
+    const std::string why = Reason(errno);
+    struct stat st {};
+    const bool is_link =
+        fstatat(pods.get(), pod_uid.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+    if (!is_link) return Content{{}, "its directory can't be opened: " + why};
+    // Followed to learn whether there is anything to miss.
+    if (fstatat(pods.get(), (pod_uid + "/userns").c_str(), &st, 0) != 0 && errno == ENOENT) {
+      return std::nullopt;
+    }
+    return Content{{}, "its directory is a symlink"};
   }
   // O_NONBLOCK: a FIFO under that name must not hang us.
   const Fd file(

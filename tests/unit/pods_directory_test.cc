@@ -102,7 +102,9 @@ BOOST_AUTO_TEST_CASE(each_directory_is_a_pod_and_nothing_else_is) {
   pods.Add("without");
   WriteFile(pods.path() / "file", content);
   WriteFile(pods.path() / "userns", content);
-  fs::create_directory_symlink("a", pods.path() / "link");
+  fs::create_directory_symlink("without", pods.path() / "link");
+  fs::create_symlink("file", pods.path() / "link-to-file");
+  fs::create_symlink("nothing", pods.path() / "link-to-nothing");
   BOOST_REQUIRE(mkfifo((pods.path() / "fifo").c_str(), 0600) == 0);
   const std::vector<UsernsFile> files = pods.Read();
   BOOST_TEST_REQUIRE(files.size() == 3U);
@@ -110,6 +112,19 @@ BOOST_AUTO_TEST_CASE(each_directory_is_a_pod_and_nothing_else_is) {
   BOOST_TEST(files[1].pod_uid == "a");
   BOOST_TEST(files[2].pod_uid == "b");
   for (const UsernsFile& file : files) BOOST_TEST(file.mapping.has_value());
+}
+
+// A kubelet follows it.
+BOOST_AUTO_TEST_CASE(a_pod_behind_a_symlink_is_a_problem) {
+  const Pods pods;
+  WriteFile(pods.Add("a"), EncodeUsernsFile(65536, 65536));
+  fs::create_directory_symlink("a", pods.path() / "link");
+  const std::vector<UsernsFile> files = pods.Read();
+  BOOST_TEST_REQUIRE(files.size() == 2U);
+  BOOST_TEST(files[1].pod_uid == "link");
+  BOOST_TEST(!files[1].mapping.has_value());
+  BOOST_TEST(files[1].ranges.empty());
+  BOOST_TEST(files[1].problem.find("symlink") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_regular_file_is_a_problem) {

@@ -186,6 +186,17 @@ BOOST_AUTO_TEST_CASE(a_store_put_back_while_its_witness_is_moved) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over) {
+  UsernsStore store(SmallPool(4, 4));
+  const fs::path elsewhere = store.kubelet() / "elsewhere";
+  fs::create_directories(elsewhere);
+  WriteFile(elsewhere / "userns", UsernsStore::FileOf(5 * kIdsPerBlock, kIdsPerBlock));
+  fs::create_directory(store.pods());
+  fs::create_directory_symlink(elsewhere, store.pods() / "living");
+  store.Open();
+  for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
