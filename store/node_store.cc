@@ -74,6 +74,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   if (auto r = Replay(options); !r) return r;
 
   const internal::State state = committer->state();
+  NoteToken(state.commit_sequence);
   report.intents_left = state.digest(Table::kIntents).count;
   report.records = state.digest(Table::kPulled).count;
   report.quarantine_entries = state.digest(Table::kQuarantine).count;

@@ -44,6 +44,7 @@ class NodeStore::Impl {
   Result<void> Write(const internal::Committer::Change& change);
 
   Error Unreadable(std::string_view what) const;
+  bool is_owner() const { return is_owner_; }
 
   const std::filesystem::path directory;
   const Rules rules;
@@ -61,6 +62,15 @@ class NodeStore::Impl {
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
   std::optional<internal::Allocator> allocator;  // inside changes only
+  // The last token that was drawn, in this process or one before: a mapping that is older could be
+  // cleaned up by lists that do not know that its pod has come back.
+  std::atomic<std::uint64_t> last_token{0};
+
+  void NoteToken(std::uint64_t token) {
+    std::uint64_t last = last_token.load();
+    while (last < token && !last_token.compare_exchange_weak(last, token)) {
+    }
+  }
 
   // Observer only. Replaced when the files were: under the mutex, which a decision never waits for,
   // and without readers.

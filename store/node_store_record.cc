@@ -123,7 +123,9 @@ Result<void> NodeStore::RecordImagePullFailed(std::string_view image, PullFailur
 
 Result<PruneToken> NodeStore::BeginPrune() {
   if (!impl_->committer) return impl_->Write({}).error();
-  return PruneToken{impl_->committer->state().commit_sequence};
+  const std::uint64_t token = impl_->committer->state().commit_sequence;
+  impl_->NoteToken(token);
+  return PruneToken{token};
 }
 
 namespace {

@@ -52,8 +52,12 @@ Error NotSupported(std::string_view handler, bool is_known) {
 }
 
 // nullopt: the pod has no mapping that this snapshot shows.
-Result<std::optional<IdMapping>> Find(const NodeStore::Impl& impl,
-                                      const ReaderPool::Lease& snapshot, std::string_view pod_uid) {
+struct Found {
+  IdMapping mapping;
+  std::uint64_t stamp = 0;
+};
+Result<std::optional<Found>> Find(const NodeStore::Impl& impl, const ReaderPool::Lease& snapshot,
+                                  std::string_view pod_uid) {
   const internal::Key16 key = HashKey(pod_uid, snapshot.seed());
   Payload payload;
   if (snapshot.state().digest(Table::kUsernsHeld).count > 0) {
@@ -74,14 +78,14 @@ Result<std::optional<IdMapping>> Find(const NodeStore::Impl& impl,
     case Lookup::kFound: {
       const auto mapping = internal::MappingOf(payload, pod_uid);
       if (!mapping) return impl.Unreadable("the ID mappings");
-      return mapping;
+      return std::optional(Found{*mapping, internal::StampOf(payload)});
     }
     case Lookup::kDamaged:
       return impl.Unreadable("the ID mappings");
     case Lookup::kAbsent:
       break;
   }
-  return std::optional<IdMapping>();
+  return std::optional<Found>();
 }
 
 std::optional<UserNamespaceAllocation> DecodeAllocation(Payload payload) {
@@ -160,13 +164,15 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
       auto found = Find(*impl_, snapshot, request.pod_uid);
       if (!found) return found.error();
       if (*found) {
-        if (auto r = internal::CheckLength(request, **found); !r) return r.error();
-        return PodMode(**found);
+        if (auto r = internal::CheckLength(request, (*found)->mapping); !r) return r.error();
+        const bool may_be_collected =
+            impl_->is_owner() && (*found)->stamp <= impl_->last_token.load();
+        if (!may_be_collected) return PodMode((*found)->mapping);
       }
     }
     IdMapping mapping;
     auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
-      auto created = impl_->allocator->GetOrCreate(txn, request);
+      auto created = impl_->allocator->GetOrCreate(txn, request, impl_->last_token.load());
       if (!created) return created.error();
       mapping = *created;
       return {};

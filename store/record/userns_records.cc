@@ -132,4 +132,8 @@ std::optional<IdMapping> MappingOf(std::span<const std::uint8_t> payload,
   return IdMapping{root->host_id(), 0, root->length()};
 }
 
+std::uint64_t StampOf(std::span<const std::uint8_t> payload) {
+  return flatbuffers::GetRoot<v3::UsernsMapping>(payload.data())->stamp();
+}
+
 }  // namespace waybill::internal

@@ -45,6 +45,8 @@ std::optional<UsernsHeld> DecodeUsernsHeld(std::span<const std::uint8_t> payload
 
 // In place; nothing is checked but the envelope. nullopt: it is another pod's.
 std::optional<IdMapping> MappingOf(std::span<const std::uint8_t> payload, std::string_view pod_uid);
+// Of what MappingOf takes.
+std::uint64_t StampOf(std::span<const std::uint8_t> payload);
 
 }  // namespace waybill::internal
 

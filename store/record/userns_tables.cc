@@ -86,6 +86,12 @@ Result<std::optional<std::string>> StoreMapping(StoreTxn& txn, std::string_view 
   return std::optional<std::string>();
 }
 
+Result<void> StampAnew(StoreTxn& txn, UsernsMapping mapping) {
+  mapping.stamp = txn.sequence();
+  return txn.Put(Table::kUsernsMappings, PodKey(txn, mapping.pod_uid),
+                 EncodeUsernsMapping(mapping));
+}
+
 Result<bool> EraseMapping(StoreTxn& txn, std::string_view pod_uid) {
   auto found = FindMapping(txn, pod_uid);
   if (!found && found.error().code != ErrorCode::kDamaged) return found.error();

@@ -21,6 +21,8 @@ Result<std::optional<UsernsMapping>> FindMapping(const StoreTxn& txn, std::strin
 // blocks already, and then nothing was changed; nullopt: it is stored.
 Result<std::optional<std::string>> StoreMapping(StoreTxn& txn, std::string_view pod_uid,
                                                 HostIdRange range);
+// As if it had been stored by the commit that is being made.
+Result<void> StampAnew(StoreTxn& txn, UsernsMapping mapping);
 // Whether there was one. Of one that can't be read every block that is the pod's goes.
 Result<bool> EraseMapping(StoreTxn& txn, std::string_view pod_uid);
 

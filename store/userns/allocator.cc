@@ -122,7 +122,8 @@ Result<void> Allocator::Load(const StoreTxn& txn) {
   return {};
 }
 
-Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request) {
+Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request,
+                                         std::uint64_t token) {
   auto held = FindHeld(txn, request.pod_uid);
   if (!held) return held.error();
   if (*held) return IsHeld((*held)->pod);
@@ -131,6 +132,9 @@ Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceReque
   if (*found) {
     const IdMapping mapping{(*found)->host_id, 0, (*found)->length};
     if (auto r = CheckLength(request, mapping); !r) return r.error();
+    if ((*found)->stamp <= token) {
+      if (auto r = StampAnew(txn, **std::move(found)); !r) return r.error();
+    }
     return mapping;
   }
   if (request.length && *request.length != pool_.ids_per_pod) {

@@ -31,8 +31,9 @@ class Allocator {
   Result<void> Load(const StoreTxn& txn);
 
   // The pod's mapping, or a new one. Errors: NodeStore::GetOrCreateUserNamespace, from the held pod
-  // on.
-  Result<IdMapping> GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request);
+  // on. A mapping that is no newer than `token` is stamped anew.
+  Result<IdMapping> GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request,
+                                std::uint64_t token);
   // Errors: NodeStore::AdoptUserNamespace.
   Result<void> Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range);
   // Whether there was a mapping, or the pod was held.

@@ -197,6 +197,16 @@ BOOST_AUTO_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over) {
   for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
 }
 
+BOOST_AUTO_TEST_CASE(a_pod_that_came_back_under_its_uid_while_lists_were_made) {
+  UsernsStore store(SmallPool(4, 1));
+  const std::uint32_t block = store.Get("static");
+  const PruneToken token = Must(store->BeginPrune());
+  // The lists are made now, without it: it was stopped. Then its manifest is put back.
+  BOOST_TEST(store.Get("static") == block);
+  Must(store->CleanUpUserNamespaces({}, {}, token));
+  BOOST_TEST(!store.Try("other").has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
