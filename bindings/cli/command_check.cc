@@ -15,7 +15,7 @@ struct Answer {
   std::optional<EnsureOutcome> outcome;  // with --pull-policy
 };
 
-Json JsonOf(const Answer& answer) {
+Json AnswerJson(const Answer& answer) {
   Json object = {{"pull", answer.pull}, {"result", nullptr}, {"reason", nullptr}};
   if (answer.decision) {
     object["result"] = CheckResultName(answer.decision->result);
@@ -81,7 +81,7 @@ class CheckCommand final : public Command {
     const Answer answer = Ask(**store);
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     if (out.json()) {
-      out.WriteJson(JsonOf(answer));
+      out.WriteJson(AnswerJson(answer));
     } else {
       out.WriteLine(TextOf(answer));
     }
