@@ -6,6 +6,7 @@
 
 #include "store/recovery/page_format.h"
 #include "store/recovery/page_walk.h"
+#include "tests/support/draw.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/walk_recorder.h"
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_SUITE(page_walk_states)
 // LMDB writes pages in any order, then the meta page. Any part of the new pages may be on disk, and
 // the file may be longer already, while the meta page is still the old one.
 BOOST_AUTO_TEST_CASE(a_crash_before_the_meta_page_is_written) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = static_cast<unsigned>(SeedOfThisRun());
   BOOST_TEST_CONTEXT("seed " << seed) {
     std::mt19937 random(seed);
     RawChanger changer(seed, {""}, {});
