@@ -1,7 +1,8 @@
 // Version 3 keeps host ID ranges for pods in user namespaces (KEP-127).
 //
-// Up: nothing is rewritten; the new tables are empty, and the ranges come from the kubelet's files.
-// A store that is distrustful for a loss says so of ranges, too.
+// Up: nothing is rewritten; the new tables are empty, and the ranges come from the kubelet's files:
+// before that nothing is handed out where there is a kubelet. A store that is distrustful for a
+// loss says so of ranges, too.
 //
 // Down: the ranges are the kubelet's again, from its files; the tables go. Refused while there are
 // ranges that its files can't hold, or with which it would not start.
@@ -22,12 +23,16 @@ namespace {
 
 constexpr std::size_t kMaxNamed = 10;
 
-// A store that lost something may be an old copy of one that had ranges.
+// A store that lost something may be an old copy of one that had ranges. One that took a kubelet's
+// records over lives beside a kubelet, whose pods' ranges are not known before they are imported.
 Result<void> Up(StepRun& run) {
   auto reasons = ReasonsOfDistrust(run.txn);
   if (!reasons) return reasons.error();
   for (const std::string& reason : *reasons) {
     if (!IsOfImport(reason) && !IsGap(reason)) return HoldLostRanges(run.txn, reason);
+  }
+  if (run.txn.state().digest(Table::kImported).count > 0) {
+    return HoldUntilImport(run.txn, "the store comes from a version that kept none");
   }
   return {};
 }
@@ -51,6 +56,7 @@ std::string Pods(const std::vector<UsernsHeld>& held) {
 Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   auto held = ReadHeld(txn);
   if (!held) return held.error();
+  std::erase_if(*held, [](const UsernsHeld& one) { return IsUntilImport(one.pod); });
   if (!held->empty()) {
     return CannotHold("ranges that nobody can vouch for, of held pods: " + Pods(*held),
                       "`waybill userns release` those that are gone, `waybill userns adopt` the "

@@ -6,6 +6,7 @@
 
 #include "migrations/kubelet_directory.h"
 #include "migrations/migrate.h"
+#include "store/base/files.h"
 #include "store/image/handler_lookup.h"
 #include "store/image/replace_handlers.h"
 #include "store/image/runtime_handlers.h"
@@ -27,6 +28,13 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   }
   if (options.user_namespaces.enabled) {
     if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
+  }
+  // One that was named and is not there would be taken for one without pods.
+  if (!options.pods_directory.empty() && !internal::Exists(options.pods_directory)) {
+    return Error{ErrorCode::kNotFound,
+                 "there is no directory of pods " + options.pods_directory.string() +
+                     "; nothing was changed",
+                 "by convention it is pods/ in the kubelet directory"};
   }
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;

@@ -20,7 +20,9 @@ namespace waybill {
 using internal::HashKey;
 using internal::Lookup;
 using internal::Payload;
+using internal::QuoteForMessage;
 using internal::ReaderPool;
+using internal::ShownPodUid;
 using internal::StoreTxn;
 using internal::Table;
 using internal::UserNamespaceSupport;
@@ -40,13 +42,9 @@ Error SwitchedOff() {
 Error NotSupported(std::string_view handler, bool is_known) {
   std::string message = "can't set `spec.hostUsers: false`, ";
   message += handler.empty() ? "runtime does not support user namespaces"
-                             : "RuntimeClass handler \"" +
-                                   std::string(handler.substr(0, kMaxRuntimeHandlerBytes)) +
-                                   "\" does not support user namespaces";
-  if (!is_known) {
-    message += ": the handler \"" + std::string(handler.substr(0, kMaxRuntimeHandlerBytes)) +
-               "\" is not known";
-  }
+                             : "RuntimeClass handler " + QuoteForMessage(handler) +
+                                   " does not support user namespaces";
+  if (!is_known) message += ": the handler " + QuoteForMessage(handler) + " is not known";
   return {ErrorCode::kInvalidArgument, message,
           "the registry decides: `waybill runtimes` shows it, `waybill runtimes load` renews it"};
 }
@@ -118,10 +116,6 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
                                      : !options.kubelet_directory.empty()
                                          ? options.kubelet_directory / "pods"
                                          : std::filesystem::path();
-  if (!options.pods_directory.empty() && !internal::Exists(pods)) {
-    return Error{ErrorCode::kNotFound, "there is no directory of pods " + pods.string(),
-                 "by convention it is pods/ in the kubelet directory"};
-  }
   if (!pods.empty()) {
     auto read = internal::ReadPodsDirectory(pods);
     if (!read) return read.error();

@@ -174,10 +174,14 @@ Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
   return HoldLostRanges(txn, std::string(kNotTakenOver) + std::string(why));
 }
 
+bool IsUntilImport(const HeldPod& held) {
+  return held.pod_uid.empty() && held.reason.starts_with(kNotTakenOver);
+}
+
 Result<void> ReleaseAfterImport(StoreTxn& txn) {
   auto lost = FindHeld(txn, {});
   if (!lost) return lost.error();
-  if (!*lost || !(*lost)->pod.reason.starts_with(kNotTakenOver)) return {};
+  if (!*lost || !IsUntilImport((*lost)->pod)) return {};
   auto erased = EraseHeld(txn, {});
   return erased ? Result<void>() : erased.error();
 }

@@ -44,7 +44,9 @@ Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason);
 // The same, until the ID mappings of a kubelet's pods are taken over. Nothing where ranges were
 // lost otherwise.
 Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why);
-// They are.
+// Whether that is all: what there is lies in the kubelet's files, and nothing was handed out here.
+bool IsUntilImport(const HeldPod& held);
+// They are taken over.
 Result<void> ReleaseAfterImport(StoreTxn& txn);
 
 }  // namespace waybill::internal

@@ -123,10 +123,13 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
 // Whether no pod can live with a range that the store handed out.
 bool HasNoRanges(const Replaced& replaced) {
   if (!replaced.has_all_ranges) return false;
-  return std::all_of(kAllTables.begin(), kAllTables.end(), [&](Table table) {
-    const bool of_ranges = InfoOf(table).since == InfoOf(Table::kUsernsHeld).since;
-    return !of_ranges || replaced.values.payloads[Index(table)].empty();
-  });
+  const auto& payloads = replaced.values.payloads;
+  const auto& held = payloads[Index(Table::kUsernsHeld)];
+  return payloads[Index(Table::kUsernsMappings)].empty() &&
+         std::all_of(held.begin(), held.end(), [](const auto& payload) {
+           const auto one = DecodeUsernsHeld(payload);
+           return one && IsUntilImport(one->pod);
+         });
 }
 
 // Pods live with the ranges that the replaced store gave them, not with those of the backup's day.

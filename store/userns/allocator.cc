@@ -34,8 +34,9 @@ Error Full(const UserNamespacePool& pool, const Slots& slots) {
 Error Refused(const std::string& why) {
   return {ErrorCode::kConflict, "no new ID mapping can be handed out: " + why,
           "`waybill userns list` shows the pods; for each that lives: `waybill userns adopt POD "
-          "FIRST LENGTH`; for each that is gone: `waybill userns release POD` (lost ranges: "
-          "`waybill userns release --lost`)"};
+          "FIRST LENGTH`; for each that is gone: `waybill userns release POD`. A kubelet's pods: "
+          "`waybill start --kubelet-dir`. Once no pod lives that is not listed: `waybill userns "
+          "release --lost`"};
 }
 
 Error Taken(std::string_view pod_uid, HostIdRange range, const std::string& by) {

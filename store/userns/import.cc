@@ -8,6 +8,7 @@
 #include "store/base/quote.h"
 #include "store/record/userns_tables.h"
 #include "store/userns/pool.h"
+#include "waybill/limits.h"
 
 namespace waybill::internal {
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::size_t kMaxProblems = 100;
 constexpr std::size_t kNobody = SIZE_MAX;
+// Of a held pod. One whose file says ever more is of unknown range in the end.
+constexpr std::size_t kMaxRanges = 4 * kMaxMappingsPerFile;
 
 std::string Text(HostIdRange range) {
   return "host IDs " + std::to_string(range.first) + " to " +
@@ -134,6 +137,7 @@ class Import {
           held.ranges.push_back(range);
         }
       }
+      if (held.ranges.size() > kMaxRanges) held.ranges.clear();
     }
     return StoreHeld(txn_, held);
   }

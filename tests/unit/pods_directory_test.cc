@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "migrations/userns_file.h"
+#include "store/base/quote.h"
 #include "tests/support/child_process.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"

@@ -198,6 +198,7 @@ BOOST_AUTO_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where_it
   const auto refused = NodeStore::Open(options);
   BOOST_TEST_REQUIRE(!refused.has_value());
   BOOST_TEST((refused.error().code == ErrorCode::kNotFound));
+  BOOST_TEST(!std::filesystem::exists(store.directory()));
   // Found by itself in a kubelet directory, and not missed there.
   options.pods_directory.clear();
   options.kubelet_directory = store.kubelet();

@@ -136,7 +136,7 @@ class NodeStore {
   // imports, replays. Idempotent: after a crash or an error at any point, open again. Errors that
   // leave the store as it was: kOwned (by another process, or open in this one already),
   // kUnsafePath, kNewerSchema, kOlderSchema, kInvalidArgument (options), kNotFound
-  // (create_if_missing is false).
+  // (create_if_missing is false, or there is no pods_directory).
   // kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, and kInterrupted (import_progress
   // returned false): what was recovered and imported until then is kept. A damaged database is no
   // error: it is set aside, and recovery_report says so.
@@ -296,8 +296,10 @@ class NodeStore {
   // kInvalidArgument if it can't be one (UserNamespaceRequest).
 
   // What the pod's sandbox and mounts are to be given. hostUsers unset or true: NODE, and nothing
-  // is stored. False: the pod's mapping, the same every time, on disk before it is returned; the
-  // lookup costs what a decision costs. An observer answers for pods that have one. In this order:
+  // is stored. False: the pod's mapping, the same every time, on disk before it is returned. The
+  // lookup costs what a decision costs, but for a pod's first one after an opening or after a token
+  // was drawn: a commit, which keeps a cleanup from taking the range of a pod that came back. An
+  // observer answers for pods that have one, and is kNotOwner for others. In this order:
   //   kConflict         hostUsers is set, and user namespaces are switched off (kubelet's words)
   //   kInvalidArgument  the runtime handler does not support user namespaces, or is not in the
   //                     registry (kubelet's words). Where no registry was loaded none supports
@@ -308,7 +310,6 @@ class NodeStore {
   //   kInvalidArgument  request.length is not the pool's, for a pod without a mapping
   //   kConflict         a pod of unknown range is held: nothing new is handed out to anyone
   //   kLimitExceeded    the pool is full (kubelet's words)
-  //   kNotOwner         an observer, and the pod has none
   // Nothing was changed then.
   Result<UserNamespace> GetOrCreateUserNamespace(const UserNamespaceRequest& request);
 
@@ -322,9 +323,9 @@ class NodeStore {
   Result<std::vector<HeldPod>> ListHeldPods() const;
 
   // Releases what belongs to no pod of either list: `existing`, the pods that the node is to run,
-  // and `running`, those that the runtime runs. Both complete, of UIDs, and made after `token` was
-  // drawn (BeginPrune): a mapping that is newer than that stays. All in one transaction.
-  // kInvalidArgument: a token from the future.
+  // and then `running`, those that the runtime runs. Both complete, of UIDs, and made in this order
+  // after `token` was drawn (BeginPrune): a mapping that was handed out since stays. All in one
+  // transaction. kInvalidArgument: a token from the future.
   Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
                                                            const std::vector<std::string>& running,
                                                            PruneToken token);
