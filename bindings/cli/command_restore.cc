@@ -79,6 +79,8 @@ class RestoreCommand final : public Command {
                      {"backupCommitSequence", report.backup_commit_sequence},
                      {"records", report.records},
                      {"recordsWithoutCredentials", report.records_without_credentials},
+                     {"idMappings", report.id_mappings},
+                     {"idRangesLost", report.id_ranges_lost},
                      {"replacedPath", report.replaced_path},
                      {"distrustReason", report.distrust_reason}});
     } else {
@@ -88,6 +90,12 @@ class RestoreCommand final : public Command {
       if (report.records_without_credentials > 0) {
         out.Line("to verify   {}: the store that was replaced did not say the same",
                  Counted(report.records_without_credentials, "record"));
+      }
+      if (report.id_mappings > 0) {
+        out.Line("host IDs    {}", Counted(report.id_mappings, "mapping"));
+      }
+      if (report.id_ranges_lost) {
+        out.Line("host IDs    others may be lost: no new ones until waybill userns list has all");
       }
       if (!report.replaced_path.empty()) out.Line("replaced    kept at {}", report.replaced_path);
       out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);

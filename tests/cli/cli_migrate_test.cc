@@ -31,6 +31,17 @@ std::string Golden() {
   return ReadFile(std::filesystem::path(WAYBILL_FIXTURES) / "golden/v1/dump.jsonl");
 }
 
+// As version 1 would have said it: without the line that its kubelet's ID mappings are not taken
+// over.
+std::string DumpOf(const CliStore& store) {
+  std::istringstream dump(store.Run("dump", {"--with-hashes"}).out);
+  std::string kept;
+  for (std::string line; std::getline(dump, line);) {
+    if (!line.starts_with("{\"type\":\"heldPod\"")) kept += line + '\n';
+  }
+  return kept;
+}
+
 // A store of version 1, as that version wrote it.
 struct Old {
   Old() { store.PlaceGolden(1); }
@@ -61,7 +72,7 @@ BOOST_FIXTURE_TEST_CASE(up_down_and_up_again, Old) {
   BOOST_TEST(up.exit_code == 0, up.err);
   BOOST_TEST(Contains(up.out, "migrated    schema version 1 to 2: "), up.out);
   BOOST_TEST(Contains(up.out, "backup      " + store.store() + "/backup/v1-"), up.out);
-  BOOST_TEST(store.Run("dump", {"--with-hashes"}).out == Golden());
+  BOOST_TEST(DumpOf(store) == Golden());
   BOOST_TEST(Contains(store.Run("migrate").out, "nothing to do"));
 
   // The records of version 1 lose nothing.
@@ -71,7 +82,7 @@ BOOST_FIXTURE_TEST_CASE(up_down_and_up_again, Old) {
   BOOST_TEST(Contains(down["backup"].get<std::string>(),
                       "/backup/v" + std::to_string(kNewestSchema) + "-"));
   BOOST_TEST(store.Json("migrate")["done"] == true);
-  BOOST_TEST(store.Run("dump", {"--with-hashes"}).out == Golden());
+  BOOST_TEST(DumpOf(store) == Golden());
   BOOST_TEST(store.Run("verify").exit_code == 0);
 }
 
@@ -87,7 +98,7 @@ BOOST_FIXTURE_TEST_CASE(start_migrates_and_says_so, Old) {
   BOOST_TEST(std::filesystem::exists(started["migration"]["backup"].get<std::string>()));
   BOOST_TEST(started["records"] == 15);
   BOOST_TEST(store.Json("start")["migration"].is_null());
-  BOOST_TEST(store.Run("dump", {"--with-hashes"}).out == Golden());
+  BOOST_TEST(DumpOf(store) == Golden());
 }
 
 BOOST_FIXTURE_TEST_CASE(other_commands_leave_an_older_store_as_it_is, Old) {
