@@ -23,6 +23,8 @@ Effort QuickEffort() {
   effort.openings = 1;
   effort.migrations = 1;
   effort.import_files = 50;
+  effort.pods = 200;
+  effort.allocations = 2;
   return effort;
 }
 
@@ -47,6 +49,7 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
     if (records == sizes.front()) {
       MeasureThreads(bench, store, records);
       MeasureIntents(bench, store, records);
+      MeasureUserNamespaces(bench, store, records);
     }
     const double pull = MeasurePulls(bench, store, records);
     if (records == sizes.front()) {

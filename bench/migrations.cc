@@ -36,12 +36,12 @@ void MeasureMigrations(const Bench& bench, ScratchStore& store, std::size_t reco
   }
   // Promised for 100,000 records.
   const Reach reach = records == 100'000 ? AtMost(1500) : Reach{};
-  for (const auto& [way, turns] : {std::pair("down", &down), std::pair("up", &up)}) {
+  for (const auto& [way, turns] : {std::pair("down to", &down), std::pair("up from", &up)}) {
     const Comparison result = turns->Result();
-    bench.report.Add({fmt::format("migrate {} a version, {} records", way, Grouped(records)),
+    bench.report.Add({fmt::format("migrate {} version 1, {} records", way, Grouped(records)),
                       Duration(result.ours), "bare rewriting " + Duration(result.theirs),
                       result.ratio, "x"});
-    bench.report.Add({fmt::format("  in all, {}, {} records", way, Grouped(records)),
+    bench.report.Add({fmt::format("  in all, {} version 1, {} records", way, Grouped(records)),
                       Duration(result.ours), "backup and check included", result.ours / 1e6, "ms",
                       reach});
   }

@@ -21,6 +21,8 @@ struct Effort {
   std::size_t openings = 9;
   std::size_t migrations = 5;
   std::size_t import_files = 10'000;
+  std::size_t pods = 65'534;  // of a full pool
+  std::size_t allocations = 300;
 };
 Effort QuickEffort();
 
@@ -47,6 +49,9 @@ void MeasureImport(const Bench& bench);
 
 // migrations.cc
 void MeasureMigrations(const Bench& bench, ScratchStore& store, std::size_t records);
+
+// user_namespaces.cc. `store` has `records` records, and is open before and after.
+void MeasureUserNamespaces(const Bench& bench, ScratchStore& store, std::size_t records);
 
 }  // namespace waybill::bench
 
