@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_mapping_outside_the_pool_of_today) {
   UsernsStore overlapping(SmallPool(100, 4));
   overlapping.WriteMapping("longer", 96, 6);
   overlapping.Open();
-  BOOST_TEST(overlapping.report().outside_pool == 1U);
+  BOOST_TEST(overlapping.report().other_length == 1U);
   BOOST_TEST((UseUp(overlapping) == std::set<std::uint32_t>{102, 103}));
 }
 
