@@ -36,8 +36,8 @@ struct Step {
   Result<void> (*up)(StepRun& run);
   // What has no place in the older version must leave its image "verify again", never "no record".
   Result<void> (*down)(StepRun& run);
-  // What going down loses, in words, one line each; empty: nothing. Reads only, a store of the newer
-  // version or of any after it. kConflict: it can't be done at all.
+  // What going down loses, in words, one line each; empty: nothing. Reads only, a store of the
+  // newer version or of any after it. kConflict: it can't be done at all.
   Result<std::vector<std::string>> (*losses)(const StoreTxn& txn);
 };
 

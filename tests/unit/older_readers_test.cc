@@ -39,7 +39,8 @@ BOOST_AUTO_TEST_CASE(both_meta_pages_lead_to_a_header_of_the_version_that_was_go
   ScratchStore store(Rules::kClosed);
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
-  BOOST_TEST(Must(Migrate({.directory = store.directory(), .to = 1})).steps.size() == kNewestSchema - 1);
+  BOOST_TEST(Must(Migrate({.directory = store.directory(), .to = 1})).steps.size() ==
+             kNewestSchema - 1);
   ExpectBothHeaders(store, 1);
   // Where an earlier call was cut short in between, the same call puts it right.
   Must(Migrate({.directory = store.directory(), .to = 1}));
