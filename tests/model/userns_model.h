@@ -1,0 +1,102 @@
+// What a store must say about ID mappings, in the plainest way: a list of them, and nothing faster.
+// Time tells what is newer: no two calls happen at the same second.
+
+#ifndef WAYBILL_TESTS_MODEL_USERNS_MODEL_H_
+#define WAYBILL_TESTS_MODEL_USERNS_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waybill/node_store.h"
+
+namespace waybill::testing {
+
+// A file of a pod, and what is known of it.
+struct DrawnUsernsFile {
+  std::string content;
+  std::optional<HostIdRange> mapping;  // set: a kubelet takes it
+  std::vector<HostIdRange> ranges;     // otherwise; none: it can't be read
+};
+// By the name of the pod's directory.
+using DrawnPods = std::map<std::string, DrawnUsernsFile>;
+
+class UsernsModel {
+ public:
+  struct Mapping {
+    HostIdRange range;
+    Timestamp created;
+    Timestamp stamp = {};  // handed out last
+  };
+  struct Held {
+    std::vector<HostIdRange> ranges;  // empty: not known
+    std::string source = {};
+    std::optional<Timestamp> since = {};  // nullopt: changed or not, the store decides (Settle)
+    Timestamp before = {};                // what it was then
+  };
+
+  void set_now(Timestamp now) { now_ = now; }
+  void set_handlers(std::vector<RuntimeHandler> handlers) { handlers_ = std::move(handlers); }
+  const std::map<std::string, Mapping>& mappings() const { return mappings_; }
+  const std::map<std::string, Held>& held() const { return held_; }
+  const UserNamespaceOptions& options() const { return options_; }
+
+  // What a call is to say; what it changes is changed. Which range a pod without one is given is
+  // the store's choice: kNew, and Give takes it.
+  enum class Answer : std::uint8_t { kNode, kMapping, kNew, kRefused };
+  struct Asked {
+    Answer answer = Answer::kRefused;
+    std::optional<ErrorCode> code = {};
+    std::string words = {};  // part of the error
+    HostIdRange range = {};
+  };
+  Asked Get(const UserNamespaceRequest& request);
+  // Why the store can't have given the pod that; empty: it is the pod's now.
+  std::string Give(const std::string& pod_uid, const IdMapping& mapping);
+
+  // nullopt: kInvalidArgument.
+  std::optional<bool> Release(const std::string& pod_uid);
+  // nullopt: done.
+  std::optional<ErrorCode> Adopt(const std::string& pod_uid, HostIdRange range);
+  UserNamespaceCleanupReport CleanUp(const std::vector<std::string>& pods, Timestamp token);
+  bool ReleaseLost() { return held_.erase("") > 0; }
+
+  // `pods`: what is in the directory that it is opened with; null: none is named.
+  UserNamespaceReport Open(const UserNamespaceOptions& options, const DrawnPods* pods);
+  // An opening that could not read the directory.
+  void FailToImport();
+
+  // Whether a pod of unknown range stands in the way of new ones.
+  bool Refuses() const;
+  UserNamespaceStatistics Statistics() const;
+  std::vector<UserNamespaceAllocation> List() const;
+
+  // Takes over since when each pod is held where that was not sure. What is wrong; empty: nothing.
+  std::string Settle(const std::vector<HeldPod>& held);
+
+ private:
+  bool MayBeTaken(HostIdRange range, const std::string& by_others_than) const;
+  void Hold(const std::string& pod_uid, const std::vector<HostIdRange>& ranges,
+            UserNamespaceReport& report);
+  void Look(const std::string& pod_uid, const DrawnUsernsFile& file, UserNamespaceReport& report,
+            std::map<std::string, HostIdRange>& candidates);
+  void Take(const std::map<std::string, HostIdRange>& candidates, UserNamespaceReport& report);
+  PoolRelation RelationOf(const Mapping& mapping) const;
+  std::vector<HostIdRange> PoolRanges() const;
+
+  Timestamp now_;
+  UserNamespaceOptions options_;
+  std::vector<RuntimeHandler> handlers_;
+  std::map<std::string, Mapping> mappings_;
+  std::map<std::string, Held> held_;
+};
+
+bool Overlap(HostIdRange a, HostIdRange b);
+// Neither the host's IDs nor 2^32−1 in it.
+bool MayBeHandedOut(HostIdRange range);
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_MODEL_USERNS_MODEL_H_
