@@ -12,8 +12,8 @@
 
 #include "migrations/kubelet_export.h"
 #include "migrations/userns_file.h"
-#include "tests/crash/child.h"
 #include "tests/crash/recorder.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "store/recovery/inspect.h"
-#include "tests/crash/child.h"
 #include "tests/crash/maintenance.h"
 #include "tests/crash/recorder.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/inspect_path.h"
 
 namespace waybill::testing {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/crash/child.h"
 #include "tests/crash/recorder.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/model.h"

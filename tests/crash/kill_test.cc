@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/crash/child.h"
 #include "tests/crash/recorder.h"
 #include "tests/crash/workload.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
 

@@ -1,7 +1,8 @@
-// A process of this test's own that may be killed.
+// A process of the test's own: one that may be killed, that ends with an exit code, and that shares
+// memory with the test.
 
-#ifndef WAYBILL_TESTS_CRASH_CHILD_H_
-#define WAYBILL_TESTS_CRASH_CHILD_H_
+#ifndef WAYBILL_TESTS_SUPPORT_FORKED_CHILD_H_
+#define WAYBILL_TESTS_SUPPORT_FORKED_CHILD_H_
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -30,6 +31,7 @@ class Shared {
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
   T* operator->() { return value_; }
+  T& operator*() { return *value_; }
 
  private:
   T* value_;
@@ -67,4 +69,4 @@ class Child {
 
 }  // namespace waybill::testing
 
-#endif  // WAYBILL_TESTS_CRASH_CHILD_H_
+#endif  // WAYBILL_TESTS_SUPPORT_FORKED_CHILD_H_
