@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/crash/recorder.h"
+#include "tests/crash/work_judge.h"
 #include "tests/crash/workload.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"
@@ -22,10 +23,15 @@ namespace {
 
 constexpr Timestamp kNow{kFakeEpoch, 0};
 constexpr std::uint64_t kMaxCalls = 400;
+constexpr std::uint64_t kSessions = 100;
+constexpr std::size_t kMaxOperations = 20;
 
 struct Acknowledged {
   std::array<std::atomic<std::uint64_t>, kWorkers> started{};
   std::array<std::atomic<std::uint64_t>, kWorkers> done{};
+  // By operation.
+  std::array<std::array<std::atomic<std::uint32_t>, kSessions * kMaxOperations>, kWorkers>
+      host_ids{};
 };
 
 OpenOptions OptionsIn(const MemoryDir& scratch, Rules rules) {
@@ -33,6 +39,7 @@ OpenOptions OptionsIn(const MemoryDir& scratch, Rules rules) {
   options.rules = rules;
   options.clock = [] { return kNow; };
   options.map_bytes = std::uint64_t{64} << 20U;
+  MakeRoomForWorkers(options);
   return options;
 }
 
@@ -64,6 +71,8 @@ void RequireSound(const NodeStore& store, bool just_made, const std::string& con
     BOOST_TEST(!report.distrustful, report.distrust_reason);
     BOOST_TEST((just_made || !report.witness_made));
     BOOST_TEST(report.findings.empty());
+    BOOST_TEST(report.user_namespaces.repaired_blocks == 0U);
+    BOOST_TEST(report.user_namespaces.held_pods == 0U);
     const VerifyReport verified = Must(store.Verify());
     BOOST_REQUIRE(verified.sound);
   }
@@ -81,10 +90,13 @@ void KillOften(Rules rules, std::uint64_t kills) {
     Shared<Acknowledged> told;
     WorkPlan plan{.options = OptionsIn(scratch, rules)};
     plan.seed = seed + life;
-    plan.sessions = 100;
-    plan.operations = 1 + draw.Below(20);
+    plan.sessions = kSessions;
+    plan.operations = 1 + draw.Below(kMaxOperations);
     plan.started = [&](std::size_t worker, std::uint64_t i) { told->started[worker] = i + 1; };
-    plan.done = [&](std::size_t worker, std::uint64_t i) { told->done[worker] = i + 1; };
+    plan.done = [&](std::size_t worker, std::uint64_t i, std::uint32_t host_id) {
+      told->host_ids[worker][i] = host_id;
+      told->done[worker] = i + 1;
+    };
     const std::uint64_t calls = 1 + draw.Below(kMaxCalls);
     std::optional<LiveObserver> observer;
     if (life > 0 && draw.OneIn(3)) observer.emplace(plan.options);
@@ -96,7 +108,9 @@ void KillOften(Rules rules, std::uint64_t kills) {
 
     std::vector<WorkJudge::Progress> progress;
     for (std::size_t i = 0; i < kWorkers; ++i) {
-      progress.push_back({told->started[i], told->done[i]});
+      const std::size_t done = told->done[i];
+      const auto host_ids = told->host_ids[i].begin();
+      progress.push_back({told->started[i], done, {host_ids, host_ids + done}});
       acknowledged += progress[i].acknowledged;
       in_flight += progress[i].started - progress[i].acknowledged;
     }

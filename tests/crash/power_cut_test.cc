@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/crash/recorder.h"
+#include "tests/crash/work_judge.h"
 #include "tests/crash/workload.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
@@ -24,18 +25,28 @@ OpenOptions OptionsIn(const std::filesystem::path& directory, Rules rules) {
   options.rules = rules;
   options.clock = [] { return kNow; };
   options.map_bytes = std::uint64_t{64} << 20U;
+  MakeRoomForWorkers(options);
   return options;
 }
 
-// A mark: whose operation, and whether it began or was acknowledged.
-std::size_t MarkOf(std::size_t worker, bool done) { return worker * 2 + (done ? 1 : 0); }
+// A mark: whose operation began or was acknowledged, and the first host ID that it was given.
+constexpr std::size_t kBegan = 0;
+constexpr std::size_t kAcknowledged = 1;
+std::size_t MarkOf(std::size_t worker, std::size_t what, std::uint32_t host_id = 0) {
+  return (std::size_t{host_id} * kWorkers + worker) * 2 + what;
+}
 
 std::vector<WorkJudge::Progress> ProgressAt(const std::vector<DiskEvent>& log, std::size_t cut) {
   std::vector<WorkJudge::Progress> progress(kWorkers);
   for (std::size_t i = 0; i < cut; ++i) {
     if (log[i].kind != DiskEvent::Kind::kMark) continue;
-    WorkJudge::Progress& of_worker = progress[log[i].index / 2];
-    ++(log[i].index % 2 == 1 ? of_worker.acknowledged : of_worker.started);
+    WorkJudge::Progress& of_worker = progress[log[i].index / 2 % kWorkers];
+    if (log[i].index % 2 == kBegan) {
+      ++of_worker.started;
+    } else {
+      ++of_worker.acknowledged;
+      of_worker.host_ids.push_back(static_cast<std::uint32_t>(log[i].index / 2 / kWorkers));
+    }
   }
   return progress;
 }
@@ -43,7 +54,11 @@ std::vector<WorkJudge::Progress> ProgressAt(const std::vector<DiskEvent>& log, s
 std::vector<DiskEvent> Record(const WorkPlan& plan, const std::filesystem::path& root) {
   Recorder recorder(root);
   BOOST_REQUIRE(Work(plan));
-  return recorder.Take();
+  std::vector<DiskEvent> log = recorder.Take();
+  // What the disk held when all went well testifies to nothing that was cut off before.
+  std::filesystem::remove_all(root / "store");
+  std::filesystem::remove_all(root / "kubelet");
+  return log;
 }
 
 WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t seed) {
@@ -52,8 +67,11 @@ WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t se
       .seed = seed,
       .sessions = 3,
       .operations = 15,
-      .started = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, false)); },
-      .done = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, true)); }};
+      .started = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, kBegan)); },
+      .done =
+          [](std::size_t worker, std::uint64_t, std::uint32_t host_id) {
+            Recorder::Mark(MarkOf(worker, kAcknowledged, host_id));
+          }};
 }
 
 void CutOften(Rules rules, std::uint64_t cuts) {

@@ -11,13 +11,23 @@ namespace {
 using Kind = Operation::Kind;
 constexpr std::size_t kRefs = 12;
 constexpr std::size_t kImages = 8;
+constexpr std::size_t kPods = 8;
 
-std::string Prefix(std::size_t worker) { return "w" + std::to_string(worker) + ".example/"; }
+std::string Owner(std::size_t worker) { return "w" + std::to_string(worker) + ".example"; }
+std::string Prefix(std::size_t worker) { return Owner(worker) + "/"; }
+std::string PodUid(std::size_t worker, std::size_t number) {
+  return Owner(worker) + "-pod-" + std::to_string(number);
+}
+
+Result<std::uint32_t> FirstHostId(const Result<UserNamespace>& got) {
+  if (!got) return got.error();
+  return got->uids.front().host_id;
+}
 
 }  // namespace
 
-bool BelongsTo(std::size_t worker, const std::string& ref_or_image) {
-  return ref_or_image.starts_with(Prefix(worker));
+bool BelongsTo(std::size_t worker, const std::string& ref_or_image_or_pod_uid) {
+  return ref_or_image_or_pod_uid.starts_with(Owner(worker));
 }
 
 std::string Worker::Ref(std::size_t number) const {
@@ -32,9 +42,11 @@ KnownImage Worker::Image() {
 
 Operation Worker::Next() {
   static constexpr Kind kKinds[] = {
-      Kind::kIntent, Kind::kIntent,    Kind::kIntent,       Kind::kPulled,    Kind::kPulled,
-      Kind::kPulled, Kind::kPulled,    Kind::kFailed,       Kind::kPutRecord, Kind::kDeleteRecord,
-      Kind::kPrune,  Kind::kPutIntent, Kind::kDeleteIntent, Kind::kDrawToken};
+      Kind::kIntent,       Kind::kIntent,         Kind::kIntent,         Kind::kPulled,
+      Kind::kPulled,       Kind::kPulled,         Kind::kPulled,         Kind::kFailed,
+      Kind::kPutRecord,    Kind::kDeleteRecord,   Kind::kPrune,          Kind::kPutIntent,
+      Kind::kDeleteIntent, Kind::kDrawToken,      Kind::kGetMapping,     Kind::kGetMapping,
+      Kind::kGetMapping,   Kind::kReleaseMapping, Kind::kCleanUpMappings};
   Operation operation;
   operation.kind = kKinds[draw_.Below(std::size(kKinds))];
   operation.image = Image();
@@ -55,10 +67,25 @@ Operation Worker::Next() {
       }
     }
   }
+  operation.pod_uid = PodUid(which_, draw_.Below(kPods));
+  for (std::size_t worker = 0; worker < kWorkers; ++worker) {
+    for (std::size_t i = 0; i < kPods; ++i) {
+      if (worker != which_ || draw_.OneIn(2)) operation.listed_pods.push_back(PodUid(worker, i));
+    }
+  }
   return operation;
 }
 
-Result<void> StoreDoer::Do(NodeStore& store, const Operation& operation) {
+Result<std::uint32_t> StoreDoer::Do(NodeStore& store, const Operation& operation) {
+  if (operation.kind == Kind::kGetMapping) {
+    return FirstHostId(
+        store.GetOrCreateUserNamespace({.pod_uid = operation.pod_uid, .host_users = false}));
+  }
+  if (auto r = Change(store, operation); !r) return r.error();
+  return std::uint32_t{0};
+}
+
+Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
   switch (operation.kind) {
     case Kind::kIntent:
       return store.RecordPullIntent(operation.image.image);
@@ -86,39 +113,27 @@ Result<void> StoreDoer::Do(NodeStore& store, const Operation& operation) {
       if (!pruned) return pruned.error();
       return {};
     }
+    case Kind::kGetMapping:
+      return {};
+    case Kind::kReleaseMapping: {
+      auto released = store.ReleaseUserNamespace(operation.pod_uid);
+      if (!released) return released.error();
+      return {};
+    }
+    case Kind::kCleanUpMappings: {
+      if (!token_) return {};
+      auto cleaned = store.CleanUpUserNamespaces(operation.listed_pods, {}, *token_);
+      if (!cleaned) return cleaned.error();
+      return {};
+    }
   }
   return {};
 }
 
-void ModelDoer::Do(Model& model, const Operation& operation) {
-  switch (operation.kind) {
-    case Kind::kIntent:
-      static_cast<void>(model.Intent(operation.image));
-      return;
-    case Kind::kPulled:
-      static_cast<void>(model.Pulled(operation.image, operation.ref, operation.credentials));
-      return;
-    case Kind::kFailed:
-      static_cast<void>(model.Failed(operation.image, operation.failure));
-      return;
-    case Kind::kPutRecord:
-      static_cast<void>(model.Put(operation.record));
-      return;
-    case Kind::kDeleteRecord:
-      return model.Delete(operation.ref);
-    case Kind::kPutIntent:
-      static_cast<void>(model.PutIntent(operation.image));
-      return;
-    case Kind::kDeleteIntent:
-      return model.DeleteIntent(operation.image);
-    case Kind::kDrawToken:
-      token_ = model.token();
-      return;
-    case Kind::kPrune:
-      if (!token_) return;
-      static_cast<void>(model.Prune({operation.listed.begin(), operation.listed.end()}, *token_));
-      return;
-  }
+void MakeRoomForWorkers(OpenOptions& options) {
+  constexpr std::uint64_t kRanges = kWorkers * kPods;
+  options.runtime_handlers = {{{.name = "runc", .is_default = true, .user_namespaces = true}}};
+  options.user_namespaces.pool = {kIdsPerBlock, kRanges * kIdsPerBlock, kIdsPerBlock, kRanges};
 }
 
 bool Work(const WorkPlan& plan) {
@@ -141,7 +156,7 @@ bool Work(const WorkPlan& plan) {
         hand.well = false;
         return;
       }
-      plan.done(which, hand.next);
+      plan.done(which, hand.next, *result);
     }
   };
   for (std::uint64_t session = 0; session < plan.sessions; ++session) {
@@ -164,46 +179,6 @@ bool Work(const WorkPlan& plan) {
     }
   }
   return true;
-}
-
-WorkJudge::WorkJudge(Rules rules, Timestamp now) : models_(kWorkers, Model(rules)) {
-  for (Model& model : models_) model.set_now(now);
-}
-
-std::string WorkJudge::Judge(const WorkPlan& plan, const std::vector<Progress>& progress,
-                             const NodeStore& store) {
-  const auto records = store.ListRecords();
-  if (!records) return records.error().ToString();
-  const auto intents = store.ListIntents();
-  if (!intents) return intents.error().ToString();
-  for (std::size_t which = 0; which < kWorkers; ++which) {
-    std::vector<ImagePulledRecord> own_records;
-    for (const auto& record : *records) {
-      if (BelongsTo(which, record.image_ref)) own_records.push_back(record);
-    }
-    std::vector<ImagePullIntent> own_intents;
-    for (const auto& intent : *intents) {
-      if (BelongsTo(which, intent.image)) own_intents.push_back(intent);
-    }
-    Model& model = models_[which];
-    Worker worker(plan.seed, which);
-    ModelDoer doer;
-    std::string difference;
-    for (std::uint64_t i = 0;; ++i) {
-      if (i % plan.operations == 0) static_cast<void>(model.Restart());
-      if (i == progress[which].acknowledged)
-        difference = Difference(model, own_records, own_intents);
-      if (i == progress[which].started) break;
-      if (i == progress[which].acknowledged && difference.empty()) break;
-      doer.Do(model, worker.Next());
-    }
-    if (difference.empty()) continue;
-    if (Difference(model, own_records, own_intents).empty()) continue;
-    return "worker " + std::to_string(which) + " after " +
-           std::to_string(progress[which].acknowledged) +
-           " operations and perhaps one more: " + difference;
-  }
-  return "";
 }
 
 }  // namespace waybill::testing

@@ -1,19 +1,18 @@
 // What several threads do to a store, repeatable from a seed and told in such a way that somebody
-// else can say afterwards what must be there: each thread has images, repositories and refs of its
-// own.
+// else can say afterwards what must be there (work_judge.h): each thread has images, repositories,
+// refs and pods of its own.
 
 #ifndef WAYBILL_TESTS_CRASH_WORKLOAD_H_
 #define WAYBILL_TESTS_CRASH_WORKLOAD_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/support/draw.h"
-#include "tests/support/model.h"
+#include "tests/support/known_images.h"
 #include "waybill/node_store.h"
 
 namespace waybill::testing {
@@ -31,6 +30,9 @@ struct Operation {
     kDeleteIntent,
     kDrawToken,
     kPrune,
+    kGetMapping,
+    kReleaseMapping,
+    kCleanUpMappings,
   };
   Kind kind = Kind::kIntent;
   KnownImage image = {};
@@ -39,6 +41,8 @@ struct Operation {
   PullFailure failure = PullFailure::kFailed;
   ImagePulledRecord record = {};
   std::vector<std::string> listed = {};
+  std::string pod_uid = {};
+  std::vector<std::string> listed_pods = {};
 };
 
 // The operations of one worker, in order.
@@ -55,58 +59,39 @@ class Worker {
   Draw draw_;
 };
 
-// Whose record or intent it is.
-bool BelongsTo(std::size_t worker, const std::string& ref_or_image);
+// Whose record, intent or pod it is.
+bool BelongsTo(std::size_t worker, const std::string& ref_or_image_or_pod_uid);
 
 // Does them on a store.
 class StoreDoer {
  public:
-  // In the order of the operations; across several openings of the store.
-  Result<void> Do(NodeStore& store, const Operation& operation);
+  // In the order of the operations; across several openings of the store. The first host ID that
+  // the operation was given; 0: none.
+  Result<std::uint32_t> Do(NodeStore& store, const Operation& operation);
 
  private:
+  Result<void> Change(NodeStore& store, const Operation& operation);
+
   std::optional<PruneToken> token_;
 };
 
-// Does them on a model.
-class ModelDoer {
- public:
-  void Do(Model& model, const Operation& operation);
-
- private:
-  std::optional<std::uint64_t> token_;
-};
+// What the workers need of a store: user namespaces, and a range for each of their pods but not
+// one more, so that a range that is free is soon handed out again.
+void MakeRoomForWorkers(OpenOptions& options);
 
 // Runs all workers on one store after the other: `sessions` openings of `operations` operations
-// each and worker. `started` and `done` are told of the worker and the number of its operation.
-// False where an operation failed; the error went to stderr.
+// each and worker. `started` and `done` are told of the worker and the number of its operation,
+// `done` also of the first host ID that it was given (0: none). False where an operation failed;
+// the error went to stderr.
 struct WorkPlan {
   OpenOptions options;
   std::uint64_t seed = 0;
   std::uint64_t sessions = 0;
   std::uint64_t operations = 0;
   std::function<void(std::size_t, std::uint64_t)> started = {};
-  std::function<void(std::size_t, std::uint64_t)> done = {};
+  std::function<void(std::size_t, std::uint64_t, std::uint32_t)> done = {};
 };
 bool Work(const WorkPlan& plan);
-
-// What the workers' models say after so many operations, and whether the store agrees.
-class WorkJudge {
- public:
-  WorkJudge(Rules rules, Timestamp now);
-
-  // The workers began anew with `plan`, did `acknowledged` and may have done one more of `started`.
-  // The store is open again since. "" where nothing is missing and nothing contradicts.
-  struct Progress {
-    std::uint64_t started = 0;
-    std::uint64_t acknowledged = 0;
-  };
-  std::string Judge(const WorkPlan& plan, const std::vector<Progress>& progress,
-                    const NodeStore& store);
-
- private:
-  std::vector<Model> models_;
-};
 
 }  // namespace waybill::testing
 

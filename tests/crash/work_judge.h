@@ -1,0 +1,66 @@
+// What must be in a store after a workload was cut off: each worker's operations on a model of its
+// own, and whether the store agrees.
+
+#ifndef WAYBILL_TESTS_CRASH_WORK_JUDGE_H_
+#define WAYBILL_TESTS_CRASH_WORK_JUDGE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/crash/workload.h"
+#include "tests/support/model.h"
+#include "waybill/node_store.h"
+
+namespace waybill::testing {
+
+// Which of a worker's pods has which first host ID.
+class MappingModel {
+ public:
+  using Mappings = std::map<std::string, std::uint32_t>;
+
+  const Mappings& mappings() const { return mappings_; }
+  // Draws of tokens are forgotten, as a new process does.
+  void BeginAnew() { fresh_.reset(); }
+  // An operation that was acknowledged, and the first host ID that it was given. "", or what is
+  // wrong with that.
+  std::string Do(const Operation& operation, std::uint32_t host_id);
+  // One that was not, but happened: `stored` says what it was given.
+  void DoUnacknowledged(const Operation& operation, const Mappings& stored);
+
+ private:
+  Mappings mappings_;
+  std::optional<std::set<std::string>> fresh_;  // handed out since the token was drawn, if one was
+};
+
+class WorkJudge {
+ public:
+  WorkJudge(Rules rules, Timestamp now);
+
+  // The workers began anew with `plan`, did `acknowledged` and may have done one more of `started`.
+  // The store is open again since. "" where nothing is missing and nothing contradicts.
+  struct Progress {
+    std::uint64_t started = 0;
+    std::uint64_t acknowledged = 0;
+    // Of each acknowledged operation: the first host ID that it was given, or 0.
+    std::vector<std::uint32_t> host_ids = {};
+  };
+  std::string Judge(const WorkPlan& plan, const std::vector<Progress>& progress,
+                    const NodeStore& store);
+
+ private:
+  std::string JudgeImages(const WorkPlan& plan, std::size_t which, const Progress& progress,
+                          const NodeStore& store);
+  std::string JudgeMappings(const WorkPlan& plan, std::size_t which, const Progress& progress,
+                            const std::vector<UserNamespaceAllocation>& stored);
+
+  std::vector<Model> models_;
+  std::vector<MappingModel> mappings_;
+};
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_CRASH_WORK_JUDGE_H_
