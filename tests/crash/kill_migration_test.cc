@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -34,13 +35,14 @@ std::uint64_t AtEachCall(
   Must(scenario.run(place));
   const Is after = place.Look();
   BOOST_TEST_REQUIRE((before != after));
+  const std::optional<Is> between = BetweenSteps(scenario, records);
   for (std::uint64_t call = 1;; ++call) {
     place.PutBack();
     BOOST_TEST_CONTEXT(scenario.name << ", call " << call) {
       const bool came = run(call, place, after);
       BOOST_TEST_REQUIRE(place.Sound());
       const Is is = place.Look();
-      BOOST_TEST_REQUIRE((is == before || is == after));
+      BOOST_TEST_REQUIRE((is == before || is == after || is == between));
       if (scenario.replaces && is == after) BOOST_TEST(place.KeepsAside(before));
       const auto again = scenario.run(place);
       BOOST_TEST_REQUIRE(again.has_value(), again.error().ToString());
@@ -174,7 +176,9 @@ BOOST_AUTO_TEST_CASE(a_write_is_garbled) {
           RestoreOptions options{.directory = place.store(), .backup = backups.front().path};
           BOOST_TEST(Restore(options).has_value());
           BOOST_TEST(place.Sound());
-          BOOST_TEST((IdentityOf(place.store()).schema_version == before.version));
+          // Nobody can tell which ranges the damaged store had given away, and only the newest
+          // version can say so.
+          BOOST_TEST((IdentityOf(place.store()).schema_version == kNewestSchema));
         }
       }
     }

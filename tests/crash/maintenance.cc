@@ -89,11 +89,12 @@ bool Place::KeepsAside(const Is& is) const {
 
 std::span<const Scenario> MaintenanceScenarios() {
   static const Scenario scenarios[] = {
-      {"going down", [](const Place&) {}, [](const Place& place) { return place.MigrateTo(1); }},
+      {"going down", [](const Place&) {}, [](const Place& place) { return place.MigrateTo(1); },
+       false, 2},
       {"going up", [](const Place& place) { Must(place.MigrateTo(1)); },
-       [](const Place& place) { return place.MigrateTo(2); }},
+       [](const Place& place) { return place.MigrateTo(kNewestSchema); }, false, 2},
       {"opening an older version", [](const Place& place) { Must(place.MigrateTo(1)); },
-       [](const Place& place) { return place.Open(); }},
+       [](const Place& place) { return place.Open(); }, false, 2},
       {"putting a backup back",
        [](const Place& place) {
          Must(place.MigrateTo(1));
@@ -114,6 +115,14 @@ void Begin(const Scenario& scenario, std::size_t records, const Place& place) {
     }
   }));
   scenario.begin(place);
+}
+
+std::optional<Is> BetweenSteps(const Scenario& scenario, std::size_t records) {
+  if (!scenario.between) return std::nullopt;
+  const Place place;
+  Begin(scenario, records, place);
+  Must(place.MigrateTo(*scenario.between));
+  return place.Look();
 }
 
 }  // namespace waybill::testing

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "tests/support/memory_dir.h"
@@ -48,15 +49,19 @@ class Place {
 
 struct Scenario {
   const char* name;
-  std::function<void(const Place&)> begin;  // of a store of version 2
+  std::function<void(const Place&)> begin;  // of a store of the newest version
   std::function<Result<void>(const Place&)> run;
-  bool replaces = false;  // the store, which is to be kept aside
+  bool replaces = false;                      // the store, which is to be kept aside
+  std::optional<std::uint32_t> between = {};  // the version between two steps
 };
 std::span<const Scenario> MaintenanceScenarios();
 
 // Makes a store with so many records, one in five of them with more than version 1 can say, and
 // brings it where the scenario begins.
 void Begin(const Scenario& scenario, std::size_t records, const Place& place);
+
+// What such a store is between the steps of the scenario; nullopt: there is but one.
+std::optional<Is> BetweenSteps(const Scenario& scenario, std::size_t records);
 
 }  // namespace waybill::testing
 
