@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <functional>
 #include <new>
 #include <stdexcept>
@@ -41,7 +42,9 @@ class Shared {
 // process must have no other threads.
 class Child {
  public:
-  explicit Child(const std::function<int()>& work) : pid_(fork()) {
+  explicit Child(const std::function<int()>& work) {
+    std::fflush(nullptr);  // or the child says it, too
+    pid_ = fork();
     if (pid_ < 0) throw std::runtime_error("fork failed");
     if (pid_ == 0) _exit(work());
   }
@@ -64,7 +67,7 @@ class Child {
   }
 
  private:
-  pid_t pid_;
+  pid_t pid_ = -1;
 };
 
 }  // namespace waybill::testing
