@@ -7,6 +7,7 @@
 #include "store/recovery/page_format.h"
 #include "store/recovery/page_walk.h"
 #include "tests/support/draw.h"
+#include "tests/support/memory_dir.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/walk_recorder.h"
@@ -71,7 +72,7 @@ class HeaderStore {
     model[table].erase(key);
   }
 
-  TempDir dir_;
+  MemoryDir dir_;
   RawStore store_;
 };
 
@@ -92,10 +93,10 @@ class StateFile {
         internal::PageKey(reinterpret_cast<const std::byte*>(kHeaderKey.data()), 16));
     return value ? internal::Load<std::uint64_t>(value->data()) : 0;
   }
-  const TempDir& dir() const { return dir_; }
+  const MemoryDir& dir() const { return dir_; }
 
  private:
-  TempDir dir_;
+  MemoryDir dir_;
 };
 
 std::size_t FieldOf(std::uint64_t meta, std::size_t field) {

@@ -19,6 +19,7 @@
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/support/kubelet_dir.h"
+#include "tests/support/memory_dir.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/kubelet_format.h"
@@ -100,7 +101,7 @@ class RecordPlayer final : public Player {
     const std::string content = ContentOf(line);
     const Verdict verdict = VerdictOf(folder, name, RequireBool(line, "accepted"));
 
-    const testing::TempDir scratch;
+    const testing::MemoryDir scratch;
     testing::WriteRecordFile(scratch / "kubelet", folder, key, content);
     OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
     options.rules = Rules::kKubelet;

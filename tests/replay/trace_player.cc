@@ -18,8 +18,8 @@
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/memory_dir.h"
 #include "tests/support/pod.h"
-#include "tests/support/temp_dir.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/node_store.h"
@@ -191,7 +191,7 @@ class TracePlayer final : public Player {
     }
   }
 
-  testing::TempDir scratch_;
+  testing::MemoryDir scratch_;
   testing::FakeClock clock_;
   std::unique_ptr<NodeStore> store_;
 };
