@@ -117,6 +117,19 @@ BOOST_AUTO_TEST_CASE(the_default_pool_has_room_for_65534) {
   BOOST_TEST(Must(store->GetUserNamespaceStatistics()).largest_free_run == 65534U);
 }
 
+BOOST_AUTO_TEST_CASE(so_many_pods_fit) {
+  UsernsStore store;
+  std::set<std::uint32_t> blocks;
+  for (int i = 0; i < 65534; ++i) blocks.insert(store.Get("pod-" + std::to_string(i)));
+  BOOST_TEST(blocks.size() == 65534U);
+  BOOST_TEST(*blocks.begin() == 1U);
+  BOOST_TEST(*blocks.rbegin() == kLastBlock - 1);
+  BOOST_TEST((store.Try("too-many").error().code == ErrorCode::kLimitExceeded));
+  store.Reopen();
+  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).free == 0U);
+  BOOST_TEST(blocks.contains(store.Get("pod-0")));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
