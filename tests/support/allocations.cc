@@ -7,8 +7,9 @@ namespace {
 thread_local std::size_t allocations = 0;
 }  // namespace
 
-// The other forms of new and delete call these, but for the over-aligned. AddressSanitizer has forms
-// of its own that don't, so the one whose memory comes back to a delete from here is here, too.
+// The other forms of new and delete call these, but for the over-aligned. AddressSanitizer has
+// forms of its own that don't, so the one whose memory comes back to a delete from here is here,
+// too.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size == 0 ? 1 : size);
