@@ -1,0 +1,1204 @@
+/* waybill for C, and for whatever calls C: which image was pulled with whose credentials, which
+ * pulls were in flight, and which host IDs belong to which pod, on one Kubernetes node.
+ *
+ *   waybill_open_options options = WAYBILL_OPEN_OPTIONS_INIT;
+ *   options.directory = WAYBILL_STRING("/var/lib/kubelet/waybill");
+ *   options.witness_kind = WAYBILL_WITNESS_AT;
+ *   options.witness_path = WAYBILL_STRING("/var/lib/kubelet/image_manager/waybill");
+ *   waybill_store* store = NULL;
+ *   waybill_error* error = NULL;
+ *   if (waybill_open(&options, &store, &error) != WAYBILL_OK) { log(error->message.data); … }
+ *   waybill_decision decision =
+ *       waybill_must_attempt_pull(store, image, image_ref, handler, &pod_credentials);
+ *   if (decision.pull) {
+ *     waybill_record_pull_intent(store, image, handler, &error);   // on disk before the pull
+ * begins … pull … waybill_record_image_pulled(store, image, pulled_ref, &credentials, handler,
+ * NULL, &error);
+ *   }
+ *   waybill_close(store, NULL);
+ *   waybill_store_free(store);
+ *
+ * C11. The rules of what is decided and stored are those of the C++ headers (waybill/node_store.h),
+ * function by function under the same name; here is what C adds to them.
+ *
+ * Strings are pointer and length, any bytes. Those that go in are borrowed until the call returns,
+ * and need no zero byte behind them; a null pointer is the empty string, and with a length above 0
+ * WAYBILL_INVALID_ARGUMENT. Those that come out have a zero byte behind their last one, which does
+ * not count, and live as long as what they came in.
+ *
+ * Results that come out through a pointer to a pointer belong to the caller: one waybill_free() for
+ * each, whatever it is, frees all that is in it. Where a call fails its results are NULL.
+ *
+ * Errors: the code that a function returns says what to do. If `error` is not NULL, *error is then
+ * set to the text for the person who reads it, which belongs to the caller (waybill_free); it is
+ * NULL on success, and where memory ran out. Null pointers where a value must be, arrays without an
+ * address and numbers that an enumeration doesn't have are WAYBILL_INVALID_ARGUMENT. Every function
+ * on a store may return WAYBILL_CLOSED, WAYBILL_OUT_OF_MEMORY and WAYBILL_INTERNAL; further codes
+ * are named with the function. After an error the store is as it was, unless it is said otherwise.
+ *
+ * Threads: every function may be called from any thread at any time; waybill_close() waits for the
+ * calls that run, and those that come later get WAYBILL_CLOSED. Only waybill_store_free() and
+ * waybill_policy_free() want to be the last. Callbacks run on the calling thread or on one of the
+ * library's own, as each says; one that calls back into its own store gets
+ * WAYBILL_INVALID_ARGUMENT, or "pull". They must return: no longjmp, no foreign exception.
+ * There is no global state. A store may not be used in the child of a fork.
+ *
+ * Versions: symbols carry the version in which they came (WAYBILL_1). No symbol, struct or number
+ * of a version ever changes. Structs that begin with struct_size may get members at their end: set
+ * it to sizeof, zero the rest (their _INIT does both); zero is the default of each. Structs that
+ * only ever come out by pointer may get members at their end, too; those in arrays never do.
+ */
+
+#ifndef WAYBILL_H_
+#define WAYBILL_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define WAYBILL_API __attribute__((visibility("default")))
+#define WAYBILL_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define WAYBILL_API
+#define WAYBILL_MUST_CHECK
+#endif
+
+/* --- Strings, results, errors ---------------------------------------------------------------- */
+
+typedef struct waybill_string {
+  const char* data;
+  size_t length; /* bytes */
+} waybill_string;
+
+/* A waybill_string of a literal. */
+#define WAYBILL_STRING(literal) ((waybill_string){"" literal, sizeof(literal) - 1})
+
+typedef struct waybill_strings {
+  const waybill_string* items;
+  size_t count;
+} waybill_strings;
+
+/* Frees a result: all that came out through a pointer to a pointer, but stores and policies. NULL
+ * is nothing. Freeing twice is the caller's mistake, as with free(). */
+WAYBILL_API void waybill_free(void* result);
+
+typedef int32_t waybill_code;
+enum {
+  WAYBILL_OK = 0,
+  /* What each asks of the caller: waybill/result.h. */
+  WAYBILL_INVALID_ARGUMENT = 1,
+  WAYBILL_LIMIT_EXCEEDED = 2,
+  WAYBILL_NOT_FOUND = 3,
+  WAYBILL_DAMAGED = 4,
+  WAYBILL_OWNED = 5,
+  WAYBILL_NEWER_SCHEMA = 6,
+  WAYBILL_OLDER_SCHEMA = 7,
+  WAYBILL_UNSAFE_PATH = 8,
+  WAYBILL_STORE_FULL = 9,
+  WAYBILL_DISK_FULL = 10,
+  WAYBILL_IO = 11,
+  WAYBILL_CONFLICT = 12,
+  WAYBILL_NOT_OWNER = 13,
+  WAYBILL_INTERRUPTED = 14,
+  WAYBILL_OUTCOME_UNKNOWN = 15,
+  WAYBILL_CREDENTIALS_UNAVAILABLE = 16,
+  /* waybill_close was called. */
+  WAYBILL_CLOSED = 64,
+  WAYBILL_OUT_OF_MEMORY = 65,
+  /* A mistake of the library; the text has what is known. Report it. */
+  WAYBILL_INTERNAL = 66
+};
+
+typedef struct waybill_error {
+  waybill_code code;
+  waybill_string message; /* what failed, on which path or key, what was left as it was */
+  waybill_string hint;    /* what to do next; may be empty */
+} waybill_error;
+
+/* "invalidArgument", as the command line and JSON print it; "ok"; empty for what is no code. Lives
+ * for ever, as the names below. */
+WAYBILL_API waybill_string waybill_code_name(waybill_code code);
+
+/* "0.1.0", of the library that runs. */
+WAYBILL_API waybill_string waybill_version(void);
+/* The schema versions that it writes, and the oldest that it opens. */
+WAYBILL_API uint32_t waybill_newest_schema(void);
+WAYBILL_API uint32_t waybill_oldest_schema(void);
+
+/* --- Values ---------------------------------------------------------------------------------- */
+
+/* UTC. Seconds since 1970, of the years 1 to 9999; 0 <= nanoseconds < 1,000,000,000. */
+typedef struct waybill_timestamp {
+  int64_t seconds;
+  int32_t nanoseconds;
+} waybill_timestamp;
+
+typedef struct waybill_image_pull_secret {
+  waybill_string uid;
+  waybill_string namespace_name;
+  waybill_string name;
+  waybill_string credential_hash; /* opaque; empty: matches nothing */
+} waybill_image_pull_secret;
+
+typedef struct waybill_image_pull_service_account {
+  waybill_string uid;
+  waybill_string namespace_name;
+  waybill_string name;
+} waybill_image_pull_service_account;
+
+/* Which credentials opened an image under one image name (waybill/types.h). */
+typedef struct waybill_image_pull_credentials {
+  bool node_pods_accessible;
+  const waybill_image_pull_secret* secrets;
+  size_t secret_count;
+  const waybill_image_pull_service_account* service_accounts;
+  size_t service_account_count;
+} waybill_image_pull_credentials;
+
+typedef struct waybill_credential_mapping {
+  waybill_string image_name;
+  waybill_image_pull_credentials credentials;
+} waybill_credential_mapping;
+
+/* What an image was built for, and what it is to run on (waybill/platform.h). */
+typedef struct waybill_platform {
+  waybill_string architecture;
+  waybill_string os;
+  waybill_string os_version;
+  waybill_strings os_features;
+  waybill_string variant;
+} waybill_platform;
+
+typedef struct waybill_image_pulled_record {
+  waybill_string image_ref;
+  const waybill_timestamp* last_updated; /* NULL: none */
+  const waybill_credential_mapping* credential_mapping;
+  size_t credential_mapping_count;
+  uint64_t stamp; /* set by the store, as is guest_platform; ignored where they go in */
+  waybill_string runtime_handler; /* empty: the default one */
+  waybill_string manifest_digest;
+  const waybill_platform* platform;       /* NULL: not known */
+  const waybill_platform* guest_platform; /* NULL: none */
+} waybill_image_pulled_record;
+
+typedef struct waybill_image_pulled_records {
+  const waybill_image_pulled_record* items;
+  size_t count;
+} waybill_image_pulled_records;
+
+typedef struct waybill_image_pull_intent {
+  waybill_string image;
+  waybill_string runtime_handler;
+} waybill_image_pull_intent;
+
+typedef struct waybill_image_pull_intents {
+  const waybill_image_pull_intent* items;
+  size_t count;
+} waybill_image_pull_intents;
+
+typedef struct waybill_image_preloaded_record {
+  waybill_string image_ref;
+  const waybill_timestamp* last_updated; /* NULL: none */
+  waybill_strings observed_images;
+} waybill_image_preloaded_record;
+
+typedef struct waybill_image_preloaded_records {
+  const waybill_image_preloaded_record* items;
+  size_t count;
+} waybill_image_preloaded_records;
+
+/* An image that the container runtime lists. */
+typedef struct waybill_image_on_node {
+  waybill_string id; /* the image ref */
+  waybill_strings repo_tags;
+  waybill_strings repo_digests;
+  waybill_string runtime_handler; /* empty: may be any handler's */
+} waybill_image_on_node;
+
+typedef struct waybill_images_on_node {
+  const waybill_image_on_node* items;
+  size_t count;
+} waybill_images_on_node;
+
+/* For garbage collection. */
+typedef struct waybill_listed_image {
+  waybill_string image_ref;
+  waybill_string runtime_handler; /* empty: keeps its ref's records under every handler */
+} waybill_listed_image;
+
+/* The manifest that a pull chose out of an index. */
+typedef struct waybill_pulled_manifest {
+  waybill_string digest;
+  waybill_platform platform;
+} waybill_pulled_manifest;
+
+enum { WAYBILL_QUARANTINED_IMAGE_REF = 1, WAYBILL_QUARANTINED_IMAGE = 2 };
+typedef struct waybill_quarantine_entry {
+  int32_t kind;
+  waybill_string sha256; /* 64 lower-case hex digits */
+  waybill_string source;
+  waybill_string reason;
+  waybill_timestamp since;
+} waybill_quarantine_entry;
+
+typedef struct waybill_quarantine_entries {
+  const waybill_quarantine_entry* items;
+  size_t count;
+} waybill_quarantine_entries;
+
+/* What a RuntimeClass selects (waybill/runtime_handler.h). */
+typedef struct waybill_runtime_handler {
+  waybill_string name;
+  bool is_default;
+  bool user_namespaces;
+  const waybill_platform* guest_platform; /* NULL: the host's */
+} waybill_runtime_handler;
+
+typedef struct waybill_runtime_handlers {
+  const waybill_runtime_handler* items;
+  size_t count;
+} waybill_runtime_handlers;
+
+/* --- Credential hashes, image names, platforms: pure -------------------------------------------
+ */
+
+/* The hash under which a Secret's credentials are remembered: waybill/credential_hash.h. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_hash_credentials(waybill_string username,
+                                                                     waybill_string password,
+                                                                     waybill_string email,
+                                                                     waybill_string** hash,
+                                                                     waybill_error** error);
+
+/* The parts of an image string, as views into it (waybill/image_name.h). */
+typedef struct waybill_image_parts {
+  waybill_string name;
+  waybill_string domain;
+  waybill_string path;
+  waybill_string tag;
+  waybill_string digest;
+} waybill_image_parts;
+
+/* Whether `image` parses; *parts is all empty where not. `parts` may be NULL. */
+WAYBILL_API bool waybill_parse_image(waybill_string image, waybill_image_parts* parts);
+/* The full form. WAYBILL_INVALID_ARGUMENT: `image` does not parse or is ambiguous. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_normalise_image(waybill_string image,
+                                                                    waybill_string** full,
+                                                                    waybill_error** error);
+/* What two strings must share to name the same repository. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_repository_of(waybill_string image,
+                                                                  waybill_string** repository,
+                                                                  waybill_error** error);
+
+/* OS/ARCHITECTURE[/VARIANT], normalised. WAYBILL_INVALID_ARGUMENT as ParsePlatform. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_platform(waybill_string text,
+                                                                   waybill_platform** platform,
+                                                                   waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_format_platform(
+    const waybill_platform* platform, waybill_string** text, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_normalise_platform(
+    const waybill_platform* platform, waybill_platform** normalised, waybill_error** error);
+
+/* One entry of an image index (waybill/image_index.h). */
+typedef struct waybill_manifest_descriptor {
+  waybill_string media_type;
+  waybill_string digest;
+  uint64_t size;                    /* bytes; 0: not said */
+  const waybill_platform* platform; /* NULL: not said */
+  bool is_attestation;
+} waybill_manifest_descriptor;
+
+typedef struct waybill_image_index {
+  const waybill_manifest_descriptor* items;
+  size_t count;
+} waybill_image_index;
+
+/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: DecodeImageIndex. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_image_index(waybill_string json,
+                                                                       waybill_image_index** index,
+                                                                       waybill_error** error);
+/* Which manifest a runtime on `host` pulls, for a handler with `guest` (NULL: none): *chosen is an
+ * index into index->items. WAYBILL_NOT_FOUND: none matches; WAYBILL_INVALID_ARGUMENT:
+ * ChooseManifest. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_choose_manifest(const waybill_image_index* index, const waybill_platform* host,
+                        const waybill_platform* guest, size_t* chosen, waybill_error** error);
+
+/* --- The kubelet's JSON: pure ------------------------------------------------------------------
+ */
+
+enum { WAYBILL_KUBELET_V1BETA1 = 0, WAYBILL_KUBELET_V1ALPHA1 = 1 };
+
+/* Strict (waybill/kubelet_format.h): WAYBILL_INVALID_ARGUMENT names the field,
+ * WAYBILL_LIMIT_EXCEEDED the bound. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pulled_record(
+    waybill_string json, waybill_image_pulled_record** record, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pull_intent(
+    waybill_string json, waybill_image_pull_intent** intent, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_preloaded_record(
+    waybill_string json, waybill_image_preloaded_record** record, waybill_error** error);
+
+/* As kubelets of that API version write them. Two entries of one image name are
+ * WAYBILL_INVALID_ARGUMENT. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_encode_pulled_record(const waybill_image_pulled_record* record, int32_t api_version,
+                             waybill_string** json, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_encode_pull_intent(const waybill_image_pull_intent* intent, int32_t api_version,
+                           waybill_string** json, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_encode_preloaded_record(const waybill_image_preloaded_record* record, int32_t api_version,
+                                waybill_string** json, waybill_error** error);
+
+/* `crictl images -o json`. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_image_list(
+    waybill_string json, waybill_images_on_node** images, waybill_error** error);
+/* The UIDs of the pods in `kubectl get pods -o json`, the kubelet's /pods, `crictl pods -o json`.
+ */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pod_list(waybill_string json,
+                                                                    waybill_strings** pod_uids,
+                                                                    waybill_error** error);
+/* `crictl info`. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_runtime_status(
+    waybill_string json, waybill_runtime_handlers** handlers, waybill_error** error);
+
+typedef struct waybill_registry_auth {
+  waybill_string registry;
+  waybill_string username;
+  waybill_string password;
+  waybill_string email;
+} waybill_registry_auth;
+
+/* Holds passwords: waybill_free wipes them. */
+typedef struct waybill_registry_auths {
+  const waybill_registry_auth* items;
+  size_t count;
+} waybill_registry_auths;
+
+/* A docker config, or a Secret that holds one. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_auth_document(
+    waybill_string json, waybill_registry_auths** auths, waybill_error** error);
+
+/* "2026-01-02T03:04:05Z". WAYBILL_INVALID_ARGUMENT: no such time. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_format_timestamp(waybill_timestamp time,
+                                                                     waybill_string** text,
+                                                                     waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_timestamp(waybill_string text,
+                                                                    waybill_timestamp* time,
+                                                                    waybill_error** error);
+
+/* --- Rules and policy --------------------------------------------------------------------------
+ */
+
+/* waybill/rules.h */
+enum { WAYBILL_RULES_CLOSED = 0, WAYBILL_RULES_KUBELET = 1 };
+WAYBILL_API waybill_string waybill_rules_name(int32_t rules); /* "closed" */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_rules(waybill_string name, int32_t* rules,
+                                                                waybill_error** error);
+
+/* The kubelet's imagePullCredentialsVerificationPolicy (waybill/policy.h). */
+enum {
+  WAYBILL_NEVER_VERIFY = 0,
+  WAYBILL_NEVER_VERIFY_PRELOADED_IMAGES = 1,
+  WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES = 2,
+  WAYBILL_ALWAYS_VERIFY = 3
+};
+WAYBILL_API waybill_string waybill_verification_mode_name(int32_t mode); /* "NeverVerify" */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_verification_mode(waybill_string name,
+                                                                            int32_t* mode,
+                                                                            waybill_error** error);
+
+enum { WAYBILL_ALLOWLIST_ANY_IMAGE = 0, WAYBILL_ALLOWLIST_PRELOADED_ONLY = 1 };
+enum {
+  WAYBILL_ORIGIN_KUBELET_PULLED = 0,
+  WAYBILL_ORIGIN_PRESUMED_PRELOADED = 1,
+  WAYBILL_ORIGIN_UNKNOWN = 2
+};
+
+/* Immutable. Stores copy it. */
+typedef struct waybill_policy waybill_policy;
+
+/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: VerificationPolicy::Make. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_policy_make(int32_t mode,
+                                                                waybill_strings patterns,
+                                                                int32_t scope,
+                                                                waybill_policy** policy,
+                                                                waybill_error** error);
+WAYBILL_API void waybill_policy_free(waybill_policy* policy);
+/* The first of WAYBILL_NEVER_VERIFY …; that of the default policy for NULL. */
+WAYBILL_API int32_t waybill_policy_mode(const waybill_policy* policy);
+WAYBILL_API int32_t waybill_policy_scope(const waybill_policy* policy);
+/* NULL: the default policy. true for an origin that is none. */
+WAYBILL_API bool waybill_policy_requires_verification(const waybill_policy* policy,
+                                                      waybill_string image_name, int32_t origin);
+
+/* --- User namespaces: values -------------------------------------------------------------------
+ */
+
+/* waybill/user_namespace.h has the meaning of each. */
+typedef struct waybill_user_namespace_pool {
+  uint64_t first_id;
+  uint64_t id_count;
+  uint64_t ids_per_pod;
+  uint64_t max_pods;
+} waybill_user_namespace_pool;
+
+typedef struct waybill_user_namespace_options {
+  size_t struct_size;
+  bool disabled; /* the feature UserNamespacesSupport is off */
+  waybill_user_namespace_pool pool;
+} waybill_user_namespace_options;
+#define WAYBILL_USER_NAMESPACE_OPTIONS_INIT \
+  { sizeof(waybill_user_namespace_options) }
+
+/* What a kubelet without configuration uses. */
+WAYBILL_API waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per_pod,
+                                                                            uint64_t max_pods);
+/* WAYBILL_INVALID_ARGUMENT, in the kubelet's words. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_check_user_namespace_pool(const waybill_user_namespace_pool* pool, waybill_error** error);
+/* The pool of a node whose `getsubids kubelet` and `getsubids -g kubelet` printed that.
+ * WAYBILL_INVALID_ARGUMENT: PoolOfSubordinateIds. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_pool_of_subordinate_ids(bool user_exists, bool tool_exists, waybill_string uids,
+                                waybill_string gids, uint64_t ids_per_pod, uint64_t max_pods,
+                                waybill_user_namespace_pool* pool, waybill_error** error);
+
+typedef struct waybill_id_mapping {
+  uint32_t host_id;
+  uint32_t container_id;
+  uint32_t length;
+} waybill_id_mapping;
+
+/* CRI's NamespaceMode. */
+enum { WAYBILL_NAMESPACE_POD = 0, WAYBILL_NAMESPACE_NODE = 2 };
+
+/* CRI's UserNamespace. With POD both have one mapping, the same; with NODE none. */
+typedef struct waybill_user_namespace {
+  int32_t mode;
+  uint32_t mapping_count; /* 0 or 1 */
+  waybill_id_mapping uids;
+  waybill_id_mapping gids;
+} waybill_user_namespace;
+
+enum { WAYBILL_HOST_USERS_UNSET = 0, WAYBILL_HOST_USERS_TRUE = 1, WAYBILL_HOST_USERS_FALSE = 2 };
+
+typedef struct waybill_user_namespace_request {
+  size_t struct_size;
+  waybill_string pod_uid;
+  int32_t host_users; /* pod.spec.hostUsers */
+  waybill_string runtime_handler;
+  uint32_t length; /* that the caller counts on; 0: whatever it is */
+} waybill_user_namespace_request;
+#define WAYBILL_USER_NAMESPACE_REQUEST_INIT \
+  { sizeof(waybill_user_namespace_request) }
+
+enum { WAYBILL_POOL_INSIDE = 0, WAYBILL_POOL_OUTSIDE = 1, WAYBILL_POOL_OTHER_LENGTH = 2 };
+typedef struct waybill_user_namespace_allocation {
+  waybill_string pod_uid;
+  uint32_t host_id;
+  uint32_t length;
+  waybill_timestamp created;
+  int32_t relation; /* to the pool of today: WAYBILL_POOL_… */
+} waybill_user_namespace_allocation;
+
+typedef struct waybill_user_namespace_allocations {
+  const waybill_user_namespace_allocation* items;
+  size_t count;
+} waybill_user_namespace_allocations;
+
+typedef struct waybill_host_id_range {
+  uint64_t first;
+  uint64_t length;
+} waybill_host_id_range;
+
+/* A pod that may live with host IDs that nobody can vouch for. */
+typedef struct waybill_held_pod {
+  waybill_string pod_uid;              /* empty: of pods that nobody knows */
+  const waybill_host_id_range* ranges; /* none: not known, and so nothing new is handed out */
+  size_t range_count;
+  waybill_string source;
+  waybill_string reason;
+  waybill_timestamp since;
+} waybill_held_pod;
+
+typedef struct waybill_held_pods {
+  const waybill_held_pod* items;
+  size_t count;
+} waybill_held_pods;
+
+/* --- Opening and closing ------------------------------------------------------------------------
+ */
+
+/* The wall clock. Called on any thread, the library's own among them. */
+typedef waybill_timestamp (*waybill_clock)(void* context);
+/* Units (files, values) done, and in all. Called on the calling thread. Return false to stop. */
+typedef bool (*waybill_progress)(void* context, uint64_t done, uint64_t total);
+
+/* Having no witness is a choice that must be spelt out: 0 is WAYBILL_INVALID_ARGUMENT. */
+enum { WAYBILL_WITNESS_AT = 1, WAYBILL_WITNESS_REMEMBERED = 2, WAYBILL_WITNESS_NONE = 3 };
+enum { WAYBILL_GAP_DETECT = 0, WAYBILL_GAP_YES = 1, WAYBILL_GAP_NO = 2 };
+
+/* OpenOptions in waybill/node_store.h says what each does. */
+typedef struct waybill_open_options {
+  size_t struct_size;
+  waybill_string directory;
+  bool must_exist; /* otherwise a store is made where there is none */
+  bool no_migration;
+  int32_t witness_kind;
+  waybill_string witness_path; /* for WAYBILL_WITNESS_AT only */
+  int32_t rules;
+  int32_t gap;
+  const waybill_policy* policy;                     /* NULL: NeverVerifyPreloadedImages */
+  const waybill_images_on_node* images_on_node;     /* NULL: not known; no items: there are none */
+  waybill_string kubelet_directory;                 /* empty: none */
+  waybill_string pods_directory;                    /* empty: pods/ in the kubelet directory */
+  const waybill_runtime_handlers* runtime_handlers; /* NULL: as they were */
+  const waybill_user_namespace_options* user_namespaces; /* NULL: on, the default pool */
+  uint64_t map_bytes;                                    /* 0: the default, 16 GiB */
+  waybill_clock clock;                                   /* NULL: the system's */
+  void* clock_context;
+  waybill_progress import_progress; /* NULL: none, as below */
+  void* import_context;
+  waybill_progress migration_progress;
+  void* migration_context;
+} waybill_open_options;
+#define WAYBILL_OPEN_OPTIONS_INIT \
+  { sizeof(waybill_open_options) }
+
+typedef struct waybill_observe_options {
+  size_t struct_size;
+  waybill_string directory;
+  int32_t rules;
+  const waybill_policy* policy;
+  const waybill_user_namespace_options* user_namespaces;
+  waybill_clock clock;
+  void* clock_context;
+} waybill_observe_options;
+#define WAYBILL_OBSERVE_OPTIONS_INIT \
+  { sizeof(waybill_observe_options) }
+
+typedef struct waybill_store waybill_store;
+
+/* As the one owner. WAYBILL_OWNED, WAYBILL_UNSAFE_PATH, WAYBILL_NEWER_SCHEMA, WAYBILL_OLDER_SCHEMA,
+ * WAYBILL_INVALID_ARGUMENT, WAYBILL_NOT_FOUND: the store is as it was. WAYBILL_DISK_FULL,
+ * WAYBILL_IO, WAYBILL_STORE_FULL, WAYBILL_CONFLICT, WAYBILL_OUTCOME_UNKNOWN, WAYBILL_INTERRUPTED:
+ * what was recovered and imported until then is kept; open again. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_open(const waybill_open_options* options,
+                                                         waybill_store** store,
+                                                         waybill_error** error);
+
+/* Beside a live owner, or without one. Recording functions return WAYBILL_NOT_OWNER.
+ * WAYBILL_NOT_FOUND, WAYBILL_DAMAGED, WAYBILL_OWNED, WAYBILL_UNSAFE_PATH, WAYBILL_OLDER_SCHEMA,
+ * WAYBILL_NEWER_SCHEMA, WAYBILL_IO: NodeStore::Observe. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe(const waybill_observe_options* options,
+                                                            waybill_store** store,
+                                                            waybill_error** error);
+
+/* Waits for the calls that run, commits waiting write-backs, syncs the witness, releases the lock.
+ * Afterwards decisions answer "pull" and everything else is WAYBILL_CLOSED, as is closing again. An
+ * error of the write-backs or of the witness (WAYBILL_IO, WAYBILL_DISK_FULL, WAYBILL_STORE_FULL,
+ * WAYBILL_OUTCOME_UNKNOWN) leaves the store closed all the same. */
+WAYBILL_API waybill_code waybill_close(waybill_store* store, waybill_error** error);
+
+/* Closes the store if it is open, and frees the handle, which no other call may use then. NULL is
+ * nothing. From a callback of the store's own it does nothing at all. */
+WAYBILL_API void waybill_store_free(waybill_store* store);
+
+/* --- What opening did ---------------------------------------------------------------------------
+ */
+
+typedef struct waybill_migration_step {
+  uint32_t from;
+  uint32_t to;
+  waybill_string name;
+  uint64_t values_written;
+} waybill_migration_step;
+
+/* MigrationReport */
+typedef struct waybill_migration_report {
+  uint32_t from;
+  uint32_t to;
+  const waybill_migration_step* steps;
+  size_t step_count;
+  waybill_string backup;
+  waybill_strings losses;
+} waybill_migration_report;
+
+/* RuntimesReport */
+typedef struct waybill_runtimes_report {
+  waybill_strings added;
+  waybill_strings vanished;
+  waybill_strings changed;
+  uint64_t records_to_verify;
+  bool turned_on;
+  uint64_t records_collapsed;
+  uint64_t intents_collapsed;
+} waybill_runtimes_report;
+
+/* ImportReport */
+typedef struct waybill_import_report {
+  uint64_t files_seen;
+  uint64_t unchanged;
+  uint64_t records;
+  uint64_t intents;
+  uint64_t preloaded;
+  uint64_t known_refs;
+  uint64_t quarantined;
+  uint64_t skipped;
+  bool interrupted;
+  waybill_string newly_written;
+  waybill_strings problems;
+} waybill_import_report;
+
+/* UserNamespaceReport */
+typedef struct waybill_user_namespace_report {
+  uint64_t files_seen;
+  uint64_t unchanged;
+  uint64_t imported;
+  uint64_t held;
+  uint64_t repaired_blocks;
+  waybill_strings problems;
+  uint64_t allocations;
+  uint64_t held_pods;
+  uint64_t outside_pool;
+  uint64_t other_length;
+  waybill_strings off_pool;
+  waybill_string refused_because;
+} waybill_user_namespace_report;
+
+/* RecoveryReport in waybill/report.h says what each is. Its parts are pointers, so that each may
+ * grow. */
+typedef struct waybill_recovery_report {
+  bool created;
+  bool set_aside;
+  waybill_string set_aside_path;
+  uint64_t records_carried;
+  uint64_t records_without_credentials;
+  uint64_t intents_carried;
+  bool witness_made;
+  waybill_strings findings;
+  bool distrustful;
+  waybill_string distrust_reason;
+  const waybill_migration_report* migration; /* NULL: the store was of the newest schema */
+  const waybill_runtimes_report* runtimes;   /* NULL: no list of handlers was given */
+  const waybill_import_report* import;
+  const waybill_user_namespace_report* user_namespaces;
+  bool after_gap;
+  waybill_string gap_reason;
+  uint64_t gap_closed;
+  waybill_strings gap_images;
+  uint64_t intents_found;
+  uint64_t intents_replayed;
+  uint64_t intents_left;
+  waybill_strings replayed;
+  bool replay_skipped;
+  uint64_t readers_cleared;
+  uint64_t records;
+  uint64_t quarantine_entries;
+  uint64_t commit_sequence;
+} waybill_recovery_report;
+
+/* Of a closed store, too. All empty for an observer. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_recovery_report(
+    waybill_store* store, waybill_recovery_report** report, waybill_error** error);
+
+/* --- Decisions ----------------------------------------------------------------------------------
+ */
+
+/* A pod's credentials. The secrets are those of its imagePullSecrets that match the image. */
+typedef struct waybill_pod_credentials {
+  const waybill_image_pull_secret* secrets;
+  size_t secret_count;
+  const waybill_image_pull_service_account* service_account; /* NULL: none */
+} waybill_pod_credentials;
+
+/* Gets a pod's credentials for a decision that depends on them; asked at most once, on the deciding
+ * thread, while no lock is held and no snapshot open. What it points *credentials to must stay
+ * until the decision returns. false: they could not be had, and the answer is "pull". */
+typedef bool (*waybill_fetch_credentials)(void* context, waybill_pod_credentials* credentials);
+
+/* The label `result` of kubelet_imagemanager_image_mustpull_checks_total. */
+enum {
+  WAYBILL_CHECK_NOT_COUNTED = 0,
+  WAYBILL_CHECK_CREDENTIAL_POLICY_ALLOWED = 1,
+  WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND = 2,
+  WAYBILL_CHECK_MUST_AUTHENTICATE = 3,
+  WAYBILL_CHECK_ERROR = 4
+};
+WAYBILL_API waybill_string waybill_check_result_name(int32_t result);
+
+/* Reason in waybill/decision.h. */
+enum {
+  WAYBILL_REASON_IMAGE_ABSENT = 0,
+  WAYBILL_REASON_POLICY_NEVER_VERIFIES = 1,
+  WAYBILL_REASON_POLICY_PRESUMED_PRELOADED = 2,
+  WAYBILL_REASON_POLICY_ALLOWLISTED = 3,
+  WAYBILL_REASON_NODE_PODS_ACCESSIBLE = 4,
+  WAYBILL_REASON_SECRET_HASH_MATCHES = 5,
+  WAYBILL_REASON_SECRET_COORDINATES_MATCH = 6,
+  WAYBILL_REASON_SERVICE_ACCOUNT_MATCHES = 7,
+  WAYBILL_REASON_NO_RECORD = 8,
+  WAYBILL_REASON_PULL_IN_FLIGHT = 9,
+  WAYBILL_REASON_STORE_DISTRUSTFUL = 10,
+  WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER = 11,
+  WAYBILL_REASON_NO_ENTRY_FOR_IMAGE_NAME = 12,
+  WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS = 13,
+  WAYBILL_REASON_NO_CREDENTIAL_MATCHES = 14,
+  WAYBILL_REASON_IMAGE_DOES_NOT_PARSE = 15,
+  WAYBILL_REASON_ARGUMENT_TOO_LONG = 16,
+  WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN = 17,
+  WAYBILL_REASON_RECORD_DAMAGED = 18,
+  WAYBILL_REASON_QUARANTINED = 19,
+  WAYBILL_REASON_CREDENTIALS_UNAVAILABLE = 20,
+  WAYBILL_REASON_STORE_UNAVAILABLE = 21,
+  WAYBILL_REASON_CREDENTIALS_NEEDED = 22
+};
+WAYBILL_API waybill_string waybill_reason_name(int32_t reason); /* "secretHashMatches" */
+WAYBILL_API waybill_string waybill_reason_text(int32_t reason); /* one sentence, no full stop */
+
+typedef struct waybill_decision {
+  bool pull;
+  bool credentials_read; /* whether they were looked at */
+  uint8_t result;        /* WAYBILL_CHECK_… */
+  uint8_t reason;        /* WAYBILL_REASON_… */
+} waybill_decision;
+
+/* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: whatever is wrong, with
+ * the arguments, too, is "pull". `image_ref` is empty where the image is not on the node.
+ *
+ * `credentials` NULL: they are not at hand. If the answer depends on them it is "pull",
+ * WAYBILL_REASON_CREDENTIALS_NEEDED, counted under no label: get them and call again. (A pod
+ * without any has credentials that are empty, not NULL.) */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
+    waybill_store* store, waybill_string image, waybill_string image_ref,
+    waybill_string runtime_handler, const waybill_pod_credentials* credentials);
+/* The same, with credentials that are fetched if need be. `fetch` NULL: as if it failed. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_lazily(
+    waybill_store* store, waybill_string image, waybill_string image_ref,
+    waybill_string runtime_handler, waybill_fetch_credentials fetch, void* context);
+
+/* A container's imagePullPolicy. */
+enum { WAYBILL_PULL_ALWAYS = 0, WAYBILL_PULL_IF_NOT_PRESENT = 1, WAYBILL_PULL_NEVER = 2 };
+WAYBILL_API waybill_string waybill_pull_policy_name(int32_t policy); /* "IfNotPresent" */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_pull_policy(waybill_string name,
+                                                                      int32_t* policy,
+                                                                      waybill_error** error);
+
+/* EnsureAction */
+enum {
+  WAYBILL_ENSURE_PULL = 0,
+  WAYBILL_ENSURE_USE_PRESENT = 1,
+  WAYBILL_ENSURE_INVALID_IMAGE_NAME = 2,
+  WAYBILL_ENSURE_NEVER_PULL = 3,
+  WAYBILL_ENSURE_CREDENTIALS_ERROR = 4
+};
+WAYBILL_API waybill_string waybill_ensure_action_name(int32_t action); /* "ErrImageNeverPull" */
+
+typedef struct waybill_ensure_outcome {
+  int32_t action;
+  bool decided; /* whether `decision` was asked for */
+  waybill_decision decision;
+  waybill_string message; /* what the pod may be told */
+} waybill_ensure_outcome;
+
+/* The kubelet's outer question: NodeStore::EnsureImage. Where the outcome can't be made (a code
+ * other than WAYBILL_OK) do not start the container. Without credentials (NULL, as above) an
+ * outcome may have the reason WAYBILL_REASON_CREDENTIALS_NEEDED; nothing is counted then. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image(
+    waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
+    waybill_string runtime_handler, const waybill_pod_credentials* credentials,
+    waybill_ensure_outcome** outcome, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image_lazily(
+    waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
+    waybill_string runtime_handler, waybill_fetch_credentials fetch, void* context,
+    waybill_ensure_outcome** outcome, waybill_error** error);
+
+/* Waits until every write-back queued so far is on disk. WAYBILL_IO, WAYBILL_DISK_FULL,
+ * WAYBILL_STORE_FULL, WAYBILL_OUTCOME_UNKNOWN. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
+                                                          waybill_error** error);
+
+/* --- Recording a pull (owner) -------------------------------------------------------------------
+ * Each call is one transaction, on disk when it returns. WAYBILL_INVALID_ARGUMENT,
+ * WAYBILL_LIMIT_EXCEEDED, WAYBILL_CONFLICT, WAYBILL_NOT_OWNER, WAYBILL_STORE_FULL,
+ * WAYBILL_DISK_FULL, WAYBILL_IO: the store is as before. WAYBILL_OUTCOME_UNKNOWN: the commit may or
+ * may not have happened; decisions answer "pull" until the store is closed and opened again. */
+
+/* Before each pull; matched by exactly one of the two below. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_record_pull_intent(waybill_store* store, waybill_string image,
+                           waybill_string runtime_handler, waybill_error** error);
+
+/* The pull succeeded. `credentials` NULL: they are not known. `manifest` NULL: not known. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_image_pulled(
+    waybill_store* store, waybill_string image, waybill_string image_ref,
+    const waybill_image_pull_credentials* credentials, waybill_string runtime_handler,
+    const waybill_pulled_manifest* manifest, waybill_error** error);
+
+enum { WAYBILL_PULL_FAILED = 0, WAYBILL_PULL_OUTCOME_UNKNOWN = 1 };
+/* The pull did not succeed. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_record_image_pull_failed(waybill_store* store, waybill_string image, int32_t failure,
+                                 waybill_string runtime_handler, waybill_error** error);
+
+/* --- Garbage collection (owner) ----------------------------------------------------------------
+ * Errors as in "Recording a pull". */
+
+/* PruneReport */
+typedef struct waybill_prune_report {
+  uint64_t examined;
+  uint64_t removed;
+  uint64_t kept_in_list;
+  uint64_t kept_newer;
+  uint64_t kept_intent;
+  uint64_t kept_without_credentials;
+} waybill_prune_report;
+
+/* Draw *token before asking for the lists: of images, or of pods. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_begin_prune(waybill_store* store,
+                                                                uint64_t* token,
+                                                                waybill_error** error);
+/* `images`: the complete list of images on the node, made after `token` was drawn. `report` may be
+ * NULL, as in the next. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune(waybill_store* store,
+                                                          const waybill_listed_image* images,
+                                                          size_t image_count, uint64_t token,
+                                                          waybill_prune_report** report,
+                                                          waybill_error** error);
+/* The kubelet's form, by clocks. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_prune_before(waybill_store* store, const waybill_listed_image* images, size_t image_count,
+                     waybill_timestamp until, waybill_prune_report** report, waybill_error** error);
+
+/* --- Whole records ------------------------------------------------------------------------------
+ * Those that read: WAYBILL_DAMAGED where what is stored can't be read or may have been lost, or
+ * nothing can be read at this moment; WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED. Those that
+ * write: as in "Recording a pull"; counts of pulls in flight stay as they are. */
+
+/* WAYBILL_NOT_FOUND: no such record, surely. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* store,
+                                                               waybill_string image_ref,
+                                                               waybill_string runtime_handler,
+                                                               waybill_image_pulled_record** record,
+                                                               waybill_error** error);
+/* In no order. Where one can't be read none is returned. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_records(
+    waybill_store* store, waybill_image_pulled_records** records, waybill_error** error);
+/* Two entries of one image name are WAYBILL_INVALID_ARGUMENT. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_record(
+    waybill_store* store, const waybill_image_pulled_record* record, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_record(waybill_store* store,
+                                                                  waybill_string image_ref,
+                                                                  waybill_string runtime_handler,
+                                                                  waybill_error** error);
+
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_has_intent(waybill_store* store,
+                                                               waybill_string image,
+                                                               waybill_string runtime_handler,
+                                                               bool* exists, waybill_error** error);
+/* Sorted by image string, then by handler. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_intents(
+    waybill_store* store, waybill_image_pull_intents** intents, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_intent(waybill_store* store,
+                                                               waybill_string image,
+                                                               waybill_string runtime_handler,
+                                                               waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_intent(waybill_store* store,
+                                                                  waybill_string image,
+                                                                  waybill_string runtime_handler,
+                                                                  waybill_error** error);
+
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_quarantine(
+    waybill_store* store, waybill_quarantine_entries** entries, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_preloaded(
+    waybill_store* store, waybill_image_preloaded_records** records, waybill_error** error);
+
+/* --- Runtime handlers (KEP-4216) ----------------------------------------------------------------
+ * Errors as in "Whole records". */
+
+/* CollapseReport */
+typedef struct waybill_collapse_report {
+  uint64_t records;
+  uint64_t intents;
+  uint64_t records_to_verify;
+  waybill_strings handlers;
+} waybill_collapse_report;
+
+/* Sorted by name. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_runtime_handlers(
+    waybill_store* store, waybill_runtime_handlers** handlers, waybill_error** error);
+/* Replaces the registry as a whole. `report` may be NULL, as in the next. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_replace_runtime_handlers(waybill_store* store, const waybill_runtime_handlers* handlers,
+                                 waybill_runtimes_report** report, waybill_error** error);
+/* Turns runtime classes off. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_collapse_runtime_handlers(
+    waybill_store* store, waybill_collapse_report** report, waybill_error** error);
+
+/* --- User namespaces (KEP-127) ------------------------------------------------------------------
+ * Errors as in "Whole records"; WAYBILL_INVALID_ARGUMENT for a UID that can't be a pod's. */
+
+/* What the pod's sandbox and mounts are to be given. WAYBILL_CONFLICT, WAYBILL_INVALID_ARGUMENT,
+ * WAYBILL_LIMIT_EXCEEDED in the order of NodeStore::GetOrCreateUserNamespace; WAYBILL_NOT_OWNER: an
+ * observer, and the pod has no mapping. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_or_create_user_namespace(
+    waybill_store* store, const waybill_user_namespace_request* request,
+    waybill_user_namespace* user_namespace, waybill_error** error);
+
+/* WAYBILL_NOT_FOUND: no mapping, surely. WAYBILL_CONFLICT: the pod is held. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_get_user_namespace(waybill_store* store, waybill_string pod_uid,
+                           waybill_user_namespace_allocation** allocation, waybill_error** error);
+/* The pod is gone. *released (may be NULL): whether it had a mapping or was held. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_release_user_namespace(waybill_store* store,
+                                                                           waybill_string pod_uid,
+                                                                           bool* released,
+                                                                           waybill_error** error);
+/* Sorted by host ID. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_user_namespaces(
+    waybill_store* store, waybill_user_namespace_allocations** allocations, waybill_error** error);
+/* Sorted by pod UID. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_held_pods(waybill_store* store,
+                                                                   waybill_held_pods** pods,
+                                                                   waybill_error** error);
+
+/* UserNamespaceCleanupReport */
+typedef struct waybill_user_namespace_cleanup_report {
+  uint64_t examined;
+  uint64_t released;
+  uint64_t kept_in_lists;
+  uint64_t kept_newer;
+  waybill_strings released_pods;
+} waybill_user_namespace_cleanup_report;
+
+/* Releases what belongs to no pod of either list: `existing`, those that the node is to run, and
+ * then `running`, those that the runtime runs; both complete, of UIDs, made in this order after
+ * `token` was drawn. `report` may be NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clean_up_user_namespaces(
+    waybill_store* store, waybill_strings existing, waybill_strings running, uint64_t token,
+    waybill_user_namespace_cleanup_report** report, waybill_error** error);
+
+/* An operator's word that the pod lives with this range. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_adopt_user_namespace(waybill_store* store,
+                                                                         waybill_string pod_uid,
+                                                                         uint64_t host_id,
+                                                                         uint64_t length,
+                                                                         waybill_error** error);
+/* An operator's word that every pod that lives in a user namespace is in the list. *released (may
+ * be NULL): whether lost ranges stood in the way. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_release_lost_user_namespaces(waybill_store* store, bool* released, waybill_error** error);
+
+/* UserNamespaceStatistics */
+typedef struct waybill_user_namespace_statistics {
+  bool enabled;
+  waybill_user_namespace_pool pool;
+  uint64_t ranges;
+  uint64_t used;
+  uint64_t free;
+  uint64_t largest_free_run;
+  uint64_t allocations;
+  uint64_t outside_pool;
+  uint64_t other_length;
+  uint64_t held_pods;
+  waybill_string refused_because;
+} waybill_user_namespace_statistics;
+
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_user_namespace_statistics(
+    waybill_store* store, waybill_user_namespace_statistics** statistics, waybill_error** error);
+
+/* --- State --------------------------------------------------------------------------------------
+ */
+
+/* Statistics in waybill/report.h */
+typedef struct waybill_statistics {
+  waybill_string store_uuid;
+  uint32_t schema_version;
+  uint64_t commit_sequence;
+  uint64_t records;
+  uint64_t nondefault_handler_records;
+  uint64_t runtime_handlers;
+  uint64_t intents;
+  uint64_t quarantine_entries;
+  uint64_t preloaded_records;
+  uint64_t imported_files;
+  uint64_t id_mappings;
+  uint64_t held_pods;
+  bool distrustful;
+  uint64_t map_bytes;
+  uint64_t used_bytes;
+  uint32_t readers;
+  uint32_t max_readers;
+} waybill_statistics;
+
+/* WAYBILL_DAMAGED. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_statistics(waybill_store* store,
+                                                                   waybill_statistics** statistics,
+                                                                   waybill_error** error);
+
+/* Metrics in waybill/report.h: what was counted since the store was opened. */
+typedef struct waybill_metrics {
+  uint64_t mustpull_checks[5];             /* by WAYBILL_CHECK_… */
+  uint64_t ensure_image_requests[3][3][3]; /* by WAYBILL_PULL_…, present_locally, pull_required:
+                                              0 false, 1 true, 2 unknown */
+  uint64_t ondisk_pullintents;
+  uint64_t ondisk_pulledrecords;
+  double inmemory_pullintents_usage_percent;
+  double inmemory_pulledrecords_usage_percent;
+  uint64_t nondefault_runtime_handler_images;
+} waybill_metrics;
+
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,
+                                                                waybill_metrics** metrics,
+                                                                waybill_error** error);
+/* Prometheus text exposition format, version 0.0.4. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_metrics_text(waybill_store* store,
+                                                                 waybill_string** text,
+                                                                 waybill_error** error);
+
+/* VerifyReport */
+typedef struct waybill_verify_report {
+  bool sound;
+  uint64_t pages;
+  uint64_t values;
+  waybill_strings findings;
+} waybill_verify_report;
+
+/* Reads everything. Damage is no error but the report. WAYBILL_NOT_FOUND, WAYBILL_IO. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify(waybill_store* store,
+                                                           waybill_verify_report** report,
+                                                           waybill_error** error);
+
+typedef struct waybill_trust_event {
+  waybill_timestamp at;
+  bool distrustful; /* the state from then on */
+  waybill_string reason;
+} waybill_trust_event;
+
+typedef struct waybill_trust_state {
+  bool distrustful;
+  const waybill_trust_event* journal; /* oldest first */
+  size_t journal_count;
+} waybill_trust_state;
+
+/* WAYBILL_DAMAGED. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_trust(waybill_store* store,
+                                                              waybill_trust_state** trust,
+                                                              waybill_error** error);
+/* An operator's word; `reason` of 1 to 1024 bytes is kept. Errors as in "Recording a pull". */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clear_distrust(waybill_store* store,
+                                                                   waybill_string reason,
+                                                                   waybill_error** error);
+
+/* --- Going back, and whole stores (waybill/maintenance.h) ---------------------------------------
+ */
+
+typedef struct waybill_export_options {
+  size_t struct_size;
+  waybill_string kubelet_directory;
+  int32_t api_version;                          /* WAYBILL_KUBELET_… */
+  const waybill_images_on_node* images_on_node; /* NULL: not known */
+} waybill_export_options;
+#define WAYBILL_EXPORT_OPTIONS_INIT \
+  { sizeof(waybill_export_options) }
+
+/* ExportReport */
+typedef struct waybill_export_report {
+  uint64_t records;
+  uint64_t intents;
+  uint64_t preloaded;
+  uint64_t closed;
+  uint64_t made;
+  uint64_t without_credentials;
+  uint64_t id_mappings;
+  waybill_string replaced_path;
+} waybill_export_report;
+
+/* Writes the kubelet's own files. WAYBILL_CONFLICT, WAYBILL_INVALID_ARGUMENT, WAYBILL_DAMAGED,
+ * WAYBILL_OWNED, WAYBILL_NOT_FOUND, WAYBILL_UNSAFE_PATH, WAYBILL_DISK_FULL, WAYBILL_IO:
+ * NodeStore::Export. `report` may be NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_export(waybill_store* store,
+                                                           const waybill_export_options* options,
+                                                           waybill_export_report** report,
+                                                           waybill_error** error);
+
+typedef struct waybill_migrate_options {
+  size_t struct_size;
+  waybill_string directory;
+  uint32_t to; /* 0: the newest */
+  bool dry_run;
+  bool accept_loss;
+  uint64_t map_bytes; /* 0: the default */
+  waybill_clock clock;
+  void* clock_context;
+  waybill_progress progress;
+  void* progress_context;
+} waybill_migrate_options;
+#define WAYBILL_MIGRATE_OPTIONS_INIT \
+  { sizeof(waybill_migrate_options) }
+
+/* WAYBILL_INVALID_ARGUMENT, WAYBILL_CONFLICT, WAYBILL_DISK_FULL, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
+ * WAYBILL_DAMAGED, WAYBILL_INTERRUPTED, WAYBILL_NEWER_SCHEMA, WAYBILL_UNSAFE_PATH, WAYBILL_IO,
+ * WAYBILL_STORE_FULL: the store is whole, of the version of the last step that was done.
+ * WAYBILL_OUTCOME_UNKNOWN: waybill_open finds out. `report` may be NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_migrate(const waybill_migrate_options* options,
+                                                            waybill_migration_report** report,
+                                                            waybill_error** error);
+
+typedef struct waybill_backup {
+  waybill_string path;
+  uint32_t schema_version;
+  uint64_t commit_sequence;
+  uint64_t bytes;
+} waybill_backup;
+
+typedef struct waybill_backups {
+  const waybill_backup* items;
+  size_t count;
+} waybill_backups;
+
+/* Newest first. WAYBILL_UNSAFE_PATH, WAYBILL_IO, WAYBILL_NOT_FOUND. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_backups(waybill_string directory,
+                                                                 waybill_backups** backups,
+                                                                 waybill_error** error);
+
+typedef struct waybill_restore_options {
+  size_t struct_size;
+  waybill_string directory;
+  waybill_string backup;
+  uint64_t map_bytes; /* 0: the default */
+  waybill_clock clock;
+  void* clock_context;
+} waybill_restore_options;
+#define WAYBILL_RESTORE_OPTIONS_INIT \
+  { sizeof(waybill_restore_options) }
+
+/* RestoreReport */
+typedef struct waybill_restore_report {
+  uint32_t schema_version;
+  uint64_t backup_commit_sequence;
+  uint64_t records;
+  uint64_t records_without_credentials;
+  uint64_t id_mappings;
+  bool id_ranges_lost;
+  waybill_string replaced_path;
+  waybill_string distrust_reason;
+} waybill_restore_report;
+
+/* WAYBILL_DAMAGED, WAYBILL_CONFLICT, WAYBILL_NEWER_SCHEMA, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
+ * WAYBILL_UNSAFE_PATH, WAYBILL_DISK_FULL, WAYBILL_IO: the store is as it was. `report` may be
+ * NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_restore(const waybill_restore_options* options,
+                                                            waybill_restore_report** report,
+                                                            waybill_error** error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WAYBILL_H_ */
