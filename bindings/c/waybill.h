@@ -453,7 +453,7 @@ typedef struct waybill_user_namespace_options {
   waybill_user_namespace_pool pool;
 } waybill_user_namespace_options;
 #define WAYBILL_USER_NAMESPACE_OPTIONS_INIT \
-  { sizeof(waybill_user_namespace_options) }
+  { .struct_size = sizeof(waybill_user_namespace_options) }
 
 /* What a kubelet without configuration uses. */
 WAYBILL_API waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per_pod,
@@ -495,7 +495,7 @@ typedef struct waybill_user_namespace_request {
   uint32_t length; /* that the caller counts on; 0: whatever it is */
 } waybill_user_namespace_request;
 #define WAYBILL_USER_NAMESPACE_REQUEST_INIT \
-  { sizeof(waybill_user_namespace_request) }
+  { .struct_size = sizeof(waybill_user_namespace_request) }
 
 enum { WAYBILL_POOL_INSIDE = 0, WAYBILL_POOL_OUTSIDE = 1, WAYBILL_POOL_OTHER_LENGTH = 2 };
 typedef struct waybill_user_namespace_allocation {
@@ -568,7 +568,7 @@ typedef struct waybill_open_options {
   void* migration_context;
 } waybill_open_options;
 #define WAYBILL_OPEN_OPTIONS_INIT \
-  { sizeof(waybill_open_options) }
+  { .struct_size = sizeof(waybill_open_options) }
 
 typedef struct waybill_observe_options {
   size_t struct_size;
@@ -580,7 +580,7 @@ typedef struct waybill_observe_options {
   void* clock_context;
 } waybill_observe_options;
 #define WAYBILL_OBSERVE_OPTIONS_INIT \
-  { sizeof(waybill_observe_options) }
+  { .struct_size = sizeof(waybill_observe_options) }
 
 typedef struct waybill_store waybill_store;
 
@@ -1105,7 +1105,7 @@ typedef struct waybill_export_options {
   const waybill_images_on_node* images_on_node; /* NULL: not known */
 } waybill_export_options;
 #define WAYBILL_EXPORT_OPTIONS_INIT \
-  { sizeof(waybill_export_options) }
+  { .struct_size = sizeof(waybill_export_options) }
 
 /* ExportReport */
 typedef struct waybill_export_report {
@@ -1140,7 +1140,7 @@ typedef struct waybill_migrate_options {
   void* progress_context;
 } waybill_migrate_options;
 #define WAYBILL_MIGRATE_OPTIONS_INIT \
-  { sizeof(waybill_migrate_options) }
+  { .struct_size = sizeof(waybill_migrate_options) }
 
 /* WAYBILL_INVALID_ARGUMENT, WAYBILL_CONFLICT, WAYBILL_DISK_FULL, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
  * WAYBILL_DAMAGED, WAYBILL_INTERRUPTED, WAYBILL_NEWER_SCHEMA, WAYBILL_UNSAFE_PATH, WAYBILL_IO,
@@ -1176,7 +1176,7 @@ typedef struct waybill_restore_options {
   void* clock_context;
 } waybill_restore_options;
 #define WAYBILL_RESTORE_OPTIONS_INIT \
-  { sizeof(waybill_restore_options) }
+  { .struct_size = sizeof(waybill_restore_options) }
 
 /* RestoreReport */
 typedef struct waybill_restore_report {
