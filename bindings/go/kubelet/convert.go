@@ -1,0 +1,131 @@
+package kubelet
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"waybill.dev/go"
+)
+
+// VerificationPolicy is the policy that the kubelet's configuration asks for: the fields
+// imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist. As in the
+// kubelet an allowlist counts only beside NeverVerifyAllowlistedImages, and opens every image that
+// it names.
+func VerificationPolicy(policy kubeletconfig.ImagePullCredentialsVerificationPolicy, allowlist []string) (*waybill.VerificationPolicy, error) {
+	switch policy {
+	case kubeletconfig.NeverVerify:
+		return waybill.NewVerificationPolicy(waybill.NeverVerify, nil, waybill.AllowlistAnyImage)
+	case kubeletconfig.NeverVerifyPreloadedImages:
+		return waybill.NewVerificationPolicy(waybill.NeverVerifyPreloadedImages, nil, waybill.AllowlistAnyImage)
+	case kubeletconfig.NeverVerifyAllowlistedImages:
+		return waybill.NewVerificationPolicy(waybill.NeverVerifyAllowlistedImages, allowlist, waybill.AllowlistAnyImage)
+	case kubeletconfig.AlwaysVerify:
+		return waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage)
+	default:
+		return nil, fmt.Errorf("unknown image pull credential verification policy: %v", policy)
+	}
+}
+
+// ImagesOnNode is the runtime's list of images as a store takes it. Never nil: an empty list says
+// that there are no images, no list that nobody knows.
+func ImagesOnNode(images []kubecontainer.Image) []waybill.ImageOnNode {
+	converted := make([]waybill.ImageOnNode, 0, len(images))
+	for _, image := range images {
+		converted = append(converted, waybill.ImageOnNode{
+			ID:             image.ID,
+			RepoTags:       image.RepoTags,
+			RepoDigests:    image.RepoDigests,
+			RuntimeHandler: image.Spec.RuntimeHandler,
+		})
+	}
+	return converted
+}
+
+// RuntimeHandlers is what the runtime's status says of its handlers
+// (kubecontainer.RuntimeStatus.Handlers) as a store takes it. The nameless one is the default.
+func RuntimeHandlers(handlers []kubecontainer.RuntimeHandler) []waybill.RuntimeHandler {
+	converted := make([]waybill.RuntimeHandler, 0, len(handlers))
+	for _, handler := range handlers {
+		converted = append(converted, waybill.RuntimeHandler{
+			Name:           handler.Name,
+			IsDefault:      handler.Name == "",
+			UserNamespaces: handler.SupportsUserNamespaces,
+		})
+	}
+	return converted
+}
+
+func secretsToStore(secrets []kubeletconfig.ImagePullSecret) []waybill.ImagePullSecret {
+	if len(secrets) == 0 {
+		return nil
+	}
+	converted := make([]waybill.ImagePullSecret, len(secrets))
+	for i, secret := range secrets {
+		converted[i] = waybill.ImagePullSecret(secret)
+	}
+	return converted
+}
+
+func credentialsToStore(credentials *kubeletconfig.ImagePullCredentials) *waybill.ImagePullCredentials {
+	if credentials == nil {
+		return nil
+	}
+	converted := &waybill.ImagePullCredentials{
+		NodePodsAccessible: credentials.NodePodsAccessible,
+		KubernetesSecrets:  secretsToStore(credentials.KubernetesSecrets),
+	}
+	for _, account := range credentials.KubernetesServiceAccounts {
+		converted.KubernetesServiceAccounts = append(converted.KubernetesServiceAccounts, waybill.ImagePullServiceAccount(account))
+	}
+	return converted
+}
+
+func credentialsToKubelet(credentials waybill.ImagePullCredentials) kubeletconfig.ImagePullCredentials {
+	converted := kubeletconfig.ImagePullCredentials{NodePodsAccessible: credentials.NodePodsAccessible}
+	for _, secret := range credentials.KubernetesSecrets {
+		converted.KubernetesSecrets = append(converted.KubernetesSecrets, kubeletconfig.ImagePullSecret(secret))
+	}
+	for _, account := range credentials.KubernetesServiceAccounts {
+		converted.KubernetesServiceAccounts = append(converted.KubernetesServiceAccounts, kubeletconfig.ImagePullServiceAccount(account))
+	}
+	return converted
+}
+
+// recordToStore cuts the time to the second, as the kubelet's files do.
+func recordToStore(record *kubeletconfig.ImagePulledRecord) waybill.ImagePulledRecord {
+	converted := waybill.ImagePulledRecord{ImageRef: record.ImageRef}
+	if !record.LastUpdatedTime.IsZero() {
+		converted.LastUpdatedTime = cutToSecond(record.LastUpdatedTime.Time)
+	}
+	if len(record.CredentialMapping) > 0 {
+		converted.CredentialMapping = make(map[string]waybill.ImagePullCredentials, len(record.CredentialMapping))
+		for name, credentials := range record.CredentialMapping {
+			converted.CredentialMapping[name] = *credentialsToStore(&credentials)
+		}
+	}
+	return converted
+}
+
+// recordToKubelet makes what reading the kubelet's own file would: times in whole seconds and in
+// local time, nothing but nil where there is nothing.
+func recordToKubelet(record waybill.ImagePulledRecord) *kubeletconfig.ImagePulledRecord {
+	converted := &kubeletconfig.ImagePulledRecord{ImageRef: record.ImageRef}
+	if !record.LastUpdatedTime.IsZero() {
+		converted.LastUpdatedTime = metav1.Time{Time: cutToSecond(record.LastUpdatedTime).Local()}
+	}
+	if len(record.CredentialMapping) > 0 {
+		converted.CredentialMapping = make(map[string]kubeletconfig.ImagePullCredentials, len(record.CredentialMapping))
+		for name, credentials := range record.CredentialMapping {
+			converted.CredentialMapping[name] = credentialsToKubelet(credentials)
+		}
+	}
+	return converted
+}
+
+// cutToSecond rounds down, before 1970 as well.
+func cutToSecond(t time.Time) time.Time {
+	return time.Unix(t.Unix(), 0).UTC()
+}

@@ -1,0 +1,159 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
+	"waybill.dev/go"
+)
+
+var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
+
+// ImagePullManager takes the place of the kubelet's pullmanager.PullManager as a whole. A decision is
+// one crossing into the store and takes no lock. Safe for any number of goroutines.
+type ImagePullManager struct {
+	store        *waybill.Store
+	rules        waybill.Rules
+	imageService kubecontainer.ImageService
+	metrics      *kubeletMetrics
+}
+
+// NewImagePullManager takes the place of pullmanager.NewImagePullManager. The store, which stays the
+// caller's, was opened with the same rules, with the policy (VerificationPolicy), and with the
+// runtime's images (ImagesOnNode) for the replay that the kubelet's constructor does; OpenStore does
+// all of it. imageService is asked for its images by PruneUnknownRecords under
+// waybill.RulesClosed, and may be nil under waybill.RulesKubelet.
+func NewImagePullManager(store *waybill.Store, rules waybill.Rules, imageService kubecontainer.ImageService) (*ImagePullManager, error) {
+	if store == nil {
+		return nil, errNilStore
+	}
+	if rules != waybill.RulesClosed && rules != waybill.RulesKubelet {
+		return nil, fmt.Errorf("unknown rules %d", rules)
+	}
+	if imageService == nil && rules == waybill.RulesClosed {
+		return nil, errors.New("the image service is nil: the closed rules need the complete list of images to prune")
+	}
+	return &ImagePullManager{store: store, rules: rules, imageService: imageService, metrics: sharedMetrics()}, nil
+}
+
+// RecordPullIntent returns once the intent is on disk: the pull may begin then, and not before.
+func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) error {
+	if err := m.store.RecordPullIntent(image, ""); err != nil {
+		return fmt.Errorf("failed to record image pull intent: %w", err)
+	}
+	m.metrics.noteIntents(logger, m.store)
+	return nil
+}
+
+// RecordImagePulled merges the credentials into the record and drops the intent, in one step. Without
+// credentials, which the kubelet never does, the image counts as pulled under unknown circumstances.
+// Where it can't be written the intent stays, and so the image stays closed.
+func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRef string, credentials *kubeletconfig.ImagePullCredentials) {
+	logger := klog.FromContext(ctx)
+	err := m.store.RecordImagePulled(waybill.PulledImage{
+		Image:       image,
+		ImageRef:    imageRef,
+		Credentials: credentialsToStore(credentials),
+	})
+	if err != nil {
+		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
+		return
+	}
+	m.metrics.noteRecords(logger, m.store)
+	m.metrics.noteIntents(logger, m.store)
+}
+
+// RecordImagePullFailed drops the intent. A pull that failed because ctx ended may have succeeded in
+// the runtime: under waybill.RulesClosed its intent stays.
+func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
+	logger := klog.FromContext(ctx)
+	failure := waybill.PullFailed
+	if ctx.Err() != nil {
+		failure = waybill.PullOutcomeUnknown
+	}
+	if err := m.store.RecordImagePullFailed(image, "", failure); err != nil {
+		logger.Error(err, "failed to remove image pull intent", "image", image)
+		return
+	}
+	m.metrics.noteIntents(logger, m.store)
+}
+
+// MustAttemptImagePull returns getPodCredentials' own error and no other. What can't be read is
+// logged, and is "pull".
+func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imageRef string, getPodCredentials pullmanager.GetPodCredentials) (bool, error) {
+	result := waybill.CheckError // counted where getPodCredentials panics
+	defer func() { m.metrics.count(result) }()
+	var fetch func() (waybill.PodCredentials, error)
+	if getPodCredentials != nil {
+		fetch = func() (waybill.PodCredentials, error) {
+			secrets, account, err := getPodCredentials()
+			if err != nil {
+				return waybill.PodCredentials{}, err
+			}
+			credentials := waybill.PodCredentials{Secrets: secretsToStore(secrets)}
+			if account != nil {
+				converted := waybill.ImagePullServiceAccount(*account)
+				credentials.ServiceAccount = &converted
+			}
+			return credentials, nil
+		}
+	}
+	decision, err := m.store.MustAttemptPullLazily(image, imageRef, "", fetch)
+	result = decision.Result
+	if err != nil {
+		return true, err
+	}
+	if decision.Pull && decision.Result == waybill.CheckError {
+		klog.FromContext(ctx).Error(errors.New(decision.Reason.Text()), "Unable to decide on cached records, forcing image credentials reverification", "image", image, "imageRef", imageRef)
+	}
+	return decision.Pull, nil
+}
+
+// PruneUnknownRecords drops the records of images that are not on the node any more.
+//
+// The kubelet's image garbage collector calls it with imageList, which after a collection for disk
+// space holds only the candidates that it looked at and kept. Under waybill.RulesKubelet that list
+// and until decide, as in the kubelet. Under waybill.RulesClosed they do not: the runtime is asked
+// for its images, after a token was drawn that spares whatever is pulled meanwhile. Where the
+// runtime does not answer nothing is dropped.
+func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []string, until time.Time) {
+	logger := klog.FromContext(ctx)
+	if m.rules == waybill.RulesKubelet {
+		listed := make([]waybill.ListedImage, 0, len(imageList))
+		for _, imageRef := range imageList {
+			listed = append(listed, waybill.ListedImage{ImageRef: imageRef})
+		}
+		if _, err := m.store.PruneBefore(listed, until); err != nil {
+			logger.Error(err, "failed to prune ImagePulledRecords")
+			return
+		}
+		m.metrics.noteRecords(logger, m.store)
+		return
+	}
+	token, err := m.store.BeginPrune()
+	if err != nil {
+		logger.Error(err, "failed to begin pruning ImagePulledRecords")
+		return
+	}
+	images, err := m.imageService.ListImages(ctx)
+	if err != nil {
+		logger.Error(err, "failed to list images, no ImagePulledRecord is pruned")
+		return
+	}
+	// Without a runtime handler: the kubelet's records have none, so any copy keeps its ref's.
+	listed := make([]waybill.ListedImage, 0, len(images))
+	for _, image := range images {
+		listed = append(listed, waybill.ListedImage{ImageRef: image.ID})
+	}
+	if _, err := m.store.Prune(listed, token); err != nil {
+		logger.Error(err, "failed to prune ImagePulledRecords")
+		return
+	}
+	m.metrics.noteRecords(logger, m.store)
+}

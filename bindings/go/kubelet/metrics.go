@@ -1,0 +1,111 @@
+package kubelet
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	kubeletmetrics "k8s.io/kubernetes/pkg/kubelet/metrics"
+	"waybill.dev/go"
+)
+
+// The kubelet's metrics of KEP-2535 are variables private to pullmanager, registered with
+// legacyregistry when that package is loaded, which this one causes by importing it. Registering a
+// metric with the same description again fails with prometheus.AlreadyRegisteredError, and that
+// holds the registered one: the kubelet's very own counter, to which this package adds. Where a
+// later kubelet describes a metric otherwise the registration fails in another way, and a metric of
+// our own is registered in its place.
+type kubeletMetrics struct {
+	mustPullChecks *metrics.CounterVec
+	intents        *metrics.Gauge
+	records        *metrics.Gauge
+}
+
+const (
+	mustPullChecksName = "imagemanager_image_mustpull_checks_total"
+	mustPullChecksHelp = "Counter for how many times kubelet checked whether credentials need to be re-verified to access an image"
+	intentsName        = "imagemanager_ondisk_pullintents"
+	intentsHelp        = "Number of ImagePullIntents stored on disk."
+	recordsName        = "imagemanager_ondisk_pulledrecords"
+	recordsHelp        = "Number of ImagePulledRecords stored on disk."
+)
+
+var sharedMetrics = sync.OnceValue(func() *kubeletMetrics {
+	return &kubeletMetrics{
+		mustPullChecks: existingOr(kubeletmetrics.KubeletSubsystem, func(subsystem string) *metrics.CounterVec {
+			return metrics.NewCounterVec(&metrics.CounterOpts{
+				Subsystem: subsystem, Name: mustPullChecksName, Help: mustPullChecksHelp, StabilityLevel: metrics.ALPHA,
+			}, []string{"result"})
+		}),
+		intents: existingOr(kubeletmetrics.KubeletSubsystem, func(subsystem string) *metrics.Gauge {
+			return metrics.NewGauge(&metrics.GaugeOpts{
+				Subsystem: subsystem, Name: intentsName, Help: intentsHelp, StabilityLevel: metrics.ALPHA,
+			})
+		}),
+		records: existingOr(kubeletmetrics.KubeletSubsystem, func(subsystem string) *metrics.Gauge {
+			return metrics.NewGauge(&metrics.GaugeOpts{
+				Subsystem: subsystem, Name: recordsName, Help: recordsHelp, StabilityLevel: metrics.ALPHA,
+			})
+		}),
+	}
+})
+
+// existingOr returns the registered metric that is described as the one that make makes, or that
+// one, registered now. Where the name is taken by something else it is registered under "waybill".
+func existingOr[M metrics.Registerable](subsystem string, make func(subsystem string) M) M {
+	own := make(subsystem)
+	err := legacyregistry.Register(own)
+	if err == nil {
+		return own
+	}
+	var taken prometheus.AlreadyRegisteredError
+	if errors.As(err, &taken) {
+		if existing, ok := taken.ExistingCollector.(M); ok {
+			return existing
+		}
+	}
+	own = make("waybill_" + subsystem)
+	if err := legacyregistry.Register(own); err != nil {
+		klog.Background().Error(err, "failed to register a metric", "subsystem", subsystem)
+	}
+	return own
+}
+
+// count adds a decision, unless the image was not on the node.
+func (m *kubeletMetrics) count(result waybill.CheckResult) {
+	switch result {
+	case waybill.CheckNotCounted:
+	case waybill.CheckCredentialPolicyAllowed:
+		m.mustPullChecks.WithLabelValues("credentialPolicyAllowed").Inc()
+	case waybill.CheckCredentialRecordFound:
+		m.mustPullChecks.WithLabelValues("credentialRecordFound").Inc()
+	case waybill.CheckMustAuthenticate:
+		m.mustPullChecks.WithLabelValues("mustAuthenticate").Inc()
+	default:
+		m.mustPullChecks.WithLabelValues("error").Inc()
+	}
+}
+
+// noteIntents and noteRecords are called after each write, as the kubelet counts its files then.
+func (m *kubeletMetrics) noteIntents(logger klog.Logger, store *waybill.Store) {
+	if statistics, ok := m.read(logger, store, intentsName); ok {
+		m.intents.Set(float64(statistics.Intents))
+	}
+}
+
+func (m *kubeletMetrics) noteRecords(logger klog.Logger, store *waybill.Store) {
+	if statistics, ok := m.read(logger, store, recordsName); ok {
+		m.records.Set(float64(statistics.Records))
+	}
+}
+
+func (m *kubeletMetrics) read(logger klog.Logger, store *waybill.Store, name string) (waybill.Statistics, bool) {
+	statistics, err := store.Statistics()
+	if err != nil {
+		logger.V(4).Info("failed to read the store's statistics, can't update metric", "metricName", name, "error", err)
+	}
+	return statistics, err == nil
+}

@@ -1,0 +1,60 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/klog/v2"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"waybill.dev/go"
+)
+
+// Setup is what a kubelet has at hand where it makes its image pull manager.
+type Setup struct {
+	// The store's own directory.
+	Directory string
+	// The kubelet's root directory: what image_manager/ in it holds is taken over, and the store's
+	// witness is kept there.
+	KubeletDirectory string
+	Rules            waybill.Rules
+	// The kubelet's configuration, as VerificationPolicy takes it.
+	VerificationPolicy kubeletconfig.ImagePullCredentialsVerificationPolicy
+	Allowlist          []string
+	// Asked for the images on the node, once.
+	ImageService kubecontainer.ImageService
+	// As UserNamespacesOf gives it; nil: the default pool.
+	UserNamespaces *waybill.UserNamespaceOptions
+}
+
+// OpenStore opens a kubelet's store. Where the runtime can't list its images nothing is replayed: the
+// intents that an earlier kubelet left stay, and keep their images closed.
+func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
+	if setup.ImageService == nil {
+		return nil, fmt.Errorf("open a waybill store in %s: the image service is nil", setup.Directory)
+	}
+	policy, err := VerificationPolicy(setup.VerificationPolicy, setup.Allowlist)
+	if err != nil {
+		return nil, err
+	}
+	options := waybill.Options{
+		Directory:        setup.Directory,
+		Witness:          waybill.WitnessAt(filepath.Join(setup.KubeletDirectory, "image_manager", "waybill")),
+		Rules:            setup.Rules,
+		Policy:           policy,
+		KubeletDirectory: setup.KubeletDirectory,
+		UserNamespaces:   setup.UserNamespaces,
+	}
+	logger := klog.FromContext(ctx)
+	if images, err := setup.ImageService.ListImages(ctx); err != nil {
+		logger.Error(err, "failed to list images")
+	} else {
+		options.ImagesOnNode = ImagesOnNode(images)
+	}
+	store, err := waybill.Open(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("open the waybill store in %s: %w", setup.Directory, err)
+	}
+	return store, nil
+}

@@ -1,0 +1,223 @@
+package kubelet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
+	"waybill.dev/go"
+)
+
+var _ pullmanager.PullRecordsAccessor = (*RecordsAccessor)(nil)
+
+var errNilStore = errors.New("the store is nil")
+
+// RecordsAccessor keeps the records of the kubelet's own pullmanager.PullManager in a waybill store.
+// It answers as the kubelet's file accessor does: times come back in whole seconds, lists hold what
+// can be read beside an error for what can't, and what can't be decoded exists. It goes further
+// where the store knows more: while records may have been lost, and where only another runtime
+// handler's copy of an image was pulled, an image ref without a record has one without credentials,
+// so that it is not presumed preloaded.
+//
+// The intents that it keeps count no pull in flight: the PullManager does that. So a store serves
+// either a RecordsAccessor or an ImagePullManager, not both at the same time.
+type RecordsAccessor struct {
+	store   *waybill.Store
+	metrics *kubeletMetrics
+	// Whether something may be in quarantine. Entries are made by opening alone, so once there are
+	// none, none will come.
+	quarantine atomic.Bool
+}
+
+// NewRecordsAccessor takes the place of pullmanager.NewFSPullRecordsAccessor. The store stays the
+// caller's: close it once nobody uses the accessor. Open it without ImagesOnNode, for the kubelet's
+// PullManager replays intents itself.
+func NewRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
+	if store == nil {
+		return nil, errNilStore
+	}
+	statistics, err := store.Statistics()
+	if err != nil {
+		return nil, fmt.Errorf("read the waybill store: %w", err)
+	}
+	accessor := &RecordsAccessor{store: store, metrics: sharedMetrics()}
+	accessor.quarantine.Store(statistics.QuarantineEntries > 0)
+	return accessor, nil
+}
+
+// ListImagePullIntents lists the intents of the default runtime handler.
+func (a *RecordsAccessor) ListImagePullIntents() ([]*kubeletconfig.ImagePullIntent, error) {
+	stored, err := a.store.ListIntents()
+	if err != nil {
+		return nil, err
+	}
+	var intents []*kubeletconfig.ImagePullIntent
+	for _, intent := range stored {
+		if intent.RuntimeHandler == "" {
+			intents = append(intents, &kubeletconfig.ImagePullIntent{Image: intent.Image})
+		}
+	}
+	return intents, a.unreadable(waybill.QuarantineImage)
+}
+
+// ImagePullIntentExists returns false and an error for an intent that can't be read.
+func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
+	if err := a.quarantined(waybill.QuarantineImage, image); err != nil {
+		return false, err
+	}
+	return a.store.HasIntent(image, "")
+}
+
+// WriteImagePullIntent returns once the intent is on disk.
+func (a *RecordsAccessor) WriteImagePullIntent(logger klog.Logger, image string) error {
+	if err := a.store.PutIntent(image, ""); err != nil {
+		return err
+	}
+	a.metrics.noteIntents(logger, a.store)
+	return nil
+}
+
+// DeleteImagePullIntent succeeds where there is none.
+func (a *RecordsAccessor) DeleteImagePullIntent(logger klog.Logger, image string) error {
+	if err := a.store.DeleteIntent(image, ""); err != nil {
+		return err
+	}
+	a.metrics.noteIntents(logger, a.store)
+	return nil
+}
+
+// ListImagePulledRecords lists the records of the default runtime handler.
+func (a *RecordsAccessor) ListImagePulledRecords() ([]*kubeletconfig.ImagePulledRecord, error) {
+	stored, err := a.store.ListRecords()
+	if err != nil {
+		return nil, err
+	}
+	var records []*kubeletconfig.ImagePulledRecord
+	for _, record := range stored {
+		if record.RuntimeHandler == "" {
+			records = append(records, recordToKubelet(record))
+		}
+	}
+	return records, a.unreadable(waybill.QuarantineImageRef)
+}
+
+// GetImagePulledRecord returns exists=true and an error for what is there but can't be read.
+func (a *RecordsAccessor) GetImagePulledRecord(imageRef string) (*kubeletconfig.ImagePulledRecord, bool, error) {
+	if err := a.quarantined(waybill.QuarantineImageRef, imageRef); err != nil {
+		return nil, true, err
+	}
+	record, err := a.store.GetRecord(imageRef, "")
+	switch {
+	case err == nil:
+		return recordToKubelet(record), true, nil
+	case errors.Is(err, waybill.ErrDamaged):
+		return nil, true, err
+	case !errors.Is(err, waybill.ErrNotFound):
+		return nil, false, err
+	}
+	pulled, err := a.mayHaveBeenPulled(imageRef)
+	if err != nil {
+		return nil, false, err
+	}
+	if pulled {
+		return &kubeletconfig.ImagePulledRecord{ImageRef: imageRef}, true, nil
+	}
+	return nil, false, nil
+}
+
+// WriteImagePulledRecord returns once the record is on disk.
+func (a *RecordsAccessor) WriteImagePulledRecord(logger klog.Logger, record *kubeletconfig.ImagePulledRecord) error {
+	if record == nil {
+		return errors.New("the ImagePulledRecord is nil")
+	}
+	if err := a.store.PutRecord(recordToStore(record)); err != nil {
+		return err
+	}
+	a.metrics.noteRecords(logger, a.store)
+	return nil
+}
+
+// DeleteImagePulledRecord succeeds where there is none. What is in quarantine stays closed: unlike a
+// kubelet's file it can't be made to look preloaded by being deleted.
+func (a *RecordsAccessor) DeleteImagePulledRecord(logger klog.Logger, imageRef string) error {
+	if imageRef == "" {
+		return nil // no record has such a ref
+	}
+	if err := a.store.DeleteRecord(imageRef, ""); err != nil {
+		return err
+	}
+	a.metrics.noteRecords(logger, a.store)
+	return nil
+}
+
+// mayHaveBeenPulled says of a ref without a record whether it may not be presumed preloaded.
+func (a *RecordsAccessor) mayHaveBeenPulled(imageRef string) (bool, error) {
+	statistics, err := a.store.Statistics()
+	if err != nil || statistics.Distrustful {
+		return err == nil, err
+	}
+	if statistics.NondefaultHandlerRecords == 0 {
+		return false, nil
+	}
+	records, err := a.store.ListRecords()
+	if err != nil {
+		return false, err
+	}
+	for _, record := range records {
+		if record.ImageRef == imageRef {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (a *RecordsAccessor) listQuarantine() ([]waybill.QuarantineEntry, error) {
+	if !a.quarantine.Load() {
+		return nil, nil
+	}
+	entries, err := a.store.ListQuarantine()
+	if err == nil && len(entries) == 0 {
+		a.quarantine.Store(false)
+	}
+	return entries, err
+}
+
+// quarantined is the error of what stands under this identity and can't be read, or nil.
+func (a *RecordsAccessor) quarantined(kind waybill.QuarantineKind, identity string) error {
+	entries, err := a.listQuarantine()
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	sum := sha256.Sum256([]byte(identity))
+	name := hex.EncodeToString(sum[:])
+	for _, entry := range entries {
+		if entry.Kind == kind && entry.SHA256 == name {
+			return unreadableError(entry)
+		}
+	}
+	return nil
+}
+
+func (a *RecordsAccessor) unreadable(kind waybill.QuarantineKind) error {
+	entries, err := a.listQuarantine()
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, entry := range entries {
+		if entry.Kind == kind {
+			failures = append(failures, unreadableError(entry))
+		}
+	}
+	return utilerrors.NewAggregate(failures)
+}
+
+func unreadableError(entry waybill.QuarantineEntry) error {
+	return fmt.Errorf("%s could not be read: %s: %w", entry.Source, entry.Reason, waybill.ErrDamaged)
+}

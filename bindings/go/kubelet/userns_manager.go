@@ -1,0 +1,233 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig"
+	"k8s.io/kubernetes/pkg/kubelet/userns"
+	"waybill.dev/go"
+)
+
+// UserNamespaceManager is what the kubelet calls of its userns.UsernsManager.
+type UserNamespaceManager interface {
+	GetOrCreateUserNamespaceMappings(logger klog.Logger, pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error)
+	Release(logger klog.Logger, podUID types.UID)
+	CleanupOrphanedPodUsernsAllocations(ctx context.Context, pods []*v1.Pod, runningPods []*kubecontainer.Pod) error
+}
+
+var (
+	_ UserNamespaceManager = (*userns.UsernsManager)(nil)
+	_ UserNamespaceManager = (*UsernsManager)(nil)
+)
+
+// Pods is what a UsernsManager asks of the kubelet; *kubelet.Kubelet has it.
+type Pods interface {
+	HandlerSupportsUserNamespaces(runtimeHandler string) (bool, error)
+	GetKubeletMappings(logger klog.Logger, idsPerPod uint32) (firstID, count uint32, err error)
+	GetMaxPods() int
+}
+
+// UserNamespacesOf is the pool that the kubelet is configured for, to open a store with
+// (waybill.Options.UserNamespaces). idsPerPod is userNamespaces.idsPerPod, nil for the default.
+func UserNamespacesOf(logger klog.Logger, pods Pods, idsPerPod *int64) (*waybill.UserNamespaceOptions, error) {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
+		return &waybill.UserNamespaceOptions{Disabled: true}, nil
+	}
+	length := uint32(kubeletconfig.DefaultKubeletUserNamespacesIDsPerPod)
+	if idsPerPod != nil {
+		length = uint32(*idsPerPod)
+	}
+	first, count, err := pods.GetKubeletMappings(logger, length)
+	if err != nil {
+		return nil, fmt.Errorf("kubelet mappings: %w", err)
+	}
+	return &waybill.UserNamespaceOptions{Pool: waybill.UserNamespacePool{
+		FirstID:   uint64(first),
+		IDCount:   uint64(count),
+		IDsPerPod: uint64(length),
+		MaxPods:   uint64(pods.GetMaxPods()),
+	}}, nil
+}
+
+// UsernsManager gives pods their host IDs out of a waybill store. Safe for any number of goroutines.
+// With the feature gate UserNamespacesSupport off it does what the kubelet's does: nothing.
+type UsernsManager struct {
+	store *waybill.Store
+	pods  Pods
+
+	mu sync.Mutex // guards token, and the registry of runtime handlers between reading and replacing
+	// Drawn when the previous cleanup ended: older than both lists of the next one, so that a pod
+	// that is newer than they are keeps its mapping.
+	token waybill.PruneToken
+}
+
+// MakeUsernsManager takes the place of userns.MakeUserNsManager. The store stays the caller's; it was
+// opened with the pool that UserNamespacesOf gives.
+func MakeUsernsManager(logger klog.Logger, store *waybill.Store, pods Pods) (*UsernsManager, error) {
+	if store == nil {
+		return nil, errNilStore
+	}
+	if pods == nil {
+		return nil, errors.New("the pods manager is nil")
+	}
+	token, err := store.BeginPrune()
+	if err != nil {
+		return nil, fmt.Errorf("read the waybill store: %w", err)
+	}
+	logger.V(5).Info("User namespace manager on a waybill store")
+	return &UsernsManager{store: store, pods: pods, token: token}, nil
+}
+
+// GetOrCreateUserNamespaceMappings returns what the pod's sandbox is to be given. A mapping is on disk
+// before it is returned, and stays the pod's until it is released.
+func (m *UsernsManager) GetOrCreateUserNamespaceMappings(logger klog.Logger, pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error) {
+	enabled := utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport)
+	if pod == nil || pod.Spec.HostUsers == nil {
+		if !enabled {
+			return nil, nil
+		}
+		return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}, nil
+	}
+	if !enabled {
+		return nil, fmt.Errorf("the feature gate %q is disabled: can't set spec.HostUsers", features.UserNamespacesSupport)
+	}
+	if *pod.Spec.HostUsers {
+		return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}, nil
+	}
+	if err := m.checkHandler(runtimeHandler); err != nil {
+		return nil, err
+	}
+	mapping, err := m.store.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{
+		PodUID:         string(pod.UID),
+		HostUsers:      pod.Spec.HostUsers,
+		RuntimeHandler: runtimeHandler,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create user namespace: %w", err)
+	}
+	return &runtimeapi.UserNamespace{
+		Mode: runtimeapi.NamespaceMode(mapping.Mode),
+		Uids: mappingsToCRI(mapping.UIDs),
+		Gids: mappingsToCRI(mapping.GIDs),
+	}, nil
+}
+
+func mappingsToCRI(mappings []waybill.IDMapping) []*runtimeapi.IDMapping {
+	var converted []*runtimeapi.IDMapping
+	for _, mapping := range mappings {
+		converted = append(converted, &runtimeapi.IDMapping{
+			HostId:      mapping.HostID,
+			ContainerId: mapping.ContainerID,
+			Length:      mapping.Length,
+		})
+	}
+	return converted
+}
+
+// checkHandler asks the kubelet, which heard from the runtime last, and sees to it that the store
+// knows what it says.
+func (m *UsernsManager) checkHandler(runtimeHandler string) error {
+	supported, err := m.pods.HandlerSupportsUserNamespaces(runtimeHandler)
+	if err == nil && supported {
+		return m.registerHandler(runtimeHandler)
+	}
+	message := "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
+	if runtimeHandler != "" {
+		message = fmt.Sprintf("can't set `spec.hostUsers: false`, RuntimeClass handler %q does not support user namespaces", runtimeHandler)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", message, err)
+	}
+	return errors.New(message)
+}
+
+func (m *UsernsManager) registerHandler(runtimeHandler string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	handlers, err := m.store.ListRuntimeHandlers()
+	if err != nil {
+		return fmt.Errorf("read the runtime handlers: %w", err)
+	}
+	for i := range handlers {
+		isAsked := handlers[i].Name == runtimeHandler || runtimeHandler == "" && handlers[i].IsDefault
+		if !isAsked {
+			continue
+		}
+		if handlers[i].UserNamespaces {
+			return nil
+		}
+		handlers[i].UserNamespaces = true
+		return m.replaceHandlers(handlers)
+	}
+	return m.replaceHandlers(append(handlers, waybill.RuntimeHandler{
+		Name:           runtimeHandler,
+		IsDefault:      runtimeHandler == "",
+		UserNamespaces: true,
+	}))
+}
+
+func (m *UsernsManager) replaceHandlers(handlers []waybill.RuntimeHandler) error {
+	if _, err := m.store.ReplaceRuntimeHandlers(handlers); err != nil {
+		return fmt.Errorf("store the runtime handlers: %w", err)
+	}
+	return nil
+}
+
+// Release forgets the mapping of a pod that is gone.
+func (m *UsernsManager) Release(logger klog.Logger, podUID types.UID) {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
+		return
+	}
+	released, err := m.store.ReleaseUserNamespace(string(podUID))
+	switch {
+	case err != nil:
+		logger.Error(err, "failed to release pod user namespace allocation", "podUID", podUID)
+	case released:
+		logger.V(5).Info("releasing pod user namespace allocation", "podUID", podUID)
+	default:
+		logger.V(5).Info("pod user namespace allocation not present", "podUID", podUID)
+	}
+}
+
+// CleanupOrphanedPodUsernsAllocations releases the mappings of all pods that are in neither list.
+// Unlike the kubelet's it keeps those of pods in a list whose directory vanished, and those that were
+// handed out since the previous cleanup: a pod that is newer than the lists is in neither.
+func (m *UsernsManager) CleanupOrphanedPodUsernsAllocations(ctx context.Context, pods []*v1.Pod, runningPods []*kubecontainer.Pod) error {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
+		return nil
+	}
+	existing := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		existing = append(existing, string(pod.UID))
+	}
+	running := make([]string, 0, len(runningPods))
+	for _, pod := range runningPods {
+		running = append(running, string(pod.ID))
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	report, err := m.store.CleanUpUserNamespaces(existing, running, m.token)
+	if err != nil {
+		return fmt.Errorf("user namespace: %w", err)
+	}
+	for _, podUID := range report.ReleasedPods {
+		klog.FromContext(ctx).V(5).Info("Clean up orphaned pod user namespace possible allocation", "podUID", podUID)
+	}
+	token, err := m.store.BeginPrune()
+	if err != nil {
+		return fmt.Errorf("user namespace: %w", err)
+	}
+	m.token = token
+	return nil
+}
