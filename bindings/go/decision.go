@@ -1,0 +1,182 @@
+package waybill
+
+// #cgo noescape waybill_go_must_attempt_pull
+// #cgo nocallback waybill_go_must_attempt_pull
+// #include "shim.h"
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// CheckResult is the label `result` of kubelet_imagemanager_image_mustpull_checks_total.
+type CheckResult uint8
+
+const (
+	// CheckNotCounted: an image that is not on the node counts under no label.
+	CheckNotCounted              CheckResult = C.WAYBILL_CHECK_NOT_COUNTED
+	CheckCredentialPolicyAllowed CheckResult = C.WAYBILL_CHECK_CREDENTIAL_POLICY_ALLOWED
+	CheckCredentialRecordFound   CheckResult = C.WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND
+	CheckMustAuthenticate        CheckResult = C.WAYBILL_CHECK_MUST_AUTHENTICATE
+	CheckError                   CheckResult = C.WAYBILL_CHECK_ERROR
+)
+
+// String returns the label, "credentialPolicyAllowed"; "" for CheckNotCounted.
+func (r CheckResult) String() string {
+	if r == CheckNotCounted {
+		return ""
+	}
+	return nameOr(C.waybill_check_result_name(C.int32_t(r)), "CheckResult", int64(r))
+}
+
+// Reason is why a decision was made, one step finer than [CheckResult].
+type Reason uint8
+
+const (
+	// ReasonImageAbsent: the image ref is empty: not on the node.
+	ReasonImageAbsent         Reason = C.WAYBILL_REASON_IMAGE_ABSENT
+	ReasonPolicyNeverVerifies Reason = C.WAYBILL_REASON_POLICY_NEVER_VERIFIES
+	// ReasonPolicyPresumedPreloaded: no record, no intent, nothing lost.
+	ReasonPolicyPresumedPreloaded Reason = C.WAYBILL_REASON_POLICY_PRESUMED_PRELOADED
+	ReasonPolicyAllowlisted       Reason = C.WAYBILL_REASON_POLICY_ALLOWLISTED
+	ReasonNodePodsAccessible      Reason = C.WAYBILL_REASON_NODE_PODS_ACCESSIBLE
+	ReasonSecretHashMatches       Reason = C.WAYBILL_REASON_SECRET_HASH_MATCHES
+	ReasonSecretCoordinatesMatch  Reason = C.WAYBILL_REASON_SECRET_COORDINATES_MATCH
+	ReasonServiceAccountMatches   Reason = C.WAYBILL_REASON_SERVICE_ACCOUNT_MATCHES
+	// ReasonNoRecord: verification is required, and nothing is known to verify against.
+	ReasonNoRecord Reason = C.WAYBILL_REASON_NO_RECORD
+	// ReasonPullInFlight: no record, but a pull of this image, or of its repository, began.
+	ReasonPullInFlight Reason = C.WAYBILL_REASON_PULL_IN_FLIGHT
+	// ReasonStoreDistrustful: no record, and records were lost once.
+	ReasonStoreDistrustful Reason = C.WAYBILL_REASON_STORE_DISTRUSTFUL
+	// ReasonPulledForOtherHandler: no record of this handler's copy, but of another's.
+	ReasonPulledForOtherHandler   Reason = C.WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER
+	ReasonNoEntryForImageName     Reason = C.WAYBILL_REASON_NO_ENTRY_FOR_IMAGE_NAME
+	ReasonEntryWithoutCredentials Reason = C.WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS
+	ReasonNoCredentialMatches     Reason = C.WAYBILL_REASON_NO_CREDENTIAL_MATCHES
+	ReasonImageDoesNotParse       Reason = C.WAYBILL_REASON_IMAGE_DOES_NOT_PARSE
+	// ReasonArgumentTooLong: an image, ref or handler above the store's bounds.
+	ReasonArgumentTooLong       Reason = C.WAYBILL_REASON_ARGUMENT_TOO_LONG
+	ReasonRuntimeHandlerUnknown Reason = C.WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN
+	ReasonRecordDamaged         Reason = C.WAYBILL_REASON_RECORD_DAMAGED
+	// ReasonQuarantined: an imported file for this image could not be read.
+	ReasonQuarantined Reason = C.WAYBILL_REASON_QUARANTINED
+	// ReasonCredentialsUnavailable: the pod's credentials could not be had.
+	ReasonCredentialsUnavailable Reason = C.WAYBILL_REASON_CREDENTIALS_UNAVAILABLE
+	// ReasonStoreUnavailable: closed, full of readers, or not to be trusted at this moment.
+	ReasonStoreUnavailable Reason = C.WAYBILL_REASON_STORE_UNAVAILABLE
+)
+
+// credentials were not at hand, and the answer depends on them.
+const reasonCredentialsNeeded Reason = C.WAYBILL_REASON_CREDENTIALS_NEEDED
+
+// String returns "secretHashMatches", for fields of logs.
+func (r Reason) String() string {
+	return nameOr(C.waybill_reason_name(C.int32_t(r)), "Reason", int64(r))
+}
+
+// Text is the reason in one sentence without a full stop.
+func (r Reason) Text() string {
+	return nameOr(C.waybill_reason_text(C.int32_t(r)), "Reason", int64(r))
+}
+
+// Decision is the answer to "must this pull be attempted?". For the node's own log, never for the
+// pod.
+type Decision struct {
+	Pull            bool // false: start the container with the image that is there
+	Result          CheckResult
+	Reason          Reason
+	CredentialsRead bool // whether the pod's credentials were looked at
+}
+
+var closedDecision = Decision{Pull: true, Result: CheckError, Reason: ReasonStoreUnavailable}
+
+// MustAttemptPull answers KEP-2535's MustAttemptImagePull for a container that wants image. imageRef
+// is what the runtime returned for it, empty where it is not on the node; runtimeHandler is the one
+// of the pod's RuntimeClass, empty for the default one (KEP-4216): credentials of another handler's
+// copy do not count.
+//
+// It never fails: what can't be read, verified or understood is "pull". It waits for no write and
+// takes no lock that another goroutine holds; with up to 8 secrets it allocates nothing. A credential
+// that matched by hash or by coordinates only is queued to be written back ([Store.Flush]).
+func (s *Store) MustAttemptPull(image, imageRef, runtimeHandler string, credentials PodCredentials) Decision {
+	return s.decide(image, imageRef, runtimeHandler, &credentials)
+}
+
+// MustAttemptPullLazily is MustAttemptPull for credentials that cost something: fetch is called at
+// most once, on this goroutine, and only if the answer depends on them (the policy requires
+// verification, and the record has an entry for the image name that is not open to all pods:
+// kubelet behaviour). Nothing is held meanwhile: fetch may take its time, call the store, or panic.
+//
+// Where fetch fails the decision is "pull", counted as `error`, and the error is fetch's own. A nil
+// fetch fails with ErrCredentialsUnavailable.
+func (s *Store) MustAttemptPullLazily(image, imageRef, runtimeHandler string, fetch func() (PodCredentials, error)) (Decision, error) {
+	decision := s.cross(image, imageRef, runtimeHandler, nil, 0, C.WAYBILL_GO_NOT_AT_HAND)
+	if decision.Reason != reasonCredentialsNeeded {
+		return decision, nil
+	}
+	credentials, err := fetched(fetch)
+	if err != nil {
+		decision = s.cross(image, imageRef, runtimeHandler, nil, 0, C.WAYBILL_GO_UNAVAILABLE)
+		return decision, err
+	}
+	return s.decide(image, imageRef, runtimeHandler, &credentials), nil
+}
+
+func fetched(fetch func() (PodCredentials, error)) (PodCredentials, error) {
+	if fetch == nil {
+		return PodCredentials{}, &Error{
+			Code:    CodeCredentialsUnavailable,
+			Message: "the pod's credentials are needed, and there is no function that fetches them",
+		}
+	}
+	return fetch()
+}
+
+// decide packs credentials on the stack where they fit, and crosses into C once. Small buffers are
+// cheaper, since Go clears them first.
+func (s *Store) decide(image, imageRef, runtimeHandler string, credentials *PodCredentials) Decision {
+	switch bytes, ok := credentials.packedBytes(); {
+	case !ok:
+		return s.cross(image, imageRef, runtimeHandler, nil, 0, C.WAYBILL_GO_UNAVAILABLE)
+	case bytes <= fewPackedBytes:
+		return s.decideFew(image, imageRef, runtimeHandler, credentials)
+	case bytes <= somePackedBytes:
+		return s.decideSome(image, imageRef, runtimeHandler, credentials)
+	default:
+		packed := make([]byte, bytes)
+		n, kind := credentials.pack(packed)
+		return s.cross(image, imageRef, runtimeHandler, packed[:n], len(credentials.Secrets), kind)
+	}
+}
+
+//go:noinline
+func (s *Store) decideFew(image, imageRef, runtimeHandler string, credentials *PodCredentials) Decision {
+	var buffer [fewPackedBytes]byte
+	n, kind := credentials.pack(buffer[:])
+	return s.cross(image, imageRef, runtimeHandler, buffer[:n], len(credentials.Secrets), kind)
+}
+
+//go:noinline
+func (s *Store) decideSome(image, imageRef, runtimeHandler string, credentials *PodCredentials) Decision {
+	var buffer [somePackedBytes]byte
+	n, kind := credentials.pack(buffer[:])
+	return s.cross(image, imageRef, runtimeHandler, buffer[:n], len(credentials.Secrets), kind)
+}
+
+func (s *Store) cross(image, imageRef, runtimeHandler string, packed []byte, secrets int, kind C.int32_t) Decision {
+	if s == nil || s.handle == nil {
+		return closedDecision
+	}
+	bits := C.waybill_go_must_attempt_pull(s.handle, borrow(image), borrow(imageRef),
+		borrow(runtimeHandler), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
+		C.size_t(len(packed)), C.size_t(secrets), kind)
+	runtime.KeepAlive(s)
+	return Decision{
+		Pull:            bits&1 != 0,
+		CredentialsRead: bits&2 != 0,
+		Result:          CheckResult(bits >> 8),
+		Reason:          Reason(bits >> 16),
+	}
+}

@@ -1,0 +1,109 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import (
+	"unsafe"
+)
+
+// PullPolicy is a container's imagePullPolicy.
+type PullPolicy int32
+
+const (
+	PullAlways       PullPolicy = C.WAYBILL_PULL_ALWAYS
+	PullIfNotPresent PullPolicy = C.WAYBILL_PULL_IF_NOT_PRESENT
+	PullNever        PullPolicy = C.WAYBILL_PULL_NEVER
+)
+
+// String returns "IfNotPresent".
+func (p PullPolicy) String() string {
+	return nameOr(C.waybill_pull_policy_name(C.int32_t(p)), "PullPolicy", int64(p))
+}
+
+// ParsePullPolicy is the inverse of String; ErrInvalidArgument for any other spelling.
+func ParsePullPolicy(name string) (PullPolicy, error) {
+	var policy C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_pull_policy(borrow(name), &policy, &e)
+	return PullPolicy(policy), takeError(code, e)
+}
+
+// EnsureAction is what the kubelet does next.
+type EnsureAction int32
+
+const (
+	// EnsurePull: ask the runtime to pull, between an intent and its outcome.
+	EnsurePull EnsureAction = C.WAYBILL_ENSURE_PULL
+	// EnsureUsePresent: start the container with the image that is there.
+	EnsureUsePresent EnsureAction = C.WAYBILL_ENSURE_USE_PRESENT
+	// EnsureInvalidImageName is the kubelet's InvalidImageName.
+	EnsureInvalidImageName EnsureAction = C.WAYBILL_ENSURE_INVALID_IMAGE_NAME
+	// EnsureNeverPull is the kubelet's ErrImageNeverPull.
+	EnsureNeverPull EnsureAction = C.WAYBILL_ENSURE_NEVER_PULL
+	// EnsureCredentialsError: the pod's credentials could not be had (RulesKubelet only).
+	EnsureCredentialsError EnsureAction = C.WAYBILL_ENSURE_CREDENTIALS_ERROR
+)
+
+// String returns "ErrImageNeverPull".
+func (a EnsureAction) String() string {
+	return nameOr(C.waybill_ensure_action_name(C.int32_t(a)), "EnsureAction", int64(a))
+}
+
+// EnsureOutcome is the answer to the kubelet's question around a decision.
+type EnsureOutcome struct {
+	Action EnsureAction
+	// What the pod may be told: the kubelet's words. Under RulesClosed neither this nor Action
+	// differs between an image that is absent and one that this pod may not use.
+	Message string
+	// For the node's own log, never for the pod. nil where no decision was asked for.
+	Decision *Decision
+}
+
+// EnsureImage answers the kubelet's outer question: pull, use what is there, or refuse. Arguments are
+// those of [Store.MustAttemptPullLazily]. It counts kubelet_image_manager_ensure_image_requests_total.
+//
+// The error is fetch's own, and the outcome then is made without credentials; or, where the outcome
+// could not be made (ErrClosed, ErrInvalidArgument for a policy that is none, ErrOutOfMemory), its
+// Action is EnsurePull: do not start the container.
+func (s *Store) EnsureImage(image, imageRef, runtimeHandler string, policy PullPolicy, fetch func() (PodCredentials, error)) (EnsureOutcome, error) {
+	outcome, err := s.ensure(image, imageRef, runtimeHandler, policy, nil, 0, C.WAYBILL_GO_NOT_AT_HAND)
+	if err != nil || outcome.Decision == nil || outcome.Decision.Reason != reasonCredentialsNeeded {
+		return outcome, err
+	}
+	credentials, failure := fetched(fetch)
+	bytes, ok := credentials.packedBytes()
+	if failure != nil || !ok {
+		outcome, err = s.ensure(image, imageRef, runtimeHandler, policy, nil, 0, C.WAYBILL_GO_UNAVAILABLE)
+		if err == nil {
+			err = failure
+		}
+		return outcome, err
+	}
+	packed := make([]byte, bytes)
+	n, kind := credentials.pack(packed)
+	return s.ensure(image, imageRef, runtimeHandler, policy, packed[:n], len(credentials.Secrets), kind)
+}
+
+func (s *Store) ensure(image, imageRef, runtimeHandler string, policy PullPolicy, packed []byte, secrets int, kind C.int32_t) (EnsureOutcome, error) {
+	var outcome *C.waybill_ensure_outcome
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_go_ensure_image(h, borrow(image), borrow(imageRef), C.int32_t(policy),
+			borrow(runtimeHandler), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
+			C.size_t(len(packed)), C.size_t(secrets), kind, &outcome, e)
+	})
+	return take(outcome, goOutcome), err
+}
+
+func goOutcome(o *C.waybill_ensure_outcome) EnsureOutcome {
+	outcome := EnsureOutcome{Action: EnsureAction(o.action), Message: goString(o.message)}
+	if o.decided {
+		outcome.Decision = &Decision{
+			Pull:            bool(o.decision.pull),
+			Result:          CheckResult(o.decision.result),
+			Reason:          Reason(o.decision.reason),
+			CredentialsRead: bool(o.decision.credentials_read),
+		}
+	}
+	return outcome
+}

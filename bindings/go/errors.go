@@ -1,0 +1,139 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import (
+	"strconv"
+	"unsafe"
+)
+
+// Code says what the caller of a failed call should do. The text for the person who reads it is in
+// [Error].
+type Code int32
+
+const (
+	// CodeInvalidArgument: the call itself is wrong; mend the argument.
+	CodeInvalidArgument Code = C.WAYBILL_INVALID_ARGUMENT
+	// CodeLimitExceeded: the argument is sound but larger than a documented bound.
+	CodeLimitExceeded Code = C.WAYBILL_LIMIT_EXCEEDED
+	// CodeNotFound: there is nothing under that name, and the store is sure of it.
+	CodeNotFound Code = C.WAYBILL_NOT_FOUND
+	// CodeDamaged: stored bytes do not verify. Never read it as CodeNotFound: something was there.
+	CodeDamaged Code = C.WAYBILL_DAMAGED
+	// CodeOwned: another process owns the store. Wait for it, or observe instead of owning.
+	CodeOwned Code = C.WAYBILL_OWNED
+	// CodeNewerSchema: the store was written by a newer schema. Nothing was touched.
+	CodeNewerSchema Code = C.WAYBILL_NEWER_SCHEMA
+	// CodeOlderSchema: the store was written by an older schema, and migrating was not allowed.
+	CodeOlderSchema Code = C.WAYBILL_OLDER_SCHEMA
+	// CodeUnsafePath: owner, mode or type of a path is not safe to trust.
+	CodeUnsafePath Code = C.WAYBILL_UNSAFE_PATH
+	// CodeStoreFull: the map is full: prune, or open with a larger map. Deleting still works.
+	CodeStoreFull Code = C.WAYBILL_STORE_FULL
+	// CodeDiskFull: the file system is full.
+	CodeDiskFull Code = C.WAYBILL_DISK_FULL
+	// CodeIO: the operating system refused a read or a write. The text has its reason.
+	CodeIO Code = C.WAYBILL_IO
+	// CodeConflict: two identities share one key, or a newer state forbids the change.
+	CodeConflict Code = C.WAYBILL_CONFLICT
+	// CodeNotOwner: the store is only observed.
+	CodeNotOwner Code = C.WAYBILL_NOT_OWNER
+	// CodeInterrupted: the context ended. What was done until then is kept.
+	CodeInterrupted Code = C.WAYBILL_INTERRUPTED
+	// CodeOutcomeUnknown: the commit failed half way: it may or may not be on disk. Close and open
+	// again to find out.
+	CodeOutcomeUnknown Code = C.WAYBILL_OUTCOME_UNKNOWN
+	// CodeCredentialsUnavailable: the pod's credentials could not be had.
+	CodeCredentialsUnavailable Code = C.WAYBILL_CREDENTIALS_UNAVAILABLE
+	// CodeClosed: the store was closed, or never opened.
+	CodeClosed Code = C.WAYBILL_CLOSED
+	// CodeOutOfMemory: C could not get the memory that the call needed.
+	CodeOutOfMemory Code = C.WAYBILL_OUT_OF_MEMORY
+	// CodeInternal: a mistake of the library. Report it.
+	CodeInternal Code = C.WAYBILL_INTERNAL
+)
+
+// String returns the name that the command line and JSON print: "invalidArgument".
+func (c Code) String() string {
+	return nameOr(C.waybill_code_name(C.waybill_code(c)), "Code", int64(c))
+}
+
+// One for each code, for errors.Is.
+var (
+	ErrInvalidArgument        error = &Error{Code: CodeInvalidArgument}
+	ErrLimitExceeded          error = &Error{Code: CodeLimitExceeded}
+	ErrNotFound               error = &Error{Code: CodeNotFound}
+	ErrDamaged                error = &Error{Code: CodeDamaged}
+	ErrOwned                  error = &Error{Code: CodeOwned}
+	ErrNewerSchema            error = &Error{Code: CodeNewerSchema}
+	ErrOlderSchema            error = &Error{Code: CodeOlderSchema}
+	ErrUnsafePath             error = &Error{Code: CodeUnsafePath}
+	ErrStoreFull              error = &Error{Code: CodeStoreFull}
+	ErrDiskFull               error = &Error{Code: CodeDiskFull}
+	ErrIO                     error = &Error{Code: CodeIO}
+	ErrConflict               error = &Error{Code: CodeConflict}
+	ErrNotOwner               error = &Error{Code: CodeNotOwner}
+	ErrInterrupted            error = &Error{Code: CodeInterrupted}
+	ErrOutcomeUnknown         error = &Error{Code: CodeOutcomeUnknown}
+	ErrCredentialsUnavailable error = &Error{Code: CodeCredentialsUnavailable}
+	ErrClosed                 error = &Error{Code: CodeClosed}
+	ErrOutOfMemory            error = &Error{Code: CodeOutOfMemory}
+	ErrInternal               error = &Error{Code: CodeInternal}
+)
+
+// Error is what every function of this package fails with.
+type Error struct {
+	Code    Code
+	Message string // what failed, on which path or key, what was left as it was
+	Hint    string // what to do next; empty: the message says it all
+
+	cause error
+}
+
+// Error returns "message; hint", for a log line.
+func (e *Error) Error() string {
+	switch {
+	case e.Message == "" && e.Hint == "":
+		return "waybill: " + e.Code.String()
+	case e.Hint == "":
+		return e.Message
+	default:
+		return e.Message + "; " + e.Hint
+	}
+}
+
+// Is says whether target is an *Error of the same code, such as [ErrNotFound].
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t != nil && t.Code == e.Code && (t.Message == "" || t.Message == e.Message)
+}
+
+// Unwrap returns the cause of the context's end behind CodeInterrupted, if that is what it was.
+func (e *Error) Unwrap() error { return e.cause }
+
+// takeError makes an error of what a call returned, and frees it.
+func takeError(code C.waybill_code, e *C.waybill_error) error {
+	if code == C.WAYBILL_OK {
+		return nil
+	}
+	err := &Error{Code: Code(code)}
+	if e != nil {
+		err.Message = goString(e.message)
+		err.Hint = goString(e.hint)
+		C.waybill_free(unsafe.Pointer(e))
+	}
+	return err
+}
+
+func errClosed() error {
+	return &Error{Code: CodeClosed, Message: "the store was never opened"}
+}
+
+// nameOr is a name that lives for ever in the library, or kind(number) where there is none.
+func nameOr(name C.waybill_string, kind string, number int64) string {
+	if name.length == 0 {
+		return kind + "(" + strconv.FormatInt(number, 10) + ")"
+	}
+	return unsafe.String((*byte)(unsafe.Pointer(name.data)), int(name.length))
+}

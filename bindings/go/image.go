@@ -1,0 +1,122 @@
+package waybill
+
+// #cgo noescape waybill_go_parse_image
+// #cgo nocallback waybill_go_parse_image
+// #include "shim.h"
+import "C"
+
+// HashCredentials returns the hash under which a Secret's credentials are remembered: byte for byte
+// what the kubelet computes, the lower-case hex SHA-256 of the auth config's compact JSON. ErrIO where
+// OpenSSL refuses.
+func HashCredentials(auth AuthConfig) (string, error) {
+	var hash *C.waybill_string
+	var e *C.waybill_error
+	code := C.waybill_hash_credentials(borrow(auth.Username), borrow(auth.Password),
+		borrow(auth.Email), &hash, &e)
+	return takeString(hash), takeError(code, e)
+}
+
+// AuthConfig is one entry of a docker config, its base64 `auth` decoded into the first two.
+type AuthConfig struct {
+	Username, Password, Email string
+}
+
+// ImageParts are the parts of an image string, by the grammar of the distribution/reference library
+// (kubelet behaviour). Name is the image name, under which credentials are kept: the string cut of
+// tag and digest, and nothing else changed.
+type ImageParts struct {
+	Name   string
+	Domain string // "registry.example.com:443"; empty where the name has none
+	Path   string // what follows domain and '/'
+	Tag    string // without ':'
+	Digest string // "sha256:…", without '@'
+}
+
+// ParseImage cuts an image string into parts of it; false where it does not parse. Any bytes are
+// safe.
+func ParseImage(image string) (ImageParts, bool) {
+	var out C.waybill_go_image_parts
+	if !C.waybill_go_parse_image(borrow(image), &out) {
+		return ImageParts{}, false
+	}
+	part := func(i int) string {
+		begin := int(out.parts[i][0])
+		return image[begin : begin+int(out.parts[i][1])]
+	}
+	return ImageParts{Name: part(0), Domain: part(1), Path: part(2), Tag: part(3), Digest: part(4)}, true
+}
+
+// NormaliseImage returns the full form: registry and `library/` filled in, tag `latest` where there is
+// neither tag nor digest. ErrInvalidArgument: image does not parse or would be ambiguous (64 hex
+// digits). No decision is made on it (kubelet behaviour).
+func NormaliseImage(image string) (string, error) {
+	var full *C.waybill_string
+	var e *C.waybill_error
+	code := C.waybill_normalise_image(borrow(image), &full, &e)
+	return takeString(full), takeError(code, e)
+}
+
+// RepositoryOf returns what two strings must share to name the same repository, whatever their tags
+// and digests: the name part of the full form; where there is none, the image name; where the string
+// does not parse, the string. ErrOutOfMemory.
+func RepositoryOf(image string) (string, error) {
+	var repository *C.waybill_string
+	var e *C.waybill_error
+	code := C.waybill_repository_of(borrow(image), &repository, &e)
+	return takeString(repository), takeError(code, e)
+}
+
+// ManifestDescriptor is one entry of an image index.
+type ManifestDescriptor struct {
+	MediaType     string
+	Digest        string
+	Size          uint64    // bytes; 0 where the index does not say
+	Platform      *Platform // as written; nil: not said
+	IsAttestation bool      // provenance or an SBOM, not an image
+}
+
+// DecodeImageIndex reads an OCI image index or a Docker manifest list. ErrInvalidArgument: not JSON,
+// neither of the two, no manifests, a manifest of another media type or without a well-formed digest.
+// ErrLimitExceeded: above 4 MiB, 4,096 manifests or the bound of nesting.
+func DecodeImageIndex(json []byte) ([]ManifestDescriptor, error) {
+	var index *C.waybill_image_index
+	var e *C.waybill_error
+	code := C.waybill_decode_image_index(borrowBytes(json), &index, &e)
+	return take(index, func(i *C.waybill_image_index) []ManifestDescriptor {
+		return goList(i.items, i.count, func(m *C.waybill_manifest_descriptor) ManifestDescriptor {
+			return ManifestDescriptor{
+				MediaType:     goString(m.media_type),
+				Digest:        goString(m.digest),
+				Size:          uint64(m.size),
+				Platform:      goPlatformOrNil(m.platform),
+				IsAttestation: bool(m.is_attestation),
+			}
+		})
+	}), takeError(code, e)
+}
+
+// ChooseManifest returns the manifest that a runtime on host pulls, for a handler with the guest
+// platform guest, nil for none (KEP-4216; containerd's platform matchers; of Windows, its container
+// version compatibility). ErrNotFound: none matches, and the error lists what the index offers.
+// ErrInvalidArgument: a platform without OS or architecture, or with a Windows version that is none.
+func ChooseManifest(index []ManifestDescriptor, host Platform, guest *Platform) (ManifestDescriptor, error) {
+	var a arena
+	defer a.free()
+	list := one[C.waybill_image_index](&a)
+	list.items, list.count = cList(&a, index, func(a *arena, m *ManifestDescriptor) C.waybill_manifest_descriptor {
+		return C.waybill_manifest_descriptor{
+			media_type:     a.string(m.MediaType),
+			digest:         a.string(m.Digest),
+			size:           C.uint64_t(m.Size),
+			platform:       cPlatformOrNil(a, m.Platform),
+			is_attestation: C.bool(m.IsAttestation),
+		}
+	})
+	var chosen C.size_t
+	var e *C.waybill_error
+	code := C.waybill_choose_manifest(list, cPlatformOrNil(&a, &host), cPlatformOrNil(&a, guest), &chosen, &e)
+	if err := takeError(code, e); err != nil {
+		return ManifestDescriptor{}, err
+	}
+	return index[chosen], nil
+}

@@ -1,0 +1,226 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import (
+	"context"
+	"runtime"
+	"unsafe"
+)
+
+// MigrationStep is one step between two schema versions.
+type MigrationStep struct {
+	From, To      uint32
+	Name          string
+	ValuesWritten uint64
+}
+
+// MigrationReport says what a migration did, or, dry, would do.
+type MigrationReport struct {
+	From   uint32 // equal to To: there was nothing to do
+	To     uint32
+	Steps  []MigrationStep
+	Backup string // made before the first step; empty in a dry run
+	// What going down loses, one line each; whose image must be verified again is said there.
+	Losses []string
+}
+
+// MigrateOptions are those of [Migrate].
+type MigrateOptions struct {
+	Directory  string
+	To         uint32 // 0: the newest
+	DryRun     bool   // say what would be done, and change nothing
+	AcceptLoss bool   // go down even where that loses something
+	MapBytes   uint64 // 0: 16 GiB
+	Clock      *FakeClock
+}
+
+// Migrate takes a store that nobody has open to another schema version, one step and one transaction
+// at a time, after a backup that was verified. [Open] does the same up to the newest unless told not
+// to. The same call goes on after a crash. The end of ctx stops it before the next step is committed:
+// ErrInterrupted, with the context's cause.
+//
+// ErrInvalidArgument: no such version. ErrConflict: going down would lose something, and AcceptLoss is
+// false or does not help; the message says what. ErrDamaged: it fails its check; Open recovers it.
+// ErrDiskFull, ErrOwned, ErrNotFound, ErrNewerSchema, ErrUnsafePath, ErrIO, ErrStoreFull: the store is
+// whole, and of the version of the last step that was done. ErrOutcomeUnknown: Open finds out.
+func Migrate(ctx context.Context, o MigrateOptions) (MigrationReport, error) {
+	stop, err := watch(ctx)
+	if err != nil {
+		return MigrationReport{}, err
+	}
+	defer stop.end()
+	var a arena
+	defer a.free()
+	c := one[C.waybill_migrate_options](&a)
+	c.struct_size = C.size_t(unsafe.Sizeof(*c))
+	c.directory = a.string(o.Directory)
+	c.to = C.uint32_t(o.To)
+	c.dry_run = C.bool(o.DryRun)
+	c.accept_loss = C.bool(o.AcceptLoss)
+	c.map_bytes = C.uint64_t(o.MapBytes)
+	c.clock, c.clock_context = cClock(o.Clock)
+	c.progress, c.progress_context = stop.progress()
+	var report *C.waybill_migration_report
+	var e *C.waybill_error
+	code := C.waybill_migrate(c, &report, &e)
+	runtime.KeepAlive(o.Clock)
+	return take(report, goMigrationReport), stop.because(takeError(code, e))
+}
+
+func goMigrationReport(r *C.waybill_migration_report) MigrationReport {
+	return MigrationReport{
+		From: uint32(r.from),
+		To:   uint32(r.to),
+		Steps: goList(r.steps, r.step_count, func(s *C.waybill_migration_step) MigrationStep {
+			return MigrationStep{
+				From:          uint32(s.from),
+				To:            uint32(s.to),
+				Name:          goString(s.name),
+				ValuesWritten: uint64(s.values_written),
+			}
+		}),
+		Backup: goString(r.backup),
+		Losses: goStrings(r.losses),
+	}
+}
+
+// Backup is a compact copy of a store: backup/<version>-<commit sequence>-<time>.mdb in its directory.
+// The last three are kept; of one state, the last.
+type Backup struct {
+	Path           string
+	SchemaVersion  uint32
+	CommitSequence uint64
+	Bytes          uint64
+}
+
+// ListBackups returns those in a store's directory, newest first, by their names: their content is not
+// looked at. ErrUnsafePath, ErrIO, ErrNotFound: there is no such directory.
+func ListBackups(directory string) ([]Backup, error) {
+	var backups *C.waybill_backups
+	var e *C.waybill_error
+	code := C.waybill_list_backups(borrow(directory), &backups, &e)
+	return take(backups, func(b *C.waybill_backups) []Backup {
+		return goList(b.items, b.count, func(b *C.waybill_backup) Backup {
+			return Backup{
+				Path:           goString(b.path),
+				SchemaVersion:  uint32(b.schema_version),
+				CommitSequence: uint64(b.commit_sequence),
+				Bytes:          uint64(b.bytes),
+			}
+		})
+	}), takeError(code, e)
+}
+
+// RestoreOptions are those of [Restore].
+type RestoreOptions struct {
+	Directory string
+	Backup    string // the file
+	MapBytes  uint64 // 0: 16 GiB
+	Clock     *FakeClock
+}
+
+// RestoreReport says what a backup brought back.
+type RestoreReport struct {
+	SchemaVersion        uint32
+	BackupCommitSequence uint64
+	Records              uint64
+	// Of those: their credentials may have been taken back since the backup. To be verified again.
+	RecordsWithoutCredentials uint64
+	IDMappings                uint64 // of pods in user namespaces
+	// Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
+	IDRangesLost   bool
+	ReplacedPath   string // where what it replaces is kept; empty: there was nothing
+	DistrustReason string
+}
+
+// Restore puts a backup in the place of a store that nobody has open; the old one is kept under
+// quarantine/. The store then is distrustful: images that were pulled after the backup have no record
+// in it. ErrDamaged: the backup fails its check. ErrConflict: it is of another store. ErrNewerSchema,
+// ErrOwned, ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO. The store then is as it was. ctx is looked
+// at before it begins.
+func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
+	if err := alive(ctx); err != nil {
+		return RestoreReport{}, err
+	}
+	var a arena
+	defer a.free()
+	c := one[C.waybill_restore_options](&a)
+	c.struct_size = C.size_t(unsafe.Sizeof(*c))
+	c.directory = a.string(o.Directory)
+	c.backup = a.string(o.Backup)
+	c.map_bytes = C.uint64_t(o.MapBytes)
+	c.clock, c.clock_context = cClock(o.Clock)
+	var report *C.waybill_restore_report
+	var e *C.waybill_error
+	code := C.waybill_restore(c, &report, &e)
+	runtime.KeepAlive(o.Clock)
+	return take(report, func(r *C.waybill_restore_report) RestoreReport {
+		return RestoreReport{
+			SchemaVersion:             uint32(r.schema_version),
+			BackupCommitSequence:      uint64(r.backup_commit_sequence),
+			Records:                   uint64(r.records),
+			RecordsWithoutCredentials: uint64(r.records_without_credentials),
+			IDMappings:                uint64(r.id_mappings),
+			IDRangesLost:              bool(r.id_ranges_lost),
+			ReplacedPath:              goString(r.replaced_path),
+			DistrustReason:            goString(r.distrust_reason),
+		}
+	}), takeError(code, e)
+}
+
+// ExportOptions are those of [Store.Export].
+type ExportOptions struct {
+	// The directory with, or for, image_manager/ in it. The kubelet must not be running.
+	KubeletDirectory string
+	APIVersion       KubeletAPIVersion
+	// The runtime's complete list: needed where the store is distrustful, since the kubelet knows no
+	// distrust: each image without a record then gets one without credentials. nil: not known.
+	ImagesOnNode []ImageOnNode
+}
+
+// ExportReport says what was written for the kubelet.
+type ExportReport struct {
+	Records            uint64
+	Intents            uint64
+	Preloaded          uint64
+	Closed             uint64 // in quarantine: written so that the kubelet, too, can't read them
+	Made               uint64 // records without credentials, for images of a distrustful store
+	WithoutCredentials uint64 // of refs that only other handlers had, and files that no import took
+	IDMappings         uint64 // pods/<uid>/userns
+	ReplacedPath       string // where the files that were there are kept; empty: there were none
+}
+
+// Export writes the kubelet's own files, names and forms as it writes them, to go back to a kubelet
+// without waybill. Each folder is replaced in one step, and what was there is kept. ErrConflict, and
+// nothing is written: a pod is held, or ranges overlap. ErrInvalidArgument: the store is distrustful,
+// and ImagesOnNode is missing. ErrDamaged: a record can't be read. ErrOwned: another export into that
+// directory is running. ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO: the directory. Where it fails
+// the folders are the old or the new ones, whole; call it again. ctx is looked at before it begins.
+func (s *Store) Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
+	if err := alive(ctx); err != nil {
+		return ExportReport{}, err
+	}
+	var a arena
+	defer a.free()
+	c := one[C.waybill_export_options](&a)
+	c.struct_size = C.size_t(unsafe.Sizeof(*c))
+	c.kubelet_directory = a.string(o.KubeletDirectory)
+	c.api_version = C.int32_t(o.APIVersion)
+	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)
+	var report *C.waybill_export_report
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_export(h, c, &report, e) })
+	return take(report, func(r *C.waybill_export_report) ExportReport {
+		return ExportReport{
+			Records:            uint64(r.records),
+			Intents:            uint64(r.intents),
+			Preloaded:          uint64(r.preloaded),
+			Closed:             uint64(r.closed),
+			Made:               uint64(r.made),
+			WithoutCredentials: uint64(r.without_credentials),
+			IDMappings:         uint64(r.id_mappings),
+			ReplacedPath:       goString(r.replaced_path),
+		}
+	}), err
+}

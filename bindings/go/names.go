@@ -1,0 +1,11 @@
+package waybill
+
+import "strconv"
+
+// word is the value's name, or kind(value) where it has none.
+func word(value int64, kind string, names ...string) string {
+	if value >= 0 && value < int64(len(names)) && names[value] != "" {
+		return names[value]
+	}
+	return kind + "(" + strconv.FormatInt(value, 10) + ")"
+}

@@ -1,0 +1,158 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import (
+	"context"
+	"runtime"
+	"unsafe"
+)
+
+// Witness is the small file outside the store that tells when the whole store was wiped, swapped or
+// put back from an older copy. Having none is a choice that must be spelt out: the zero Witness is
+// ErrInvalidArgument.
+type Witness struct {
+	kind C.int32_t
+	path string
+}
+
+// WitnessAt is a file at an absolute path outside the store's directory, by convention
+// image_manager/waybill in the kubelet directory, which the kubelet passes over.
+func WitnessAt(path string) Witness { return Witness{C.WAYBILL_WITNESS_AT, path} }
+
+// WitnessRemembered is the one that the store was last opened with, if any: for tools that open a
+// store that somebody else set up.
+func WitnessRemembered() Witness { return Witness{kind: C.WAYBILL_WITNESS_REMEMBERED} }
+
+// WitnessNone is none: such a loss then goes unseen.
+func WitnessNone() Witness { return Witness{kind: C.WAYBILL_WITNESS_NONE} }
+
+// Gap says whether images on the node may have been pulled while nobody recorded it (KEP-2535, "What
+// happens if we reenable the feature").
+type Gap int32
+
+const (
+	// GapDetect: look at the kubelet directory (RulesClosed).
+	GapDetect Gap = C.WAYBILL_GAP_DETECT
+	GapYes    Gap = C.WAYBILL_GAP_YES
+	GapNo     Gap = C.WAYBILL_GAP_NO
+)
+
+// String returns "detect", "yes" or "no".
+func (g Gap) String() string { return word(int64(g), "Gap", "detect", "yes", "no") }
+
+// Options are those of [Open]. The zero value of each but Directory and Witness is its default.
+type Options struct {
+	// The store's own directory. Made (0700) if missing and not MustExist, where its parent is there;
+	// otherwise it must be a directory, no symlink, owned by the caller, and neither group- nor
+	// world-writable.
+	Directory string
+	MustExist bool
+	Witness   Witness
+	Rules     Rules
+	Policy    *VerificationPolicy // nil: NeverVerifyPreloadedImages
+	// The runtime's complete list of images, for replay. nil: not known, so that dangling intents stay
+	// and keep their images closed. Empty: there are none.
+	ImagesOnNode []ImageOnNode
+	// A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
+	KubeletDirectory string
+	// After a gap each image in ImagesOnNode without a record gets one without credentials; without
+	// that list the store turns distrustful.
+	Gap Gap
+	// The node's runtime handlers, in place of those that the store knew. nil: as they were.
+	RuntimeHandlers []RuntimeHandler
+	// nil: on, with the default pool.
+	UserNamespaces *UserNamespaceOptions
+	// Pods' directories, to take over ID mappings from. Empty: pods/ of KubeletDirectory.
+	PodsDirectory string
+	// A store of an older schema is ErrOlderSchema; otherwise it is migrated after a backup.
+	NoMigration bool
+	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB; 0: 16 GiB.
+	MapBytes uint64
+	Clock    *FakeClock // nil: the system's
+}
+
+// Open opens the store as its one owner: takes the lock, walks the pages, checks header and witness,
+// migrates, imports, replays what an earlier process left; [Store.RecoveryReport] says what it did. A
+// damaged database is no error: it is set aside, and the report says so. The end of ctx stops an
+// import or a migration, with ErrInterrupted and the context's cause.
+//
+// ErrOwned (by another process, or open in this one already), ErrUnsafePath, ErrNewerSchema,
+// ErrOlderSchema, ErrInvalidArgument, ErrNotFound (MustExist; no PodsDirectory) leave the store as it
+// was. ErrDiskFull, ErrIO, ErrStoreFull, ErrConflict, ErrOutcomeUnknown, ErrInterrupted: what was
+// recovered and imported until then is kept; open again.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	stop, err := watch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stop.end()
+	var a arena
+	defer a.free()
+	c := one[C.waybill_open_options](&a)
+	c.struct_size = C.size_t(unsafe.Sizeof(*c))
+	c.directory = a.string(o.Directory)
+	c.must_exist = C.bool(o.MustExist)
+	c.no_migration = C.bool(o.NoMigration)
+	c.witness_kind = o.Witness.kind
+	c.witness_path = a.string(o.Witness.path)
+	c.rules = C.int32_t(o.Rules)
+	c.gap = C.int32_t(o.Gap)
+	c.policy = o.Policy.c()
+	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)
+	c.kubelet_directory = a.string(o.KubeletDirectory)
+	c.pods_directory = a.string(o.PodsDirectory)
+	c.runtime_handlers = cRuntimeHandlers(&a, o.RuntimeHandlers)
+	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
+	c.map_bytes = C.uint64_t(o.MapBytes)
+	c.clock, c.clock_context = cClock(o.Clock)
+	c.import_progress, c.import_context = stop.progress()
+	c.migration_progress, c.migration_context = stop.progress()
+
+	var h handle
+	var e *C.waybill_error
+	code := C.waybill_open(c, &h, &e)
+	runtime.KeepAlive(o.Policy)
+	runtime.KeepAlive(o.Clock)
+	if err := takeError(code, e); err != nil {
+		return nil, stop.because(err)
+	}
+	return newStore(h, o.Clock), nil
+}
+
+// ObserveOptions are those of [Observe].
+type ObserveOptions struct {
+	Directory      string
+	Rules          Rules
+	Policy         *VerificationPolicy   // nil: NeverVerifyPreloadedImages
+	UserNamespaces *UserNamespaceOptions // nil: on, with the default pool
+	Clock          *FakeClock            // nil: the system's
+}
+
+// Observe opens beside a live owner, or without one, to decide and to read. It changes nothing; what
+// records is ErrNotOwner. It needs write permission for the table of readers (ErrUnsafePath
+// otherwise). ErrNotFound: there is no store. ErrDamaged: no owner has recovered it, and it fails its
+// check. ErrOwned: this process has the store open already. ErrOlderSchema: no owner has migrated it.
+// ErrNewerSchema, ErrIO as of [Open].
+func Observe(o ObserveOptions) (*Store, error) {
+	var a arena
+	defer a.free()
+	c := one[C.waybill_observe_options](&a)
+	c.struct_size = C.size_t(unsafe.Sizeof(*c))
+	c.directory = a.string(o.Directory)
+	c.rules = C.int32_t(o.Rules)
+	c.policy = o.Policy.c()
+	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
+	c.clock, c.clock_context = cClock(o.Clock)
+
+	var h handle
+	var e *C.waybill_error
+	code := C.waybill_observe(c, &h, &e)
+	runtime.KeepAlive(o.Policy)
+	runtime.KeepAlive(o.Clock)
+	if err := takeError(code, e); err != nil {
+		return nil, err
+	}
+	return newStore(h, o.Clock), nil
+}

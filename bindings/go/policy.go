@@ -1,0 +1,143 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import (
+	"runtime"
+)
+
+// Rules is the set of rules that a store follows.
+type Rules int32
+
+const (
+	// RulesClosed, the default: the kubelet's answers, but for rules that keep images closed that
+	// the kubelet would open by mistake.
+	RulesClosed Rules = C.WAYBILL_RULES_CLOSED
+	// RulesKubelet: every answer and every stored state is that of the kubelet v1.36.3.
+	RulesKubelet Rules = C.WAYBILL_RULES_KUBELET
+)
+
+// String returns "closed" or "kubelet".
+func (r Rules) String() string {
+	return nameOr(C.waybill_rules_name(C.int32_t(r)), "Rules", int64(r))
+}
+
+// ParseRules is the inverse of String; ErrInvalidArgument for any other spelling.
+func ParseRules(name string) (Rules, error) {
+	var rules C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_rules(borrow(name), &rules, &e)
+	return Rules(rules), takeError(code, e)
+}
+
+// VerificationMode is the kubelet's imagePullCredentialsVerificationPolicy (KEP-2535, "Credential
+// Verification Policies").
+type VerificationMode int32
+
+const (
+	NeverVerify VerificationMode = C.WAYBILL_NEVER_VERIFY
+	// NeverVerifyPreloadedImages is the kubelet's default.
+	NeverVerifyPreloadedImages   VerificationMode = C.WAYBILL_NEVER_VERIFY_PRELOADED_IMAGES
+	NeverVerifyAllowlistedImages VerificationMode = C.WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES
+	AlwaysVerify                 VerificationMode = C.WAYBILL_ALWAYS_VERIFY
+)
+
+// String returns the spelling of the kubelet's configuration: "NeverVerifyPreloadedImages".
+func (m VerificationMode) String() string {
+	return nameOr(C.waybill_verification_mode_name(C.int32_t(m)), "VerificationMode", int64(m))
+}
+
+// ParseVerificationMode is the inverse of String; ErrInvalidArgument lists the four.
+func ParseVerificationMode(name string) (VerificationMode, error) {
+	var mode C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_verification_mode(borrow(name), &mode, &e)
+	return VerificationMode(mode), takeError(code, e)
+}
+
+// AllowlistScope is what an allowlist's pattern opens.
+type AllowlistScope int32
+
+const (
+	// AllowlistAnyImage: the name alone counts (the kubelet's code).
+	AllowlistAnyImage AllowlistScope = C.WAYBILL_ALLOWLIST_ANY_IMAGE
+	// AllowlistPreloadedOnly: only images that the kubelet did not pull (the text of KEP-2535).
+	AllowlistPreloadedOnly AllowlistScope = C.WAYBILL_ALLOWLIST_PRELOADED_ONLY
+)
+
+// String returns "anyImage" or "preloadedOnly".
+func (s AllowlistScope) String() string {
+	return word(int64(s), "AllowlistScope", "anyImage", "preloadedOnly")
+}
+
+// ImageOrigin is what is known of where an image came from when the policy is asked.
+type ImageOrigin int32
+
+const (
+	// OriginKubeletPulled: there is a record, or an intent.
+	OriginKubeletPulled ImageOrigin = C.WAYBILL_ORIGIN_KUBELET_PULLED
+	// OriginPresumedPreloaded: there is none, and the store lost nothing.
+	OriginPresumedPreloaded ImageOrigin = C.WAYBILL_ORIGIN_PRESUMED_PRELOADED
+	// OriginUnknown: there is none, but it may have been lost.
+	OriginUnknown ImageOrigin = C.WAYBILL_ORIGIN_UNKNOWN
+)
+
+// String returns "kubeletPulled", "presumedPreloaded" or "unknown".
+func (o ImageOrigin) String() string {
+	return word(int64(o), "ImageOrigin", "kubeletPulled", "presumedPreloaded", "unknown")
+}
+
+// VerificationPolicy says which images need their pull credentials verified. It is immutable, and
+// any number of stores and goroutines may share one. A nil one is the kubelet's default,
+// NeverVerifyPreloadedImages.
+type VerificationPolicy struct {
+	policy *C.waybill_policy
+}
+
+// NewVerificationPolicy checks a policy once. Patterns are image names, or prefixes that end in
+// "/*", and belong to NeverVerifyAllowlistedImages only. ErrInvalidArgument names the pattern and
+// the reason; ErrLimitExceeded: there are more than 65,536.
+func NewVerificationPolicy(mode VerificationMode, patterns []string, scope AllowlistScope) (*VerificationPolicy, error) {
+	var a arena
+	defer a.free()
+	var policy *C.waybill_policy
+	var e *C.waybill_error
+	code := C.waybill_policy_make(C.int32_t(mode), a.strings(patterns), C.int32_t(scope), &policy, &e)
+	if err := takeError(code, e); err != nil {
+		return nil, err
+	}
+	p := &VerificationPolicy{policy: policy}
+	runtime.AddCleanup(p, func(policy *C.waybill_policy) { C.waybill_policy_free(policy) }, policy)
+	return p, nil
+}
+
+func (p *VerificationPolicy) c() *C.waybill_policy {
+	if p == nil {
+		return nil
+	}
+	return p.policy
+}
+
+// Mode is the one that the policy was made with.
+func (p *VerificationPolicy) Mode() VerificationMode {
+	mode := C.waybill_policy_mode(p.c())
+	runtime.KeepAlive(p)
+	return VerificationMode(mode)
+}
+
+// Scope is the one that the policy was made with.
+func (p *VerificationPolicy) Scope() AllowlistScope {
+	scope := C.waybill_policy_scope(p.c())
+	runtime.KeepAlive(p)
+	return AllowlistScope(scope)
+}
+
+// RequiresVerification says whether the credentials of a pod must be verified that wants an image of
+// this name, or, where it does not parse, of this image string. It is true for an origin that is
+// none.
+func (p *VerificationPolicy) RequiresVerification(imageName string, origin ImageOrigin) bool {
+	required := C.waybill_policy_requires_verification(p.c(), borrow(imageName), C.int32_t(origin))
+	runtime.KeepAlive(p)
+	return bool(required)
+}

@@ -1,0 +1,92 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import "unsafe"
+
+// UserNamespacePool is where new ranges of host IDs are taken from (KEP-127, "Configuration of
+// ranges").
+type UserNamespacePool struct {
+	FirstID   uint64 // a multiple of IDsPerPod, and at least that
+	IDCount   uint64 // a multiple of IDsPerPod; FirstID+IDCount <= 2^32
+	IDsPerPod uint64 // a multiple of 65,536 below 2^32: the kubelet's userNamespaces.idsPerPod
+	MaxPods   uint64 // that the pool must have room for: the kubelet's maxPods
+}
+
+// UserNamespaceOptions configure ID ranges for pods.
+type UserNamespaceOptions struct {
+	// The feature UserNamespacesSupport is off: no new mappings, and Pool is not looked at; releasing,
+	// listing and cleaning up still work.
+	Disabled bool
+	// The zero pool is DefaultUserNamespacePool(65536, 110).
+	Pool UserNamespacePool
+}
+
+// DefaultUserNamespacePool is what a kubelet without configuration uses: idsPerPod to 2^32, cut to
+// whole ranges. A kubelet's own defaults are 65,536 and 110.
+func DefaultUserNamespacePool(idsPerPod, maxPods uint64) UserNamespacePool {
+	return goPool(C.waybill_default_user_namespace_pool(C.uint64_t(idsPerPod), C.uint64_t(maxPods)))
+}
+
+// Check says what is wrong with the pool, in the kubelet's words: ErrInvalidArgument.
+func (p UserNamespacePool) Check() error {
+	pool := cPool(p)
+	var e *C.waybill_error
+	return takeError(C.waybill_check_user_namespace_pool(&pool, &e), e)
+}
+
+// SubordinateIDs is what was found out about the user `kubelet`.
+type SubordinateIDs struct {
+	UserExists bool
+	ToolExists bool   // getsubids is installed
+	UIDs       string // what `getsubids kubelet` printed, as it is
+	GIDs       string // what `getsubids -g kubelet` printed
+}
+
+// PoolOfSubordinateIDs is the pool that a node is configured for. Without the user or without the
+// tool: the default one. Otherwise both outputs must be the same one line, "0: kubelet FIRST COUNT":
+// ErrInvalidArgument, in the kubelet's words, where they are not, or the pool is none.
+func PoolOfSubordinateIDs(found SubordinateIDs, idsPerPod, maxPods uint64) (UserNamespacePool, error) {
+	var pool C.waybill_user_namespace_pool
+	var e *C.waybill_error
+	code := C.waybill_pool_of_subordinate_ids(C.bool(found.UserExists), C.bool(found.ToolExists),
+		borrow(found.UIDs), borrow(found.GIDs), C.uint64_t(idsPerPod), C.uint64_t(maxPods), &pool, &e)
+	if err := takeError(code, e); err != nil {
+		return UserNamespacePool{}, err
+	}
+	return goPool(pool), nil
+}
+
+func cUserNamespaceOptions(a *arena, o *UserNamespaceOptions) *C.waybill_user_namespace_options {
+	if o == nil {
+		return nil
+	}
+	pool := o.Pool
+	if pool == (UserNamespacePool{}) {
+		pool = DefaultUserNamespacePool(65536, 110)
+	}
+	out := one[C.waybill_user_namespace_options](a)
+	out.struct_size = C.size_t(unsafe.Sizeof(*out))
+	out.disabled = C.bool(o.Disabled)
+	out.pool = cPool(pool)
+	return out
+}
+
+func cPool(p UserNamespacePool) C.waybill_user_namespace_pool {
+	return C.waybill_user_namespace_pool{
+		first_id:    C.uint64_t(p.FirstID),
+		id_count:    C.uint64_t(p.IDCount),
+		ids_per_pod: C.uint64_t(p.IDsPerPod),
+		max_pods:    C.uint64_t(p.MaxPods),
+	}
+}
+
+func goPool(p C.waybill_user_namespace_pool) UserNamespacePool {
+	return UserNamespacePool{
+		FirstID:   uint64(p.first_id),
+		IDCount:   uint64(p.id_count),
+		IDsPerPod: uint64(p.ids_per_pod),
+		MaxPods:   uint64(p.max_pods),
+	}
+}

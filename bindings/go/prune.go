@@ -1,0 +1,77 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import "time"
+
+// PruneToken is the position that a garbage collection, of images or of pods, starts from: a commit
+// of the store.
+type PruneToken uint64
+
+// PruneReport says what a garbage collection of records did.
+type PruneReport struct {
+	Examined   uint64
+	Removed    uint64
+	KeptInList uint64
+	KeptNewer  uint64 // written or confirmed after the token, or not before the time
+	KeptIntent uint64 // an intent names the same repository (RulesClosed)
+	// Listed under another handler only, and the last record of its ref: lost its credentials.
+	KeptWithoutCredentials uint64
+}
+
+// BeginPrune draws a token. Do it before asking the runtime for the lists: of images ([Store.Prune])
+// or of pods ([Store.CleanUpUserNamespaces]). Errors as of [Store.RecordPullIntent].
+func (s *Store) BeginPrune() (PruneToken, error) {
+	var token C.uint64_t
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_begin_prune(h, &token, e) })
+	return PruneToken(token), err
+}
+
+// Prune deletes the record of each image that is not in images, the complete list of images on the
+// node, and was not written or confirmed after token was drawn. RulesClosed spares refs of whose
+// names a pull is in flight or dangling. A ref that the list leaves out by mistake loses its record,
+// and its image may then be presumed preloaded. ErrInvalidArgument: a token from the future; further
+// errors as of [Store.RecordPullIntent].
+func (s *Store) Prune(images []ListedImage, token PruneToken) (PruneReport, error) {
+	var a arena
+	defer a.free()
+	items, count := cList(&a, images, cListedImage)
+	var report *C.waybill_prune_report
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_prune(h, items, count, C.uint64_t(token), &report, e)
+	})
+	return take(report, goPruneReport), err
+}
+
+// PruneBefore is the kubelet's form: it deletes what is not listed and was last updated before until.
+// It compares clocks, so prefer a token. RulesKubelet cuts times to the second, as the kubelet does.
+// Errors as of [Store.RecordPullIntent].
+func (s *Store) PruneBefore(images []ListedImage, until time.Time) (PruneReport, error) {
+	var a arena
+	defer a.free()
+	items, count := cList(&a, images, cListedImage)
+	var report *C.waybill_prune_report
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_prune_before(h, items, count, cTime(until), &report, e)
+	})
+	return take(report, goPruneReport), err
+}
+
+func cListedImage(a *arena, i *ListedImage) C.waybill_listed_image {
+	return C.waybill_listed_image{
+		image_ref:       a.string(i.ImageRef),
+		runtime_handler: a.string(i.RuntimeHandler),
+	}
+}
+
+func goPruneReport(r *C.waybill_prune_report) PruneReport {
+	return PruneReport{
+		Examined:               uint64(r.examined),
+		Removed:                uint64(r.removed),
+		KeptInList:             uint64(r.kept_in_list),
+		KeptNewer:              uint64(r.kept_newer),
+		KeptIntent:             uint64(r.kept_intent),
+		KeptWithoutCredentials: uint64(r.kept_without_credentials),
+	}
+}

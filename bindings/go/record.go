@@ -1,0 +1,224 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import (
+	"time"
+	"unsafe"
+)
+
+// ImagePullSecret has the coordinates of a Kubernetes Secret and the hash of the credentials that it
+// held ([HashCredentials]). The hash is opaque: compared, never computed from. An empty one matches
+// nothing, but the coordinates still can.
+type ImagePullSecret struct {
+	UID, Namespace, Name, CredentialHash string
+}
+
+// ImagePullServiceAccount has the coordinates of a ServiceAccount.
+type ImagePullServiceAccount struct {
+	UID, Namespace, Name string
+}
+
+// PodCredentials is what a pod can pull with. Secrets are those of its imagePullSecrets that match
+// the image.
+type PodCredentials struct {
+	Secrets        []ImagePullSecret
+	ServiceAccount *ImagePullServiceAccount // nil: none
+}
+
+// ImagePullCredentials says which credentials opened an image under one image name. With
+// NodePodsAccessible (pulled without credentials, or with the node's own) every pod of the node may
+// use it. With nothing set, nobody may without another pull.
+type ImagePullCredentials struct {
+	NodePodsAccessible        bool
+	KubernetesSecrets         []ImagePullSecret
+	KubernetesServiceAccounts []ImagePullServiceAccount
+}
+
+// ImagePulledRecord is one image on the node that the kubelet pulled. Names are those of the
+// kubelet's own files (KEP-2535, "Cache Directory Structure").
+type ImagePulledRecord struct {
+	ImageRef        string
+	LastUpdatedTime time.Time // zero: none
+	// By image name: the container's image string cut of tag and digest, nothing else changed.
+	CredentialMapping map[string]ImagePullCredentials
+	// The commit that wrote the record. Set by the store: ignored where a record goes in.
+	Stamp uint64
+	// Whose copy of the image this is; empty: the default handler's (KEP-4216).
+	RuntimeHandler string
+	// Which manifest of an index was pulled, and what it is for, where the caller said so.
+	ManifestDigest string
+	Platform       *Platform
+	// The guest platform that the handler had when the image was pulled. Set by the store.
+	GuestPlatform *Platform
+}
+
+// ImagePullIntent is a pull that began and whose end is not known. Image is the container's image
+// string; it need not parse.
+type ImagePullIntent struct {
+	Image          string
+	RuntimeHandler string // empty: the default one
+}
+
+// ImagePreloadedRecord is what a newer kubelet knows to have been on the node before it pulled
+// anything. It is kept, and not used yet.
+type ImagePreloadedRecord struct {
+	ImageRef        string
+	LastUpdatedTime time.Time // zero: none
+	ObservedImages  []string  // image names, sorted
+}
+
+// ImageOnNode is an image that the container runtime lists: CRI's Image.
+type ImageOnNode struct {
+	ID          string // the image ref
+	RepoTags    []string
+	RepoDigests []string
+	// CRI's Image.spec.runtime_handler. Empty: it may be any handler's.
+	RuntimeHandler string
+}
+
+// ListedImage is an image on the node, for garbage collection.
+type ListedImage struct {
+	ImageRef       string
+	RuntimeHandler string // empty: keeps its ref's records under every handler
+}
+
+// PulledManifest is the manifest that a pull chose out of an index ([ChooseManifest]).
+type PulledManifest struct {
+	Digest   string
+	Platform Platform
+}
+
+func cSecret(a *arena, s *ImagePullSecret) C.waybill_image_pull_secret {
+	return C.waybill_image_pull_secret{
+		uid:             a.string(s.UID),
+		namespace_name:  a.string(s.Namespace),
+		name:            a.string(s.Name),
+		credential_hash: a.string(s.CredentialHash),
+	}
+}
+
+func goSecret(s *C.waybill_image_pull_secret) ImagePullSecret {
+	return ImagePullSecret{
+		UID:            goString(s.uid),
+		Namespace:      goString(s.namespace_name),
+		Name:           goString(s.name),
+		CredentialHash: goString(s.credential_hash),
+	}
+}
+
+func cServiceAccount(a *arena, s *ImagePullServiceAccount) C.waybill_image_pull_service_account {
+	return C.waybill_image_pull_service_account{
+		uid:            a.string(s.UID),
+		namespace_name: a.string(s.Namespace),
+		name:           a.string(s.Name),
+	}
+}
+
+func goServiceAccount(s *C.waybill_image_pull_service_account) ImagePullServiceAccount {
+	return ImagePullServiceAccount{
+		UID:       goString(s.uid),
+		Namespace: goString(s.namespace_name),
+		Name:      goString(s.name),
+	}
+}
+
+func cCredentials(a *arena, c *ImagePullCredentials) C.waybill_image_pull_credentials {
+	out := C.waybill_image_pull_credentials{node_pods_accessible: C.bool(c.NodePodsAccessible)}
+	out.secrets, out.secret_count = cList(a, c.KubernetesSecrets, cSecret)
+	out.service_accounts, out.service_account_count =
+		cList(a, c.KubernetesServiceAccounts, cServiceAccount)
+	return out
+}
+
+func goCredentials(c *C.waybill_image_pull_credentials) ImagePullCredentials {
+	return ImagePullCredentials{
+		NodePodsAccessible:        bool(c.node_pods_accessible),
+		KubernetesSecrets:         goList(c.secrets, c.secret_count, goSecret),
+		KubernetesServiceAccounts: goList(c.service_accounts, c.service_account_count, goServiceAccount),
+	}
+}
+
+func cRecord(a *arena, r *ImagePulledRecord) *C.waybill_image_pulled_record {
+	type entry struct {
+		name        string
+		credentials ImagePullCredentials
+	}
+	entries := make([]entry, 0, len(r.CredentialMapping))
+	for name, credentials := range r.CredentialMapping {
+		entries = append(entries, entry{name, credentials})
+	}
+	out := one[C.waybill_image_pulled_record](a)
+	out.image_ref = a.string(r.ImageRef)
+	out.last_updated = a.time(r.LastUpdatedTime)
+	out.credential_mapping, out.credential_mapping_count =
+		cList(a, entries, func(a *arena, e *entry) C.waybill_credential_mapping {
+			return C.waybill_credential_mapping{
+				image_name:  a.string(e.name),
+				credentials: cCredentials(a, &e.credentials),
+			}
+		})
+	out.runtime_handler = a.string(r.RuntimeHandler)
+	out.manifest_digest = a.string(r.ManifestDigest)
+	out.platform = cPlatformOrNil(a, r.Platform)
+	return out
+}
+
+func goRecord(r *C.waybill_image_pulled_record) ImagePulledRecord {
+	record := ImagePulledRecord{
+		ImageRef:        goString(r.image_ref),
+		LastUpdatedTime: goTimeOrZero(r.last_updated),
+		Stamp:           uint64(r.stamp),
+		RuntimeHandler:  goString(r.runtime_handler),
+		ManifestDigest:  goString(r.manifest_digest),
+		Platform:        goPlatformOrNil(r.platform),
+		GuestPlatform:   goPlatformOrNil(r.guest_platform),
+	}
+	if n := int(r.credential_mapping_count); n > 0 {
+		entries := unsafe.Slice(r.credential_mapping, n)
+		record.CredentialMapping = make(map[string]ImagePullCredentials, n)
+		for i := range entries {
+			record.CredentialMapping[goString(entries[i].image_name)] = goCredentials(&entries[i].credentials)
+		}
+	}
+	return record
+}
+
+func goIntent(i *C.waybill_image_pull_intent) ImagePullIntent {
+	return ImagePullIntent{Image: goString(i.image), RuntimeHandler: goString(i.runtime_handler)}
+}
+
+func goPreloaded(r *C.waybill_image_preloaded_record) ImagePreloadedRecord {
+	return ImagePreloadedRecord{
+		ImageRef:        goString(r.image_ref),
+		LastUpdatedTime: goTimeOrZero(r.last_updated),
+		ObservedImages:  goStrings(r.observed_images),
+	}
+}
+
+// cImagesOnNode keeps nil (not known) and empty (there are none) apart.
+func cImagesOnNode(a *arena, images []ImageOnNode) *C.waybill_images_on_node {
+	if images == nil {
+		return nil
+	}
+	out := one[C.waybill_images_on_node](a)
+	out.items, out.count = cList(a, images, func(a *arena, i *ImageOnNode) C.waybill_image_on_node {
+		return C.waybill_image_on_node{
+			id:              a.string(i.ID),
+			repo_tags:       a.strings(i.RepoTags),
+			repo_digests:    a.strings(i.RepoDigests),
+			runtime_handler: a.string(i.RuntimeHandler),
+		}
+	})
+	return out
+}
+
+func goImageOnNode(i *C.waybill_image_on_node) ImageOnNode {
+	return ImageOnNode{
+		ID:             goString(i.id),
+		RepoTags:       goStrings(i.repo_tags),
+		RepoDigests:    goStrings(i.repo_digests),
+		RuntimeHandler: goString(i.runtime_handler),
+	}
+}

@@ -1,0 +1,132 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import "time"
+
+// GetRecord returns the record of an image ref under a runtime handler, empty for the default one.
+// ErrNotFound: there is no such record, surely. ErrDamaged: what is stored can't be read or may have
+// been lost, or nothing can be read at this moment.
+func (s *Store) GetRecord(imageRef, runtimeHandler string) (ImagePulledRecord, error) {
+	var record *C.waybill_image_pulled_record
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_get_record(h, borrow(imageRef), borrow(runtimeHandler), &record, e)
+	})
+	return take(record, goRecord), err
+}
+
+// ListRecords returns every record, in no order. ErrDamaged: one can't be read, and none is returned.
+func (s *Store) ListRecords() ([]ImagePulledRecord, error) {
+	var records *C.waybill_image_pulled_records
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_records(h, &records, e) })
+	return take(records, func(r *C.waybill_image_pulled_records) []ImagePulledRecord {
+		return goList(r.items, r.count, goRecord)
+	}), err
+}
+
+// PutRecord replaces the record of r.ImageRef under r.RuntimeHandler as a whole and clears the ref's
+// quarantine. ErrInvalidArgument: an empty ref, or an unknown handler that has no such record; further
+// errors as of [Store.RecordPullIntent].
+func (s *Store) PutRecord(r ImagePulledRecord) error {
+	var a arena
+	defer a.free()
+	record := cRecord(&a, &r)
+	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_put_record(h, record, e) })
+}
+
+// DeleteRecord deletes a record if it is there; records of the ref under other handlers stay, and a
+// quarantine stays in force. Errors as of [Store.RecordPullIntent].
+func (s *Store) DeleteRecord(imageRef, runtimeHandler string) error {
+	return s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_delete_record(h, borrow(imageRef), borrow(runtimeHandler), e)
+	})
+}
+
+// HasIntent says whether an intent of image under a runtime handler is stored. ErrDamaged as of
+// [Store.GetRecord].
+func (s *Store) HasIntent(image, runtimeHandler string) (bool, error) {
+	var exists C.bool
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_has_intent(h, borrow(image), borrow(runtimeHandler), &exists, e)
+	})
+	return bool(exists), err
+}
+
+// ListIntents returns every intent, sorted by image string, then by handler. ErrDamaged as of
+// [Store.GetRecord].
+func (s *Store) ListIntents() ([]ImagePullIntent, error) {
+	var intents *C.waybill_image_pull_intents
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_intents(h, &intents, e) })
+	return take(intents, func(i *C.waybill_image_pull_intents) []ImagePullIntent {
+		return goList(i.items, i.count, goIntent)
+	}), err
+}
+
+// PutIntent stores an intent without counting a pull in flight. Errors as of
+// [Store.RecordPullIntent].
+func (s *Store) PutIntent(image, runtimeHandler string) error {
+	return s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_put_intent(h, borrow(image), borrow(runtimeHandler), e)
+	})
+}
+
+// DeleteIntent deletes an intent if it is there. While a pull of image is in flight in this process
+// the intent goes when that pull ends. Errors as of [Store.RecordPullIntent].
+func (s *Store) DeleteIntent(image, runtimeHandler string) error {
+	return s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_delete_intent(h, borrow(image), borrow(runtimeHandler), e)
+	})
+}
+
+// QuarantineKind is what a file that could not be read stood for, known by its name only.
+type QuarantineKind int32
+
+const (
+	// QuarantinedImageRef: a file of pulled/, so the SHA-256 of an image ref.
+	QuarantinedImageRef QuarantineKind = C.WAYBILL_QUARANTINED_IMAGE_REF
+	// QuarantinedImage: a file of pulling/, so the SHA-256 of an image string.
+	QuarantinedImage QuarantineKind = C.WAYBILL_QUARANTINED_IMAGE
+)
+
+// String returns "imageRef" or "image".
+func (k QuarantineKind) String() string {
+	return word(int64(k), "QuarantineKind", "", "imageRef", "image")
+}
+
+// QuarantineEntry closes an image until it is pulled again: a decision on it is "pull", counted as
+// `error`.
+type QuarantineEntry struct {
+	Kind   QuarantineKind
+	SHA256 string // 64 lower-case hex digits
+	Source string // the file, below the kubelet directory
+	Reason string
+	Since  time.Time
+}
+
+// ListQuarantine returns what is in quarantine. ErrDamaged as of [Store.GetRecord].
+func (s *Store) ListQuarantine() ([]QuarantineEntry, error) {
+	var entries *C.waybill_quarantine_entries
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_quarantine(h, &entries, e) })
+	return take(entries, func(q *C.waybill_quarantine_entries) []QuarantineEntry {
+		return goList(q.items, q.count, func(q *C.waybill_quarantine_entry) QuarantineEntry {
+			return QuarantineEntry{
+				Kind:   QuarantineKind(q.kind),
+				SHA256: goString(q.sha256),
+				Source: goString(q.source),
+				Reason: goString(q.reason),
+				Since:  goTime(q.since),
+			}
+		})
+	}), err
+}
+
+// ListPreloaded returns what imports took from observed-preloaded/. ErrDamaged as of
+// [Store.GetRecord].
+func (s *Store) ListPreloaded() ([]ImagePreloadedRecord, error) {
+	var records *C.waybill_image_preloaded_records
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_preloaded(h, &records, e) })
+	return take(records, func(r *C.waybill_image_preloaded_records) []ImagePreloadedRecord {
+		return goList(r.items, r.count, goPreloaded)
+	}), err
+}

@@ -1,0 +1,150 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+// RecoveryReport says what opening found, did and left. All of an observer's is empty.
+type RecoveryReport struct {
+	Created                   bool     // there was no store
+	SetAside                  bool     // the database failed its check; see SetAsidePath
+	SetAsidePath              string   // where the failed one is kept
+	RecordsCarried            uint64   // into the store that took its place
+	RecordsWithoutCredentials uint64   // known, but must be verified anew
+	IntentsCarried            uint64   //
+	WitnessMade               bool     // the witness was missing beside a sound store
+	Findings                  []string // what was wrong, one line each
+
+	Distrustful    bool
+	DistrustReason string
+
+	Migration      *MigrationReport // nil: the store was of the newest schema
+	Runtimes       *RuntimesReport  // nil: no list of handlers was given
+	Import         ImportReport
+	UserNamespaces UserNamespaceReport
+
+	AfterGap  bool     // Options.Gap, and why it is taken for one
+	GapReason string   //
+	GapClosed uint64   // images that had no record, and got one
+	GapImages []string // their names, or refs, the first 1000
+
+	IntentsFound    uint64   // left by an earlier process
+	IntentsReplayed uint64   // matched an image on the node: closed by a record
+	IntentsLeft     uint64   // still stored when opening ended
+	Replayed        []string // their image strings, the first 100
+	ReplaySkipped   bool     // no list of images was given, so nothing could be replayed
+
+	ReadersCleared    uint64 // slots of readers that died
+	Records           uint64 // after opening
+	QuarantineEntries uint64
+	CommitSequence    uint64
+}
+
+// ImportReport says what taking over a kubelet directory did.
+type ImportReport struct {
+	FilesSeen   uint64
+	Unchanged   uint64 // taken by an earlier import, and counted nowhere else
+	Records     uint64 // taken from pulled/
+	Intents     uint64 // taken from pulling/
+	Preloaded   uint64 // taken from observed-preloaded/
+	KnownRefs   uint64 // changed files of refs that the store knew: nothing was added
+	Quarantined uint64 // quarantine entries made
+	Skipped     uint64 // names that are not the kubelet's, and unfinished .tmp files
+	Interrupted bool
+	// The first file that a kubelet wrote since the directory was taken over before; empty: none.
+	NewlyWritten string
+	Problems     []string // one line a file that could not be read; the first 100
+}
+
+// UserNamespaceReport says what opening found and did about ranges of host IDs.
+type UserNamespaceReport struct {
+	FilesSeen      uint64
+	Unchanged      uint64 // files of mappings that the store has
+	Imported       uint64 // mappings taken
+	Held           uint64 // pods held by this import, or still held for the same reason
+	RepairedBlocks uint64
+	Problems       []string // one line a pod; the first 100
+	Allocations    uint64   // after opening
+	HeldPods       uint64
+	OutsidePool    uint64
+	OtherLength    uint64
+	OffPool        []string // the UIDs of both, the first 100
+	RefusedBecause string   // as in UserNamespaceStatistics
+}
+
+// RecoveryReport says what opening found, did and left, of a closed store, too.
+func (s *Store) RecoveryReport() RecoveryReport {
+	var report *C.waybill_recovery_report
+	// Nothing but memory can fail.
+	_ = s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_get_recovery_report(h, &report, e)
+	})
+	return take(report, goRecoveryReport)
+}
+
+func goRecoveryReport(r *C.waybill_recovery_report) RecoveryReport {
+	report := RecoveryReport{
+		Created:                   bool(r.created),
+		SetAside:                  bool(r.set_aside),
+		SetAsidePath:              goString(r.set_aside_path),
+		RecordsCarried:            uint64(r.records_carried),
+		RecordsWithoutCredentials: uint64(r.records_without_credentials),
+		IntentsCarried:            uint64(r.intents_carried),
+		WitnessMade:               bool(r.witness_made),
+		Findings:                  goStrings(r.findings),
+		Distrustful:               bool(r.distrustful),
+		DistrustReason:            goString(r.distrust_reason),
+		AfterGap:                  bool(r.after_gap),
+		GapReason:                 goString(r.gap_reason),
+		GapClosed:                 uint64(r.gap_closed),
+		GapImages:                 goStrings(r.gap_images),
+		IntentsFound:              uint64(r.intents_found),
+		IntentsReplayed:           uint64(r.intents_replayed),
+		IntentsLeft:               uint64(r.intents_left),
+		Replayed:                  goStrings(r.replayed),
+		ReplaySkipped:             bool(r.replay_skipped),
+		ReadersCleared:            uint64(r.readers_cleared),
+		Records:                   uint64(r.records),
+		QuarantineEntries:         uint64(r.quarantine_entries),
+		CommitSequence:            uint64(r.commit_sequence),
+	}
+	if r.migration != nil {
+		migration := goMigrationReport(r.migration)
+		report.Migration = &migration
+	}
+	if r.runtimes != nil {
+		runtimes := goRuntimesReport(r.runtimes)
+		report.Runtimes = &runtimes
+	}
+	if i := r._import; i != nil {
+		report.Import = ImportReport{
+			FilesSeen:    uint64(i.files_seen),
+			Unchanged:    uint64(i.unchanged),
+			Records:      uint64(i.records),
+			Intents:      uint64(i.intents),
+			Preloaded:    uint64(i.preloaded),
+			KnownRefs:    uint64(i.known_refs),
+			Quarantined:  uint64(i.quarantined),
+			Skipped:      uint64(i.skipped),
+			Interrupted:  bool(i.interrupted),
+			NewlyWritten: goString(i.newly_written),
+			Problems:     goStrings(i.problems),
+		}
+	}
+	if u := r.user_namespaces; u != nil {
+		report.UserNamespaces = UserNamespaceReport{
+			FilesSeen:      uint64(u.files_seen),
+			Unchanged:      uint64(u.unchanged),
+			Imported:       uint64(u.imported),
+			Held:           uint64(u.held),
+			RepairedBlocks: uint64(u.repaired_blocks),
+			Problems:       goStrings(u.problems),
+			Allocations:    uint64(u.allocations),
+			HeldPods:       uint64(u.held_pods),
+			OutsidePool:    uint64(u.outside_pool),
+			OtherLength:    uint64(u.other_length),
+			OffPool:        goStrings(u.off_pool),
+			RefusedBecause: goString(u.refused_because),
+		}
+	}
+	return report
+}

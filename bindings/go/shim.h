@@ -1,0 +1,200 @@
+/* What Go calls instead of waybill.h where that makes a call cheaper, or needs a callback: C never
+ * calls into Go, so that a panic never crosses C and no Go memory is kept. */
+
+#ifndef WAYBILL_GO_SHIM_H_
+#define WAYBILL_GO_SHIM_H_
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "waybill.h"
+
+/* --- Clock and progress: cells of C memory that Go stores into, atomically --------------------- */
+
+static inline waybill_timestamp waybill_go_clock(void* nanoseconds) {
+  const int64_t now = __atomic_load_n((const int64_t*)nanoseconds, __ATOMIC_SEQ_CST);
+  waybill_timestamp time = {now / 1000000000, (int32_t)(now % 1000000000)};
+  if (time.nanoseconds < 0) {
+    time.seconds -= 1;
+    time.nanoseconds += 1000000000;
+  }
+  return time;
+}
+
+static inline bool waybill_go_progress(void* stop, uint64_t done, uint64_t total) {
+  (void)done;
+  (void)total;
+  return __atomic_load_n((const int32_t*)stop, __ATOMIC_SEQ_CST) == 0;
+}
+
+static inline waybill_clock waybill_go_clock_of(const int64_t* nanoseconds) {
+  return nanoseconds == NULL ? NULL : waybill_go_clock;
+}
+
+static inline waybill_progress waybill_go_progress_of(const int32_t* stop) {
+  return stop == NULL ? NULL : waybill_go_progress;
+}
+
+/* --- A pod's credentials ------------------------------------------------------------------------
+ * Go may not pass memory with Go pointers in it, so the strings come packed into one buffer, each
+ *
+ *   8 bytes, its length in the machine's order | its bytes
+ *
+ * and for each secret: uid, namespace, name, credential hash; then, if there is a service account:
+ * uid, namespace, name. */
+
+enum {
+  WAYBILL_GO_NOT_AT_HAND = 0,
+  WAYBILL_GO_SECRETS = 1,
+  WAYBILL_GO_SECRETS_AND_ACCOUNT = 2,
+  WAYBILL_GO_UNAVAILABLE = 3, /* they could not be had */
+};
+
+enum { WAYBILL_GO_FEW_SECRETS = 16 };
+
+typedef struct waybill_go_pod {
+  waybill_pod_credentials credentials;
+  waybill_image_pull_service_account account;
+  waybill_image_pull_secret* many; /* on the heap, or NULL */
+  waybill_image_pull_secret few[WAYBILL_GO_FEW_SECRETS];
+} waybill_go_pod;
+
+static inline bool waybill_go_take(const char** at, const char* end, waybill_string* string) {
+  uint64_t length = 0;
+  if ((size_t)(end - *at) < sizeof length) return false;
+  memcpy(&length, *at, sizeof length);
+  *at += sizeof length;
+  if ((uint64_t)(end - *at) < length) return false;
+  string->data = *at;
+  string->length = (size_t)length;
+  *at += length;
+  return true;
+}
+
+/* false: no memory, or not packed as above. free(pod->many) afterwards, in both cases. */
+static inline bool waybill_go_unpack(waybill_go_pod* pod, const char* packed, size_t bytes,
+                                     size_t secrets, int32_t kind) {
+  const char* at = packed;
+  const char* end = packed + bytes;
+  waybill_image_pull_secret* list = pod->few;
+  size_t i;
+  pod->many = NULL;
+  if (secrets > WAYBILL_GO_FEW_SECRETS) {
+    if (secrets > bytes / (4 * sizeof(uint64_t))) return false;
+    pod->many = malloc(secrets * sizeof *pod->many);
+    if (pod->many == NULL) return false;
+    list = pod->many;
+  }
+  for (i = 0; i < secrets; ++i) {
+    if (!waybill_go_take(&at, end, &list[i].uid) ||
+        !waybill_go_take(&at, end, &list[i].namespace_name) ||
+        !waybill_go_take(&at, end, &list[i].name) ||
+        !waybill_go_take(&at, end, &list[i].credential_hash)) {
+      return false;
+    }
+  }
+  pod->credentials.secrets = list;
+  pod->credentials.secret_count = secrets;
+  pod->credentials.service_account = NULL;
+  if (kind == WAYBILL_GO_SECRETS_AND_ACCOUNT) {
+    if (!waybill_go_take(&at, end, &pod->account.uid) ||
+        !waybill_go_take(&at, end, &pod->account.namespace_name) ||
+        !waybill_go_take(&at, end, &pod->account.name)) {
+      return false;
+    }
+    pod->credentials.service_account = &pod->account;
+  }
+  return at == end;
+}
+
+/* --- Decisions --------------------------------------------------------------------------------- */
+
+/* pull | credentials_read << 1 | result << 8 | reason << 16 */
+static inline uint32_t waybill_go_must_attempt_pull(waybill_store* store, waybill_string image,
+                                                    waybill_string image_ref,
+                                                    waybill_string runtime_handler,
+                                                    const char* packed, size_t bytes,
+                                                    size_t secrets, int32_t kind) {
+  waybill_decision decision;
+  if (kind == WAYBILL_GO_NOT_AT_HAND) {
+    decision = waybill_must_attempt_pull(store, image, image_ref, runtime_handler, NULL);
+  } else {
+    waybill_go_pod pod;
+    pod.many = NULL;
+    if (kind != WAYBILL_GO_UNAVAILABLE && waybill_go_unpack(&pod, packed, bytes, secrets, kind)) {
+      decision =
+          waybill_must_attempt_pull(store, image, image_ref, runtime_handler, &pod.credentials);
+    } else {
+      decision =
+          waybill_must_attempt_pull_lazily(store, image, image_ref, runtime_handler, NULL, NULL);
+    }
+    free(pod.many);
+  }
+  return (uint32_t)decision.pull | (uint32_t)decision.credentials_read << 1 |
+         (uint32_t)decision.result << 8 | (uint32_t)decision.reason << 16;
+}
+
+static inline waybill_code waybill_go_ensure_image(waybill_store* store, waybill_string image,
+                                                   waybill_string image_ref, int32_t pull_policy,
+                                                   waybill_string runtime_handler,
+                                                   const char* packed, size_t bytes, size_t secrets,
+                                                   int32_t kind, waybill_ensure_outcome** outcome,
+                                                   waybill_error** error) {
+  waybill_go_pod pod;
+  waybill_code code;
+  if (kind == WAYBILL_GO_NOT_AT_HAND) {
+    return waybill_ensure_image(store, image, image_ref, pull_policy, runtime_handler, NULL,
+                                outcome, error);
+  }
+  pod.many = NULL;
+  if (kind != WAYBILL_GO_UNAVAILABLE && waybill_go_unpack(&pod, packed, bytes, secrets, kind)) {
+    code = waybill_ensure_image(store, image, image_ref, pull_policy, runtime_handler,
+                                &pod.credentials, outcome, error);
+  } else {
+    code = waybill_ensure_image_lazily(store, image, image_ref, pull_policy, runtime_handler, NULL,
+                                       NULL, outcome, error);
+  }
+  free(pod.many);
+  return code;
+}
+
+/* --- What has Go memory in it or would hand out views of it -------------------------------------
+ */
+
+static inline waybill_code waybill_go_user_namespace(waybill_store* store, waybill_string pod_uid,
+                                                     int32_t host_users,
+                                                     waybill_string runtime_handler,
+                                                     uint32_t length,
+                                                     waybill_user_namespace* user_namespace,
+                                                     waybill_error** error) {
+  waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
+  request.pod_uid = pod_uid;
+  request.host_users = host_users;
+  request.runtime_handler = runtime_handler;
+  request.length = length;
+  return waybill_get_or_create_user_namespace(store, &request, user_namespace, error);
+}
+
+/* Of each part: where it begins in the image string, and its length. */
+typedef struct waybill_go_image_parts {
+  size_t parts[5][2];
+} waybill_go_image_parts;
+
+static inline bool waybill_go_parse_image(waybill_string image, waybill_go_image_parts* out) {
+  waybill_image_parts parts;
+  size_t i;
+  memset(out, 0, sizeof *out);
+  if (!waybill_parse_image(image, &parts)) return false;
+  {
+    const waybill_string* const each[5] = {&parts.name, &parts.domain, &parts.path, &parts.tag,
+                                           &parts.digest};
+    for (i = 0; i < 5; ++i) {
+      if (each[i]->length == 0) continue;
+      out->parts[i][0] = (size_t)(each[i]->data - image.data);
+      out->parts[i][1] = each[i]->length;
+    }
+  }
+  return true;
+}
+
+#endif /* WAYBILL_GO_SHIM_H_ */

@@ -1,0 +1,165 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import (
+	"context"
+	"time"
+	"unsafe"
+)
+
+// Statistics says what a store holds.
+type Statistics struct {
+	StoreUUID                string
+	SchemaVersion            uint32
+	CommitSequence           uint64
+	Records                  uint64
+	NondefaultHandlerRecords uint64 // of those: under another runtime handler than the default
+	RuntimeHandlers          uint64
+	Intents                  uint64
+	QuarantineEntries        uint64
+	PreloadedRecords         uint64
+	ImportedFiles            uint64
+	IDMappings               uint64 // of pods in user namespaces
+	HeldPods                 uint64 // whose ID range nobody can vouch for
+	Distrustful              bool
+	MapBytes                 uint64
+	UsedBytes                uint64 // of the map, free pages inside included
+	Readers                  uint32 // slots in use, over all processes
+	MaxReaders               uint32
+}
+
+// Statistics says what the store holds. ErrDamaged as of [Store.GetRecord].
+func (s *Store) Statistics() (Statistics, error) {
+	var statistics *C.waybill_statistics
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_get_statistics(h, &statistics, e) })
+	return take(statistics, func(c *C.waybill_statistics) Statistics {
+		return Statistics{
+			StoreUUID:                goString(c.store_uuid),
+			SchemaVersion:            uint32(c.schema_version),
+			CommitSequence:           uint64(c.commit_sequence),
+			Records:                  uint64(c.records),
+			NondefaultHandlerRecords: uint64(c.nondefault_handler_records),
+			RuntimeHandlers:          uint64(c.runtime_handlers),
+			Intents:                  uint64(c.intents),
+			QuarantineEntries:        uint64(c.quarantine_entries),
+			PreloadedRecords:         uint64(c.preloaded_records),
+			ImportedFiles:            uint64(c.imported_files),
+			IDMappings:               uint64(c.id_mappings),
+			HeldPods:                 uint64(c.held_pods),
+			Distrustful:              bool(c.distrustful),
+			MapBytes:                 uint64(c.map_bytes),
+			UsedBytes:                uint64(c.used_bytes),
+			Readers:                  uint32(c.readers),
+			MaxReaders:               uint32(c.max_readers),
+		}
+	}), err
+}
+
+// Metrics are those of KEP-2535, counted since the store was opened.
+type Metrics struct {
+	MustPullChecks [5]uint64 // by CheckResult
+	// By PullPolicy, then present_locally and pull_required: 0 false, 1 true, 2 unknown.
+	EnsureImageRequests [3][3][3]uint64
+	OnDiskPullIntents   uint64
+	OnDiskPulledRecords uint64
+	// There is no cache in front of the store: images in flight of their bound, used pages of the map.
+	InMemoryPullIntentsUsagePercent   float64
+	InMemoryPulledRecordsUsagePercent float64
+	// KEP-4216: images under another runtime handler than the default.
+	NondefaultRuntimeHandlerImages uint64
+}
+
+// Metrics returns what was counted since the store was opened. Gauges are 0 where the store can't be
+// read, and everything is where it is closed.
+func (s *Store) Metrics() Metrics {
+	var metrics *C.waybill_metrics
+	_ = s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_get_metrics(h, &metrics, e) })
+	return take(metrics, func(c *C.waybill_metrics) Metrics {
+		m := Metrics{
+			OnDiskPullIntents:                 uint64(c.ondisk_pullintents),
+			OnDiskPulledRecords:               uint64(c.ondisk_pulledrecords),
+			InMemoryPullIntentsUsagePercent:   float64(c.inmemory_pullintents_usage_percent),
+			InMemoryPulledRecordsUsagePercent: float64(c.inmemory_pulledrecords_usage_percent),
+			NondefaultRuntimeHandlerImages:    uint64(c.nondefault_runtime_handler_images),
+		}
+		m.MustPullChecks = *(*[5]uint64)(unsafe.Pointer(&c.mustpull_checks))
+		m.EnsureImageRequests = *(*[3][3][3]uint64)(unsafe.Pointer(&c.ensure_image_requests))
+		return m
+	})
+}
+
+// MetricsText returns the metrics in Prometheus' text exposition format, version 0.0.4, under the
+// kubelet's names: every series, zeros included.
+func (s *Store) MetricsText() (string, error) {
+	var text *C.waybill_string
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_metrics_text(h, &text, e) })
+	return takeString(text), err
+}
+
+// VerifyReport says what Verify found. Sound is the verdict.
+type VerifyReport struct {
+	Sound    bool
+	Pages    uint64
+	Values   uint64
+	Findings []string
+}
+
+// Verify walks the raw pages, reads every value and recomputes the digests. Damage is no error but
+// the report. It holds back the commits of this process meanwhile; beside a busy owner it may have to
+// begin anew, and is ErrIO after several tries. ErrNotFound, ErrIO: the file can't be read. ctx is
+// looked at before it begins.
+func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
+	if err := alive(ctx); err != nil {
+		return VerifyReport{}, err
+	}
+	var report *C.waybill_verify_report
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_verify(h, &report, e) })
+	return take(report, func(r *C.waybill_verify_report) VerifyReport {
+		return VerifyReport{
+			Sound:    bool(r.sound),
+			Pages:    uint64(r.pages),
+			Values:   uint64(r.values),
+			Findings: goStrings(r.findings),
+		}
+	}), err
+}
+
+// TrustEvent is an entry of the journal of distrust.
+type TrustEvent struct {
+	At          time.Time
+	Distrustful bool   // the state from then on
+	Reason      string // the store's, or, where distrust was cleared, the operator's
+}
+
+// TrustState says whether records were lost that no name identifies: an image without a record is
+// then not presumed preloaded.
+type TrustState struct {
+	Distrustful bool
+	Journal     []TrustEvent // oldest first
+}
+
+// Trust returns whether the store is distrustful, and since when and why. ErrDamaged as of
+// [Store.GetRecord].
+func (s *Store) Trust() (TrustState, error) {
+	var trust *C.waybill_trust_state
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_get_trust(h, &trust, e) })
+	return take(trust, func(t *C.waybill_trust_state) TrustState {
+		return TrustState{
+			Distrustful: bool(t.distrustful),
+			Journal: goList(t.journal, t.journal_count, func(e *C.waybill_trust_event) TrustEvent {
+				return TrustEvent{At: goTime(e.at), Distrustful: bool(e.distrustful), Reason: goString(e.reason)}
+			}),
+		}
+	}), err
+}
+
+// ClearDistrust takes an operator's word that images without a record may be presumed preloaded
+// again. reason is kept: 1 to 1,024 bytes (ErrInvalidArgument otherwise). Further errors as of
+// [Store.RecordPullIntent].
+func (s *Store) ClearDistrust(reason string) error {
+	return s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_clear_distrust(h, borrow(reason), e)
+	})
+}

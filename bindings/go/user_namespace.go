@@ -1,0 +1,286 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import "time"
+
+// IDMapping is CRI's IDMapping.
+type IDMapping struct {
+	HostID, ContainerID, Length uint32
+}
+
+// NamespaceMode is CRI's, with its numbers, as far as user namespaces have it.
+type NamespaceMode int32
+
+const (
+	ModePod  NamespaceMode = C.WAYBILL_NAMESPACE_POD
+	ModeNode NamespaceMode = C.WAYBILL_NAMESPACE_NODE
+)
+
+// String returns CRI's name, "POD" or "NODE".
+func (m NamespaceMode) String() string { return word(int64(m), "NamespaceMode", "POD", "", "NODE") }
+
+// UserNamespace is CRI's UserNamespace. With ModePod UIDs and GIDs are one mapping, the same, from
+// container ID 0; they serve as uid_mappings and gid_mappings of the pod's mounts, too. With ModeNode
+// both are empty.
+type UserNamespace struct {
+	Mode       NamespaceMode
+	UIDs, GIDs []IDMapping
+}
+
+// UserNamespaceRequest is what a pod wants.
+type UserNamespaceRequest struct {
+	// 1 to 253 bytes above 0x20, neither "." nor "..", without '/'.
+	PodUID         string
+	HostUsers      *bool  // pod.spec.hostUsers
+	RuntimeHandler string // that of the pod's RuntimeClass; empty: the default one
+	// The length that the caller counts on; nil: whatever it is.
+	Length *uint32
+}
+
+// PoolRelation is what a pod's range is to the pool of today.
+type PoolRelation int32
+
+const (
+	PoolInside PoolRelation = C.WAYBILL_POOL_INSIDE
+	// PoolOutside: in part or as a whole.
+	PoolOutside PoolRelation = C.WAYBILL_POOL_OUTSIDE
+	// PoolOtherLength: another length than the pool's IDsPerPod.
+	PoolOtherLength PoolRelation = C.WAYBILL_POOL_OTHER_LENGTH
+)
+
+// String returns "inPool", "outsidePool" or "otherLength".
+func (r PoolRelation) String() string {
+	return word(int64(r), "PoolRelation", "inPool", "outsidePool", "otherLength")
+}
+
+// UserNamespaceAllocation is a pod's ID mapping. Whatever it is to the pool of today: it stays valid
+// for its pod, keeps blocking what it overlaps, and goes when it is released.
+type UserNamespaceAllocation struct {
+	PodUID         string
+	HostID, Length uint32
+	Created        time.Time
+	Relation       PoolRelation
+}
+
+// HostIDRange is a range of host IDs.
+type HostIDRange struct {
+	First, Length uint64
+}
+
+// HeldPod is a pod that may live with host IDs that nobody can vouch for: its file was broken, its
+// range overlaps another one, or it was lost. It gets no mapping, and its ranges are given to nobody.
+type HeldPod struct {
+	PodUID string // empty: ranges of pods that nobody knows were lost
+	// Empty: not known, and so no new range can be handed out to anyone.
+	Ranges []HostIDRange
+	Source string // the file, below the kubelet directory; or empty
+	Reason string
+	Since  time.Time
+}
+
+// UserNamespaceCleanupReport says what a cleanup did.
+type UserNamespaceCleanupReport struct {
+	Examined     uint64 // pods
+	Released     uint64
+	KeptInLists  uint64
+	KeptNewer    uint64   // written after the token was drawn
+	ReleasedPods []string // their UIDs, the first 1000
+}
+
+// UserNamespaceStatistics counts in ranges of the pool's IDsPerPod.
+type UserNamespaceStatistics struct {
+	Enabled        bool
+	Pool           UserNamespacePool
+	Ranges         uint64 // that can be handed out at all
+	Used           uint64 // of those: taken, or overlapped by something
+	Free           uint64
+	LargestFreeRun uint64 // ranges side by side
+	Allocations    uint64
+	OutsidePool    uint64 // of those
+	OtherLength    uint64 // likewise
+	HeldPods       uint64
+	// Why nothing can be handed out now: a held pod of unknown range. Empty: nothing of the kind.
+	RefusedBecause string
+}
+
+// GetOrCreateUserNamespace returns what the pod's sandbox and mounts are to be given (KEP-127).
+// HostUsers nil or true: ModeNode, and nothing is stored. False: the pod's mapping, the same every
+// time, on disk before it is returned. An observer answers for pods that have one, and is ErrNotOwner
+// for others. In this order, the first two and the last in the kubelet's words:
+//
+//	ErrConflict         HostUsers is set, and user namespaces are switched off
+//	ErrInvalidArgument  the runtime handler does not support user namespaces, or is not in the registry
+//	ErrConflict         the pod is held, or its mapping has another length than r.Length
+//	ErrInvalidArgument  r.Length is not the pool's, for a pod without a mapping
+//	ErrConflict         a pod of unknown range is held: nothing new is handed out to anyone
+//	ErrLimitExceeded    the pool is full
+//
+// ErrInvalidArgument also for a PodUID that can't be one. Nothing was changed then. Further errors as
+// of [Store.RecordPullIntent].
+func (s *Store) GetOrCreateUserNamespace(r UserNamespaceRequest) (UserNamespace, error) {
+	hostUsers := C.int32_t(C.WAYBILL_HOST_USERS_UNSET)
+	if r.HostUsers != nil {
+		hostUsers = C.WAYBILL_HOST_USERS_FALSE
+		if *r.HostUsers {
+			hostUsers = C.WAYBILL_HOST_USERS_TRUE
+		}
+	}
+	length := C.uint32_t(0)
+	if r.Length != nil {
+		if *r.Length == 0 {
+			return UserNamespace{Mode: ModeNode}, &Error{
+				Code:    CodeInvalidArgument,
+				Message: "a user namespace of length 0 was asked for; nothing was changed",
+				Hint:    "leave the length out to take the one that the pool has",
+			}
+		}
+		length = C.uint32_t(*r.Length)
+	}
+	var c C.waybill_user_namespace
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_go_user_namespace(h, borrow(r.PodUID), hostUsers, borrow(r.RuntimeHandler),
+			length, &c, e)
+	})
+	if err != nil {
+		return UserNamespace{Mode: ModeNode}, err
+	}
+	namespace := UserNamespace{Mode: NamespaceMode(c.mode)}
+	if c.mapping_count > 0 {
+		namespace.UIDs = []IDMapping{goIDMapping(c.uids)}
+		namespace.GIDs = []IDMapping{goIDMapping(c.gids)}
+	}
+	return namespace, nil
+}
+
+func goIDMapping(m C.waybill_id_mapping) IDMapping {
+	return IDMapping{HostID: uint32(m.host_id), ContainerID: uint32(m.container_id), Length: uint32(m.length)}
+}
+
+// GetUserNamespace returns a pod's mapping. ErrNotFound: it has none, surely. ErrConflict: the pod is
+// held. ErrInvalidArgument: no UID. ErrDamaged as of [Store.GetRecord].
+func (s *Store) GetUserNamespace(podUID string) (UserNamespaceAllocation, error) {
+	var allocation *C.waybill_user_namespace_allocation
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_get_user_namespace(h, borrow(podUID), &allocation, e)
+	})
+	return take(allocation, goAllocation), err
+}
+
+// ReleaseUserNamespace forgets the mapping of a pod that is gone, and that it was held; and says
+// whether there was either. Errors as of [Store.RecordPullIntent].
+func (s *Store) ReleaseUserNamespace(podUID string) (bool, error) {
+	var released C.bool
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_release_user_namespace(h, borrow(podUID), &released, e)
+	})
+	return bool(released), err
+}
+
+// ListUserNamespaces returns every mapping, sorted by host ID. ErrDamaged as of [Store.GetRecord].
+func (s *Store) ListUserNamespaces() ([]UserNamespaceAllocation, error) {
+	var list *C.waybill_user_namespace_allocations
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_user_namespaces(h, &list, e) })
+	return take(list, func(l *C.waybill_user_namespace_allocations) []UserNamespaceAllocation {
+		return goList(l.items, l.count, goAllocation)
+	}), err
+}
+
+// ListHeldPods returns every held pod, sorted by UID. ErrDamaged as of [Store.GetRecord].
+func (s *Store) ListHeldPods() ([]HeldPod, error) {
+	var pods *C.waybill_held_pods
+	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_held_pods(h, &pods, e) })
+	return take(pods, func(p *C.waybill_held_pods) []HeldPod {
+		return goList(p.items, p.count, func(p *C.waybill_held_pod) HeldPod {
+			return HeldPod{
+				PodUID: goString(p.pod_uid),
+				Ranges: goList(p.ranges, p.range_count, func(r *C.waybill_host_id_range) HostIDRange {
+					return HostIDRange{First: uint64(r.first), Length: uint64(r.length)}
+				}),
+				Source: goString(p.source),
+				Reason: goString(p.reason),
+				Since:  goTime(p.since),
+			}
+		})
+	}), err
+}
+
+// CleanUpUserNamespaces releases what belongs to no pod of either list: existing, the pods that the
+// node is to run, and running, those that the runtime runs. Both are complete, of UIDs, and made in
+// this order after token was drawn ([Store.BeginPrune]): a mapping that was handed out since stays.
+// One transaction. ErrInvalidArgument: a token from the future; further errors as of
+// [Store.RecordPullIntent].
+func (s *Store) CleanUpUserNamespaces(existing, running []string, token PruneToken) (UserNamespaceCleanupReport, error) {
+	var a arena
+	defer a.free()
+	cExisting, cRunning := a.strings(existing), a.strings(running)
+	var report *C.waybill_user_namespace_cleanup_report
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_clean_up_user_namespaces(h, cExisting, cRunning, C.uint64_t(token), &report, e)
+	})
+	return take(report, func(r *C.waybill_user_namespace_cleanup_report) UserNamespaceCleanupReport {
+		return UserNamespaceCleanupReport{
+			Examined:     uint64(r.examined),
+			Released:     uint64(r.released),
+			KeptInLists:  uint64(r.kept_in_lists),
+			KeptNewer:    uint64(r.kept_newer),
+			ReleasedPods: goStrings(r.released_pods),
+		}
+	}), err
+}
+
+// AdoptUserNamespace takes an operator's word that the pod lives with this range, where that could
+// not be read; a held pod is then held no longer. hostID and length are multiples of 65,536, hostID
+// also of length; neither the host's block nor 2³²−1 is in it (ErrInvalidArgument). ErrConflict:
+// another pod has or may have some of it, or the pod has another mapping and is not held. Further
+// errors as of [Store.RecordPullIntent].
+func (s *Store) AdoptUserNamespace(podUID string, hostID, length uint64) error {
+	return s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_adopt_user_namespace(h, borrow(podUID), C.uint64_t(hostID), C.uint64_t(length), e)
+	})
+}
+
+// ReleaseLostUserNamespaces takes an operator's word that every pod that lives in a user namespace is
+// in the list: lost ranges (a HeldPod without a UID) stand in the way of new ones no longer; and says
+// whether they did. Errors as of [Store.RecordPullIntent].
+func (s *Store) ReleaseLostUserNamespaces() (bool, error) {
+	var released C.bool
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_release_lost_user_namespaces(h, &released, e)
+	})
+	return bool(released), err
+}
+
+// GetUserNamespaceStatistics counts ranges and pods. ErrDamaged as of [Store.GetRecord].
+func (s *Store) GetUserNamespaceStatistics() (UserNamespaceStatistics, error) {
+	var statistics *C.waybill_user_namespace_statistics
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_get_user_namespace_statistics(h, &statistics, e)
+	})
+	return take(statistics, func(u *C.waybill_user_namespace_statistics) UserNamespaceStatistics {
+		return UserNamespaceStatistics{
+			Enabled:        bool(u.enabled),
+			Pool:           goPool(u.pool),
+			Ranges:         uint64(u.ranges),
+			Used:           uint64(u.used),
+			Free:           uint64(u.free),
+			LargestFreeRun: uint64(u.largest_free_run),
+			Allocations:    uint64(u.allocations),
+			OutsidePool:    uint64(u.outside_pool),
+			OtherLength:    uint64(u.other_length),
+			HeldPods:       uint64(u.held_pods),
+			RefusedBecause: goString(u.refused_because),
+		}
+	}), err
+}
+
+func goAllocation(u *C.waybill_user_namespace_allocation) UserNamespaceAllocation {
+	return UserNamespaceAllocation{
+		PodUID:   goString(u.pod_uid),
+		HostID:   uint32(u.host_id),
+		Length:   uint32(u.length),
+		Created:  goTime(u.created),
+		Relation: PoolRelation(u.relation),
+	}
+}
