@@ -39,7 +39,10 @@ func NewImagePullManager(store *waybill.Store, rules waybill.Rules, imageService
 	if imageService == nil && rules == waybill.RulesClosed {
 		return nil, errors.New("the image service is nil: the closed rules need the complete list of images to prune")
 	}
-	return &ImagePullManager{store: store, rules: rules, imageService: imageService, metrics: sharedMetrics()}, nil
+	m := &ImagePullManager{store: store, rules: rules, imageService: imageService, metrics: sharedMetrics()}
+	m.metrics.noteIntents(klog.Background(), store)
+	m.metrics.noteRecords(klog.Background(), store)
+	return m, nil
 }
 
 // RecordPullIntent returns once the intent is on disk: the pull may begin then, and not before.

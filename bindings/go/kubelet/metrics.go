@@ -89,7 +89,8 @@ func (m *kubeletMetrics) count(result waybill.CheckResult) {
 	}
 }
 
-// noteIntents and noteRecords are called after each write, as the kubelet counts its files then.
+// noteIntents and noteRecords are called at the start and after each write. The kubelet counts its
+// files after each write.
 func (m *kubeletMetrics) noteIntents(logger klog.Logger, store *waybill.Store) {
 	if statistics, ok := m.read(logger, store, intentsName); ok {
 		m.intents.Set(float64(statistics.Intents))

@@ -48,6 +48,8 @@ func NewRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
 	}
 	accessor := &RecordsAccessor{store: store, metrics: sharedMetrics()}
 	accessor.quarantine.Store(statistics.QuarantineEntries > 0)
+	accessor.metrics.noteIntents(klog.Background(), store)
+	accessor.metrics.noteRecords(klog.Background(), store)
 	return accessor, nil
 }
 
@@ -63,12 +65,12 @@ func (a *RecordsAccessor) ListImagePullIntents() ([]*kubeletconfig.ImagePullInte
 			intents = append(intents, &kubeletconfig.ImagePullIntent{Image: intent.Image})
 		}
 	}
-	return intents, a.unreadable(waybill.QuarantineImage)
+	return intents, a.unreadable(waybill.QuarantinedImage)
 }
 
 // ImagePullIntentExists returns false and an error for an intent that can't be read.
 func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
-	if err := a.quarantined(waybill.QuarantineImage, image); err != nil {
+	if err := a.quarantined(waybill.QuarantinedImage, image); err != nil {
 		return false, err
 	}
 	return a.store.HasIntent(image, "")
@@ -104,12 +106,12 @@ func (a *RecordsAccessor) ListImagePulledRecords() ([]*kubeletconfig.ImagePulled
 			records = append(records, recordToKubelet(record))
 		}
 	}
-	return records, a.unreadable(waybill.QuarantineImageRef)
+	return records, a.unreadable(waybill.QuarantinedImageRef)
 }
 
 // GetImagePulledRecord returns exists=true and an error for what is there but can't be read.
 func (a *RecordsAccessor) GetImagePulledRecord(imageRef string) (*kubeletconfig.ImagePulledRecord, bool, error) {
-	if err := a.quarantined(waybill.QuarantineImageRef, imageRef); err != nil {
+	if err := a.quarantined(waybill.QuarantinedImageRef, imageRef); err != nil {
 		return nil, true, err
 	}
 	record, err := a.store.GetRecord(imageRef, "")

@@ -1,0 +1,309 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/klog/v2"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
+	"waybill.dev/go"
+)
+
+var errFetch = errors.New("the API server is away")
+
+// quiet says nothing of the errors that histories provoke.
+var quiet = klog.NewContext(context.Background(), logr.Discard())
+
+// runtimeImages is a container runtime that can only list.
+type runtimeImages struct {
+	kubecontainer.ImageService
+	images []kubecontainer.Image
+	err    error
+}
+
+func (r *runtimeImages) ListImages(context.Context) ([]kubecontainer.Image, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.images, nil
+}
+
+// contender is one kubelet: what it answers with, and where it keeps its records.
+type contender struct {
+	name     string
+	runtime  *runtimeImages
+	manager  pullmanager.ImagePullManager
+	accessor pullmanager.PullRecordsAccessor
+	store    *waybill.Store // nil for the kubelet's files
+	clock    *waybill.FakeClock
+	start    func(c *contender, s step) error // makes manager and accessor anew, as a restart does
+}
+
+// kubeletOverFiles is the judge: nothing of it is ours.
+func kubeletOverFiles(directory string) *contender {
+	return &contender{name: "kubelet over files", runtime: &runtimeImages{}, start: func(c *contender, s step) error {
+		accessor, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
+		if err != nil {
+			return err
+		}
+		return c.startKubelets(accessor, s)
+	}}
+}
+
+func (c *contender) startKubelets(accessor pullmanager.PullRecordsAccessor, s step) error {
+	policy, err := pullmanager.NewImagePullCredentialVerificationPolicy(s.policy, s.allowlist)
+	if err != nil {
+		return err
+	}
+	c.accessor = accessor
+	c.manager, err = pullmanager.NewImagePullManager(quiet, accessor, policy, c.runtime, 10)
+	return err
+}
+
+func kubeletOverStore(directory string) *contender {
+	return &contender{name: "kubelet over waybill", runtime: &runtimeImages{}, start: func(c *contender, s step) error {
+		if err := c.open(waybill.Options{Directory: directory, Rules: waybill.RulesKubelet}); err != nil {
+			return err
+		}
+		accessor, err := NewRecordsAccessor(c.store)
+		if err != nil {
+			return err
+		}
+		return c.startKubelets(accessor, s)
+	}}
+}
+
+func ourManager(directory string, rules waybill.Rules) *contender {
+	return &contender{name: "waybill under " + rules.String(), runtime: &runtimeImages{}, start: func(c *contender, s step) error {
+		policy, err := VerificationPolicy(s.policy, s.allowlist)
+		if err != nil {
+			return err
+		}
+		options := waybill.Options{Directory: directory, Rules: rules, Policy: policy}
+		if images, err := c.runtime.ListImages(quiet); err == nil {
+			options.ImagesOnNode = ImagesOnNode(images)
+		}
+		if err := c.open(options); err != nil {
+			return err
+		}
+		if c.accessor, err = NewRecordsAccessor(c.store); err != nil {
+			return err
+		}
+		c.manager, err = NewImagePullManager(c.store, rules, c.runtime)
+		return err
+	}}
+}
+
+func (c *contender) open(options waybill.Options) error {
+	if err := c.stop(); err != nil {
+		return err
+	}
+	if c.clock == nil {
+		c.clock = waybill.NewFakeClock(time.Now())
+	}
+	options.Clock = c.clock
+	options.Witness = waybill.WitnessNone()
+	options.MapBytes = 64 << 20
+	var err error
+	c.store, err = waybill.Open(context.Background(), options)
+	return err
+}
+
+func (c *contender) stop() error {
+	if c.store == nil {
+		return nil
+	}
+	store := c.store
+	c.store = nil
+	return store.Close()
+}
+
+// answer is all that can be seen of one step.
+type answer struct {
+	err     error
+	failed  bool
+	pull    bool
+	fetched int
+	labels  [4]float64
+	// Of the gauges, -1 where the step did not set them.
+	intents, records float64
+}
+
+var checkLabels = [4]string{"credentialPolicyAllowed", "credentialRecordFound", "mustAuthenticate", "error"}
+
+func readMetric(m prometheus.Metric) float64 {
+	var read dto.Metric
+	if err := m.Write(&read); err != nil {
+		panic(err)
+	}
+	if read.Counter != nil {
+		return read.Counter.GetValue()
+	}
+	return read.Gauge.GetValue()
+}
+
+func readLabels() (values [4]float64) {
+	for i, label := range checkLabels {
+		values[i] = readMetric(sharedMetrics().mustPullChecks.WithLabelValues(label).(prometheus.Metric))
+	}
+	return values
+}
+
+func (c *contender) do(s step) (a answer) {
+	if c.clock != nil {
+		c.clock.Set(time.Now())
+	}
+	gauges := [2]prometheus.Gauge{
+		sharedMetrics().intents.GaugeMetric.(prometheus.Gauge),
+		sharedMetrics().records.GaugeMetric.(prometheus.Gauge),
+	}
+	gauges[0].Set(-1)
+	gauges[1].Set(-1)
+	before := readLabels()
+	a.err = c.act(s, &a)
+	a.failed = a.err != nil
+	for i, value := range readLabels() {
+		a.labels[i] = value - before[i]
+	}
+	a.intents, a.records = readMetric(gauges[0]), readMetric(gauges[1])
+	return a
+}
+
+func (c *contender) act(s step, a *answer) error {
+	ctx, logger := quiet, logr.Discard()
+	switch s.what {
+	case decide:
+		var err error
+		a.pull, err = c.manager.MustAttemptImagePull(ctx, s.image, s.ref, func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
+			a.fetched++
+			if s.fetchErr {
+				return nil, nil, errFetch
+			}
+			return s.secrets, s.account, nil
+		})
+		if c.store != nil && a.fetched > 0 {
+			err = errors.Join(err, c.store.Flush())
+		}
+		return err
+	case intent:
+		return c.manager.RecordPullIntent(logger, s.image)
+	case pulled:
+		c.manager.RecordImagePulled(ctx, s.image, s.ref, s.credentials.DeepCopy())
+	case failed:
+		if s.cancelled {
+			cancelled, cancel := context.WithCancel(ctx)
+			cancel()
+			ctx = cancelled
+		}
+		c.manager.RecordImagePullFailed(ctx, s.image)
+	case prune:
+		c.runtime.images, c.runtime.err = s.onNode, nil
+		c.manager.PruneUnknownRecords(ctx, s.listed, time.Now().Add(-s.untilAgo))
+	case restart:
+		c.runtime.images, c.runtime.err = s.onNode, nil
+		if s.noList {
+			c.runtime.err = errors.New("the runtime is away")
+		}
+		return c.start(c, s)
+	case writeRecord:
+		return c.accessor.WriteImagePulledRecord(logger, s.record(time.Now()))
+	case deleteRecord:
+		return c.accessor.DeleteImagePulledRecord(logger, s.ref)
+	case writeIntent:
+		return c.accessor.WriteImagePullIntent(logger, s.image)
+	case deleteIntent:
+		return c.accessor.DeleteImagePullIntent(logger, s.image)
+	}
+	return nil
+}
+
+// state is everything that is stored, by identity, in a form that can be compared.
+type state struct {
+	records map[string]string
+	intents map[string]string
+}
+
+func (c *contender) state(withTimes bool) (state, error) {
+	stored := state{records: map[string]string{}, intents: map[string]string{}}
+	records, err := c.accessor.ListImagePulledRecords()
+	if err != nil {
+		return stored, err
+	}
+	for _, record := range records {
+		stored.records[record.ImageRef] = describe(record, withTimes)
+	}
+	intents, err := c.accessor.ListImagePullIntents()
+	for _, intent := range intents {
+		stored.intents[intent.Image] = "there"
+	}
+	return stored, err
+}
+
+func describe(record *kubeletconfig.ImagePulledRecord, withTime bool) string {
+	var text strings.Builder
+	if withTime {
+		fmt.Fprintf(&text, "%v ", record.LastUpdatedTime.UTC().Format(time.RFC3339Nano))
+	}
+	names := make([]string, 0, len(record.CredentialMapping))
+	for name := range record.CredentialMapping {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		credentials := record.CredentialMapping[name]
+		fmt.Fprintf(&text, "%q: %t %q %q; ", name, credentials.NodePodsAccessible, credentials.KubernetesSecrets, credentials.KubernetesServiceAccounts)
+	}
+	return text.String()
+}
+
+// differingKeys are those of a and b that are not the same in both, sorted.
+func differingKeys(a, b map[string]string) []string {
+	var keys []string
+	for key, value := range a {
+		if other, ok := b[key]; !ok || other != value {
+			keys = append(keys, key)
+		}
+	}
+	for key := range b {
+		if _, ok := a[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// normalised is the full form by the library that the kubelet and the runtimes use, or the string
+// itself where it has none.
+func normalised(image string) string {
+	named, err := reference.ParseDockerRef(image)
+	if err != nil {
+		return image
+	}
+	return named.String()
+}
+
+// scratchDir is in memory where the machine has such a place.
+func scratchDir(tb testing.TB) string {
+	tb.Helper()
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		if directory, err := os.MkdirTemp("/dev/shm", "waybill-kubelet-"); err == nil {
+			tb.Cleanup(func() { os.RemoveAll(directory) })
+			return directory
+		}
+	}
+	return filepath.Clean(tb.TempDir())
+}

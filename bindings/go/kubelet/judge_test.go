@@ -1,0 +1,179 @@
+package kubelet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"waybill.dev/go"
+)
+
+// The judge: the kubelet's own PullManager over its own files says what is right. Steps in all come
+// from WAYBILL_JUDGE_STEPS; WAYBILL_SEED plays one history again.
+
+const stepsOfHistory = 250
+
+func numberFromEnv(tb testing.TB, name string, otherwise uint64) uint64 {
+	tb.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		tb.Fatalf("%s is no number: %v", name, err)
+	}
+	return number
+}
+
+// forEachHistory calls play with one seed after another, until the steps are done.
+func forEachHistory(t *testing.T, steps uint64, play func(seed uint64, history []step) bool) {
+	t.Helper()
+	first := rand.Uint64() >> 16 // short enough to type
+	histories := max(1, numberFromEnv(t, "WAYBILL_JUDGE_STEPS", steps)/stepsOfHistory)
+	if os.Getenv("WAYBILL_SEED") != "" {
+		first, histories = numberFromEnv(t, "WAYBILL_SEED", 0), 1
+	}
+	t.Logf("%d histories of %d steps from WAYBILL_SEED=%d on", histories, stepsOfHistory, first)
+	lastSaid := time.Now()
+	for i := range histories {
+		if !play(first+i, makeHistory(first+i, stepsOfHistory)) {
+			return
+		}
+		if time.Since(lastSaid) > time.Minute {
+			t.Logf("%d of %d histories", i+1, histories)
+			lastSaid = time.Now()
+		}
+	}
+}
+
+// inFakeTime runs a body in which time passes only where a history says so.
+func inFakeTime(t *testing.T, scratch string, body func(directory string) string) (found string) {
+	directory, err := os.MkdirTemp(scratch, "history-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(directory)
+	synctest.Test(t, func(*testing.T) { found = body(directory) })
+	return found
+}
+
+// compare plays a history on each contender and stops at the first difference. Returns how many steps
+// were played, and what differs; "" where nothing does.
+func compare(history []step, directory string) (played int, difference string) {
+	judge := kubeletOverFiles(filepath.Join(directory, "files"))
+	others := []*contender{
+		kubeletOverStore(filepath.Join(directory, "accessor")),
+		ourManager(filepath.Join(directory, "manager"), waybill.RulesKubelet),
+	}
+	defer func() {
+		for _, other := range others {
+			if err := other.stop(); err != nil && difference == "" {
+				difference = err.Error()
+			}
+		}
+	}()
+	for i, s := range history {
+		time.Sleep(s.after)
+		if s.what == restart && i > 0 {
+			for _, other := range others {
+				if d := compareStates(judge, other); d != "" {
+					return i + 1, d
+				}
+			}
+		}
+		want := judge.do(s)
+		for _, other := range others {
+			if d := differenceOf(judge.name, want, other.name, other.do(s)); d != "" {
+				return i + 1, d
+			}
+		}
+	}
+	for _, other := range others {
+		if d := compareStates(judge, other); d != "" {
+			return len(history), d
+		}
+	}
+	return len(history), ""
+}
+
+func differenceOf(judgeName string, want answer, name string, got answer) string {
+	same := want.failed == got.failed && want.pull == got.pull && want.fetched == got.fetched && want.labels == got.labels
+	if same && want.err == errFetch {
+		same = got.err == errFetch
+	}
+	// The kubelet counts its files where it writes one; we may set a gauge more often.
+	same = same && (want.intents < 0 || want.intents == got.intents) && (want.records < 0 || want.records == got.records)
+	if same {
+		return ""
+	}
+	return fmt.Sprintf("%s: %+v\n%s: %+v", judgeName, want, name, got)
+}
+
+func compareStates(judge, other *contender) string {
+	want, err := judge.state(true)
+	if err != nil {
+		return fmt.Sprintf("%s: %v", judge.name, err)
+	}
+	got, err := other.state(true)
+	if err != nil {
+		return fmt.Sprintf("%s: %v", other.name, err)
+	}
+	var text strings.Builder
+	for _, key := range differingKeys(want.records, got.records) {
+		fmt.Fprintf(&text, "record of %q\n  %s: %q\n  %s: %q\n", key, judge.name, want.records[key], other.name, got.records[key])
+	}
+	for _, key := range differingKeys(want.intents, got.intents) {
+		fmt.Fprintf(&text, "intent of %q\n  %s: %q\n  %s: %q\n", key, judge.name, want.intents[key], other.name, got.intents[key])
+	}
+	return text.String()
+}
+
+// shorten leaves steps out of a history while it still fails. It begins with a start in any case.
+func shorten(history []step, limit time.Duration, fails func([]step) (int, string)) ([]step, string) {
+	played, difference := fails(history)
+	history = history[:played]
+	end := time.Now().Add(limit)
+	for size := len(history) / 2; size > 0; size /= 2 {
+		for at := 1; at < len(history) && time.Now().Before(end); {
+			shorter := slices.Delete(slices.Clone(history), at, min(at+size, len(history)))
+			if played, found := fails(shorter); found != "" {
+				history, difference = shorter[:played], found
+			} else {
+				at += size
+			}
+		}
+	}
+	return history, difference
+}
+
+func TestJudgeFindsNoDifference(t *testing.T) {
+	scratch := scratchDir(t)
+	fails := func(history []step) (played int, difference string) {
+		difference = inFakeTime(t, scratch, func(directory string) (found string) {
+			played, found = compare(history, directory)
+			return found
+		})
+		return played, difference
+	}
+	forEachHistory(t, 20_000, func(seed uint64, history []step) bool {
+		played, difference := fails(history)
+		if difference == "" {
+			return true
+		}
+		short, shortDifference := shorten(history, 20*time.Second, fails)
+		var text strings.Builder
+		for _, s := range short {
+			fmt.Fprintf(&text, "  %v\n", s)
+		}
+		t.Errorf("WAYBILL_SEED=%d, step %d:\n%s\nshortened to\n%s%s", seed, played, difference, text.String(), shortDifference)
+		return false
+	})
+}
