@@ -49,6 +49,7 @@ Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_vi
   Opening opening = open();
   if (opening.decision) return *opening.decision;
 
+  if (source.deferred()) return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
   const bool blocks = source.may_block();
   if (blocks) snapshot.Release();
   const auto credentials = source.Fetch();
@@ -75,6 +76,7 @@ Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_
   if (image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
   ReaderPool::Lease snapshot = Read();
   const Decision decision = DecideUncounted(image, image_ref, runtime_handler, source, snapshot);
+  if (decision.result == CheckResult::kNotCounted) return decision;
   const auto counter = static_cast<std::size_t>(decision.result);
   if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
   return decision;
@@ -137,7 +139,7 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
     outcome.message = "Failed to get the credentials of the pod for image " + Quoted(image);
     return outcome;
   }
-  count(present, kTrue);
+  if (decision.reason != Reason::kCredentialsNeeded) count(present, kTrue);
   if (pull_policy == PullPolicy::kNever) {
     outcome.action = EnsureAction::kNeverPull;
     outcome.message =

@@ -83,10 +83,6 @@ typedef struct waybill_strings {
   size_t count;
 } waybill_strings;
 
-/* Frees a result: all that came out through a pointer to a pointer, but stores and policies. NULL
- * is nothing. Freeing twice is the caller's mistake, as with free(). */
-WAYBILL_API void waybill_free(void* result);
-
 typedef int32_t waybill_code;
 enum {
   WAYBILL_OK = 0,
@@ -119,6 +115,11 @@ typedef struct waybill_error {
   waybill_string message; /* what failed, on which path or key, what was left as it was */
   waybill_string hint;    /* what to do next; may be empty */
 } waybill_error;
+
+/* Frees a result: all that came out through a pointer to a pointer, but stores and policies. NULL
+ * is nothing. WAYBILL_INVALID_ARGUMENT, and nothing is done: it is no result, as far as can be
+ * told; freeing twice is found out only while nobody else got that memory. */
+WAYBILL_API waybill_code waybill_free(void* result);
 
 /* "invalidArgument", as the command line and JSON print it; "ok"; empty for what is no code. Lives
  * for ever, as the names below. */

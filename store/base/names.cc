@@ -34,7 +34,7 @@ struct ReasonNames {
   std::string_view name;
   std::string_view text;
 };
-constexpr std::array<ReasonNames, 22> kReasons = {{
+constexpr std::array<ReasonNames, 23> kReasons = {{
     {"imageAbsent", "the image is not on the node"},
     {"policyNeverVerifies", "the policy NeverVerify asks for no credentials"},
     {"policyPresumedPreloaded",
@@ -63,6 +63,7 @@ constexpr std::array<ReasonNames, 22> kReasons = {{
      "a file of the kubelet about this image could not be read when it was imported"},
     {"credentialsUnavailable", "the pod's credentials could not be had"},
     {"storeUnavailable", "the store can't be read at this moment"},
+    {"credentialsNeeded", "the answer depends on the pod's credentials, which were not given"},
 }};
 
 }  // namespace
@@ -85,7 +86,7 @@ std::string_view CheckResultName(CheckResult result) {
 std::string_view EnsureActionName(EnsureAction action) {
   return kEnsureActions[static_cast<std::size_t>(action)];
 }
-static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kStoreUnavailable) + 1);
+static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kCredentialsNeeded) + 1);
 std::string_view ReasonName(Reason reason) {
   return kReasons[static_cast<std::size_t>(reason)].name;
 }

@@ -35,6 +35,10 @@ class CredentialSource {
   // looks again afterwards, so that a slow API server does not keep old pages of the store alive.
   virtual bool may_block() const { return true; }
 
+  // Whether they are not at hand, and Fetch is not to be called either. A decision that depends on
+  // them is then "pull", kCredentialsNeeded, and counted under no label: get them, and ask again.
+  virtual bool deferred() const { return false; }
+
  protected:
   ~CredentialSource() = default;
 };
@@ -48,6 +52,17 @@ class FixedCredentials final : public CredentialSource {
 
  private:
   PodCredentials credentials_;
+};
+
+// Credentials that are got only once a decision has shown that it depends on them: for callers that
+// can't wait inside one, such as another language's.
+class DeferredCredentials final : public CredentialSource {
+ public:
+  Result<PodCredentials> Fetch() override {
+    return Error{ErrorCode::kCredentialsUnavailable, "the pod's credentials are deferred", {}};
+  }
+  bool may_block() const override { return false; }
+  bool deferred() const override { return true; }
 };
 
 // The label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: an image
@@ -86,6 +101,7 @@ enum class Reason : std::uint8_t {
   kQuarantined,             // an import file for this image could not be read
   kCredentialsUnavailable,  // the CredentialSource failed
   kStoreUnavailable,        // closed, full of readers, or not to be trusted at this moment
+  kCredentialsNeeded,       // the answer depends on credentials that are deferred
 };
 std::string_view ReasonName(Reason reason);  // "secretHashMatches"
 std::string_view ReasonText(Reason reason);  // one sentence, no full stop

@@ -1,0 +1,55 @@
+#include "bindings/c/call.h"
+
+#include <algorithm>
+
+namespace waybill::c {
+
+waybill_code Fail(waybill_error** error, const Error& what) noexcept {
+  const auto code = static_cast<waybill_code>(what.code);
+  if (error == nullptr) return code;
+  try {
+    *error = NewResult<waybill_error>([&](waybill_error& e, Memory& memory) {
+      e = {code, Copy(what.message, memory), Copy(what.hint, memory)};
+    });
+  } catch (...) {
+    *error = nullptr;  // the code has to do
+  }
+  return code;
+}
+
+waybill_code FailWithoutText(waybill_error** error, ErrorCode code, const char* message) noexcept {
+  try {
+    return Fail(error, Error{code, message, {}});
+  } catch (...) {
+    return static_cast<waybill_code>(code);
+  }
+}
+
+std::string_view Arguments::Text(waybill_string text, const char* name) {
+  if (text.data == nullptr) {
+    if (text.length > 0) Wrong(name, "is a null pointer with a length");
+    return {};
+  }
+  return {text.data, text.length};
+}
+
+std::vector<std::string> Arguments::Strings(waybill_strings strings, const char* name) {
+  std::vector<std::string> result;
+  for (const waybill_string& text : Array(strings.items, strings.count, name)) {
+    result.push_back(String(text, name));
+    if (!ok()) break;
+  }
+  return result;
+}
+
+void Arguments::Wrong(const char* name, const char* what) {
+  if (error_) return;
+  error_ = Error{ErrorCode::kInvalidArgument, std::string(name) + " " + what, {}};
+}
+
+bool Arguments::IsZero(const void* bytes, std::size_t from, std::size_t to) {
+  const auto* const p = static_cast<const unsigned char*>(bytes);
+  return std::all_of(p + from, p + to, [](unsigned char byte) { return byte == 0; });
+}
+
+}  // namespace waybill::c

@@ -1,0 +1,113 @@
+// What each function of the C API is wrapped in: no exception leaves it, and every argument is
+// looked at before it is used.
+
+#ifndef WAYBILL_BINDINGS_C_CALL_H_
+#define WAYBILL_BINDINGS_C_CALL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/c/result.h"
+#include "bindings/c/waybill.h"
+#include "waybill/result.h"
+
+namespace waybill::c {
+
+// The codes that C has and C++ has not.
+inline constexpr auto kClosed = static_cast<ErrorCode>(WAYBILL_CLOSED);
+inline constexpr auto kOutOfMemory = static_cast<ErrorCode>(WAYBILL_OUT_OF_MEMORY);
+inline constexpr auto kInternal = static_cast<ErrorCode>(WAYBILL_INTERNAL);
+
+// Tells `error`, where the caller wants to know; never throws.
+waybill_code Fail(waybill_error** error, const Error& what) noexcept;
+waybill_code FailWithoutText(waybill_error** error, ErrorCode code, const char* message) noexcept;
+
+// Runs `body`, which returns Result<void>.
+template <typename Body>
+waybill_code Call(waybill_error** error, const Body& body) noexcept {
+  if (error != nullptr) *error = nullptr;
+  try {
+    const Result<void> result = body();
+    return result ? WAYBILL_OK : Fail(error, result.error());
+  } catch (const std::bad_alloc&) {
+    return FailWithoutText(error, kOutOfMemory, "out of memory");
+  } catch (const std::exception& e) {
+    return FailWithoutText(error, kInternal, e.what());
+  } catch (...) {
+    return FailWithoutText(error, kInternal, "an exception of unknown type");
+  }
+}
+
+// Takes arguments, and remembers the first that is wrong.
+class Arguments {
+ public:
+  std::string_view Text(waybill_string text, const char* name);
+  std::string String(waybill_string text, const char* name) {
+    return std::string(Text(text, name));
+  }
+  std::vector<std::string> Strings(waybill_strings strings, const char* name);
+
+  template <typename T>
+  std::span<const T> Array(const T* items, std::size_t count, const char* name) {
+    if (items == nullptr && count > 0) {
+      Wrong(name, "is a null pointer with a count");
+      return {};
+    }
+    return {items, count};
+  }
+
+  // The enumerator, where it is one of 0 … last.
+  template <typename Enum>
+  Enum OneOf(std::int32_t number, Enum last, const char* name) {
+    if (number < 0 || number > static_cast<std::int32_t>(last)) {
+      Wrong(name, "has no such value");
+      return Enum{};
+    }
+    return static_cast<Enum>(number);
+  }
+
+  // A pointer that must not be null.
+  bool Given(const void* pointer, const char* name) {
+    if (pointer == nullptr) Wrong(name, "is a null pointer");
+    return pointer != nullptr;
+  }
+
+  // Options as this version knows them: a later one's may be longer.
+  template <typename T>
+  T Options(const T* options, const char* name) {
+    T known{};
+    if (!Given(options, name)) return known;
+    const std::size_t size = options->struct_size;
+    if (size < sizeof(T)) {
+      Wrong(name, "has a struct_size that is too small");
+      return known;
+    }
+    std::memcpy(static_cast<void*>(&known), options, sizeof(T));
+    if (size > sizeof(T) && !IsZero(options, sizeof(T), size)) {
+      Wrong(name, "has members set that this version of waybill does not know");
+    }
+    return known;
+  }
+
+  void Wrong(const char* name, const char* what);
+
+  bool ok() const { return !error_; }
+  const Error& error() const { return *error_; }
+
+ private:
+  static bool IsZero(const void* bytes, std::size_t from, std::size_t to);
+
+  std::optional<Error> error_;
+};
+
+}  // namespace waybill::c
+
+#endif  // WAYBILL_BINDINGS_C_CALL_H_

@@ -1,0 +1,230 @@
+#include "bindings/c/convert.h"
+
+namespace waybill::c {
+
+std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& arguments) {
+  if (time == nullptr) return std::nullopt;
+  if (time->nanoseconds < 0 || time->nanoseconds > 999'999'999) {
+    arguments.Wrong("nanoseconds", "is not within a second");
+  }
+  return ToTimestamp(*time);
+}
+
+Platform ToPlatform(const waybill_platform& platform, Arguments& arguments) {
+  return {.architecture = arguments.String(platform.architecture, "architecture"),
+          .os = arguments.String(platform.os, "os"),
+          .os_version = arguments.String(platform.os_version, "os_version"),
+          .os_features = arguments.Strings(platform.os_features, "os_features"),
+          .variant = arguments.String(platform.variant, "variant")};
+}
+
+std::optional<Platform> ToPlatform(const waybill_platform* platform, Arguments& arguments) {
+  if (platform == nullptr) return std::nullopt;
+  return ToPlatform(*platform, arguments);
+}
+
+ImagePullCredentials ToCredentials(const waybill_image_pull_credentials& credentials,
+                                   Arguments& arguments) {
+  ImagePullCredentials to;
+  to.node_pods_accessible = credentials.node_pods_accessible;
+  for (const auto& secret :
+       arguments.Array(credentials.secrets, credentials.secret_count, "secrets")) {
+    to.kubernetes_secrets.push_back({arguments.String(secret.uid, "uid"),
+                                     arguments.String(secret.namespace_name, "namespace_name"),
+                                     arguments.String(secret.name, "name"),
+                                     arguments.String(secret.credential_hash, "credential_hash")});
+  }
+  for (const auto& account : arguments.Array(
+           credentials.service_accounts, credentials.service_account_count, "service_accounts")) {
+    to.kubernetes_service_accounts.push_back(
+        {arguments.String(account.uid, "uid"),
+         arguments.String(account.namespace_name, "namespace_name"),
+         arguments.String(account.name, "name")});
+  }
+  return to;
+}
+
+ImagePulledRecord ToRecord(const waybill_image_pulled_record& record, Arguments& arguments) {
+  ImagePulledRecord to;
+  to.image_ref = arguments.String(record.image_ref, "image_ref");
+  to.last_updated = ToTimestamp(record.last_updated, arguments);
+  for (const auto& entry : arguments.Array(record.credential_mapping,
+                                           record.credential_mapping_count, "credential_mapping")) {
+    const bool is_new = to.credential_mapping
+                            .try_emplace(arguments.String(entry.image_name, "image_name"),
+                                         ToCredentials(entry.credentials, arguments))
+                            .second;
+    if (!is_new) arguments.Wrong("credential_mapping", "has two entries of one image name");
+  }
+  to.runtime_handler = arguments.String(record.runtime_handler, "runtime_handler");
+  to.manifest_digest = arguments.String(record.manifest_digest, "manifest_digest");
+  to.platform = ToPlatform(record.platform, arguments);
+  return to;
+}
+
+ImagePreloadedRecord ToPreloaded(const waybill_image_preloaded_record& record,
+                                 Arguments& arguments) {
+  return {.image_ref = arguments.String(record.image_ref, "image_ref"),
+          .last_updated = ToTimestamp(record.last_updated, arguments),
+          .observed_images = arguments.Strings(record.observed_images, "observed_images")};
+}
+
+std::vector<ImageOnNode> ToImages(const waybill_images_on_node& images, Arguments& arguments) {
+  std::vector<ImageOnNode> to;
+  for (const auto& image : arguments.Array(images.items, images.count, "images_on_node")) {
+    to.push_back({.id = arguments.String(image.id, "id"),
+                  .repo_tags = arguments.Strings(image.repo_tags, "repo_tags"),
+                  .repo_digests = arguments.Strings(image.repo_digests, "repo_digests"),
+                  .runtime_handler = arguments.String(image.runtime_handler, "runtime_handler")});
+  }
+  return to;
+}
+
+std::vector<ListedImage> ToListed(const waybill_listed_image* images, std::size_t count,
+                                  Arguments& arguments) {
+  std::vector<ListedImage> to;
+  for (const auto& image : arguments.Array(images, count, "images")) {
+    to.emplace_back(arguments.String(image.image_ref, "image_ref"),
+                    arguments.String(image.runtime_handler, "runtime_handler"));
+  }
+  return to;
+}
+
+std::vector<RuntimeHandler> ToHandlers(const waybill_runtime_handlers& handlers,
+                                       Arguments& arguments) {
+  std::vector<RuntimeHandler> to;
+  for (const auto& handler : arguments.Array(handlers.items, handlers.count, "handlers")) {
+    to.push_back({.name = arguments.String(handler.name, "name"),
+                  .is_default = handler.is_default,
+                  .user_namespaces = handler.user_namespaces,
+                  .guest_platform = ToPlatform(handler.guest_platform, arguments)});
+  }
+  return to;
+}
+
+UserNamespacePool ToPool(const waybill_user_namespace_pool& pool) {
+  return {.first_id = pool.first_id,
+          .id_count = pool.id_count,
+          .ids_per_pod = pool.ids_per_pod,
+          .max_pods = pool.max_pods};
+}
+
+waybill_user_namespace_pool ToC(const UserNamespacePool& pool) {
+  return {pool.first_id, pool.id_count, pool.ids_per_pod, pool.max_pods};
+}
+
+waybill_platform ToC(const Platform& platform, Memory& memory) {
+  return {Copy(platform.architecture, memory), Copy(platform.os, memory),
+          Copy(platform.os_version, memory), CopyStrings(platform.os_features, memory),
+          Copy(platform.variant, memory)};
+}
+
+const waybill_platform* ToC(const std::optional<Platform>& platform, Memory& memory) {
+  return platform ? CopyOne(ToC(*platform, memory), memory) : nullptr;
+}
+
+namespace {
+
+const waybill_timestamp* ToC(const std::optional<Timestamp>& time, Memory& memory) {
+  return time ? CopyOne(c::ToC(*time), memory) : nullptr;
+}
+
+waybill_image_pull_credentials ToC(const ImagePullCredentials& credentials, Memory& memory) {
+  const auto secret = [](const ImagePullSecret& from, Memory& into) {
+    return waybill_image_pull_secret{Copy(from.uid, into), Copy(from.namespace_name, into),
+                                     Copy(from.name, into), Copy(from.credential_hash, into)};
+  };
+  const auto account = [](const ImagePullServiceAccount& from, Memory& into) {
+    return waybill_image_pull_service_account{Copy(from.uid, into), Copy(from.namespace_name, into),
+                                              Copy(from.name, into)};
+  };
+  const auto& secrets = credentials.kubernetes_secrets;
+  const auto& accounts = credentials.kubernetes_service_accounts;
+  return {credentials.node_pods_accessible,
+          CopyEach<waybill_image_pull_secret>(secrets, memory, secret), secrets.size(),
+          CopyEach<waybill_image_pull_service_account>(accounts, memory, account), accounts.size()};
+}
+
+}  // namespace
+
+waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory) {
+  const auto entry = [](const auto& from, Memory& into) {
+    return waybill_credential_mapping{Copy(from.first, into), ToC(from.second, into)};
+  };
+  return {.image_ref = Copy(record.image_ref, memory),
+          .last_updated = ToC(record.last_updated, memory),
+          .credential_mapping =
+              CopyEach<waybill_credential_mapping>(record.credential_mapping, memory, entry),
+          .credential_mapping_count = record.credential_mapping.size(),
+          .stamp = record.stamp,
+          .runtime_handler = Copy(record.runtime_handler, memory),
+          .manifest_digest = Copy(record.manifest_digest, memory),
+          .platform = c::ToC(record.platform, memory),
+          .guest_platform = c::ToC(record.guest_platform, memory)};
+}
+
+waybill_image_pull_intent ToC(const ImagePullIntent& intent, Memory& memory) {
+  return {Copy(intent.image, memory), Copy(intent.runtime_handler, memory)};
+}
+
+waybill_image_preloaded_record ToC(const ImagePreloadedRecord& record, Memory& memory) {
+  return {Copy(record.image_ref, memory), ToC(record.last_updated, memory),
+          CopyStrings(record.observed_images, memory)};
+}
+
+waybill_image_on_node ToC(const ImageOnNode& image, Memory& memory) {
+  return {Copy(image.id, memory), CopyStrings(image.repo_tags, memory),
+          CopyStrings(image.repo_digests, memory), Copy(image.runtime_handler, memory)};
+}
+
+waybill_quarantine_entry ToC(const QuarantineEntry& entry, Memory& memory) {
+  return {static_cast<std::int32_t>(entry.kind), Copy(entry.sha256, memory),
+          Copy(entry.source, memory), Copy(entry.reason, memory), ToC(entry.since)};
+}
+
+waybill_runtime_handler ToC(const RuntimeHandler& handler, Memory& memory) {
+  return {Copy(handler.name, memory), handler.is_default, handler.user_namespaces,
+          c::ToC(handler.guest_platform, memory)};
+}
+
+waybill_manifest_descriptor ToC(const ManifestDescriptor& manifest, Memory& memory) {
+  return {Copy(manifest.media_type, memory), Copy(manifest.digest, memory), manifest.size,
+          c::ToC(manifest.platform, memory), manifest.is_attestation};
+}
+
+waybill_registry_auth ToC(const RegistryAuth& auth, Memory& memory) {
+  return {Copy(auth.registry, memory), Copy(auth.auth.username, memory),
+          Copy(auth.auth.password, memory), Copy(auth.auth.email, memory)};
+}
+
+waybill_user_namespace_allocation ToC(const UserNamespaceAllocation& allocation, Memory& memory) {
+  return {Copy(allocation.pod_uid, memory), allocation.host_id, allocation.length,
+          ToC(allocation.created), static_cast<std::int32_t>(allocation.relation)};
+}
+
+waybill_held_pod ToC(const HeldPod& pod, Memory& memory) {
+  const auto range = [](const HostIdRange& from, Memory&) {
+    return waybill_host_id_range{from.first, from.length};
+  };
+  return {Copy(pod.pod_uid, memory), CopyEach<waybill_host_id_range>(pod.ranges, memory, range),
+          pod.ranges.size(),         Copy(pod.source, memory),
+          Copy(pod.reason, memory),  ToC(pod.since)};
+}
+
+waybill_trust_event ToC(const TrustEvent& event, Memory& memory) {
+  return {ToC(event.at), event.distrustful, Copy(event.reason, memory)};
+}
+
+waybill_backup ToC(const Backup& backup, Memory& memory) {
+  return {Copy(backup.path.native(), memory), backup.schema_version, backup.commit_sequence,
+          backup.bytes};
+}
+
+Result<void> GiveText(const Result<std::string>& text, waybill_string** out) {
+  if (!text) return text.error();
+  *out = NewResult<waybill_string>(
+      [&](waybill_string& to, Memory& memory) { to = Copy(*text, memory); });
+  return {};
+}
+
+}  // namespace waybill::c

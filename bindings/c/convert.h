@@ -1,0 +1,114 @@
+// Between the values of C and those of C++. Those that go in are looked at by Arguments; those that
+// come out are copied to the memory of their result.
+
+#ifndef WAYBILL_BINDINGS_C_CONVERT_H_
+#define WAYBILL_BINDINGS_C_CONVERT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/c/call.h"
+#include "bindings/c/result.h"
+#include "waybill/waybill.h"
+
+struct waybill_policy {
+  waybill::VerificationPolicy policy;
+};
+
+namespace waybill::c {
+
+// --- In
+// -------------------------------------------------------------------------------------------
+
+inline Timestamp ToTimestamp(waybill_timestamp time) { return {time.seconds, time.nanoseconds}; }
+std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& arguments);
+Platform ToPlatform(const waybill_platform& platform, Arguments& arguments);
+std::optional<Platform> ToPlatform(const waybill_platform* platform, Arguments& arguments);
+ImagePullCredentials ToCredentials(const waybill_image_pull_credentials& credentials,
+                                   Arguments& arguments);
+ImagePulledRecord ToRecord(const waybill_image_pulled_record& record, Arguments& arguments);
+ImagePreloadedRecord ToPreloaded(const waybill_image_preloaded_record& record,
+                                 Arguments& arguments);
+std::vector<ImageOnNode> ToImages(const waybill_images_on_node& images, Arguments& arguments);
+std::vector<ListedImage> ToListed(const waybill_listed_image* images, std::size_t count,
+                                  Arguments& arguments);
+std::vector<RuntimeHandler> ToHandlers(const waybill_runtime_handlers& handlers,
+                                       Arguments& arguments);
+UserNamespacePool ToPool(const waybill_user_namespace_pool& pool);
+
+// --- Out
+// ------------------------------------------------------------------------------------------
+
+inline waybill_timestamp ToC(Timestamp time) { return {time.seconds, time.nanoseconds}; }
+inline waybill_string Borrow(std::string_view text) { return {text.data(), text.size()}; }
+waybill_user_namespace_pool ToC(const UserNamespacePool& pool);
+waybill_platform ToC(const Platform& platform, Memory& memory);
+const waybill_platform* ToC(const std::optional<Platform>& platform, Memory& memory);
+waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory);
+waybill_image_pull_intent ToC(const ImagePullIntent& intent, Memory& memory);
+waybill_image_preloaded_record ToC(const ImagePreloadedRecord& record, Memory& memory);
+waybill_image_on_node ToC(const ImageOnNode& image, Memory& memory);
+waybill_quarantine_entry ToC(const QuarantineEntry& entry, Memory& memory);
+waybill_runtime_handler ToC(const RuntimeHandler& handler, Memory& memory);
+waybill_manifest_descriptor ToC(const ManifestDescriptor& manifest, Memory& memory);
+waybill_registry_auth ToC(const RegistryAuth& auth, Memory& memory);
+waybill_user_namespace_allocation ToC(const UserNamespaceAllocation& allocation, Memory& memory);
+waybill_held_pod ToC(const HeldPod& pod, Memory& memory);
+waybill_trust_event ToC(const TrustEvent& event, Memory& memory);
+waybill_backup ToC(const Backup& backup, Memory& memory);
+
+// reports.cc
+waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory);
+waybill_migration_report ToC(const MigrationReport& report, Memory& memory);
+waybill_runtimes_report ToC(const RuntimesReport& report, Memory& memory);
+waybill_collapse_report ToC(const CollapseReport& report, Memory& memory);
+waybill_prune_report ToC(const PruneReport& report, Memory& memory);
+waybill_user_namespace_cleanup_report ToC(const UserNamespaceCleanupReport& report, Memory& memory);
+waybill_user_namespace_statistics ToC(const UserNamespaceStatistics& statistics, Memory& memory);
+waybill_statistics ToC(const Statistics& statistics, Memory& memory);
+waybill_metrics ToC(const Metrics& metrics, Memory& memory);
+waybill_verify_report ToC(const VerifyReport& report, Memory& memory);
+waybill_trust_state ToC(const TrustState& trust, Memory& memory);
+waybill_export_report ToC(const ExportReport& report, Memory& memory);
+waybill_restore_report ToC(const RestoreReport& report, Memory& memory);
+
+// A list: {items, count} of what ToC makes of each element.
+template <typename List, typename C, typename Range>
+List ListOf(const Range& range, Memory& memory) {
+  return {CopyEach<C>(range, memory,
+                      [](const auto& element, Memory& into) { return ToC(element, into); }),
+          range.size()};
+}
+
+// --- Results
+// --------------------------------------------------------------------------------------
+
+// Checks that there is a place for the result, and empties it.
+template <typename C>
+void Prepare(C** out, Arguments& arguments, const char* name) {
+  if (arguments.Given(out, name)) *out = nullptr;
+}
+
+// *out = value, or the error. `out` may be null where the result is not wanted.
+template <typename C, typename T>
+Result<void> Give(const Result<T>& value, C** out) {
+  if (!value) return value.error();
+  if (out == nullptr) return {};
+  *out = NewResult<C>([&](C& to, Memory& memory) { to = ToC(*value, memory); });
+  return {};
+}
+
+template <typename C, typename T>
+Result<void> GiveList(const Result<std::vector<T>>& values, C** out) {
+  if (!values) return values.error();
+  using Item = std::remove_cv_t<std::remove_pointer_t<decltype(C::items)>>;
+  *out = NewResult<C>([&](C& to, Memory& memory) { to = ListOf<C, Item>(*values, memory); });
+  return {};
+}
+
+Result<void> GiveText(const Result<std::string>& text, waybill_string** out);
+
+}  // namespace waybill::c
+
+#endif  // WAYBILL_BINDINGS_C_CONVERT_H_

@@ -1,0 +1,196 @@
+// Decisions: the path that allocates nothing.
+
+#include <array>
+#include <vector>
+
+#include "bindings/c/convert.h"
+#include "bindings/c/store.h"
+
+namespace waybill::c {
+
+namespace {
+
+static_assert(WAYBILL_CHECK_ERROR == static_cast<int>(CheckResult::kError));
+static_assert(WAYBILL_REASON_CREDENTIALS_NEEDED == static_cast<int>(Reason::kCredentialsNeeded));
+static_assert(WAYBILL_ENSURE_CREDENTIALS_ERROR ==
+              static_cast<int>(EnsureAction::kCredentialsError));
+
+bool IsText(waybill_string text) { return text.data != nullptr || text.length == 0; }
+
+std::string_view View(waybill_string text) {
+  return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.length);
+}
+
+// A pod's credentials as C++ wants them. A few fit in here.
+class Views {
+ public:
+  // False: they are no credentials.
+  bool Set(const waybill_pod_credentials& from) {
+    const std::size_t count = from.secret_count;
+    if (count > 0 && from.secrets == nullptr) return false;
+    ImagePullSecretView* views = few_.data();
+    if (count > few_.size()) {
+      many_.resize(count);
+      views = many_.data();
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const waybill_image_pull_secret& secret = from.secrets[i];
+      if (!IsText(secret.uid) || !IsText(secret.namespace_name) || !IsText(secret.name) ||
+          !IsText(secret.credential_hash)) {
+        return false;
+      }
+      views[i] = {View(secret.uid), View(secret.namespace_name), View(secret.name),
+                  View(secret.credential_hash)};
+    }
+    credentials_.secrets = {views, count};
+    if (const auto* account = from.service_account; account != nullptr) {
+      if (!IsText(account->uid) || !IsText(account->namespace_name) || !IsText(account->name)) {
+        return false;
+      }
+      credentials_.service_account.emplace(View(account->uid), View(account->namespace_name),
+                                           View(account->name));
+    }
+    return true;
+  }
+  const PodCredentials& credentials() const { return credentials_; }
+
+ private:
+  std::array<ImagePullSecretView, 8> few_;
+  std::vector<ImagePullSecretView> many_;
+  PodCredentials credentials_;
+};
+
+Error Unavailable(const char* why) { return {ErrorCode::kCredentialsUnavailable, why, {}}; }
+
+class GivenCredentials final : public CredentialSource {
+ public:
+  explicit GivenCredentials(const waybill_pod_credentials& given) : given_(given) {}
+  Result<PodCredentials> Fetch() override {
+    if (!views_.Set(given_)) return Unavailable("a null pointer with a length or a count");
+    return views_.credentials();
+  }
+  bool may_block() const override { return false; }
+
+ private:
+  const waybill_pod_credentials& given_;
+  Views views_;
+};
+
+class FetchedCredentials final : public CredentialSource {
+ public:
+  FetchedCredentials(const waybill_store* store, waybill_fetch_credentials fetch, void* context)
+      : store_(store), fetch_(fetch), context_(context) {}
+  Result<PodCredentials> Fetch() override {
+    waybill_pod_credentials fetched{};
+    if (fetch_ == nullptr) return Unavailable("there is no function to fetch them");
+    {
+      const CallbackScope scope(store_);
+      if (!fetch_(context_, &fetched)) return Unavailable("fetching them failed");
+    }
+    if (!views_.Set(fetched)) return Unavailable("a null pointer with a length or a count");
+    return views_.credentials();
+  }
+
+ private:
+  const waybill_store* store_;
+  waybill_fetch_credentials fetch_;
+  void* context_;
+  Views views_;
+};
+
+waybill_decision ToC(const Decision& decision) {
+  return {.pull = decision.pull,
+          .credentials_read = decision.credentials_read,
+          .result = static_cast<std::uint8_t>(decision.result),
+          .reason = static_cast<std::uint8_t>(decision.reason)};
+}
+
+waybill_decision Decide(waybill_store* store, waybill_string image, waybill_string image_ref,
+                        waybill_string runtime_handler, CredentialSource& source) noexcept {
+  waybill_decision decision = ToC(Decision{});
+  // The decision stays as it is, "pull", where the store does not let it in.
+  static_cast<void>(OnStore(store, nullptr, [&](NodeStore& node_store) -> Result<void> {
+    if (IsText(image) && IsText(image_ref) && IsText(runtime_handler)) {
+      decision = ToC(
+          node_store.MustAttemptPull(View(image), View(image_ref), source, View(runtime_handler)));
+    }
+    return {};
+  }));
+  return decision;
+}
+
+waybill_code Ensure(waybill_store* store, waybill_string image, waybill_string image_ref,
+                    std::int32_t pull_policy, waybill_string runtime_handler,
+                    CredentialSource& source, waybill_ensure_outcome** outcome,
+                    waybill_error** error) noexcept {
+  if (outcome != nullptr) *outcome = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    Prepare(outcome, arguments, "outcome");
+    const auto policy = arguments.OneOf(pull_policy, PullPolicy::kNever, "pull_policy");
+    const auto image_text = arguments.Text(image, "image");
+    const auto ref = arguments.Text(image_ref, "image_ref");
+    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    if (!arguments.ok()) return arguments.error();
+    const EnsureOutcome made = node_store.EnsureImage(image_text, ref, policy, source, handler);
+    *outcome = NewResult<waybill_ensure_outcome>([&](auto& to, Memory& memory) {
+      to = {.action = static_cast<std::int32_t>(made.action),
+            .decided = made.decision.has_value(),
+            .decision = ToC(made.decision.value_or(Decision{})),
+            .message = Copy(made.message, memory)};
+    });
+    return {};
+  });
+}
+
+}  // namespace
+}  // namespace waybill::c
+
+waybill_decision waybill_must_attempt_pull(waybill_store* store, waybill_string image,
+                                           waybill_string image_ref, waybill_string runtime_handler,
+                                           const waybill_pod_credentials* credentials) {
+  if (credentials == nullptr) {
+    waybill::DeferredCredentials deferred;
+    return waybill::c::Decide(store, image, image_ref, runtime_handler, deferred);
+  }
+  waybill::c::GivenCredentials given(*credentials);
+  return waybill::c::Decide(store, image, image_ref, runtime_handler, given);
+}
+
+waybill_decision waybill_must_attempt_pull_lazily(waybill_store* store, waybill_string image,
+                                                  waybill_string image_ref,
+                                                  waybill_string runtime_handler,
+                                                  waybill_fetch_credentials fetch, void* context) {
+  waybill::c::FetchedCredentials fetched(store, fetch, context);
+  return waybill::c::Decide(store, image, image_ref, runtime_handler, fetched);
+}
+
+waybill_code waybill_ensure_image(waybill_store* store, waybill_string image,
+                                  waybill_string image_ref, int32_t pull_policy,
+                                  waybill_string runtime_handler,
+                                  const waybill_pod_credentials* credentials,
+                                  waybill_ensure_outcome** outcome, waybill_error** error) {
+  if (credentials == nullptr) {
+    waybill::DeferredCredentials deferred;
+    return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, deferred,
+                              outcome, error);
+  }
+  waybill::c::GivenCredentials given(*credentials);
+  return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, given, outcome,
+                            error);
+}
+
+waybill_code waybill_ensure_image_lazily(waybill_store* store, waybill_string image,
+                                         waybill_string image_ref, int32_t pull_policy,
+                                         waybill_string runtime_handler,
+                                         waybill_fetch_credentials fetch, void* context,
+                                         waybill_ensure_outcome** outcome, waybill_error** error) {
+  waybill::c::FetchedCredentials fetched(store, fetch, context);
+  return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, fetched, outcome,
+                            error);
+}
+
+waybill_code waybill_flush(waybill_store* store, waybill_error** error) {
+  return waybill::c::OnStore(store, error,
+                             [](waybill::NodeStore& node_store) { return node_store.Flush(); });
+}

@@ -1,0 +1,91 @@
+// Recording pulls, and garbage collection.
+
+#include "bindings/c/convert.h"
+#include "bindings/c/store.h"
+
+using namespace waybill::c;
+using waybill::NodeStore;
+using waybill::Result;
+
+waybill_code waybill_record_pull_intent(waybill_store* store, waybill_string image,
+                                        waybill_string runtime_handler, waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto image_text = arguments.Text(image, "image");
+    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    if (!arguments.ok()) return arguments.error();
+    return node_store.RecordPullIntent(image_text, handler);
+  });
+}
+
+waybill_code waybill_record_image_pulled(waybill_store* store, waybill_string image,
+                                         waybill_string image_ref,
+                                         const waybill_image_pull_credentials* credentials,
+                                         waybill_string runtime_handler,
+                                         const waybill_pulled_manifest* manifest,
+                                         waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto image_text = arguments.Text(image, "image");
+    const auto ref = arguments.Text(image_ref, "image_ref");
+    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    std::optional<waybill::ImagePullCredentials> known;
+    if (credentials != nullptr) known = ToCredentials(*credentials, arguments);
+    std::optional<waybill::PulledManifest> chosen;
+    if (manifest != nullptr) {
+      chosen = {arguments.String(manifest->digest, "digest"),
+                ToPlatform(manifest->platform, arguments)};
+    }
+    if (!arguments.ok()) return arguments.error();
+    return node_store.RecordImagePulled(image_text, ref, known, handler, chosen);
+  });
+}
+
+waybill_code waybill_record_image_pull_failed(waybill_store* store, waybill_string image,
+                                              int32_t failure, waybill_string runtime_handler,
+                                              waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto image_text = arguments.Text(image, "image");
+    const auto how = arguments.OneOf(failure, waybill::PullFailure::kUnknown, "failure");
+    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    if (!arguments.ok()) return arguments.error();
+    return node_store.RecordImagePullFailed(image_text, how, handler);
+  });
+}
+
+waybill_code waybill_begin_prune(waybill_store* store, uint64_t* token, waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(token, "token")) return arguments.error();
+    const auto drawn = node_store.BeginPrune();
+    if (!drawn) return drawn.error();
+    *token = drawn->value;
+    return {};
+  });
+}
+
+waybill_code waybill_prune(waybill_store* store, const waybill_listed_image* images,
+                           size_t image_count, uint64_t token, waybill_prune_report** report,
+                           waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto listed = ToListed(images, image_count, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.Prune(listed, {token}), report);
+  });
+}
+
+waybill_code waybill_prune_before(waybill_store* store, const waybill_listed_image* images,
+                                  size_t image_count, waybill_timestamp until,
+                                  waybill_prune_report** report, waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto listed = ToListed(images, image_count, arguments);
+    const auto time = ToTimestamp(&until, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.PruneBefore(listed, *time), report);
+  });
+}

@@ -1,0 +1,142 @@
+// Whole records, pull intents, and what is in quarantine.
+
+#include "bindings/c/convert.h"
+#include "bindings/c/store.h"
+
+using namespace waybill::c;
+using waybill::NodeStore;
+using waybill::Result;
+
+namespace {
+
+// What is named by a string and a runtime handler.
+template <typename Body>
+waybill_code OnNamed(waybill_store* store, waybill_string name, const char* what,
+                     waybill_string runtime_handler, waybill_error** error,
+                     const Body& body) noexcept {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto text = arguments.Text(name, what);
+    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    if (!arguments.ok()) return arguments.error();
+    return body(node_store, text, handler);
+  });
+}
+
+template <typename C, typename List>
+waybill_code GiveListOf(waybill_store* store, C** out, const char* name, waybill_error** error,
+                        const List& list) noexcept {
+  if (out != nullptr) *out = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(out, name)) return arguments.error();
+    return GiveList(list(node_store), out);
+  });
+}
+
+}  // namespace
+
+waybill_code waybill_get_record(waybill_store* store, waybill_string image_ref,
+                                waybill_string runtime_handler,
+                                waybill_image_pulled_record** record, waybill_error** error) {
+  if (record != nullptr) *record = nullptr;
+  return OnNamed(store, image_ref, "image_ref", runtime_handler, error,
+                 [&](NodeStore& node_store, auto ref, auto handler) -> Result<void> {
+                   Arguments arguments;
+                   if (!arguments.Given(record, "record")) return arguments.error();
+                   return Give(node_store.GetRecord(ref, handler), record);
+                 });
+}
+
+waybill_code waybill_list_records(waybill_store* store, waybill_image_pulled_records** records,
+                                  waybill_error** error) {
+  return GiveListOf(store, records, "records", error,
+                    [](NodeStore& node_store) { return node_store.ListRecords(); });
+}
+
+waybill_code waybill_put_record(waybill_store* store, const waybill_image_pulled_record* record,
+                                waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(record, "record")) return arguments.error();
+    const auto value = ToRecord(*record, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return node_store.PutRecord(value);
+  });
+}
+
+waybill_code waybill_delete_record(waybill_store* store, waybill_string image_ref,
+                                   waybill_string runtime_handler, waybill_error** error) {
+  return OnNamed(store, image_ref, "image_ref", runtime_handler, error,
+                 [&](NodeStore& node_store, auto ref, auto handler) {
+                   return node_store.DeleteRecord(ref, handler);
+                 });
+}
+
+waybill_code waybill_has_intent(waybill_store* store, waybill_string image,
+                                waybill_string runtime_handler, bool* exists,
+                                waybill_error** error) {
+  return OnNamed(store, image, "image", runtime_handler, error,
+                 [&](NodeStore& node_store, auto text, auto handler) -> Result<void> {
+                   Arguments arguments;
+                   if (!arguments.Given(exists, "exists")) return arguments.error();
+                   const auto has = node_store.HasIntent(text, handler);
+                   if (!has) return has.error();
+                   *exists = *has;
+                   return {};
+                 });
+}
+
+waybill_code waybill_list_intents(waybill_store* store, waybill_image_pull_intents** intents,
+                                  waybill_error** error) {
+  return GiveListOf(store, intents, "intents", error,
+                    [](NodeStore& node_store) { return node_store.ListIntents(); });
+}
+
+waybill_code waybill_put_intent(waybill_store* store, waybill_string image,
+                                waybill_string runtime_handler, waybill_error** error) {
+  return OnNamed(store, image, "image", runtime_handler, error,
+                 [&](NodeStore& node_store, auto text, auto handler) {
+                   return node_store.PutIntent(text, handler);
+                 });
+}
+
+waybill_code waybill_delete_intent(waybill_store* store, waybill_string image,
+                                   waybill_string runtime_handler, waybill_error** error) {
+  return OnNamed(store, image, "image", runtime_handler, error,
+                 [&](NodeStore& node_store, auto text, auto handler) {
+                   return node_store.DeleteIntent(text, handler);
+                 });
+}
+
+waybill_code waybill_list_quarantine(waybill_store* store, waybill_quarantine_entries** entries,
+                                     waybill_error** error) {
+  return GiveListOf(store, entries, "entries", error,
+                    [](NodeStore& node_store) { return node_store.ListQuarantine(); });
+}
+
+waybill_code waybill_list_preloaded(waybill_store* store, waybill_image_preloaded_records** records,
+                                    waybill_error** error) {
+  return GiveListOf(store, records, "records", error,
+                    [](NodeStore& node_store) { return node_store.ListPreloaded(); });
+}
+
+waybill_code waybill_list_runtime_handlers(waybill_store* store,
+                                           waybill_runtime_handlers** handlers,
+                                           waybill_error** error) {
+  return GiveListOf(store, handlers, "handlers", error,
+                    [](NodeStore& node_store) { return node_store.ListRuntimeHandlers(); });
+}
+
+waybill_code waybill_list_user_namespaces(waybill_store* store,
+                                          waybill_user_namespace_allocations** allocations,
+                                          waybill_error** error) {
+  return GiveListOf(store, allocations, "allocations", error,
+                    [](NodeStore& node_store) { return node_store.ListUserNamespaces(); });
+}
+
+waybill_code waybill_list_held_pods(waybill_store* store, waybill_held_pods** pods,
+                                    waybill_error** error) {
+  return GiveListOf(store, pods, "pods", error,
+                    [](NodeStore& node_store) { return node_store.ListHeldPods(); });
+}

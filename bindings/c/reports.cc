@@ -1,0 +1,214 @@
+// What the store tells of itself: the reports, member by member.
+
+#include <algorithm>
+
+#include "bindings/c/convert.h"
+
+namespace waybill::c {
+
+waybill_migration_report ToC(const MigrationReport& report, Memory& memory) {
+  const auto step = [](const MigrationStep& from, Memory& into) {
+    return waybill_migration_step{from.from, from.to, Copy(from.name, into), from.values_written};
+  };
+  return {.from = report.from,
+          .to = report.to,
+          .steps = CopyEach<waybill_migration_step>(report.steps, memory, step),
+          .step_count = report.steps.size(),
+          .backup = Copy(report.backup, memory),
+          .losses = CopyStrings(report.losses, memory)};
+}
+
+waybill_runtimes_report ToC(const RuntimesReport& report, Memory& memory) {
+  return {.added = CopyStrings(report.added, memory),
+          .vanished = CopyStrings(report.vanished, memory),
+          .changed = CopyStrings(report.changed, memory),
+          .records_to_verify = report.records_to_verify,
+          .turned_on = report.turned_on,
+          .records_collapsed = report.records_collapsed,
+          .intents_collapsed = report.intents_collapsed};
+}
+
+waybill_collapse_report ToC(const CollapseReport& report, Memory& memory) {
+  return {.records = report.records,
+          .intents = report.intents,
+          .records_to_verify = report.records_to_verify,
+          .handlers = CopyStrings(report.handlers, memory)};
+}
+
+namespace {
+
+waybill_import_report ToC(const ImportReport& report, Memory& memory) {
+  return {.files_seen = report.files_seen,
+          .unchanged = report.unchanged,
+          .records = report.records,
+          .intents = report.intents,
+          .preloaded = report.preloaded,
+          .known_refs = report.known_refs,
+          .quarantined = report.quarantined,
+          .skipped = report.skipped,
+          .interrupted = report.interrupted,
+          .newly_written = Copy(report.newly_written, memory),
+          .problems = CopyStrings(report.problems, memory)};
+}
+
+waybill_user_namespace_report ToC(const UserNamespaceReport& report, Memory& memory) {
+  return {.files_seen = report.files_seen,
+          .unchanged = report.unchanged,
+          .imported = report.imported,
+          .held = report.held,
+          .repaired_blocks = report.repaired_blocks,
+          .problems = CopyStrings(report.problems, memory),
+          .allocations = report.allocations,
+          .held_pods = report.held_pods,
+          .outside_pool = report.outside_pool,
+          .other_length = report.other_length,
+          .off_pool = CopyStrings(report.off_pool, memory),
+          .refused_because = Copy(report.refused_because, memory)};
+}
+
+template <typename T>
+auto ToCIfAny(const std::optional<T>& report, Memory& memory) -> const
+    decltype(c::ToC(*report, memory))* {
+  return report ? CopyOne(c::ToC(*report, memory), memory) : nullptr;
+}
+
+}  // namespace
+
+waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {
+  return {.created = report.created,
+          .set_aside = report.set_aside,
+          .set_aside_path = Copy(report.set_aside_path, memory),
+          .records_carried = report.records_carried,
+          .records_without_credentials = report.records_without_credentials,
+          .intents_carried = report.intents_carried,
+          .witness_made = report.witness_made,
+          .findings = CopyStrings(report.findings, memory),
+          .distrustful = report.distrustful,
+          .distrust_reason = Copy(report.distrust_reason, memory),
+          .migration = ToCIfAny(report.migration, memory),
+          .runtimes = ToCIfAny(report.runtimes, memory),
+          .import = CopyOne(ToC(report.import, memory), memory),
+          .user_namespaces = CopyOne(ToC(report.user_namespaces, memory), memory),
+          .after_gap = report.after_gap,
+          .gap_reason = Copy(report.gap_reason, memory),
+          .gap_closed = report.gap_closed,
+          .gap_images = CopyStrings(report.gap_images, memory),
+          .intents_found = report.intents_found,
+          .intents_replayed = report.intents_replayed,
+          .intents_left = report.intents_left,
+          .replayed = CopyStrings(report.replayed, memory),
+          .replay_skipped = report.replay_skipped,
+          .readers_cleared = report.readers_cleared,
+          .records = report.records,
+          .quarantine_entries = report.quarantine_entries,
+          .commit_sequence = report.commit_sequence};
+}
+
+waybill_prune_report ToC(const PruneReport& report, Memory&) {
+  return {.examined = report.examined,
+          .removed = report.removed,
+          .kept_in_list = report.kept_in_list,
+          .kept_newer = report.kept_newer,
+          .kept_intent = report.kept_intent,
+          .kept_without_credentials = report.kept_without_credentials};
+}
+
+waybill_user_namespace_cleanup_report ToC(const UserNamespaceCleanupReport& report,
+                                          Memory& memory) {
+  return {.examined = report.examined,
+          .released = report.released,
+          .kept_in_lists = report.kept_in_lists,
+          .kept_newer = report.kept_newer,
+          .released_pods = CopyStrings(report.released_pods, memory)};
+}
+
+waybill_user_namespace_statistics ToC(const UserNamespaceStatistics& statistics, Memory& memory) {
+  return {.enabled = statistics.enabled,
+          .pool = c::ToC(statistics.pool),
+          .ranges = statistics.ranges,
+          .used = statistics.used,
+          .free = statistics.free,
+          .largest_free_run = statistics.largest_free_run,
+          .allocations = statistics.allocations,
+          .outside_pool = statistics.outside_pool,
+          .other_length = statistics.other_length,
+          .held_pods = statistics.held_pods,
+          .refused_because = Copy(statistics.refused_because, memory)};
+}
+
+waybill_statistics ToC(const Statistics& statistics, Memory& memory) {
+  return {.store_uuid = Copy(statistics.store_uuid, memory),
+          .schema_version = statistics.schema_version,
+          .commit_sequence = statistics.commit_sequence,
+          .records = statistics.records,
+          .nondefault_handler_records = statistics.nondefault_handler_records,
+          .runtime_handlers = statistics.runtime_handlers,
+          .intents = statistics.intents,
+          .quarantine_entries = statistics.quarantine_entries,
+          .preloaded_records = statistics.preloaded_records,
+          .imported_files = statistics.imported_files,
+          .id_mappings = statistics.id_mappings,
+          .held_pods = statistics.held_pods,
+          .distrustful = statistics.distrustful,
+          .map_bytes = statistics.map_bytes,
+          .used_bytes = statistics.used_bytes,
+          .readers = statistics.readers,
+          .max_readers = statistics.max_readers};
+}
+
+waybill_metrics ToC(const Metrics& metrics, Memory&) {
+  waybill_metrics to{};
+  static_assert(sizeof(to.mustpull_checks) == sizeof(metrics.mustpull_checks));
+  static_assert(sizeof(to.ensure_image_requests) == sizeof(metrics.ensure_image_requests));
+  std::copy(metrics.mustpull_checks.begin(), metrics.mustpull_checks.end(), to.mustpull_checks);
+  for (std::size_t policy = 0; policy < 3; ++policy) {
+    for (std::size_t present = 0; present < 3; ++present) {
+      const auto& required = metrics.ensure_image_requests[policy][present];
+      std::copy(required.begin(), required.end(), to.ensure_image_requests[policy][present]);
+    }
+  }
+  to.ondisk_pullintents = metrics.ondisk_pullintents;
+  to.ondisk_pulledrecords = metrics.ondisk_pulledrecords;
+  to.inmemory_pullintents_usage_percent = metrics.inmemory_pullintents_usage_percent;
+  to.inmemory_pulledrecords_usage_percent = metrics.inmemory_pulledrecords_usage_percent;
+  to.nondefault_runtime_handler_images = metrics.nondefault_runtime_handler_images;
+  return to;
+}
+
+waybill_verify_report ToC(const VerifyReport& report, Memory& memory) {
+  return {.sound = report.sound,
+          .pages = report.pages,
+          .values = report.values,
+          .findings = CopyStrings(report.findings, memory)};
+}
+
+waybill_trust_state ToC(const TrustState& trust, Memory& memory) {
+  const auto event = [](const TrustEvent& from, Memory& into) { return c::ToC(from, into); };
+  return {.distrustful = trust.distrustful,
+          .journal = CopyEach<waybill_trust_event>(trust.journal, memory, event),
+          .journal_count = trust.journal.size()};
+}
+
+waybill_export_report ToC(const ExportReport& report, Memory& memory) {
+  return {.records = report.records,
+          .intents = report.intents,
+          .preloaded = report.preloaded,
+          .closed = report.closed,
+          .made = report.made,
+          .without_credentials = report.without_credentials,
+          .id_mappings = report.id_mappings,
+          .replaced_path = Copy(report.replaced_path, memory)};
+}
+
+waybill_restore_report ToC(const RestoreReport& report, Memory& memory) {
+  return {.schema_version = report.schema_version,
+          .backup_commit_sequence = report.backup_commit_sequence,
+          .records = report.records,
+          .records_without_credentials = report.records_without_credentials,
+          .id_mappings = report.id_mappings,
+          .id_ranges_lost = report.id_ranges_lost,
+          .replaced_path = Copy(report.replaced_path, memory),
+          .distrust_reason = Copy(report.distrust_reason, memory)};
+}
+
+}  // namespace waybill::c

@@ -1,0 +1,140 @@
+// What a store says of itself, and what is done to a whole store.
+
+#include "bindings/c/convert.h"
+#include "bindings/c/store.h"
+
+using namespace waybill::c;
+using waybill::NodeStore;
+using waybill::Result;
+
+namespace {
+
+template <typename C, typename Get>
+waybill_code GiveOf(waybill_store* store, C** out, const char* name, waybill_error** error,
+                    const Get& get) noexcept {
+  if (out != nullptr) *out = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(out, name)) return arguments.error();
+    return Give(get(node_store), out);
+  });
+}
+
+waybill::Clock ToClock(waybill_clock clock, void* context) {
+  if (clock == nullptr) return waybill::SystemClock;
+  return [clock, context] { return ToTimestamp(clock(context)); };
+}
+
+}  // namespace
+
+waybill_code waybill_get_statistics(waybill_store* store, waybill_statistics** statistics,
+                                    waybill_error** error) {
+  return GiveOf(store, statistics, "statistics", error,
+                [](NodeStore& node_store) { return node_store.GetStatistics(); });
+}
+
+waybill_code waybill_get_metrics(waybill_store* store, waybill_metrics** metrics,
+                                 waybill_error** error) {
+  return GiveOf(store, metrics, "metrics", error, [](NodeStore& node_store) {
+    return Result<waybill::Metrics>(node_store.GetMetrics());
+  });
+}
+
+waybill_code waybill_metrics_text(waybill_store* store, waybill_string** text,
+                                  waybill_error** error) {
+  if (text != nullptr) *text = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(text, "text")) return arguments.error();
+    return GiveText(node_store.GetMetrics().ToPrometheusText(), text);
+  });
+}
+
+waybill_code waybill_verify(waybill_store* store, waybill_verify_report** report,
+                            waybill_error** error) {
+  return GiveOf(store, report, "report", error,
+                [](NodeStore& node_store) { return node_store.Verify(); });
+}
+
+waybill_code waybill_get_trust(waybill_store* store, waybill_trust_state** trust,
+                               waybill_error** error) {
+  return GiveOf(store, trust, "trust", error,
+                [](NodeStore& node_store) { return node_store.GetTrust(); });
+}
+
+waybill_code waybill_clear_distrust(waybill_store* store, waybill_string reason,
+                                    waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto text = arguments.Text(reason, "reason");
+    if (!arguments.ok()) return arguments.error();
+    return node_store.ClearDistrust(text);
+  });
+}
+
+waybill_code waybill_export(waybill_store* store, const waybill_export_options* options,
+                            waybill_export_report** report, waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto o = arguments.Options(options, "options");
+    waybill::ExportOptions to;
+    to.kubelet_directory = arguments.String(o.kubelet_directory, "kubelet_directory");
+    to.api_version =
+        arguments.OneOf(o.api_version, waybill::KubeletApiVersion::kV1Alpha1, "api_version");
+    if (o.images_on_node != nullptr) to.images_on_node = ToImages(*o.images_on_node, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.Export(to), report);
+  });
+}
+
+waybill_code waybill_migrate(const waybill_migrate_options* options,
+                             waybill_migration_report** report, waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    const auto o = arguments.Options(options, "options");
+    waybill::MigrateOptions to;
+    to.directory = arguments.String(o.directory, "directory");
+    if (o.to != 0) to.to = o.to;
+    to.dry_run = o.dry_run;
+    to.accept_loss = o.accept_loss;
+    if (o.progress != nullptr) {
+      to.progress = [&o](std::uint64_t done, std::uint64_t total) {
+        return o.progress(o.progress_context, done, total);
+      };
+    }
+    to.clock = ToClock(o.clock, o.clock_context);
+    if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
+    if (!arguments.ok()) return arguments.error();
+    return Give(waybill::Migrate(to), report);
+  });
+}
+
+waybill_code waybill_list_backups(waybill_string directory, waybill_backups** backups,
+                                  waybill_error** error) {
+  if (backups != nullptr) *backups = nullptr;
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    arguments.Given(backups, "backups");
+    const auto path = arguments.String(directory, "directory");
+    if (!arguments.ok()) return arguments.error();
+    return GiveList(waybill::ListBackups(path), backups);
+  });
+}
+
+waybill_code waybill_restore(const waybill_restore_options* options,
+                             waybill_restore_report** report, waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    const auto o = arguments.Options(options, "options");
+    waybill::RestoreOptions to;
+    to.directory = arguments.String(o.directory, "directory");
+    to.backup = arguments.String(o.backup, "backup");
+    to.clock = ToClock(o.clock, o.clock_context);
+    if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
+    if (!arguments.ok()) return arguments.error();
+    return Give(waybill::Restore(to), report);
+  });
+}

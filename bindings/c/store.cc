@@ -1,0 +1,179 @@
+#include "bindings/c/store.h"
+
+#include <chrono>
+#include <thread>
+
+#include "bindings/c/convert.h"
+
+namespace waybill::c {
+
+thread_local const CallbackScope* CallbackScope::innermost_ = nullptr;
+
+std::size_t Gate::StripeOfThread() {
+  // Each thread has its own copy of this, some pages away from the next one's.
+  static thread_local char of_thread;
+  const auto address = reinterpret_cast<std::uintptr_t>(&of_thread);
+  return ((address >> 12U) * 0x9E3779B97F4A7C15U) >> 59U;
+}
+
+bool Gate::Close() {
+  if (closed_.exchange(true)) return false;
+  for (const Count& count : counts_) {
+    for (unsigned looks = 0; count.inside.load(std::memory_order_acquire) != 0; ++looks) {
+      if (looks < 100) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    }
+  }
+  return true;
+}
+
+namespace {
+
+Clock ToClock(waybill_clock clock, void* context, const waybill_store* store) {
+  if (clock == nullptr) return SystemClock;
+  return [clock, context, store] {
+    const CallbackScope scope(store);
+    return ToTimestamp(clock(context));
+  };
+}
+
+Progress ToProgress(waybill_progress progress, void* context, const waybill_store* store) {
+  if (progress == nullptr) return {};
+  return [progress, context, store](std::uint64_t done, std::uint64_t total) {
+    const CallbackScope scope(store);
+    return progress(context, done, total);
+  };
+}
+
+UserNamespaceOptions ToUserNamespaces(const waybill_user_namespace_options* options,
+                                      Arguments& arguments) {
+  if (options == nullptr) return {};
+  const auto known = arguments.Options(options, "user_namespaces");
+  return {.enabled = !known.disabled, .pool = ToPool(known.pool)};
+}
+
+Witness ToWitness(const waybill_open_options& options, Arguments& arguments) {
+  const std::string path = arguments.String(options.witness_path, "witness_path");
+  switch (options.witness_kind) {
+    case WAYBILL_WITNESS_AT:
+      if (path.empty()) arguments.Wrong("witness_path", "is empty");
+      return Witness::At(path);
+    case WAYBILL_WITNESS_REMEMBERED:
+    case WAYBILL_WITNESS_NONE:
+      if (!path.empty()) arguments.Wrong("witness_path", "is set beside another witness_kind");
+      return options.witness_kind == WAYBILL_WITNESS_NONE ? Witness::None() : Witness::Remembered();
+    default:
+      arguments.Wrong("witness_kind", "has no such value: having none must be spelt out");
+      return Witness::None();
+  }
+}
+
+VerificationPolicy ToPolicy(const waybill_policy* policy) {
+  return policy == nullptr ? VerificationPolicy{} : policy->policy;
+}
+
+// Where it succeeds the handle is the caller's.
+template <typename Open>
+waybill_code MakeStore(waybill_store** store, waybill_error** error, const Open& open) noexcept {
+  if (store != nullptr) *store = nullptr;
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    arguments.Given(store, "store");
+    auto made = std::make_unique<waybill_store>();
+    Result<std::unique_ptr<NodeStore>> opened = open(made.get(), arguments);
+    if (!opened) return opened.error();
+    made->store = std::move(*opened);
+    *store = made.release();
+    return {};
+  });
+}
+
+}  // namespace
+}  // namespace waybill::c
+
+using namespace waybill::c;
+
+waybill_code waybill_open(const waybill_open_options* options, waybill_store** store,
+                          waybill_error** error) {
+  return MakeStore(
+      store, error,
+      [&](waybill_store* made,
+          Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
+        const auto o = arguments.Options(options, "options");
+        waybill::OpenOptions to{.directory = arguments.String(o.directory, "directory"),
+                                .create_if_missing = !o.must_exist,
+                                .witness = ToWitness(o, arguments)};
+        to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
+        to.policy = ToPolicy(o.policy);
+        if (o.images_on_node != nullptr) to.images_on_node = ToImages(*o.images_on_node, arguments);
+        to.kubelet_directory = arguments.String(o.kubelet_directory, "kubelet_directory");
+        to.import_progress = ToProgress(o.import_progress, o.import_context, made);
+        to.gap = arguments.OneOf(o.gap, waybill::Gap::kNo, "gap");
+        if (o.runtime_handlers != nullptr) {
+          to.runtime_handlers = ToHandlers(*o.runtime_handlers, arguments);
+        }
+        to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
+        to.pods_directory = arguments.String(o.pods_directory, "pods_directory");
+        to.migrate = !o.no_migration;
+        to.migration_progress = ToProgress(o.migration_progress, o.migration_context, made);
+        to.clock = ToClock(o.clock, o.clock_context, made);
+        if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
+        if (!arguments.ok()) return arguments.error();
+        return waybill::NodeStore::Open(std::move(to));
+      });
+}
+
+waybill_code waybill_observe(const waybill_observe_options* options, waybill_store** store,
+                             waybill_error** error) {
+  return MakeStore(
+      store, error,
+      [&](waybill_store* made,
+          Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
+        const auto o = arguments.Options(options, "options");
+        waybill::ObserveOptions to;
+        to.directory = arguments.String(o.directory, "directory");
+        to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
+        to.policy = ToPolicy(o.policy);
+        to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
+        to.clock = ToClock(o.clock, o.clock_context, made);
+        if (!arguments.ok()) return arguments.error();
+        return waybill::NodeStore::Observe(std::move(to));
+      });
+}
+
+waybill_code waybill_close(waybill_store* store, waybill_error** error) {
+  return Call(error, [&]() -> waybill::Result<void> {
+    if (store == nullptr) {
+      return waybill::Error{waybill::ErrorCode::kInvalidArgument, "store is a null pointer", {}};
+    }
+    if (CallbackScope::IsInside(store)) {
+      return waybill::Error{
+          waybill::ErrorCode::kInvalidArgument, "a callback called back into its own store", {}};
+    }
+    if (!store->gate.Close()) return waybill::Error{kClosed, "the store is closed already", {}};
+    return store->store->Close();
+  });
+}
+
+void waybill_store_free(waybill_store* store) {
+  if (store == nullptr || CallbackScope::IsInside(store)) return;
+  if (!store->gate.closed()) static_cast<void>(waybill_close(store, nullptr));
+  delete store;
+}
+
+waybill_code waybill_get_recovery_report(waybill_store* store, waybill_recovery_report** report,
+                                         waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return Call(error, [&]() -> waybill::Result<void> {
+    Arguments arguments;
+    arguments.Given(store, "store");
+    arguments.Given(report, "report");
+    if (!arguments.ok()) return arguments.error();
+    *report = NewResult<waybill_recovery_report>(
+        [&](auto& to, Memory& memory) { to = ToC(store->store->recovery_report(), memory); });
+    return {};
+  });
+}

@@ -1,0 +1,178 @@
+// Runtime handlers, and host IDs for pods in user namespaces.
+
+#include "bindings/c/convert.h"
+#include "bindings/c/store.h"
+
+using namespace waybill::c;
+using waybill::NodeStore;
+using waybill::Result;
+
+static_assert(WAYBILL_NAMESPACE_NODE == static_cast<int>(waybill::NamespaceMode::kNode));
+static_assert(WAYBILL_POOL_OTHER_LENGTH == static_cast<int>(waybill::PoolRelation::kOtherLength));
+
+waybill_code waybill_replace_runtime_handlers(waybill_store* store,
+                                              const waybill_runtime_handlers* handlers,
+                                              waybill_runtimes_report** report,
+                                              waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(handlers, "handlers")) return arguments.error();
+    const auto list = ToHandlers(*handlers, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.ReplaceRuntimeHandlers(list), report);
+  });
+}
+
+waybill_code waybill_collapse_runtime_handlers(waybill_store* store,
+                                               waybill_collapse_report** report,
+                                               waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) {
+    return Give(node_store.CollapseRuntimeHandlers(), report);
+  });
+}
+
+waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per_pod,
+                                                                uint64_t max_pods) {
+  return ToC(waybill::UserNamespacePool::Default(ids_per_pod, max_pods));
+}
+
+waybill_code waybill_check_user_namespace_pool(const waybill_user_namespace_pool* pool,
+                                               waybill_error** error) {
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(pool, "pool")) return arguments.error();
+    return waybill::CheckUserNamespacePool(ToPool(*pool));
+  });
+}
+
+waybill_code waybill_pool_of_subordinate_ids(bool user_exists, bool tool_exists,
+                                             waybill_string uids, waybill_string gids,
+                                             uint64_t ids_per_pod, uint64_t max_pods,
+                                             waybill_user_namespace_pool* pool,
+                                             waybill_error** error) {
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    arguments.Given(pool, "pool");
+    const waybill::SubordinateIds found{.user_exists = user_exists,
+                                        .tool_exists = tool_exists,
+                                        .uids = arguments.String(uids, "uids"),
+                                        .gids = arguments.String(gids, "gids")};
+    if (!arguments.ok()) return arguments.error();
+    const auto made = waybill::PoolOfSubordinateIds(found, ids_per_pod, max_pods);
+    if (!made) return made.error();
+    *pool = ToC(*made);
+    return {};
+  });
+}
+
+waybill_code waybill_get_or_create_user_namespace(waybill_store* store,
+                                                  const waybill_user_namespace_request* request,
+                                                  waybill_user_namespace* user_namespace,
+                                                  waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    arguments.Given(user_namespace, "user_namespace");
+    const auto r = arguments.Options(request, "request");
+    waybill::UserNamespaceRequest to{};
+    to.pod_uid = arguments.Text(r.pod_uid, "pod_uid");
+    to.runtime_handler = arguments.Text(r.runtime_handler, "runtime_handler");
+    switch (r.host_users) {
+      case WAYBILL_HOST_USERS_UNSET:
+        break;
+      case WAYBILL_HOST_USERS_TRUE:
+      case WAYBILL_HOST_USERS_FALSE:
+        to.host_users = r.host_users == WAYBILL_HOST_USERS_TRUE;
+        break;
+      default:
+        arguments.Wrong("host_users", "has no such value");
+    }
+    if (r.length != 0) to.length = r.length;
+    if (!arguments.ok()) return arguments.error();
+    const auto made = node_store.GetOrCreateUserNamespace(to);
+    if (!made) return made.error();
+    const auto mapping = [](const waybill::IdMappings& mappings) {
+      if (mappings.empty()) return waybill_id_mapping{};
+      const waybill::IdMapping& only = mappings.front();
+      return waybill_id_mapping{only.host_id, only.container_id, only.length};
+    };
+    *user_namespace = {.mode = static_cast<std::int32_t>(made->mode),
+                       .mapping_count = static_cast<std::uint32_t>(made->uids.size()),
+                       .uids = mapping(made->uids),
+                       .gids = mapping(made->gids)};
+    return {};
+  });
+}
+
+waybill_code waybill_get_user_namespace(waybill_store* store, waybill_string pod_uid,
+                                        waybill_user_namespace_allocation** allocation,
+                                        waybill_error** error) {
+  if (allocation != nullptr) *allocation = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    arguments.Given(allocation, "allocation");
+    const auto uid = arguments.Text(pod_uid, "pod_uid");
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.GetUserNamespace(uid), allocation);
+  });
+}
+
+waybill_code waybill_release_user_namespace(waybill_store* store, waybill_string pod_uid,
+                                            bool* released, waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto uid = arguments.Text(pod_uid, "pod_uid");
+    if (!arguments.ok()) return arguments.error();
+    const auto was = node_store.ReleaseUserNamespace(uid);
+    if (!was) return was.error();
+    if (released != nullptr) *released = *was;
+    return {};
+  });
+}
+
+waybill_code waybill_clean_up_user_namespaces(waybill_store* store, waybill_strings existing,
+                                              waybill_strings running, uint64_t token,
+                                              waybill_user_namespace_cleanup_report** report,
+                                              waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto to_run = arguments.Strings(existing, "existing");
+    const auto that_run = arguments.Strings(running, "running");
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.CleanUpUserNamespaces(to_run, that_run, {token}), report);
+  });
+}
+
+waybill_code waybill_adopt_user_namespace(waybill_store* store, waybill_string pod_uid,
+                                          uint64_t host_id, uint64_t length,
+                                          waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto uid = arguments.Text(pod_uid, "pod_uid");
+    if (!arguments.ok()) return arguments.error();
+    return node_store.AdoptUserNamespace(uid, host_id, length);
+  });
+}
+
+waybill_code waybill_release_lost_user_namespaces(waybill_store* store, bool* released,
+                                                  waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    const auto were = node_store.ReleaseLostUserNamespaces();
+    if (!were) return were.error();
+    if (released != nullptr) *released = *were;
+    return {};
+  });
+}
+
+waybill_code waybill_get_user_namespace_statistics(waybill_store* store,
+                                                   waybill_user_namespace_statistics** statistics,
+                                                   waybill_error** error) {
+  if (statistics != nullptr) *statistics = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(statistics, "statistics")) return arguments.error();
+    return Give(node_store.GetUserNamespaceStatistics(), statistics);
+  });
+}

@@ -1,0 +1,395 @@
+// What needs no store: names of enumerators, image names, platforms, policies, the kubelet's JSON.
+
+#include <array>
+
+#include "bindings/c/convert.h"
+
+using namespace waybill::c;
+using waybill::Result;
+
+namespace {
+
+// The codes of both languages are the same numbers.
+static_assert(WAYBILL_INVALID_ARGUMENT == static_cast<int>(waybill::ErrorCode::kInvalidArgument));
+static_assert(WAYBILL_CREDENTIALS_UNAVAILABLE ==
+              static_cast<int>(waybill::ErrorCode::kCredentialsUnavailable));
+
+// The name of an enumerator of 0 … last; empty for what is none.
+template <typename Enum>
+waybill_string NameOf(std::int32_t number, Enum last, std::string_view (*name)(Enum)) {
+  if (number < 0 || number > static_cast<std::int32_t>(last)) return Borrow("");
+  return Borrow(name(static_cast<Enum>(number)));
+}
+
+template <typename Enum>
+waybill_code ParseName(waybill_string name, Result<Enum> (*parse)(std::string_view),
+                       std::int32_t* number, waybill_error** error) noexcept {
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    arguments.Given(number, "the place for the result");
+    const auto text = arguments.Text(name, "name");
+    if (!arguments.ok()) return arguments.error();
+    const auto parsed = parse(text);
+    if (!parsed) return parsed.error();
+    *number = static_cast<std::int32_t>(*parsed);
+    return {};
+  });
+}
+
+// A function of one text that makes a result.
+template <typename C, typename Make>
+waybill_code FromText(waybill_string text, C** out, waybill_error** error,
+                      const Make& make) noexcept {
+  if (out != nullptr) *out = nullptr;
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    arguments.Given(out, "the place for the result");
+    const auto view = arguments.Text(text, "text");
+    if (!arguments.ok()) return arguments.error();
+    return make(view, out);
+  });
+}
+
+template <typename From, typename Make>
+waybill_code ToText(const From* from, waybill_string** text, waybill_error** error,
+                    const Make& make) noexcept {
+  if (text != nullptr) *text = nullptr;
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(from, "the value") || !arguments.Given(text, "the place for the result")) {
+      return arguments.error();
+    }
+    const Result<std::string> made = make(*from, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return GiveText(made, text);
+  });
+}
+
+// A text to decode, and the kind of result that it makes.
+template <typename C, typename T>
+waybill_code Decode(waybill_string json, Result<T> (*decode)(std::string_view), C** out,
+                    waybill_error** error) noexcept {
+  return FromText(json, out, error,
+                  [&](std::string_view text, C** to) { return Give(decode(text), to); });
+}
+
+template <typename C, typename T>
+waybill_code DecodeList(waybill_string json, Result<std::vector<T>> (*decode)(std::string_view),
+                        C** out, waybill_error** error) noexcept {
+  return FromText(json, out, error,
+                  [&](std::string_view text, C** to) { return GiveList(decode(text), to); });
+}
+
+waybill::KubeletApiVersion ToApiVersion(std::int32_t version, Arguments& arguments) {
+  return arguments.OneOf(version, waybill::KubeletApiVersion::kV1Alpha1, "api_version");
+}
+
+}  // namespace
+
+waybill_string waybill_code_name(waybill_code code) {
+  switch (code) {
+    case WAYBILL_OK:
+      return Borrow("ok");
+    case WAYBILL_CLOSED:
+      return Borrow("closed");
+    case WAYBILL_OUT_OF_MEMORY:
+      return Borrow("outOfMemory");
+    case WAYBILL_INTERNAL:
+      return Borrow("internal");
+    default:
+      if (code < WAYBILL_INVALID_ARGUMENT || code > WAYBILL_CREDENTIALS_UNAVAILABLE) {
+        return Borrow("");
+      }
+      return Borrow(waybill::ErrorCodeName(static_cast<waybill::ErrorCode>(code)));
+  }
+}
+
+waybill_string waybill_version(void) { return Borrow(WAYBILL_VERSION); }
+uint32_t waybill_newest_schema(void) { return waybill::kNewestSchema; }
+uint32_t waybill_oldest_schema(void) { return waybill::kOldestSchema; }
+
+waybill_string waybill_rules_name(int32_t rules) {
+  return NameOf(rules, waybill::Rules::kKubelet, waybill::RulesName);
+}
+waybill_code waybill_parse_rules(waybill_string name, int32_t* rules, waybill_error** error) {
+  return ParseName(name, waybill::ParseRules, rules, error);
+}
+waybill_string waybill_verification_mode_name(int32_t mode) {
+  return NameOf(mode, waybill::VerificationMode::kAlwaysVerify, waybill::VerificationModeName);
+}
+waybill_code waybill_parse_verification_mode(waybill_string name, int32_t* mode,
+                                             waybill_error** error) {
+  return ParseName(name, waybill::ParseVerificationMode, mode, error);
+}
+waybill_string waybill_pull_policy_name(int32_t policy) {
+  return NameOf(policy, waybill::PullPolicy::kNever, waybill::PullPolicyName);
+}
+waybill_code waybill_parse_pull_policy(waybill_string name, int32_t* policy,
+                                       waybill_error** error) {
+  return ParseName(name, waybill::ParsePullPolicy, policy, error);
+}
+waybill_string waybill_check_result_name(int32_t result) {
+  return NameOf(result, waybill::CheckResult::kError, waybill::CheckResultName);
+}
+waybill_string waybill_reason_name(int32_t reason) {
+  return NameOf(reason, waybill::Reason::kCredentialsNeeded, waybill::ReasonName);
+}
+waybill_string waybill_reason_text(int32_t reason) {
+  return NameOf(reason, waybill::Reason::kCredentialsNeeded, waybill::ReasonText);
+}
+waybill_string waybill_ensure_action_name(int32_t action) {
+  return NameOf(action, waybill::EnsureAction::kCredentialsError, waybill::EnsureActionName);
+}
+
+waybill_code waybill_hash_credentials(waybill_string username, waybill_string password,
+                                      waybill_string email, waybill_string** hash,
+                                      waybill_error** error) {
+  return FromText(
+      username, hash, error, [&](std::string_view name, waybill_string** out) -> Result<void> {
+        Arguments arguments;
+        const waybill::AuthConfig auth{std::string(name), arguments.String(password, "password"),
+                                       arguments.String(email, "email")};
+        if (!arguments.ok()) return arguments.error();
+        return GiveText(waybill::HashCredentials(auth), out);
+      });
+}
+
+bool waybill_parse_image(waybill_string image, waybill_image_parts* parts) {
+  const auto text =
+      image.data == nullptr ? std::string_view() : std::string_view(image.data, image.length);
+  const auto parsed = waybill::ParseImage(text);
+  if (parts != nullptr) {
+    const auto p = parsed.value_or(waybill::ImageParts{});
+    *parts = {Borrow(p.name), Borrow(p.domain), Borrow(p.path), Borrow(p.tag), Borrow(p.digest)};
+  }
+  return parsed.has_value();
+}
+
+waybill_code waybill_normalise_image(waybill_string image, waybill_string** full,
+                                     waybill_error** error) {
+  return FromText(image, full, error,
+                  [](std::string_view text, waybill_string** out) -> Result<void> {
+                    const auto made = waybill::NormaliseImage(text);
+                    if (!made) {
+                      return waybill::Error{waybill::ErrorCode::kInvalidArgument,
+                                            "the image string has no full form: it does not parse, "
+                                            "or is ambiguous",
+                                            {}};
+                    }
+                    return GiveText(*made, out);
+                  });
+}
+
+waybill_code waybill_repository_of(waybill_string image, waybill_string** repository,
+                                   waybill_error** error) {
+  return FromText(image, repository, error, [](std::string_view text, waybill_string** out) {
+    return GiveText(waybill::RepositoryOf(text), out);
+  });
+}
+
+waybill_code waybill_parse_platform(waybill_string text, waybill_platform** platform,
+                                    waybill_error** error) {
+  return Decode(text, waybill::ParsePlatform, platform, error);
+}
+
+waybill_code waybill_format_platform(const waybill_platform* platform, waybill_string** text,
+                                     waybill_error** error) {
+  return ToText(platform, text, error, [](const waybill_platform& from, Arguments& arguments) {
+    return waybill::FormatPlatform(ToPlatform(from, arguments));
+  });
+}
+
+waybill_code waybill_normalise_platform(const waybill_platform* platform,
+                                        waybill_platform** normalised, waybill_error** error) {
+  if (normalised != nullptr) *normalised = nullptr;
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(platform, "platform") || !arguments.Given(normalised, "normalised")) {
+      return arguments.error();
+    }
+    Result<waybill::Platform> made = waybill::NormalisePlatform(ToPlatform(*platform, arguments));
+    if (!arguments.ok()) return arguments.error();
+    return Give(made, normalised);
+  });
+}
+
+waybill_code waybill_decode_image_index(waybill_string json, waybill_image_index** index,
+                                        waybill_error** error) {
+  return DecodeList(json, waybill::DecodeImageIndex, index, error);
+}
+
+waybill_code waybill_choose_manifest(const waybill_image_index* index, const waybill_platform* host,
+                                     const waybill_platform* guest, size_t* chosen,
+                                     waybill_error** error) {
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(index, "index") || !arguments.Given(host, "host") ||
+        !arguments.Given(chosen, "chosen")) {
+      return arguments.error();
+    }
+    const auto items = arguments.Array(index->items, index->count, "index");
+    std::vector<waybill::ManifestDescriptor> manifests;
+    for (const auto& item : items) {
+      manifests.push_back({.media_type = arguments.String(item.media_type, "media_type"),
+                           .digest = arguments.String(item.digest, "digest"),
+                           // Tells the copy that is chosen from its like.
+                           .size = manifests.size(),
+                           .platform = ToPlatform(item.platform, arguments),
+                           .is_attestation = item.is_attestation});
+    }
+    const auto on = ToPlatform(*host, arguments);
+    const auto inside = ToPlatform(guest, arguments);
+    if (!arguments.ok()) return arguments.error();
+    const auto made = waybill::ChooseManifest(manifests, on, inside);
+    if (!made) return made.error();
+    *chosen = made->size;
+    return {};
+  });
+}
+
+waybill_code waybill_decode_pulled_record(waybill_string json, waybill_image_pulled_record** record,
+                                          waybill_error** error) {
+  return Decode(json, waybill::DecodePulledRecord, record, error);
+}
+waybill_code waybill_decode_pull_intent(waybill_string json, waybill_image_pull_intent** intent,
+                                        waybill_error** error) {
+  return Decode(json, waybill::DecodePullIntent, intent, error);
+}
+waybill_code waybill_decode_preloaded_record(waybill_string json,
+                                             waybill_image_preloaded_record** record,
+                                             waybill_error** error) {
+  return Decode(json, waybill::DecodePreloadedRecord, record, error);
+}
+
+waybill_code waybill_encode_pulled_record(const waybill_image_pulled_record* record,
+                                          int32_t api_version, waybill_string** json,
+                                          waybill_error** error) {
+  return ToText(record, json, error, [&](const auto& from, Arguments& arguments) {
+    return waybill::EncodePulledRecord(ToRecord(from, arguments),
+                                       ToApiVersion(api_version, arguments));
+  });
+}
+waybill_code waybill_encode_pull_intent(const waybill_image_pull_intent* intent,
+                                        int32_t api_version, waybill_string** json,
+                                        waybill_error** error) {
+  return ToText(intent, json, error, [&](const auto& from, Arguments& arguments) {
+    return waybill::EncodePullIntent({arguments.String(from.image, "image"),
+                                      arguments.String(from.runtime_handler, "runtime_handler")},
+                                     ToApiVersion(api_version, arguments));
+  });
+}
+waybill_code waybill_encode_preloaded_record(const waybill_image_preloaded_record* record,
+                                             int32_t api_version, waybill_string** json,
+                                             waybill_error** error) {
+  return ToText(record, json, error, [&](const auto& from, Arguments& arguments) {
+    return waybill::EncodePreloadedRecord(ToPreloaded(from, arguments),
+                                          ToApiVersion(api_version, arguments));
+  });
+}
+
+waybill_code waybill_decode_image_list(waybill_string json, waybill_images_on_node** images,
+                                       waybill_error** error) {
+  return DecodeList(json, waybill::DecodeImageList, images, error);
+}
+waybill_code waybill_decode_pod_list(waybill_string json, waybill_strings** pod_uids,
+                                     waybill_error** error) {
+  return FromText(json, pod_uids, error,
+                  [](std::string_view text, waybill_strings** out) -> Result<void> {
+                    const auto uids = waybill::DecodePodList(text);
+                    if (!uids) return uids.error();
+                    *out = NewResult<waybill_strings>(
+                        [&](auto& to, Memory& memory) { to = CopyStrings(*uids, memory); });
+                    return {};
+                  });
+}
+waybill_code waybill_decode_runtime_status(waybill_string json, waybill_runtime_handlers** handlers,
+                                           waybill_error** error) {
+  return DecodeList(json, waybill::DecodeRuntimeStatus, handlers, error);
+}
+
+waybill_code waybill_decode_auth_document(waybill_string json, waybill_registry_auths** auths,
+                                          waybill_error** error) {
+  return FromText(
+      json, auths, error, [](std::string_view text, waybill_registry_auths** out) -> Result<void> {
+        const auto found = waybill::DecodeAuthDocument(text);
+        if (!found) return found.error();
+        *out = NewResult<waybill_registry_auths>(
+            [&](auto& to, Memory& memory) {
+              to = ListOf<waybill_registry_auths, waybill_registry_auth>(*found, memory);
+            },
+            Wiping());
+        return {};
+      });
+}
+
+waybill_code waybill_format_timestamp(waybill_timestamp time, waybill_string** text,
+                                      waybill_error** error) {
+  return ToText(&time, text, error,
+                [](const waybill_timestamp& from, Arguments& arguments) -> Result<std::string> {
+                  const auto checked = ToTimestamp(&from, arguments);
+                  // From the first second of the year 1 to the last one of 9999.
+                  if (from.seconds < -62'135'596'800 || from.seconds > 253'402'300'799) {
+                    arguments.Wrong("time", "is not in the years 1 to 9999");
+                  }
+                  if (!arguments.ok()) return arguments.error();
+                  return waybill::FormatTimestamp(*checked);
+                });
+}
+waybill_code waybill_parse_timestamp(waybill_string text, waybill_timestamp* time,
+                                     waybill_error** error) {
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    arguments.Given(time, "time");
+    const auto view = arguments.Text(text, "text");
+    if (!arguments.ok()) return arguments.error();
+    const auto parsed = waybill::ParseTimestamp(view);
+    if (!parsed) return parsed.error();
+    *time = ToC(*parsed);
+    return {};
+  });
+}
+
+waybill_code waybill_policy_make(int32_t mode, waybill_strings patterns, int32_t scope,
+                                 waybill_policy** policy, waybill_error** error) {
+  if (policy != nullptr) *policy = nullptr;
+  return Call(error, [&]() -> Result<void> {
+    Arguments arguments;
+    arguments.Given(policy, "policy");
+    const auto m = arguments.OneOf(mode, waybill::VerificationMode::kAlwaysVerify, "mode");
+    const auto s = arguments.OneOf(scope, waybill::AllowlistScope::kPreloadedOnly, "scope");
+    auto list = arguments.Strings(patterns, "patterns");
+    if (!arguments.ok()) return arguments.error();
+    auto made = waybill::VerificationPolicy::Make(m, std::move(list), s);
+    if (!made) return made.error();
+    *policy = new waybill_policy{std::move(*made)};
+    return {};
+  });
+}
+
+void waybill_policy_free(waybill_policy* policy) { delete policy; }
+
+int32_t waybill_policy_mode(const waybill_policy* policy) {
+  const auto mode =
+      policy == nullptr ? waybill::VerificationPolicy().mode() : policy->policy.mode();
+  return static_cast<std::int32_t>(mode);
+}
+
+int32_t waybill_policy_scope(const waybill_policy* policy) {
+  const auto scope =
+      policy == nullptr ? waybill::VerificationPolicy().scope() : policy->policy.scope();
+  return static_cast<std::int32_t>(scope);
+}
+
+bool waybill_policy_requires_verification(const waybill_policy* policy, waybill_string image_name,
+                                          int32_t origin) {
+  if (origin < 0 || origin > static_cast<std::int32_t>(waybill::ImageOrigin::kUnknown) ||
+      (image_name.data == nullptr && image_name.length > 0)) {
+    return true;
+  }
+  const auto name = image_name.data == nullptr
+                        ? std::string_view()
+                        : std::string_view(image_name.data, image_name.length);
+  const auto from = static_cast<waybill::ImageOrigin>(origin);
+  return policy == nullptr ? waybill::VerificationPolicy().RequiresVerification(name, from)
+                           : policy->policy.RequiresVerification(name, from);
+}
