@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -137,6 +138,8 @@ std::atomic<bool> exchange_refused{false};
 Fault fault;
 std::atomic<std::uint64_t> calls_made{0};  // since the fault was set
 
+constexpr std::size_t kSector = 512;
+
 // What is to become of a call: kNone, all is well.
 Fault::Kind Count() {
   if (calls_to_live.load() != 0 && calls_to_live.fetch_sub(1) == 1) kill(getpid(), SIGKILL);
@@ -170,6 +173,16 @@ ssize_t WriteLogged(int fd, std::uint64_t offset, const void* bytes, std::size_t
   return result;
 }
 
+// With one bit changed in the middle of each `piece` bytes.
+std::string Garbled(const void* bytes, std::size_t size, std::size_t piece) {
+  std::string garbled(static_cast<const char*>(bytes), size);
+  for (std::size_t begin = 0; begin < size; begin += piece) {
+    char& byte = garbled[begin + std::min(piece, size - begin) / 2];
+    byte = static_cast<char>(byte ^ 1);
+  }
+  return garbled;
+}
+
 // A write of `size` bytes, by `real`, which is told which bytes and how many.
 template <typename Write>
 ssize_t WriteOrFail(const void* bytes, std::size_t size, const Write& real) {
@@ -181,11 +194,10 @@ ssize_t WriteOrFail(const void* bytes, std::size_t size, const Write& real) {
       return -1;
     case Fault::Kind::kShort:
       return real(bytes, size / 2);
-    case Fault::Kind::kGarble: {
-      std::string garbled(static_cast<const char*>(bytes), size);
-      if (size > 0) garbled[size / 2] = static_cast<char>(garbled[size / 2] ^ 1);
-      return real(garbled.data(), size);
-    }
+    case Fault::Kind::kGarble:
+      return real(Garbled(bytes, size, size).data(), size);
+    case Fault::Kind::kGarbleSectors:
+      return real(Garbled(bytes, size, kSector).data(), size);
   }
   return -1;
 }

@@ -68,6 +68,7 @@ struct Fault {
     kFail,    // it does nothing and fails with `error_number`
     kShort,   // a write does half of it, and says so; other calls fail
     kGarble,  // a write writes one bit otherwise, and says nothing; other calls do as they should
+    kGarbleSectors,  // so, but one bit of each sector: wherever the bytes in use are, some are hit
   };
   Kind kind = Kind::kNone;
   std::uint64_t call = 0;  // 1: the next
