@@ -1,0 +1,49 @@
+package waybill_test
+
+import (
+	"fmt"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+// A decision allocates nothing, with up to 8 secrets.
+func TestDecisionsAllocateNothing(t *testing.T) {
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	account := &waybill.ImagePullServiceAccount{UID: "sa", Namespace: "team-a", Name: "builder"}
+	for _, n := range []int{0, 1, 2, 8} {
+		miss := waybill.PodCredentials{Secrets: many(n), ServiceAccount: account}
+		hit := waybill.PodCredentials{Secrets: append(many(max(n, 1)-1), secret), ServiceAccount: account}
+		for name, credentials := range map[string]waybill.PodCredentials{"hit": hit, "miss": miss} {
+			name = fmt.Sprintf("%s, %d secrets", name, n)
+			allocates(t, name, func() bool {
+				return s.MustAttemptPull(image, ref, "", credentials).CredentialsRead
+			})
+			allocates(t, name+", lazily", func() bool {
+				d, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+					return credentials, nil
+				})
+				return err == nil && d.CredentialsRead
+			})
+		}
+	}
+	allocates(t, "no record", func() bool {
+		return !s.MustAttemptPull("other", "sha256:other", "", withSecrets(secret)).Pull
+	})
+	allocates(t, "parsing", func() bool {
+		_, ok := waybill.ParseImage(image)
+		return ok
+	})
+}
+
+func allocates(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	ok := true
+	if n := testing.AllocsPerRun(200, func() { ok = ok && f() }); n != 0 {
+		t.Errorf("%s: %v allocations", what, n)
+	}
+	if !ok {
+		t.Errorf("%s: not the answer that was to be measured", what)
+	}
+}

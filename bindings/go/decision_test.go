@@ -1,0 +1,194 @@
+package waybill_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+func TestDecisions(t *testing.T) {
+	s := newStore(t)
+	account := waybill.ImagePullServiceAccount{UID: "sa", Namespace: "team-a", Name: "builder"}
+	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Pull || d.Reason != waybill.ReasonPolicyPresumedPreloaded || d.Result != waybill.CheckCredentialPolicyAllowed {
+		t.Errorf("before: %+v", d)
+	}
+	pull(t, s, image, ref, waybill.ImagePullCredentials{
+		KubernetesSecrets:         []waybill.ImagePullSecret{secret},
+		KubernetesServiceAccounts: []waybill.ImagePullServiceAccount{account},
+	})
+	rotated, other := secret, secret
+	rotated.CredentialHash = strings.Repeat("0", 64)
+	other.UID, other.CredentialHash = "another", strings.Repeat("1", 64)
+	each := map[string]struct {
+		credentials waybill.PodCredentials
+		want        waybill.Reason
+	}{
+		"the secret":      {withSecrets(secret), waybill.ReasonSecretHashMatches},
+		"rotated":         {withSecrets(rotated), waybill.ReasonSecretCoordinatesMatch},
+		"other's":         {withSecrets(other), waybill.ReasonNoCredentialMatches},
+		"none":            {withSecrets(), waybill.ReasonNoCredentialMatches},
+		"the 20th":        {withSecrets(append(many(19), secret)...), waybill.ReasonSecretHashMatches},
+		"none of 5,000":   {withSecrets(many(5000)...), waybill.ReasonNoCredentialMatches},
+		"service account": {waybill.PodCredentials{ServiceAccount: &account}, waybill.ReasonServiceAccountMatches},
+		"both":            {waybill.PodCredentials{Secrets: many(8), ServiceAccount: &account}, waybill.ReasonServiceAccountMatches},
+	}
+	for name, c := range each {
+		d := s.MustAttemptPull(image, ref, "", c.credentials)
+		open := c.want != waybill.ReasonNoCredentialMatches
+		if d.Reason != c.want || d.Pull == open || !d.CredentialsRead {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+	must(t, s.Flush())
+	if d := s.MustAttemptPull(image, "", "", withSecrets(secret)); d.Reason != waybill.ReasonImageAbsent || d.Result != waybill.CheckNotCounted || d.CredentialsRead {
+		t.Errorf("absent: %+v", d)
+	}
+	if d := s.MustAttemptPull(image, ref, "kata", withSecrets(secret)); d.Reason != waybill.ReasonRuntimeHandlerUnknown {
+		t.Errorf("another handler: %+v", d)
+	}
+}
+
+// many are secrets that match nothing.
+func many(n int) []waybill.ImagePullSecret {
+	secrets := make([]waybill.ImagePullSecret, n)
+	for i := range secrets {
+		secrets[i] = waybill.ImagePullSecret{
+			UID:            fmt.Sprintf("5b1e0f4a-0000-4000-8000-%012d", i),
+			Namespace:      "team-b",
+			Name:           fmt.Sprintf("registry-%d", i),
+			CredentialHash: fmt.Sprintf("%064x", i),
+		}
+	}
+	return secrets
+}
+
+func TestLazyCredentials(t *testing.T) {
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	asked := 0
+	fetch := func() (waybill.PodCredentials, error) {
+		asked++
+		return withSecrets(secret), nil
+	}
+	d, err := s.MustAttemptPullLazily(image, ref, "", fetch)
+	if err != nil || d.Pull || asked != 1 || !d.CredentialsRead {
+		t.Errorf("%+v, %v, asked %d times", d, err, asked)
+	}
+	d, err = s.MustAttemptPullLazily("other:v1", "sha256:other", "", fetch)
+	if err != nil || d.Pull || asked != 1 || d.CredentialsRead {
+		t.Errorf("not needed: %+v, %v, asked %d times", d, err, asked)
+	}
+
+	failure := errors.New("no API server")
+	d, err = s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+		return withSecrets(secret), failure
+	})
+	if err != failure || !d.Pull || d.Result != waybill.CheckError || d.Reason != waybill.ReasonCredentialsUnavailable {
+		t.Errorf("failed: %+v, %v", d, err)
+	}
+	d, err = s.MustAttemptPullLazily(image, ref, "", nil)
+	if !errors.Is(err, waybill.ErrCredentialsUnavailable) || !d.Pull || d.Result != waybill.CheckError {
+		t.Errorf("nil: %+v, %v", d, err)
+	}
+
+	// What was counted: found, allowed, error twice; and nothing for the first looks.
+	if got, want := s.Metrics().MustPullChecks, [5]uint64{0, 1, 1, 0, 2}; got != want {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
+// fetch may panic, and it may use the store, close it even.
+func TestFetchDoesWhatItLikes(t *testing.T) {
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	func() {
+		defer func() {
+			if recover() != "a mistake" {
+				t.Error("the panic did not come through")
+			}
+		}()
+		s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) { panic("a mistake") })
+	}()
+	d, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+		if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull {
+			t.Errorf("inside: %+v", d)
+		}
+		return withSecrets(secret), s.DeleteRecord(ref, "")
+	})
+	if err != nil || d.Reason != waybill.ReasonPolicyPresumedPreloaded {
+		t.Errorf("the record went meanwhile: %+v, %v", d, err)
+	}
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	d, err = s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+		return withSecrets(secret), s.Close()
+	})
+	if err != nil || !d.Pull {
+		t.Errorf("closed meanwhile: %+v, %v", d, err)
+	}
+}
+
+func TestEnsureImage(t *testing.T) {
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	failure := errors.New("no API server")
+	with := func(secrets ...waybill.ImagePullSecret) func() (waybill.PodCredentials, error) {
+		return func() (waybill.PodCredentials, error) { return withSecrets(secrets...), nil }
+	}
+	each := map[string]struct {
+		image, ref string
+		policy     waybill.PullPolicy
+		fetch      func() (waybill.PodCredentials, error)
+		want       waybill.EnsureAction
+		err        error
+	}{
+		"there":         {image, ref, waybill.PullIfNotPresent, with(secret), waybill.EnsureUsePresent, nil},
+		"not for them":  {image, ref, waybill.PullIfNotPresent, with(many(20)...), waybill.EnsurePull, nil},
+		"always":        {image, ref, waybill.PullAlways, with(secret), waybill.EnsurePull, nil},
+		"never, absent": {image, "", waybill.PullNever, with(secret), waybill.EnsureNeverPull, nil},
+		"no name":       {"UPPER CASE", ref, waybill.PullIfNotPresent, with(secret), waybill.EnsureInvalidImageName, nil},
+		"unavailable": {image, ref, waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) {
+			return waybill.PodCredentials{}, failure
+		}, waybill.EnsurePull, failure},
+		"no fetch":  {image, ref, waybill.PullIfNotPresent, nil, waybill.EnsurePull, waybill.ErrCredentialsUnavailable},
+		"no policy": {image, ref, 9, with(secret), waybill.EnsurePull, waybill.ErrInvalidArgument},
+	}
+	for name, c := range each {
+		outcome, err := s.EnsureImage(c.image, c.ref, "", c.policy, c.fetch)
+		if outcome.Action != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v", name, outcome, err)
+		}
+	}
+	text, err := s.MetricsText()
+	if err != nil || !strings.Contains(text, "kubelet_image_manager_ensure_image_requests_total") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// The decision on strings of any length and any bytes is "pull", and nothing breaks.
+func TestHostileStrings(t *testing.T) {
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	for name, text := range map[string]string{
+		"1 MiB": strings.Repeat("x", 1<<20), "no UTF-8": "\xff\xfe\x00\xc0", "zeros": "\x00\x00",
+	} {
+		hostile := waybill.ImagePullSecret{UID: text, Namespace: text, Name: text, CredentialHash: text}
+		if d := s.MustAttemptPull(text, text, text, withSecrets(hostile)); !d.Pull {
+			t.Errorf("%s: %+v", name, d)
+		}
+		if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, hostile, hostile)); d.Reason != waybill.ReasonNoCredentialMatches {
+			t.Errorf("%s: %+v", name, d)
+		}
+		if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Pull {
+			t.Errorf("%s, beside a good one: %+v", name, d)
+		}
+	}
+	// More than any pod can have counts as if it could not be had.
+	long := strings.Repeat("x", 64<<20)
+	hostile := waybill.ImagePullSecret{UID: long, Namespace: long, Name: long, CredentialHash: long}
+	if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Reason != waybill.ReasonCredentialsUnavailable || d.Result != waybill.CheckError {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,290 @@
+package waybill_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"waybill.dev/go"
+)
+
+func TestOpenAgainRemembers(t *testing.T) {
+	o := optionsIn(scratch(t))
+	s := open(t, o)
+	if !s.RecoveryReport().Created {
+		t.Error("the report of a new store doesn't say so")
+	}
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	must(t, s.RecordPullIntent("dangling:v1", ""))
+	must(t, s.Close())
+
+	o.ImagesOnNode = []waybill.ImageOnNode{{ID: "sha256:1", RepoTags: []string{"docker.io/library/dangling:v1"}}}
+	s = open(t, o)
+	report := s.RecoveryReport()
+	if report.Created || report.Records != 2 || report.IntentsFound != 1 || report.IntentsReplayed != 1 ||
+		len(report.Replayed) != 1 || report.Replayed[0] != "dangling:v1" || report.ReplaySkipped {
+		t.Errorf("report: %+v", report)
+	}
+	if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull {
+		t.Errorf("%+v", d)
+	}
+	if d := s.MustAttemptPull("dangling:v1", "sha256:1", "", withSecrets()); !d.Pull {
+		t.Errorf("a pull that was cut off opened its image: %+v", d)
+	}
+	must(t, s.Close())
+	if s.RecoveryReport().Records != 2 {
+		t.Error("a closed store forgot its report")
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	directory := scratch(t)
+	ctx := context.Background()
+	_, err := waybill.Open(ctx, waybill.Options{})
+	wantCode(t, err, waybill.ErrInvalidArgument)
+	if _, err = waybill.Observe(waybill.ObserveOptions{}); err == nil {
+		t.Error("the zero options observe something")
+	}
+	_, err = waybill.Observe(waybill.ObserveOptions{Directory: filepath.Join(directory, "none")})
+	wantCode(t, err, waybill.ErrNotFound)
+
+	each := map[string]struct {
+		change func(*waybill.Options)
+		want   error
+	}{
+		"no witness": {func(o *waybill.Options) { o.Witness = waybill.Witness{} }, waybill.ErrInvalidArgument},
+		"rules":      {func(o *waybill.Options) { o.Rules = 7 }, waybill.ErrInvalidArgument},
+		"gap":        {func(o *waybill.Options) { o.Gap = -1 }, waybill.ErrInvalidArgument},
+		"must exist": {func(o *waybill.Options) { o.MustExist = true }, waybill.ErrNotFound},
+		"long path":  {func(o *waybill.Options) { o.Directory = strings.Repeat("/x", 1<<19) }, waybill.ErrIO},
+		"two defaults": {func(o *waybill.Options) {
+			o.RuntimeHandlers = []waybill.RuntimeHandler{{Name: "a", IsDefault: true}, {Name: "b", IsDefault: true}}
+		}, waybill.ErrInvalidArgument},
+		"pool": {func(o *waybill.Options) {
+			o.UserNamespaces = &waybill.UserNamespaceOptions{Pool: waybill.UserNamespacePool{FirstID: 1}}
+		}, waybill.ErrInvalidArgument},
+		"map": {func(o *waybill.Options) { o.MapBytes = 1 }, waybill.ErrInvalidArgument},
+	}
+	for name, c := range each {
+		o := optionsIn(directory)
+		c.change(&o)
+		s, err := waybill.Open(ctx, o)
+		if s != nil {
+			t.Errorf("%s: a store beside an error", name)
+		}
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: want %v, got %v", name, c.want, err)
+		}
+	}
+}
+
+func TestContexts(t *testing.T) {
+	o := optionsIn(scratch(t))
+	//lint:ignore SA1012 what such a caller is told
+	_, err := waybill.Open(nil, o) //nolint:staticcheck
+	wantCode(t, err, waybill.ErrInvalidArgument)
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	reason := errors.New("the node shuts down")
+	cancel(reason)
+	_, err = waybill.Open(ctx, o)
+	wantCode(t, err, waybill.ErrInterrupted)
+	wantCode(t, err, reason)
+
+	s := open(t, o)
+	_, err = s.Verify(ctx)
+	wantCode(t, err, waybill.ErrInterrupted)
+	_, err = s.Export(ctx, waybill.ExportOptions{})
+	wantCode(t, err, waybill.ErrInterrupted)
+	_, err = waybill.Migrate(ctx, waybill.MigrateOptions{})
+	wantCode(t, err, waybill.ErrInterrupted)
+	_, err = waybill.Restore(ctx, waybill.RestoreOptions{})
+	wantCode(t, err, waybill.ErrInterrupted)
+
+	live, stop := context.WithCancel(context.Background())
+	defer stop()
+	report, err := s.Verify(live)
+	if err != nil || !report.Sound {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// The context ends while the import runs: a file after another, so it is noticed at the next one.
+func TestContextStopsAnImport(t *testing.T) {
+	directory := scratch(t)
+	pulling := filepath.Join(directory, "kubelet", "image_manager", "pulling")
+	must(t, os.MkdirAll(pulling, 0o755))
+	for i := range 3000 {
+		name := "image" + strings.Repeat("x", i)
+		must(t, os.WriteFile(filepath.Join(pulling, "sha256-"+hexSHA256(name)), []byte(
+			`{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"`+name+`"}`), 0o600))
+	}
+	o := optionsIn(directory)
+	o.KubeletDirectory = filepath.Join(directory, "kubelet")
+	ctx, cancel := context.WithCancel(context.Background())
+	go cancel()
+	s, err := waybill.Open(ctx, o)
+	if err == nil { // it was faster
+		must(t, s.Close())
+		return
+	}
+	wantCode(t, err, waybill.ErrInterrupted)
+	wantCode(t, err, context.Canceled)
+	s = open(t, o)
+	if intents, err := s.ListIntents(); err != nil || len(intents) != 3000 {
+		t.Errorf("%d intents after all, %v", len(intents), err)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	ctx := context.Background()
+	for name, s := range closedStores(t) {
+		t.Run(name, func(t *testing.T) {
+			if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); !d.Pull || d.Result != waybill.CheckError {
+				t.Errorf("%+v", d)
+			}
+			d, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+				t.Error("credentials were fetched")
+				return waybill.PodCredentials{}, nil
+			})
+			if !d.Pull || err != nil {
+				t.Errorf("%+v, %v", d, err)
+			}
+			outcome, err := s.EnsureImage(image, ref, "", waybill.PullIfNotPresent, nil)
+			wantCode(t, err, waybill.ErrClosed)
+			if outcome.Action != waybill.EnsurePull {
+				t.Errorf("%+v", outcome)
+			}
+			if m := s.Metrics(); m != (waybill.Metrics{}) {
+				t.Errorf("%+v", m)
+			}
+			each := []error{
+				s.Close(), s.Flush(), s.RecordPullIntent(image, ""),
+				s.RecordImagePulled(waybill.PulledImage{Image: image, ImageRef: ref}),
+				s.RecordImagePullFailed(image, "", waybill.PullFailed),
+				s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref}), s.DeleteRecord(ref, ""),
+				s.PutIntent(image, ""), s.DeleteIntent(image, ""),
+				s.AdoptUserNamespace(podUID, 65536, 65536), s.ClearDistrust("reason"),
+				second(s.BeginPrune()), second(s.Prune(nil, 0)), second(s.PruneBefore(nil, time.Now())),
+				second(s.GetRecord(ref, "")), second(s.ListRecords()), second(s.HasIntent(image, "")),
+				second(s.ListIntents()), second(s.ListQuarantine()), second(s.ListPreloaded()),
+				second(s.ListRuntimeHandlers()), second(s.ReplaceRuntimeHandlers(nil)),
+				second(s.CollapseRuntimeHandlers()), second(s.GetUserNamespace(podUID)),
+				second(s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: podUID})),
+				second(s.ReleaseUserNamespace(podUID)), second(s.ListUserNamespaces()), second(s.ListHeldPods()),
+				second(s.CleanUpUserNamespaces(nil, nil, 0)), second(s.ReleaseLostUserNamespaces()),
+				second(s.GetUserNamespaceStatistics()), second(s.Export(ctx, waybill.ExportOptions{})),
+				second(s.Statistics()), second(s.MetricsText()), second(s.Verify(ctx)), second(s.Trust()),
+			}
+			for i, err := range each {
+				if !errors.Is(err, waybill.ErrClosed) {
+					t.Errorf("call %d: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestDroppedStoreIsClosed(t *testing.T) {
+	o := optionsIn(scratch(t))
+	func() {
+		s, err := waybill.Open(context.Background(), o)
+		must(t, err)
+		must(t, s.RecordPullIntent(image, ""))
+	}()
+	for range 10_000 {
+		runtime.GC()
+		s, err := waybill.Open(context.Background(), o)
+		if err == nil {
+			must(t, s.Close())
+			return
+		}
+		wantCode(t, err, waybill.ErrOwned)
+	}
+	t.Error("the store is still owned")
+}
+
+func TestObserver(t *testing.T) {
+	o := optionsIn(scratch(t))
+	s := open(t, o)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
+	_, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
+	wantCode(t, err, waybill.ErrOwned)
+	must(t, s.Close())
+
+	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
+	must(t, err)
+	defer observer.Close()
+	if d := observer.MustAttemptPull(image, ref, "", withSecrets()); d.Pull || d.Reason != waybill.ReasonNodePodsAccessible {
+		t.Errorf("%+v", d)
+	}
+	wantCode(t, observer.RecordPullIntent(image, ""), waybill.ErrNotOwner)
+	if r := observer.RecoveryReport(); r.Records != 0 || r.Created {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A clock and a policy that nobody but the store knows outlive the garbage collector.
+func TestClockAndPolicyLive(t *testing.T) {
+	now := time.Date(2031, 5, 6, 7, 8, 9, 123_456_789, time.UTC)
+	s := func() *waybill.Store {
+		o := optionsIn(scratch(t))
+		o.Clock = waybill.NewFakeClock(now)
+		policy, err := waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage)
+		must(t, err)
+		o.Policy = policy
+		return open(t, o)
+	}()
+	for range 5 {
+		runtime.GC()
+	}
+	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Reason != waybill.ReasonNoRecord {
+		t.Errorf("%+v", d)
+	}
+	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
+	record, err := s.GetRecord(ref, "")
+	if err != nil || !record.LastUpdatedTime.Equal(now) {
+		t.Errorf("%v, %v", record.LastUpdatedTime, err)
+	}
+}
+
+func TestFakeClock(t *testing.T) {
+	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(-1, 999_999_999), time.Date(1700, 1, 1, 0, 0, 0, 1, time.UTC)} {
+		clock := waybill.NewFakeClock(at)
+		if !clock.Now().Equal(at) {
+			t.Errorf("%v became %v", at, clock.Now())
+		}
+		o := optionsIn(scratch(t))
+		o.Clock = clock
+		s := open(t, o)
+		pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
+		if at.Unix() < 0 {
+			continue // what the store makes of times before 1970 is its own affair
+		}
+		if record, err := s.GetRecord(ref, ""); err != nil || !record.LastUpdatedTime.Equal(at) {
+			t.Errorf("stored %v as %v, %v", at, record.LastUpdatedTime, err)
+		}
+	}
+	if now := waybill.NewFakeClock(time.Time{}).Now(); now.Year() != 1677 {
+		t.Errorf("the year 1 was cut to %v", now)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("the zero clock was set")
+		}
+	}()
+	new(waybill.FakeClock).Set(time.Now())
+}
+
+func TestVersions(t *testing.T) {
+	if waybill.Version() == "" || waybill.OldestSchema() < 1 || waybill.NewestSchema() < waybill.OldestSchema() {
+		t.Error(waybill.Version(), waybill.OldestSchema(), waybill.NewestSchema())
+	}
+}
