@@ -33,6 +33,12 @@ std::string_view Arguments::Text(waybill_string text, const char* name) {
   return {text.data, text.length};
 }
 
+std::string Arguments::Path(waybill_string path, const char* name) {
+  const std::string_view text = Text(path, name);
+  if (text.find('\0') != std::string_view::npos) Wrong(name, "has a zero byte in it");
+  return std::string(text);
+}
+
 std::vector<std::string> Arguments::Strings(waybill_strings strings, const char* name) {
   std::vector<std::string> result;
   for (const waybill_string& text : Array(strings.items, strings.count, name)) {

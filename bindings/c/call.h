@@ -53,6 +53,8 @@ class Arguments {
   std::string String(waybill_string text, const char* name) {
     return std::string(Text(text, name));
   }
+  // For files: what the system reads ends at the first zero byte.
+  std::string Path(waybill_string path, const char* name);
   std::vector<std::string> Strings(waybill_strings strings, const char* name);
 
   template <typename T>

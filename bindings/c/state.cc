@@ -79,7 +79,7 @@ waybill_code waybill_export(waybill_store* store, const waybill_export_options* 
     Arguments arguments;
     const auto o = arguments.Options(options, "options");
     waybill::ExportOptions to;
-    to.kubelet_directory = arguments.String(o.kubelet_directory, "kubelet_directory");
+    to.kubelet_directory = arguments.Path(o.kubelet_directory, "kubelet_directory");
     to.api_version =
         arguments.OneOf(o.api_version, waybill::KubeletApiVersion::kV1Alpha1, "api_version");
     if (o.images_on_node != nullptr) to.images_on_node = ToImages(*o.images_on_node, arguments);
@@ -95,7 +95,7 @@ waybill_code waybill_migrate(const waybill_migrate_options* options,
     Arguments arguments;
     const auto o = arguments.Options(options, "options");
     waybill::MigrateOptions to;
-    to.directory = arguments.String(o.directory, "directory");
+    to.directory = arguments.Path(o.directory, "directory");
     if (o.to != 0) to.to = o.to;
     to.dry_run = o.dry_run;
     to.accept_loss = o.accept_loss;
@@ -117,7 +117,7 @@ waybill_code waybill_list_backups(waybill_string directory, waybill_backups** ba
   return Call(error, [&]() -> Result<void> {
     Arguments arguments;
     arguments.Given(backups, "backups");
-    const auto path = arguments.String(directory, "directory");
+    const auto path = arguments.Path(directory, "directory");
     if (!arguments.ok()) return arguments.error();
     return GiveList(waybill::ListBackups(path), backups);
   });
@@ -130,8 +130,8 @@ waybill_code waybill_restore(const waybill_restore_options* options,
     Arguments arguments;
     const auto o = arguments.Options(options, "options");
     waybill::RestoreOptions to;
-    to.directory = arguments.String(o.directory, "directory");
-    to.backup = arguments.String(o.backup, "backup");
+    to.directory = arguments.Path(o.directory, "directory");
+    to.backup = arguments.Path(o.backup, "backup");
     to.clock = ToClock(o.clock, o.clock_context);
     if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
     if (!arguments.ok()) return arguments.error();

@@ -56,7 +56,7 @@ UserNamespaceOptions ToUserNamespaces(const waybill_user_namespace_options* opti
 }
 
 Witness ToWitness(const waybill_open_options& options, Arguments& arguments) {
-  const std::string path = arguments.String(options.witness_path, "witness_path");
+  const std::string path = arguments.Path(options.witness_path, "witness_path");
   switch (options.witness_kind) {
     case WAYBILL_WITNESS_AT:
       if (path.empty()) arguments.Wrong("witness_path", "is empty");
@@ -103,20 +103,20 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
       [&](waybill_store* made,
           Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
         const auto o = arguments.Options(options, "options");
-        waybill::OpenOptions to{.directory = arguments.String(o.directory, "directory"),
+        waybill::OpenOptions to{.directory = arguments.Path(o.directory, "directory"),
                                 .create_if_missing = !o.must_exist,
                                 .witness = ToWitness(o, arguments)};
         to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
         to.policy = ToPolicy(o.policy);
         if (o.images_on_node != nullptr) to.images_on_node = ToImages(*o.images_on_node, arguments);
-        to.kubelet_directory = arguments.String(o.kubelet_directory, "kubelet_directory");
+        to.kubelet_directory = arguments.Path(o.kubelet_directory, "kubelet_directory");
         to.import_progress = ToProgress(o.import_progress, o.import_context, made);
         to.gap = arguments.OneOf(o.gap, waybill::Gap::kNo, "gap");
         if (o.runtime_handlers != nullptr) {
           to.runtime_handlers = ToHandlers(*o.runtime_handlers, arguments);
         }
         to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
-        to.pods_directory = arguments.String(o.pods_directory, "pods_directory");
+        to.pods_directory = arguments.Path(o.pods_directory, "pods_directory");
         to.migrate = !o.no_migration;
         to.migration_progress = ToProgress(o.migration_progress, o.migration_context, made);
         to.clock = ToClock(o.clock, o.clock_context, made);
@@ -134,7 +134,7 @@ waybill_code waybill_observe(const waybill_observe_options* options, waybill_sto
           Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
         const auto o = arguments.Options(options, "options");
         waybill::ObserveOptions to;
-        to.directory = arguments.String(o.directory, "directory");
+        to.directory = arguments.Path(o.directory, "directory");
         to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
         to.policy = ToPolicy(o.policy);
         to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
