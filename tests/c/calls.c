@@ -1,0 +1,190 @@
+#include "calls.h"
+
+#include "support.h"
+
+#define TOKEN 0
+#define HELD_ID 0x40000000U
+
+/* A function whose result comes out by pointer: `body` calls it with &result and error. */
+#define RESULT_CALL(name, type, body)                                        \
+  static waybill_code name(waybill_store* store, waybill_error** error) {    \
+    type* result = check_poison();                                           \
+    const waybill_code code = body;                                          \
+    if (code == WAYBILL_OK) {                                                \
+      CHECK(result != NULL && (void*)result != check_poison());              \
+      waybill_free(result);                                                  \
+    } else if (store != NULL) {                                              \
+      CHECK(result == NULL);                                                 \
+    }                                                                        \
+    return code;                                                             \
+  }
+#define PLAIN_CALL(name, body)                                            \
+  static waybill_code name(waybill_store* store, waybill_error** error) { \
+    return body;                                                          \
+  }
+
+static bool flag;
+static uint64_t number;
+static waybill_user_namespace user_namespace;
+static const waybill_listed_image kListed = {{"sha256:aa", 9}, {"", 0}};
+static const waybill_image_pulled_record kRecord = {.image_ref = {"sha256:bb", 9}};
+static const waybill_runtime_handlers kNoHandlers = {NULL, 0};
+
+static waybill_user_namespace_request request(void) {
+  waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
+  request.pod_uid = POD;
+  request.host_users = WAYBILL_HOST_USERS_UNSET;
+  return request;
+}
+
+static waybill_export_options export_options(void) {
+  static waybill_string directory;
+  if (directory.data == NULL) {
+    directory = scratch("exported");
+    make_directory(directory);
+  }
+  waybill_export_options options = WAYBILL_EXPORT_OPTIONS_INIT;
+  options.kubelet_directory = directory;
+  return options;
+}
+
+static bool fetch(void* context, waybill_pod_credentials* credentials) {
+  (void)context;
+  *credentials = kPod;
+  return true;
+}
+
+PLAIN_CALL(flush, waybill_flush(store, error))
+PLAIN_CALL(record_pull_intent, waybill_record_pull_intent(store, IMAGE, NONE, error))
+PLAIN_CALL(record_image_pulled, waybill_record_image_pulled(store, IMAGE, REF, &kCredentials, NONE,
+                                                            NULL, error))
+PLAIN_CALL(record_image_pull_failed,
+           waybill_record_image_pull_failed(store, IMAGE, WAYBILL_PULL_FAILED, NONE, error))
+RESULT_CALL(ensure_image, waybill_ensure_outcome,
+            waybill_ensure_image(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, &kPod,
+                                 &result, error))
+RESULT_CALL(ensure_image_lazily, waybill_ensure_outcome,
+            waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
+                                        NULL, &result, error))
+PLAIN_CALL(begin_prune, waybill_begin_prune(store, &number, error))
+RESULT_CALL(prune, waybill_prune_report, waybill_prune(store, &kListed, 1, TOKEN, &result, error))
+RESULT_CALL(prune_before, waybill_prune_report,
+            waybill_prune_before(store, &kListed, 1, (waybill_timestamp){1, 0}, &result, error))
+PLAIN_CALL(put_record, waybill_put_record(store, &kRecord, error))
+RESULT_CALL(get_record, waybill_image_pulled_record,
+            waybill_get_record(store, kRecord.image_ref, NONE, &result, error))
+RESULT_CALL(get_no_record, waybill_image_pulled_record,
+            waybill_get_record(store, WAYBILL_STRING("sha256:none"), NONE, &result, error))
+RESULT_CALL(list_records, waybill_image_pulled_records,
+            waybill_list_records(store, &result, error))
+PLAIN_CALL(delete_record, waybill_delete_record(store, kRecord.image_ref, NONE, error))
+PLAIN_CALL(put_intent, waybill_put_intent(store, IMAGE, NONE, error))
+PLAIN_CALL(has_intent, waybill_has_intent(store, IMAGE, NONE, &flag, error))
+RESULT_CALL(list_intents, waybill_image_pull_intents,
+            waybill_list_intents(store, &result, error))
+PLAIN_CALL(delete_intent, waybill_delete_intent(store, IMAGE, NONE, error))
+RESULT_CALL(list_quarantine, waybill_quarantine_entries,
+            waybill_list_quarantine(store, &result, error))
+RESULT_CALL(list_preloaded, waybill_image_preloaded_records,
+            waybill_list_preloaded(store, &result, error))
+RESULT_CALL(list_runtime_handlers, waybill_runtime_handlers,
+            waybill_list_runtime_handlers(store, &result, error))
+RESULT_CALL(replace_runtime_handlers, waybill_runtimes_report,
+            waybill_replace_runtime_handlers(store, &kNoHandlers, &result, error))
+RESULT_CALL(collapse_runtime_handlers, waybill_collapse_report,
+            waybill_collapse_runtime_handlers(store, &result, error))
+
+static waybill_code get_or_create_user_namespace(waybill_store* store, waybill_error** error) {
+  const waybill_user_namespace_request asked = request();
+  return waybill_get_or_create_user_namespace(store, &asked, &user_namespace, error);
+}
+
+RESULT_CALL(get_no_user_namespace, waybill_user_namespace_allocation,
+            waybill_get_user_namespace(store, POD, &result, error))
+PLAIN_CALL(adopt_user_namespace,
+           waybill_adopt_user_namespace(store, POD, HELD_ID, 65536, error))
+RESULT_CALL(get_user_namespace, waybill_user_namespace_allocation,
+            waybill_get_user_namespace(store, POD, &result, error))
+RESULT_CALL(list_user_namespaces, waybill_user_namespace_allocations,
+            waybill_list_user_namespaces(store, &result, error))
+RESULT_CALL(list_held_pods, waybill_held_pods, waybill_list_held_pods(store, &result, error))
+RESULT_CALL(clean_up_user_namespaces, waybill_user_namespace_cleanup_report,
+            waybill_clean_up_user_namespaces(store, (waybill_strings){NULL, 0},
+                                             (waybill_strings){NULL, 0}, TOKEN, &result, error))
+PLAIN_CALL(release_user_namespace, waybill_release_user_namespace(store, POD, &flag, error))
+PLAIN_CALL(release_lost_user_namespaces,
+           waybill_release_lost_user_namespaces(store, &flag, error))
+RESULT_CALL(get_user_namespace_statistics, waybill_user_namespace_statistics,
+            waybill_get_user_namespace_statistics(store, &result, error))
+RESULT_CALL(get_statistics, waybill_statistics, waybill_get_statistics(store, &result, error))
+RESULT_CALL(get_metrics, waybill_metrics, waybill_get_metrics(store, &result, error))
+RESULT_CALL(metrics_text, waybill_string, waybill_metrics_text(store, &result, error))
+RESULT_CALL(verify, waybill_verify_report, waybill_verify(store, &result, error))
+RESULT_CALL(get_trust, waybill_trust_state, waybill_get_trust(store, &result, error))
+PLAIN_CALL(clear_distrust, waybill_clear_distrust(store, WAYBILL_STRING("a test"), error))
+
+static waybill_code export_all(waybill_store* store, waybill_error** error) {
+  const waybill_export_options options = export_options();
+  waybill_export_report* report = check_poison();
+  const waybill_code code = waybill_export(store, &options, &report, error);
+  if (code == WAYBILL_OK) {
+    waybill_free(report);
+  } else if (store != NULL) {
+    CHECK(report == NULL);
+  }
+  return code;
+}
+
+#define OWNER(name) {#name, name, WAYBILL_OK, true}
+#define ANYONE(name) {#name, name, WAYBILL_OK, false}
+#define NOBODY(name) {#name, name, WAYBILL_NOT_FOUND, false}
+
+const store_call kStoreCalls[] = {
+    ANYONE(flush),
+    OWNER(record_pull_intent),
+    OWNER(record_image_pulled),
+    OWNER(record_image_pull_failed),
+    ANYONE(ensure_image),
+    ANYONE(ensure_image_lazily),
+    OWNER(begin_prune),
+    OWNER(prune),
+    OWNER(prune_before),
+    OWNER(put_record),
+    ANYONE(get_record),
+    NOBODY(get_no_record),
+    ANYONE(list_records),
+    OWNER(delete_record),
+    OWNER(put_intent),
+    ANYONE(has_intent),
+    ANYONE(list_intents),
+    OWNER(delete_intent),
+    ANYONE(list_quarantine),
+    ANYONE(list_preloaded),
+    ANYONE(list_runtime_handlers),
+    OWNER(replace_runtime_handlers),
+    OWNER(collapse_runtime_handlers),
+    ANYONE(get_or_create_user_namespace),
+    NOBODY(get_no_user_namespace),
+    OWNER(adopt_user_namespace),
+    ANYONE(get_user_namespace),
+    ANYONE(list_user_namespaces),
+    ANYONE(list_held_pods),
+    OWNER(clean_up_user_namespaces),
+    OWNER(release_user_namespace),
+    OWNER(release_lost_user_namespaces),
+    ANYONE(get_user_namespace_statistics),
+    ANYONE(get_statistics),
+    ANYONE(get_metrics),
+    ANYONE(metrics_text),
+    ANYONE(verify),
+    ANYONE(get_trust),
+    OWNER(clear_distrust),
+    ANYONE(export_all),
+};
+const size_t kStoreCallCount = sizeof(kStoreCalls) / sizeof(kStoreCalls[0]);
+
+bool all_decide_to_pull(waybill_store* store) {
+  bool pull = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).pull;
+  pull = waybill_must_attempt_pull(store, IMAGE, REF, NONE, NULL).pull && pull;
+  return waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, fetch, NULL).pull && pull;
+}

@@ -1,0 +1,199 @@
+/* Callbacks: credentials that are fetched only if need be, a fetch that fails, and callbacks that
+ * call back into their own store. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+#include "support.h"
+
+static waybill_error* error;
+
+typedef struct fetching {
+  waybill_store* store;
+  bool succeeds;
+  bool calls_back;
+  int count;
+} fetching;
+
+static bool fetch(void* context, waybill_pod_credentials* credentials) {
+  fetching* self = context;
+  ++self->count;
+  if (self->calls_back) {
+    for (size_t i = 0; i < kStoreCallCount; ++i) {
+      if (!CHECK_CODE(WAYBILL_INVALID_ARGUMENT, kStoreCalls[i].call(self->store, &error))) {
+        fprintf(stderr, "  in %s\n", kStoreCalls[i].name);
+      }
+    }
+    CHECK(all_decide_to_pull(self->store));
+    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_close(self->store, &error));
+    waybill_store_free(self->store);
+  }
+  if (self->succeeds) *credentials = kPod;
+  return self->succeeds;
+}
+
+static waybill_decision decide(fetching* with) {
+  return waybill_must_attempt_pull_lazily(with->store, IMAGE, REF, NONE, fetch, with);
+}
+
+static void fetched_once_if_need_be(waybill_store* store) {
+  fetching with = {.store = store, .succeeds = true};
+  const waybill_decision decision = decide(&with);
+  CHECK(!decision.pull && decision.credentials_read && with.count == 1);
+
+  /* No record of this one: whose credentials they are does not matter. */
+  CHECK(!waybill_must_attempt_pull_lazily(store, IMAGE, WAYBILL_STRING("sha256:unknown"), NONE,
+                                          fetch, &with)
+             .pull);
+  CHECK(waybill_must_attempt_pull_lazily(store, IMAGE, NONE, NONE, fetch, &with).pull);
+  CHECK(with.count == 1);
+}
+
+static void failing_fetch(waybill_store* store) {
+  fetching with = {.store = store};
+  waybill_decision decision = decide(&with);
+  CHECK(decision.pull && with.count == 1);
+  CHECK(decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
+  CHECK(decision.result == WAYBILL_CHECK_ERROR);
+  decision = waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, NULL, NULL);
+  CHECK(decision.pull && decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
+
+  waybill_ensure_outcome* outcome = NULL;
+  MUST(waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
+                                   &with, &outcome, &error));
+  CHECK(outcome->decided && outcome->decision.pull && outcome->action == WAYBILL_ENSURE_PULL);
+  waybill_free(outcome);
+  MUST(waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, NULL, NULL,
+                                   &outcome, &error));
+  CHECK(outcome->decision.pull);
+  waybill_free(outcome);
+}
+
+static void own_store_called_back(waybill_store* store) {
+  fetching with = {.store = store, .succeeds = true, .calls_back = true};
+  CHECK(!decide(&with).pull);
+  waybill_ensure_outcome* outcome = NULL;
+  MUST(waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
+                                   &with, &outcome, &error));
+  CHECK(outcome->action == WAYBILL_ENSURE_USE_PRESENT);
+  waybill_free(outcome);
+  CHECK(with.count == 2);
+  /* It is as it was. */
+  CHECK(may_use(store, &kPod));
+}
+
+/* Another store than one's own may be used, closed, and used up inside a callback. */
+static bool fetch_from_other(void* context, waybill_pod_credentials* credentials) {
+  (void)context;
+  waybill_store* other = open_store("other");
+  pull(other, IMAGE, REF);
+  CHECK(may_use(other, &kPod));
+  end_store(other);
+  *credentials = kPod;
+  return true;
+}
+
+/* Wrong answers of the callback itself. */
+static bool fetch_nonsense(void* context, waybill_pod_credentials* credentials) {
+  const int* which = context;
+  if (*which == 1) credentials->secret_count = 3;
+  if (*which == 2) {
+    static waybill_image_pull_secret secret;
+    secret.credential_hash = (waybill_string){NULL, 5};
+    *credentials = (waybill_pod_credentials){.secrets = &secret, .secret_count = 1};
+  }
+  return true;
+}
+
+static void wrong_answers(waybill_store* store) {
+  for (int which = 0; which <= 2; ++which) {
+    CHECK(waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, fetch_nonsense, &which).pull);
+  }
+}
+
+typedef struct strange_clock {
+  waybill_store* store;
+  int refusals;
+} strange_clock;
+
+/* Calls back where the store already exists. */
+static waybill_timestamp ask_the_store(void* context) {
+  strange_clock* self = context;
+  if (self->store != NULL) {
+    if (waybill_put_intent(self->store, IMAGE, NONE, NULL) == WAYBILL_INVALID_ARGUMENT &&
+        waybill_close(self->store, NULL) == WAYBILL_INVALID_ARGUMENT &&
+        all_decide_to_pull(self->store)) {
+      ++self->refusals;
+    }
+  }
+  return tick(NULL);
+}
+
+static void clock_called_back(void) {
+  strange_clock clock = {NULL, 0};
+  waybill_open_options options = store_options("clock");
+  options.clock = ask_the_store;
+  options.clock_context = &clock;
+  waybill_store* store = NULL;
+  MUST(waybill_open(&options, &store, &error));
+  clock.store = store;
+  pull(store, IMAGE, REF);
+  CHECK(clock.refusals > 0);
+  clock.store = NULL;
+  CHECK(may_use(store, &kPod));
+  end_store(store);
+}
+
+static waybill_timestamp no_time(void* context) {
+  const int64_t* seconds = context;
+  return (waybill_timestamp){*seconds, -5};
+}
+
+static void clock_that_lies(void) {
+  int64_t seconds = INT64_MAX;
+  waybill_open_options options = store_options("wrong-clock");
+  options.clock = no_time;
+  options.clock_context = &seconds;
+  waybill_store* store = NULL;
+  const waybill_code opened = waybill_open(&options, &store, NULL);
+  CHECK((store != NULL) == (opened == WAYBILL_OK));
+  if (opened != WAYBILL_OK) return;
+  const waybill_code put = waybill_put_intent(store, IMAGE, NONE, NULL);
+  const waybill_code recorded =
+      waybill_record_image_pulled(store, IMAGE, REF, &kCredentials, NONE, NULL, NULL);
+  CHECK(put != WAYBILL_INTERNAL && recorded != WAYBILL_INTERNAL);
+  waybill_store_free(store);
+}
+
+/* The kubelet passes the error on. */
+static void failing_fetch_under_kubelet_rules(void) {
+  waybill_open_options options = store_options("kubelet-rules");
+  options.rules = WAYBILL_RULES_KUBELET;
+  waybill_store* store = NULL;
+  MUST(waybill_open(&options, &store, &error));
+  pull(store, IMAGE, REF);
+  fetching with = {.store = store};
+  waybill_ensure_outcome* outcome = NULL;
+  MUST(waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
+                                   &with, &outcome, &error));
+  CHECK(outcome->action == WAYBILL_ENSURE_CREDENTIALS_ERROR && outcome->decided);
+  CHECK(outcome->decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
+  waybill_free(outcome);
+  end_store(store);
+}
+
+int main(void) {
+  waybill_store* store = open_store("store");
+  pull(store, IMAGE, REF);
+  fetched_once_if_need_be(store);
+  failing_fetch(store);
+  own_store_called_back(store);
+  CHECK(!waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, fetch_from_other, NULL).pull);
+  wrong_answers(store);
+  end_store(store);
+  failing_fetch_under_kubelet_rules();
+  clock_called_back();
+  clock_that_lies();
+  return check_result();
+}

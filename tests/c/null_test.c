@@ -1,0 +1,286 @@
+/* NULL for every pointer argument, one at a time; arrays and strings without an address. */
+
+#include <string.h>
+
+#include "calls.h"
+#include "support.h"
+
+static waybill_error* error;
+static const waybill_string kNowhere = {NULL, 7};
+
+#define INVALID(call) CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call)
+/* The same for a function whose result is `result`, which must be NULL then. */
+#define INVALID_RESULT(result, call) \
+  do {                               \
+    (result) = check_poison();       \
+    INVALID(call);                   \
+    CHECK((result) == NULL);         \
+  } while (0)
+
+static void no_store(void) {
+  for (size_t i = 0; i < kStoreCallCount; ++i) {
+    if (!CHECK_CODE(WAYBILL_INVALID_ARGUMENT, kStoreCalls[i].call(NULL, &error)) ||
+        !CHECK(kStoreCalls[i].call(NULL, NULL) == WAYBILL_INVALID_ARGUMENT)) {
+      fprintf(stderr, "  in %s\n", kStoreCalls[i].name);
+    }
+  }
+  CHECK(all_decide_to_pull(NULL));
+  INVALID(waybill_close(NULL, &error));
+  waybill_recovery_report* report;
+  INVALID_RESULT(report, waybill_get_recovery_report(NULL, &report, &error));
+}
+
+static void no_result_of_a_store(waybill_store* s) {
+  const waybill_listed_image listed = {REF, NONE};
+  const waybill_strings none = {NULL, 0};
+  waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
+  request.pod_uid = POD;
+  INVALID(waybill_get_recovery_report(s, NULL, &error));
+  INVALID(waybill_ensure_image(s, IMAGE, REF, WAYBILL_PULL_NEVER, NONE, &kPod, NULL, &error));
+  INVALID(waybill_ensure_image_lazily(s, IMAGE, REF, WAYBILL_PULL_NEVER, NONE, NULL, NULL, NULL,
+                                      &error));
+  INVALID(waybill_begin_prune(s, NULL, &error));
+  INVALID(waybill_get_record(s, REF, NONE, NULL, &error));
+  INVALID(waybill_list_records(s, NULL, &error));
+  INVALID(waybill_put_record(s, NULL, &error));
+  INVALID(waybill_has_intent(s, IMAGE, NONE, NULL, &error));
+  INVALID(waybill_list_intents(s, NULL, &error));
+  INVALID(waybill_list_quarantine(s, NULL, &error));
+  INVALID(waybill_list_preloaded(s, NULL, &error));
+  INVALID(waybill_list_runtime_handlers(s, NULL, &error));
+  INVALID(waybill_get_or_create_user_namespace(s, &request, NULL, &error));
+  INVALID(waybill_get_user_namespace(s, POD, NULL, &error));
+  INVALID(waybill_list_user_namespaces(s, NULL, &error));
+  INVALID(waybill_list_held_pods(s, NULL, &error));
+  INVALID(waybill_get_user_namespace_statistics(s, NULL, &error));
+  INVALID(waybill_get_statistics(s, NULL, &error));
+  INVALID(waybill_get_metrics(s, NULL, &error));
+  INVALID(waybill_metrics_text(s, NULL, &error));
+  INVALID(waybill_verify(s, NULL, &error));
+  INVALID(waybill_get_trust(s, NULL, &error));
+
+  /* These may do without. */
+  uint64_t token = 0;
+  MUST(waybill_begin_prune(s, &token, &error));
+  MUST(waybill_prune(s, &listed, 1, token, NULL, &error));
+  MUST(waybill_prune_before(s, &listed, 1, (waybill_timestamp){0, 0}, NULL, &error));
+  MUST(waybill_collapse_runtime_handlers(s, NULL, &error));
+  MUST(waybill_release_user_namespace(s, POD, NULL, &error));
+  MUST(waybill_release_lost_user_namespaces(s, NULL, &error));
+  MUST(waybill_clean_up_user_namespaces(s, none, none, token, NULL, &error));
+}
+
+static void no_value_for_a_store(waybill_store* s) {
+  waybill_user_namespace user_namespace;
+  waybill_runtimes_report* runtimes;
+  waybill_export_report* exported;
+  waybill_prune_report* pruned;
+  waybill_user_namespace_cleanup_report* cleaned;
+  const waybill_strings nowhere = {NULL, 2};
+  const waybill_strings none = {NULL, 0};
+  const waybill_strings one_nowhere = {&kNowhere, 1};
+  const waybill_runtime_handlers no_handlers = {NULL, 1};
+  INVALID(waybill_get_or_create_user_namespace(s, NULL, &user_namespace, &error));
+  INVALID_RESULT(runtimes, waybill_replace_runtime_handlers(s, NULL, &runtimes, &error));
+  INVALID_RESULT(runtimes, waybill_replace_runtime_handlers(s, &no_handlers, &runtimes, &error));
+  INVALID_RESULT(exported, waybill_export(s, NULL, &exported, &error));
+  INVALID_RESULT(pruned, waybill_prune(s, NULL, 1, 0, &pruned, &error));
+  INVALID_RESULT(pruned,
+                 waybill_prune_before(s, NULL, 1, (waybill_timestamp){0, 0}, &pruned, &error));
+  INVALID_RESULT(cleaned,
+                 waybill_clean_up_user_namespaces(s, nowhere, none, 0, &cleaned, &error));
+  INVALID_RESULT(cleaned,
+                 waybill_clean_up_user_namespaces(s, none, one_nowhere, 0, &cleaned, &error));
+
+  /* Arrays and strings inside of what is given. */
+  waybill_image_pull_credentials credentials = {.secret_count = 1};
+  INVALID(waybill_record_image_pulled(s, IMAGE, REF, &credentials, NONE, NULL, &error));
+  credentials = (waybill_image_pull_credentials){.service_account_count = 1};
+  INVALID(waybill_record_image_pulled(s, IMAGE, REF, &credentials, NONE, NULL, &error));
+  waybill_image_pull_secret secret = kSecret;
+  secret.name = kNowhere;
+  credentials = (waybill_image_pull_credentials){.secrets = &secret, .secret_count = 1};
+  INVALID(waybill_record_image_pulled(s, IMAGE, REF, &credentials, NONE, NULL, &error));
+  const waybill_pulled_manifest manifest = {.digest = DIGEST, .platform = {.os = kNowhere}};
+  INVALID(waybill_record_image_pulled(s, IMAGE, REF, NULL, NONE, &manifest, &error));
+  const waybill_pulled_manifest features = {.digest = DIGEST, .platform.os_features = {NULL, 1}};
+  INVALID(waybill_record_image_pulled(s, IMAGE, REF, NULL, NONE, &features, &error));
+  const waybill_image_pulled_record record = {.image_ref = REF, .credential_mapping_count = 1};
+  INVALID(waybill_put_record(s, &record, &error));
+
+  const waybill_pod_credentials pod = {.secret_count = 1};
+  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, NONE, &pod).pull);
+  const waybill_pod_credentials pod_of_nowhere = {.secrets = &secret, .secret_count = 1};
+  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, NONE, &pod_of_nowhere).pull);
+}
+
+static void strings_of_nowhere(waybill_store* s) {
+  bool flag;
+  waybill_image_pulled_record* record;
+  waybill_user_namespace_allocation* allocation;
+  waybill_ensure_outcome* outcome;
+  INVALID(waybill_record_pull_intent(s, kNowhere, NONE, &error));
+  INVALID(waybill_record_pull_intent(s, IMAGE, kNowhere, &error));
+  INVALID(waybill_record_image_pulled(s, kNowhere, REF, NULL, NONE, NULL, &error));
+  INVALID(waybill_record_image_pulled(s, IMAGE, kNowhere, NULL, NONE, NULL, &error));
+  INVALID(waybill_record_image_pulled(s, IMAGE, REF, NULL, kNowhere, NULL, &error));
+  INVALID(waybill_record_image_pull_failed(s, kNowhere, WAYBILL_PULL_FAILED, NONE, &error));
+  INVALID(waybill_record_image_pull_failed(s, IMAGE, WAYBILL_PULL_FAILED, kNowhere, &error));
+  INVALID_RESULT(record, waybill_get_record(s, kNowhere, NONE, &record, &error));
+  INVALID_RESULT(record, waybill_get_record(s, REF, kNowhere, &record, &error));
+  INVALID(waybill_delete_record(s, kNowhere, NONE, &error));
+  INVALID(waybill_delete_record(s, REF, kNowhere, &error));
+  INVALID(waybill_has_intent(s, kNowhere, NONE, &flag, &error));
+  INVALID(waybill_has_intent(s, IMAGE, kNowhere, &flag, &error));
+  INVALID(waybill_put_intent(s, kNowhere, NONE, &error));
+  INVALID(waybill_put_intent(s, IMAGE, kNowhere, &error));
+  INVALID(waybill_delete_intent(s, kNowhere, NONE, &error));
+  INVALID(waybill_delete_intent(s, IMAGE, kNowhere, &error));
+  INVALID_RESULT(allocation, waybill_get_user_namespace(s, kNowhere, &allocation, &error));
+  INVALID(waybill_release_user_namespace(s, kNowhere, &flag, &error));
+  INVALID(waybill_adopt_user_namespace(s, kNowhere, 65536, 65536, &error));
+  INVALID(waybill_clear_distrust(s, kNowhere, &error));
+  INVALID_RESULT(outcome, waybill_ensure_image(s, kNowhere, REF, WAYBILL_PULL_ALWAYS, NONE, &kPod,
+                                               &outcome, &error));
+  CHECK(waybill_must_attempt_pull(s, kNowhere, REF, NONE, &kPod).pull);
+  CHECK(waybill_must_attempt_pull(s, IMAGE, kNowhere, NONE, &kPod).pull);
+  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, kNowhere, &kPod).pull);
+}
+
+static void functions_without_a_store(void) {
+  waybill_store* store;
+  waybill_policy* policy;
+  waybill_string* string;
+  waybill_platform* platform;
+  waybill_image_index* index;
+  waybill_backups* backups;
+  size_t chosen;
+  const waybill_platform linux_amd64 = {.architecture = WAYBILL_STRING("amd64"),
+                                        .os = WAYBILL_STRING("linux")};
+  const waybill_image_index empty = {NULL, 0};
+  const waybill_image_index nowhere = {NULL, 1};
+  const waybill_open_options open = store_options("null");
+  waybill_observe_options observe = WAYBILL_OBSERVE_OPTIONS_INIT;
+  observe.directory = open.directory;
+  waybill_migrate_options migrate = WAYBILL_MIGRATE_OPTIONS_INIT;
+  migrate.directory = kNowhere;
+  waybill_restore_options restore = WAYBILL_RESTORE_OPTIONS_INIT;
+  restore.directory = kNowhere;
+
+  INVALID_RESULT(store, waybill_open(NULL, &store, &error));
+  INVALID(waybill_open(&open, NULL, &error));
+  INVALID_RESULT(store, waybill_observe(NULL, &store, &error));
+  INVALID(waybill_observe(&observe, NULL, &error));
+  INVALID(waybill_migrate(NULL, NULL, &error));
+  INVALID(waybill_migrate(&migrate, NULL, &error));
+  INVALID(waybill_restore(NULL, NULL, &error));
+  INVALID(waybill_restore(&restore, NULL, &error));
+  INVALID(waybill_list_backups(open.directory, NULL, &error));
+  INVALID_RESULT(backups, waybill_list_backups(kNowhere, &backups, &error));
+
+  INVALID(waybill_hash_credentials(NONE, NONE, NONE, NULL, &error));
+  INVALID_RESULT(string, waybill_hash_credentials(kNowhere, NONE, NONE, &string, &error));
+  INVALID_RESULT(string, waybill_hash_credentials(NONE, kNowhere, NONE, &string, &error));
+  INVALID_RESULT(string, waybill_hash_credentials(NONE, NONE, kNowhere, &string, &error));
+  CHECK(waybill_parse_image(IMAGE, NULL));
+  CHECK(!waybill_parse_image(kNowhere, NULL));
+  INVALID(waybill_normalise_image(IMAGE, NULL, &error));
+  INVALID_RESULT(string, waybill_normalise_image(kNowhere, &string, &error));
+  INVALID(waybill_repository_of(IMAGE, NULL, &error));
+  INVALID_RESULT(string, waybill_repository_of(kNowhere, &string, &error));
+  INVALID(waybill_parse_platform(WAYBILL_STRING("linux/amd64"), NULL, &error));
+  INVALID_RESULT(platform, waybill_parse_platform(kNowhere, &platform, &error));
+  INVALID(waybill_format_platform(&linux_amd64, NULL, &error));
+  INVALID_RESULT(string, waybill_format_platform(NULL, &string, &error));
+  INVALID(waybill_normalise_platform(&linux_amd64, NULL, &error));
+  INVALID_RESULT(platform, waybill_normalise_platform(NULL, &platform, &error));
+  INVALID(waybill_decode_image_index(WAYBILL_STRING("{}"), NULL, &error));
+  INVALID_RESULT(index, waybill_decode_image_index(kNowhere, &index, &error));
+  INVALID(waybill_choose_manifest(NULL, &linux_amd64, NULL, &chosen, &error));
+  INVALID(waybill_choose_manifest(&nowhere, &linux_amd64, NULL, &chosen, &error));
+  INVALID(waybill_choose_manifest(&empty, NULL, NULL, &chosen, &error));
+  INVALID(waybill_choose_manifest(&empty, &linux_amd64, NULL, NULL, &error));
+
+  const waybill_strings no_patterns = {NULL, 1};
+  const waybill_strings pattern_of_nowhere = {&kNowhere, 1};
+  INVALID(waybill_policy_make(WAYBILL_ALWAYS_VERIFY, (waybill_strings){NULL, 0},
+                              WAYBILL_ALLOWLIST_ANY_IMAGE, NULL, &error));
+  INVALID_RESULT(policy, waybill_policy_make(WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES, no_patterns,
+                                             WAYBILL_ALLOWLIST_ANY_IMAGE, &policy, &error));
+  INVALID_RESULT(policy,
+                 waybill_policy_make(WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES, pattern_of_nowhere,
+                                     WAYBILL_ALLOWLIST_ANY_IMAGE, &policy, &error));
+  CHECK(waybill_policy_mode(NULL) == WAYBILL_NEVER_VERIFY_PRELOADED_IMAGES);
+  CHECK(waybill_policy_scope(NULL) == WAYBILL_ALLOWLIST_ANY_IMAGE);
+  CHECK(waybill_policy_requires_verification(NULL, kNowhere, WAYBILL_ORIGIN_KUBELET_PULLED));
+}
+
+static void json_and_names(void) {
+  const waybill_string json = WAYBILL_STRING("{}");
+  waybill_string* string;
+  waybill_image_pulled_record* record;
+  waybill_image_pull_intent* intent;
+  waybill_image_preloaded_record* preloaded;
+  waybill_images_on_node* images;
+  waybill_strings* pods;
+  waybill_runtime_handlers* handlers;
+  waybill_registry_auths* auths;
+  INVALID(waybill_decode_pulled_record(json, NULL, &error));
+  INVALID_RESULT(record, waybill_decode_pulled_record(kNowhere, &record, &error));
+  INVALID(waybill_decode_pull_intent(json, NULL, &error));
+  INVALID_RESULT(intent, waybill_decode_pull_intent(kNowhere, &intent, &error));
+  INVALID(waybill_decode_preloaded_record(json, NULL, &error));
+  INVALID_RESULT(preloaded, waybill_decode_preloaded_record(kNowhere, &preloaded, &error));
+  INVALID(waybill_decode_image_list(json, NULL, &error));
+  INVALID_RESULT(images, waybill_decode_image_list(kNowhere, &images, &error));
+  INVALID(waybill_decode_pod_list(json, NULL, &error));
+  INVALID_RESULT(pods, waybill_decode_pod_list(kNowhere, &pods, &error));
+  INVALID(waybill_decode_runtime_status(json, NULL, &error));
+  INVALID_RESULT(handlers, waybill_decode_runtime_status(kNowhere, &handlers, &error));
+  INVALID(waybill_decode_auth_document(json, NULL, &error));
+  INVALID_RESULT(auths, waybill_decode_auth_document(kNowhere, &auths, &error));
+
+  const waybill_image_pulled_record some_record = {.image_ref = REF};
+  const waybill_image_pull_intent some_intent = {.image = IMAGE};
+  const waybill_image_preloaded_record some_preloaded = {.image_ref = REF};
+  INVALID(waybill_encode_pulled_record(&some_record, WAYBILL_KUBELET_V1BETA1, NULL, &error));
+  INVALID_RESULT(string, waybill_encode_pulled_record(NULL, WAYBILL_KUBELET_V1BETA1, &string,
+                                                      &error));
+  INVALID(waybill_encode_pull_intent(&some_intent, WAYBILL_KUBELET_V1BETA1, NULL, &error));
+  INVALID_RESULT(string,
+                 waybill_encode_pull_intent(NULL, WAYBILL_KUBELET_V1BETA1, &string, &error));
+  INVALID(waybill_encode_preloaded_record(&some_preloaded, WAYBILL_KUBELET_V1BETA1, NULL, &error));
+  INVALID_RESULT(string, waybill_encode_preloaded_record(NULL, WAYBILL_KUBELET_V1BETA1, &string,
+                                                         &error));
+
+  waybill_timestamp time;
+  int32_t number;
+  waybill_user_namespace_pool pool;
+  INVALID(waybill_format_timestamp((waybill_timestamp){0, 0}, NULL, &error));
+  INVALID(waybill_parse_timestamp(WAYBILL_STRING("2026-01-02T03:04:05Z"), NULL, &error));
+  INVALID(waybill_parse_timestamp(kNowhere, &time, &error));
+  INVALID(waybill_parse_rules(WAYBILL_STRING("closed"), NULL, &error));
+  INVALID(waybill_parse_rules(kNowhere, &number, &error));
+  INVALID(waybill_parse_verification_mode(WAYBILL_STRING("NeverVerify"), NULL, &error));
+  INVALID(waybill_parse_verification_mode(kNowhere, &number, &error));
+  INVALID(waybill_parse_pull_policy(WAYBILL_STRING("Always"), NULL, &error));
+  INVALID(waybill_parse_pull_policy(kNowhere, &number, &error));
+  INVALID(waybill_check_user_namespace_pool(NULL, &error));
+  INVALID(waybill_pool_of_subordinate_ids(false, false, NONE, NONE, 65536, 110, NULL, &error));
+  INVALID(waybill_pool_of_subordinate_ids(true, true, kNowhere, NONE, 65536, 110, &pool, &error));
+  INVALID(waybill_pool_of_subordinate_ids(true, true, NONE, kNowhere, 65536, 110, &pool, &error));
+}
+
+int main(void) {
+  no_store();
+  waybill_store* store = open_store("store");
+  pull(store, IMAGE, REF);
+  no_result_of_a_store(store);
+  no_value_for_a_store(store);
+  strings_of_nowhere(store);
+  CHECK(may_use(store, &kPod));
+  end_store(store);
+  functions_without_a_store();
+  json_and_names();
+  return check_result();
+}

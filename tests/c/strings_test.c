@@ -1,0 +1,195 @@
+/* Strings that are long, hold any bytes, have no zero byte behind them, or are gone after the call.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+static waybill_error* error;
+
+enum { MEBIBYTE = 1 << 20 };
+
+/* In memory of exactly its length, so that AddressSanitizer sees whoever reads on. */
+static waybill_string exactly(const void* bytes, size_t length) {
+  char* copy = malloc(length);
+  if (copy == NULL) check_exit();
+  memcpy(copy, bytes, length);
+  return (waybill_string){copy, length};
+}
+
+static void scribble_and_free(waybill_string string) {
+  char* bytes = (char*)(uintptr_t)string.data;
+  memset(bytes, '#', string.length);
+  free(bytes);
+}
+
+static void gone_after_the_call(waybill_store* store) {
+  waybill_string strings[6];
+  waybill_image_pull_secret* secret = malloc(sizeof(*secret));
+  if (secret == NULL) check_exit();
+  strings[0] = exactly(IMAGE.data, IMAGE.length);
+  strings[1] = exactly(REF.data, REF.length);
+  strings[2] = secret->uid = exactly("uid-7", 5);
+  strings[3] = secret->namespace_name = exactly("tenant-c", 8);
+  strings[4] = secret->name = exactly("pull", 4);
+  strings[5] = secret->credential_hash = exactly("hash-7", 6);
+  const waybill_image_pull_credentials credentials = {.secrets = secret, .secret_count = 1};
+  MUST(waybill_record_pull_intent(store, strings[0], NONE, &error));
+  MUST(waybill_record_image_pulled(store, strings[0], strings[1], &credentials, NONE, NULL,
+                                   &error));
+  /* With another hash it is queued, to be written after the call has returned. */
+  scribble_and_free(secret->credential_hash);
+  strings[5] = secret->credential_hash = exactly("hash-8", 6);
+  const waybill_pod_credentials pod = {.secrets = secret, .secret_count = 1};
+  CHECK(!waybill_must_attempt_pull(store, strings[0], strings[1], NONE, &pod).pull);
+  for (size_t i = 0; i < 6; ++i) scribble_and_free(strings[i]);
+  memset(secret, '#', sizeof(*secret));
+  free(secret);
+  MUST(waybill_flush(store, &error));
+
+  waybill_image_pulled_record* record = NULL;
+  MUST(waybill_get_record(store, REF, NONE, &record, &error));
+  const waybill_credential_mapping* mapping = record->credential_mapping;
+  CHECK_TEXT(IMAGE_NAME, mapping->image_name);
+  CHECK_TEXT("uid-7", mapping->credentials.secrets[0].uid);
+  CHECK_TEXT("tenant-c", mapping->credentials.secrets[0].namespace_name);
+  CHECK_TEXT("hash-8", mapping->credentials.secrets[0].credential_hash);
+  waybill_free(record);
+}
+
+/* A result lives on when the store is gone. */
+static void results_outlive_the_store(void) {
+  waybill_store* store = open_store("short");
+  pull(store, IMAGE, REF);
+  waybill_image_pulled_record* record = NULL;
+  MUST(waybill_get_record(store, REF, NONE, &record, &error));
+  waybill_error* refused = NULL;
+  CHECK(waybill_put_intent(store, NONE, WAYBILL_STRING("no such"), &refused) != WAYBILL_OK);
+  end_store(store);
+  CHECK_TEXT("sha256:aa", record->image_ref);
+  CHECK_TEXT("hash-1", record->credential_mapping[0].credentials.secrets[0].credential_hash);
+  waybill_free(record);
+  CHECK(refused != NULL && refused->message.length == strlen(refused->message.data));
+  waybill_free(refused);
+}
+
+/* Limits are the store's: whatever it refuses, it says so. */
+static bool refused(waybill_code code) {
+  return code == WAYBILL_LIMIT_EXCEEDED || code == WAYBILL_INVALID_ARGUMENT;
+}
+
+static void a_mebibyte_each(waybill_store* s) {
+  char* bytes = malloc(MEBIBYTE);
+  if (bytes == NULL) check_exit();
+  memset(bytes, 'a', MEBIBYTE);
+  const waybill_string big = {bytes, MEBIBYTE};
+  bool flag = false;
+  waybill_image_pulled_record* record = NULL;
+  CHECK_CODE(WAYBILL_LIMIT_EXCEEDED, waybill_record_pull_intent(s, big, NONE, &error));
+  CHECK(refused(waybill_record_pull_intent(s, IMAGE, big, NULL)));
+  CHECK(refused(waybill_put_intent(s, big, NONE, NULL)));
+  CHECK(refused(waybill_delete_intent(s, big, NONE, NULL)));
+  CHECK(refused(waybill_has_intent(s, big, NONE, &flag, NULL)));
+  CHECK(refused(waybill_record_image_pulled(s, big, REF, &kCredentials, NONE, NULL, NULL)));
+  CHECK(refused(waybill_record_image_pulled(s, IMAGE, big, &kCredentials, NONE, NULL, NULL)));
+  CHECK(refused(waybill_record_image_pull_failed(s, big, WAYBILL_PULL_FAILED, NONE, NULL)));
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_record(s, big, NONE, &record, &error));
+  CHECK(refused(waybill_delete_record(s, big, NONE, NULL)));
+  CHECK(refused(waybill_clear_distrust(s, big, NULL)));
+  CHECK(refused(waybill_release_user_namespace(s, big, NULL, NULL)));
+  CHECK(refused(waybill_adopt_user_namespace(s, big, 65536, 65536, NULL)));
+  waybill_image_pull_secret secret = kSecret;
+  secret.credential_hash = big;
+  const waybill_image_pull_credentials credentials = {.secrets = &secret, .secret_count = 1};
+  CHECK(refused(waybill_record_image_pulled(s, IMAGE, REF, &credentials, NONE, NULL, NULL)));
+  const waybill_pod_credentials pod = {.secrets = &secret, .secret_count = 1};
+  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, NONE, &pod).pull);
+  CHECK(waybill_must_attempt_pull(s, big, REF, NONE, &kPod).reason ==
+        WAYBILL_REASON_ARGUMENT_TOO_LONG);
+  CHECK(waybill_must_attempt_pull(s, IMAGE, big, NONE, &kPod).pull);
+  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, big, &kPod).pull);
+  waybill_ensure_outcome* outcome = NULL;
+  MUST(waybill_ensure_image(s, big, big, WAYBILL_PULL_IF_NOT_PRESENT, big, &kPod, &outcome, &error));
+  CHECK(outcome->action != WAYBILL_ENSURE_USE_PRESENT);
+  waybill_free(outcome);
+
+  waybill_string* result = NULL;
+  const waybill_code hashed = waybill_hash_credentials(big, big, big, &result, &error);
+  CHECK(hashed == WAYBILL_OK || refused(hashed));
+  CHECK((result != NULL) == (hashed == WAYBILL_OK));
+  waybill_free(result);
+  waybill_free(error);
+  waybill_image_parts parts;
+  CHECK(!waybill_parse_image(big, &parts) && parts.name.length == 0);
+  CHECK(refused(waybill_normalise_image(big, &result, NULL)));
+  waybill_platform* platform = NULL;
+  CHECK(refused(waybill_parse_platform(big, &platform, NULL)));
+  waybill_image_pulled_record* decoded = NULL;
+  CHECK(refused(waybill_decode_pulled_record(big, &decoded, NULL)));
+  waybill_open_options options = store_options("big");
+  options.directory = big;
+  waybill_store* store = check_poison();
+  CHECK(waybill_open(&options, &store, NULL) != WAYBILL_OK);
+  CHECK(store == NULL);
+  free(bytes);
+}
+
+static void any_bytes(waybill_store* s) {
+  static const char kZeros[] = "a\0b";
+  static const char kInvalid[] = "\xff\xfe\xc0\x80 \xed\xa0\x80";
+  const waybill_string odd[2] = {{kZeros, 3}, {kInvalid, sizeof(kInvalid) - 1}};
+  for (size_t i = 0; i < 2; ++i) {
+    const waybill_string image = odd[i];
+    bool exists = false;
+    MUST(waybill_put_intent(s, image, NONE, &error));
+    MUST(waybill_has_intent(s, image, NONE, &exists, &error));
+    CHECK(exists);
+    MUST(waybill_has_intent(s, (waybill_string){image.data, 1}, NONE, &exists, &error));
+    CHECK(!exists);
+    waybill_image_pull_intents* intents = NULL;
+    MUST(waybill_list_intents(s, &intents, &error));
+    CHECK(intents->count == 1 && intents->items[0].image.length == image.length &&
+          memcmp(intents->items[0].image.data, image.data, image.length) == 0);
+    waybill_free(intents);
+    MUST(waybill_delete_intent(s, image, NONE, &error));
+
+    waybill_image_pull_secret secret = kSecret;
+    secret.name = secret.credential_hash = image;
+    const waybill_image_pull_credentials credentials = {.secrets = &secret, .secret_count = 1};
+    const waybill_pod_credentials pod = {.secrets = &secret, .secret_count = 1};
+    MUST(waybill_record_pull_intent(s, IMAGE, NONE, &error));
+    MUST(waybill_record_image_pulled(s, IMAGE, image, &credentials, NONE, NULL, &error));
+    CHECK(!waybill_must_attempt_pull(s, IMAGE, image, NONE, &pod).pull);
+    CHECK(waybill_must_attempt_pull(s, IMAGE, image, NONE, &kPod).pull);
+    waybill_image_pulled_record* record = NULL;
+    MUST(waybill_get_record(s, image, NONE, &record, &error));
+    CHECK(record->image_ref.length == image.length);
+    CHECK(memcmp(record->image_ref.data, image.data, image.length) == 0);
+    waybill_free(record);
+
+    CHECK(!waybill_parse_image(image, NULL));
+    CHECK(refused(waybill_release_user_namespace(s, (waybill_string){kZeros, 3}, NULL, NULL)));
+    waybill_string* result = NULL;
+    MUST(waybill_hash_credentials(image, image, image, &result, &error));
+    waybill_free(result);
+  }
+  waybill_open_options options = store_options("zero");
+  options.directory = (waybill_string){"/tmp/waybill\0zero", 17};
+  waybill_store* store = NULL;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &store, &error));
+  waybill_verify_report* report = NULL;
+  MUST(waybill_verify(s, &report, &error));
+  CHECK(report->sound && report->findings.count == 0 && report->values > 0);
+  waybill_free(report);
+}
+
+int main(void) {
+  waybill_store* store = open_store("store");
+  gone_after_the_call(store);
+  a_mebibyte_each(store);
+  any_bytes(store);
+  end_store(store);
+  results_outlive_the_store();
+  return check_result();
+}
