@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -49,6 +51,7 @@ type contender struct {
 	accessor pullmanager.PullRecordsAccessor
 	store    *waybill.Store // nil for the kubelet's files
 	clock    *waybill.FakeClock
+	gauges   [2]float64
 	start    func(c *contender, s step) error // makes manager and accessor anew, as a restart does
 }
 
@@ -138,7 +141,7 @@ type answer struct {
 	pull    bool
 	fetched int
 	labels  [4]float64
-	// Of the gauges, -1 where the step did not set them.
+	// What the gauges say after it; -1 where the judge's step did not set them.
 	intents, records float64
 }
 
@@ -179,7 +182,18 @@ func (c *contender) do(s step) (a answer) {
 		a.labels[i] = value - before[i]
 	}
 	a.intents, a.records = readMetric(gauges[0]), readMetric(gauges[1])
+	if c.store != nil { // the judge sets a gauge where it writes a file, we where a number may change
+		a.intents, a.records = valueOr(a.intents, c.gauges[0]), valueOr(a.records, c.gauges[1])
+		c.gauges = [2]float64{a.intents, a.records}
+	}
 	return a
+}
+
+func valueOr(set, before float64) float64 {
+	if set < 0 {
+		return before
+	}
+	return set
 }
 
 func (c *contender) act(s step, a *answer) error {
@@ -195,7 +209,9 @@ func (c *contender) act(s step, a *answer) error {
 			return s.secrets, s.account, nil
 		})
 		if c.store != nil && a.fetched > 0 {
-			err = errors.Join(err, c.store.Flush())
+			if flushErr := c.store.Flush(); flushErr != nil {
+				return flushErr
+			}
 		}
 		return err
 	case intent:
@@ -234,16 +250,18 @@ func (c *contender) act(s step, a *answer) error {
 type state struct {
 	records map[string]string
 	intents map[string]string
+	names   map[string][]string // the image names that a record has entries for
 }
 
 func (c *contender) state(withTimes bool) (state, error) {
-	stored := state{records: map[string]string{}, intents: map[string]string{}}
+	stored := state{records: map[string]string{}, intents: map[string]string{}, names: map[string][]string{}}
 	records, err := c.accessor.ListImagePulledRecords()
 	if err != nil {
 		return stored, err
 	}
 	for _, record := range records {
 		stored.records[record.ImageRef] = describe(record, withTimes)
+		stored.names[record.ImageRef] = slices.Collect(maps.Keys(record.CredentialMapping))
 	}
 	intents, err := c.accessor.ListImagePullIntents()
 	for _, intent := range intents {
@@ -289,11 +307,24 @@ func differingKeys(a, b map[string]string) []string {
 // normalised is the full form by the library that the kubelet and the runtimes use, or the string
 // itself where it has none.
 func normalised(image string) string {
-	named, err := reference.ParseDockerRef(image)
+	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
 		return image
 	}
-	return named.String()
+	return reference.TagNameOnly(named).String()
+}
+
+// repository is what images under any tag and digest share.
+func repository(image string) string {
+	if named, err := reference.ParseNormalizedNamed(image); err == nil {
+		return named.Name()
+	}
+	if parsed, err := reference.Parse(image); err == nil {
+		if named, ok := parsed.(reference.Named); ok {
+			return named.Name()
+		}
+	}
+	return image
 }
 
 // scratchDir is in memory where the machine has such a place.

@@ -65,7 +65,10 @@ func (s step) String() string {
 	case prune:
 		text += fmt.Sprintf(" listed %q until %v ago", s.listed, s.untilAgo)
 	case restart:
-		text += fmt.Sprintf(" %s %q on node %v, list fails %t", s.policy, s.allowlist, s.onNode, s.noList)
+		text += fmt.Sprintf(" %s %q, list fails %t, on node", s.policy, s.allowlist, s.noList)
+		for _, image := range s.onNode {
+			text += fmt.Sprintf(" %q%q%q", image.ID, image.RepoTags, image.RepoDigests)
+		}
 	case writeRecord:
 		text += fmt.Sprintf(" %d entries, %v before", len(s.writeTo.CredentialMapping), s.timeBefore)
 		for name, credentials := range s.writeTo.CredentialMapping {
@@ -112,6 +115,7 @@ type historyMaker struct {
 	// Images whose intent may be on disk: also of pulls in flight, and of earlier lives.
 	dangling []string
 	counted  map[string]bool // a pull of it began in this life
+	known    [][2]string     // image and image ref of records that may have credentials
 	steps    []step
 }
 
@@ -182,7 +186,7 @@ func (h *historyMaker) manySecrets() []kubeletconfig.ImagePullSecret {
 	for i := range secrets {
 		secrets[i] = kubeletconfig.ImagePullSecret{
 			UID: fmt.Sprintf("%08d-0000-4000-8000-000000000000", i), Namespace: fmt.Sprintf("namespace-%d", i%3),
-			Name: "pull-secret", CredentialHash: strings.Repeat(string(rune('a'+i%4)), 64),
+			Name: "pull-secret", CredentialHash: strings.Repeat(string(rune('a'+i%2)), 64),
 		}
 	}
 	return secrets
@@ -198,7 +202,9 @@ func (h *historyMaker) record() *kubeletconfig.ImagePulledRecord {
 		if h.r.IntN(2) == 0 {
 			credentials = &kubeletconfig.ImagePullCredentials{KubernetesSecrets: h.manySecrets()}
 		}
-		record.CredentialMapping[pick(h.r, judgedNames)] = *credentials
+		image := h.image()
+		record.CredentialMapping[imageName(image)] = *credentials
+		h.known = append(h.known, [2]string{image, record.ImageRef})
 	}
 	return record
 }
@@ -262,6 +268,7 @@ func (h *historyMaker) finish(image string) {
 		h.node[ref] = append(h.node[ref], image)
 	}
 	h.add(step{what: pulled, image: image, ref: ref, credentials: h.credentials()})
+	h.known = append(h.known, [2]string{image, ref})
 }
 
 func (h *historyMaker) prune() {
@@ -299,6 +306,10 @@ func makeHistory(seed uint64, length int) []step {
 		switch n := h.r.IntN(100); {
 		case n < 50:
 			s := step{what: decide, image: h.image(), ref: h.ref(), fetchErr: h.r.IntN(15) == 0}
+			if len(h.known) > 0 && h.r.IntN(2) == 0 {
+				known := h.known[max(0, len(h.known)-1-h.r.IntN(6))]
+				s.image, s.ref = known[0], known[1]
+			}
 			if h.r.IntN(25) == 0 {
 				s.ref = ""
 			}

@@ -65,9 +65,19 @@ func inFakeTime(t *testing.T, scratch string, body func(directory string) string
 	return found
 }
 
+// What the histories must have provoked, or the judge has judged little.
+const (
+	sawFetchError = "credentials could not be had"
+	sawWriteBack  = "a match was written back"
+	sawLimit      = "a changed Secret did not count at the limit"
+	sawReplay     = "an intent was replayed"
+	sawPruned     = "a record was pruned"
+	sawUnparsed   = "an image that does not parse was refused"
+)
+
 // compare plays a history on each contender and stops at the first difference. Returns how many steps
 // were played, and what differs; "" where nothing does.
-func compare(history []step, directory string) (played int, difference string) {
+func compare(history []step, directory string, saw map[string]int) (played int, difference string) {
 	judge := kubeletOverFiles(filepath.Join(directory, "files"))
 	others := []*contender{
 		kubeletOverStore(filepath.Join(directory, "accessor")),
@@ -90,6 +100,7 @@ func compare(history []step, directory string) (played int, difference string) {
 			}
 		}
 		want := judge.do(s)
+		observe(judge, s, want, saw)
 		for _, other := range others {
 			if d := differenceOf(judge.name, want, other.name, other.do(s)); d != "" {
 				return i + 1, d
@@ -104,12 +115,41 @@ func compare(history []step, directory string) (played int, difference string) {
 	return len(history), ""
 }
 
+func observe(judge *contender, s step, want answer, saw map[string]int) {
+	saw[s.what]++
+	for i, label := range checkLabels {
+		saw["label "+label] += int(want.labels[i])
+	}
+	switch {
+	case s.what == decide && want.err != nil:
+		saw[sawFetchError]++
+	case s.what == decide && want.records >= 0:
+		saw[sawWriteBack]++
+	case s.what == decide && want.labels[3] > 0 && imageName(s.image) == "":
+		saw[sawUnparsed]++
+	case s.what == decide && want.fetched > 0 && want.pull:
+		record, _, _ := judge.accessor.GetImagePulledRecord(s.ref)
+		for _, secret := range record.CredentialMapping[imageName(s.image)].KubernetesSecrets {
+			for _, own := range s.secrets {
+				secret.CredentialHash = own.CredentialHash
+				if own == secret {
+					saw[sawLimit]++
+					return
+				}
+			}
+		}
+	case s.what == restart && want.records >= 0:
+		saw[sawReplay]++
+	case s.what == prune && want.records >= 0:
+		saw[sawPruned]++
+	}
+}
+
 func differenceOf(judgeName string, want answer, name string, got answer) string {
 	same := want.failed == got.failed && want.pull == got.pull && want.fetched == got.fetched && want.labels == got.labels
 	if same && want.err == errFetch {
 		same = got.err == errFetch
 	}
-	// The kubelet counts its files where it writes one; we may set a gauge more often.
 	same = same && (want.intents < 0 || want.intents == got.intents) && (want.records < 0 || want.records == got.records)
 	if same {
 		return ""
@@ -156,9 +196,10 @@ func shorten(history []step, limit time.Duration, fails func([]step) (int, strin
 
 func TestJudgeFindsNoDifference(t *testing.T) {
 	scratch := scratchDir(t)
+	saw := map[string]int{}
 	fails := func(history []step) (played int, difference string) {
 		difference = inFakeTime(t, scratch, func(directory string) (found string) {
-			played, found = compare(history, directory)
+			played, found = compare(history, directory, saw)
 			return found
 		})
 		return played, difference
@@ -176,4 +217,11 @@ func TestJudgeFindsNoDifference(t *testing.T) {
 		t.Errorf("WAYBILL_SEED=%d, step %d:\n%s\nshortened to\n%s%s", seed, played, difference, text.String(), shortDifference)
 		return false
 	})
+	t.Logf("%v", saw)
+	whole := !t.Failed() && os.Getenv("WAYBILL_SEED") == "" && os.Getenv("WAYBILL_JUDGE_STEPS") == ""
+	for _, what := range []string{sawFetchError, sawWriteBack, sawLimit, sawReplay, sawPruned, sawUnparsed} {
+		if saw[what] == 0 && whole {
+			t.Errorf("never: %s", what)
+		}
+	}
 }
