@@ -1,14 +1,7 @@
 package waybill
 
-// #cgo noescape waybill_go_must_attempt_pull
-// #cgo nocallback waybill_go_must_attempt_pull
 // #include "shim.h"
 import "C"
-
-import (
-	"runtime"
-	"unsafe"
-)
 
 // CheckResult is the label `result` of kubelet_imagemanager_image_mustpull_checks_total.
 type CheckResult uint8
@@ -101,7 +94,7 @@ var closedDecision = Decision{Pull: true, Result: CheckError, Reason: ReasonStor
 // takes no lock that another goroutine holds; with up to 8 secrets it allocates nothing. A credential
 // that matched by hash or by coordinates only is queued to be written back ([Store.Flush]).
 func (s *Store) MustAttemptPull(image, imageRef, runtimeHandler string, credentials PodCredentials) Decision {
-	return s.decide(image, imageRef, runtimeHandler, &credentials)
+	return s.decide(&question{image, imageRef, runtimeHandler}, &credentials)
 }
 
 // MustAttemptPullLazily is MustAttemptPull for credentials that cost something: fetch is called at
@@ -112,16 +105,16 @@ func (s *Store) MustAttemptPull(image, imageRef, runtimeHandler string, credenti
 // Where fetch fails the decision is "pull", counted as `error`, and the error is fetch's own. A nil
 // fetch fails with ErrCredentialsUnavailable.
 func (s *Store) MustAttemptPullLazily(image, imageRef, runtimeHandler string, fetch func() (PodCredentials, error)) (Decision, error) {
-	decision := s.cross(image, imageRef, runtimeHandler, nil, 0, C.WAYBILL_GO_NOT_AT_HAND)
+	q := question{image, imageRef, runtimeHandler}
+	decision := s.decideWithout(&q, C.WAYBILL_GO_NOT_AT_HAND)
 	if decision.Reason != reasonCredentialsNeeded {
 		return decision, nil
 	}
 	credentials, err := fetched(fetch)
 	if err != nil {
-		decision = s.cross(image, imageRef, runtimeHandler, nil, 0, C.WAYBILL_GO_UNAVAILABLE)
-		return decision, err
+		return s.decideWithout(&q, C.WAYBILL_GO_UNAVAILABLE), err
 	}
-	return s.decide(image, imageRef, runtimeHandler, &credentials), nil
+	return s.decide(&q, &credentials), nil
 }
 
 func fetched(fetch func() (PodCredentials, error)) (PodCredentials, error) {
@@ -132,51 +125,4 @@ func fetched(fetch func() (PodCredentials, error)) (PodCredentials, error) {
 		}
 	}
 	return fetch()
-}
-
-// decide packs credentials on the stack where they fit, and crosses into C once. Small buffers are
-// cheaper, since Go clears them first.
-func (s *Store) decide(image, imageRef, runtimeHandler string, credentials *PodCredentials) Decision {
-	switch bytes, ok := credentials.packedBytes(); {
-	case !ok:
-		return s.cross(image, imageRef, runtimeHandler, nil, 0, C.WAYBILL_GO_UNAVAILABLE)
-	case bytes <= fewPackedBytes:
-		return s.decideFew(image, imageRef, runtimeHandler, credentials)
-	case bytes <= somePackedBytes:
-		return s.decideSome(image, imageRef, runtimeHandler, credentials)
-	default:
-		packed := make([]byte, bytes)
-		n, kind := credentials.pack(packed)
-		return s.cross(image, imageRef, runtimeHandler, packed[:n], len(credentials.Secrets), kind)
-	}
-}
-
-//go:noinline
-func (s *Store) decideFew(image, imageRef, runtimeHandler string, credentials *PodCredentials) Decision {
-	var buffer [fewPackedBytes]byte
-	n, kind := credentials.pack(buffer[:])
-	return s.cross(image, imageRef, runtimeHandler, buffer[:n], len(credentials.Secrets), kind)
-}
-
-//go:noinline
-func (s *Store) decideSome(image, imageRef, runtimeHandler string, credentials *PodCredentials) Decision {
-	var buffer [somePackedBytes]byte
-	n, kind := credentials.pack(buffer[:])
-	return s.cross(image, imageRef, runtimeHandler, buffer[:n], len(credentials.Secrets), kind)
-}
-
-func (s *Store) cross(image, imageRef, runtimeHandler string, packed []byte, secrets int, kind C.int32_t) Decision {
-	if s == nil || s.handle == nil {
-		return closedDecision
-	}
-	bits := C.waybill_go_must_attempt_pull(s.handle, borrow(image), borrow(imageRef),
-		borrow(runtimeHandler), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
-		C.size_t(len(packed)), C.size_t(secrets), kind)
-	runtime.KeepAlive(s)
-	return Decision{
-		Pull:            bits&1 != 0,
-		CredentialsRead: bits&2 != 0,
-		Result:          CheckResult(bits >> 8),
-		Reason:          Reason(bits >> 16),
-	}
 }

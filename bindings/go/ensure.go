@@ -72,17 +72,15 @@ func (s *Store) EnsureImage(image, imageRef, runtimeHandler string, policy PullP
 		return outcome, err
 	}
 	credentials, failure := fetched(fetch)
-	bytes, ok := credentials.packedBytes()
-	if failure != nil || !ok {
-		outcome, err = s.ensure(image, imageRef, runtimeHandler, policy, nil, 0, C.WAYBILL_GO_UNAVAILABLE)
-		if err == nil {
-			err = failure
-		}
-		return outcome, err
+	packed, kind := []byte(nil), C.int32_t(C.WAYBILL_GO_UNAVAILABLE)
+	if failure == nil {
+		packed, kind = credentials.packed()
 	}
-	packed := make([]byte, bytes)
-	n, kind := credentials.pack(packed)
-	return s.ensure(image, imageRef, runtimeHandler, policy, packed[:n], len(credentials.Secrets), kind)
+	outcome, err = s.ensure(image, imageRef, runtimeHandler, policy, packed, len(credentials.Secrets), kind)
+	if err == nil {
+		err = failure
+	}
+	return outcome, err
 }
 
 func (s *Store) ensure(image, imageRef, runtimeHandler string, policy PullPolicy, packed []byte, secrets int, kind C.int32_t) (EnsureOutcome, error) {

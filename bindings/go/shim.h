@@ -36,12 +36,20 @@ static inline waybill_progress waybill_go_progress_of(const int32_t* stop) {
 }
 
 /* --- A pod's credentials ------------------------------------------------------------------------
- * Go may not pass memory with Go pointers in it, so the strings come packed into one buffer, each
+ * Go may pass pointers to its strings as arguments, structs by value among them, but no memory with
+ * such pointers in it. So up to 8 secrets are arguments. More come packed into one buffer, each
+ * string
  *
  *   8 bytes, its length in the machine's order | its bytes
  *
  * and for each secret: uid, namespace, name, credential hash; then, if there is a service account:
  * uid, namespace, name. */
+
+enum { WAYBILL_GO_FEW_SECRETS = 8 };
+
+typedef struct waybill_go_few {
+  waybill_image_pull_secret secrets[WAYBILL_GO_FEW_SECRETS];
+} waybill_go_few;
 
 enum {
   WAYBILL_GO_NOT_AT_HAND = 0,
@@ -50,13 +58,10 @@ enum {
   WAYBILL_GO_UNAVAILABLE = 3, /* they could not be had */
 };
 
-enum { WAYBILL_GO_FEW_SECRETS = 16 };
-
 typedef struct waybill_go_pod {
   waybill_pod_credentials credentials;
   waybill_image_pull_service_account account;
   waybill_image_pull_secret* many; /* on the heap, or NULL */
-  waybill_image_pull_secret few[WAYBILL_GO_FEW_SECRETS];
 } waybill_go_pod;
 
 static inline bool waybill_go_take(const char** at, const char* end, waybill_string* string) {
@@ -76,24 +81,21 @@ static inline bool waybill_go_unpack(waybill_go_pod* pod, const char* packed, si
                                      size_t secrets, int32_t kind) {
   const char* at = packed;
   const char* end = packed + bytes;
-  waybill_image_pull_secret* list = pod->few;
   size_t i;
   pod->many = NULL;
-  if (secrets > WAYBILL_GO_FEW_SECRETS) {
-    if (secrets > bytes / (4 * sizeof(uint64_t))) return false;
-    pod->many = malloc(secrets * sizeof *pod->many);
-    if (pod->many == NULL) return false;
-    list = pod->many;
-  }
+  if (secrets > bytes / (4 * sizeof(uint64_t))) return false;
+  pod->many = malloc(secrets * sizeof *pod->many + 1);
+  if (pod->many == NULL) return false;
   for (i = 0; i < secrets; ++i) {
-    if (!waybill_go_take(&at, end, &list[i].uid) ||
-        !waybill_go_take(&at, end, &list[i].namespace_name) ||
-        !waybill_go_take(&at, end, &list[i].name) ||
-        !waybill_go_take(&at, end, &list[i].credential_hash)) {
+    waybill_image_pull_secret* secret = &pod->many[i];
+    if (!waybill_go_take(&at, end, &secret->uid) ||
+        !waybill_go_take(&at, end, &secret->namespace_name) ||
+        !waybill_go_take(&at, end, &secret->name) ||
+        !waybill_go_take(&at, end, &secret->credential_hash)) {
       return false;
     }
   }
-  pod->credentials.secrets = list;
+  pod->credentials.secrets = pod->many;
   pod->credentials.secret_count = secrets;
   pod->credentials.service_account = NULL;
   if (kind == WAYBILL_GO_SECRETS_AND_ACCOUNT) {
@@ -107,31 +109,66 @@ static inline bool waybill_go_unpack(waybill_go_pod* pod, const char* packed, si
   return at == end;
 }
 
-/* --- Decisions --------------------------------------------------------------------------------- */
+/* --- Decisions ----------------------------------------------------------------------------------
+ * A handle comes as a number, since cgo looks at what pointers point to. */
 
 /* pull | credentials_read << 1 | result << 8 | reason << 16 */
-static inline uint32_t waybill_go_must_attempt_pull(waybill_store* store, waybill_string image,
-                                                    waybill_string image_ref,
-                                                    waybill_string runtime_handler,
-                                                    const char* packed, size_t bytes,
-                                                    size_t secrets, int32_t kind) {
-  waybill_decision decision;
-  if (kind == WAYBILL_GO_NOT_AT_HAND) {
-    decision = waybill_must_attempt_pull(store, image, image_ref, runtime_handler, NULL);
-  } else {
-    waybill_go_pod pod;
-    pod.many = NULL;
-    if (kind != WAYBILL_GO_UNAVAILABLE && waybill_go_unpack(&pod, packed, bytes, secrets, kind)) {
-      decision =
-          waybill_must_attempt_pull(store, image, image_ref, runtime_handler, &pod.credentials);
-    } else {
-      decision =
-          waybill_must_attempt_pull_lazily(store, image, image_ref, runtime_handler, NULL, NULL);
-    }
-    free(pod.many);
-  }
+static inline uint32_t waybill_go_bits(waybill_decision decision) {
   return (uint32_t)decision.pull | (uint32_t)decision.credentials_read << 1 |
          (uint32_t)decision.result << 8 | (uint32_t)decision.reason << 16;
+}
+
+/* Credentials that are not at hand, or can't be had. */
+static inline uint32_t waybill_go_decide_without(uintptr_t store, waybill_string image,
+                                                 waybill_string image_ref,
+                                                 waybill_string runtime_handler, int32_t kind) {
+  waybill_store* s = (waybill_store*)store;
+  return waybill_go_bits(
+      kind == WAYBILL_GO_NOT_AT_HAND
+          ? waybill_must_attempt_pull(s, image, image_ref, runtime_handler, NULL)
+          : waybill_must_attempt_pull_lazily(s, image, image_ref, runtime_handler, NULL, NULL));
+}
+
+/* At most one secret. */
+static inline uint32_t waybill_go_decide_one(uintptr_t store, waybill_string image,
+                                             waybill_string image_ref,
+                                             waybill_string runtime_handler,
+                                             waybill_image_pull_secret secret, size_t secrets,
+                                             waybill_image_pull_service_account account,
+                                             int32_t kind) {
+  const waybill_pod_credentials credentials = {
+      &secret, secrets, kind == WAYBILL_GO_SECRETS_AND_ACCOUNT ? &account : NULL};
+  return waybill_go_bits(waybill_must_attempt_pull((waybill_store*)store, image, image_ref,
+                                                   runtime_handler, &credentials));
+}
+
+static inline uint32_t waybill_go_decide_few(uintptr_t store, waybill_string image,
+                                             waybill_string image_ref,
+                                             waybill_string runtime_handler, waybill_go_few few,
+                                             size_t secrets,
+                                             waybill_image_pull_service_account account,
+                                             int32_t kind) {
+  const waybill_pod_credentials credentials = {
+      few.secrets, secrets, kind == WAYBILL_GO_SECRETS_AND_ACCOUNT ? &account : NULL};
+  return waybill_go_bits(waybill_must_attempt_pull((waybill_store*)store, image, image_ref,
+                                                   runtime_handler, &credentials));
+}
+
+static inline uint32_t waybill_go_decide_many(uintptr_t store, waybill_string image,
+                                              waybill_string image_ref,
+                                              waybill_string runtime_handler, const char* packed,
+                                              size_t bytes, size_t secrets, int32_t kind) {
+  waybill_go_pod pod;
+  uint32_t bits;
+  if (waybill_go_unpack(&pod, packed, bytes, secrets, kind)) {
+    bits = waybill_go_bits(waybill_must_attempt_pull((waybill_store*)store, image, image_ref,
+                                                     runtime_handler, &pod.credentials));
+  } else {
+    bits = waybill_go_decide_without(store, image, image_ref, runtime_handler,
+                                     WAYBILL_GO_UNAVAILABLE);
+  }
+  free(pod.many);
+  return bits;
 }
 
 static inline waybill_code waybill_go_ensure_image(waybill_store* store, waybill_string image,

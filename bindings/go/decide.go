@@ -1,0 +1,122 @@
+package waybill
+
+// #cgo noescape waybill_go_decide_without
+// #cgo nocallback waybill_go_decide_without
+// #cgo noescape waybill_go_decide_one
+// #cgo nocallback waybill_go_decide_one
+// #cgo noescape waybill_go_decide_few
+// #cgo nocallback waybill_go_decide_few
+// #cgo noescape waybill_go_decide_many
+// #cgo nocallback waybill_go_decide_many
+// #include "shim.h"
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// question is what a decision is asked, but for the credentials.
+type question struct {
+	image, imageRef, runtimeHandler string
+}
+
+// decide crosses into C once. The usual pod has one secret, and the fewer arguments there are the
+// cheaper it is.
+func (s *Store) decide(q *question, credentials *PodCredentials) Decision {
+	switch n := len(credentials.Secrets); {
+	case n <= 1:
+		return s.decideOne(q, credentials)
+	case n <= C.WAYBILL_GO_FEW_SECRETS:
+		return s.decideFew(q, credentials)
+	default:
+		return s.decideMany(q, credentials)
+	}
+}
+
+func (s *Store) decideWithout(q *question, kind C.int32_t) Decision {
+	if s == nil || s.handle == nil {
+		return closedDecision
+	}
+	bits := C.waybill_go_decide_without(s.number(), borrow(q.image), borrow(q.imageRef),
+		borrow(q.runtimeHandler), kind)
+	runtime.KeepAlive(s)
+	return goDecision(bits)
+}
+
+func (s *Store) decideOne(q *question, credentials *PodCredentials) Decision {
+	if s == nil || s.handle == nil {
+		return closedDecision
+	}
+	var secret C.waybill_image_pull_secret
+	if len(credentials.Secrets) == 1 {
+		secret = borrowSecret(&credentials.Secrets[0])
+	}
+	account, kind := borrowServiceAccount(credentials.ServiceAccount)
+	bits := C.waybill_go_decide_one(s.number(), borrow(q.image), borrow(q.imageRef),
+		borrow(q.runtimeHandler), secret, C.size_t(len(credentials.Secrets)), account, kind)
+	runtime.KeepAlive(s)
+	return goDecision(bits)
+}
+
+func (s *Store) decideFew(q *question, credentials *PodCredentials) Decision {
+	if s == nil || s.handle == nil {
+		return closedDecision
+	}
+	var few C.waybill_go_few
+	for i := range credentials.Secrets {
+		few.secrets[i] = borrowSecret(&credentials.Secrets[i])
+	}
+	account, kind := borrowServiceAccount(credentials.ServiceAccount)
+	bits := C.waybill_go_decide_few(s.number(), borrow(q.image), borrow(q.imageRef),
+		borrow(q.runtimeHandler), few, C.size_t(len(credentials.Secrets)), account, kind)
+	runtime.KeepAlive(s)
+	return goDecision(bits)
+}
+
+func (s *Store) decideMany(q *question, credentials *PodCredentials) Decision {
+	if s == nil || s.handle == nil {
+		return closedDecision
+	}
+	packed, kind := credentials.packed()
+	if kind == C.WAYBILL_GO_UNAVAILABLE {
+		return s.decideWithout(q, kind)
+	}
+	bits := C.waybill_go_decide_many(s.number(), borrow(q.image), borrow(q.imageRef),
+		borrow(q.runtimeHandler), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
+		C.size_t(len(packed)), C.size_t(len(credentials.Secrets)), kind)
+	runtime.KeepAlive(s)
+	return goDecision(bits)
+}
+
+// number is the handle in a form that cgo does not look behind. The store is to be kept alive.
+func (s *Store) number() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(s.handle))) }
+
+func borrowSecret(s *ImagePullSecret) C.waybill_image_pull_secret {
+	return C.waybill_image_pull_secret{
+		uid:             borrow(s.UID),
+		namespace_name:  borrow(s.Namespace),
+		name:            borrow(s.Name),
+		credential_hash: borrow(s.CredentialHash),
+	}
+}
+
+func borrowServiceAccount(a *ImagePullServiceAccount) (C.waybill_image_pull_service_account, C.int32_t) {
+	if a == nil {
+		return C.waybill_image_pull_service_account{}, C.WAYBILL_GO_SECRETS
+	}
+	return C.waybill_image_pull_service_account{
+		uid:            borrow(a.UID),
+		namespace_name: borrow(a.Namespace),
+		name:           borrow(a.Name),
+	}, C.WAYBILL_GO_SECRETS_AND_ACCOUNT
+}
+
+func goDecision(bits C.uint32_t) Decision {
+	return Decision{
+		Pull:            bits&1 != 0,
+		CredentialsRead: bits&2 != 0,
+		Result:          CheckResult(bits >> 8),
+		Reason:          Reason(bits >> 16),
+	}
+}
