@@ -1,0 +1,30 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+// openTestStore opens a store that is closed when the test ends, if it is not before.
+func openTestStore(tb testing.TB, options waybill.Options) *waybill.Store {
+	tb.Helper()
+	if options.Directory == "" {
+		options.Directory = filepath.Join(scratchDir(tb), "store")
+	}
+	options.Witness = waybill.WitnessNone()
+	options.MapBytes = 64 << 20
+	store, err := waybill.Open(context.Background(), options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := store.Close(); err != nil && !errors.Is(err, waybill.ErrClosed) {
+			tb.Error(err)
+		}
+	})
+	return store
+}

@@ -1,0 +1,307 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/klog/v2"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
+	"waybill.dev/go"
+)
+
+func newManager(t *testing.T, rules waybill.Rules, images *runtimeImages) (*waybill.Store, *ImagePullManager) {
+	t.Helper()
+	store := openTestStore(t, waybill.Options{Rules: rules})
+	manager, err := NewImagePullManager(store, rules, images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, manager
+}
+
+func credentialsOf(secrets ...kubeletconfig.ImagePullSecret) pullmanager.GetPodCredentials {
+	return func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
+		return secrets, nil, nil
+	}
+}
+
+func neverAsked(t *testing.T) pullmanager.GetPodCredentials {
+	return func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
+		t.Error("the pod's credentials were asked for")
+		return nil, nil, nil
+	}
+}
+
+func mustPull(t *testing.T, manager *ImagePullManager, image, ref string, fetch pullmanager.GetPodCredentials) bool {
+	t.Helper()
+	pull, err := manager.MustAttemptImagePull(quiet, image, ref, fetch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pull
+}
+
+func pullWith(t *testing.T, manager *ImagePullManager, image, ref string, secret kubeletconfig.ImagePullSecret) {
+	t.Helper()
+	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+		t.Fatal(err)
+	}
+	manager.RecordImagePulled(quiet, image, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret}})
+}
+
+func TestAPanicOfTheCallbackIsTheCallers(t *testing.T) {
+	_, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
+	before := readLabels()
+	func() {
+		defer func() {
+			if got := recover(); got != "out of order" {
+				t.Errorf("recovered %v", got)
+			}
+		}()
+		_, err := manager.MustAttemptImagePull(quiet, "team/app:1", "ref", func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
+			panic("out of order")
+		})
+		t.Errorf("no panic, but %v", err)
+	}()
+	if counted := readLabels(); counted[3] != before[3]+1 {
+		t.Errorf("error was counted %v times", counted[3]-before[3])
+	}
+	if mustPull(t, manager, "team/app:1", "ref", credentialsOf(secretOf("a"))) {
+		t.Error("the store is no more what it was")
+	}
+}
+
+func TestTheCallbacksErrorIsReturnedAsItIs(t *testing.T) {
+	_, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
+	pull, err := manager.MustAttemptImagePull(quiet, "team/app:1", "ref", func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
+		return nil, nil, errFetch
+	})
+	if !pull || err != errFetch {
+		t.Errorf("%t, %v", pull, err)
+	}
+	if pull, err := manager.MustAttemptImagePull(quiet, "team/app:1", "ref", nil); !pull || err == nil {
+		t.Errorf("without a callback: %t, %v", pull, err)
+	}
+	if mustPull(t, manager, "absent", "other", neverAsked(t)) {
+		t.Error("a preloaded image is to be pulled")
+	}
+	if !mustPull(t, manager, "absent", "", neverAsked(t)) {
+		t.Error("an image that is not there is not to be pulled")
+	}
+}
+
+// Where the collector's list leaves out an image that is there, only the closed rules keep its record.
+func TestPruneAsksTheRuntimeUnderClosedRules(t *testing.T) {
+	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+		images := &runtimeImages{images: []kubecontainer.Image{{ID: "in use"}}}
+		store, manager := newManager(t, rules, images)
+		pullWith(t, manager, "team/app:1", "in use", secretOf("a"))
+		pullWith(t, manager, "team/app:1", "gone", secretOf("a"))
+		manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
+		_, errInUse := store.GetRecord("in use", "")
+		_, errGone := store.GetRecord("gone", "")
+		if kept := errInUse == nil; kept != (rules == waybill.RulesClosed) {
+			t.Errorf("%v: the record of an image in use: %v", rules, errInUse)
+		}
+		if !errors.Is(errGone, waybill.ErrNotFound) {
+			t.Errorf("%v: the record of an image that is gone: %v", rules, errGone)
+		}
+	}
+}
+
+func TestPruneWithoutAnAnswerOfTheRuntime(t *testing.T) {
+	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{err: errors.New("the runtime is away")})
+	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
+	manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
+	if _, err := store.GetRecord("ref", ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACancelledPullKeepsItsIntentUnderClosedRules(t *testing.T) {
+	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+		store, manager := newManager(t, rules, &runtimeImages{})
+		if err := manager.RecordPullIntent(logr.Discard(), "team/app:1"); err != nil {
+			t.Fatal(err)
+		}
+		c := &contender{manager: manager}
+		if err := c.act(step{what: failed, image: "team/app:1", cancelled: true}, &answer{}); err != nil {
+			t.Fatal(err)
+		}
+		there, err := store.HasIntent("team/app:1", "")
+		if err != nil || there != (rules == waybill.RulesClosed) {
+			t.Errorf("%v: %t, %v", rules, there, err)
+		}
+	}
+}
+
+func TestManagerWrongUse(t *testing.T) {
+	store := openTestStore(t, waybill.Options{})
+	if _, err := NewImagePullManager(nil, waybill.RulesKubelet, nil); err == nil {
+		t.Error("a nil store was taken")
+	}
+	if _, err := NewImagePullManager(store, waybill.RulesClosed, nil); err == nil {
+		t.Error("closed rules were taken without an image service")
+	}
+	if _, err := NewImagePullManager(store, 7, &runtimeImages{}); err == nil {
+		t.Error("unknown rules were taken")
+	}
+	manager, err := NewImagePullManager(store, waybill.RulesClosed, &runtimeImages{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged []string
+	ctx := klog.NewContext(quiet, funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
+	manager.RecordImagePulled(ctx, "No Image", "ref", nil)
+	manager.RecordImagePulled(ctx, "nginx", "", nil)
+	if len(logged) != 2 {
+		t.Errorf("logged %q", logged)
+	}
+	manager.RecordImagePulled(ctx, "nginx", "ref", nil) // pulled under unknown circumstances
+	if !mustPull(t, manager, "nginx", "ref", neverAsked(t)) {
+		t.Error("an image whose credentials nobody knows is open")
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !mustPull(t, manager, "nginx", "ref", neverAsked(t)) {
+		t.Error("a closed store opens images")
+	}
+	if err := manager.RecordPullIntent(logr.Discard(), "nginx"); !errors.Is(err, waybill.ErrClosed) {
+		t.Errorf("after closing: %v", err)
+	}
+	logged = nil
+	manager.RecordImagePulled(ctx, "nginx", "ref", nil)
+	manager.RecordImagePullFailed(ctx, "nginx")
+	manager.PruneUnknownRecords(ctx, nil, time.Now())
+	if len(logged) != 3 {
+		t.Errorf("after closing logged %q", logged)
+	}
+}
+
+func TestVerificationPolicies(t *testing.T) {
+	if _, err := VerificationPolicy("Sometimes", nil); err == nil {
+		t.Error("an unknown policy was taken")
+	}
+	for _, pattern := range []string{" nginx", "*", "/*", "nginx:1", "a*/b", "", "Nginx"} {
+		_, kubelets := pullmanager.NewImagePullCredentialVerificationPolicy(kubeletconfig.NeverVerifyAllowlistedImages, []string{pattern})
+		_, ours := VerificationPolicy(kubeletconfig.NeverVerifyAllowlistedImages, []string{pattern})
+		if (kubelets == nil) != (ours == nil) {
+			t.Errorf("pattern %q: kubelet %v, waybill %v", pattern, kubelets, ours)
+		}
+	}
+	// As in the kubelet's code an allowlist beside another policy is not looked at.
+	if _, err := VerificationPolicy(kubeletconfig.AlwaysVerify, []string{"nginx"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A kubelet in use: pods start and stop while the collector runs.
+func TestManyGoroutines(t *testing.T) {
+	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{images: []kubecontainer.Image{{ID: "ref-0"}, {ID: "ref-1"}}})
+	var pods sync.WaitGroup
+	for i := range 8 {
+		pods.Go(func() {
+			for j := range 25 {
+				image, ref := fmt.Sprintf("team/app-%d:1", j%3), fmt.Sprintf("ref-%d", j%3)
+				if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+					t.Error(err)
+				}
+				if i%4 == 0 {
+					manager.RecordImagePullFailed(quiet, image)
+				} else {
+					manager.RecordImagePulled(quiet, image, ref, &kubeletconfig.ImagePullCredentials{
+						KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf(fmt.Sprint(i))},
+					})
+				}
+				if _, err := manager.MustAttemptImagePull(quiet, image, ref, credentialsOf(secretOf("other"))); err != nil {
+					t.Error(err)
+				}
+				if j%10 == 0 {
+					manager.PruneUnknownRecords(quiet, nil, time.Now())
+				}
+			}
+		})
+	}
+	pods.Wait()
+	if intents, err := store.ListIntents(); err != nil || len(intents) != 0 {
+		t.Errorf("left: %v, %v", intents, err)
+	}
+}
+
+func TestOpenStoreTakesOverAKubelet(t *testing.T) {
+	directory := scratchDir(t)
+	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := pullmanager.AlwaysVerifyImagePullPolicy()
+	kubelets, err := pullmanager.NewImagePullManager(quiet, files, policy, &runtimeImages{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubelets.RecordImagePulled(quiet, "team/app:1", "ref", &kubeletconfig.ImagePullCredentials{
+		KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("a")},
+	})
+	setup := Setup{
+		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory,
+		VerificationPolicy: kubeletconfig.AlwaysVerify,
+		ImageService:       &runtimeImages{images: []kubecontainer.Image{{ID: "ref", RepoTags: []string{"team/app:1"}}}},
+	}
+	store, err := OpenStore(quiet, setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	manager, err := NewImagePullManager(store, setup.Rules, setup.ImageService)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mustPull(t, manager, "team/app:1", "ref", credentialsOf(secretOf("a"))) {
+		t.Error("the pod that pulled the image may not use it any more")
+	}
+	if !mustPull(t, manager, "team/app:1", "ref", credentialsOf()) {
+		t.Error("everyone may use the image")
+	}
+	if _, err := OpenStore(quiet, Setup{VerificationPolicy: kubeletconfig.AlwaysVerify}); err == nil {
+		t.Error("opened without an image service")
+	}
+	setup.VerificationPolicy = "Sometimes"
+	if _, err := OpenStore(quiet, setup); err == nil {
+		t.Error("opened with an unknown policy")
+	}
+}
+
+// Naming a handler for user namespaces leaves the pulls of the default one as they are.
+func TestUserNamespacesBesidePulls(t *testing.T) {
+	store, _, userNamespaces := openUserns(t)
+	manager, err := NewImagePullManager(store, waybill.RulesClosed, &runtimeImages{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := manager.RecordPullIntent(logr.Discard(), "team/app:1"); err != nil {
+		t.Fatal(err)
+	}
+	for i, handler := range []string{"modern", "", "modern"} {
+		pod := podWith(podUID(i), new(bool))
+		if _, err := userNamespaces.GetOrCreateUserNamespaceMappings(logr.Discard(), pod, handler); err != nil {
+			t.Errorf("handler %q: %v", handler, err)
+		}
+	}
+	manager.RecordImagePulled(quiet, "team/app:1", "ref", &kubeletconfig.ImagePullCredentials{
+		KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("a")},
+	})
+	if mustPull(t, manager, "team/app:1", "ref", credentialsOf(secretOf("a"))) {
+		t.Error("the image that was being pulled is closed to its pod")
+	}
+}

@@ -1,0 +1,218 @@
+package kubelet
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
+	"waybill.dev/go"
+)
+
+func newAccessor(t *testing.T, store *waybill.Store) *RecordsAccessor {
+	t.Helper()
+	accessor, err := NewRecordsAccessor(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accessor
+}
+
+func secretOf(name string) kubeletconfig.ImagePullSecret {
+	return kubeletconfig.ImagePullSecret{
+		UID: "0c1e2d3f-0000-4000-8000-00000000000a", Namespace: "default", Name: name, CredentialHash: strings.Repeat("a", 64),
+	}
+}
+
+// What comes back is, to the last nil, what the kubelet's file accessor gives.
+func TestAccessorReadsBackWhatTheKubeletsDoes(t *testing.T) {
+	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), scratchDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := newAccessor(t, openTestStore(t, waybill.Options{}))
+	moment := time.Date(2026, 1, 2, 3, 4, 5, 987_654_321, time.FixedZone("", 3600))
+	for i, record := range []*kubeletconfig.ImagePulledRecord{
+		{},
+		{LastUpdatedTime: metav1.Time{Time: moment}},
+		{LastUpdatedTime: metav1.Time{Time: time.Unix(-1, 500)}},
+		{CredentialMapping: map[string]kubeletconfig.ImagePullCredentials{}},
+		{CredentialMapping: map[string]kubeletconfig.ImagePullCredentials{"nginx": {}}},
+		{CredentialMapping: map[string]kubeletconfig.ImagePullCredentials{
+			"nginx":      {NodePodsAccessible: true},
+			"team/<app>": {KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("b"), secretOf("a")}},
+			"é":          {KubernetesSecrets: []kubeletconfig.ImagePullSecret{}, KubernetesServiceAccounts: []kubeletconfig.ImagePullServiceAccount{{UID: "u", Namespace: "n", Name: "builder"}}},
+		}},
+	} {
+		record.ImageRef = fmt.Sprintf("sha256:%064d", i)
+		var got [2]*kubeletconfig.ImagePulledRecord
+		for j, accessor := range []pullmanager.PullRecordsAccessor{files, ours} {
+			if err := accessor.WriteImagePulledRecord(logr.Discard(), record); err != nil {
+				t.Fatal(err)
+			}
+			var exists bool
+			if got[j], exists, err = accessor.GetImagePulledRecord(record.ImageRef); err != nil || !exists {
+				t.Fatal(exists, err)
+			}
+		}
+		if !reflect.DeepEqual(got[0], got[1]) {
+			t.Errorf("kubelet: %#v\nwaybill: %#v", got[0], got[1])
+		}
+	}
+	if record, exists, err := ours.GetImagePulledRecord("absent"); record != nil || exists || err != nil {
+		t.Errorf("of an absent record: %v, %t, %v", record, exists, err)
+	}
+	for range 2 {
+		if err := ours.DeleteImagePulledRecord(logr.Discard(), "absent"); err != nil {
+			t.Error(err)
+		}
+		if err := ours.DeleteImagePullIntent(logr.Discard(), "absent"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := ours.DeleteImagePulledRecord(logr.Discard(), ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func writeKubeletFile(t *testing.T, directory, folder, identity, content string) {
+	t.Helper()
+	path := filepath.Join(directory, "image_manager", folder)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(identity)))
+	if err := os.WriteFile(filepath.Join(path, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The same broken files, read by the kubelet's accessor and taken over by ours.
+func TestAccessorKeepsWhatCantBeDecoded(t *testing.T) {
+	directory := scratchDir(t)
+	const sound = `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-02T03:04:05Z","imageRef":"sound"}`
+	writeKubeletFile(t, directory, "pulled", "sound", sound)
+	writeKubeletFile(t, directory, "pulled", "broken", sound[:40])
+	writeKubeletFile(t, directory, "pulling", "broken:1", `{"kind":"Imag`)
+	writeKubeletFile(t, directory, "pulling", "nginx:1", `{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"nginx:1"}`)
+	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := newAccessor(t, openTestStore(t, waybill.Options{KubeletDirectory: directory, Gap: waybill.GapNo}))
+	for name, accessor := range map[string]pullmanager.PullRecordsAccessor{"kubelet": files, "waybill": ours} {
+		if records, err := accessor.ListImagePulledRecords(); len(records) != 1 || err == nil {
+			t.Errorf("%s lists %d records, error %v", name, len(records), err)
+		}
+		if intents, err := accessor.ListImagePullIntents(); len(intents) != 1 || err == nil {
+			t.Errorf("%s lists %d intents, error %v", name, len(intents), err)
+		}
+		if record, exists, err := accessor.GetImagePulledRecord("broken"); record != nil || !exists || err == nil {
+			t.Errorf("%s: %v, %t, %v", name, record, exists, err)
+		}
+		if there, err := accessor.ImagePullIntentExists("broken:1"); there || err == nil {
+			t.Errorf("%s: %t, %v", name, there, err)
+		}
+		if there, err := accessor.ImagePullIntentExists("nginx:1"); !there || err != nil {
+			t.Errorf("%s: %t, %v", name, there, err)
+		}
+		if err := accessor.WriteImagePulledRecord(logr.Discard(), &kubeletconfig.ImagePulledRecord{ImageRef: "broken"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, exists, err := accessor.GetImagePulledRecord("broken"); !exists || err != nil {
+			t.Errorf("%s after it was written anew: %t, %v", name, exists, err)
+		}
+	}
+	if _, _, err := ours.GetImagePulledRecord("sound"); err != nil {
+		t.Error(err)
+	}
+	if _, err := ours.ImagePullIntentExists("broken:1"); !errors.Is(err, waybill.ErrDamaged) {
+		t.Errorf("an intent in quarantine: %v", err)
+	}
+}
+
+// A lost record may not make an image look preloaded, whatever the manager over the accessor.
+func TestAccessorOfADistrustfulStore(t *testing.T) {
+	directory := scratchDir(t)
+	store := openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store"), KubeletDirectory: directory, Gap: waybill.GapYes})
+	accessor := newAccessor(t, store)
+	record, exists, err := accessor.GetImagePulledRecord("ref")
+	if err != nil || !exists || len(record.CredentialMapping) != 0 {
+		t.Errorf("of a store that lost something: %v, %t, %v", record, exists, err)
+	}
+	if err := store.ClearDistrust("test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, exists, err := accessor.GetImagePulledRecord("ref"); exists || err != nil {
+		t.Errorf("of a store that is trusted again: %t, %v", exists, err)
+	}
+}
+
+func TestAccessorKnowsOfOtherHandlers(t *testing.T) {
+	store := openTestStore(t, waybill.Options{RuntimeHandlers: []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}})
+	if err := store.RecordImagePulled(waybill.PulledImage{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.RecordPullIntent("nginx", "kata"); err != nil {
+		t.Fatal(err)
+	}
+	accessor := newAccessor(t, store)
+	if record, exists, err := accessor.GetImagePulledRecord("ref"); err != nil || !exists || record.CredentialMapping != nil {
+		t.Errorf("pulled for another handler: %v, %t, %v", record, exists, err)
+	}
+	if _, exists, err := accessor.GetImagePulledRecord("other"); exists || err != nil {
+		t.Errorf("never pulled: %t, %v", exists, err)
+	}
+	records, err := accessor.ListImagePulledRecords()
+	if len(records) != 0 || err != nil {
+		t.Errorf("%v, %v", records, err)
+	}
+	if intents, err := accessor.ListImagePullIntents(); len(intents) != 0 || err != nil {
+		t.Errorf("%v, %v", intents, err)
+	}
+}
+
+func TestAccessorWrongUse(t *testing.T) {
+	if _, err := NewRecordsAccessor(nil); err == nil {
+		t.Error("a nil store was taken")
+	}
+	store := openTestStore(t, waybill.Options{})
+	accessor := newAccessor(t, store)
+	if err := accessor.WriteImagePulledRecord(logr.Discard(), nil); err == nil {
+		t.Error("a nil record was written")
+	}
+	if err := accessor.WriteImagePulledRecord(logr.Discard(), &kubeletconfig.ImagePulledRecord{}); !errors.Is(err, waybill.ErrInvalidArgument) {
+		t.Errorf("a record without a ref: %v", err)
+	}
+	if err := accessor.WriteImagePullIntent(logr.Discard(), strings.Repeat("a", 1<<20)); !errors.Is(err, waybill.ErrLimitExceeded) {
+		t.Errorf("an image of 1 MiB: %v", err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewRecordsAccessor(store); !errors.Is(err, waybill.ErrClosed) {
+		t.Errorf("a closed store: %v", err)
+	}
+	_, err1 := accessor.ListImagePulledRecords()
+	_, err2 := accessor.ListImagePullIntents()
+	_, err3 := accessor.ImagePullIntentExists("nginx")
+	_, _, err4 := accessor.GetImagePulledRecord("ref")
+	err5 := accessor.WriteImagePulledRecord(logr.Discard(), &kubeletconfig.ImagePulledRecord{ImageRef: "ref"})
+	err6 := accessor.WriteImagePullIntent(logr.Discard(), "nginx")
+	err7 := accessor.DeleteImagePulledRecord(logr.Discard(), "ref")
+	err8 := accessor.DeleteImagePullIntent(logr.Discard(), "nginx")
+	for i, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8} {
+		if !errors.Is(err, waybill.ErrClosed) {
+			t.Errorf("call %d after closing: %v", i+1, err)
+		}
+	}
+}
