@@ -25,6 +25,8 @@ Effort QuickEffort() {
   effort.import_files = 50;
   effort.pods = 200;
   effort.allocations = 2;
+  effort.bindings_batch = 10;
+  effort.bindings_turns = 1;
   return effort;
 }
 
@@ -34,7 +36,7 @@ namespace {
 double DecisionReach(std::size_t records) { return records >= 100'000 ? 1.4 : 1.6; }
 
 void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Effort& effort,
-         Report& report) {
+         const std::string& go_program, Report& report) {
   const Bench bench{scratch, effort, report};
   double first_pull = 0;
   for (const std::size_t records : sizes) {
@@ -48,6 +50,7 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
     MeasureDecisions(bench, store, records, DecisionReach(records));
     if (records == sizes.front()) {
       MeasureThreads(bench, store, records);
+      MeasureBindings(bench, store, records, go_program);
       MeasureIntents(bench, store, records);
       MeasureUserNamespaces(bench, store, records);
     }
@@ -70,11 +73,13 @@ int Main(int argc, char** argv) {
   std::vector<std::size_t> sizes;
   bool quick = false;
   std::string json;
+  std::string go_program;
   app.add_option("--records", sizes, "sizes of the stores, smallest first (2000,100000)")
       ->delimiter(',')
       ->check(CLI::Range(10, 10'000'000));
   app.add_flag("--quick", quick, "a tiny run that shows that everything works; measures nothing");
   app.add_option("--json", json, "write the table to this file, too");
+  app.add_option("--go", go_program, "the program of bindings/go/bench; without it Go is skipped");
   CLI11_PARSE(app, argc, argv);
 
   if (sizes.empty())
@@ -88,7 +93,7 @@ int Main(int argc, char** argv) {
   if (quick) warnings.emplace_back("a quick run measures nothing");
   Report report(std::move(facts), std::move(warnings), !quick);
   report.PrintHead();
-  Run(scratch, sizes, quick ? QuickEffort() : Effort{}, report);
+  Run(scratch, sizes, quick ? QuickEffort() : Effort{}, go_program, report);
   report.PrintFoot();
   if (!json.empty() && !report.WriteJson(json)) {
     std::fprintf(stderr, "error: cannot write %s\n", json.c_str());

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 
 #include "bench/report.h"
 #include "bench/scratch.h"
@@ -23,6 +24,8 @@ struct Effort {
   std::size_t import_files = 10'000;
   std::size_t pods = 65'534;  // of a full pool
   std::size_t allocations = 300;
+  std::size_t bindings_batch = 20'000;
+  std::size_t bindings_turns = 41;
 };
 Effort QuickEffort();
 
@@ -52,6 +55,10 @@ void MeasureMigrations(const Bench& bench, ScratchStore& store, std::size_t reco
 
 // user_namespaces.cc. `store` has `records` records, and is open before and after.
 void MeasureUserNamespaces(const Bench& bench, ScratchStore& store, std::size_t records);
+
+// bindings.cc. As decisions.cc; `go_program` is bindings/go/bench, empty where there is no Go.
+void MeasureBindings(const Bench& bench, ScratchStore& store, std::size_t records,
+                     const std::string& go_program);
 
 }  // namespace waybill::bench
 

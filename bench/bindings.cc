@@ -1,0 +1,126 @@
+// The same decisions through C and through Go, beside C++. Each in its turn opens the store, asks
+// all the questions once, and then a batch of them by the clock; Go in a process of its own.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/data_set.h"
+#include "bench/measure.h"
+#include "bench/rows.h"
+#include "bindings/c/waybill.h"
+
+namespace waybill::bench {
+
+namespace {
+
+// Asks questions 0, 1, 2 … by `hit`, all once and then `batch` by the clock. Nanoseconds a
+// decision.
+template <typename Hit>
+double Ask(const Questions& questions, std::size_t batch, const Hit& hit) {
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i < questions.size(); ++i) hits += hit(questions[i]) ? 1 : 0;
+  const double took = NanosecondsOf([&] {
+    for (std::size_t i = 0; i < batch; ++i) hits += hit(questions[i % questions.size()]) ? 1 : 0;
+  });
+  if (hits != questions.size() + batch) {
+    throw std::runtime_error("a decision did not hit; the figures are void");
+  }
+  return took / static_cast<double>(batch);
+}
+
+double AskInCxx(ScratchStore& store, const Questions& questions, std::size_t batch) {
+  store.Open();
+  const double each = Ask(questions, batch, [&](const Question& q) {
+    FixedCredentials credentials({.secrets = {&q.secret, 1}, .service_account = {}});
+    return !store->MustAttemptPull(q.image, q.image_ref, credentials).pull;
+  });
+  store.Close();
+  return each;
+}
+
+waybill_string ToC(std::string_view text) { return {text.data(), text.size()}; }
+
+double AskInC(const ScratchStore& store, const Questions& questions, std::size_t batch) {
+  const std::string directory = store.directory().string();
+  waybill_open_options options{};
+  options.struct_size = sizeof(options);
+  options.directory = ToC(directory);
+  options.witness_kind = WAYBILL_WITNESS_REMEMBERED;
+  waybill_store* opened = nullptr;
+  if (waybill_open(&options, &opened, nullptr) != WAYBILL_OK) {
+    throw std::runtime_error("C cannot open the store in " + directory);
+  }
+  const double each = Ask(questions, batch, [&](const Question& q) {
+    const waybill_image_pull_secret secret{ToC(q.secret.uid), ToC(q.secret.namespace_name),
+                                           ToC(q.secret.name), ToC(q.secret.credential_hash)};
+    const waybill_pod_credentials pod{&secret, 1, nullptr};
+    return !waybill_must_attempt_pull(opened, ToC(q.image), ToC(q.image_ref), {}, &pod).pull;
+  });
+  waybill_store_free(opened);
+  return each;
+}
+
+// What the program prints: nanoseconds a decision.
+double AskInGo(const std::string& command) {
+  FILE* const pipe = popen(command.c_str(), "r");
+  std::array<char, 64> line{};
+  const bool printed = pipe != nullptr && std::fgets(line.data(), line.size(), pipe) != nullptr;
+  if (pipe == nullptr || pclose(pipe) != 0 || !printed) {
+    throw std::runtime_error("this failed: " + command);
+  }
+  return std::stod(line.data());
+}
+
+void WriteQuestions(const Questions& questions, const std::filesystem::path& path) {
+  std::ofstream file(path);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    const Question& q = questions[i];
+    file << q.image << '\t' << q.image_ref << '\t' << q.secret.uid << '\t'
+         << q.secret.namespace_name << '\t' << q.secret.name << '\t' << q.secret.credential_hash
+         << '\n';
+  }
+}
+
+}  // namespace
+
+void MeasureBindings(const Bench& bench, ScratchStore& store, std::size_t records,
+                     const std::string& go_program) {
+  const Questions questions(records);
+  const std::filesystem::path list = bench.scratch.path() / "questions.tsv";
+  WriteQuestions(questions, list);
+  store.Close();
+  const std::size_t batch = bench.effort.bindings_batch;
+  const std::string command = fmt::format("'{}' '{}' '{}' {}", go_program,
+                                          store.directory().string(), list.string(), batch);
+  std::vector<double> cxx;
+  std::vector<double> c;
+  std::vector<double> go;
+  std::vector<double> c_over;
+  std::vector<double> go_over;
+  for (std::size_t i = 0; i < bench.effort.bindings_turns; ++i) {
+    cxx.push_back(AskInCxx(store, questions, batch));
+    c.push_back(AskInC(store, questions, batch));
+    c_over.push_back(c.back() - cxx.back());
+    if (go_program.empty()) continue;
+    go.push_back(AskInGo(command));
+    go_over.push_back(go.back() - cxx.back());
+  }
+  store.Open();
+  const std::string beside = "C++ " + Duration(Median(cxx));
+  bench.report.Add(
+      {"decision through C, over C++", Duration(Median(c)), beside, Median(c_over), "ns"});
+  if (go_program.empty()) {
+    bench.report.Add({"decision through Go: skipped, no Go", "", "", 0, ""});
+  } else {
+    bench.report.Add({"decision through Go, over C++", Duration(Median(go)), beside,
+                      Median(go_over), "ns", AtMost(150)});
+  }
+}
+
+}  // namespace waybill::bench
