@@ -2,11 +2,14 @@
 
 namespace waybill::c {
 
+bool IsTime(waybill_timestamp time) {
+  return time.nanoseconds >= 0 && time.nanoseconds <= 999'999'999 &&
+         time.seconds >= -62'135'596'800 && time.seconds <= 253'402'300'799;
+}
+
 std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& arguments) {
   if (time == nullptr) return std::nullopt;
-  if (time->nanoseconds < 0 || time->nanoseconds > 999'999'999) {
-    arguments.Wrong("nanoseconds", "is not within a second");
-  }
+  if (!IsTime(*time)) arguments.Wrong("the time", "is none of the years 1 to 9999");
   return ToTimestamp(*time);
 }
 

@@ -21,6 +21,8 @@ namespace waybill::c {
 // --- In
 // -------------------------------------------------------------------------------------------
 
+// Whether it is a time of the years 1 to 9999.
+bool IsTime(waybill_timestamp time);
 inline Timestamp ToTimestamp(waybill_timestamp time) { return {time.seconds, time.nanoseconds}; }
 std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& arguments);
 Platform ToPlatform(const waybill_platform& platform, Arguments& arguments);

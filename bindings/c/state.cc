@@ -20,11 +20,6 @@ waybill_code GiveOf(waybill_store* store, C** out, const char* name, waybill_err
   });
 }
 
-waybill::Clock ToClock(waybill_clock clock, void* context) {
-  if (clock == nullptr) return waybill::SystemClock;
-  return [clock, context] { return ToTimestamp(clock(context)); };
-}
-
 }  // namespace
 
 waybill_code waybill_get_statistics(waybill_store* store, waybill_statistics** statistics,
@@ -99,12 +94,8 @@ waybill_code waybill_migrate(const waybill_migrate_options* options,
     if (o.to != 0) to.to = o.to;
     to.dry_run = o.dry_run;
     to.accept_loss = o.accept_loss;
-    if (o.progress != nullptr) {
-      to.progress = [&o](std::uint64_t done, std::uint64_t total) {
-        return o.progress(o.progress_context, done, total);
-      };
-    }
-    to.clock = ToClock(o.clock, o.clock_context);
+    to.progress = ToProgress(o.progress, o.progress_context, nullptr);
+    to.clock = ToClock(o.clock, o.clock_context, nullptr);
     if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
     if (!arguments.ok()) return arguments.error();
     return Give(waybill::Migrate(to), report);
@@ -132,7 +123,7 @@ waybill_code waybill_restore(const waybill_restore_options* options,
     waybill::RestoreOptions to;
     to.directory = arguments.Path(o.directory, "directory");
     to.backup = arguments.Path(o.backup, "backup");
-    to.clock = ToClock(o.clock, o.clock_context);
+    to.clock = ToClock(o.clock, o.clock_context, nullptr);
     if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
     if (!arguments.ok()) return arguments.error();
     return Give(waybill::Restore(to), report);

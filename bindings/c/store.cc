@@ -30,13 +30,13 @@ bool Gate::Close() {
   return true;
 }
 
-namespace {
-
 Clock ToClock(waybill_clock clock, void* context, const waybill_store* store) {
   if (clock == nullptr) return SystemClock;
   return [clock, context, store] {
     const CallbackScope scope(store);
-    return ToTimestamp(clock(context));
+    const waybill_timestamp time = clock(context);
+    // A record with a time that can't be written down could not be read again.
+    return IsTime(time) ? ToTimestamp(time) : SystemClock();
   };
 }
 
@@ -48,11 +48,15 @@ Progress ToProgress(waybill_progress progress, void* context, const waybill_stor
   };
 }
 
+namespace {
+
 UserNamespaceOptions ToUserNamespaces(const waybill_user_namespace_options* options,
                                       Arguments& arguments) {
   if (options == nullptr) return {};
   const auto known = arguments.Options(options, "user_namespaces");
-  return {.enabled = !known.disabled, .pool = ToPool(known.pool)};
+  UserNamespaceOptions to{.enabled = !known.disabled, .pool = ToPool(known.pool)};
+  if (to.pool == UserNamespacePool{0, 0, 0, 0}) to.pool = UserNamespacePool::Default();
+  return to;
 }
 
 Witness ToWitness(const waybill_open_options& options, Arguments& arguments) {

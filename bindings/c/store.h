@@ -76,6 +76,10 @@ struct waybill_store {
 
 namespace waybill::c {
 
+// Callbacks as C++ has them. `store`: whose they are, once it is open; null for none.
+Clock ToClock(waybill_clock clock, void* context, const waybill_store* store);
+Progress ToProgress(waybill_progress progress, void* context, const waybill_store* store);
+
 // Runs `body(NodeStore&)`, which returns Result<void>, while the store can't be closed.
 template <typename Body>
 waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& body) noexcept {

@@ -450,8 +450,8 @@ typedef struct waybill_user_namespace_pool {
 
 typedef struct waybill_user_namespace_options {
   size_t struct_size;
-  bool disabled; /* the feature UserNamespacesSupport is off */
-  waybill_user_namespace_pool pool;
+  bool disabled;                    /* the feature UserNamespacesSupport is off */
+  waybill_user_namespace_pool pool; /* all zero: the default one */
 } waybill_user_namespace_options;
 #define WAYBILL_USER_NAMESPACE_OPTIONS_INIT \
   { .struct_size = sizeof(waybill_user_namespace_options) }
@@ -535,7 +535,8 @@ typedef struct waybill_held_pods {
 /* --- Opening and closing ------------------------------------------------------------------------
  */
 
-/* The wall clock. Called on any thread, the library's own among them. */
+/* The wall clock. Called on any thread, the library's own among them. In place of what is no time
+ * of the years 1 to 9999 the system's is taken. */
 typedef waybill_timestamp (*waybill_clock)(void* context);
 /* Units (files, values) done, and in all. Called on the calling thread. Return false to stop. */
 typedef bool (*waybill_progress)(void* context, uint64_t done, uint64_t total);
