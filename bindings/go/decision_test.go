@@ -20,8 +20,8 @@ func TestDecisions(t *testing.T) {
 		KubernetesServiceAccounts: []waybill.ImagePullServiceAccount{account},
 	})
 	rotated, other := secret, secret
-	rotated.CredentialHash = strings.Repeat("0", 64)
-	other.UID, other.CredentialHash = "another", strings.Repeat("1", 64)
+	rotated.CredentialHash = strings.Repeat("e", 64)
+	other.UID, other.CredentialHash = "another", strings.Repeat("d", 64)
 	each := map[string]struct {
 		credentials waybill.PodCredentials
 		want        waybill.Reason
@@ -185,10 +185,18 @@ func TestHostileStrings(t *testing.T) {
 			t.Errorf("%s, beside a good one: %+v", name, d)
 		}
 	}
-	// More than any pod can have counts as if it could not be had.
+	// Many secrets that are larger than any pod's count as if they could not be had.
 	long := strings.Repeat("x", 64<<20)
 	hostile := waybill.ImagePullSecret{UID: long, Namespace: long, Name: long, CredentialHash: long}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Reason != waybill.ReasonCredentialsUnavailable || d.Result != waybill.CheckError {
-		t.Errorf("%+v", d)
+	if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Pull {
+		t.Errorf("few: %+v", d)
+	}
+	credentials := withSecrets(append(many(8), hostile, secret)...)
+	if d := s.MustAttemptPull(image, ref, "", credentials); d.Reason != waybill.ReasonCredentialsUnavailable || d.Result != waybill.CheckError {
+		t.Errorf("many: %+v", d)
+	}
+	outcome, err := s.EnsureImage(image, ref, "", waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) { return credentials, nil })
+	if err != nil || outcome.Action != waybill.EnsurePull {
+		t.Errorf("many: %+v, %v", outcome, err)
 	}
 }

@@ -1,0 +1,138 @@
+package waybill_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+// Goroutines do everything at once with one store, which is closed meanwhile. Each answer is one that
+// may be: nobody without the secret is let in, and what fails says that the store is closed.
+func TestCloseWhileEverythingRuns(t *testing.T) {
+	random := newRand(t)
+	for range 3 {
+		s := newStore(t)
+		const images = 5
+		for i := range images {
+			pull(t, s, imageOf(i), refOf(i), waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+		}
+		var closed atomic.Bool
+		var all sync.WaitGroup
+		closeAt := random.IntN(2000)
+		var calls atomic.Int64
+		for worker := range 100 {
+			choices := random.Uint64()
+			all.Go(func() {
+				for step := range 40 {
+					if int(calls.Add(1)) == closeAt {
+						closed.Store(true)
+						if err := s.Close(); err != nil {
+							t.Error(err)
+						}
+					}
+					choices = choices*6364136223846793005 + 1442695040888963407
+					wasClosed := closed.Load()
+					err := anyCall(t, s, int(choices>>33)%14, int(choices>>40)%images, worker*1000+step)
+					if wasClosed && err == nil || err != nil && !errors.Is(err, waybill.ErrClosed) && !errors.Is(err, waybill.ErrNotFound) {
+						// Between the flag and the close calls may still get through.
+						if !wasClosed || err != nil {
+							t.Errorf("closed before: %v, error: %v", wasClosed, err)
+						}
+					}
+				}
+			})
+		}
+		all.Wait()
+		if !closed.Load() {
+			must(t, s.Close())
+		}
+		wantCode(t, s.Close(), waybill.ErrClosed)
+	}
+}
+
+func imageOf(i int) string { return fmt.Sprintf("registry.example.com/team-a/app-%d:v1", i) }
+func refOf(i int) string   { return fmt.Sprintf("sha256:%064d", i) }
+
+func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
+	switch what {
+	case 0, 1, 2, 3:
+		d := s.MustAttemptPull(imageOf(i), refOf(i), "", withSecrets(secret))
+		if d.Pull && d.Reason != waybill.ReasonStoreUnavailable {
+			t.Errorf("the tenant was refused: %+v", d)
+		}
+	case 4, 5:
+		if d := s.MustAttemptPull(imageOf(i), refOf(i), "", withSecrets(many(12)...)); !d.Pull {
+			t.Errorf("a stranger was let in: %+v", d)
+		}
+	case 6:
+		d, err := s.MustAttemptPullLazily(imageOf(i), refOf(i), "", func() (waybill.PodCredentials, error) {
+			return withSecrets(many(1)...), nil
+		})
+		if !d.Pull {
+			t.Errorf("a stranger was let in: %+v", d)
+		}
+		return err
+	case 7:
+		_, err := s.EnsureImage(imageOf(i), refOf(i), "", waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) {
+			return withSecrets(secret), nil
+		})
+		return err
+	case 8:
+		name := fmt.Sprintf("other-%d", unique)
+		if err := s.RecordPullIntent(name, ""); err != nil {
+			return err
+		}
+		return s.RecordImagePullFailed(name, "", waybill.PullFailed)
+	case 9:
+		r, err := s.GetRecord(refOf(i), "")
+		if err == nil && (r.ImageRef != refOf(i) || len(r.CredentialMapping) != 1) {
+			t.Errorf("%+v", r)
+		}
+		return err
+	case 10:
+		return second(s.ListRecords())
+	case 11:
+		no := false
+		_, err := s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: fmt.Sprint(unique), HostUsers: &no})
+		if errors.Is(err, waybill.ErrInvalidArgument) { // the default handler does not support them
+			return nil
+		}
+		return err
+	case 12:
+		s.Metrics()
+		return second(s.Statistics())
+	case 13:
+		s.RecoveryReport()
+		return s.Flush()
+	}
+	return nil
+}
+
+// A secret that rotates is written back by whoever sees it first, and by nobody twice.
+func TestParallelWriteBacks(t *testing.T) {
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	var all sync.WaitGroup
+	for worker := range 16 {
+		all.Go(func() {
+			rotated := secret
+			rotated.CredentialHash = fmt.Sprintf("%064d", worker%4)
+			for range 50 {
+				if d := s.MustAttemptPull(image, ref, "", withSecrets(rotated)); d.Pull {
+					t.Errorf("%+v", d)
+				}
+			}
+		})
+	}
+	all.Wait()
+	must(t, s.Flush())
+	r, err := s.GetRecord(ref, "")
+	must(t, err)
+	if n := len(r.CredentialMapping["registry.example.com/team-a/app"].KubernetesSecrets); n != 1 {
+		t.Errorf("%d secrets: %+v", n, r)
+	}
+}

@@ -1,0 +1,176 @@
+package waybill_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"waybill.dev/go"
+)
+
+func TestRecordsComeBackAsTheyWent(t *testing.T) {
+	random := newRand(t)
+	o := optionsIn(scratch(t))
+	o.RuntimeHandlers = []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}
+	s := open(t, o)
+	stored := map[string]waybill.ImagePulledRecord{}
+	for i := range 200 {
+		r := randomRecord(random, fmt.Sprintf("sha256:%d", i))
+		if err := s.PutRecord(r); err != nil {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		stored[r.ImageRef+"\x00"+r.RuntimeHandler] = r
+		got, err := s.GetRecord(r.ImageRef, r.RuntimeHandler)
+		must(t, err)
+		compareRecords(t, r, got)
+	}
+	records, err := s.ListRecords()
+	must(t, err)
+	for _, got := range records {
+		key := got.ImageRef + "\x00" + got.RuntimeHandler
+		compareRecords(t, stored[key], got)
+		delete(stored, key)
+	}
+	if len(stored) != 0 {
+		t.Errorf("not listed: %v", maps.Keys(stored))
+	}
+}
+
+func randomRecord(random *rand.Rand, ref string) waybill.ImagePulledRecord {
+	r := waybill.ImagePulledRecord{ImageRef: ref}
+	if random.IntN(4) > 0 {
+		r.LastUpdatedTime = time.Unix(random.Int64N(1<<32), random.Int64N(1e9)).UTC()
+	}
+	if random.IntN(3) == 0 {
+		r.RuntimeHandler = "kata"
+	}
+	if random.IntN(3) == 0 {
+		r.ManifestDigest = "sha256:" + strings.Repeat("a", 64)
+		r.Platform = &waybill.Platform{
+			OS: "windows", Architecture: "amd64", OSVersion: "10.0.20348.1970",
+			OSFeatures: []string{"win32k", "\xff"}, Variant: "v2",
+		}
+	}
+	for range random.IntN(4) {
+		c := waybill.ImagePullCredentials{NodePodsAccessible: random.IntN(2) == 0}
+		for i := range random.IntN(5) {
+			c.KubernetesSecrets = append(c.KubernetesSecrets, waybill.ImagePullSecret{
+				UID: fmt.Sprintf("%03d", i) + randomText(random), Namespace: randomText(random),
+				Name: randomText(random), CredentialHash: randomText(random),
+			})
+		}
+		for i := range random.IntN(3) {
+			c.KubernetesServiceAccounts = append(c.KubernetesServiceAccounts, waybill.ImagePullServiceAccount{
+				UID: fmt.Sprintf("%03d", i) + randomText(random), Namespace: randomText(random), Name: randomText(random),
+			})
+		}
+		if c.NodePodsAccessible {
+			c = waybill.ImagePullCredentials{NodePodsAccessible: true}
+		}
+		if r.CredentialMapping == nil {
+			r.CredentialMapping = map[string]waybill.ImagePullCredentials{}
+		}
+		r.CredentialMapping["registry.example.com/"+randomText(random)] = c
+	}
+	return r
+}
+
+func randomText(random *rand.Rand) string {
+	text := make([]byte, random.IntN(80))
+	for i := range text {
+		text[i] = byte(random.Uint32())
+	}
+	return string(text)
+}
+
+func compareRecords(t testing.TB, want, got waybill.ImagePulledRecord) {
+	t.Helper()
+	if got.Stamp == 0 {
+		t.Error("a stored record has no stamp")
+	}
+	got.Stamp = 0
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("put\n%+v\ngot\n%+v", want, got)
+	}
+}
+
+func TestRecordErrors(t *testing.T) {
+	s := newStore(t)
+	_, err := s.GetRecord("sha256:none", "")
+	wantCode(t, err, waybill.ErrNotFound)
+	wantCode(t, s.PutRecord(waybill.ImagePulledRecord{}), waybill.ErrInvalidArgument)
+	wantCode(t, s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref, RuntimeHandler: "kata"}), waybill.ErrInvalidArgument)
+	huge := strings.Repeat("x", 1<<20)
+	for what, err := range map[string]error{
+		"put":     s.PutRecord(waybill.ImagePulledRecord{ImageRef: huge}),
+		"in it":   s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref, CredentialMapping: map[string]waybill.ImagePullCredentials{huge: {}}}),
+		"secret":  s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref, CredentialMapping: map[string]waybill.ImagePullCredentials{"a": {KubernetesSecrets: []waybill.ImagePullSecret{{UID: huge}}}}}),
+		"intent":  s.RecordPullIntent(huge, ""),
+		"pulled":  s.RecordImagePulled(waybill.PulledImage{Image: image, ImageRef: huge}),
+		"missing": second(s.GetRecord(huge, "")),
+	} {
+		if err == nil {
+			t.Errorf("%s: 1 MiB went through", what)
+		}
+	}
+	must(t, s.DeleteRecord("sha256:none", ""))
+	must(t, s.DeleteIntent("none", ""))
+	if records, err := s.ListRecords(); len(records) != 0 || err != nil {
+		t.Errorf("%v, %v", records, err)
+	}
+}
+
+func TestIntents(t *testing.T) {
+	s := newStore(t)
+	for _, text := range []string{"b:v1", "a:v1", "\xff\x00 is no image"} {
+		must(t, s.PutIntent(text, ""))
+	}
+	intents, err := s.ListIntents()
+	want := []waybill.ImagePullIntent{{Image: "a:v1"}, {Image: "b:v1"}, {Image: "\xff\x00 is no image"}}
+	if err != nil || !reflect.DeepEqual(intents, want) {
+		t.Errorf("%q, %v", intents, err)
+	}
+	must(t, s.DeleteIntent("a:v1", ""))
+	for text, want := range map[string]bool{"a:v1": false, "b:v1": true} {
+		if got, err := s.HasIntent(text, ""); got != want || err != nil {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	must(t, s.RecordPullIntent("c:v1", ""))
+	must(t, s.RecordImagePullFailed("c:v1", "", waybill.PullOutcomeUnknown))
+	if got, err := s.HasIntent("c:v1", ""); !got || err != nil {
+		t.Errorf("of a pull with an unknown end: %v, %v", got, err)
+	}
+	wantCode(t, s.RecordImagePullFailed("c:v1", "", 5), waybill.ErrInvalidArgument)
+}
+
+func TestPrune(t *testing.T) {
+	o := optionsIn(scratch(t))
+	o.Clock = waybill.NewFakeClock(time.Unix(1_000_000_000, 0))
+	s := open(t, o)
+	for i := range 4 {
+		pull(t, s, imageOf(i), refOf(i), waybill.ImagePullCredentials{NodePodsAccessible: true})
+	}
+	token, err := s.BeginPrune()
+	must(t, err)
+	pull(t, s, imageOf(3), refOf(3), waybill.ImagePullCredentials{NodePodsAccessible: true})
+	report, err := s.Prune([]waybill.ListedImage{{ImageRef: refOf(0)}}, token)
+	want := waybill.PruneReport{Examined: 4, Removed: 2, KeptInList: 1, KeptNewer: 1}
+	if err != nil || report != want {
+		t.Errorf("%+v, %v", report, err)
+	}
+	_, err = s.Prune(nil, token+1000)
+	wantCode(t, err, waybill.ErrInvalidArgument)
+	report, err = s.PruneBefore(nil, time.Unix(1_000_000_000, 0))
+	if err != nil || report.Removed != 0 || report.KeptNewer != 2 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	report, err = s.PruneBefore(nil, time.Unix(1_000_000_002, 0))
+	if err != nil || report.Removed != 2 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
