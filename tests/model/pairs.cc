@@ -13,6 +13,12 @@ Mapping MappingOf(const Model& model, const Model::CopyKey& copy) {
   return at == model.records().end() ? Mapping() : at->second.credential_mapping;
 }
 
+// A migration down or another guest takes the credentials of a record for these.
+bool SameImage(const ImagePulledRecord& a, const ImagePulledRecord& b) {
+  return a.manifest_digest == b.manifest_digest && a.platform == b.platform &&
+         a.guest_platform == b.guest_platform;
+}
+
 // Of a ref: under which handlers it has a record, whether one was written after `token`, and the
 // latest time in them.
 struct Copies {
@@ -35,8 +41,14 @@ std::map<std::string, Copies> CopiesByRef(const Model& model, std::uint64_t toke
 
 void Pairs::Before(const Model& kubelet, const Model& closed) {
   proven_.clear();
+  of_another_image_.clear();
   for (const auto& [copy, record] : kubelet.records()) {
-    if (!record.credential_mapping.empty()) proven_.insert(copy);
+    if (record.credential_mapping.empty()) continue;
+    proven_.insert(copy);
+    const auto other = closed.records().find(copy);
+    if (other != closed.records().end() && !SameImage(record, other->second)) {
+      of_another_image_.insert(copy);
+    }
   }
   kubelet_token_ = kubelet.token();
   closed_token_ = closed.token();
@@ -44,7 +56,9 @@ void Pairs::Before(const Model& kubelet, const Model& closed) {
 
 std::string Pairs::After(const Model& kubelet, const Model& closed, bool garbage_collected) {
   for (const Model::CopyKey& copy : proven_) {
-    if (!garbage_collected && !younger_.contains(copy.first)) continue;
+    const bool may_part =
+        garbage_collected || younger_.contains(copy.first) || of_another_image_.contains(copy);
+    if (!may_part) continue;
     if (MappingOf(kubelet, copy).empty()) parted_.insert(copy);
   }
   std::erase_if(parted_, [&](const Model::CopyKey& copy) {
@@ -69,12 +83,25 @@ std::string Pairs::After(const Model& kubelet, const Model& closed, bool garbage
       younger_.erase(ref);
     }
   }
+  for (const std::uint64_t moment : moments_) Remember(remembered_[moment]);
+  moments_.clear();
   return lost;
 }
 
+void Pairs::Remember(Differences& then) const {
+  then.parted.insert(parted_.begin(), parted_.end());
+  then.younger.insert(younger_.begin(), younger_.end());
+}
+
+void Pairs::Remember(std::uint64_t moment) {
+  Remember(remembered_[moment]);
+  moments_.insert(moment);
+}
+
 void Pairs::Restored(std::uint64_t moment) {
-  const auto& then = remembered_[moment];
-  parted_.insert(then.begin(), then.end());
+  const Differences& then = remembered_[moment];
+  parted_.insert(then.parted.begin(), then.parted.end());
+  younger_.insert(then.younger.begin(), then.younger.end());
 }
 
 }  // namespace waybill::testing
