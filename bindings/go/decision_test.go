@@ -22,27 +22,35 @@ func TestDecisions(t *testing.T) {
 	rotated, other := secret, secret
 	rotated.CredentialHash = strings.Repeat("e", 64)
 	other.UID, other.CredentialHash = "another", strings.Repeat("d", 64)
-	each := map[string]struct {
+	each := []struct {
+		name        string
 		credentials waybill.PodCredentials
 		want        waybill.Reason
 	}{
-		"the secret":      {withSecrets(secret), waybill.ReasonSecretHashMatches},
-		"rotated":         {withSecrets(rotated), waybill.ReasonSecretCoordinatesMatch},
-		"other's":         {withSecrets(other), waybill.ReasonNoCredentialMatches},
-		"none":            {withSecrets(), waybill.ReasonNoCredentialMatches},
-		"the 20th":        {withSecrets(append(many(19), secret)...), waybill.ReasonSecretHashMatches},
-		"none of 5,000":   {withSecrets(many(5000)...), waybill.ReasonNoCredentialMatches},
-		"service account": {waybill.PodCredentials{ServiceAccount: &account}, waybill.ReasonServiceAccountMatches},
-		"both":            {waybill.PodCredentials{Secrets: many(8), ServiceAccount: &account}, waybill.ReasonServiceAccountMatches},
+		{"the secret", withSecrets(secret), waybill.ReasonSecretHashMatches},
+		{"other's", withSecrets(other), waybill.ReasonNoCredentialMatches},
+		{"none", withSecrets(), waybill.ReasonNoCredentialMatches},
+		{"the 8th", withSecrets(append(many(7), secret)...), waybill.ReasonSecretHashMatches},
+		{"the 9th", withSecrets(append(many(8), secret)...), waybill.ReasonSecretHashMatches},
+		{"the 20th", withSecrets(append(many(19), secret)...), waybill.ReasonSecretHashMatches},
+		{"none of 5,000", withSecrets(many(5000)...), waybill.ReasonNoCredentialMatches},
+		{"service account", waybill.PodCredentials{ServiceAccount: &account}, waybill.ReasonServiceAccountMatches},
+		{"after 1", waybill.PodCredentials{Secrets: many(1), ServiceAccount: &account}, waybill.ReasonServiceAccountMatches},
+		{"after 8", waybill.PodCredentials{Secrets: many(8), ServiceAccount: &account}, waybill.ReasonServiceAccountMatches},
+		{"after 9", waybill.PodCredentials{Secrets: many(9), ServiceAccount: &account}, waybill.ReasonServiceAccountMatches},
+		{"rotated", withSecrets(rotated), waybill.ReasonSecretCoordinatesMatch}, // written back
 	}
-	for name, c := range each {
+	for _, c := range each {
 		d := s.MustAttemptPull(image, ref, "", c.credentials)
 		open := c.want != waybill.ReasonNoCredentialMatches
 		if d.Reason != c.want || d.Pull == open || !d.CredentialsRead {
-			t.Errorf("%s: %+v", name, d)
+			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
 	must(t, s.Flush())
+	if d := s.MustAttemptPull(image, ref, "", withSecrets(rotated)); d.Reason != waybill.ReasonSecretHashMatches {
+		t.Errorf("after the write-back: %+v", d)
+	}
 	if d := s.MustAttemptPull(image, "", "", withSecrets(secret)); d.Reason != waybill.ReasonImageAbsent || d.Result != waybill.CheckNotCounted || d.CredentialsRead {
 		t.Errorf("absent: %+v", d)
 	}

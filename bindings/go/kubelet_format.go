@@ -142,7 +142,7 @@ func DecodeAuthDocument(json []byte) ([]RegistryAuth, error) {
 	}), takeError(code, e)
 }
 
-// FormatTimestamp returns "2026-01-02T03:04:05Z". ErrInvalidArgument: a year that is not 1 to 9999.
+// FormatTimestamp returns "2026-01-02T03:04:05Z", with a fraction where there is one. ErrInvalidArgument: a year that is not 1 to 9999.
 func FormatTimestamp(t time.Time) (string, error) {
 	var text *C.waybill_string
 	var e *C.waybill_error

@@ -1,0 +1,198 @@
+package waybill_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"waybill.dev/go"
+)
+
+// exampleStore is a new store in a directory that is gone when the example ends.
+func exampleStore() (store *waybill.Store, done func()) {
+	directory, err := os.MkdirTemp("", "waybill-example-")
+	if err != nil {
+		panic(err)
+	}
+	store, err = waybill.Open(context.Background(), waybill.Options{
+		Directory:    filepath.Join(directory, "store"),
+		Witness:      waybill.WitnessAt(filepath.Join(directory, "witness")),
+		ImagesOnNode: []waybill.ImageOnNode{},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return store, func() {
+		store.Close()
+		os.RemoveAll(directory)
+	}
+}
+
+// The first pull of a private image, and who may use it afterwards.
+func Example_firstPull() {
+	store, done := exampleStore()
+	defer done()
+
+	const image, imageRef = "registry.example.com/team-a/app:v1", "sha256:0f3a"
+	hash, err := waybill.HashCredentials(waybill.AuthConfig{Username: "team-a", Password: "secret"})
+	if err != nil {
+		panic(err)
+	}
+	ours := waybill.ImagePullSecret{UID: "b7a3d7f0", Namespace: "team-a", Name: "registry", CredentialHash: hash}
+
+	// The image is not on the node, so it must be pulled. The intent is on disk before that begins.
+	decision := store.MustAttemptPull(image, "", "", waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
+	fmt.Println(decision.Pull, decision.Reason)
+	if err := store.RecordPullIntent(image, ""); err != nil {
+		panic(err)
+	}
+	// … the container runtime pulls, with the secret …
+	err = store.RecordImagePulled(waybill.PulledImage{
+		Image: image, ImageRef: imageRef,
+		Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{ours}},
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	decision = store.MustAttemptPull(image, imageRef, "", waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
+	fmt.Println(decision.Pull, decision.Reason)
+	decision = store.MustAttemptPull(image, imageRef, "", waybill.PodCredentials{})
+	fmt.Println(decision.Pull, decision.Reason)
+	// Output:
+	// true imageAbsent
+	// false secretHashMatches
+	// true noCredentialMatches
+}
+
+func ExampleOpen() {
+	directory, err := os.MkdirTemp("", "waybill-example-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(directory)
+	options := waybill.Options{
+		Directory: filepath.Join(directory, "store"),
+		Witness:   waybill.WitnessAt(filepath.Join(directory, "witness")),
+		// What the runtime lists, so that pulls that were cut off can be told apart from images that
+		// were there before.
+		ImagesOnNode: []waybill.ImageOnNode{{ID: "sha256:0f3a", RepoTags: []string{"registry.example.com/team-a/app:v1"}}},
+	}
+	store, err := waybill.Open(context.Background(), options)
+	if err != nil {
+		panic(err)
+	}
+	if err := store.RecordPullIntent("registry.example.com/team-a/app:v1", ""); err != nil {
+		panic(err)
+	}
+	// The process ends here, and nobody knows how the pull did.
+	if err := store.Close(); err != nil {
+		panic(err)
+	}
+
+	store, err = waybill.Open(context.Background(), options)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	report := store.RecoveryReport()
+	fmt.Println("intents found:", report.IntentsFound, "replayed:", report.Replayed)
+	decision := store.MustAttemptPull("registry.example.com/team-a/app:v1", "sha256:0f3a", "", waybill.PodCredentials{})
+	fmt.Println(decision.Pull, decision.Reason)
+	// Output:
+	// intents found: 1 replayed: [registry.example.com/team-a/app:v1]
+	// true entryWithoutCredentials
+}
+
+func ExampleStore_MustAttemptPull() {
+	store, done := exampleStore()
+	defer done()
+	decision := store.MustAttemptPull("nginx:1.27", "sha256:4c0f", "", waybill.PodCredentials{})
+	fmt.Println(decision.Pull)
+	fmt.Println(decision.Result)
+	fmt.Println(decision.Reason.Text())
+	// Output:
+	// false
+	// credentialPolicyAllowed
+	// the image has neither record nor intent, so it is presumed preloaded, which the policy allows
+}
+
+// Credentials are fetched only where the answer depends on them.
+func ExampleStore_MustAttemptPullLazily() {
+	store, done := exampleStore()
+	defer done()
+	fetch := func() (waybill.PodCredentials, error) {
+		return waybill.PodCredentials{}, errors.New("the API server doesn't answer")
+	}
+	decision, err := store.MustAttemptPullLazily("nginx:1.27", "sha256:4c0f", "", fetch)
+	fmt.Println(decision.Pull, decision.Result, err)
+
+	err = store.RecordImagePulled(waybill.PulledImage{
+		Image: "nginx:1.27", ImageRef: "sha256:4c0f",
+		Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{{UID: "1", Namespace: "a", Name: "b"}}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	decision, err = store.MustAttemptPullLazily("nginx:1.27", "sha256:4c0f", "", fetch)
+	fmt.Println(decision.Pull, decision.Result, err)
+	// Output:
+	// false credentialPolicyAllowed <nil>
+	// true error the API server doesn't answer
+}
+
+func ExampleStore_Prune() {
+	store, done := exampleStore()
+	defer done()
+	for _, ref := range []string{"sha256:01", "sha256:02"} {
+		err := store.RecordImagePulled(waybill.PulledImage{
+			Image: "nginx:1.27", ImageRef: ref,
+			Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true},
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	token, err := store.BeginPrune() // before the runtime is asked
+	if err != nil {
+		panic(err)
+	}
+	listed := []waybill.ListedImage{{ImageRef: "sha256:02"}}
+	report, err := store.Prune(listed, token)
+	fmt.Println(report.Removed, report.KeptInList, err)
+	// Output: 1 1 <nil>
+}
+
+func ExampleStore_GetOrCreateUserNamespace() {
+	store, done := exampleStore()
+	defer done()
+	// What CRI's Status says of the runtime's handlers.
+	_, err := store.ReplaceRuntimeHandlers([]waybill.RuntimeHandler{{Name: "runc", IsDefault: true, UserNamespaces: true}})
+	if err != nil {
+		panic(err)
+	}
+	hostUsers := false
+	for _, pod := range []string{"pod-1", "pod-2", "pod-1"} {
+		namespace, err := store.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: pod, HostUsers: &hostUsers})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(pod, namespace.Mode, namespace.UIDs[0].Length)
+	}
+	_, err = store.GetUserNamespace("pod-3")
+	fmt.Println(errors.Is(err, waybill.ErrNotFound))
+	// Output:
+	// pod-1 POD 65536
+	// pod-2 POD 65536
+	// pod-1 POD 65536
+	// true
+}
+
+func ExampleError() {
+	_, err := waybill.NewVerificationPolicy(waybill.AlwaysVerify, []string{"nginx"}, waybill.AllowlistAnyImage)
+	var e *waybill.Error
+	fmt.Println(errors.As(err, &e), e.Code, errors.Is(err, waybill.ErrInvalidArgument))
+	// Output: true invalidArgument true
+}

@@ -1,0 +1,169 @@
+package waybill_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+func TestStateOfAStore(t *testing.T) {
+	ctx := context.Background()
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
+	must(t, s.RecordPullIntent("other:v1", ""))
+	s.MustAttemptPull(image, ref, "", withSecrets())
+
+	statistics, err := s.Statistics()
+	if err != nil || statistics.Records != 1 || statistics.Intents != 1 || statistics.SchemaVersion != waybill.NewestSchema() || len(statistics.StoreUUID) != 36 || statistics.MapBytes != 64<<20 {
+		t.Errorf("%+v, %v", statistics, err)
+	}
+	if m := s.Metrics(); m.OnDiskPulledRecords != 1 || m.OnDiskPullIntents != 1 || m.MustPullChecks[waybill.CheckCredentialRecordFound] != 1 || m.InMemoryPullIntentsUsagePercent <= 0 {
+		t.Errorf("%+v", m)
+	}
+	if report, err := s.Verify(ctx); err != nil || !report.Sound || report.Values == 0 || len(report.Findings) != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if trust, err := s.Trust(); err != nil || trust.Distrustful {
+		t.Errorf("%+v, %v", trust, err)
+	}
+	wantCode(t, s.ClearDistrust(""), waybill.ErrInvalidArgument)
+	must(t, s.ClearDistrust("no bytes of UTF-8: \xff"))
+	trust, err := s.Trust()
+	if err != nil || len(trust.Journal) != 1 || trust.Journal[0].Reason != "no bytes of UTF-8: \xff" || trust.Journal[0].At.IsZero() {
+		t.Errorf("%+v, %v", trust, err)
+	}
+	if q, err := s.ListQuarantine(); len(q) != 0 || err != nil {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if p, err := s.ListPreloaded(); len(p) != 0 || err != nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// To the kubelet's files and back, beside a file that can't be read.
+func TestExportAndImport(t *testing.T) {
+	ctx := context.Background()
+	directory := scratch(t)
+	kubelet := filepath.Join(directory, "kubelet")
+	must(t, os.MkdirAll(kubelet, 0o700))
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	report, err := s.Export(ctx, waybill.ExportOptions{KubeletDirectory: kubelet})
+	if err != nil || report.Records != 1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	broken := "sha256-" + hexSHA256("broken")
+	must(t, os.WriteFile(filepath.Join(kubelet, "image_manager", "pulled", broken), []byte("{"), 0o600))
+
+	o := optionsIn(directory)
+	o.KubeletDirectory = kubelet
+	o.ImagesOnNode = []waybill.ImageOnNode{}
+	imported := open(t, o)
+	recovery := imported.RecoveryReport()
+	if i := recovery.Import; i.Records != 1 || i.Quarantined != 1 || len(i.Problems) != 1 || i.FilesSeen != 2 {
+		t.Errorf("%+v", recovery)
+	}
+	if d := imported.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull {
+		t.Errorf("%+v", d)
+	}
+	q, err := imported.ListQuarantine()
+	if err != nil || len(q) != 1 || q[0].Kind != waybill.QuarantinedImageRef || q[0].SHA256 != hexSHA256("broken") || !strings.Contains(q[0].Source, broken) || q[0].Since.IsZero() {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if d := imported.MustAttemptPull("app:v1", "broken", "", withSecrets()); d.Reason != waybill.ReasonQuarantined {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestMigrateAndRestore(t *testing.T) {
+	ctx := context.Background()
+	o := optionsIn(scratch(t))
+	s := open(t, o)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	wantCode(t, second(waybill.Migrate(ctx, waybill.MigrateOptions{Directory: o.Directory, To: 1})), waybill.ErrOwned)
+	must(t, s.Close())
+
+	newest := waybill.NewestSchema()
+	down := waybill.MigrateOptions{Directory: o.Directory, To: waybill.OldestSchema(), DryRun: true, MapBytes: o.MapBytes}
+	report, err := waybill.Migrate(ctx, down)
+	if err != nil || report.From != newest || report.To != waybill.OldestSchema() || report.Backup != "" || len(report.Steps) != int(newest-waybill.OldestSchema()) {
+		t.Errorf("dry: %+v, %v", report, err)
+	}
+	down.DryRun = false
+	report, err = waybill.Migrate(ctx, down)
+	if err != nil || report.Backup == "" || report.Steps[0].Name == "" {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	wantCode(t, second(waybill.Migrate(ctx, waybill.MigrateOptions{Directory: o.Directory, To: 99})), waybill.ErrInvalidArgument)
+
+	stays := o
+	stays.NoMigration = true
+	_, err = waybill.Open(ctx, stays)
+	wantCode(t, err, waybill.ErrOlderSchema)
+	s = open(t, o)
+	if m := s.RecoveryReport().Migration; m == nil || m.To != newest || m.Backup == "" {
+		t.Errorf("%+v", m)
+	}
+	if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull {
+		t.Errorf("%+v", d)
+	}
+	must(t, s.Close())
+
+	backups, err := waybill.ListBackups(o.Directory)
+	if err != nil || len(backups) != 2 || backups[0].Path == "" || backups[0].Bytes == 0 {
+		t.Fatalf("%+v, %v", backups, err)
+	}
+	restored, err := waybill.Restore(ctx, waybill.RestoreOptions{Directory: o.Directory, Backup: backups[0].Path, MapBytes: o.MapBytes})
+	if err != nil || restored.Records != 1 || restored.ReplacedPath == "" || restored.DistrustReason == "" {
+		t.Errorf("%+v, %v", restored, err)
+	}
+	s = open(t, o)
+	if r := s.RecoveryReport(); !r.Distrustful || r.DistrustReason == "" {
+		t.Errorf("%+v", r)
+	}
+	if d := s.MustAttemptPull("unknown:v1", "sha256:unknown", "", withSecrets()); d.Reason != waybill.ReasonStoreDistrustful {
+		t.Errorf("%+v", d)
+	}
+	wantCode(t, second(waybill.ListBackups(o.Directory+"/none")), waybill.ErrNotFound)
+	wantCode(t, second(waybill.Restore(ctx, waybill.RestoreOptions{Directory: o.Directory, Backup: backups[0].Path})), waybill.ErrOwned)
+}
+
+func TestRuntimeHandlers(t *testing.T) {
+	s := newStore(t)
+	guest := &waybill.Platform{OS: "linux", Architecture: "arm64"}
+	want := []waybill.RuntimeHandler{{Name: "kata", GuestPlatform: guest}, {Name: "runc", IsDefault: true, UserNamespaces: true}}
+	report, err := s.ReplaceRuntimeHandlers(want)
+	if err != nil || !reflect.DeepEqual(report.Added, []string{"kata", "runc"}) || !report.TurnedOn {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if got, err := s.ListRuntimeHandlers(); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	must(t, s.RecordPullIntent(image, "kata"))
+	must(t, s.RecordImagePulled(waybill.PulledImage{
+		Image: image, ImageRef: ref, RuntimeHandler: "kata",
+		Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true},
+		Manifest:    &waybill.PulledManifest{Digest: "sha256:" + strings.Repeat("a", 64), Platform: *guest},
+	}))
+	record, err := s.GetRecord(ref, "kata")
+	if err != nil || !reflect.DeepEqual(record.Platform, guest) || !reflect.DeepEqual(record.GuestPlatform, guest) || record.ManifestDigest == "" {
+		t.Errorf("%+v, %v", record, err)
+	}
+	if d := s.MustAttemptPull(image, ref, "kata", withSecrets()); d.Pull {
+		t.Errorf("%+v", d)
+	}
+	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Reason != waybill.ReasonPulledForOtherHandler {
+		t.Errorf("%+v", d)
+	}
+	_, err = s.ReplaceRuntimeHandlers([]waybill.RuntimeHandler{{Name: "a/b"}})
+	wantCode(t, err, waybill.ErrInvalidArgument)
+	collapsed, err := s.CollapseRuntimeHandlers()
+	if err != nil || collapsed.Records != 1 || !reflect.DeepEqual(collapsed.Handlers, []string{"kata"}) {
+		t.Errorf("%+v, %v", collapsed, err)
+	}
+}

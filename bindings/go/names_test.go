@@ -1,0 +1,87 @@
+package waybill_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+// Every enumeration has a name for each of its values, and a number for what is none.
+func TestNames(t *testing.T) {
+	each := []struct {
+		value fmt.Stringer
+		want  string
+	}{
+		{waybill.CodeInvalidArgument, "invalidArgument"}, {waybill.Code(99), "Code(99)"},
+		{waybill.RulesClosed, "closed"}, {waybill.RulesKubelet, "kubelet"}, {waybill.Rules(-1), "Rules(-1)"},
+		{waybill.NeverVerify, "NeverVerify"}, {waybill.AlwaysVerify, "AlwaysVerify"},
+		{waybill.VerificationMode(9), "VerificationMode(9)"},
+		{waybill.CheckNotCounted, ""}, {waybill.CheckCredentialPolicyAllowed, "credentialPolicyAllowed"},
+		{waybill.CheckError, "error"}, {waybill.CheckResult(9), "CheckResult(9)"},
+		{waybill.ReasonSecretHashMatches, "secretHashMatches"}, {waybill.Reason(200), "Reason(200)"},
+		{waybill.PullAlways, "Always"}, {waybill.PullIfNotPresent, "IfNotPresent"}, {waybill.PullPolicy(9), "PullPolicy(9)"},
+		{waybill.EnsureNeverPull, "ErrImageNeverPull"}, {waybill.EnsureAction(9), "EnsureAction(9)"},
+		{waybill.GapDetect, "detect"}, {waybill.GapYes, "yes"}, {waybill.GapNo, "no"}, {waybill.Gap(-3), "Gap(-3)"},
+		{waybill.AllowlistAnyImage, "anyImage"}, {waybill.AllowlistPreloadedOnly, "preloadedOnly"},
+		{waybill.OriginKubeletPulled, "kubeletPulled"}, {waybill.OriginPresumedPreloaded, "presumedPreloaded"}, {waybill.OriginUnknown, "unknown"},
+		{waybill.PullFailed, "failed"}, {waybill.PullOutcomeUnknown, "outcomeUnknown"},
+		{waybill.QuarantinedImageRef, "imageRef"}, {waybill.QuarantinedImage, "image"}, {waybill.QuarantineKind(0), "QuarantineKind(0)"},
+		{waybill.ModePod, "POD"}, {waybill.ModeNode, "NODE"}, {waybill.NamespaceMode(1), "NamespaceMode(1)"},
+		{waybill.PoolInside, "inPool"}, {waybill.PoolOutside, "outsidePool"}, {waybill.PoolOtherLength, "otherLength"},
+		{waybill.KubeletV1Beta1, "v1beta1"}, {waybill.KubeletV1Alpha1, "v1alpha1"},
+	}
+	for _, c := range each {
+		if got := c.value.String(); got != c.want {
+			t.Errorf("%T(%d): %q, want %q", c.value, c.value, got, c.want)
+		}
+	}
+	for r := waybill.ReasonImageAbsent; r <= waybill.ReasonStoreUnavailable; r++ {
+		if r.Text() == "" || r.Text() == r.String() {
+			t.Errorf("%v has no sentence", r)
+		}
+	}
+}
+
+func TestNamesParse(t *testing.T) {
+	for _, r := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+		if got, err := waybill.ParseRules(r.String()); got != r || err != nil {
+			t.Errorf("%v: %v, %v", r, got, err)
+		}
+	}
+	for m := waybill.NeverVerify; m <= waybill.AlwaysVerify; m++ {
+		if got, err := waybill.ParseVerificationMode(m.String()); got != m || err != nil {
+			t.Errorf("%v: %v, %v", m, got, err)
+		}
+	}
+	for p := waybill.PullAlways; p <= waybill.PullNever; p++ {
+		if got, err := waybill.ParsePullPolicy(p.String()); got != p || err != nil {
+			t.Errorf("%v: %v, %v", p, got, err)
+		}
+	}
+	wantCode(t, second(waybill.ParseRules("Closed")), waybill.ErrInvalidArgument)
+	wantCode(t, second(waybill.ParseVerificationMode("")), waybill.ErrInvalidArgument)
+	wantCode(t, second(waybill.ParsePullPolicy("ifnotpresent")), waybill.ErrInvalidArgument)
+}
+
+func TestErrors(t *testing.T) {
+	_, err := waybill.ParseRules("open")
+	wrapped := fmt.Errorf("reading flags: %w", err)
+	var e *waybill.Error
+	if !errors.As(wrapped, &e) || e.Code != waybill.CodeInvalidArgument || e.Message == "" {
+		t.Errorf("%#v", err)
+	}
+	if !errors.Is(wrapped, waybill.ErrInvalidArgument) || errors.Is(wrapped, waybill.ErrNotFound) || !errors.Is(err, e) {
+		t.Errorf("%v", err)
+	}
+	if got := (&waybill.Error{Code: waybill.CodeIO, Message: "it failed", Hint: "try again"}).Error(); got != "it failed; try again" {
+		t.Error(got)
+	}
+	if got := waybill.ErrNotFound.Error(); got != "waybill: notFound" {
+		t.Error(got)
+	}
+	if errors.Is(waybill.ErrNotFound, (*waybill.Error)(nil)) {
+		t.Error("something is a nil error")
+	}
+}

@@ -1,0 +1,119 @@
+package waybill_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+func withHandlers(t *testing.T) *waybill.Store {
+	o := optionsIn(scratch(t))
+	o.RuntimeHandlers = []waybill.RuntimeHandler{{Name: "runc", IsDefault: true, UserNamespaces: true}, {Name: "kata"}}
+	return open(t, o)
+}
+
+func TestUserNamespaces(t *testing.T) {
+	s := withHandlers(t)
+	yes, no := true, false
+	for _, hostUsers := range []*bool{nil, &yes} {
+		got, err := s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: hostUsers})
+		if want := (waybill.UserNamespace{Mode: waybill.ModeNode}); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	request := waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: &no}
+	got, err := s.GetOrCreateUserNamespace(request)
+	must(t, err)
+	if len(got.UIDs) != 1 || got.UIDs[0].Length != 65536 || got.UIDs[0].HostID < 65536 || !reflect.DeepEqual(got.UIDs, got.GIDs) || got.Mode != waybill.ModePod {
+		t.Errorf("%+v", got)
+	}
+	if again, err := s.GetOrCreateUserNamespace(request); err != nil || !reflect.DeepEqual(again, got) {
+		t.Errorf("the second time: %+v, %v", again, err)
+	}
+	allocation, err := s.GetUserNamespace(podUID)
+	if err != nil || allocation.PodUID != podUID || allocation.HostID != got.UIDs[0].HostID || allocation.Relation != waybill.PoolInside || allocation.Created.IsZero() {
+		t.Errorf("%+v, %v", allocation, err)
+	}
+	list, err := s.ListUserNamespaces()
+	if err != nil || len(list) != 1 || list[0] != allocation {
+		t.Errorf("%+v, %v", list, err)
+	}
+
+	other, zero := uint32(131072), uint32(0)
+	for what, c := range map[string]struct {
+		request waybill.UserNamespaceRequest
+		want    error
+	}{
+		"handler":  {waybill.UserNamespaceRequest{PodUID: "a", HostUsers: &no, RuntimeHandler: "kata"}, waybill.ErrInvalidArgument},
+		"length":   {waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: &no, Length: &other}, waybill.ErrConflict},
+		"length 0": {waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: &no, Length: &zero}, waybill.ErrInvalidArgument},
+		"no UID":   {waybill.UserNamespaceRequest{HostUsers: &no}, waybill.ErrInvalidArgument},
+		"a path":   {waybill.UserNamespaceRequest{PodUID: "../a", HostUsers: &no}, waybill.ErrInvalidArgument},
+	} {
+		if got, err := s.GetOrCreateUserNamespace(c.request); !isCode(err, c.want) || len(got.UIDs) != 0 {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+
+	statistics, err := s.GetUserNamespaceStatistics()
+	if err != nil || !statistics.Enabled || statistics.Allocations != 1 || statistics.Used != 1 || statistics.Pool != waybill.DefaultUserNamespacePool(65536, 110) {
+		t.Errorf("%+v, %v", statistics, err)
+	}
+	released, err := s.ReleaseUserNamespace(podUID)
+	if !released || err != nil {
+		t.Errorf("%v, %v", released, err)
+	}
+	wantCode(t, second(s.GetUserNamespace(podUID)), waybill.ErrNotFound)
+}
+
+func isCode(err, sentinel error) bool { e, ok := err.(*waybill.Error); return ok && e.Is(sentinel) }
+
+func TestUserNamespaceCleanup(t *testing.T) {
+	s := withHandlers(t)
+	no := false
+	for i := range 4 {
+		_, err := s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: fmt.Sprint("pod-", i), HostUsers: &no})
+		must(t, err)
+	}
+	token, err := s.BeginPrune()
+	must(t, err)
+	_, err = s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: "pod-3", HostUsers: &no})
+	must(t, err)
+	report, err := s.CleanUpUserNamespaces([]string{"pod-0"}, []string{"pod-1"}, token)
+	want := waybill.UserNamespaceCleanupReport{Examined: 4, Released: 1, KeptInLists: 2, KeptNewer: 1, ReleasedPods: []string{"pod-2"}}
+	if err != nil || !reflect.DeepEqual(report, want) {
+		t.Errorf("%+v, %v", report, err)
+	}
+	must(t, s.AdoptUserNamespace("pod-9", 65536*1000, 65536))
+	wantCode(t, s.AdoptUserNamespace("pod-8", 65536*1000, 65536), waybill.ErrConflict)
+	wantCode(t, s.AdoptUserNamespace("pod-8", 1, 65536), waybill.ErrInvalidArgument)
+	if lost, err := s.ReleaseLostUserNamespaces(); lost || err != nil {
+		t.Errorf("%v, %v", lost, err)
+	}
+	if held, err := s.ListHeldPods(); len(held) != 0 || err != nil {
+		t.Errorf("%+v, %v", held, err)
+	}
+}
+
+func TestPools(t *testing.T) {
+	pool := waybill.DefaultUserNamespacePool(65536, 110)
+	if err := pool.Check(); err != nil || pool.FirstID != 65536 || pool.MaxPods != 110 {
+		t.Errorf("%+v, %v", pool, err)
+	}
+	wantCode(t, waybill.UserNamespacePool{FirstID: 1}.Check(), waybill.ErrInvalidArgument)
+	found := waybill.SubordinateIDs{UserExists: true, ToolExists: true, UIDs: "0: kubelet 65536 7208960\n", GIDs: "0: kubelet 65536 7208960\n"}
+	pool, err := waybill.PoolOfSubordinateIDs(found, 65536, 110)
+	if err != nil || pool.FirstID != 65536 || pool.IDCount != 7208960 {
+		t.Errorf("%+v, %v", pool, err)
+	}
+	found.GIDs = "0: kubelet 131072 7208960\n"
+	wantCode(t, second(waybill.PoolOfSubordinateIDs(found, 65536, 110)), waybill.ErrInvalidArgument)
+
+	o := optionsIn(scratch(t))
+	o.UserNamespaces = &waybill.UserNamespaceOptions{Disabled: true}
+	s := open(t, o)
+	no := false
+	wantCode(t, second(s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: &no})), waybill.ErrConflict)
+}
