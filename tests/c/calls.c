@@ -6,22 +6,20 @@
 #define HELD_ID 0x40000000U
 
 /* A function whose result comes out by pointer: `body` calls it with &result and error. */
-#define RESULT_CALL(name, type, body)                                        \
-  static waybill_code name(waybill_store* store, waybill_error** error) {    \
-    type* result = check_poison();                                           \
-    const waybill_code code = body;                                          \
-    if (code == WAYBILL_OK) {                                                \
-      CHECK(result != NULL && (void*)result != check_poison());              \
-      waybill_free(result);                                                  \
-    } else if (store != NULL) {                                              \
-      CHECK(result == NULL);                                                 \
-    }                                                                        \
-    return code;                                                             \
-  }
-#define PLAIN_CALL(name, body)                                            \
+#define RESULT_CALL(name, type, body)                                     \
   static waybill_code name(waybill_store* store, waybill_error** error) { \
-    return body;                                                          \
+    type* result = check_poison();                                        \
+    const waybill_code code = body;                                       \
+    if (code == WAYBILL_OK) {                                             \
+      CHECK(result != NULL && (void*)result != check_poison());           \
+      waybill_free(result);                                               \
+    } else if (store != NULL) {                                           \
+      CHECK(result == NULL);                                              \
+    }                                                                     \
+    return code;                                                          \
   }
+#define PLAIN_CALL(name, body) \
+  static waybill_code name(waybill_store* store, waybill_error** error) { return body; }
 
 static bool flag;
 static uint64_t number;
@@ -56,8 +54,8 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
 
 PLAIN_CALL(flush, waybill_flush(store, error))
 PLAIN_CALL(record_pull_intent, waybill_record_pull_intent(store, IMAGE, NONE, error))
-PLAIN_CALL(record_image_pulled, waybill_record_image_pulled(store, IMAGE, REF, &kCredentials, NONE,
-                                                            NULL, error))
+PLAIN_CALL(record_image_pulled,
+           waybill_record_image_pulled(store, IMAGE, REF, &kCredentials, NONE, NULL, error))
 PLAIN_CALL(record_image_pull_failed,
            waybill_record_image_pull_failed(store, IMAGE, WAYBILL_PULL_FAILED, NONE, error))
 RESULT_CALL(ensure_image, waybill_ensure_outcome,
@@ -75,13 +73,11 @@ RESULT_CALL(get_record, waybill_image_pulled_record,
             waybill_get_record(store, kRecord.image_ref, NONE, &result, error))
 RESULT_CALL(get_no_record, waybill_image_pulled_record,
             waybill_get_record(store, WAYBILL_STRING("sha256:none"), NONE, &result, error))
-RESULT_CALL(list_records, waybill_image_pulled_records,
-            waybill_list_records(store, &result, error))
+RESULT_CALL(list_records, waybill_image_pulled_records, waybill_list_records(store, &result, error))
 PLAIN_CALL(delete_record, waybill_delete_record(store, kRecord.image_ref, NONE, error))
 PLAIN_CALL(put_intent, waybill_put_intent(store, IMAGE, NONE, error))
 PLAIN_CALL(has_intent, waybill_has_intent(store, IMAGE, NONE, &flag, error))
-RESULT_CALL(list_intents, waybill_image_pull_intents,
-            waybill_list_intents(store, &result, error))
+RESULT_CALL(list_intents, waybill_image_pull_intents, waybill_list_intents(store, &result, error))
 PLAIN_CALL(delete_intent, waybill_delete_intent(store, IMAGE, NONE, error))
 RESULT_CALL(list_quarantine, waybill_quarantine_entries,
             waybill_list_quarantine(store, &result, error))
@@ -101,8 +97,7 @@ static waybill_code get_or_create_user_namespace(waybill_store* store, waybill_e
 
 RESULT_CALL(get_no_user_namespace, waybill_user_namespace_allocation,
             waybill_get_user_namespace(store, POD, &result, error))
-PLAIN_CALL(adopt_user_namespace,
-           waybill_adopt_user_namespace(store, POD, HELD_ID, 65536, error))
+PLAIN_CALL(adopt_user_namespace, waybill_adopt_user_namespace(store, POD, HELD_ID, 65536, error))
 RESULT_CALL(get_user_namespace, waybill_user_namespace_allocation,
             waybill_get_user_namespace(store, POD, &result, error))
 RESULT_CALL(list_user_namespaces, waybill_user_namespace_allocations,
@@ -112,8 +107,7 @@ RESULT_CALL(clean_up_user_namespaces, waybill_user_namespace_cleanup_report,
             waybill_clean_up_user_namespaces(store, (waybill_strings){NULL, 0},
                                              (waybill_strings){NULL, 0}, TOKEN, &result, error))
 PLAIN_CALL(release_user_namespace, waybill_release_user_namespace(store, POD, &flag, error))
-PLAIN_CALL(release_lost_user_namespaces,
-           waybill_release_lost_user_namespaces(store, &flag, error))
+PLAIN_CALL(release_lost_user_namespaces, waybill_release_lost_user_namespaces(store, &flag, error))
 RESULT_CALL(get_user_namespace_statistics, waybill_user_namespace_statistics,
             waybill_get_user_namespace_statistics(store, &result, error))
 RESULT_CALL(get_statistics, waybill_statistics, waybill_get_statistics(store, &result, error))
@@ -135,9 +129,12 @@ static waybill_code export_all(waybill_store* store, waybill_error** error) {
   return code;
 }
 
-#define OWNER(name) {#name, name, WAYBILL_OK, true}
-#define ANYONE(name) {#name, name, WAYBILL_OK, false}
-#define NOBODY(name) {#name, name, WAYBILL_NOT_FOUND, false}
+#define OWNER(name) \
+  { #name, name, WAYBILL_OK, true }
+#define ANYONE(name) \
+  { #name, name, WAYBILL_OK, false }
+#define NOBODY(name) \
+  { #name, name, WAYBILL_NOT_FOUND, false }
 
 const store_call kStoreCalls[] = {
     ANYONE(flush),

@@ -1,5 +1,5 @@
-/* Checks of the C tests. Each prints what failed, and where, and the program goes on; main ends with
- * `return check_result();`. */
+/* Checks of the C tests. Each prints what failed, and where, and the program goes on; main ends
+ * with `return check_result();`. */
 
 #ifndef WAYBILL_TESTS_C_CHECK_H_
 #define WAYBILL_TESTS_C_CHECK_H_
@@ -11,8 +11,8 @@
 
 /* Whether it held. */
 #define CHECK(condition) check_that((condition), #condition, __FILE__, __LINE__)
-/* That `call` returns `expected`. The call may name the variable `error`: it is looked at, freed and
- * NULL again afterwards. */
+/* That `call` returns `expected`. The call may name the variable `error`: it is looked at, freed
+ * and NULL again afterwards. */
 #define CHECK_CODE(expected, call) \
   (error = check_poison(), check_code((expected), (call), &error, #call, __FILE__, __LINE__))
 /* A step that a test takes for granted: the program ends where it fails. */
@@ -22,8 +22,7 @@
   } while (0)
 /* That a waybill_string says exactly this, and has its zero byte. */
 #define CHECK_TEXT(expected, string) check_text((expected), (string), #string, __FILE__, __LINE__)
-#define CHECK_CONTAINS(part, string) \
-  check_contains((part), (string), #string, __FILE__, __LINE__)
+#define CHECK_CONTAINS(part, string) check_contains((part), (string), #string, __FILE__, __LINE__)
 
 bool check_that(bool held, const char* what, const char* file, int line);
 bool check_code(waybill_code expected, waybill_code got, waybill_error** error, const char* what,

@@ -87,8 +87,7 @@ static void no_value_for_a_store(waybill_store* s) {
   INVALID_RESULT(pruned, waybill_prune(s, NULL, 1, 0, &pruned, &error));
   INVALID_RESULT(pruned,
                  waybill_prune_before(s, NULL, 1, (waybill_timestamp){0, 0}, &pruned, &error));
-  INVALID_RESULT(cleaned,
-                 waybill_clean_up_user_namespaces(s, nowhere, none, 0, &cleaned, &error));
+  INVALID_RESULT(cleaned, waybill_clean_up_user_namespaces(s, nowhere, none, 0, &cleaned, &error));
   INVALID_RESULT(cleaned,
                  waybill_clean_up_user_namespaces(s, none, one_nowhere, 0, &cleaned, &error));
 
@@ -244,14 +243,14 @@ static void json_and_names(void) {
   const waybill_image_pull_intent some_intent = {.image = IMAGE};
   const waybill_image_preloaded_record some_preloaded = {.image_ref = REF};
   INVALID(waybill_encode_pulled_record(&some_record, WAYBILL_KUBELET_V1BETA1, NULL, &error));
-  INVALID_RESULT(string, waybill_encode_pulled_record(NULL, WAYBILL_KUBELET_V1BETA1, &string,
-                                                      &error));
+  INVALID_RESULT(string,
+                 waybill_encode_pulled_record(NULL, WAYBILL_KUBELET_V1BETA1, &string, &error));
   INVALID(waybill_encode_pull_intent(&some_intent, WAYBILL_KUBELET_V1BETA1, NULL, &error));
   INVALID_RESULT(string,
                  waybill_encode_pull_intent(NULL, WAYBILL_KUBELET_V1BETA1, &string, &error));
   INVALID(waybill_encode_preloaded_record(&some_preloaded, WAYBILL_KUBELET_V1BETA1, NULL, &error));
-  INVALID_RESULT(string, waybill_encode_preloaded_record(NULL, WAYBILL_KUBELET_V1BETA1, &string,
-                                                         &error));
+  INVALID_RESULT(string,
+                 waybill_encode_preloaded_record(NULL, WAYBILL_KUBELET_V1BETA1, &string, &error));
 
   waybill_timestamp time;
   int32_t number;

@@ -40,8 +40,7 @@ static void pulled_opens_for_those_who_had_the_credentials(waybill_store* store)
   CHECK(decision.result == WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND);
   CHECK(decision.reason == WAYBILL_REASON_SECRET_HASH_MATCHES ||
         decision.reason == WAYBILL_REASON_SECRET_COORDINATES_MATCH);
-  const waybill_decision other =
-      waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPodWithout);
+  const waybill_decision other = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPodWithout);
   CHECK(other.pull);
   CHECK(other.result == WAYBILL_CHECK_MUST_AUTHENTICATE);
   CHECK(other.reason == WAYBILL_REASON_NO_CREDENTIAL_MATCHES);
@@ -164,9 +163,12 @@ static void whole_records(waybill_store* store) {
 static void with_the_manifest(waybill_store* store) {
   const waybill_string ref = WAYBILL_STRING("sha256:manifest");
   const waybill_string feature = WAYBILL_STRING("sse4");
-  const waybill_pulled_manifest manifest = {
-      DIGEST,
-      {WAYBILL_STRING("arm64"), WAYBILL_STRING("linux"), NONE, {&feature, 1}, WAYBILL_STRING("v8")}};
+  const waybill_pulled_manifest manifest = {DIGEST,
+                                            {WAYBILL_STRING("arm64"),
+                                             WAYBILL_STRING("linux"),
+                                             NONE,
+                                             {&feature, 1},
+                                             WAYBILL_STRING("v8")}};
   MUST(waybill_record_pull_intent(store, IMAGE, NONE, &error));
   MUST(waybill_record_image_pulled(store, IMAGE, ref, NULL, NONE, &manifest, &error));
   waybill_image_pulled_record* record = NULL;

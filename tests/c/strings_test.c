@@ -36,8 +36,8 @@ static void gone_after_the_call(waybill_store* store) {
   strings[5] = secret->credential_hash = exactly("hash-7", 6);
   const waybill_image_pull_credentials credentials = {.secrets = secret, .secret_count = 1};
   MUST(waybill_record_pull_intent(store, strings[0], NONE, &error));
-  MUST(waybill_record_image_pulled(store, strings[0], strings[1], &credentials, NONE, NULL,
-                                   &error));
+  MUST(
+      waybill_record_image_pulled(store, strings[0], strings[1], &credentials, NONE, NULL, &error));
   /* With another hash it is queued, to be written after the call has returned. */
   scribble_and_free(secret->credential_hash);
   strings[5] = secret->credential_hash = exactly("hash-8", 6);
@@ -110,7 +110,8 @@ static void a_mebibyte_each(waybill_store* s) {
   CHECK(waybill_must_attempt_pull(s, IMAGE, big, NONE, &kPod).pull);
   CHECK(waybill_must_attempt_pull(s, IMAGE, REF, big, &kPod).pull);
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image(s, big, big, WAYBILL_PULL_IF_NOT_PRESENT, big, &kPod, &outcome, &error));
+  MUST(
+      waybill_ensure_image(s, big, big, WAYBILL_PULL_IF_NOT_PRESENT, big, &kPod, &outcome, &error));
   CHECK(outcome->action != WAYBILL_ENSURE_USE_PRESENT);
   waybill_free(outcome);
 

@@ -125,7 +125,8 @@ void end_store(waybill_store* store) {
   waybill_store_free(store);
 }
 
-#define STRING(literal) {literal, sizeof(literal) - 1}
+#define STRING(literal) \
+  { literal, sizeof(literal) - 1 }
 const waybill_image_pull_secret kSecret = {STRING("uid-1"), STRING("tenant-a"), STRING("pull"),
                                            STRING("hash-1")};
 const waybill_image_pull_credentials kCredentials = {.secrets = &kSecret, .secret_count = 1};

@@ -17,7 +17,8 @@ enum { SMALL_MAP = 64 << 20 };
 
 /* A string of the program's own, or of what is behind a pointer. */
 waybill_string text(const char* zero_terminated);
-/* `name` in a directory of this program's own, which goes when the program ends. Lives until then. */
+/* `name` in a directory of this program's own, which goes when the program ends. Lives until then.
+ */
 waybill_string scratch(const char* name);
 /* A file or directory of tests/fixtures. */
 waybill_string fixture(const char* name);
@@ -28,7 +29,8 @@ void copy_file(waybill_string from, waybill_string to);
 void copy_tree(waybill_string from, waybill_string to);
 bool is_there(waybill_string path);
 
-/* Options of a store in `name`, made if it is missing: no witness, the clock of `tick`, a small map.
+/* Options of a store in `name`, made if it is missing: no witness, the clock of `tick`, a small
+ * map.
  */
 waybill_open_options store_options(const char* name);
 /* The store itself; NULL is never returned. */

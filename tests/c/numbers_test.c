@@ -1,0 +1,209 @@
+/* Every number of the header, for ever: the description of the ABI does not have them, since
+ * functions take and return plain integers. bindings/c/check_abi looks that none is missing here.
+ * And what the functions do with numbers that are none of them. */
+
+#include <string.h>
+
+#include "support.h"
+
+#define NUMBER(name, value) _Static_assert((name) == (value), #name)
+NUMBER(WAYBILL_OK, 0);
+NUMBER(WAYBILL_INVALID_ARGUMENT, 1);
+NUMBER(WAYBILL_LIMIT_EXCEEDED, 2);
+NUMBER(WAYBILL_NOT_FOUND, 3);
+NUMBER(WAYBILL_DAMAGED, 4);
+NUMBER(WAYBILL_OWNED, 5);
+NUMBER(WAYBILL_NEWER_SCHEMA, 6);
+NUMBER(WAYBILL_OLDER_SCHEMA, 7);
+NUMBER(WAYBILL_UNSAFE_PATH, 8);
+NUMBER(WAYBILL_STORE_FULL, 9);
+NUMBER(WAYBILL_DISK_FULL, 10);
+NUMBER(WAYBILL_IO, 11);
+NUMBER(WAYBILL_CONFLICT, 12);
+NUMBER(WAYBILL_NOT_OWNER, 13);
+NUMBER(WAYBILL_INTERRUPTED, 14);
+NUMBER(WAYBILL_OUTCOME_UNKNOWN, 15);
+NUMBER(WAYBILL_CREDENTIALS_UNAVAILABLE, 16);
+NUMBER(WAYBILL_CLOSED, 64);
+NUMBER(WAYBILL_OUT_OF_MEMORY, 65);
+NUMBER(WAYBILL_INTERNAL, 66);
+NUMBER(WAYBILL_QUARANTINED_IMAGE_REF, 1);
+NUMBER(WAYBILL_QUARANTINED_IMAGE, 2);
+NUMBER(WAYBILL_KUBELET_V1BETA1, 0);
+NUMBER(WAYBILL_KUBELET_V1ALPHA1, 1);
+NUMBER(WAYBILL_RULES_CLOSED, 0);
+NUMBER(WAYBILL_RULES_KUBELET, 1);
+NUMBER(WAYBILL_NEVER_VERIFY, 0);
+NUMBER(WAYBILL_NEVER_VERIFY_PRELOADED_IMAGES, 1);
+NUMBER(WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES, 2);
+NUMBER(WAYBILL_ALWAYS_VERIFY, 3);
+NUMBER(WAYBILL_ALLOWLIST_ANY_IMAGE, 0);
+NUMBER(WAYBILL_ALLOWLIST_PRELOADED_ONLY, 1);
+NUMBER(WAYBILL_ORIGIN_KUBELET_PULLED, 0);
+NUMBER(WAYBILL_ORIGIN_PRESUMED_PRELOADED, 1);
+NUMBER(WAYBILL_ORIGIN_UNKNOWN, 2);
+NUMBER(WAYBILL_NAMESPACE_POD, 0);
+NUMBER(WAYBILL_NAMESPACE_NODE, 2);
+NUMBER(WAYBILL_HOST_USERS_UNSET, 0);
+NUMBER(WAYBILL_HOST_USERS_TRUE, 1);
+NUMBER(WAYBILL_HOST_USERS_FALSE, 2);
+NUMBER(WAYBILL_POOL_INSIDE, 0);
+NUMBER(WAYBILL_POOL_OUTSIDE, 1);
+NUMBER(WAYBILL_POOL_OTHER_LENGTH, 2);
+NUMBER(WAYBILL_WITNESS_AT, 1);
+NUMBER(WAYBILL_WITNESS_REMEMBERED, 2);
+NUMBER(WAYBILL_WITNESS_NONE, 3);
+NUMBER(WAYBILL_GAP_DETECT, 0);
+NUMBER(WAYBILL_GAP_YES, 1);
+NUMBER(WAYBILL_GAP_NO, 2);
+NUMBER(WAYBILL_CHECK_NOT_COUNTED, 0);
+NUMBER(WAYBILL_CHECK_CREDENTIAL_POLICY_ALLOWED, 1);
+NUMBER(WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND, 2);
+NUMBER(WAYBILL_CHECK_MUST_AUTHENTICATE, 3);
+NUMBER(WAYBILL_CHECK_ERROR, 4);
+NUMBER(WAYBILL_REASON_IMAGE_ABSENT, 0);
+NUMBER(WAYBILL_REASON_POLICY_NEVER_VERIFIES, 1);
+NUMBER(WAYBILL_REASON_POLICY_PRESUMED_PRELOADED, 2);
+NUMBER(WAYBILL_REASON_POLICY_ALLOWLISTED, 3);
+NUMBER(WAYBILL_REASON_NODE_PODS_ACCESSIBLE, 4);
+NUMBER(WAYBILL_REASON_SECRET_HASH_MATCHES, 5);
+NUMBER(WAYBILL_REASON_SECRET_COORDINATES_MATCH, 6);
+NUMBER(WAYBILL_REASON_SERVICE_ACCOUNT_MATCHES, 7);
+NUMBER(WAYBILL_REASON_NO_RECORD, 8);
+NUMBER(WAYBILL_REASON_PULL_IN_FLIGHT, 9);
+NUMBER(WAYBILL_REASON_STORE_DISTRUSTFUL, 10);
+NUMBER(WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER, 11);
+NUMBER(WAYBILL_REASON_NO_ENTRY_FOR_IMAGE_NAME, 12);
+NUMBER(WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS, 13);
+NUMBER(WAYBILL_REASON_NO_CREDENTIAL_MATCHES, 14);
+NUMBER(WAYBILL_REASON_IMAGE_DOES_NOT_PARSE, 15);
+NUMBER(WAYBILL_REASON_ARGUMENT_TOO_LONG, 16);
+NUMBER(WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN, 17);
+NUMBER(WAYBILL_REASON_RECORD_DAMAGED, 18);
+NUMBER(WAYBILL_REASON_QUARANTINED, 19);
+NUMBER(WAYBILL_REASON_CREDENTIALS_UNAVAILABLE, 20);
+NUMBER(WAYBILL_REASON_STORE_UNAVAILABLE, 21);
+NUMBER(WAYBILL_REASON_CREDENTIALS_NEEDED, 22);
+NUMBER(WAYBILL_PULL_ALWAYS, 0);
+NUMBER(WAYBILL_PULL_IF_NOT_PRESENT, 1);
+NUMBER(WAYBILL_PULL_NEVER, 2);
+NUMBER(WAYBILL_ENSURE_PULL, 0);
+NUMBER(WAYBILL_ENSURE_USE_PRESENT, 1);
+NUMBER(WAYBILL_ENSURE_INVALID_IMAGE_NAME, 2);
+NUMBER(WAYBILL_ENSURE_NEVER_PULL, 3);
+NUMBER(WAYBILL_ENSURE_CREDENTIALS_ERROR, 4);
+NUMBER(WAYBILL_PULL_FAILED, 0);
+NUMBER(WAYBILL_PULL_OUTCOME_UNKNOWN, 1);
+
+static waybill_error* error;
+
+static const int32_t kWrong[] = {-1, 1000, INT32_MAX, INT32_MIN};
+enum { WRONG = sizeof(kWrong) / sizeof(kWrong[0]) };
+
+static bool is_empty(waybill_string string) { return string.length == 0 && string.data != NULL; }
+
+static void have_no_name(int32_t number) {
+  CHECK(is_empty(waybill_code_name(number)));
+  CHECK(is_empty(waybill_rules_name(number)));
+  CHECK(is_empty(waybill_verification_mode_name(number)));
+  CHECK(is_empty(waybill_check_result_name(number)));
+  CHECK(is_empty(waybill_reason_name(number)));
+  CHECK(is_empty(waybill_reason_text(number)));
+  CHECK(is_empty(waybill_pull_policy_name(number)));
+  CHECK(is_empty(waybill_ensure_action_name(number)));
+}
+
+static void are_refused(waybill_store* store, int32_t number) {
+  waybill_string* json = check_poison();
+  const waybill_image_pulled_record record = {.image_ref = REF};
+  const waybill_image_pull_intent intent = {.image = IMAGE};
+  const waybill_image_preloaded_record preloaded = {.image_ref = REF};
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_encode_pulled_record(&record, number, &json, &error));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_encode_pull_intent(&intent, number, &json, &error));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_encode_preloaded_record(&preloaded, number, &json, &error));
+  CHECK(json == NULL);
+  waybill_policy* policy = check_poison();
+  const waybill_strings none = {NULL, 0};
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_policy_make(number, none, WAYBILL_ALLOWLIST_ANY_IMAGE, &policy, &error));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_policy_make(WAYBILL_NEVER_VERIFY, none, number, &policy, &error));
+  CHECK(policy == NULL);
+  CHECK(waybill_policy_requires_verification(NULL, IMAGE, number));
+
+  waybill_ensure_outcome* outcome = check_poison();
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_ensure_image(store, IMAGE, REF, number, NONE, &kPod, &outcome, &error));
+  CHECK(outcome == NULL);
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_ensure_image_lazily(store, IMAGE, REF, number, NONE,
+                                                                   NULL, NULL, &outcome, &error));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_record_image_pull_failed(store, IMAGE, number, NONE, &error));
+  waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
+  request.pod_uid = POD;
+  request.host_users = number;
+  waybill_user_namespace got;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_get_or_create_user_namespace(store, &request, &got, &error));
+  waybill_export_options exported = WAYBILL_EXPORT_OPTIONS_INIT;
+  exported.kubelet_directory = scratch("");
+  exported.api_version = number;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_export(store, &exported, NULL, &error));
+
+  waybill_open_options options = store_options("never");
+  waybill_store* other = check_poison();
+  options.witness_kind = number;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  options.witness_kind = 0;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  options = store_options("never");
+  options.rules = number;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  options = store_options("never");
+  options.gap = number;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  options = store_options("never");
+  options.map_bytes = 1;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  options = store_options("never");
+  options.witness_path = scratch("witness");
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  CHECK(!is_there(options.directory));
+  waybill_observe_options observing = WAYBILL_OBSERVE_OPTIONS_INIT;
+  observing.directory = scratch("never");
+  observing.rules = number;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_observe(&observing, &other, &error));
+  CHECK(other == NULL);
+}
+
+/* An error says what, and what next; C's own code has a name like any other. */
+static void errors(void) {
+  waybill_error* refused = NULL;
+  waybill_store* store = NULL;
+  waybill_open_options options = store_options("not-there");
+  options.must_exist = true;
+  CHECK(waybill_open(&options, &store, &refused) == WAYBILL_NOT_FOUND);
+  CHECK(refused->code == WAYBILL_NOT_FOUND);
+  CHECK_CONTAINS("not-there", refused->message);
+  CHECK(refused->hint.length > 0 && refused->hint.data[refused->hint.length] == '\0');
+  waybill_free(refused);
+  for (int32_t code = 0; code <= WAYBILL_CREDENTIALS_UNAVAILABLE; ++code) {
+    CHECK(waybill_code_name(code).length > 0);
+  }
+  for (int32_t code = WAYBILL_CLOSED; code <= WAYBILL_INTERNAL; ++code) {
+    CHECK(waybill_code_name(code).length > 0);
+  }
+}
+
+int main(void) {
+  errors();
+  waybill_store* store = open_store("store");
+  for (int i = 0; i < WRONG; ++i) {
+    have_no_name(kWrong[i]);
+    are_refused(store, kWrong[i]);
+  }
+  end_store(store);
+  return check_result();
+}

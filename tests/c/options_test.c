@@ -1,0 +1,93 @@
+/* struct_size: of callers that were built against an older header, a newer one, or none. */
+
+#include <stddef.h>
+#include <string.h>
+
+#include "support.h"
+
+static waybill_error* error;
+
+/* Options of a header in which the struct has grown by 8 bytes. */
+#define GROWN(type) \
+  struct {          \
+    type known;     \
+    uint64_t newer; \
+  }
+#define SIZES(grown, call)                                 \
+  do {                                                     \
+    (grown).known.struct_size = 0;                         \
+    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call);            \
+    (grown).known.struct_size = sizeof(size_t) - 1;        \
+    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call);            \
+    (grown).known.struct_size = sizeof((grown).known) - 1; \
+    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call);            \
+    (grown).known.struct_size = sizeof(grown);             \
+    (grown).newer = 1;                                     \
+    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call);            \
+    (grown).newer = (uint64_t)1 << 63;                     \
+    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call);            \
+    (grown).newer = 0;                                     \
+  } while (0)
+
+static void opening(void) {
+  GROWN(waybill_open_options) options = {.known = store_options("store")};
+  waybill_store* store = check_poison();
+  SIZES(options, waybill_open(&options.known, &store, &error));
+  CHECK(store == NULL);
+  CHECK(!is_there(options.known.directory));
+  MUST(waybill_open(&options.known, &store, &error));
+
+  GROWN(waybill_user_namespace_request)
+  request = {.known = {.pod_uid = POD, .host_users = WAYBILL_HOST_USERS_TRUE}};
+  waybill_user_namespace got;
+  SIZES(request, waybill_get_or_create_user_namespace(store, &request.known, &got, &error));
+  MUST(waybill_get_or_create_user_namespace(store, &request.known, &got, &error));
+  CHECK(got.mode == WAYBILL_NAMESPACE_NODE && got.mapping_count == 0);
+
+  GROWN(waybill_export_options) exported = {.known = {.kubelet_directory = scratch("kubelet")}};
+  make_directory(exported.known.kubelet_directory);
+  SIZES(exported, waybill_export(store, &exported.known, NULL, &error));
+  MUST(waybill_export(store, &exported.known, NULL, &error));
+  end_store(store);
+}
+
+static void user_namespaces_of_a_store(void) {
+  waybill_open_options options = store_options("store");
+  GROWN(waybill_user_namespace_options) user_namespaces = {.known = {.disabled = true}};
+  options.user_namespaces = &user_namespaces.known;
+  waybill_store* store = NULL;
+  SIZES(user_namespaces, waybill_open(&options, &store, &error));
+  MUST(waybill_open(&options, &store, &error));
+  waybill_user_namespace_statistics* statistics = NULL;
+  MUST(waybill_get_user_namespace_statistics(store, &statistics, &error));
+  CHECK(!statistics->enabled);
+  waybill_free(statistics);
+  end_store(store);
+}
+
+static void observing(void) {
+  GROWN(waybill_observe_options) options = {.known = {.directory = scratch("store")}};
+  waybill_store* store = NULL;
+  SIZES(options, waybill_observe(&options.known, &store, &error));
+  MUST(waybill_observe(&options.known, &store, &error));
+  end_store(store);
+}
+
+static void whole_stores(void) {
+  GROWN(waybill_migrate_options) migrate = {.known = {.directory = scratch("store")}};
+  SIZES(migrate, waybill_migrate(&migrate.known, NULL, &error));
+  migrate.known.dry_run = true;
+  MUST(waybill_migrate(&migrate.known, NULL, &error));
+  GROWN(waybill_restore_options)
+  restore = {.known = {.directory = scratch("store"), .backup = scratch("none")}};
+  SIZES(restore, waybill_restore(&restore.known, NULL, &error));
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_restore(&restore.known, NULL, &error));
+}
+
+int main(void) {
+  opening();
+  user_namespaces_of_a_store();
+  observing();
+  whole_stores();
+  return check_result();
+}

@@ -1,0 +1,312 @@
+/* Whole stores: witness, take-over of a kubelet's files, export, an observer in another process,
+ * migration of a store that an earlier version wrote, backups and going back to one. */
+
+#define _XOPEN_SOURCE 700
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support.h"
+
+static waybill_error* error;
+
+static waybill_recovery_report* report_of(waybill_store* store) {
+  waybill_recovery_report* report = NULL;
+  MUST(waybill_get_recovery_report(store, &report, &error));
+  return report;
+}
+
+static waybill_store* open_with(const waybill_open_options* options) {
+  waybill_store* store = NULL;
+  MUST(waybill_open(options, &store, &error));
+  return store;
+}
+
+/* A store that was wiped while its witness was not. */
+static void witnesses(void) {
+  waybill_open_options options = store_options("witnessed");
+  options.witness_kind = WAYBILL_WITNESS_AT;
+  options.witness_path = scratch("witness");
+  waybill_store* store = open_with(&options);
+  waybill_recovery_report* report = report_of(store);
+  CHECK(report->created && !report->set_aside && !report->distrustful);
+  CHECK(report->migration == NULL && report->runtimes == NULL);
+  CHECK(report->user_namespaces != NULL);
+  waybill_free(report);
+  pull(store, IMAGE, REF);
+  end_store(store);
+  CHECK(is_there(options.witness_path));
+
+  /* Another store in its place. */
+  options.directory = scratch("wiped");
+  store = open_with(&options);
+  report = report_of(store);
+  CHECK(report->created && report->distrustful && report->distrust_reason.length > 0);
+  waybill_free(report);
+  const waybill_decision decision = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod);
+  CHECK(decision.pull && decision.reason == WAYBILL_REASON_STORE_DISTRUSTFUL);
+
+  waybill_trust_state* trust = NULL;
+  MUST(waybill_get_trust(store, &trust, &error));
+  CHECK(trust->distrustful && trust->journal_count > 0);
+  CHECK(trust->journal[trust->journal_count - 1].distrustful);
+  CHECK(trust->journal[trust->journal_count - 1].reason.length > 0);
+  waybill_free(trust);
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_clear_distrust(store, NONE, &error));
+  MUST(waybill_clear_distrust(store, WAYBILL_STRING("looked at"), &error));
+  MUST(waybill_get_trust(store, &trust, &error));
+  CHECK(!trust->distrustful);
+  CHECK_TEXT("looked at", trust->journal[trust->journal_count - 1].reason);
+  waybill_free(trust);
+  CHECK(!waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).pull);
+  end_store(store);
+
+  /* By memory. */
+  options.witness_kind = WAYBILL_WITNESS_REMEMBERED;
+  options.witness_path = NONE;
+  options.must_exist = true;
+  end_store(open_with(&options));
+  options.directory = scratch("nothing");
+  waybill_store* none = NULL;
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_open(&options, &none, &error));
+}
+
+static bool count_files(void* context, uint64_t done, uint64_t total) {
+  int* calls = context;
+  ++*calls;
+  CHECK(done <= total);
+  return true;
+}
+
+static void take_over_and_export(void) {
+  const waybill_string kubelet = scratch("kubelet");
+  copy_tree(fixture("kubelet-v1.36"), kubelet);
+  int calls = 0;
+  waybill_open_options options = store_options("taken-over");
+  options.kubelet_directory = kubelet;
+  options.import_progress = count_files;
+  options.import_context = &calls;
+  const waybill_images_on_node nothing = {NULL, 0};
+  options.images_on_node = &nothing;
+  waybill_store* store = open_with(&options);
+  CHECK(calls > 0);
+  waybill_recovery_report* report = report_of(store);
+  CHECK(report->import != NULL && report->import->files_seen > 10 && report->import->records > 5);
+  CHECK(report->user_namespaces->imported > 0);
+  CHECK(report->intents_found == report->intents_replayed + report->intents_left);
+  CHECK(report->records > 0 && report->commit_sequence > 0);
+  const uint64_t records = report->import->records;
+  waybill_free(report);
+
+  waybill_quarantine_entries* quarantine = NULL;
+  MUST(waybill_list_quarantine(store, &quarantine, &error));
+  for (size_t i = 0; i < quarantine->count; ++i) {
+    CHECK(quarantine->items[i].sha256.length == 64 && quarantine->items[i].source.length > 0);
+    CHECK(quarantine->items[i].kind == WAYBILL_QUARANTINED_IMAGE_REF ||
+          quarantine->items[i].kind == WAYBILL_QUARANTINED_IMAGE);
+  }
+  waybill_free(quarantine);
+  waybill_image_preloaded_records* preloaded = NULL;
+  MUST(waybill_list_preloaded(store, &preloaded, &error));
+  waybill_free(preloaded);
+
+  waybill_export_options out = WAYBILL_EXPORT_OPTIONS_INIT;
+  out.kubelet_directory = scratch("exported");
+  make_directory(out.kubelet_directory);
+  waybill_export_report* exported = NULL;
+  MUST(waybill_export(store, &out, &exported, &error));
+  CHECK(exported->records + exported->closed >= records && exported->id_mappings > 0);
+  CHECK_TEXT("", exported->replaced_path);
+  waybill_free(exported);
+  out.api_version = WAYBILL_KUBELET_V1ALPHA1;
+  MUST(waybill_export(store, &out, &exported, &error));
+  CHECK(is_there(exported->replaced_path));
+  waybill_free(exported);
+  out.kubelet_directory = scratch("not-there");
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_export(store, &out, &exported, &error));
+  CHECK(exported == NULL);
+  end_store(store);
+}
+
+static bool stop(void* context, uint64_t done, uint64_t total) {
+  (void)context;
+  (void)done;
+  (void)total;
+  return false;
+}
+
+static void take_over_that_is_stopped(void) {
+  waybill_open_options options = store_options("stopped");
+  options.kubelet_directory = fixture("kubelet-v1.33");
+  options.import_progress = stop;
+  waybill_store* store = check_poison();
+  CHECK_CODE(WAYBILL_INTERRUPTED, waybill_open(&options, &store, &error));
+  CHECK(store == NULL);
+  options.import_progress = NULL;
+  end_store(open_with(&options));
+}
+
+/* What the observing process does. */
+static int observe(const char* directory) {
+  waybill_observe_options options = WAYBILL_OBSERVE_OPTIONS_INIT;
+  options.directory = text(directory);
+  waybill_store* store = NULL;
+  MUST(waybill_observe(&options, &store, &error));
+  CHECK(may_use(store, &kPod));
+  CHECK(!may_use(store, &kPodWithout));
+  CHECK_CODE(WAYBILL_NOT_OWNER, waybill_put_intent(store, IMAGE, NONE, &error));
+  waybill_image_pulled_records* records = NULL;
+  MUST(waybill_list_records(store, &records, &error));
+  CHECK(records->count == 1);
+  waybill_free(records);
+  waybill_recovery_report* report = report_of(store);
+  CHECK(!report->created && report->findings.count == 0);
+  waybill_free(report);
+  end_store(store);
+  waybill_open_options own = WAYBILL_OPEN_OPTIONS_INIT;
+  own.directory = text(directory);
+  own.witness_kind = WAYBILL_WITNESS_NONE;
+  CHECK_CODE(WAYBILL_OWNED, waybill_open(&own, &store, &error));
+  CHECK(store == NULL);
+  return check_result();
+}
+
+static void observer_beside_the_owner(const char* program) {
+  waybill_store* store = open_store("observed");
+  pull(store, IMAGE, REF);
+  const waybill_string directory = scratch("observed");
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(program, program, "observe", directory.data, (char*)NULL);
+    _exit(127);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  waybill_observe_options options = WAYBILL_OBSERVE_OPTIONS_INIT;
+  options.directory = directory;
+  waybill_store* second = NULL;
+  CHECK_CODE(WAYBILL_OWNED, waybill_observe(&options, &second, &error));
+  end_store(store);
+}
+
+static void migration_and_the_way_back(void) {
+  const waybill_string directory = scratch("golden");
+  make_directory(directory);
+  copy_file(fixture("golden/v1/data.mdb"), scratch("golden/data.mdb"));
+  waybill_open_options options = store_options("golden");
+  options.no_migration = true;
+  waybill_store* store = NULL;
+  CHECK_CODE(WAYBILL_OLDER_SCHEMA, waybill_open(&options, &store, &error));
+
+  waybill_migrate_options migrate = WAYBILL_MIGRATE_OPTIONS_INIT;
+  migrate.directory = directory;
+  migrate.map_bytes = SMALL_MAP;
+  migrate.clock = tick;
+  migrate.dry_run = true;
+  waybill_migration_report* report = NULL;
+  MUST(waybill_migrate(&migrate, &report, &error));
+  CHECK(report->from == 1 && report->to == waybill_newest_schema());
+  CHECK(report->step_count == report->to - report->from);
+  CHECK(report->steps[0].from == 1 && report->steps[0].to == 2);
+  CHECK(report->steps[0].name.length > 0);
+  CHECK_TEXT("", report->backup);
+  waybill_free(report);
+
+  migrate.dry_run = false;
+  MUST(waybill_migrate(&migrate, &report, &error));
+  CHECK(is_there(report->backup) && report->losses.count == 0);
+  waybill_free(report);
+  store = open_with(&options);
+  waybill_recovery_report* opened = report_of(store);
+  CHECK(!opened->set_aside && opened->records > 0 && opened->migration == NULL);
+  waybill_free(opened);
+  CHECK_CODE(WAYBILL_OWNED, waybill_migrate(&migrate, NULL, &error));
+  end_store(store);
+
+  waybill_backups* backups = NULL;
+  MUST(waybill_list_backups(directory, &backups, &error));
+  CHECK(backups->count >= 1 && backups->items[0].bytes > 0);
+  CHECK(backups->items[0].schema_version == 1);
+  waybill_restore_options restore = WAYBILL_RESTORE_OPTIONS_INIT;
+  restore.directory = directory;
+  restore.backup = backups->items[0].path;
+  restore.map_bytes = SMALL_MAP;
+  waybill_restore_report* restored = NULL;
+  MUST(waybill_restore(&restore, &restored, &error));
+  CHECK(restored->schema_version == 1 && restored->records > 0);
+  CHECK(is_there(restored->replaced_path) && restored->distrust_reason.length > 0);
+  waybill_free(restored);
+  MUST(waybill_restore(&restore, NULL, &error));
+  waybill_free(backups);
+
+  /* Opening migrates, too. */
+  options.no_migration = false;
+  store = open_with(&options);
+  opened = report_of(store);
+  CHECK(opened->migration != NULL && opened->migration->from == 1);
+  CHECK(opened->migration->step_count > 0 && is_there(opened->migration->backup));
+  waybill_free(opened);
+  end_store(store);
+}
+
+static void migration_down(void) {
+  const waybill_runtime_handler handlers[] = {{.name = {"runc", 4}, .is_default = true},
+                                              {.name = {"kata", 4}}};
+  const waybill_runtime_handlers registry = {handlers, 2};
+  waybill_open_options options = store_options("down");
+  options.runtime_handlers = &registry;
+  waybill_store* store = open_with(&options);
+  pull(store, IMAGE, REF);
+  MUST(waybill_put_intent(store, IMAGE, text("kata"), &error));
+  end_store(store);
+
+  int calls = 0;
+  waybill_migrate_options migrate = WAYBILL_MIGRATE_OPTIONS_INIT;
+  migrate.directory = options.directory;
+  migrate.map_bytes = SMALL_MAP;
+  migrate.to = 1;
+  CHECK_CODE(WAYBILL_CONFLICT, waybill_migrate(&migrate, NULL, &error));
+  migrate.accept_loss = true;
+  migrate.progress = stop;
+  CHECK_CODE(WAYBILL_INTERRUPTED, waybill_migrate(&migrate, NULL, &error));
+  migrate.progress = count_files;
+  migrate.progress_context = &calls;
+  waybill_migration_report* report = NULL;
+  MUST(waybill_migrate(&migrate, &report, &error));
+  CHECK(calls > 0 && report->to == 1 && report->losses.count > 0);
+  CHECK(report->steps[report->step_count - 1].values_written > 0);
+  waybill_free(report);
+  migrate.to = 99;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_migrate(&migrate, NULL, &error));
+}
+
+static void gaps(void) {
+  const waybill_string tag = WAYBILL_STRING("registry.example.com/team/app:v1");
+  const waybill_image_on_node image = {.id = REF, .repo_tags = {&tag, 1}};
+  const waybill_images_on_node images = {&image, 1};
+  waybill_open_options options = store_options("gap");
+  options.images_on_node = &images;
+  options.gap = WAYBILL_GAP_YES;
+  waybill_store* store = open_with(&options);
+  waybill_recovery_report* report = report_of(store);
+  CHECK(report->after_gap && report->gap_reason.length > 0 && report->gap_closed == 1);
+  CHECK(report->gap_images.count == 1);
+  waybill_free(report);
+  CHECK(waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).reason ==
+        WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS);
+  end_store(store);
+}
+
+int main(int argc, char** argv) {
+  if (argc == 3 && strcmp(argv[1], "observe") == 0) return observe(argv[2]);
+  witnesses();
+  take_over_and_export();
+  take_over_that_is_stopped();
+  observer_beside_the_owner(argv[0]);
+  migration_and_the_way_back();
+  migration_down();
+  gaps();
+  return check_result();
+}

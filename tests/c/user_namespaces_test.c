@@ -1,0 +1,193 @@
+/* Ranges of host IDs for pods. */
+
+#include <string.h>
+
+#include "support.h"
+
+static waybill_error* error;
+
+enum { BLOCK = 65536 };
+
+static const waybill_runtime_handler kHandlers[] = {
+    {.name = {"runc", 4}, .is_default = true, .user_namespaces = true}, {.name = {"old", 3}}};
+static const waybill_runtime_handlers kRegistry = {kHandlers, 2};
+
+static waybill_store* open_with(const waybill_user_namespace_options* user_namespaces,
+                                const char* pods) {
+  waybill_open_options options = store_options("store");
+  options.runtime_handlers = &kRegistry;
+  options.user_namespaces = user_namespaces;
+  if (pods != NULL) options.pods_directory = scratch(pods);
+  waybill_store* store = NULL;
+  MUST(waybill_open(&options, &store, &error));
+  return store;
+}
+
+static waybill_code ask(waybill_store* store, waybill_string pod, int32_t host_users,
+                        waybill_string handler, uint32_t length, waybill_user_namespace* got) {
+  waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
+  request.pod_uid = pod;
+  request.host_users = host_users;
+  request.runtime_handler = handler;
+  request.length = length;
+  return waybill_get_or_create_user_namespace(store, &request, got, &error);
+}
+
+static uint32_t range_of(waybill_store* store, const char* pod) {
+  waybill_user_namespace got = {.mode = -1};
+  MUST(ask(store, text(pod), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
+  CHECK(got.mode == WAYBILL_NAMESPACE_POD && got.mapping_count == 1);
+  CHECK(got.uids.container_id == 0 && got.uids.length == BLOCK);
+  CHECK(memcmp(&got.uids, &got.gids, sizeof(got.uids)) == 0);
+  return got.uids.host_id;
+}
+
+static void pools(void) {
+  waybill_user_namespace_pool pool = waybill_default_user_namespace_pool(BLOCK, 110);
+  CHECK(pool.first_id == BLOCK && pool.ids_per_pod == BLOCK && pool.max_pods == 110);
+  MUST(waybill_check_user_namespace_pool(&pool, &error));
+  pool.first_id = 5;
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_check_user_namespace_pool(&pool, &error));
+  pool = waybill_default_user_namespace_pool(0, 0);
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_check_user_namespace_pool(&pool, &error));
+
+  const waybill_string ids = WAYBILL_STRING("0: kubelet 131072 7208960\n");
+  MUST(waybill_pool_of_subordinate_ids(true, true, ids, ids, BLOCK, 110, &pool, &error));
+  CHECK(pool.first_id == 2 * BLOCK && pool.id_count == 7208960);
+  MUST(waybill_pool_of_subordinate_ids(false, true, NONE, NONE, BLOCK, 110, &pool, &error));
+  CHECK(pool.first_id == BLOCK);
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_pool_of_subordinate_ids(true, true, ids, NONE, BLOCK, 110, &pool, &error));
+}
+
+static void lookups(waybill_store* store) {
+  const uint32_t first = range_of(store, "a");
+  CHECK(first % BLOCK == 0 && first >= BLOCK);
+  CHECK(range_of(store, "b") != first);
+  CHECK(range_of(store, "a") == first);
+  waybill_user_namespace got;
+  MUST(ask(store, text("c"), WAYBILL_HOST_USERS_TRUE, NONE, 0, &got));
+  CHECK(got.mode == WAYBILL_NAMESPACE_NODE && got.mapping_count == 0);
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             ask(store, text("c"), WAYBILL_HOST_USERS_FALSE, text("old"), 0, &got));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             ask(store, text("c/d"), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             ask(store, text("c"), WAYBILL_HOST_USERS_FALSE, NONE, 2 * BLOCK, &got));
+  CHECK_CODE(WAYBILL_CONFLICT,
+             ask(store, text("a"), WAYBILL_HOST_USERS_FALSE, NONE, 2 * BLOCK, &got));
+
+  waybill_user_namespace_allocation* allocation = NULL;
+  MUST(waybill_get_user_namespace(store, text("a"), &allocation, &error));
+  CHECK_TEXT("a", allocation->pod_uid);
+  CHECK(allocation->host_id == first && allocation->length == BLOCK);
+  CHECK(allocation->relation == WAYBILL_POOL_INSIDE && allocation->created.seconds > 0);
+  waybill_free(allocation);
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_user_namespace(store, text("c"), &allocation, &error));
+  CHECK(allocation == NULL);
+  waybill_user_namespace_allocations* all = NULL;
+  MUST(waybill_list_user_namespaces(store, &all, &error));
+  CHECK(all->count == 2 && all->items[0].host_id < all->items[1].host_id);
+  waybill_free(all);
+}
+
+static void releases(waybill_store* store) {
+  bool released = false;
+  MUST(waybill_release_user_namespace(store, text("b"), &released, &error));
+  CHECK(released);
+  MUST(waybill_release_user_namespace(store, text("b"), &released, &error));
+  CHECK(!released);
+
+  uint64_t token = 0;
+  MUST(waybill_begin_prune(store, &token, &error));
+  range_of(store, "new");
+  range_of(store, "a");
+  range_of(store, "d");
+  MUST(waybill_begin_prune(store, &token, &error));
+  range_of(store, "newer");
+  const waybill_string existing = text("a");
+  const waybill_string running = text("d");
+  waybill_user_namespace_cleanup_report* report = NULL;
+  MUST(waybill_clean_up_user_namespaces(store, (waybill_strings){&existing, 1},
+                                        (waybill_strings){&running, 1}, token, &report, &error));
+  CHECK(report->examined == 4 && report->released == 1 && report->kept_in_lists == 2 &&
+        report->kept_newer == 1);
+  CHECK(report->released_pods.count == 1);
+  CHECK_TEXT("new", report->released_pods.items[0]);
+  waybill_free(report);
+
+  waybill_user_namespace_statistics* statistics = NULL;
+  MUST(waybill_get_user_namespace_statistics(store, &statistics, &error));
+  CHECK(statistics->enabled && statistics->allocations == 3);
+  CHECK(statistics->used + statistics->free == statistics->ranges);
+  CHECK(statistics->pool.ids_per_pod == BLOCK && statistics->largest_free_run > 0);
+  CHECK_TEXT("", statistics->refused_because);
+  waybill_free(statistics);
+}
+
+/* A file of a kubelet that can't be understood holds its pod, and an operator lets it go. */
+static void held_pods(void) {
+  waybill_store* store = open_with(NULL, "pods");
+  waybill_held_pods* held = NULL;
+  MUST(waybill_list_held_pods(store, &held, &error));
+  CHECK(held->count == 1);
+  CHECK_TEXT("broken", held->items[0].pod_uid);
+  CHECK(held->items[0].reason.length > 0 && held->items[0].source.length > 0);
+  CHECK(held->items[0].range_count == 0);
+  waybill_free(held);
+  waybill_user_namespace got;
+  waybill_user_namespace_allocation* allocation = NULL;
+  CHECK_CODE(WAYBILL_CONFLICT,
+             waybill_get_user_namespace(store, text("broken"), &allocation, &error));
+  CHECK_CODE(WAYBILL_CONFLICT, ask(store, text("other"), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_adopt_user_namespace(store, text("broken"), 5, BLOCK, &error));
+  MUST(waybill_adopt_user_namespace(store, text("broken"), (uint64_t)40000 * BLOCK, BLOCK, &error));
+  CHECK(range_of(store, "broken") == 40000U * BLOCK);
+  range_of(store, "other");
+  bool released = true;
+  MUST(waybill_release_lost_user_namespaces(store, &released, &error));
+  CHECK(!released);
+  end_store(store);
+}
+
+static void small_pool_and_none(void) {
+  waybill_user_namespace_options options = WAYBILL_USER_NAMESPACE_OPTIONS_INIT;
+  options.pool = (waybill_user_namespace_pool){50000ULL * BLOCK, 1 * BLOCK, BLOCK, 1};
+  waybill_store* store = open_with(&options, NULL);
+  waybill_user_namespace got;
+  MUST(ask(store, text("last"), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
+  CHECK(got.uids.host_id == 50000U * BLOCK);
+  CHECK_CODE(WAYBILL_LIMIT_EXCEEDED,
+             ask(store, text("no-room"), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
+  waybill_user_namespace_allocation* allocation = NULL;
+  MUST(waybill_get_user_namespace(store, text("a"), &allocation, &error));
+  CHECK(allocation->relation == WAYBILL_POOL_OUTSIDE);
+  waybill_free(allocation);
+  end_store(store);
+
+  options.pool.max_pods = 0;
+  options.disabled = true;
+  store = open_with(&options, NULL);
+  CHECK_CODE(WAYBILL_CONFLICT, ask(store, text("a"), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
+  end_store(store);
+}
+
+static void write_broken_pod(void) {
+  make_directory(scratch("pods"));
+  make_directory(scratch("pods/broken"));
+  FILE* file = fopen(scratch("pods/broken/userns").data, "w");
+  if (file == NULL || fputs("{\"uidMappings\":", file) < 0 || fclose(file) != 0) check_exit();
+}
+
+int main(void) {
+  pools();
+  waybill_store* store = open_with(NULL, NULL);
+  lookups(store);
+  releases(store);
+  end_store(store);
+  write_broken_pod();
+  held_pods();
+  small_pool_and_none();
+  return check_result();
+}
