@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+// model is a plain account of who may use which image, kept in a log so that it outlives the agent:
+//
+//	may REF IMAGE TENANT    before a successful pull is recorded: from here on the store may say yes
+//	done REF IMAGE TENANT   after it was recorded: from here on it must
+//	gone REF                before an image is collected: it need not any more
+//	pruned REF              after its record is gone: it may not any more
+//
+// Whatever is not in it is forbidden. TENANT is "*" for public images.
+type model struct {
+	file  *os.File
+	mutex sync.Mutex
+	may   map[string]bool // "REF IMAGE TENANT"
+	must  map[string]bool
+}
+
+func openModel(path string) (*model, error) {
+	m := &model{may: map[string]bool{}, must: map[string]bool{}}
+	if old, err := os.Open(path); err == nil {
+		for lines := bufio.NewScanner(old); lines.Scan(); {
+			if verb, rest, ok := strings.Cut(lines.Text(), " "); ok {
+				m.apply(verb, rest)
+			}
+		}
+		old.Close()
+	}
+	var err error
+	m.file, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return m, err
+}
+
+func (m *model) apply(verb, rest string) {
+	switch verb {
+	case "may":
+		m.may[rest] = true
+	case "done":
+		m.must[rest] = true
+	case "gone":
+		drop(m.must, rest)
+	case "pruned":
+		drop(m.may, rest)
+	}
+}
+
+func drop(set map[string]bool, ref string) {
+	for key := range set {
+		if strings.HasPrefix(key, ref+" ") {
+			delete(set, key)
+		}
+	}
+}
+
+// note writes an entry; it is in the page cache when this returns, and outlives a kill.
+func (m *model) note(verb, rest string) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.apply(verb, rest)
+	_, err := fmt.Fprintf(m.file, "%s %s\n", verb, rest)
+	return err
+}
+
+func entry(image, tenant int) string {
+	name := tenantName(tenant)
+	if public(image) {
+		name = "*"
+	}
+	return imageRef(image) + " " + imageName(image) + " " + name
+}
+
+// mayUse says whether the store may let the tenant use the image without a pull.
+func (m *model) mayUse(image, tenant int) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return preloaded(image) || m.may[entry(image, tenant)]
+}
+
+// mustUse says whether it has to.
+func (m *model) mustUse(image, tenant int) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.must[entry(image, tenant)]
+}
