@@ -1,0 +1,172 @@
+// Command bench runs the kubelet's own benchmark scenarios on its pull manager over its files, over
+// its cache in front of them, over waybill, and on waybill's own manager, all in one run, and prints
+// how they compare.
+//
+// The peers take turns, and each figure is the median over the rounds. The kubelet's writes reach the
+// page cache, waybill's the disk: on a file system in memory that costs waybill nothing.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+type plan struct {
+	directory string
+	records   []int
+	perCPU    []int // goroutines; 0: one alone
+	rounds    int
+	each      time.Duration // of one measurement
+	steps     int           // of one measurement of writes
+}
+
+func main() {
+	quick := flag.Bool("quick", false, "a smoke test: two sizes, one short round")
+	directory := flag.String("dir", os.TempDir(), "where the records are kept")
+	rounds := flag.Int("rounds", 5, "measurements of each figure")
+	each := flag.Duration("each", 100*time.Millisecond, "length of one measurement of decisions")
+	flag.Parse()
+	p := plan{
+		directory: *directory, rounds: *rounds, each: *each, steps: 64,
+		records: []int{50, 100, 200, 500, cacheSize - 2}, perCPU: []int{0, 1, 2, 8, 16},
+	}
+	if *quick {
+		p.records, p.perCPU, p.rounds, p.each, p.steps = []int{50, 200}, []int{0, 2}, 1, 2*time.Millisecond, 4
+	}
+	if err := run(p, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(p plan, out io.Writer) error {
+	scratch, err := os.MkdirTemp(p.directory, "waybill-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	fmt.Fprintf(out, "%s %s, %d CPUs, records in %s, median of %d\n", runtime.Version(), runtime.GOARCH, runtime.NumCPU(), p.directory, p.rounds)
+	fmt.Fprintf(out, "× how many times as long as waybill; \"alone\": one goroutine\n\n")
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, s := range scenarios {
+		fmt.Fprintln(out, s.name)
+		table := tabwriter.NewWriter(out, 9, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(table, "records\tgoroutines a CPU\tfiles\tcache\taccessor\twaybill\tfiles ×\tcache ×\taccessor ×\t\n")
+		for _, count := range p.records {
+			if err := p.compare(table, r, s, count, filepath.Join(scratch, s.name+strconv.Itoa(count))); err != nil {
+				return fmt.Errorf("%s, %d records: %w", s.name, count, err)
+			}
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
+	return nil
+}
+
+func (p plan) compare(table io.Writer, r *rand.Rand, s scenario, count int, directory string) error {
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(directory)
+	records := makeRecords(r, count)
+	peers, err := makePeers(directory, records)
+	if err != nil {
+		return err
+	}
+	defer closeAll(peers)
+	for _, perCPU := range p.perCPU {
+		taken := make([][]time.Duration, len(peers))
+		for range p.rounds {
+			refs := s.refs(r, records)
+			for i, peer := range peers {
+				one, err := p.measure(s, peer, refs, max(1, perCPU*runtime.GOMAXPROCS(0)))
+				if err != nil {
+					return fmt.Errorf("%s: %w", peer.name, err)
+				}
+				taken[i] = append(taken[i], one)
+			}
+		}
+		goroutines := "alone"
+		if perCPU > 0 {
+			goroutines = strconv.Itoa(perCPU)
+		}
+		fmt.Fprintf(table, "%d\t%s\t", count, goroutines)
+		ours := median(taken[len(taken)-1])
+		for _, peers := range taken {
+			fmt.Fprintf(table, "%v\t", rounded(median(peers)))
+		}
+		for _, peers := range taken[:len(taken)-1] {
+			fmt.Fprintf(table, "%.1f\t", float64(median(peers))/float64(max(1, ours)))
+		}
+		fmt.Fprintln(table)
+	}
+	return nil
+}
+
+func median(of []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
+}
+
+func rounded(d time.Duration) time.Duration {
+	if d > 10*time.Microsecond {
+		return d.Round(100 * time.Nanosecond)
+	}
+	return d
+}
+
+// measure returns the wall-clock time of one step while all goroutines are at it.
+func (p plan) measure(s scenario, on *peer, refs []string, goroutines int) (time.Duration, error) {
+	var done atomic.Int64
+	var failure atomic.Pointer[error]
+	steps := len(refs)
+	if s.fixed {
+		steps = min(len(refs), max(p.steps, 2*goroutines))
+	}
+	start := time.Now()
+	end := start.Add(p.each)
+	var workers sync.WaitGroup
+	for worker := range goroutines {
+		workers.Go(func() {
+			for i, own := worker, 0; failure.Load() == nil; i, own = i+goroutines, own+1 {
+				// The clock is looked at now and then: it costs as much as a lookup.
+				if s.fixed && i >= steps || !s.fixed && own%16 == 0 && time.Now().After(end) {
+					return
+				}
+				if err := s.step(on, refs[i%len(refs)]); err != nil {
+					failure.Store(&err)
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	workers.Wait()
+	taken := time.Since(start)
+	if err := failure.Load(); err != nil {
+		return 0, *err
+	}
+	if s.fixed {
+		for _, ref := range refs[:steps] {
+			if err := on.accessor.DeleteImagePulledRecord(logr.Discard(), ref); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return taken / time.Duration(max(1, done.Load())), nil
+}

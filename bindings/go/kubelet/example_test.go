@@ -1,0 +1,167 @@
+package kubelet_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
+	"waybill.dev/go"
+	"waybill.dev/go/kubelet"
+)
+
+// imageService stands for the kubelet's own (kubeRuntimeManager).
+type imageService struct{ kubecontainer.ImageService }
+
+func (imageService) ListImages(context.Context) ([]kubecontainer.Image, error) {
+	return []kubecontainer.Image{{ID: "sha256:1f", RepoTags: []string{"registry.example/team/app:1"}}}, nil
+}
+
+// pods stands for the *Kubelet.
+type pods struct{}
+
+func (pods) HandlerSupportsUserNamespaces(string) (bool, error) { return true, nil }
+func (pods) GetMaxPods() int                                    { return 110 }
+func (pods) GetKubeletMappings(klog.Logger, uint32) (uint32, uint32, error) {
+	return 65536, 110 * 65536, nil
+}
+
+func secret(name string) kubeletconfig.ImagePullSecret {
+	return kubeletconfig.ImagePullSecret{UID: "7d0c", Namespace: "team", Name: name, CredentialHash: "hash of " + name}
+}
+
+// What NewKubeGenericRuntimeManager does instead of making a policy, a file accessor, a cache and a
+// pull manager; and then what the kubelet's image manager calls.
+func ExampleNewImagePullManager() {
+	ctx := klog.NewContext(context.Background(), logr.Discard())
+	rootDirectory, err := os.MkdirTemp("", "kubelet-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(rootDirectory)
+
+	store, err := kubelet.OpenStore(ctx, kubelet.Setup{
+		Directory:          filepath.Join(rootDirectory, "waybill"),
+		KubeletDirectory:   rootDirectory,
+		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages,
+		ImageService:       imageService{},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	var manager pullmanager.ImagePullManager
+	if manager, err = kubelet.NewImagePullManager(store, waybill.RulesClosed, imageService{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	const image, imageRef = "registry.example/team/app:1", "sha256:1f"
+	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+		fmt.Println(err)
+		return
+	}
+	manager.RecordImagePulled(ctx, image, imageRef, &kubeletconfig.ImagePullCredentials{
+		KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret("ours")},
+	})
+	for _, name := range []string{"ours", "theirs"} {
+		pull, err := manager.MustAttemptImagePull(ctx, image, imageRef, func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
+			s := secret(name)
+			s.UID = "of " + name
+			return []kubeletconfig.ImagePullSecret{s}, nil, nil
+		})
+		fmt.Printf("a pod with the secret %q must pull: %t, %v\n", name, pull, err)
+	}
+	// Output:
+	// a pod with the secret "ours" must pull: false, <nil>
+	// a pod with the secret "theirs" must pull: true, <nil>
+}
+
+// The smallest change: the kubelet's own manager, its records in a waybill store.
+func ExampleNewRecordsAccessor() {
+	ctx := klog.NewContext(context.Background(), logr.Discard())
+	rootDirectory, err := os.MkdirTemp("", "kubelet-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(rootDirectory)
+
+	store, err := waybill.Open(ctx, waybill.Options{
+		Directory:        filepath.Join(rootDirectory, "waybill"),
+		Witness:          waybill.WitnessAt(filepath.Join(rootDirectory, "image_manager", "waybill")),
+		KubeletDirectory: rootDirectory,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	accessor, err := kubelet.NewRecordsAccessor(store)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	manager, err := pullmanager.NewImagePullManager(ctx, accessor, pullmanager.NeverVerifyPreloadedPullPolicy(), imageService{}, 5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	manager.RecordImagePulled(ctx, "registry.example/team/app:1", "sha256:1f", &kubeletconfig.ImagePullCredentials{NodePodsAccessible: true})
+	record, exists, err := accessor.GetImagePulledRecord("sha256:1f")
+	fmt.Println(exists, err, record.CredentialMapping["registry.example/team/app"].NodePodsAccessible)
+	// Output: true <nil> true
+}
+
+// What NewMainKubelet does instead of calling userns.MakeUserNsManager.
+func ExampleMakeUsernsManager() {
+	ctx := context.Background()
+	rootDirectory, err := os.MkdirTemp("", "kubelet-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(rootDirectory)
+
+	userNamespaces, err := kubelet.UserNamespacesOf(logr.Discard(), pods{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	store, err := kubelet.OpenStore(ctx, kubelet.Setup{
+		Directory:          filepath.Join(rootDirectory, "waybill"),
+		KubeletDirectory:   rootDirectory,
+		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages,
+		ImageService:       imageService{},
+		UserNamespaces:     userNamespaces,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	var manager kubelet.UserNamespaceManager
+	if manager, err = kubelet.MakeUsernsManager(logr.Discard(), store, pods{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	pod := &v1.Pod{}
+	pod.UID = "0c1e2d3f-0000-4000-8000-00000000000a"
+	pod.Spec.HostUsers = new(bool) // false
+	mapping, err := manager.GetOrCreateUserNamespaceMappings(logr.Discard(), pod, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(mapping.Mode, len(mapping.Uids), mapping.Uids[0].ContainerId, mapping.Uids[0].Length)
+	// Output: POD 1 0 65536
+}
