@@ -74,8 +74,8 @@ func (r Reason) Text() string {
 	return nameOr(C.waybill_reason_text(C.int32_t(r)), "Reason", int64(r))
 }
 
-// Decision is the answer to "must this pull be attempted?". For the node's own log, never for the
-// pod.
+// Decision is the answer to "must this pull be attempted?". Reason is for the node's own log, never
+// for the pod. The zero Decision says that no pull is needed: never make one up.
 type Decision struct {
 	Pull            bool // false: start the container with the image that is there
 	Result          CheckResult

@@ -62,14 +62,10 @@ func cUserNamespaceOptions(a *arena, o *UserNamespaceOptions) *C.waybill_user_na
 	if o == nil {
 		return nil
 	}
-	pool := o.Pool
-	if pool == (UserNamespacePool{}) {
-		pool = DefaultUserNamespacePool(65536, 110)
-	}
 	out := one[C.waybill_user_namespace_options](a)
 	out.struct_size = C.size_t(unsafe.Sizeof(*out))
 	out.disabled = C.bool(o.Disabled)
-	out.pool = cPool(pool)
+	out.pool = cPool(o.Pool) // all zero: the default one
 	return out
 }
 
