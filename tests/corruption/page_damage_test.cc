@@ -1,5 +1,6 @@
 // Whole pages of a store lost, swapped, or back at what they once held: nothing that had to be
-// pulled is open afterwards.
+// pulled is open afterwards. WAYBILL_PAGES_ONE_IN=N: where there are many such files each Nth, from
+// a random one on.
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -8,6 +9,7 @@
 
 #include "store/recovery/page_format.h"
 #include "tests/support/damage_judge.h"
+#include "tests/support/draw.h"
 
 namespace {
 
@@ -25,7 +27,14 @@ struct Sample {
   }
 
   void Run(std::size_t count, const DamageJudge::Damage& damage, OpenedBy by) {
-    const DamageVerdicts verdicts = judge.Run(count, damage, by, Thorough());
+    const std::uint64_t one_in = count < 200 ? 1 : NumberFromEnv("WAYBILL_PAGES_ONE_IN", 1);
+    // Neighbours go to two processes, of which each has its share.
+    const DamageVerdicts verdicts = judge.Run(
+        count,
+        [&](std::size_t i, std::string& bytes) {
+          if ((i / 2 + seed) % one_in == 0) damage(i, bytes);
+        },
+        by, Thorough());
     BOOST_TEST_MESSAGE(verdicts.judged << " files: " << verdicts.accepted << " accepted, "
                                        << verdicts.set_aside << " set aside, "
                                        << verdicts.distrusted << " distrusted, " << verdicts.refused
@@ -43,6 +52,7 @@ struct Sample {
     }
   }
 
+  const std::uint64_t seed = SeedOfThisRun();
   DamageJudge judge;
   const std::size_t pages = judge.sample().database.size() / kPage;
 };

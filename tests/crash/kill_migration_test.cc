@@ -14,6 +14,7 @@
 #include "store/recovery/inspect.h"
 #include "tests/crash/maintenance.h"
 #include "tests/crash/recorder.h"
+#include "tests/support/draw.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/inspect_path.h"
 
@@ -36,7 +37,8 @@ std::uint64_t AtEachCall(
   const Is after = place.Look();
   BOOST_TEST_REQUIRE((before != after));
   const std::optional<Is> between = BetweenSteps(scenario, records);
-  for (std::uint64_t call = 1;; ++call) {
+  const std::uint64_t one_in = NumberFromEnv("WAYBILL_CALLS_ONE_IN", 1);
+  for (std::uint64_t call = 1 + SeedOfThisRun() % one_in;; call += one_in) {
     place.PutBack();
     BOOST_TEST_CONTEXT(scenario.name << ", call " << call) {
       const bool came = run(call, place, after);

@@ -14,8 +14,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
-#include "tests/support/temp_dir.h"
 
 namespace waybill::testing {
 
@@ -184,7 +184,7 @@ class DamageJudge::Worker {
 
   const DamageJudge& judge_;
   const Job job_;
-  const TempDir dir_;
+  const MemoryDir dir_;
   Shared* shared_ = nullptr;
   pid_t child_ = -1;
 };

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "tests/support/raw_lmdb.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/walk_recorder.h"
 
 namespace waybill::testing {
@@ -28,7 +29,7 @@ void NoteLie(WalkVerdicts& verdicts, std::size_t index, const char* what) {
 
 // A commit on top must leave a sound file: it would not if it overwrote a page in use.
 void CommitOnTop(const std::filesystem::path& path, const std::string& bytes, unsigned seed) {
-  const TempDir dir;
+  const MemoryDir dir;
   WriteFile(dir / "data.mdb", bytes);
   {
     RawStore store(dir.path(), MDB_NOSYNC | MDB_NOLOCK);

@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-#include "tests/support/temp_dir.h"
+#include "tests/support/memory_dir.h"
 
 namespace waybill::testing {
 
@@ -44,7 +44,7 @@ class WalkJudge {
   void CompareWithLmdb(std::size_t index, const std::string& bytes, const std::string& shown,
                        const std::vector<std::string>& tables, Shared& shared);
 
-  TempDir dir_;
+  MemoryDir dir_;
   std::string original_;
   std::string original_text_;
 };
