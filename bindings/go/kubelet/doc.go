@@ -44,15 +44,20 @@
 //
 // # Swapping in the user namespace manager
 //
-// In pkg/kubelet/kubelet.go, the field usernsManager of Kubelet (line 1571) becomes a
-// UserNamespaceManager, and NewMainKubelet calls (line 1172)
+// In pkg/kubelet/kubelet.go NewMainKubelet finds out the pool before it calls
+// NewKubeGenericRuntimeManager (line 773), which opens the store with it (Setup.UserNamespaces) and
+// returns the store beside its other results:
 //
-//	klet.usernsManager, err = waybillkubelet.MakeUsernsManager(logger, store, klet, usernsIDsPerPod)
+//	userNamespaces, err := waybillkubelet.UserNamespacesOf(logger, klet, usernsIDsPerPod)
 //
-// with the same store, opened with the pool that UserNamespacesOf(logger, klet, usernsIDsPerPod)
-// gives. Its three callers stay as they are: Kubelet.GetOrCreateUserNamespaceMappings
-// (kubelet_pods.go, line 575), HandlePodCleanups (kubelet_pods.go, line 1297) and SyncTerminatedPod
-// (kubelet.go, line 2518).
+// The field usernsManager of Kubelet (line 1571) becomes a UserNamespaceManager, and is made of that
+// store (line 1172):
+//
+//	klet.usernsManager, err = waybillkubelet.MakeUsernsManager(logger, store, klet)
+//
+// Its three callers stay as they are: Kubelet.GetOrCreateUserNamespaceMappings (kubelet_pods.go, line
+// 575), HandlePodCleanups (kubelet_pods.go, line 1297) and SyncTerminatedPod (kubelet.go, line 2518).
+// Opening takes over the mappings in the pods' directories.
 //
 // # Rules
 //
