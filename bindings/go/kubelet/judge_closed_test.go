@@ -229,7 +229,7 @@ func TestClosedRulesExplainEachDifference(t *testing.T) {
 		})
 		return played, difference
 	}
-	forEachHistory(t, 10_000, func(seed uint64, history []step) bool {
+	forEachHistory(t, 5_000, func(seed uint64, history []step) bool {
 		played, difference := fails(history, &seen)
 		if difference == "" {
 			return true
