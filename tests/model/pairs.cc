@@ -19,25 +19,17 @@ bool SameImage(const ImagePulledRecord& a, const ImagePulledRecord& b) {
          a.guest_platform == b.guest_platform;
 }
 
-// Of a ref: under which handlers it has a record, whether one was written after `token`, and the
-// latest time in them.
-struct Copies {
-  std::set<std::string> handlers;
-  bool written = false;
-  std::optional<Timestamp> updated = std::nullopt;
-};
-std::map<std::string, Copies> CopiesByRef(const Model& model, std::uint64_t token) {
-  std::map<std::string, Copies> copies;
-  for (const auto& [copy, record] : model.records()) {
-    Copies& of_ref = copies[copy.first];
-    of_ref.handlers.insert(copy.second);
-    of_ref.written = of_ref.written || record.stamp > token;
-    of_ref.updated = std::max(of_ref.updated, record.last_updated);
-  }
-  return copies;
+bool Holds(const Model& model, const std::string& ref) {
+  const auto at = model.records().lower_bound({ref, ""});
+  return at != model.records().end() && at->first.first == ref;
 }
 
 }  // namespace
+
+bool Pairs::Younger(const std::string& ref) const {
+  const auto at = younger_.lower_bound({ref, ""});
+  return at != younger_.end() && at->first == ref;
+}
 
 void Pairs::Before(const Model& kubelet, const Model& closed) {
   proven_.clear();
@@ -57,7 +49,7 @@ void Pairs::Before(const Model& kubelet, const Model& closed) {
 std::string Pairs::After(const Model& kubelet, const Model& closed, bool garbage_collected) {
   for (const Model::CopyKey& copy : proven_) {
     const bool may_part =
-        garbage_collected || younger_.contains(copy.first) || of_another_image_.contains(copy);
+        garbage_collected || Younger(copy.first) || of_another_image_.contains(copy);
     if (!may_part) continue;
     if (MappingOf(kubelet, copy).empty()) parted_.insert(copy);
   }
@@ -66,21 +58,22 @@ std::string Pairs::After(const Model& kubelet, const Model& closed, bool garbage
     return mapping.empty() || mapping == MappingOf(kubelet, copy);
   });
 
+  std::erase_if(younger_,
+                [&](const Model::CopyKey& copy) { return !kubelet.records().contains(copy); });
   std::string lost;
-  const auto under_kubelet = CopiesByRef(kubelet, kubelet_token_);
-  auto under_closed = CopiesByRef(closed, closed_token_);
-  std::erase_if(younger_, [&](const std::string& ref) { return !under_kubelet.contains(ref); });
-  for (const auto& [ref, copies] : under_kubelet) {
-    const Copies& other = under_closed[ref];
-    if (other.handlers.empty() && !younger_.contains(ref)) lost = ref;
-    const bool covered = std::includes(other.handlers.begin(), other.handlers.end(),
-                                       copies.handlers.begin(), copies.handlers.end());
+  for (const auto& [copy, record] : kubelet.records()) {
+    if (!Holds(closed, copy.first) && !Younger(copy.first)) lost = copy.first;
+  }
+  for (const auto& [copy, record] : kubelet.records()) {
+    const auto other = closed.records().find(copy);
+    const bool covered = other != closed.records().end();
     // A record that only lost something is written, and not updated.
-    const bool written = other.written && other.updated >= copies.updated;
-    if (!covered || (copies.written && !written)) {
-      younger_.insert(ref);
+    const bool written = covered && other->second.stamp > closed_token_ &&
+                         other->second.last_updated >= record.last_updated;
+    if (!covered || (record.stamp > kubelet_token_ && !written)) {
+      younger_.insert(copy);
     } else if (written) {
-      younger_.erase(ref);
+      younger_.erase(copy);
     }
   }
   for (const std::uint64_t moment : moments_) Remember(remembered_[moment]);

@@ -25,9 +25,10 @@ class Pairs {
   bool Parted(const std::string& ref, const std::string& stored) const {
     return parted_.contains({ref, stored});
   }
-  // What kubelet rules wrote last of this ref is younger than what closed rules did (theirs was
-  // there already): garbage collection may then take the closed one first.
-  bool Younger(const std::string& ref) const { return younger_.contains(ref); }
+  // What kubelet rules wrote last of this ref, for some handler, is younger than what closed rules
+  // did for the same (theirs was there already): garbage collection may then take the closed one
+  // first.
+  bool Younger(const std::string& ref) const;
 
   // Of a backup made in this step, and back again.
   void Remember(std::uint64_t moment);
@@ -36,12 +37,12 @@ class Pairs {
  private:
   struct Differences {
     std::set<Model::CopyKey> parted;
-    std::set<std::string> younger;
+    std::set<Model::CopyKey> younger;
   };
   void Remember(Differences& then) const;
 
   std::set<Model::CopyKey> parted_;
-  std::set<std::string> younger_;
+  std::set<Model::CopyKey> younger_;
   std::map<std::uint64_t, Differences> remembered_;
   std::set<std::uint64_t> moments_;  // of this step: a backup may be of any state within it
   // Before the step.
