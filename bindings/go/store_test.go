@@ -288,3 +288,22 @@ func TestVersions(t *testing.T) {
 		t.Error(waybill.Version(), waybill.OldestSchema(), waybill.NewestSchema())
 	}
 }
+
+// A path with a zero byte in it is not the path before the byte.
+func TestPathsWithZeroBytes(t *testing.T) {
+	directory := scratch(t)
+	for name, change := range map[string]func(*waybill.Options){
+		"directory": func(o *waybill.Options) { o.Directory += "\x00x" },
+		"witness":   func(o *waybill.Options) { o.Witness = waybill.WitnessAt(directory + "/witness\x00x") },
+		"kubelet":   func(o *waybill.Options) { o.KubeletDirectory = directory + "\x00x" },
+		"pods":      func(o *waybill.Options) { o.PodsDirectory = directory + "\x00x" },
+	} {
+		o := optionsIn(directory)
+		change(&o)
+		s, err := waybill.Open(context.Background(), o)
+		if s != nil || err == nil {
+			t.Errorf("%s: opened", name)
+			s.Close()
+		}
+	}
+}
