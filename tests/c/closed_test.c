@@ -71,7 +71,17 @@ static void closed_observer(void) {
 }
 
 static void nothing_is_freed(void) {
-  waybill_free(NULL);
+  CHECK(waybill_free(NULL) == WAYBILL_OK);
+  /* Memory of the caller's own, with as much before it as a result has. */
+  union {
+    long double aligned;
+    char bytes[128];
+  } mine = {.bytes = "mine"};
+  CHECK(waybill_free(mine.bytes + 64) == WAYBILL_INVALID_ARGUMENT);
+  CHECK(mine.bytes[0] == 'm');
+  waybill_error* kept = NULL;
+  CHECK(waybill_close(NULL, &kept) == WAYBILL_INVALID_ARGUMENT);
+  CHECK(waybill_free(kept) == WAYBILL_OK);
   waybill_store_free(NULL);
   waybill_policy_free(NULL);
 }

@@ -26,6 +26,12 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
       }
     }
     CHECK(all_decide_to_pull(self->store));
+    waybill_recovery_report* report = check_poison();
+    const waybill_code code = waybill_get_recovery_report(self->store, &report, &error);
+    CHECK(code == WAYBILL_OK || code == WAYBILL_INVALID_ARGUMENT);
+    CHECK((report != NULL) == (code == WAYBILL_OK));
+    waybill_free(report);
+    waybill_free(error);
     CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_close(self->store, &error));
     waybill_store_free(self->store);
   }
