@@ -5,12 +5,12 @@ import "C"
 
 // RecoveryReport says what opening found, did and left. All of an observer's is empty.
 type RecoveryReport struct {
-	Created                   bool     // there was no store
-	SetAside                  bool     // the database failed its check; see SetAsidePath
-	SetAsidePath              string   // where the failed one is kept
-	RecordsCarried            uint64   // into the store that took its place
-	RecordsWithoutCredentials uint64   // known, but must be verified anew
-	IntentsCarried            uint64   //
+	Created                   bool   // there was no store
+	SetAside                  bool   // the database failed its check; see SetAsidePath
+	SetAsidePath              string // where the failed one is kept
+	RecordsCarried            uint64 // into the store that took its place
+	RecordsWithoutCredentials uint64 // known, but must be verified anew
+	IntentsCarried            uint64
 	WitnessMade               bool     // the witness was missing beside a sound store
 	Findings                  []string // what was wrong, one line each
 
@@ -22,8 +22,8 @@ type RecoveryReport struct {
 	Import         ImportReport
 	UserNamespaces UserNamespaceReport
 
-	AfterGap  bool     // Options.Gap, and why it is taken for one
-	GapReason string   //
+	AfterGap  bool // Options.Gap, and why it is taken for one
+	GapReason string
 	GapClosed uint64   // images that had no record, and got one
 	GapImages []string // their names, or refs, the first 1000
 
