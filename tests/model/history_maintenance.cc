@@ -59,7 +59,9 @@ void History::MigrateDownAndUp() {
   for (Side& side : sides_) {
     before.push_back(side.model);
     // There are no pods here; a store that was restored goes down only once somebody says so.
-    Expect(side.store->ReleaseLostUserNamespaces().has_value(), side, "ranges stay lost");
+    const auto released = side.store->ReleaseLostUserNamespaces();
+    if (!released) Expect(false, side, released.error().ToString());
+    if (*released) side.model.WroteOther();
     Stop(side);
     GoDown(side, accept_loss, dry_run);
   }

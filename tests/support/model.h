@@ -123,6 +123,8 @@ class Model {
   // thereby.
   std::uint64_t Restore(const Model& backup, std::uint32_t version);
   void ClearDistrust();
+  // Something was written that is none of this model's.
+  void WroteOther() { Written(); }
   bool distrustful() const { return gap_ || loss_; }
 
   // Stamps are the numbers of writes here, so compare all but those.
