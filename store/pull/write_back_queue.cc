@@ -1,5 +1,6 @@
 #include "store/pull/write_back_queue.h"
 
+#include <cerrno>
 #include <exception>
 #include <utility>
 
@@ -8,57 +9,89 @@
 
 namespace waybill::internal {
 
-WriteBackQueue::WriteBackQueue(Committer& committer)
-    : committer_(committer), thread_([this] { Run(); }) {}
+WriteBackQueue::WriteBackQueue(Committer& committer) : committer_(committer) {
+  sem_init(&pushed_, 0, 0);
+  thread_ = std::thread([this] { Run(); });
+}
 
 WriteBackQueue::~WriteBackQueue() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
+  stopping_ = true;
+  sem_post(&pushed_);
   thread_.join();
+  sem_destroy(&pushed_);
+}
+
+void WriteBackQueue::Push(std::unique_ptr<Item> item) {
+  Item* const pushed = item.release();
+  pushed->next = newest_.load(std::memory_order_relaxed);
+  while (!newest_.compare_exchange_weak(pushed->next, pushed, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+  }
+  sem_post(&pushed_);
 }
 
 void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_ref,
                            std::string_view runtime_handler, const ImagePullSecretView& secret) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || queue_.size() >= kMaxQueuedWriteBacks) return;
-  queue_.push_back({std::string(image_name),
-                    std::string(image_ref),
-                    std::string(runtime_handler),
-                    {std::string(secret.uid), std::string(secret.namespace_name),
-                     std::string(secret.name), std::string(secret.credential_hash)}});
-  changed_.notify_all();
+  if (waiting_.load() >= kMaxQueuedWriteBacks) return;
+  auto item = std::make_unique<Item>();
+  item->credential = {std::string(image_name),
+                      std::string(image_ref),
+                      std::string(runtime_handler),
+                      {std::string(secret.uid), std::string(secret.namespace_name),
+                       std::string(secret.name), std::string(secret.credential_hash)}};
+  waiting_.fetch_add(1);
+  Push(std::move(item));
 }
 
 Result<void> WriteBackQueue::Flush() {
+  Mark mark;
+  auto item = std::make_unique<Item>();
+  item->mark = &mark;
+  Push(std::move(item));
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return queue_.empty() && writing_ == 0; });
-  return std::exchange(first_error_, {});
+  reached_.wait(lock, [&] { return mark.reached; });
+  return std::move(mark.error);
+}
+
+WriteBackQueue::Item* WriteBackQueue::TakeAll() {
+  Item* newest = newest_.exchange(nullptr, std::memory_order_acquire);
+  Item* oldest = nullptr;
+  while (newest != nullptr) {
+    Item* const next = std::exchange(newest->next, oldest);
+    oldest = std::exchange(newest, next);
+  }
+  return oldest;
+}
+
+void WriteBackQueue::Write(const Credential& item) {
+  const Result<void> written = committer_.Run([&item](StoreTxn& txn) -> Result<void> {
+    try {
+      return WriteBack(txn, item.image_name, item.image_ref, item.runtime_handler, item.secret);
+    } catch (const std::exception& e) {
+      return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(), ""};
+    }
+  });
+  if (!written && first_error_) first_error_ = written.error();
+  waiting_.fetch_sub(1);
 }
 
 void WriteBackQueue::Run() {
-  std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    const Item item = std::move(queue_.front());
-    queue_.pop_front();
-    writing_ = 1;
-    lock.unlock();
-    Result<void> written = committer_.Run([&item](StoreTxn& txn) -> Result<void> {
-      try {
-        return WriteBack(txn, item.image_name, item.image_ref, item.runtime_handler, item.secret);
-      } catch (const std::exception& e) {
-        return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(),
-                     ""};
+    const bool stopping = stopping_.load();
+    for (Item* next = TakeAll(); next != nullptr;) {
+      const std::unique_ptr<Item> item(std::exchange(next, next->next));
+      if (item->credential) {
+        Write(*item->credential);
+        continue;
       }
-    });
-    lock.lock();
-    writing_ = 0;
-    if (!written && first_error_) first_error_ = written.error();
-    changed_.notify_all();
+      const std::lock_guard lock(mutex_);
+      item->mark->error = std::exchange(first_error_, {});
+      item->mark->reached = true;
+      reached_.notify_all();
+    }
+    if (stopping) return;
+    while (sem_wait(&pushed_) != 0 && errno == EINTR) {
+    }
   }
 }
 

@@ -1,12 +1,18 @@
-// Rotated credentials that decisions met, on their way to the disk. A decision never waits for it.
+// Rotated credentials that decisions met, on their way to the disk. A decision never waits for it:
+// it puts its item on a stack by one exchange of a pointer, and a thread takes the stack as a
+// whole.
 
 #ifndef WAYBILL_STORE_PULL_WRITE_BACK_QUEUE_H_
 #define WAYBILL_STORE_PULL_WRITE_BACK_QUEUE_H_
 
+#include <semaphore.h>
+
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -26,7 +32,7 @@ class WriteBackQueue {
   WriteBackQueue(const WriteBackQueue&) = delete;
   WriteBackQueue& operator=(const WriteBackQueue&) = delete;
 
-  // Dropped where the queue is full or another thread is at it: the next decision offers it again.
+  // Dropped where the queue is full: the next decision offers it again.
   void Offer(std::string_view image_name, std::string_view image_ref,
              std::string_view runtime_handler, const ImagePullSecretView& secret);
 
@@ -34,21 +40,37 @@ class WriteBackQueue {
   Result<void> Flush();
 
  private:
-  struct Item {
+  struct Credential {
     std::string image_name;
     std::string image_ref;
     std::string runtime_handler;
     ImagePullSecret secret;
   };
+  // A Flush waits for this: what was offered before it is then done.
+  struct Mark {
+    bool reached = false;  // guarded by mutex_
+    Result<void> error;
+  };
+  struct Item {
+    std::optional<Credential> credential;
+    Mark* mark = nullptr;  // where there is none of the former
+    Item* next = nullptr;
+  };
+
+  void Push(std::unique_ptr<Item> item);
+  // All that were pushed, oldest first. To be deleted.
+  Item* TakeAll();
   void Run();
+  void Write(const Credential& item);
 
   Committer& committer_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Item> queue_;    // guarded by mutex_
-  std::size_t writing_ = 0;   // guarded by mutex_
-  bool stopping_ = false;     // guarded by mutex_
-  Result<void> first_error_;  // guarded by mutex_
+  std::atomic<Item*> newest_{nullptr};
+  std::atomic<std::size_t> waiting_{0};  // write-backs that are not done
+  std::atomic<bool> stopping_{false};
+  sem_t pushed_;              // posting never waits
+  Result<void> first_error_;  // of the thread that writes
+  std::mutex mutex_;          // no decision takes it
+  std::condition_variable reached_;
   std::thread thread_;
 };
 
