@@ -1,11 +1,7 @@
 #include "migrations/kubelet_directory.h"
 
-#include <dirent.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -35,25 +31,17 @@ Result<void> List(const std::filesystem::path& image_manager, KubeletFolder fold
                   std::vector<Entry>& entries, ImportReport& report) {
   const std::filesystem::path path = image_manager / FolderName(folder);
   if (!Exists(path)) return {};
-  const auto checked = OpenDirectory(path);
-  if (!checked) return checked.error();
-  struct CloseDir {
-    void operator()(DIR* dir) const { closedir(dir); }
-  };
-  const std::unique_ptr<DIR, CloseDir> dir(opendir(path.c_str()));
-  if (dir == nullptr) return SystemError(errno, "list", path);
+  auto names = ListDirectory(path);
+  if (!names) return names.error();
   const std::size_t first = entries.size();
-  for (errno = 0; const dirent* entry = readdir(dir.get()); errno = 0) {
-    const std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
+  for (std::string& name : *names) {
     ++report.files_seen;
     if (IsRecordName(name)) {
-      entries.push_back({folder, name});
+      entries.push_back({folder, std::move(name)});
     } else {
       ++report.skipped;
     }
   }
-  if (errno != 0) return SystemError(errno, "list", path);
   std::sort(entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end(),
             [](const Entry& a, const Entry& b) { return a.name < b.name; });
   return {};

@@ -1,11 +1,12 @@
 #include "migrations/staged_folders.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <sys/file.h>
 
 #include <array>
 #include <cerrno>
-#include <system_error>
+#include <cstdio>
 
 #include "migrations/kept_aside.h"
 
@@ -20,21 +21,23 @@ constexpr std::string_view kStaging = "export.tmp";
 // disk, the first one's sync waits for most of the others', too.
 constexpr std::size_t kFilesPerSync = 256;
 
-// Whether there is any file in it, or it is one.
+// std::filesystem's own iterators end the process where memory runs out (GCC 12).
+constexpr int kOpenDirectories = 16;
+
+// Whether there is any file in it, or it is one, or nobody can tell.
 bool HoldsFiles(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto status = std::filesystem::symlink_status(path, error);
-  if (error || status.type() != std::filesystem::file_type::directory) return true;
-  for (std::filesystem::recursive_directory_iterator at(path, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->symlink_status(error).type() != std::filesystem::file_type::directory) return true;
-  }
-  return static_cast<bool>(error);
+  const auto is_file = [](const char*, const struct stat*, int type, FTW*) {
+    return type == FTW_D ? 0 : 1;
+  };
+  return nftw(path.c_str(), is_file, kOpenDirectories, FTW_PHYS) != 0;
 }
 
 void RemoveAll(const std::filesystem::path& path) {
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
+  const auto remove_one = [](const char* at, const struct stat*, int, FTW*) {
+    std::remove(at);
+    return 0;
+  };
+  nftw(path.c_str(), remove_one, kOpenDirectories, FTW_DEPTH | FTW_PHYS);
 }
 
 }  // namespace
@@ -85,16 +88,9 @@ bool StagedFolders::ExistsInPlace(KubeletFolder folder) const {
 }
 
 Result<std::vector<std::string>> StagedFolders::NamesInPlace(KubeletFolder folder) const {
-  std::vector<std::string> names;
-  if (!ExistsInPlace(folder)) return names;
-  const std::filesystem::path place = image_manager_ / FolderName(folder);
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(place, error), end; !error && at != end;
-       at.increment(error)) {
-    std::string name = at->path().filename().string();
-    if (IsRecordName(name)) names.push_back(std::move(name));
-  }
-  if (error) return SystemError(error.value(), "list", place);
+  if (!ExistsInPlace(folder)) return std::vector<std::string>();
+  auto names = ListDirectory(image_manager_ / FolderName(folder));
+  if (names) std::erase_if(*names, [](const std::string& name) { return !IsRecordName(name); });
   return names;
 }
 

@@ -1,11 +1,13 @@
 #include "store/base/files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <system_error>
 
 namespace waybill::internal {
@@ -182,6 +184,30 @@ Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_vie
     if (auto r = SyncFile(*fd, temporary); !r) return r;
   }
   return RenameDurably(temporary, path);
+}
+
+Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path) {
+  auto opened = OpenDirectory(path);
+  if (!opened) return opened.error();
+  struct CloseDir {
+    void operator()(DIR* dir) const { closedir(dir); }
+  };
+  // Another descriptor, which becomes the stream's own.
+  const int own = openat(opened->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (own < 0) return SystemError(errno, "list", path);
+  const std::unique_ptr<DIR, CloseDir> dir(fdopendir(own));
+  if (dir == nullptr) {
+    const int error_number = errno;
+    close(own);
+    return SystemError(error_number, "list", path);
+  }
+  std::vector<std::string> names;
+  for (errno = 0; const dirent* entry = readdir(dir.get()); errno = 0) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) return SystemError(errno, "list", path);
+  return names;
 }
 
 bool Exists(const std::filesystem::path& path) {

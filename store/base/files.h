@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "waybill/result.h"
 
@@ -77,6 +78,9 @@ Result<void> UndoHalfExchange(const std::filesystem::path& staged,
                               const std::filesystem::path& place);
 // New content under `path`, mode 0600, by way of a synced temporary file beside it.
 Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_view content);
+
+// What is in a directory, without "." and "..", in no order.
+Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path);
 
 // Whether there is anything at all under that name, dangling symlinks included.
 bool Exists(const std::filesystem::path& path);

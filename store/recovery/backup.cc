@@ -102,17 +102,16 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
   std::vector<Backup> backups;
   if (!Exists(folder)) return backups;
   if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
+  const auto names = ListDirectory(folder);
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
     Backup backup;
-    if (!ParseName(at->path().filename().string(), backup)) continue;
+    if (!ParseName(name, backup)) continue;
     std::error_code ignored;
-    backup.path = at->path();
-    backup.bytes = at->file_size(ignored);
+    backup.path = folder / name;
+    backup.bytes = std::filesystem::file_size(backup.path, ignored);
     if (!ignored) backups.push_back(std::move(backup));
   }
-  if (error) return SystemError(error.value(), "list", folder);
   std::sort(backups.begin(), backups.end(), [](const Backup& a, const Backup& b) {
     if (a.commit_sequence != b.commit_sequence) return a.commit_sequence > b.commit_sequence;
     return a.path.filename() > b.path.filename();

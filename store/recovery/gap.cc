@@ -1,7 +1,6 @@
 #include "store/recovery/gap.h"
 
 #include <algorithm>
-#include <system_error>
 
 #include "store/base/files.h"
 #include "store/record/typed_tables.h"
@@ -31,12 +30,11 @@ std::string FirstGap(const OpenOptions& options) {
   }
   const std::filesystem::path image_manager = options.kubelet_directory / "image_manager";
   if (Exists(image_manager / "pulled") || Exists(image_manager / "pulling")) return {};
-  std::error_code error;
   const std::filesystem::path pods = options.kubelet_directory / "pods";
   if (!Exists(pods)) return {};
-  const std::filesystem::directory_iterator first(pods, error);
+  const auto names = ListDirectory(pods);
   // Pods that can't be listed may be there.
-  if (!error && first == std::filesystem::directory_iterator()) return {};
+  if (names && names->empty()) return {};
   return Gap(options.kubelet_directory.string() + " has pods, and no records of pulls");
 }
 
