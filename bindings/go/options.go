@@ -118,7 +118,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := takeError(code, e); err != nil {
 		return nil, stop.because(err)
 	}
-	return newStore(h, o.Clock), nil
+	return newStore(h, o.Rules, o.Clock), nil
 }
 
 // ObserveOptions are those of [Observe].
@@ -154,5 +154,5 @@ func Observe(o ObserveOptions) (*Store, error) {
 	if err := takeError(code, e); err != nil {
 		return nil, err
 	}
-	return newStore(h, o.Clock), nil
+	return newStore(h, o.Rules, o.Clock), nil
 }

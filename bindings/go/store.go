@@ -26,6 +26,7 @@ type (
 // Close is closed when the garbage collector finds it. It may not be used in the child of a fork.
 type Store struct {
 	handle handle
+	rules  Rules
 }
 
 // held is what a store's cleanup needs, and keeps alive until then.
@@ -34,8 +35,8 @@ type held struct {
 	clock  *FakeClock
 }
 
-func newStore(h handle, clock *FakeClock) *Store {
-	s := &Store{handle: h}
+func newStore(h handle, rules Rules, clock *FakeClock) *Store {
+	s := &Store{handle: h, rules: rules}
 	runtime.AddCleanup(s, func(h held) {
 		C.waybill_store_free(h.handle)
 		runtime.KeepAlive(h.clock)
@@ -60,6 +61,14 @@ func (s *Store) call(f func(h handle, e errorOut) C.waybill_code) error {
 // ErrOutcomeUnknown) leaves the store closed all the same.
 func (s *Store) Close() error {
 	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_close(h, e) })
+}
+
+// Rules returns those that the store was opened with, also once it is closed.
+func (s *Store) Rules() Rules {
+	if s == nil {
+		return RulesClosed
+	}
+	return s.rules
 }
 
 // Flush waits until every write-back that decisions queued so far is on disk. ErrIO, ErrDiskFull,

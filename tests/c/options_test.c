@@ -1,6 +1,7 @@
 /* struct_size: of callers that were built against an older header, a newer one, or none. */
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "support.h"
@@ -27,6 +28,11 @@ static waybill_error* error;
     (grown).newer = (uint64_t)1 << 63;                     \
     CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call);            \
     (grown).newer = 0;                                     \
+    (grown).known.struct_size = 4097;                      \
+    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call);            \
+    (grown).known.struct_size = SIZE_MAX;                  \
+    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call);            \
+    (grown).known.struct_size = sizeof(grown);             \
   } while (0)
 
 static void opening(void) {

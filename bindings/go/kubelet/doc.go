@@ -24,7 +24,7 @@
 //	if err != nil {
 //		return nil, nil, err
 //	}
-//	imagePullManager, err = waybillkubelet.NewImagePullManager(store, waybill.RulesClosed, kubeRuntimeManager)
+//	imagePullManager, err = waybillkubelet.NewImagePullManager(store, kubeRuntimeManager)
 //	if err != nil {
 //		return nil, nil, err
 //	}

@@ -59,7 +59,7 @@ func ExampleNewImagePullManager() {
 	}
 	defer store.Close()
 	var manager pullmanager.ImagePullManager
-	if manager, err = kubelet.NewImagePullManager(store, waybill.RulesClosed, imageService{}); err != nil {
+	if manager, err = kubelet.NewImagePullManager(store, imageService{}); err != nil {
 		fmt.Println(err)
 		return
 	}

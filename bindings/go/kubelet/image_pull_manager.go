@@ -19,27 +19,23 @@ var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
 // one crossing into the store and takes no lock. Safe for any number of goroutines.
 type ImagePullManager struct {
 	store        *waybill.Store
-	rules        waybill.Rules
 	imageService kubecontainer.ImageService
 	metrics      *kubeletMetrics
 }
 
 // NewImagePullManager takes the place of pullmanager.NewImagePullManager. The store, which stays the
-// caller's, was opened with the same rules, with the policy (VerificationPolicy), and with the
-// runtime's images (ImagesOnNode) for the replay that the kubelet's constructor does; OpenStore does
-// all of it. imageService is asked for its images by PruneUnknownRecords under
-// waybill.RulesClosed, and may be nil under waybill.RulesKubelet.
-func NewImagePullManager(store *waybill.Store, rules waybill.Rules, imageService kubecontainer.ImageService) (*ImagePullManager, error) {
+// caller's, was opened with the policy (VerificationPolicy), and with the runtime's images
+// (ImagesOnNode) for the replay that the kubelet's constructor does; OpenStore does all of it.
+// imageService is asked for its images by PruneUnknownRecords under waybill.RulesClosed, and may be
+// nil under waybill.RulesKubelet.
+func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageService) (*ImagePullManager, error) {
 	if store == nil {
 		return nil, errNilStore
 	}
-	if rules != waybill.RulesClosed && rules != waybill.RulesKubelet {
-		return nil, fmt.Errorf("unknown rules %d", rules)
-	}
-	if imageService == nil && rules == waybill.RulesClosed {
+	if imageService == nil && store.Rules() == waybill.RulesClosed {
 		return nil, errors.New("the image service is nil: the closed rules need the complete list of images to prune")
 	}
-	m := &ImagePullManager{store: store, rules: rules, imageService: imageService, metrics: sharedMetrics()}
+	m := &ImagePullManager{store: store, imageService: imageService, metrics: sharedMetrics()}
 	m.metrics.noteIntents(klog.Background(), store)
 	m.metrics.noteRecords(klog.Background(), store)
 	return m, nil
@@ -127,7 +123,7 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 // runtime does not answer nothing is dropped.
 func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []string, until time.Time) {
 	logger := klog.FromContext(ctx)
-	if m.rules == waybill.RulesKubelet {
+	if m.store.Rules() == waybill.RulesKubelet {
 		listed := make([]waybill.ListedImage, 0, len(imageList))
 		for _, imageRef := range imageList {
 			listed = append(listed, waybill.ListedImage{ImageRef: imageRef})

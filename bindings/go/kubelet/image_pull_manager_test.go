@@ -20,7 +20,7 @@ import (
 func newManager(t *testing.T, rules waybill.Rules, images *runtimeImages) (*waybill.Store, *ImagePullManager) {
 	t.Helper()
 	store := openTestStore(t, waybill.Options{Rules: rules})
-	manager, err := NewImagePullManager(store, rules, images)
+	manager, err := NewImagePullManager(store, images)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,16 +147,13 @@ func TestACancelledPullKeepsItsIntentUnderClosedRules(t *testing.T) {
 
 func TestManagerWrongUse(t *testing.T) {
 	store := openTestStore(t, waybill.Options{})
-	if _, err := NewImagePullManager(nil, waybill.RulesKubelet, nil); err == nil {
+	if _, err := NewImagePullManager(nil, nil); err == nil {
 		t.Error("a nil store was taken")
 	}
-	if _, err := NewImagePullManager(store, waybill.RulesClosed, nil); err == nil {
+	if _, err := NewImagePullManager(store, nil); err == nil {
 		t.Error("closed rules were taken without an image service")
 	}
-	if _, err := NewImagePullManager(store, 7, &runtimeImages{}); err == nil {
-		t.Error("unknown rules were taken")
-	}
-	manager, err := NewImagePullManager(store, waybill.RulesClosed, &runtimeImages{})
+	manager, err := NewImagePullManager(store, &runtimeImages{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +260,7 @@ func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	manager, err := NewImagePullManager(store, setup.Rules, setup.ImageService)
+	manager, err := NewImagePullManager(store, setup.ImageService)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +282,7 @@ func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 // Naming a handler for user namespaces leaves the pulls of the default one as they are.
 func TestUserNamespacesBesidePulls(t *testing.T) {
 	store, _, userNamespaces := openUserns(t)
-	manager, err := NewImagePullManager(store, waybill.RulesClosed, &runtimeImages{})
+	manager, err := NewImagePullManager(store, &runtimeImages{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func ourManager(directory string, rules waybill.Rules) *contender {
 		if c.accessor, err = NewRecordsAccessor(c.store); err != nil {
 			return err
 		}
-		c.manager, err = NewImagePullManager(c.store, rules, c.runtime)
+		c.manager, err = NewImagePullManager(c.store, c.runtime)
 		return err
 	}}
 }

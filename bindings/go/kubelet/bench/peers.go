@@ -92,7 +92,7 @@ func makePeer(name, directory string, records []*kubeletconfig.ImagePulledRecord
 			return p, err
 		}
 		if name == overWaybill {
-			if p.manager, err = kubelet.NewImagePullManager(store, waybill.RulesClosed, noImages{}); err != nil {
+			if p.manager, err = kubelet.NewImagePullManager(store, noImages{}); err != nil {
 				return p, err
 			}
 		}
