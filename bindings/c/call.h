@@ -46,6 +46,9 @@ waybill_code Call(waybill_error** error, const Body& body) noexcept {
   }
 }
 
+// No version of any options is larger.
+inline constexpr std::size_t kMaxOptionsBytes = 4096;
+
 // Takes arguments, and remembers the first that is wrong.
 class Arguments {
  public:
@@ -90,6 +93,11 @@ class Arguments {
     const std::size_t size = options->struct_size;
     if (size < sizeof(T)) {
       Wrong(name, "has a struct_size that is too small");
+      return known;
+    }
+    // What was never set is not to be read up to its end.
+    if (size > kMaxOptionsBytes) {
+      Wrong(name, "has a struct_size that is none");
       return known;
     }
     std::memcpy(static_cast<void*>(&known), options, sizeof(T));
