@@ -35,62 +35,66 @@ func (s *Store) decide(q *question, credentials *PodCredentials) Decision {
 }
 
 func (s *Store) decideWithout(q *question, kind C.int32_t) Decision {
-	if s == nil || s.handle == nil {
+	if s == nil || s.opened == nil {
 		return closedDecision
 	}
-	bits := C.waybill_go_decide_without(s.number(), borrow(q.image), borrow(q.imageRef),
+	o := s.opened
+	bits := C.waybill_go_decide_without(o.number(), borrow(q.image), borrow(q.imageRef),
 		borrow(q.runtimeHandler), kind)
-	runtime.KeepAlive(s)
+	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
 
 func (s *Store) decideOne(q *question, credentials *PodCredentials) Decision {
-	if s == nil || s.handle == nil {
+	if s == nil || s.opened == nil {
 		return closedDecision
 	}
+	o := s.opened
 	var secret C.waybill_image_pull_secret
 	if len(credentials.Secrets) == 1 {
 		secret = borrowSecret(&credentials.Secrets[0])
 	}
 	account, kind := borrowServiceAccount(credentials.ServiceAccount)
-	bits := C.waybill_go_decide_one(s.number(), borrow(q.image), borrow(q.imageRef),
+	bits := C.waybill_go_decide_one(o.number(), borrow(q.image), borrow(q.imageRef),
 		borrow(q.runtimeHandler), secret, C.size_t(len(credentials.Secrets)), account, kind)
-	runtime.KeepAlive(s)
+	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
 
 func (s *Store) decideFew(q *question, credentials *PodCredentials) Decision {
-	if s == nil || s.handle == nil {
+	if s == nil || s.opened == nil {
 		return closedDecision
 	}
+	o := s.opened
 	var few C.waybill_go_few
 	for i := range credentials.Secrets {
 		few.secrets[i] = borrowSecret(&credentials.Secrets[i])
 	}
 	account, kind := borrowServiceAccount(credentials.ServiceAccount)
-	bits := C.waybill_go_decide_few(s.number(), borrow(q.image), borrow(q.imageRef),
+	bits := C.waybill_go_decide_few(o.number(), borrow(q.image), borrow(q.imageRef),
 		borrow(q.runtimeHandler), few, C.size_t(len(credentials.Secrets)), account, kind)
-	runtime.KeepAlive(s)
+	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
 
 func (s *Store) decideMany(q *question, credentials *PodCredentials) Decision {
-	if s == nil || s.handle == nil {
+	if s == nil || s.opened == nil {
 		return closedDecision
 	}
+	o := s.opened
 	packed, kind := credentials.packed()
 	if kind == C.WAYBILL_GO_UNAVAILABLE {
 		return s.decideWithout(q, kind)
 	}
-	bits := C.waybill_go_decide_many(s.number(), borrow(q.image), borrow(q.imageRef),
+	bits := C.waybill_go_decide_many(o.number(), borrow(q.image), borrow(q.imageRef),
 		borrow(q.runtimeHandler), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
 		C.size_t(len(packed)), C.size_t(len(credentials.Secrets)), kind)
-	runtime.KeepAlive(s)
+	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
 
 // number is the handle in a form that cgo does not look behind. The store is to be kept alive.
-func (s *Store) number() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(s.handle))) }
+func (o *opened) number() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(o.handle))) }
 
 func borrowSecret(s *ImagePullSecret) C.waybill_image_pull_secret {
 	return C.waybill_image_pull_secret{

@@ -60,12 +60,13 @@ func Migrate(ctx context.Context, o MigrateOptions) (MigrationReport, error) {
 	c.dry_run = C.bool(o.DryRun)
 	c.accept_loss = C.bool(o.AcceptLoss)
 	c.map_bytes = C.uint64_t(o.MapBytes)
-	c.clock, c.clock_context = cClock(o.Clock)
+	var clock *cell
+	c.clock, c.clock_context, clock = cClock(o.Clock)
 	c.progress, c.progress_context = stop.progress()
 	var report *C.waybill_migration_report
 	var e *C.waybill_error
 	code := C.waybill_migrate(c, &report, &e)
-	runtime.KeepAlive(o.Clock)
+	runtime.KeepAlive(clock)
 	return take(report, goMigrationReport), stop.because(takeError(code, e))
 }
 
@@ -151,11 +152,12 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 	c.directory = a.string(o.Directory)
 	c.backup = a.string(o.Backup)
 	c.map_bytes = C.uint64_t(o.MapBytes)
-	c.clock, c.clock_context = cClock(o.Clock)
+	var clock *cell
+	c.clock, c.clock_context, clock = cClock(o.Clock)
 	var report *C.waybill_restore_report
 	var e *C.waybill_error
 	code := C.waybill_restore(c, &report, &e)
-	runtime.KeepAlive(o.Clock)
+	runtime.KeepAlive(clock)
 	return take(report, func(r *C.waybill_restore_report) RestoreReport {
 		return RestoreReport{
 			SchemaVersion:             uint32(r.schema_version),

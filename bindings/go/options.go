@@ -99,26 +99,28 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c.witness_path = a.string(o.Witness.path)
 	c.rules = C.int32_t(o.Rules)
 	c.gap = C.int32_t(o.Gap)
-	c.policy = o.Policy.c()
+	var policy *madePolicy
+	c.policy, policy = o.Policy.c()
 	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)
 	c.kubelet_directory = a.string(o.KubeletDirectory)
 	c.pods_directory = a.string(o.PodsDirectory)
 	c.runtime_handlers = cRuntimeHandlers(&a, o.RuntimeHandlers)
 	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
 	c.map_bytes = C.uint64_t(o.MapBytes)
-	c.clock, c.clock_context = cClock(o.Clock)
+	var clock *cell
+	c.clock, c.clock_context, clock = cClock(o.Clock)
 	c.import_progress, c.import_context = stop.progress()
 	c.migration_progress, c.migration_context = stop.progress()
 
 	var h handle
 	var e *C.waybill_error
 	code := C.waybill_open(c, &h, &e)
-	runtime.KeepAlive(o.Policy)
-	runtime.KeepAlive(o.Clock)
+	runtime.KeepAlive(policy)
+	runtime.KeepAlive(clock)
 	if err := takeError(code, e); err != nil {
 		return nil, stop.because(err)
 	}
-	return newStore(h, o.Rules, o.Clock), nil
+	return newStore(h, o.Rules, clock), nil
 }
 
 // ObserveOptions are those of [Observe].
@@ -142,17 +144,19 @@ func Observe(o ObserveOptions) (*Store, error) {
 	c.struct_size = C.size_t(unsafe.Sizeof(*c))
 	c.directory = a.string(o.Directory)
 	c.rules = C.int32_t(o.Rules)
-	c.policy = o.Policy.c()
+	var policy *madePolicy
+	c.policy, policy = o.Policy.c()
 	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
-	c.clock, c.clock_context = cClock(o.Clock)
+	var clock *cell
+	c.clock, c.clock_context, clock = cClock(o.Clock)
 
 	var h handle
 	var e *C.waybill_error
 	code := C.waybill_observe(c, &h, &e)
-	runtime.KeepAlive(o.Policy)
-	runtime.KeepAlive(o.Clock)
+	runtime.KeepAlive(policy)
+	runtime.KeepAlive(clock)
 	if err := takeError(code, e); err != nil {
 		return nil, err
 	}
-	return newStore(h, o.Rules, o.Clock), nil
+	return newStore(h, o.Rules, clock), nil
 }

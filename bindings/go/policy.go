@@ -89,9 +89,13 @@ func (o ImageOrigin) String() string {
 }
 
 // VerificationPolicy says which images need their pull credentials verified. It is immutable, and
-// any number of stores and goroutines may share one. A nil one is the kubelet's default,
+// any number of stores and goroutines may share one. A nil or a zero one is the kubelet's default,
 // NeverVerifyPreloadedImages.
 type VerificationPolicy struct {
+	made *madePolicy // shared by copies
+}
+
+type madePolicy struct {
 	policy *C.waybill_policy
 }
 
@@ -107,29 +111,32 @@ func NewVerificationPolicy(mode VerificationMode, patterns []string, scope Allow
 	if err := takeError(code, e); err != nil {
 		return nil, err
 	}
-	p := &VerificationPolicy{policy: policy}
-	runtime.AddCleanup(p, func(policy *C.waybill_policy) { C.waybill_policy_free(policy) }, policy)
-	return p, nil
+	made := &madePolicy{policy}
+	runtime.AddCleanup(made, func(policy *C.waybill_policy) { C.waybill_policy_free(policy) }, policy)
+	return &VerificationPolicy{made}, nil
 }
 
-func (p *VerificationPolicy) c() *C.waybill_policy {
-	if p == nil {
-		return nil
+// c is what C is given, while what comes beside it is kept alive.
+func (p *VerificationPolicy) c() (*C.waybill_policy, *madePolicy) {
+	if p == nil || p.made == nil {
+		return nil, nil
 	}
-	return p.policy
+	return p.made.policy, p.made
 }
 
 // Mode is the one that the policy was made with.
 func (p *VerificationPolicy) Mode() VerificationMode {
-	mode := C.waybill_policy_mode(p.c())
-	runtime.KeepAlive(p)
+	policy, made := p.c()
+	mode := C.waybill_policy_mode(policy)
+	runtime.KeepAlive(made)
 	return VerificationMode(mode)
 }
 
 // Scope is the one that the policy was made with.
 func (p *VerificationPolicy) Scope() AllowlistScope {
-	scope := C.waybill_policy_scope(p.c())
-	runtime.KeepAlive(p)
+	policy, made := p.c()
+	scope := C.waybill_policy_scope(policy)
+	runtime.KeepAlive(made)
 	return AllowlistScope(scope)
 }
 
@@ -137,7 +144,8 @@ func (p *VerificationPolicy) Scope() AllowlistScope {
 // this name, or, where it does not parse, of this image string. It is true for an origin that is
 // none.
 func (p *VerificationPolicy) RequiresVerification(imageName string, origin ImageOrigin) bool {
-	required := C.waybill_policy_requires_verification(p.c(), borrow(imageName), C.int32_t(origin))
-	runtime.KeepAlive(p)
+	policy, made := p.c()
+	required := C.waybill_policy_requires_verification(policy, borrow(imageName), C.int32_t(origin))
+	runtime.KeepAlive(made)
 	return bool(required)
 }

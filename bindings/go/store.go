@@ -25,6 +25,10 @@ type (
 // included. The zero Store, and a nil one, behave as closed ones. A store that is dropped without
 // Close is closed when the garbage collector finds it. It may not be used in the child of a fork.
 type Store struct {
+	opened *opened // shared by copies
+}
+
+type opened struct {
 	handle handle
 	rules  Rules
 }
@@ -32,26 +36,27 @@ type Store struct {
 // held is what a store's cleanup needs, and keeps alive until then.
 type held struct {
 	handle handle
-	clock  *FakeClock
+	clock  *cell
 }
 
-func newStore(h handle, rules Rules, clock *FakeClock) *Store {
-	s := &Store{handle: h, rules: rules}
-	runtime.AddCleanup(s, func(h held) {
+func newStore(h handle, rules Rules, clock *cell) *Store {
+	o := &opened{handle: h, rules: rules}
+	runtime.AddCleanup(o, func(h held) {
 		C.waybill_store_free(h.handle)
 		runtime.KeepAlive(h.clock)
 	}, held{h, clock})
-	return s
+	return &Store{opened: o}
 }
 
 // call runs f on the open handle, and makes an error of what it returned.
 func (s *Store) call(f func(h handle, e errorOut) C.waybill_code) error {
-	if s == nil || s.handle == nil {
+	if s == nil || s.opened == nil {
 		return errClosed()
 	}
+	o := s.opened
 	var e *C.waybill_error
-	code := f(s.handle, &e)
-	runtime.KeepAlive(s)
+	code := f(o.handle, &e)
+	runtime.KeepAlive(o)
 	return takeError(code, e)
 }
 
@@ -65,10 +70,10 @@ func (s *Store) Close() error {
 
 // Rules returns those that the store was opened with, also once it is closed.
 func (s *Store) Rules() Rules {
-	if s == nil {
+	if s == nil || s.opened == nil {
 		return RulesClosed
 	}
-	return s.rules
+	return s.opened.rules
 }
 
 // Flush waits until every write-back that decisions queued so far is on disk. ErrIO, ErrDiskFull,

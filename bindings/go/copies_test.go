@@ -1,0 +1,73 @@
+package waybill_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"waybill.dev/go"
+)
+
+// What is copied by value lives as long as the copy, not as long as what it was copied from.
+func TestCopiesLive(t *testing.T) {
+	store, policy, clock := copies(t)
+	collect()
+	if !clock.Now().Equal(time.Unix(1_700_000_000, 0)) {
+		t.Error("the clock stands at", clock.Now())
+	}
+	if policy.Mode() != waybill.AlwaysVerify || !policy.RequiresVerification("nginx", waybill.OriginPresumedPreloaded) {
+		t.Error("the policy is", policy.Mode())
+	}
+	must(t, store.RecordPullIntent(image, ""))
+	if d := store.MustAttemptPull(image, ref, "", waybill.PodCredentials{}); d.Reason != waybill.ReasonPullInFlight {
+		t.Error("decided", d)
+	}
+	must(t, store.Close())
+	wantCode(t, store.Close(), waybill.ErrClosed)
+}
+
+// collect runs the cleanups of what nobody can reach, and has others take the memory that they free.
+func collect() {
+	for range 3 {
+		clean := make(chan struct{})
+		runtime.AddCleanup(new([64]byte), func(clean chan struct{}) { close(clean) }, clean)
+		for collected := false; !collected; {
+			runtime.GC()
+			select {
+			case <-clean:
+				collected = true
+			default:
+			}
+		}
+		for range 100 {
+			waybill.NewFakeClock(time.Unix(7, 0))
+		}
+	}
+}
+
+//go:noinline
+func copies(t *testing.T) (waybill.Store, waybill.VerificationPolicy, waybill.FakeClock) {
+	policy, err := waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage)
+	must(t, err)
+	clock := waybill.NewFakeClock(time.Unix(1_700_000_000, 0))
+	store, err := waybill.Open(context.Background(), optionsIn(scratch(t)))
+	must(t, err)
+	return *store, *policy, *clock
+}
+
+// A store keeps the clock that it was opened with, whatever becomes of the variable.
+func TestClockOverwritten(t *testing.T) {
+	clock := waybill.NewFakeClock(time.Unix(1_700_000_000, 0))
+	o := optionsIn(scratch(t))
+	o.Clock = clock
+	store := open(t, o)
+	*clock = *waybill.NewFakeClock(time.Unix(1_800_000_000, 0))
+	collect()
+	pull(t, store, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
+	record, err := store.GetRecord(ref, "")
+	must(t, err)
+	if !record.LastUpdatedTime.Equal(time.Unix(1_700_000_000, 0)) {
+		t.Error("recorded at", record.LastUpdatedTime)
+	}
+}
