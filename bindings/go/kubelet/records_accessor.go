@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -23,7 +24,7 @@ var errNilStore = errors.New("the store is nil")
 // can be read beside an error for what can't, and what can't be decoded exists. It goes further
 // where the store knows more: while records may have been lost, and where only another runtime
 // handler's copy of an image was pulled, an image ref without a record has one without credentials,
-// so that it is not presumed preloaded.
+// and another handler's intent is one, so that it is not presumed preloaded.
 //
 // The intents that it keeps count no pull in flight: the PullManager does that. So a store serves
 // either a RecordsAccessor or an ImagePullManager, not both at the same time.
@@ -68,12 +69,18 @@ func (a *RecordsAccessor) ListImagePullIntents() ([]*kubeletconfig.ImagePullInte
 	return intents, a.unreadable(waybill.QuarantinedImage)
 }
 
-// ImagePullIntentExists returns false and an error for an intent that can't be read.
+// ImagePullIntentExists returns false and an error for an intent that can't be read. An intent of
+// another runtime handler counts: the image was not always there.
 func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
 	if err := a.quarantined(waybill.QuarantinedImage, image); err != nil {
 		return false, err
 	}
-	return a.store.HasIntent(image, "")
+	exists, err := a.store.HasIntent(image, "")
+	if exists || err != nil {
+		return exists, err
+	}
+	stored, err := a.store.ListIntents()
+	return slices.ContainsFunc(stored, func(intent waybill.ImagePullIntent) bool { return intent.Image == image }), err
 }
 
 // WriteImagePullIntent returns once the intent is on disk.

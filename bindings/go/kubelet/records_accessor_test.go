@@ -179,6 +179,12 @@ func TestAccessorKnowsOfOtherHandlers(t *testing.T) {
 	if intents, err := accessor.ListImagePullIntents(); len(intents) != 0 || err != nil {
 		t.Errorf("%v, %v", intents, err)
 	}
+	// As in the store's own decision: what is being pulled for any handler was not always there.
+	for image, want := range map[string]bool{"nginx": true, "ngin": false, "nginx:1": false} {
+		if exists, err := accessor.ImagePullIntentExists(image); exists != want || err != nil {
+			t.Errorf("the intent of %s: %t, %v", image, exists, err)
+		}
+	}
 }
 
 func TestAccessorWrongUse(t *testing.T) {
