@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -45,6 +46,9 @@ func UserNamespacesOf(logger klog.Logger, pods Pods, idsPerPod *int64) (*waybill
 	}
 	length := uint32(kubeletconfig.DefaultKubeletUserNamespacesIDsPerPod)
 	if idsPerPod != nil {
+		if *idsPerPod <= 0 || *idsPerPod > math.MaxUint32 {
+			return nil, fmt.Errorf("userNamespaces.idsPerPod is %d: a multiple of 65536 below 2^32 is needed", *idsPerPod)
+		}
 		length = uint32(*idsPerPod)
 	}
 	first, count, err := pods.GetKubeletMappings(logger, length)
@@ -201,7 +205,8 @@ func (m *UsernsManager) Release(logger klog.Logger, podUID types.UID) {
 
 // CleanupOrphanedPodUsernsAllocations releases the mappings of all pods that are in neither list.
 // Unlike the kubelet's it keeps those of pods in a list whose directory vanished, and those that were
-// handed out since the previous cleanup: a pod that is newer than the lists is in neither.
+// handed out since the previous cleanup: a pod that is newer than the lists is in neither. So the
+// lists are to be made after the previous cleanup returned, as the kubelet's housekeeping does.
 func (m *UsernsManager) CleanupOrphanedPodUsernsAllocations(ctx context.Context, pods []*v1.Pod, runningPods []*kubecontainer.Pod) error {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
 		return nil

@@ -273,6 +273,14 @@ func TestUserNamespacesAgreeWithTheKubelet(t *testing.T) {
 	}
 }
 
+func TestIDsPerPodThatAreNone(t *testing.T) {
+	for _, idsPerPod := range []int64{0, -65536, 1<<32 + 65536} {
+		if options, err := UserNamespacesOf(logr.Discard(), &nodePods{first: 65536, count: 8 * 65536, maxPods: 8}, &idsPerPod); err == nil {
+			t.Errorf("%d IDs a pod: %+v", idsPerPod, options.Pool)
+		}
+	}
+}
+
 func openUserns(t *testing.T) (*waybill.Store, *nodePods, *UsernsManager) {
 	t.Helper()
 	pods := &nodePods{first: 65536, count: 8 * 65536, maxPods: 8}
