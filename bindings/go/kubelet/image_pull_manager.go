@@ -16,7 +16,8 @@ import (
 var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
 
 // ImagePullManager takes the place of the kubelet's pullmanager.PullManager as a whole. A decision is
-// one crossing into the store and takes no lock. Safe for any number of goroutines.
+// one crossing into the store, or two where it depends on the pod's credentials, and takes no lock.
+// Safe for any number of goroutines.
 type ImagePullManager struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
