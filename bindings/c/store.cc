@@ -19,7 +19,8 @@ std::size_t Gate::StripeOfThread() {
 bool Gate::Close() {
   if (closed_.exchange(true)) return false;
   for (const Count& count : counts_) {
-    for (unsigned looks = 0; count.inside.load(std::memory_order_acquire) != 0; ++looks) {
+    // In one order with the two steps of Enter: it sees that this is closed, or is seen here.
+    for (unsigned looks = 0; count.inside.load() != 0; ++looks) {
       if (looks < 100) {
         std::this_thread::yield();
       } else {
