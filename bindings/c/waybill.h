@@ -7,13 +7,15 @@
  *   options.witness_path = WAYBILL_STRING("/var/lib/kubelet/image_manager/waybill");
  *   waybill_store* store = NULL;
  *   waybill_error* error = NULL;
- *   if (waybill_open(&options, &store, &error) != WAYBILL_OK) { log(error->message.data); … }
- *   waybill_decision decision =
- *       waybill_must_attempt_pull(store, image, image_ref, handler, &pod_credentials);
- *   if (decision.pull) {
- *     waybill_record_pull_intent(store, image, handler, &error);   // on disk before the pull
- * begins … pull … waybill_record_image_pulled(store, image, pulled_ref, &credentials, handler,
- * NULL, &error);
+ *   if (waybill_open(&options, &store, &error) != WAYBILL_OK) return fail(error);
+ *   if (waybill_must_attempt_pull(store, image, image_ref, handler, &pod_credentials).pull) {
+ *     waybill_code code = waybill_record_pull_intent(store, image, handler, &error);
+ *     if (code != WAYBILL_OK) return fail(error);
+ *
+ *     … pull …
+ *
+ *     code = waybill_record_image_pulled(store, image, pulled_ref, &credentials, handler, NULL,
+ *                                        &error);
  *   }
  *   waybill_close(store, NULL);
  *   waybill_store_free(store);
