@@ -29,7 +29,7 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 		}
 	}
 	allocates(t, "no record", func() bool {
-		return !s.MustAttemptPull("other", "sha256:other", "", withSecrets(secret)).Pull
+		return !s.MustAttemptPull("other", "sha256:other", "", withSecrets(secret)).Pull()
 	})
 	allocates(t, "parsing", func() bool {
 		_, ok := waybill.ParseImage(image)

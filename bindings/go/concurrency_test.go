@@ -61,18 +61,18 @@ func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
 	switch what {
 	case 0, 1, 2, 3:
 		d := s.MustAttemptPull(imageOf(i), refOf(i), "", withSecrets(secret))
-		if d.Pull && d.Reason != waybill.ReasonStoreUnavailable {
+		if d.Pull() && d.Reason != waybill.ReasonStoreUnavailable {
 			t.Errorf("the tenant was refused: %+v", d)
 		}
 	case 4, 5:
-		if d := s.MustAttemptPull(imageOf(i), refOf(i), "", withSecrets(many(12)...)); !d.Pull {
+		if d := s.MustAttemptPull(imageOf(i), refOf(i), "", withSecrets(many(12)...)); !d.Pull() {
 			t.Errorf("a stranger was let in: %+v", d)
 		}
 	case 6:
 		d, err := s.MustAttemptPullLazily(imageOf(i), refOf(i), "", func() (waybill.PodCredentials, error) {
 			return withSecrets(many(1)...), nil
 		})
-		if !d.Pull {
+		if !d.Pull() {
 			t.Errorf("a stranger was let in: %+v", d)
 		}
 		return err
@@ -122,7 +122,7 @@ func TestParallelWriteBacks(t *testing.T) {
 			rotated := secret
 			rotated.CredentialHash = fmt.Sprintf("%064d", worker%4)
 			for range 50 {
-				if d := s.MustAttemptPull(image, ref, "", withSecrets(rotated)); d.Pull {
+				if d := s.MustAttemptPull(image, ref, "", withSecrets(rotated)); d.Pull() {
 					t.Errorf("%+v", d)
 				}
 			}

@@ -118,7 +118,7 @@ func borrowServiceAccount(a *ImagePullServiceAccount) (C.waybill_image_pull_serv
 
 func goDecision(bits C.uint32_t) Decision {
 	return Decision{
-		Pull:            bits&1 != 0,
+		usePresent:      bits&1 == 0,
 		CredentialsRead: bits&2 != 0,
 		Result:          CheckResult(bits >> 8),
 		Reason:          Reason(bits >> 16),

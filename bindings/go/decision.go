@@ -75,15 +75,19 @@ func (r Reason) Text() string {
 }
 
 // Decision is the answer to "must this pull be attempted?". Reason is for the node's own log, never
-// for the pod. The zero Decision says that no pull is needed: never make one up.
+// for the pod. The zero Decision, which a function is left with that recovered from a panic of fetch,
+// says "pull".
 type Decision struct {
-	Pull            bool // false: start the container with the image that is there
+	usePresent      bool
 	Result          CheckResult
 	Reason          Reason
 	CredentialsRead bool // whether the pod's credentials were looked at
 }
 
-var closedDecision = Decision{Pull: true, Result: CheckError, Reason: ReasonStoreUnavailable}
+// Pull says whether to pull. false: start the container with the image that is there.
+func (d Decision) Pull() bool { return !d.usePresent }
+
+var closedDecision = Decision{Result: CheckError, Reason: ReasonStoreUnavailable}
 
 // MustAttemptPull answers KEP-2535's MustAttemptImagePull for a container that wants image. imageRef
 // is what the runtime returned for it, empty where it is not on the node; runtimeHandler is the one

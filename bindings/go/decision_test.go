@@ -12,7 +12,7 @@ import (
 func TestDecisions(t *testing.T) {
 	s := newStore(t)
 	account := waybill.ImagePullServiceAccount{UID: "sa", Namespace: "team-a", Name: "builder"}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Pull || d.Reason != waybill.ReasonPolicyPresumedPreloaded || d.Result != waybill.CheckCredentialPolicyAllowed {
+	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Pull() || d.Reason != waybill.ReasonPolicyPresumedPreloaded || d.Result != waybill.CheckCredentialPolicyAllowed {
 		t.Errorf("before: %+v", d)
 	}
 	pull(t, s, image, ref, waybill.ImagePullCredentials{
@@ -43,7 +43,7 @@ func TestDecisions(t *testing.T) {
 	for _, c := range each {
 		d := s.MustAttemptPull(image, ref, "", c.credentials)
 		open := c.want != waybill.ReasonNoCredentialMatches
-		if d.Reason != c.want || d.Pull == open || !d.CredentialsRead {
+		if d.Reason != c.want || d.Pull() == open || !d.CredentialsRead {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
@@ -82,11 +82,11 @@ func TestLazyCredentials(t *testing.T) {
 		return withSecrets(secret), nil
 	}
 	d, err := s.MustAttemptPullLazily(image, ref, "", fetch)
-	if err != nil || d.Pull || asked != 1 || !d.CredentialsRead {
+	if err != nil || d.Pull() || asked != 1 || !d.CredentialsRead {
 		t.Errorf("%+v, %v, asked %d times", d, err, asked)
 	}
 	d, err = s.MustAttemptPullLazily("other:v1", "sha256:other", "", fetch)
-	if err != nil || d.Pull || asked != 1 || d.CredentialsRead {
+	if err != nil || d.Pull() || asked != 1 || d.CredentialsRead {
 		t.Errorf("not needed: %+v, %v, asked %d times", d, err, asked)
 	}
 
@@ -94,11 +94,11 @@ func TestLazyCredentials(t *testing.T) {
 	d, err = s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
 		return withSecrets(secret), failure
 	})
-	if err != failure || !d.Pull || d.Result != waybill.CheckError || d.Reason != waybill.ReasonCredentialsUnavailable {
+	if err != failure || !d.Pull() || d.Result != waybill.CheckError || d.Reason != waybill.ReasonCredentialsUnavailable {
 		t.Errorf("failed: %+v, %v", d, err)
 	}
 	d, err = s.MustAttemptPullLazily(image, ref, "", nil)
-	if !errors.Is(err, waybill.ErrCredentialsUnavailable) || !d.Pull || d.Result != waybill.CheckError {
+	if !errors.Is(err, waybill.ErrCredentialsUnavailable) || !d.Pull() || d.Result != waybill.CheckError {
 		t.Errorf("nil: %+v, %v", d, err)
 	}
 
@@ -121,7 +121,7 @@ func TestFetchDoesWhatItLikes(t *testing.T) {
 		s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) { panic("a mistake") })
 	}()
 	d, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
-		if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull {
+		if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull() {
 			t.Errorf("inside: %+v", d)
 		}
 		return withSecrets(secret), s.DeleteRecord(ref, "")
@@ -133,7 +133,7 @@ func TestFetchDoesWhatItLikes(t *testing.T) {
 	d, err = s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
 		return withSecrets(secret), s.Close()
 	})
-	if err != nil || !d.Pull {
+	if err != nil || !d.Pull() {
 		t.Errorf("closed meanwhile: %+v, %v", d, err)
 	}
 }
@@ -183,20 +183,20 @@ func TestHostileStrings(t *testing.T) {
 		"1 MiB": strings.Repeat("x", 1<<20), "no UTF-8": "\xff\xfe\x00\xc0", "zeros": "\x00\x00",
 	} {
 		hostile := waybill.ImagePullSecret{UID: text, Namespace: text, Name: text, CredentialHash: text}
-		if d := s.MustAttemptPull(text, text, text, withSecrets(hostile)); !d.Pull {
+		if d := s.MustAttemptPull(text, text, text, withSecrets(hostile)); !d.Pull() {
 			t.Errorf("%s: %+v", name, d)
 		}
 		if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, hostile, hostile)); d.Reason != waybill.ReasonNoCredentialMatches {
 			t.Errorf("%s: %+v", name, d)
 		}
-		if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Pull {
+		if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Pull() {
 			t.Errorf("%s, beside a good one: %+v", name, d)
 		}
 	}
 	// Many secrets that are larger than any pod's count as if they could not be had.
 	long := strings.Repeat("x", 64<<20)
 	hostile := waybill.ImagePullSecret{UID: long, Namespace: long, Name: long, CredentialHash: long}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Pull {
+	if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Pull() {
 		t.Errorf("few: %+v", d)
 	}
 	credentials := withSecrets(append(many(8), hostile, secret)...)
@@ -206,5 +206,24 @@ func TestHostileStrings(t *testing.T) {
 	outcome, err := s.EnsureImage(image, ref, "", waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) { return credentials, nil })
 	if err != nil || outcome.Action != waybill.EnsurePull {
 		t.Errorf("many: %+v, %v", outcome, err)
+	}
+}
+
+// What is left of a decision whose fetch panicked, of an outcome that was never made, and of zeros.
+func TestZeroDecisionsPull(t *testing.T) {
+	s := newStore(t)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	decide := func() (d waybill.Decision, err error) {
+		defer func() { _ = recover() }()
+		return s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) { panic("no credentials") })
+	}
+	if d, _ := decide(); !d.Pull() {
+		t.Errorf("after a panic: %+v", d)
+	}
+	if d := (waybill.Decision{}); !d.Pull() {
+		t.Errorf("%+v", d)
+	}
+	if o := (waybill.EnsureOutcome{}); o.Action != waybill.EnsurePull {
+		t.Errorf("%+v", o)
 	}
 }

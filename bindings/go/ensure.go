@@ -97,7 +97,7 @@ func goOutcome(o *C.waybill_ensure_outcome) EnsureOutcome {
 	outcome := EnsureOutcome{Action: EnsureAction(o.action), Message: goString(o.message)}
 	if o.decided {
 		outcome.Decision = &Decision{
-			Pull:            bool(o.decision.pull),
+			usePresent:      !bool(o.decision.pull),
 			Result:          CheckResult(o.decision.result),
 			Reason:          Reason(o.decision.reason),
 			CredentialsRead: bool(o.decision.credentials_read),

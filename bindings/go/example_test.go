@@ -44,7 +44,7 @@ func Example_firstPull() {
 
 	// The image is not on the node, so it must be pulled. The intent is on disk before that begins.
 	decision := store.MustAttemptPull(image, "", "", waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
-	fmt.Println(decision.Pull, decision.Reason)
+	fmt.Println(decision.Pull(), decision.Reason)
 	if err := store.RecordPullIntent(image, ""); err != nil {
 		panic(err)
 	}
@@ -58,9 +58,9 @@ func Example_firstPull() {
 	}
 
 	decision = store.MustAttemptPull(image, imageRef, "", waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
-	fmt.Println(decision.Pull, decision.Reason)
+	fmt.Println(decision.Pull(), decision.Reason)
 	decision = store.MustAttemptPull(image, imageRef, "", waybill.PodCredentials{})
-	fmt.Println(decision.Pull, decision.Reason)
+	fmt.Println(decision.Pull(), decision.Reason)
 	// Output:
 	// true imageAbsent
 	// false secretHashMatches
@@ -100,7 +100,7 @@ func ExampleOpen() {
 	report := store.RecoveryReport()
 	fmt.Println("intents found:", report.IntentsFound, "replayed:", report.Replayed)
 	decision := store.MustAttemptPull("registry.example.com/team-a/app:v1", "sha256:0f3a", "", waybill.PodCredentials{})
-	fmt.Println(decision.Pull, decision.Reason)
+	fmt.Println(decision.Pull(), decision.Reason)
 	// Output:
 	// intents found: 1 replayed: [registry.example.com/team-a/app:v1]
 	// true entryWithoutCredentials
@@ -110,7 +110,7 @@ func ExampleStore_MustAttemptPull() {
 	store, done := exampleStore()
 	defer done()
 	decision := store.MustAttemptPull("nginx:1.27", "sha256:4c0f", "", waybill.PodCredentials{})
-	fmt.Println(decision.Pull)
+	fmt.Println(decision.Pull())
 	fmt.Println(decision.Result)
 	fmt.Println(decision.Reason.Text())
 	// Output:
@@ -127,7 +127,7 @@ func ExampleStore_MustAttemptPullLazily() {
 		return waybill.PodCredentials{}, errors.New("the API server doesn't answer")
 	}
 	decision, err := store.MustAttemptPullLazily("nginx:1.27", "sha256:4c0f", "", fetch)
-	fmt.Println(decision.Pull, decision.Result, err)
+	fmt.Println(decision.Pull(), decision.Result, err)
 
 	err = store.RecordImagePulled(waybill.PulledImage{
 		Image: "nginx:1.27", ImageRef: "sha256:4c0f",
@@ -137,7 +137,7 @@ func ExampleStore_MustAttemptPullLazily() {
 		panic(err)
 	}
 	decision, err = store.MustAttemptPullLazily("nginx:1.27", "sha256:4c0f", "", fetch)
-	fmt.Println(decision.Pull, decision.Result, err)
+	fmt.Println(decision.Pull(), decision.Result, err)
 	// Output:
 	// false credentialPolicyAllowed <nil>
 	// true error the API server doesn't answer

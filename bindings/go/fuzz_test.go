@@ -65,11 +65,11 @@ func FuzzDecision(f *testing.F) {
 		at := in.number(len(credentials.Secrets) + 1)
 		own := append(append(append([]waybill.ImagePullSecret{}, credentials.Secrets[:at]...), secret), credentials.Secrets[at:]...)
 		credentials.Secrets = own
-		if d := s.MustAttemptPull(image, ref, "", credentials); d.Pull {
+		if d := s.MustAttemptPull(image, ref, "", credentials); d.Pull() {
 			t.Fatalf("the tenant, secret %d of %d: %+v", at, len(own), d)
 		}
 		lazily, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) { return credentials, nil })
-		if lazily.Pull || err != nil {
+		if lazily.Pull() || err != nil {
 			t.Fatalf("lazily: %+v, %v", lazily, err)
 		}
 		// Whatever is asked of any image, any ref, any handler: no record there, no credentials read.

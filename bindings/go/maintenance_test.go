@@ -68,7 +68,7 @@ func TestExportAndImport(t *testing.T) {
 	if i := recovery.Import; i.Records != 1 || i.Quarantined != 1 || len(i.Problems) != 1 || i.FilesSeen != 2 {
 		t.Errorf("%+v", recovery)
 	}
-	if d := imported.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull {
+	if d := imported.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull() {
 		t.Errorf("%+v", d)
 	}
 	q, err := imported.ListQuarantine()
@@ -109,7 +109,7 @@ func TestMigrateAndRestore(t *testing.T) {
 	if m := s.RecoveryReport().Migration; m == nil || m.To != newest || m.Backup == "" {
 		t.Errorf("%+v", m)
 	}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull {
+	if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull() {
 		t.Errorf("%+v", d)
 	}
 	must(t, s.Close())
@@ -154,7 +154,7 @@ func TestRuntimeHandlers(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(record.Platform, guest) || !reflect.DeepEqual(record.GuestPlatform, guest) || record.ManifestDigest == "" {
 		t.Errorf("%+v, %v", record, err)
 	}
-	if d := s.MustAttemptPull(image, ref, "kata", withSecrets()); d.Pull {
+	if d := s.MustAttemptPull(image, ref, "kata", withSecrets()); d.Pull() {
 		t.Errorf("%+v", d)
 	}
 	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Reason != waybill.ReasonPulledForOtherHandler {

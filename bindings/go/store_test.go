@@ -30,10 +30,10 @@ func TestOpenAgainRemembers(t *testing.T) {
 		len(report.Replayed) != 1 || report.Replayed[0] != "dangling:v1" || report.ReplaySkipped {
 		t.Errorf("report: %+v", report)
 	}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull {
+	if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull() {
 		t.Errorf("%+v", d)
 	}
-	if d := s.MustAttemptPull("dangling:v1", "sha256:1", "", withSecrets()); !d.Pull {
+	if d := s.MustAttemptPull("dangling:v1", "sha256:1", "", withSecrets()); !d.Pull() {
 		t.Errorf("a pull that was cut off opened its image: %+v", d)
 	}
 	must(t, s.Close())
@@ -145,14 +145,14 @@ func TestClosed(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range closedStores(t) {
 		t.Run(name, func(t *testing.T) {
-			if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); !d.Pull || d.Result != waybill.CheckError {
+			if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); !d.Pull() || d.Result != waybill.CheckError {
 				t.Errorf("%+v", d)
 			}
 			d, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
 				t.Error("credentials were fetched")
 				return waybill.PodCredentials{}, nil
 			})
-			if !d.Pull || err != nil {
+			if !d.Pull() || err != nil {
 				t.Errorf("%+v, %v", d, err)
 			}
 			outcome, err := s.EnsureImage(image, ref, "", waybill.PullIfNotPresent, nil)
@@ -222,7 +222,7 @@ func TestObserver(t *testing.T) {
 	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
 	must(t, err)
 	defer observer.Close()
-	if d := observer.MustAttemptPull(image, ref, "", withSecrets()); d.Pull || d.Reason != waybill.ReasonNodePodsAccessible {
+	if d := observer.MustAttemptPull(image, ref, "", withSecrets()); d.Pull() || d.Reason != waybill.ReasonNodePodsAccessible {
 		t.Errorf("%+v", d)
 	}
 	wantCode(t, observer.RecordPullIntent(image, ""), waybill.ErrNotOwner)

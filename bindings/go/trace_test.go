@@ -145,7 +145,7 @@ func (p *player) check(line *traceLine) {
 	}
 	must(p.T, p.store.Flush()) // the kubelet writes back before it answers
 	want := line.Answer
-	if d.Pull != want.Pull || d.CredentialsRead != want.CredentialsRead || d.Result.String() != want.Result || (err != nil) != want.Error {
+	if d.Pull() != want.Pull || d.CredentialsRead != want.CredentialsRead || d.Result.String() != want.Result || (err != nil) != want.Error {
 		p.Errorf("line %d: %+v, %v; want %+v", p.line, d, err, *want)
 	}
 }

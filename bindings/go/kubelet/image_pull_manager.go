@@ -109,10 +109,10 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 	if err != nil {
 		return true, err
 	}
-	if decision.Pull && decision.Result == waybill.CheckError {
+	if decision.Pull() && decision.Result == waybill.CheckError {
 		klog.FromContext(ctx).Error(errors.New(decision.Reason.Text()), "Unable to decide on cached records, forcing image credentials reverification", "image", image, "imageRef", imageRef)
 	}
-	return decision.Pull, nil
+	return decision.Pull(), nil
 }
 
 // PruneUnknownRecords drops the records of images that are not on the node any more.

@@ -73,7 +73,7 @@ func (a *agent) check(outcome waybill.EnsureOutcome, failed error, pod string, t
 	about := []any{"pod", pod, "namespace", tenantName(tenant), "image", imageName(image), "action", outcome.Action}
 	if d := outcome.Decision; d != nil {
 		about = append(about, "reason", d.Reason)
-		if d.Pull && must && ref != "" && failed == nil {
+		if d.Pull() && must && ref != "" && failed == nil {
 			a.violation("a pod that pulled the image before was made to pull it again", about...)
 		}
 		if d.Reason == waybill.ReasonPolicyPresumedPreloaded && !preloaded(image) {
