@@ -124,9 +124,9 @@ type RegistryAuth struct {
 }
 
 // DecodeAuthDocument reads a docker config (config.json or .dockercfg form), or a Secret of type
-// kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg, in the document's order. The C memory
-// that held the passwords is wiped. ErrInvalidArgument names the registry whose `auth` is not base64
-// of "user:password".
+// kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg, in the document's order. The C copy of
+// the result is wiped; what decoding used meanwhile, and the Go strings, are not. ErrInvalidArgument
+// names the registry whose `auth` is not base64 of "user:password".
 func DecodeAuthDocument(json []byte) ([]RegistryAuth, error) {
 	var auths *C.waybill_registry_auths
 	var e *C.waybill_error
