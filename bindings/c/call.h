@@ -4,6 +4,7 @@
 #ifndef WAYBILL_BINDINGS_C_CALL_H_
 #define WAYBILL_BINDINGS_C_CALL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -49,6 +50,25 @@ waybill_code Call(waybill_error** error, const Body& body) noexcept {
 // No version of any options is larger.
 inline constexpr std::size_t kMaxOptionsBytes = 4096;
 
+// Bytes of each struct with a struct_size in the version in which it came: what the oldest callers
+// pass. Never changes.
+template <typename T>
+inline constexpr std::size_t kFirstSize = 0;
+template <>
+inline constexpr std::size_t kFirstSize<waybill_user_namespace_options> = 48;
+template <>
+inline constexpr std::size_t kFirstSize<waybill_user_namespace_request> = 56;
+template <>
+inline constexpr std::size_t kFirstSize<waybill_open_options> = 176;
+template <>
+inline constexpr std::size_t kFirstSize<waybill_observe_options> = 64;
+template <>
+inline constexpr std::size_t kFirstSize<waybill_export_options> = 40;
+template <>
+inline constexpr std::size_t kFirstSize<waybill_migrate_options> = 72;
+template <>
+inline constexpr std::size_t kFirstSize<waybill_restore_options> = 64;
+
 // Takes arguments, and remembers the first that is wrong.
 class Arguments {
  public:
@@ -85,13 +105,14 @@ class Arguments {
     return pointer != nullptr;
   }
 
-  // Options as this version knows them: a later one's may be longer.
+  // Options as this version knows them: an earlier one's may be shorter, a later one's longer.
   template <typename T>
   T Options(const T* options, const char* name) {
+    static_assert(kFirstSize<T> >= sizeof(options->struct_size) && kFirstSize<T> <= sizeof(T));
     T known{};
     if (!Given(options, name)) return known;
     const std::size_t size = options->struct_size;
-    if (size < sizeof(T)) {
+    if (size < kFirstSize<T>) {
       Wrong(name, "has a struct_size that is too small");
       return known;
     }
@@ -100,7 +121,7 @@ class Arguments {
       Wrong(name, "has a struct_size that is none");
       return known;
     }
-    std::memcpy(static_cast<void*>(&known), options, sizeof(T));
+    std::memcpy(static_cast<void*>(&known), options, std::min(size, sizeof(T)));
     if (size > sizeof(T) && !IsZero(options, sizeof(T), size)) {
       Wrong(name, "has members set that this version of waybill does not know");
     }

@@ -33,6 +33,11 @@ void WriteBackQueue::Push(std::unique_ptr<Item> item) {
 void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_ref,
                            std::string_view runtime_handler, const ImagePullSecretView& secret) {
   if (waiting_.load() >= kMaxQueuedWriteBacks) return;
+  // One that is above the bounds matched what is stored, but could not be stored.
+  for (const std::string_view text :
+       {secret.uid, secret.namespace_name, secret.name, secret.credential_hash}) {
+    if (text.size() > kMaxCoordinateBytes) return;
+  }
   auto item = std::make_unique<Item>();
   item->credential = {std::string(image_name),
                       std::string(image_ref),
@@ -64,14 +69,20 @@ WriteBackQueue::Item* WriteBackQueue::TakeAll() {
 }
 
 void WriteBackQueue::Write(const Credential& item) {
-  const Result<void> written = committer_.Run([&item](StoreTxn& txn) -> Result<void> {
-    try {
-      return WriteBack(txn, item.image_name, item.image_ref, item.runtime_handler, item.secret);
-    } catch (const std::exception& e) {
-      return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(), ""};
-    }
-  });
-  if (!written && first_error_) first_error_ = written.error();
+  try {
+    const Result<void> written = committer_.Run([&item](StoreTxn& txn) -> Result<void> {
+      try {
+        return WriteBack(txn, item.image_name, item.image_ref, item.runtime_handler, item.secret);
+      } catch (const std::exception& e) {
+        return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(),
+                     ""};
+      }
+    });
+    if (!written && first_error_) first_error_ = written.error();
+  } catch (...) {
+    // Out of memory before or after the commit: there may be none for a text either.
+    if (first_error_) first_error_ = Error{ErrorCode::kIo, {}, {}};
+  }
   waiting_.fetch_sub(1);
 }
 

@@ -70,7 +70,8 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 }
 
 // RecordImagePullFailed drops the intent. A pull that failed because ctx ended may have succeeded in
-// the runtime: under waybill.RulesClosed its intent stays.
+// the runtime: under waybill.RulesClosed its intent stays. The kubelet's interface tells of no other
+// reason: a connection to the runtime that was lost while ctx lives counts as a failed pull.
 func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
 	logger := klog.FromContext(ctx)
 	failure := waybill.PullFailed
@@ -121,7 +122,7 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 // space holds only the candidates that it looked at and kept. Under waybill.RulesKubelet that list
 // and until decide, as in the kubelet. Under waybill.RulesClosed they do not: the runtime is asked
 // for its images, after a token was drawn that spares whatever is pulled meanwhile. Where the
-// runtime does not answer nothing is dropped.
+// runtime does not answer, or lists no images at all, nothing is dropped.
 func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []string, until time.Time) {
 	logger := klog.FromContext(ctx)
 	if m.store.Rules() == waybill.RulesKubelet {
@@ -144,6 +145,11 @@ func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []
 	images, err := m.imageService.ListImages(ctx)
 	if err != nil {
 		logger.Error(err, "failed to list images, no ImagePulledRecord is pruned")
+		return
+	}
+	if len(images) == 0 {
+		// A runtime that is starting up lists none, too; and records that stay open nothing.
+		logger.Info("the runtime lists no images, no ImagePulledRecord is pruned")
 		return
 	}
 	// Without a runtime handler: the kubelet's records have none, so any copy keeps its ref's.

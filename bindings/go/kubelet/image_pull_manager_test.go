@@ -302,3 +302,21 @@ func TestUserNamespacesBesidePulls(t *testing.T) {
 		t.Error("the image that was being pulled is closed to its pod")
 	}
 }
+
+func TestPruneByAListOfNothingDropsNothing(t *testing.T) {
+	images := &runtimeImages{}
+	store, manager := newManager(t, waybill.RulesClosed, images)
+	if err := manager.RecordPullIntent(logr.Discard(), "registry.example.com/app:v1"); err != nil {
+		t.Fatal(err)
+	}
+	manager.RecordImagePulled(quiet, "registry.example.com/app:v1", "sha256:1", &kubeletconfig.ImagePullCredentials{
+		KubernetesSecrets: []kubeletconfig.ImagePullSecret{{UID: "u", Namespace: "n", Name: "s", CredentialHash: "h"}},
+	})
+	manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
+	if pull, err := manager.MustAttemptImagePull(quiet, "registry.example.com/app:v1", "sha256:1", credentialsOf()); !pull || err != nil {
+		t.Errorf("pull %v, %v: the image passes for preloaded", pull, err)
+	}
+	if _, err := store.GetRecord("sha256:1", ""); err != nil {
+		t.Error(err)
+	}
+}

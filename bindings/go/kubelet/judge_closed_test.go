@@ -20,7 +20,8 @@ import (
 //	1  replay compares full forms, closes what matches, keeps the intent
 //	2  a failed pull drops only its own count
 //	3  without a record an intent for any string of the repository closes
-//	4  prune has the runtime's complete list and a token, and spares what is being pulled
+//	4  prune has the runtime's complete list and a token, and spares what is being pulled; a list of
+//	   nothing is none
 //	5  (of EnsureImage, which is not part of the kubelet's interface: can't occur here)
 type closedRun struct {
 	kubelet, closed *contender
@@ -86,7 +87,7 @@ func (c *closedRun) ruleOfRecord(s step, ref string, before [2]state) int {
 			}
 		}
 	case s.what == prune && ours && !kubelets:
-		if onNode >= 0 || beingPulled(before[1].names[ref], before[1]) {
+		if onNode >= 0 || len(s.onNode) == 0 || beingPulled(before[1].names[ref], before[1]) {
 			return 4
 		}
 	case s.what == prune && kubelets && !ours && onNode < 0:
