@@ -2,6 +2,7 @@
 // liblmdb reads without a crash and exactly as shown, by iteration and by lookup. Damage inside
 // values and pages that went back in time with all counts unchanged are called sound and shown as
 // they are: checksums and table digests, computed over what is shown, must find those.
+// WAYBILL_WALKS_ONE_IN=N: where there are many such files each Nth, from a random one on.
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>

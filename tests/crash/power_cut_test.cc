@@ -138,6 +138,7 @@ BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
       ++seen;
     }
   }
+  BOOST_TEST_MESSAGE(seen << " of 40 losses seen");
   BOOST_TEST(seen > 10U);
 }
 
