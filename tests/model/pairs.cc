@@ -58,12 +58,13 @@ std::string Pairs::After(const Model& kubelet, const Model& closed, bool garbage
     return mapping.empty() || mapping == MappingOf(kubelet, copy);
   });
 
-  std::erase_if(younger_,
-                [&](const Model::CopyKey& copy) { return !kubelet.records().contains(copy); });
   std::string lost;
   for (const auto& [copy, record] : kubelet.records()) {
     if (!Holds(closed, copy.first) && !Younger(copy.first)) lost = copy.first;
   }
+  // Only now: a record that was handed to another handler is as young as it was.
+  std::erase_if(younger_,
+                [&](const Model::CopyKey& copy) { return !kubelet.records().contains(copy); });
   for (const auto& [copy, record] : kubelet.records()) {
     const auto other = closed.records().find(copy);
     const bool covered = other != closed.records().end();
