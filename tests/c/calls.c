@@ -21,9 +21,10 @@
 #define PLAIN_CALL(name, body) \
   static waybill_code name(waybill_store* store, waybill_error** error) { return body; }
 
-static bool flag;
-static uint64_t number;
-static waybill_user_namespace user_namespace;
+/* What answers go into, of each thread: two may make the same call. */
+static _Thread_local bool flag;
+static _Thread_local uint64_t number;
+static _Thread_local waybill_user_namespace user_namespace;
 static const waybill_listed_image kListed = {{"sha256:aa", 9}, {"", 0}};
 static const waybill_image_pulled_record kRecord = {.image_ref = {"sha256:bb", 9}};
 static const waybill_runtime_handlers kNoHandlers = {NULL, 0};
