@@ -9,7 +9,8 @@
 
 #include "waybill.h"
 
-/* --- Clock and progress: cells of C memory that Go stores into, atomically --------------------- */
+/* --- Clock and progress: cells of C memory that Go stores into, atomically ---------------------
+ */
 
 static inline waybill_timestamp waybill_go_clock(void* nanoseconds) {
   const int64_t now = __atomic_load_n((const int64_t*)nanoseconds, __ATOMIC_SEQ_CST);
@@ -142,12 +143,9 @@ static inline uint32_t waybill_go_decide_one(uintptr_t store, waybill_string ima
                                                    runtime_handler, &credentials));
 }
 
-static inline uint32_t waybill_go_decide_few(uintptr_t store, waybill_string image,
-                                             waybill_string image_ref,
-                                             waybill_string runtime_handler, waybill_go_few few,
-                                             size_t secrets,
-                                             waybill_image_pull_service_account account,
-                                             int32_t kind) {
+static inline uint32_t waybill_go_decide_few(
+    uintptr_t store, waybill_string image, waybill_string image_ref, waybill_string runtime_handler,
+    waybill_go_few few, size_t secrets, waybill_image_pull_service_account account, int32_t kind) {
   const waybill_pod_credentials credentials = {
       few.secrets, secrets, kind == WAYBILL_GO_SECRETS_AND_ACCOUNT ? &account : NULL};
   return waybill_go_bits(waybill_must_attempt_pull((waybill_store*)store, image, image_ref,
@@ -164,8 +162,8 @@ static inline uint32_t waybill_go_decide_many(uintptr_t store, waybill_string im
     bits = waybill_go_bits(waybill_must_attempt_pull((waybill_store*)store, image, image_ref,
                                                      runtime_handler, &pod.credentials));
   } else {
-    bits = waybill_go_decide_without(store, image, image_ref, runtime_handler,
-                                     WAYBILL_GO_UNAVAILABLE);
+    bits =
+        waybill_go_decide_without(store, image, image_ref, runtime_handler, WAYBILL_GO_UNAVAILABLE);
   }
   free(pod.many);
   return bits;
