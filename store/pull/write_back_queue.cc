@@ -21,8 +21,7 @@ WriteBackQueue::~WriteBackQueue() {
   sem_destroy(&pushed_);
 }
 
-void WriteBackQueue::Push(std::unique_ptr<Item> item) {
-  Item* const pushed = item.release();
+void WriteBackQueue::Push(Item* pushed) {
   pushed->next = newest_.load(std::memory_order_relaxed);
   while (!newest_.compare_exchange_weak(pushed->next, pushed, std::memory_order_release,
                                         std::memory_order_relaxed)) {
@@ -45,14 +44,14 @@ void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_r
                       {std::string(secret.uid), std::string(secret.namespace_name),
                        std::string(secret.name), std::string(secret.credential_hash)}};
   waiting_.fetch_add(1);
-  Push(std::move(item));
+  Push(item.release());
 }
 
 Result<void> WriteBackQueue::Flush() {
   Mark mark;
-  auto item = std::make_unique<Item>();
-  item->mark = &mark;
-  Push(std::move(item));
+  Item item;  // no allocation, which could throw
+  item.mark = &mark;
+  Push(&item);
   std::unique_lock lock(mutex_);
   reached_.wait(lock, [&] { return mark.reached; });
   return std::move(mark.error);
@@ -90,14 +89,17 @@ void WriteBackQueue::Run() {
   while (true) {
     const bool stopping = stopping_.load();
     for (Item* next = TakeAll(); next != nullptr;) {
-      const std::unique_ptr<Item> item(std::exchange(next, next->next));
-      if (item->credential) {
-        Write(*item->credential);
+      Item* const item = std::exchange(next, next->next);
+      if (item->mark == nullptr) {
+        const std::unique_ptr<Item> owned(item);
+        Write(*owned->credential);
         continue;
       }
+      // Once its mark is reached the item is gone with its Flush.
       const std::lock_guard lock(mutex_);
-      item->mark->error = std::exchange(first_error_, {});
-      item->mark->reached = true;
+      Mark& mark = *item->mark;
+      mark.error = std::exchange(first_error_, {});
+      mark.reached = true;
       reached_.notify_all();
     }
     if (stopping) return;

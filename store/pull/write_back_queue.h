@@ -53,12 +53,12 @@ class WriteBackQueue {
   };
   struct Item {
     std::optional<Credential> credential;
-    Mark* mark = nullptr;  // where there is none of the former
+    Mark* mark = nullptr;  // where there is none of the former; the item is then Flush's own
     Item* next = nullptr;
   };
 
-  void Push(std::unique_ptr<Item> item);
-  // All that were pushed, oldest first. To be deleted.
+  void Push(Item* item);
+  // All that were pushed, oldest first. Those without a mark are to be deleted.
   Item* TakeAll();
   void Run();
   void Write(const Credential& item);
