@@ -14,11 +14,13 @@
 
 #include "waybill/image_name.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "store/base/hex.h"
+#include "store/base/image_spellings.h"
 
 namespace waybill {
 namespace {
@@ -160,43 +162,44 @@ inline bool Scan(std::string_view image, ImageParts& parts) {
   return parts.tag.size() <= kMaxTagBytes && SkipClass(tag, end, kInTag) == end;
 }
 
-constexpr std::string_view kHub = "docker.io";
-constexpr std::string_view kHubLegacy = "index.docker.io";
+using internal::RepositoryParts;
 
-// `name` with registry and `library/` filled in; unchecked.
-std::string FullName(std::string_view name) {
-  std::string_view domain = kHub;
-  std::string_view rest = name;
+// The name part of the full form, in the parts that RepositoryPartsOf returns: nothing is copied.
+// nullopt: the image has no full form. `name` is the image name of `image`.
+std::optional<RepositoryParts> FullName(std::string_view image, std::string_view name) {
+  constexpr std::size_t kIdentifierDigits = 64;
+  constexpr std::string_view kLibrary = "library/";
+  // It could be the start of an image's ID.
+  if (image.size() == kIdentifierDigits && internal::IsLowerHex(image.data(), image.size())) {
+    return std::nullopt;
+  }
+  std::string_view path = name;
   const std::size_t slash = name.find('/');
   if (slash != std::string_view::npos) {
     const std::string_view first = name.substr(0, slash);
-    bool is_domain = first == "localhost";
-    for (const char c : first) {
-      is_domain = is_domain || c == '.' || c == ':' || (ClassOf(c) & kUpper) != 0;
-    }
-    if (is_domain) {
-      domain = first == kHubLegacy ? kHub : first;
-      rest = name.substr(slash + 1);
-    }
+    const bool is_domain =
+        first == "localhost" || std::any_of(first.begin(), first.end(), [](char c) {
+          return c == '.' || c == ':' || (ClassOf(c) & kUpper) != 0;
+        });
+    const bool is_hub = first == "docker.io" || first == "index.docker.io";
+    if (is_domain && !is_hub) return RepositoryParts{name, "", ""};
+    if (is_hub) path = name.substr(slash + 1);
   }
-  std::string full(domain);
-  full += '/';
-  if (domain == kHub && rest.find('/') == std::string_view::npos) full += "library/";
-  full += rest;
-  return full;
+  const bool is_official =
+      path.starts_with(kLibrary) && path.find('/', kLibrary.size()) == std::string_view::npos;
+  if (is_official) path.remove_prefix(kLibrary.size());
+  const std::string_view library =
+      is_official || path.find('/') == std::string_view::npos ? kLibrary : "";
+  // Filling in can make the path too long, and puts `[ab]`, a host by the grammar, into the path.
+  if (library.size() + path.size() > kMaxPathBytes || path.starts_with('[')) return std::nullopt;
+  return RepositoryParts{"docker.io/", library, path};
 }
 
-// The name part of the full form; empty where there is none.
-std::string NormalisedName(std::string_view image, std::string_view name) {
-  constexpr std::size_t kIdentifierDigits = 64;
-  if (image.size() == kIdentifierDigits && internal::IsLowerHex(image.data(), image.size())) {
-    return {};
-  }
-  // Filling in can make the path too long, and puts `[ab]`, a host by the grammar, into the path.
-  std::string full = FullName(name);
-  ImageParts parts;
-  if (!Scan(full, parts)) full.clear();
-  return full;
+std::string Join(const RepositoryParts& parts) {
+  std::string joined;
+  joined.reserve(parts[0].size() + parts[1].size() + parts[2].size());
+  for (const std::string_view part : parts) joined += part;
+  return joined;
 }
 
 }  // namespace
@@ -216,8 +219,9 @@ std::optional<std::string_view> ImageName(std::string_view image) {
 std::optional<std::string> NormaliseImage(std::string_view image) {
   ImageParts parts;
   if (!Scan(image, parts)) return std::nullopt;
-  std::string full = NormalisedName(image, parts.name);
-  if (full.empty()) return std::nullopt;
+  const auto name = FullName(image, parts.name);
+  if (!name) return std::nullopt;
+  std::string full = Join(*name);
   if (parts.tag.empty() && parts.digest.empty()) parts.tag = "latest";
   if (!parts.tag.empty()) (full += ':') += parts.tag;
   if (!parts.digest.empty()) (full += '@') += parts.digest;
@@ -225,10 +229,43 @@ std::optional<std::string> NormaliseImage(std::string_view image) {
 }
 
 std::string RepositoryOf(std::string_view image) {
-  ImageParts parts;
-  if (!Scan(image, parts)) return std::string(image);
-  std::string full = NormalisedName(image, parts.name);
-  return full.empty() ? std::string(parts.name) : full;
+  return Join(internal::RepositoryPartsOf(image));
 }
 
+namespace internal {
+
+RepositoryParts RepositoryPartsOf(std::string_view image) {
+  ImageParts parts;
+  if (!Scan(image, parts)) return {image, "", ""};
+  return FullName(image, parts.name).value_or(RepositoryParts{parts.name, "", ""});
+}
+
+std::vector<std::string> EquivalentImages(std::string_view image) {
+  std::vector<std::string> images{std::string(image)};
+  const auto full = NormaliseImage(image);
+  if (!full) return images;
+  constexpr std::string_view kLatest = ":latest";
+  std::vector<std::string_view> endings{*full};
+  if (full->ends_with(kLatest)) {
+    endings.push_back(std::string_view(*full).substr(0, full->size() - kLatest.size()));
+  }
+  for (const std::string_view ending : endings) {
+    images.emplace_back(ending);
+    for (const std::string_view removed : {"docker.io/", "docker.io/library/"}) {
+      if (!ending.starts_with(removed)) continue;
+      const std::string_view rest = ending.substr(removed.size());
+      for (const std::string_view added : {"", "docker.io/", "index.docker.io/"}) {
+        images.push_back(std::string(added) + std::string(rest));
+      }
+    }
+  }
+  std::erase_if(images, [&](const std::string& candidate) {
+    return candidate != image && NormaliseImage(candidate) != full;
+  });
+  std::sort(images.begin(), images.end());
+  images.erase(std::unique(images.begin(), images.end()), images.end());
+  return images;
+}
+
+}  // namespace internal
 }  // namespace waybill

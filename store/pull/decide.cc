@@ -1,7 +1,6 @@
 #include "store/pull/decide.h"
 
-#include "store/base/equivalent_images.h"
-#include "store/base/repository.h"
+#include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
 #include "store/record/small_records.h"
 #include "waybill/image_name.h"
@@ -35,8 +34,9 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
   const auto is_it = [](Payload payload, const void* context) {
     const auto& asked = *static_cast<const Question*>(context);
     const std::string_view image = ViewIntent(payload).image;
-    return asked.rules == Rules::kClosed ? SameRepository(image, asked.image)
-                                         : image == asked.image;
+    return asked.rules == Rules::kClosed
+               ? RepositoryPartsOf(image) == RepositoryPartsOf(asked.image)
+               : image == asked.image;
   };
   return snapshot.FindWithPrefix(Table::kIntents,
                                  FirstIntentKeyOfRepository(question.image, snapshot.seed()),

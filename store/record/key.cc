@@ -7,7 +7,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "store/base/repository.h"
+#include "store/base/image_spellings.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

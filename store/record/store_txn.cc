@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/base/repository.h"
+#include "store/base/image_spellings.h"
 #include "store/lmdb/error.h"
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
@@ -201,11 +201,12 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
 
 Result<bool> StoreTxn::HasIntentOfRepository(std::string_view image) const {
   if (state_.digest(Table::kIntents).count == 0) return false;
+  const RepositoryParts repository = RepositoryPartsOf(image);
   bool found = false;
   auto walked = ForEachWithPrefix(
       Table::kIntents, FirstIntentKeyOfRepository(image, seed()), kRepositoryKeyBytes,
       [&](const Key16&, Payload payload) -> Result<bool> {
-        found = payload.empty() || SameRepository(ViewIntent(payload).image, image);
+        found = payload.empty() || RepositoryPartsOf(ViewIntent(payload).image) == repository;
         return !found;
       });
   if (!walked) return walked.error();

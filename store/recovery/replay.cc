@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "store/base/equivalent_images.h"
+#include "store/base/image_spellings.h"
 #include "store/record/small_records.h"
 #include "store/record/typed_tables.h"
 #include "waybill/image_name.h"
