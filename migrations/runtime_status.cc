@@ -9,13 +9,11 @@
 //      "runtimes":{"hyperv":{
 //        "guest_platform":{"Architecture":"amd64","OS":"windows",  or "guestPlatform"
 //                          "OSVersion":"10.0.17763","OSFeatures":[],"Variant":""}}}}}}
-//
-// The fields of a guest platform are known by their letters alone: KEP-4216 prints the names of
-// Go's struct, JSON those of an image index ("os.version").
 
 #include <algorithm>
 #include <cstddef>
 
+#include "migrations/guest_platform.h"
 #include "migrations/json_document.h"
 #include "store/image/runtime_handlers.h"
 #include "waybill/limits.h"
@@ -42,47 +40,25 @@ Result<std::optional<JsonValue>> EitherOf(JsonValue object, std::string_view a,
   return first ? first : second;
 }
 
-// "OSVersion", "os_version", "os.version": "osversion".
-std::string LettersOf(std::string_view key) {
-  std::string letters;
-  for (const char c : key) {
-    if (c == '.' || c == '_') continue;
-    letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return letters;
-}
-
-// None where each field is empty: that is how containerd prints a guest platform that was not set.
 Result<void> ReadGuestPlatform(JsonValue value, std::optional<Platform>& out) {
   if (auto object = internal::CheckObject(value); !object) return object;
-  Platform platform;
-  std::vector<std::string> seen;
+  internal::GuestPlatformFields fields;
   for (const JsonValue member : value.members()) {
-    const std::string letters = LettersOf(member.key());
-    std::string* target = letters == "architecture" ? &platform.architecture
-                          : letters == "os"         ? &platform.os
-                          : letters == "osversion"  ? &platform.os_version
-                          : letters == "variant"    ? &platform.variant
-                                                    : nullptr;
-    const bool features = letters == "osfeatures";
-    if (target == nullptr && !features) continue;
-    if (std::find(seen.begin(), seen.end(), letters) != seen.end()) {
-      return member.Fail("this field is there twice");
+    const auto target = fields.Find(member.key());
+    if (target.repeated) return member.Fail("this field is there twice");
+    if (target.text != nullptr) {
+      auto read = internal::ReadString(member, kMaxPlatformFieldBytes, *target.text);
+      if (!read) return read;
+    } else if (target.list != nullptr) {
+      auto bounded = internal::CheckCount(member, kMaxOsFeatures, "features");
+      if (!bounded) return bounded;
+      auto read = internal::ReadStrings(member, kMaxPlatformFieldBytes, *target.list);
+      if (!read) return read;
     }
-    if (auto bounded = internal::CheckCount(member, kMaxOsFeatures, "features"); !bounded) {
-      return bounded;
-    }
-    auto read = features
-                    ? internal::ReadStrings(member, kMaxPlatformFieldBytes, platform.os_features)
-                    : internal::ReadString(member, kMaxPlatformFieldBytes, *target);
-    if (!read) return read;
-    seen.push_back(letters);
   }
-  if (platform == Platform{}) return {};
-  if (platform.os.empty() || platform.architecture.empty()) {
-    return value.Fail("a guest platform needs an OS and an architecture");
-  }
-  out = NormalisePlatform(std::move(platform));
+  if (fields.is_unset()) return {};
+  if (!fields.is_complete()) return value.Fail(fields.kIncomplete);
+  out = fields.Take();
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "migrations/guest_platform.h"
 #include "waybill/limits.h"
 
 #define TOML_EXCEPTIONS 0
@@ -72,42 +73,21 @@ Result<void> ReadFeatures(const toml::node& node, std::vector<std::string>& out)
   return {};
 }
 
-// "OSVersion", "os_version", "os.version": "osversion".
-std::string LettersOf(std::string_view key) {
-  std::string letters;
-  for (const char c : key) {
-    if (c == '.' || c == '_') continue;
-    letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return letters;
-}
-
-// None where each field is empty: that is how containerd writes out its defaults.
 Result<std::optional<Platform>> ReadGuestPlatform(const toml::table& table) {
-  Platform platform;
-  std::vector<std::string> seen;
+  internal::GuestPlatformFields fields;
   for (const auto& [key, node] : table) {
-    const std::string letters = LettersOf(key.str());
-    std::string* target = letters == "architecture" ? &platform.architecture
-                          : letters == "os"         ? &platform.os
-                          : letters == "osversion"  ? &platform.os_version
-                          : letters == "variant"    ? &platform.variant
-                                                    : nullptr;
-    const bool features = letters == "osfeatures";
-    if (target == nullptr && !features) continue;
-    if (std::find(seen.begin(), seen.end(), letters) != seen.end()) {
-      return Refused(node, fmt::format("{} is there twice", key.str()));
+    const auto target = fields.Find(key.str());
+    if (target.repeated) return Refused(node, fmt::format("{} is there twice", key.str()));
+    if (target.text != nullptr) {
+      auto read = ReadText(node, key.str(), kMaxPlatformFieldBytes, *target.text);
+      if (!read) return read.error();
+    } else if (target.list != nullptr) {
+      if (auto read = ReadFeatures(node, *target.list); !read) return read.error();
     }
-    seen.push_back(letters);
-    auto read = features ? ReadFeatures(node, platform.os_features)
-                         : ReadText(node, key.str(), kMaxPlatformFieldBytes, *target);
-    if (!read) return read.error();
   }
-  if (platform == Platform{}) return std::nullopt;
-  if (platform.os.empty() || platform.architecture.empty()) {
-    return Refused(table, "a guest platform needs an OS and an architecture");
-  }
-  return NormalisePlatform(std::move(platform));
+  if (fields.is_unset()) return std::nullopt;
+  if (!fields.is_complete()) return Refused(table, fields.kIncomplete);
+  return fields.Take();
 }
 
 // Containerd's OS[(VERSION[+FEATURE…])]/ARCHITECTURE[/VARIANT]; none for "".
