@@ -48,7 +48,6 @@ std::uint64_t ComputedChecksum(const Key16& key, Value value) {
 
 std::vector<std::byte> Seal(const Key16& key, RecordKind kind, std::uint16_t version,
                             std::span<const std::uint8_t> payload) {
-  assert(payload.size() <= kMaxValueBytes);
   std::vector<std::byte> value(kEnvelopeBytes + Padded(payload.size()));
   Head head{kEnvelopeFormat, static_cast<std::uint8_t>(kind), version,
             static_cast<std::uint32_t>(payload.size()), 0};
@@ -64,6 +63,7 @@ Opened OpenEnvelope(const Key16& key, Value value, RecordKind kind, std::uint16_
   if (value.size() < kEnvelopeBytes || value.size() % 8 != 0) return {};
   Head head;
   std::memcpy(&head, value.data(), sizeof(head));
+  if (head.length > kMaxValueBytes) return {};
   if (Padded(head.length) != value.size() - kEnvelopeBytes) return {};
   if (head.checksum != ComputedChecksum(key, value)) return {};
   if (head.format != kEnvelopeFormat || head.version > newest_version) {

@@ -31,4 +31,18 @@ std::optional<Platform> DecodePlatform(const v2::Platform* platform) {
   return decoded;
 }
 
+bool Fits(const v2::Platform* platform) {
+  if (platform == nullptr) return true;
+  if (platform->os_features() != nullptr) {
+    if (platform->os_features()->size() > kMaxOsFeatures) return false;
+    for (const auto* feature : *platform->os_features()) {
+      if (!Fits(feature, kMaxPlatformFieldBytes)) return false;
+    }
+  }
+  return Fits(platform->architecture(), kMaxPlatformFieldBytes) &&
+         Fits(platform->os(), kMaxPlatformFieldBytes) &&
+         Fits(platform->os_version(), kMaxPlatformFieldBytes) &&
+         Fits(platform->variant(), kMaxPlatformFieldBytes);
+}
+
 }  // namespace waybill::internal

@@ -1,14 +1,14 @@
 #include "store/record/key.h"
 
+// The streaming state lives on the stack here: its layout must be that of the code that uses it.
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstring>
 
 #include "store/base/image_spellings.h"
-#include "waybill/limits.h"
 
 namespace waybill::internal {
 
@@ -20,19 +20,18 @@ void PutBigEndian(std::uint64_t value, std::byte* out) {
 }
 
 std::uint64_t HashRepository(std::string_view image, std::uint64_t seed) {
-  char buffer[kMaxImageBytes + 32];  // the longest image, "docker.io/" and "library/"
-  std::size_t size = 0;
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  XXH3_64bits_reset_withSeed(&state, seed);
   for (const std::string_view part : RepositoryPartsOf(image)) {
-    std::memcpy(buffer + size, part.data(), part.size());
-    size += part.size();
+    XXH3_64bits_update(&state, part.data(), part.size());
   }
-  return XXH3_64bits_withSeed(buffer, size, seed);
+  return XXH3_64bits_digest(&state);
 }
 
 }  // namespace
 
-Key16 Key16::From(std::span<const std::byte> from) {
-  assert(from.size() == 16);
+Key16 Key16::From(std::span<const std::byte, 16> from) {
   Key16 key;
   std::memcpy(key.bytes.data(), from.data(), key.bytes.size());
   return key;
@@ -89,7 +88,6 @@ Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha25
 }
 
 Key16 FirstIntentKeyOfRepository(std::string_view image, std::uint64_t seed) {
-  assert(image.size() <= kMaxImageBytes);
   Key16 key;
   PutBigEndian(HashRepository(image, seed), key.bytes.data());
   return key;

@@ -36,8 +36,7 @@ struct Key16 {
   std::array<std::byte, 16> bytes{};
 
   std::span<const std::byte> span() const { return bytes; }
-  // nullopt-free: the caller has checked that `from` holds 16 bytes.
-  static Key16 From(std::span<const std::byte> from);
+  static Key16 From(std::span<const std::byte, 16> from);
   static constexpr Key16 OfName(std::string_view name) {
     Key16 key;
     for (std::size_t i = 0; i < key.bytes.size() && i < name.size(); ++i) {
@@ -66,7 +65,7 @@ Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, st
 // The first key that a record of the same ref can have; its first kRefKeyBytes are common to all.
 Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed);
 
-// Of an intent. Allocates nothing for images within limits.h; longer ones must not come here.
+// Of an intent. Allocates nothing.
 Key16 IntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed);
 // The first key that an intent of the same repository can have; its first kRepositoryKeyBytes are
 // common to all.

@@ -135,22 +135,27 @@ flatbuffers::Offset<v1::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& b
   return v1::CreateServiceAccount(builder, is_raw ? &uid : nullptr, uid_text, namespace_name, name);
 }
 
-// Whether exactly one form of the UID is there, and the names are.
+// Whether exactly one form of the UID is there, and the names are; and all are within limits.h.
 template <typename T>
 bool IsComplete(const T& coordinates) {
   return (coordinates.uid_raw() == nullptr) != (coordinates.uid_text() == nullptr) &&
-         coordinates.namespace_name() != nullptr && coordinates.name() != nullptr;
+         coordinates.namespace_name() != nullptr && coordinates.name() != nullptr &&
+         Fits(coordinates.uid_text(), kMaxCoordinateBytes) &&
+         Fits(coordinates.namespace_name(), kMaxCoordinateBytes) &&
+         Fits(coordinates.name(), kMaxCoordinateBytes);
 }
 
 bool IsComplete(const v1::Entry& entry) {
-  if (entry.image_name() == nullptr) return false;
+  if (entry.image_name() == nullptr || !Fits(entry.image_name(), kMaxImageBytes)) return false;
   if (entry.secrets() != nullptr) {
+    if (entry.secrets()->size() > kMaxCredentialsPerName) return false;
     for (const v1::Secret* secret : *entry.secrets()) {
-      if (!IsComplete(*secret)) return false;
+      if (!IsComplete(*secret) || !Fits(secret->hash_text(), kMaxCoordinateBytes)) return false;
       if (secret->hash_raw() != nullptr && secret->hash_text() != nullptr) return false;
     }
   }
   if (entry.service_accounts() != nullptr) {
+    if (entry.service_accounts()->size() > kMaxCredentialsPerName) return false;
     for (const v1::ServiceAccount* account : *entry.service_accounts()) {
       if (!IsComplete(*account)) return false;
     }
@@ -158,12 +163,20 @@ bool IsComplete(const v1::Entry& entry) {
   return true;
 }
 
-// The root of a FlatBuffer that verifies, is complete and in order; else null.
+// The root of a FlatBuffer that verifies, is complete, in order and within limits.h; else null.
 const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v2::PulledRecord>(payload);
   if (root == nullptr) return nullptr;
   if ((root->ref_raw() == nullptr) == (root->ref_text() == nullptr)) return nullptr;
-  if (root->entries() == nullptr) return nullptr;
+  if (root->entries() == nullptr || root->entries()->size() > kMaxImageNamesPerRecord) {
+    return nullptr;
+  }
+  if (!Fits(root->ref_text(), kMaxImageRefBytes) ||
+      !Fits(root->runtime_handler(), kMaxRuntimeHandlerBytes) ||
+      !Fits(root->manifest_digest(), kMaxPlatformFieldBytes) || !Fits(root->platform()) ||
+      !Fits(root->guest_platform())) {
+    return nullptr;
+  }
   const v1::Entry* previous = nullptr;
   for (const v1::Entry* entry : *root->entries()) {
     if (!IsComplete(*entry)) return nullptr;

@@ -27,7 +27,8 @@ namespace waybill::internal {
 // Payload bytes. kLimitExceeded, naming the bound and where, above limits.h.
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record);
 
-// nullopt: not a FlatBuffer of that table, a field is missing, or entries are out of order.
+// nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or entries are out
+// of order.
 std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::uint8_t> payload);
 
 // The key that the record belongs under, or nullopt where DecodePulledRecordValue says so.

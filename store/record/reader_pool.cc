@@ -193,8 +193,8 @@ Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::s
   int rc = lmdb::CursorGet(cursor, &key, &value, MDB_SET_RANGE);
   while (rc == MDB_SUCCESS && key.size() == first.bytes.size() &&
          std::memcmp(key.data(), first.bytes.data(), bytes) == 0) {
-    const Opened opened =
-        OpenEnvelope(Key16::From(key), value, InfoOf(table).kind, kNewest.version(table));
+    const Opened opened = OpenEnvelope(Key16::From(key.first<16>()), value, InfoOf(table).kind,
+                                       kNewest.version(table));
     if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
     if (is_it(opened.payload, context)) {
       if (found != nullptr) *found = opened.payload;

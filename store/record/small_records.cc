@@ -35,7 +35,9 @@ std::vector<std::uint8_t> EncodeIntentValue(std::string_view image,
 
 std::optional<ImagePullIntent> DecodeIntentValue(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v2::PullIntent>(payload);
-  if (root == nullptr || root->image() == nullptr || root->recorded() == nullptr) {
+  if (root == nullptr || root->image() == nullptr || root->recorded() == nullptr ||
+      !Fits(root->image(), kMaxImageBytes) ||
+      !Fits(root->runtime_handler(), kMaxRuntimeHandlerBytes)) {
     return std::nullopt;
   }
   return ImagePullIntent{root->image()->str(), std::string(Text(root->runtime_handler()))};
@@ -56,7 +58,10 @@ std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handle
 
 std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v2::RuntimeHandler>(payload);
-  if (root == nullptr || root->name() == nullptr) return std::nullopt;
+  if (root == nullptr || root->name() == nullptr || !Fits(root->name(), kMaxRuntimeHandlerBytes) ||
+      !Fits(root->guest_platform())) {
+    return std::nullopt;
+  }
   return RuntimeHandler{root->name()->str(), root->is_default(), root->user_namespaces(),
                         DecodePlatform(root->guest_platform())};
 }
@@ -81,7 +86,8 @@ std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry) {
 std::optional<QuarantineEntry> DecodeQuarantineValue(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v1::Quarantine>(payload);
   if (root == nullptr || root->sha256() == nullptr || root->source() == nullptr ||
-      root->reason() == nullptr || root->since() == nullptr) {
+      root->reason() == nullptr || root->since() == nullptr ||
+      !Fits(root->source(), kMaxPathBytes)) {
     return std::nullopt;
   }
   const auto kind = static_cast<QuarantineKind>(root->kind());
@@ -101,13 +107,18 @@ std::vector<std::uint8_t> EncodePreloadedValue(const ImagePreloadedRecord& recor
 
 std::optional<ImagePreloadedRecord> DecodePreloadedValue(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v1::PreloadedRecord>(payload);
-  if (root == nullptr || root->image_ref() == nullptr || root->observed_images() == nullptr) {
+  if (root == nullptr || root->image_ref() == nullptr || root->observed_images() == nullptr ||
+      !Fits(root->image_ref(), kMaxImageRefBytes) ||
+      root->observed_images()->size() > kMaxImageNamesPerRecord) {
     return std::nullopt;
   }
   ImagePreloadedRecord record;
   record.image_ref = root->image_ref()->str();
   if (root->last_updated() != nullptr) record.last_updated = FromTime(*root->last_updated());
-  for (const auto* image : *root->observed_images()) record.observed_images.push_back(image->str());
+  for (const auto* image : *root->observed_images()) {
+    if (!Fits(image, kMaxImageBytes)) return std::nullopt;
+    record.observed_images.push_back(image->str());
+  }
   return record;
 }
 
@@ -120,7 +131,10 @@ std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file) {
 
 std::optional<ImportedFile> DecodeImportedFileValue(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v1::ImportedFile>(payload);
-  if (root == nullptr || root->path() == nullptr || root->content() == nullptr) return std::nullopt;
+  if (root == nullptr || root->path() == nullptr || root->content() == nullptr ||
+      !Fits(root->path(), kMaxPathBytes)) {
+    return std::nullopt;
+  }
   ImportedFile file;
   file.path = root->path()->str();
   std::memcpy(file.content.data(), root->content()->bytes()->data(), file.content.size());

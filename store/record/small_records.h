@@ -30,7 +30,7 @@ std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry);
 std::vector<std::uint8_t> EncodePreloadedValue(const ImagePreloadedRecord& record);
 std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file);
 
-// nullopt: not a FlatBuffer of that table, or a field is missing.
+// nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
 std::optional<ImagePullIntent> DecodeIntentValue(std::span<const std::uint8_t> payload);
 std::optional<QuarantineEntry> DecodeQuarantineValue(std::span<const std::uint8_t> payload);
 std::optional<ImagePreloadedRecord> DecodePreloadedValue(std::span<const std::uint8_t> payload);

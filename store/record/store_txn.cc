@@ -48,6 +48,15 @@ Error StoreTxn::LmdbError(int rc, std::string_view doing) const {
   return lmdb::MakeError(rc, doing, *context_.directory);
 }
 
+Result<void> StoreTxn::CheckSize(Payload payload) const {
+  if (payload.size() <= kMaxValueBytes) return {};
+  return Error{ErrorCode::kLimitExceeded,
+               "a record for " + context_.directory->string() + " has " +
+                   std::to_string(payload.size()) + " bytes, and " +
+                   std::to_string(kMaxValueBytes) + " are allowed; nothing was changed",
+               ""};
+}
+
 Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) const {
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val v{};
@@ -92,7 +101,7 @@ Result<void> StoreTxn::Recount(MDB_dbi dbi, const Count& count) const {
     if (rc != MDB_SUCCESS || value.size() < kEnvelopeBytes) continue;
     // What does not verify has a checksum all the same, but no handler that could be read: it may
     // be another than the default.
-    if (key.size() == 16 && Verifies(Key16::From(key), value)) {
+    if (key.size() == 16 && Verifies(Key16::From(key.first<16>()), value)) {
       Add(count, value);
     } else {
       count.digest->Add(StoredChecksum(value));
@@ -133,6 +142,7 @@ Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
 }
 
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r.error();
   const auto value = Seal(key, InfoOf(table).kind, schema().version(table), payload);
   if (!context_.growth_allowed) return LmdbError(MDB_MAP_FULL, "adding a record");
   MDB_val k = lmdb::ToVal(key.span());
@@ -146,6 +156,7 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
 }
 
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r;
   return Store(context_.handles->of(table), CountOf(table), key,
                Seal(key, InfoOf(table).kind, schema.version(table), payload));
 }
@@ -185,7 +196,7 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
   if (rc == MDB_SUCCESS) rc = cursor.Get(&key, &value, MDB_SET_RANGE);
   for (; rc == MDB_SUCCESS; rc = cursor.Get(&key, &value, MDB_NEXT)) {
     if (key.size() != 16) continue;
-    const Key16 k = Key16::From(key);
+    const Key16 k = Key16::From(key.first<16>());
     if (!std::equal(first.bytes.begin(), first.bytes.begin() + static_cast<std::ptrdiff_t>(bytes),
                     k.bytes.begin())) {
       return {};
@@ -214,6 +225,7 @@ Result<bool> StoreTxn::HasIntentOfRepository(std::string_view image) const {
 }
 
 Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r;
   TableDigest ignored;
   return Store(context_.handles->main, {Covered(key) ? &state_.header : &ignored}, key,
                Seal(key, kind, schema().header, payload));

@@ -94,6 +94,8 @@ class StoreTxn {
 
  private:
   Error LmdbError(int rc, std::string_view doing) const;
+  // kLimitExceeded: no value may be as large.
+  Result<void> CheckSize(Payload payload) const;
   // What the state says of a table: its digest, and of pulled records how many are not the default
   // handler's (else null).
   struct Count {

@@ -32,11 +32,13 @@ struct StoredUid {
   flatbuffers::Offset<flatbuffers::String> text;
 };
 
-// The root of a FlatBuffer that verifies and has one UID; else null.
+// The root of a FlatBuffer that verifies and has one UID, which is as long as a directory's name
+// may be; else null.
 template <typename T>
 const T* RootWithUid(std::span<const std::uint8_t> payload) {
   const auto* root = Root<T>(payload);
-  if (root == nullptr || (root->uid_raw() == nullptr) == (root->uid_text() == nullptr)) {
+  if (root == nullptr || (root->uid_raw() == nullptr) == (root->uid_text() == nullptr) ||
+      !Fits(root->uid_text(), kMaxFileNameBytes)) {
     return nullptr;
   }
   return root;

@@ -37,8 +37,8 @@ std::vector<std::uint8_t> EncodeUsernsMapping(const UsernsMapping& mapping);
 std::vector<std::uint8_t> EncodeUsernsBlock(const UsernsBlock& block);
 std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held);
 
-// nullopt: not a FlatBuffer of that table, a field is missing, or the range is none that may be
-// handed out (of blocks other than the first and the last).
+// nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the range is
+// none that may be handed out (of blocks other than the first and the last).
 std::optional<UsernsMapping> DecodeUsernsMapping(std::span<const std::uint8_t> payload);
 std::optional<UsernsBlock> DecodeUsernsBlock(std::span<const std::uint8_t> payload);
 std::optional<UsernsHeld> DecodeUsernsHeld(std::span<const std::uint8_t> payload);

@@ -4,53 +4,47 @@
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
 #include "store/record/userns_records.h"
-#include "waybill/limits.h"
 
 namespace waybill::internal {
 
-bool PayloadIsSound(Table table, const Key16& key, Payload payload, std::uint64_t seed) {
+std::optional<Key16> KeyOfPayload(Table table, Payload payload, std::uint64_t seed) {
   switch (table) {
-    case Table::kPulled: {
-      const auto hash = HashOfValidPulledRecord(payload, seed);
-      return hash && *hash == key;
-    }
-    case Table::kIntents: {
-      const auto intent = DecodeIntentValue(payload);
-      return intent && intent->image.size() <= kMaxImageBytes &&
-             IntentKey(intent->image, intent->runtime_handler, seed) == key;
-    }
-    case Table::kQuarantine: {
-      const auto entry = DecodeQuarantineValue(payload);
-      std::array<std::uint8_t, 32> sha256{};
-      return entry && HexDecode(entry->sha256, sha256) &&
-             QuarantineKey(entry->kind, sha256, seed) == key;
-    }
-    case Table::kPreloaded: {
-      const auto record = DecodePreloadedValue(payload);
-      return record && HashKey(record->image_ref, seed) == key;
-    }
-    case Table::kImported: {
-      const auto file = DecodeImportedFileValue(payload);
-      return file && HashKey(file->path, seed) == key;
-    }
-    case Table::kRuntimeHandlers: {
-      const auto handler = DecodeRuntimeHandlerValue(payload);
-      return handler && HashKey(handler->name, seed) == key;
-    }
-    case Table::kUsernsMappings: {
-      const auto mapping = DecodeUsernsMapping(payload);
-      return mapping && HashKey(mapping->pod_uid, seed) == key;
-    }
-    case Table::kUsernsBlocks: {
-      const auto block = DecodeUsernsBlock(payload);
-      return block && BlockKey(block->block) == key;
-    }
-    case Table::kUsernsHeld: {
-      const auto held = DecodeUsernsHeld(payload);
-      return held && HashKey(held->pod.pod_uid, seed) == key;
-    }
+    case Table::kPulled:
+      return HashOfValidPulledRecord(payload, seed);
+    case Table::kIntents:
+      if (const auto intent = DecodeIntentValue(payload)) {
+        return IntentKey(intent->image, intent->runtime_handler, seed);
+      }
+      break;
+    case Table::kQuarantine:
+      if (const auto entry = DecodeQuarantineValue(payload)) {
+        std::array<std::uint8_t, 32> sha256{};
+        if (HexDecode(entry->sha256, sha256)) return QuarantineKey(entry->kind, sha256, seed);
+      }
+      break;
+    case Table::kPreloaded:
+      if (const auto record = DecodePreloadedValue(payload))
+        return HashKey(record->image_ref, seed);
+      break;
+    case Table::kImported:
+      if (const auto file = DecodeImportedFileValue(payload)) return HashKey(file->path, seed);
+      break;
+    case Table::kRuntimeHandlers:
+      if (const auto handler = DecodeRuntimeHandlerValue(payload)) {
+        return HashKey(handler->name, seed);
+      }
+      break;
+    case Table::kUsernsMappings:
+      if (const auto mapping = DecodeUsernsMapping(payload)) return HashKey(mapping->pod_uid, seed);
+      break;
+    case Table::kUsernsBlocks:
+      if (const auto block = DecodeUsernsBlock(payload)) return BlockKey(block->block);
+      break;
+    case Table::kUsernsHeld:
+      if (const auto held = DecodeUsernsHeld(payload)) return HashKey(held->pod.pod_uid, seed);
+      break;
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace waybill::internal

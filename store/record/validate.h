@@ -4,16 +4,17 @@
 #define WAYBILL_STORE_RECORD_VALIDATE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "store/record/store_txn.h"
 #include "store/record/tables.h"
 
 namespace waybill::internal {
 
-// `payload` came out of a sound envelope under `key`. True where it is a FlatBuffer of the table's
-// record, complete, and its identity hashes to `key`. After that, readers may take its offsets as
-// they are.
-bool PayloadIsSound(Table table, const Key16& key, Payload payload, std::uint64_t seed);
+// The key that `payload`, out of a sound envelope, belongs under; nullopt where it is no FlatBuffer
+// of the table's record, not complete, or above limits.h. Readers may take the offsets of one that
+// lies under its key as they are.
+std::optional<Key16> KeyOfPayload(Table table, Payload payload, std::uint64_t seed);
 
 }  // namespace waybill::internal
 

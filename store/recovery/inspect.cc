@@ -110,7 +110,7 @@ class ValueCheck final : public PageVisitor {
     if (value.size() >= kEnvelopeBytes) digests_[Index(table)].Add(StoredChecksum(value));
     const Opened opened = OpenEnvelope(key, value, info.kind, schema().version(table));
     if (opened.state == EnvelopeState::kSound && inspection_.identity &&
-        PayloadIsSound(table, key, opened.payload, inspection_.identity->hash_seed)) {
+        KeyOfPayload(table, opened.payload, inspection_.identity->hash_seed) == key) {
       if (table == Table::kPulled && !PulledRecordView(opened.payload).runtime_handler().empty()) {
         ++nondefault_;
       }

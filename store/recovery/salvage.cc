@@ -12,6 +12,7 @@
 #include "store/record/small_records.h"
 #include "store/record/typed_tables.h"
 #include "store/record/userns_records.h"
+#include "store/record/validate.h"
 #include "store/recovery/page_walk.h"
 
 namespace waybill::internal {
@@ -53,7 +54,8 @@ class Collector final : public PageVisitor {
   void OnRecord(Table table, const Key16& key, Value value) {
     const TableInfo& info = InfoOf(table);
     const Opened opened = OpenEnvelope(key, value, info.kind, kNewest.version(table));
-    if (opened.state == EnvelopeState::kSound) {
+    // Under which key is not asked: each is stored anew.
+    if (opened.state == EnvelopeState::kSound && KeyOfPayload(table, opened.payload, 0)) {
       salvaged_.sound[Index(table)].Add(StoredChecksum(value));
       salvaged_.payloads[Index(table)].emplace_back(opened.payload.begin(), opened.payload.end());
     } else if (value.size() >= kEnvelopeBytes) {

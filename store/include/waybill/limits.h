@@ -1,5 +1,5 @@
-// Every bound of the store. Reaching one is ErrorCode::kLimitExceeded, and nothing is changed; in a
-// decision it is the answer "pull".
+// Every bound of the store. Exceeding one is ErrorCode::kLimitExceeded, and nothing is changed; in
+// a decision it is the answer "pull". A stored value that exceeds one is damaged: none was written.
 
 #ifndef WAYBILL_LIMITS_H_
 #define WAYBILL_LIMITS_H_
@@ -32,8 +32,11 @@ inline constexpr std::size_t kMaxRuntimeHandlers = 1024;
 inline constexpr std::size_t kMaxRuntimeHandlerBytes = 253;
 inline constexpr std::size_t kMaxPlatformFieldBytes = 256;
 inline constexpr std::size_t kMaxOsFeatures = 64;
-// Bytes of a pod's UID: of the name of its directory.
+// Bytes of a pod's UID as a kubelet gives it; of the name of a pod's directory, whoever made that.
 inline constexpr std::size_t kMaxPodUidBytes = 253;
+inline constexpr std::size_t kMaxFileNameBytes = 255;
+// Bytes of a path that the store remembers.
+inline constexpr std::size_t kMaxPathBytes = 4096;
 // Bytes of one file of ID mappings; mappings in it. The kernel takes 340 a user namespace.
 inline constexpr std::size_t kMaxUsernsFileBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxMappingsPerFile = 340;
