@@ -111,6 +111,23 @@ Result<void> DropTables(Working& working, const Move& move) {
   return {};
 }
 
+// Commits what the store is still the place for.
+Result<void> CommitOwned(lmdb::Txn& txn, const OwnedStore& store) {
+  if (auto owned = CheckStillOwned(store.database); !owned) {
+    Error error = owned.error();
+    error.message += "; nothing was changed";
+    return error;
+  }
+  if (auto r = lmdb::CommitOrPutBack(txn, *store.database.env); !r) return r;
+  if (auto owned = CheckStillOwned(store.database); !owned) {
+    Error error = owned.error();
+    error.code = ErrorCode::kOutcomeUnknown;
+    error.message += "; what was migrated may be lost";
+    return error;
+  }
+  return {};
+}
+
 Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const MigrateRequest& request) {
   const lmdb::Env& env = *store.database.env;
   lmdb::Txn txn;
@@ -130,7 +147,7 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
     if (auto r = DropTables(working, move); !r) return r.error();
   }
   if (auto r = WriteHeader(working, move); !r) return r.error();
-  if (auto r = lmdb::CommitOrPutBack(txn, env); !r) return r.error();
+  if (auto r = CommitOwned(txn, store); !r) return r.error();
   store.database.identity = working.identity;
   store.database.handles = working.handles;
   store.state = working.state;
@@ -147,7 +164,7 @@ Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& reques
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
   Working working(store, txn.get(), request.clock());
   if (auto r = StoreTxn(working.context, working.state).WriteState(); !r) return r;
-  if (auto r = lmdb::CommitOrPutBack(txn, env); !r) return r.error();
+  if (auto r = CommitOwned(txn, store); !r) return r.error();
   store.state = working.state;
   if (store.witness) store.witness->Advance(store.state.commit_sequence);
   return {};

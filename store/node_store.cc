@@ -2,6 +2,8 @@
 
 #include "waybill/node_store.h"
 
+#include <time.h>
+
 #include <utility>
 
 #include "migrations/kubelet_directory.h"
@@ -57,6 +59,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   hooks.clock = options.clock;
   hooks.time_never_goes_back = rules == Rules::kClosed;
   hooks.undo = &in_flight;
+  hooks.still_owned = [this] { return internal::CheckStillOwned(owned->database); };
   hooks.committed = [this](std::uint64_t sequence) {
     readers.DropOldSnapshots();
     if (owned->witness) owned->witness->Advance(sequence);
@@ -176,7 +179,19 @@ Result<void> NodeStore::Impl::Close() {
 
 bool NodeStore::Impl::FilesAreCurrent() {
   const std::shared_lock lock(observed_mutex, std::try_to_lock);
-  return lock.owns_lock() && observed && internal::SameFiles(directory, *observed);
+  return lock.owns_lock() && observed &&
+         observed->files->LookAgain().state == internal::StoreFiles::State::kSame;
+}
+
+bool NodeStore::Impl::OwnsStill() {
+  if (committer->failed()) return false;
+  struct timespec now {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const std::int64_t tick = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  if (looked_at_.load(std::memory_order_relaxed) == tick) return true;
+  if (!committer->CheckOwnership()) return false;
+  looked_at_.store(tick, std::memory_order_relaxed);
+  return true;
 }
 
 bool NodeStore::Impl::Reopen() {
@@ -194,7 +209,7 @@ bool NodeStore::Impl::Reopen() {
 
 ReaderPool::Lease NodeStore::Impl::Read() {
   if (closed_) return {};
-  if (is_owner_) return committer->failed() ? ReaderPool::Lease() : readers.Acquire();
+  if (is_owner_) return OwnsStill() ? readers.Acquire() : ReaderPool::Lease();
   if (FilesAreCurrent()) {
     // The owner may have opened with a larger map since; then LMDB wants the file opened anew.
     if (ReaderPool::Lease lease = readers.Acquire()) return lease;

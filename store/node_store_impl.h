@@ -100,11 +100,15 @@ class NodeStore::Impl {
   Decision DecideUncounted(std::string_view image, std::string_view image_ref,
                            std::string_view runtime_handler, CredentialSource& source,
                            internal::ReaderPool::Lease& snapshot);
+  // Owner: whether it may answer. Looks at the store's files at most once a tick of the kernel's
+  // coarse clock (1 to 10 ms), so that a decision hardly ever pays for it.
+  bool OwnsStill();
   // Observer: whether the files that are open are those under the store's names.
   bool FilesAreCurrent();
   // Observer: opens the files anew. False where that can't be done right now.
   bool Reopen();
 
+  std::atomic<std::int64_t> looked_at_{-1};  // the tick of OwnsStill's last look
   bool is_owner_ = false;
   bool closed_ = false;
 };

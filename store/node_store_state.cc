@@ -102,7 +102,7 @@ Result<VerifyReport> NodeStore::Verify() const {
       for (int i = 0;; ++i) {
         const std::uint64_t before = sequence();
         if (auto r = inspect(); !r) return r.error();
-        if (inspection.sound || before == sequence()) break;
+        if (inspection.sound || (!inspection.moved && before == sequence())) break;
         if (i == kVerifyTries) {
           return Error{
               ErrorCode::kIo,

@@ -829,7 +829,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
 
 /* --- Recording a pull (owner) -------------------------------------------------------------------
  * Each call is one transaction, on disk when it returns. WAYBILL_INVALID_ARGUMENT,
- * WAYBILL_LIMIT_EXCEEDED, WAYBILL_CONFLICT, WAYBILL_NOT_OWNER, WAYBILL_STORE_FULL,
+ * WAYBILL_LIMIT_EXCEEDED, WAYBILL_CONFLICT, WAYBILL_NOT_OWNER, WAYBILL_OWNED, WAYBILL_STORE_FULL,
  * WAYBILL_DISK_FULL, WAYBILL_IO: the store is as before. WAYBILL_OUTCOME_UNKNOWN: the commit may or
  * may not have happened; decisions answer "pull" until the store is closed and opened again. */
 

@@ -21,7 +21,8 @@ const (
 	CodeNotFound Code = C.WAYBILL_NOT_FOUND
 	// CodeDamaged: stored bytes do not verify. Never read it as CodeNotFound: something was there.
 	CodeDamaged Code = C.WAYBILL_DAMAGED
-	// CodeOwned: another process owns the store. Wait for it, or observe instead of owning.
+	// CodeOwned: another process owns the store: wait for it, or observe instead of owning. Or the
+	// store's files were removed or replaced under this one: close and open again.
 	CodeOwned Code = C.WAYBILL_OWNED
 	// CodeNewerSchema: the store was written by a newer schema. Nothing was touched.
 	CodeNewerSchema Code = C.WAYBILL_NEWER_SCHEMA

@@ -63,10 +63,11 @@ Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path) {
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags, mode_t mode) {
   // O_NONBLOCK: a FIFO under that name must not hang us.
   Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode));
-  if (!fd.valid()) return SystemError(errno, "open", path);
+  const bool is_directory = !fd.valid() && errno == EISDIR;
+  if (!fd.valid() && !is_directory) return SystemError(errno, "open", path);
   struct stat st {};
-  if (fstat(fd.get(), &st) != 0) return SystemError(errno, "look at", path);
-  if (!S_ISREG(st.st_mode)) {
+  if (!is_directory && fstat(fd.get(), &st) != 0) return SystemError(errno, "look at", path);
+  if (is_directory || !S_ISREG(st.st_mode)) {
     return Error{ErrorCode::kUnsafePath, "cannot use " + path.string() + ": not a regular file",
                  "remove it or name another path"};
   }

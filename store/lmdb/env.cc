@@ -1,6 +1,7 @@
 #include "store/lmdb/env.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -88,6 +89,15 @@ Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
 Env::~Env() {
   if (env_ != nullptr) mdb_env_close(env_);
   if (registered_) Unregister(id_);
+}
+
+Result<internal::FileId> Env::DataFileId() const {
+  mdb_filehandle_t fd = -1;
+  struct stat st {};
+  if (mdb_env_get_fd(env_, &fd) != MDB_SUCCESS || fstat(fd, &st) != 0) {
+    return MakeSystemError(errno, "opening the database", directory_);
+  }
+  return internal::FileId{st.st_dev, st.st_ino};
 }
 
 unsigned Env::ClearDeadReaders() const {

@@ -40,6 +40,9 @@ class Env {
   MDB_env* get() const { return env_; }
   const std::filesystem::path& directory() const { return directory_; }
 
+  // Of the file that is open, whatever is under the name data.mdb by now.
+  Result<internal::FileId> DataFileId() const;
+
   // Frees the slots of readers that died; how many.
   unsigned ClearDeadReaders() const;
 

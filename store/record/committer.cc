@@ -25,6 +25,18 @@ Error OutcomeUnknown(const std::filesystem::path& directory) {
           "close the store and open it again"};
 }
 
+Error NothingChanged(Error error) {
+  error.message += "; nothing was changed";
+  if (error.code == ErrorCode::kOwned) error.message += ", and every decision now answers \"pull\"";
+  return error;
+}
+
+Error MayBeLost(Error error) {
+  error.code = ErrorCode::kOutcomeUnknown;
+  error.message += "; what was written last may be lost, and every decision now answers \"pull\"";
+  return error;
+}
+
 // Pages in the free list of the last commit: LMDB shows it to read transactions only.
 std::uint64_t FreePages(const lmdb::Env& env) {
   lmdb::Txn txn;
@@ -103,9 +115,29 @@ Result<void> Committer::WithoutCommits(const std::function<Result<void>()>& work
   }
 }
 
+void Committer::Stop(const Error& why) {
+  const std::lock_guard lock(mutex_);
+  if (failed()) return;
+  why_failed_ = why;
+  failed_.store(true, std::memory_order_release);
+}
+
+Error Committer::WhyFailed() const {
+  const std::lock_guard lock(mutex_);
+  return why_failed_.message.empty() ? OutcomeUnknown(env_.directory()) : why_failed_;
+}
+
+bool Committer::CheckOwnership() {
+  if (failed()) return false;
+  auto owned = StillOwned();
+  if (owned) return true;
+  if (owned.error().code == ErrorCode::kOwned) Stop(NothingChanged(owned.error()));
+  return false;
+}
+
 void Committer::RunBatch(const std::vector<Request*>& batch) {
   if (failed()) {
-    for (Request* request : batch) request->result = OutcomeUnknown(env_.directory());
+    for (Request* request : batch) request->result = WhyFailed();
     return;
   }
   Error error;
@@ -164,6 +196,11 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state) {
 }
 
 bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
+  if (auto owned = StillOwned(); !owned) {
+    error = NothingChanged(owned.error());
+    if (error.code == ErrorCode::kOwned) Stop(error);
+    return false;
+  }
   lmdb::Txn txn;
   int rc = txn.BeginWrite(env_);
   if (rc == MDB_MAP_FULL) {
@@ -218,6 +255,13 @@ bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
     if (!committed) {
       error = committed.error();
       if (error.code == ErrorCode::kStoreFull) env_.ClearDeadReaders();
+      if (undo != nullptr) undo->RollBackTo(0);
+      return false;
+    }
+    // Who came after our files were gone did not see this commit. Who comes later will.
+    if (auto owned = StillOwned(); !owned) {
+      error = MayBeLost(owned.error());
+      Stop(NothingChanged(owned.error()));
       if (undo != nullptr) undo->RollBackTo(0);
       return false;
     }

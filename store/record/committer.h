@@ -46,6 +46,9 @@ class Committer {
     // Rules::kClosed: a clock that went back does not make a record younger than it is.
     bool time_never_goes_back = true;
     UndoLog* undo = nullptr;
+    // Before and after each commit: kOwned where what is open is not the store any more, and then
+    // nothing is acknowledged from now on. The message lacks what that means for the write.
+    std::function<Result<void>()> still_owned;
     // After each commit, by the leader; may not call back.
     std::function<void(std::uint64_t sequence)> committed;
   };
@@ -59,8 +62,10 @@ class Committer {
 
   // The state that the last commit left.
   State state() const;
-  // After kOutcomeUnknown.
+  // After kOutcomeUnknown, and where the store is not ours any more.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // Asks Hooks::still_owned between commits. False: failed(), or it can't be told now.
+  bool CheckOwnership();
 
   // Runs `work` while no commit can happen.
   Result<void> WithoutCommits(const std::function<Result<void>()>& work);
@@ -78,6 +83,12 @@ class Committer {
   bool TryTogether(const std::vector<Request*>& batch, Error& error);
   Result<void> RunOne(lmdb::Txn& txn, const Change& change, State& state, bool& dirty);
   Result<void> CommitState(lmdb::Txn& txn, State& state);
+  // Fails from now on, with `why` unless it failed before.
+  void Stop(const Error& why);
+  Result<void> StillOwned() const {
+    return hooks_.still_owned ? hooks_.still_owned() : Result<void>();
+  }
+  Error WhyFailed() const;
   StoreTxn::Context MakeContext(MDB_txn* txn) const;
   bool GrowthAllowed() const;
 
@@ -91,7 +102,8 @@ class Committer {
   std::deque<Request*> queue_;  // guarded by mutex_
   bool leading_ = false;        // guarded by mutex_; its holder alone touches what follows
   std::vector<Request*> batch_;
-  State state_;  // written by the leader under mutex_
+  State state_;       // written by the leader under mutex_
+  Error why_failed_;  // guarded by mutex_; an empty message: a commit failed half way
   std::atomic<bool> failed_{false};
 };
 

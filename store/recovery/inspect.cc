@@ -1,8 +1,13 @@
 #include "store/recovery/inspect.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 
 #include "store/record/envelope.h"
 #include "store/record/pulled_record.h"
@@ -174,9 +179,40 @@ Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, Inspection& in
   return {};
 }
 
+// What changes whenever somebody writes to the file. The meta pages as well as the time: two writes
+// may fall into one tick of the kernel's clock.
+struct Stamp {
+  off_t bytes = 0;
+  struct timespec written {};
+  std::string meta_pages;
+};
+
+Result<Stamp> StampOf(const Fd& file) {
+  Stamp stamp;
+  struct stat st {};
+  if (fstat(file.get(), &st) != 0) {
+    return Error{ErrorCode::kIo,
+                 "cannot look at data.mdb: " + std::generic_category().message(errno), ""};
+  }
+  stamp.bytes = st.st_size;
+  stamp.written = st.st_mtim;
+  stamp.meta_pages.resize(2 * kMaxPageBytes);
+  // What can't be read the walk finds.
+  const ssize_t got = pread(file.get(), stamp.meta_pages.data(), stamp.meta_pages.size(), 0);
+  stamp.meta_pages.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return stamp;
+}
+
+bool Same(const Stamp& a, const Stamp& b) {
+  return a.bytes == b.bytes && a.written.tv_sec == b.written.tv_sec &&
+         a.written.tv_nsec == b.written.tv_nsec && a.meta_pages == b.meta_pages;
+}
+
 }  // namespace
 
 Result<Inspection> InspectFile(const Fd& file, FileIs file_is) {
+  auto before = StampOf(file);
+  if (!before) return before.error();
   Inspection inspection;
   inspection.sound = true;
   ValueCheck check(inspection);
@@ -200,6 +236,9 @@ Result<Inspection> InspectFile(const Fd& file, FileIs file_is) {
   if (file_is == FileIs::kStore) {
     if (auto r = CheckMetaIds(file, *walk, inspection); !r) return r.error();
   }
+  auto after = StampOf(file);
+  if (!after) return after.error();
+  inspection.moved = !Same(*before, *after);
   return inspection;
 }
 

@@ -21,6 +21,8 @@ namespace waybill::internal {
 struct Inspection {
   // Every rule holds: LMDB may open the file, and no record is missing, stale or damaged.
   bool sound = false;
+  // Somebody wrote to the file while it was read: a finding may be of no file that ever was.
+  bool moved = false;
   // The identity record verifies and is of a newer schema: hands off, whatever else is wrong.
   bool newer_schema = false;
   std::uint64_t txn_id = 0;  // of the newer meta page

@@ -43,17 +43,34 @@ Result<std::uint64_t> LoadHeader(OpenedDatabase& database) {
   return id;
 }
 
-Result<void> NoteFiles(const std::filesystem::path& directory, OpenedDatabase& database) {
-  auto data = FileIdOf(directory / "data.mdb");
+Result<void> NoteFiles(const std::filesystem::path& directory, const OwnerLock* owner,
+                       OpenedDatabase& database) {
+  auto data = database.env->DataFileId();
   if (!data) return data.error();
   auto lock = FileIdOf(directory / "lock.mdb");
   if (!lock) return lock.error();
   database.database_id = *data;
-  database.lock_id = *lock;
+  std::optional<FileId> owner_id;
+  if (owner != nullptr) {
+    auto id = owner->Id();
+    if (!id) return id.error();
+    owner_id = *id;
+    auto locked = FileIdOf(owner->database(), directory / "data.mdb");
+    if (!locked) return locked.error();
+    if (*locked != *data) {
+      return Error{ErrorCode::kOwned,
+                   "data.mdb in " + directory.string() + " was replaced while it was being opened",
+                   "stop whoever replaces it, then try again"};
+    }
+  }
+  database.files =
+      std::make_unique<StoreFiles>(directory, *data, *lock, owner_id ? &*owner_id : nullptr);
+  static_cast<void>(database.files->LookAgain());  // for their sizes
   return {};
 }
 
-Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, std::uint64_t& txn_id) {
+Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock* owner,
+                                std::uint64_t& txn_id) {
   OpenedDatabase database;
   // LMDB would follow a symlink under that name.
   const std::filesystem::path lock = options.directory / "lock.mdb";
@@ -75,7 +92,7 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, std::uint64_t& 
   auto id = LoadHeader(database);
   if (!id) return id.error();
   txn_id = *id;
-  if (auto r = NoteFiles(options.directory, database); !r) return r.error();
+  if (auto r = NoteFiles(options.directory, owner, database); !r) return r.error();
   return database;
 }
 
@@ -96,11 +113,12 @@ Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version)
 }
 
 Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,
-                                           std::uint64_t map_bytes, std::uint64_t txn_id) {
+                                           std::uint64_t map_bytes, std::uint64_t txn_id,
+                                           const OwnerLock& lock) {
   const lmdb::EnvOptions options{directory, false, map_bytes};
   for (int attempt = 0; attempt < 2; ++attempt) {
     std::uint64_t seen = 0;
-    auto database = OpenOnce(options, seen);
+    auto database = OpenOnce(options, &lock, seen);
     if (database && seen == txn_id) return database;
     if (!database && database.error().code != ErrorCode::kDamaged) return database;
     if (database) database->env.reset();
@@ -119,7 +137,7 @@ Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& direc
   const std::filesystem::path& needed = Exists(lock) ? lock : directory;
   if (access(needed.c_str(), W_OK) != 0) return SystemError(errno, "write to", needed);
   std::uint64_t seen = 0;
-  auto database = OpenOnce({directory, true, 0}, seen);
+  auto database = OpenOnce({directory, true, 0}, nullptr, seen);
   if (database && txn_id != 0 && seen < txn_id) {
     return Damaged(directory, "lock.mdb belongs to another data.mdb");
   }

@@ -42,6 +42,25 @@ Error Unsound(const std::filesystem::path& directory, const Inspection& inspecti
       "run `waybill start` to recover it"};
 }
 
+Error Moving(const std::filesystem::path& directory) {
+  return {ErrorCode::kOwned,
+          "data.mdb in " + directory.string() +
+              " changes while it is being checked: another process writes to it; nothing was "
+              "changed",
+          "stop that process, then try again (fuser " + (directory / "data.mdb").string() +
+              " names it)"};
+}
+
+// A file that fails its check, and does so again in the same way: what somebody writes to meanwhile
+// only looks damaged.
+Result<bool> FailsAgain(const Fd& file, const Inspection& first) {
+  if (first.moved) return false;
+  auto second = InspectFile(file);
+  if (!second) return second.error();
+  return !second->sound && !second->moved && second->txn_id == first.txn_id &&
+         second->findings == first.findings;
+}
+
 Result<void> PrepareDirectory(const OpenOptions& options) {
   if (options.directory.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the store's directory is not named", ""};
@@ -221,6 +240,7 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
   if (!contradiction.reason.empty() || identity.witness_path != database.identity.witness_path) {
     Committer::Hooks hooks;
     hooks.clock = options.clock;
+    hooks.still_owned = [&] { return CheckStillOwned(database); };
     Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
     const auto amend = [&](StoreTxn& txn) -> Result<void> {
       if (!contradiction.reason.empty()) {
@@ -272,11 +292,12 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
 
   std::optional<Inspection> inspection;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    auto file = OpenFile(database_path, O_RDONLY);
-    if (!file) return file.error();
-    auto inspected = InspectFile(*file);
+    if (auto r = lock->LockDatabase(); !r) return r.error();
+    const Fd& file = lock->database();
+    auto inspected = InspectFile(file);
     if (!inspected) return inspected.error();
     inspection = std::move(*inspected);
+    if (inspection->moved) return Moving(directory);
     if (inspection->newer_schema) return NewerSchema(directory);
     if (!options.migrate && inspection->identity &&
         inspection->identity->schema_version < kNewestSchema) {
@@ -293,16 +314,19 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                        (inspection->findings.empty() ? "" : inspection->findings.front()),
                    "look for disk and memory errors in the kernel's log"};
     }
+    auto fails_again = FailsAgain(file, *inspection);
+    if (!fails_again) return fails_again.error();
+    if (!*fails_again) return Moving(directory);
     if (on_damage == OnDamage::kRefuse) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
-    if (auto r = Rebuild(directory, *file, *inspection, witness.testimony, options.clock(),
+    if (auto r = Rebuild(directory, file, *inspection, witness.testimony, options.clock(),
                          options.map_bytes, report);
         !r) {
       return r.error();
     }
   }
 
-  auto database = OpenDatabaseAsOwner(directory, options.map_bytes, inspection->txn_id);
+  auto database = OpenDatabaseAsOwner(directory, options.map_bytes, inspection->txn_id, *lock);
   if (!database) return database.error();
   report.readers_cleared = database->env->ClearDeadReaders();
   auto state = ReadState(*database);
@@ -332,7 +356,7 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory) {
     if (!inspection) return inspection.error();
     if (inspection->newer_schema) return NewerSchema(directory);
     if (!inspection->sound) {
-      return Unsound(directory, *inspection);
+      return inspection->moved ? Moving(directory) : Unsound(directory, *inspection);
     }
     // An owner would have asked the witness.
     const std::filesystem::path& witness = inspection->identity->witness_path;
@@ -358,10 +382,16 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory) {
   return database;
 }
 
-bool SameFiles(const std::filesystem::path& directory, const OpenedDatabase& database) {
-  const auto data = FileIdOf(directory / "data.mdb");
-  const auto lock = FileIdOf(directory / "lock.mdb");
-  return data && lock && *data == database.database_id && *lock == database.lock_id;
+Result<void> CheckStillOwned(const OpenedDatabase& database) {
+  const StoreFiles::Look look = database.files->LookAgain();
+  if (look.state == StoreFiles::State::kSame) return {};
+  const bool lost = look.state == StoreFiles::State::kChanged;
+  return Error{lost ? ErrorCode::kOwned : ErrorCode::kIo,
+               std::string(look.what) + " in " + database.env->directory().string() +
+                   (lost ? " under the process that owns the store" : ""),
+               lost ? "find out who did that and what else runs there, then close the store and "
+                      "open it again"
+                    : "try again"};
 }
 
 }  // namespace waybill::internal

@@ -14,6 +14,7 @@
 #include "store/record/header.h"
 #include "store/record/store_txn.h"
 #include "store/recovery/owner_lock.h"
+#include "store/recovery/store_files.h"
 #include "store/recovery/witness.h"
 #include "waybill/node_store.h"
 #include "waybill/report.h"
@@ -27,7 +28,8 @@ struct OpenedDatabase {
   TableHandles handles;
   Identity identity;
   FileId database_id;  // of data.mdb
-  FileId lock_id;      // of lock.mdb
+  // Compared with what is under their names before anything is read from them.
+  std::unique_ptr<StoreFiles> files;
 };
 
 // The members go in reverse order: the environment closes before the lock is let go.
@@ -49,8 +51,10 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
 // Errors: NodeStore::Observe.
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory);
 
-// Whether the files under the store's names are still those that were opened.
-bool SameFiles(const std::filesystem::path& directory, const OpenedDatabase& database);
+// kOwned where the store is not this owner's any more, since a file of it was removed, replaced or
+// truncated; kIo where that can't be found out. The message says what became of which file, and
+// lacks what that means for the caller.
+Result<void> CheckStillOwned(const OpenedDatabase& database);
 
 }  // namespace waybill::internal
 

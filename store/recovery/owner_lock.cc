@@ -59,10 +59,47 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
         "stop that process, or use a command that only observes (check, list, show, stats)"};
   }
   OwnerLock owner(std::move(*file), path);
+  // Removed between the two calls: then another may hold the one that is there now.
+  auto locked = owner.Id();
+  if (!locked) return locked.error();
+  const auto named = FileIdOf(path);
+  if (!named || *named != *locked) {
+    return Error{ErrorCode::kOwned,
+                 path.string() +
+                     " was removed or replaced while this process locked it; nothing "
+                     "was changed",
+                 "find out who removes it, then try again"};
+  }
+  if (Exists(directory / "data.mdb")) {
+    if (auto r = owner.LockDatabase(); !r) return r.error();
+  }
   const std::string line = ReadLine(owner.file_);
   owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
   if (auto r = owner.Write(owner.owned_before_ ? kReopening : " opening"); !r) return r.error();
   return owner;
+}
+
+Result<void> OwnerLock::LockDatabase() {
+  const std::filesystem::path path = path_.parent_path() / "data.mdb";
+  auto file = OpenFile(path, O_RDWR);
+  if (!file) return file.error();
+  if (database_.valid()) {
+    auto locked = FileIdOf(database_, path);
+    if (!locked) return locked.error();
+    auto named = FileIdOf(*file, path);
+    if (!named) return named.error();
+    if (*named == *locked) return {};
+  }
+  struct flock lock = LockOf(kOwnedByte, F_WRLCK);
+  if (fcntl(file->get(), F_OFD_SETLK, &lock) != 0) {
+    if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
+    return Error{ErrorCode::kOwned,
+                 path.string() + " is locked by a process that owns the store, although " +
+                     path_.filename().string() + " was removed or replaced; nothing was changed",
+                 "stop that process, then try again (fuser " + path.string() + " names it)"};
+  }
+  database_ = std::move(*file);
+  return {};
 }
 
 Result<void> OwnerLock::Write(const std::string& state) {

@@ -5,7 +5,8 @@
 //   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and passed the walk
 //
 // The lock is an open-file-description lock, so it dies with the process, and a second opening of
-// the file in the same process does not drop it.
+// the file in the same process does not drop it. The owner locks data.mdb, too: whoever removes
+// owner.lock lets nobody in while that file is in place.
 
 #ifndef WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_
 #define WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_
@@ -20,8 +21,15 @@ namespace waybill::internal {
 
 class OwnerLock {
  public:
-  // kOwned, with the owner's process ID, where another one holds it.
+  // kOwned where another one holds it, with its process ID where owner.lock is still its own. Locks
+  // data.mdb where there is one.
   static Result<OwnerLock> Take(const std::filesystem::path& directory);
+
+  // Locks what is under the name data.mdb now, in place of what was there before.
+  Result<void> LockDatabase();
+  // data.mdb as it is locked, to read.
+  const Fd& database() const { return database_; }
+  Result<FileId> Id() const { return FileIdOf(file_, path_); }
 
   // Tells observers that they can rely on `database`.
   Result<void> AnnounceRecovered(const FileId& database);
@@ -33,7 +41,8 @@ class OwnerLock {
   Result<void> Write(const std::string& line);
 
   Fd file_;
-  std::filesystem::path path_;
+  std::filesystem::path path_;  // of owner.lock
+  Fd database_;
   bool owned_before_ = false;
 };
 

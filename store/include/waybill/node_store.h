@@ -134,7 +134,8 @@ class NodeStore {
  public:
   // Opens as the one owner: takes the lock, walks the pages, opens LMDB, checks header and witness,
   // imports, replays. Idempotent: after a crash or an error at any point, open again. Errors that
-  // leave the store as it was: kOwned (by another process, or open in this one already),
+  // leave the store as it was: kOwned (by another process, or open in this one already;
+  // or somebody writes to data.mdb while it is checked),
   // kUnsafePath, kNewerSchema, kOlderSchema, kInvalidArgument (options), kNotFound
   // (create_if_missing is false, or there is no pods_directory).
   // kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, and kInterrupted (import_progress
@@ -146,7 +147,7 @@ class NodeStore {
   // recording function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
   // otherwise). kNotFound: there is no store. kDamaged: no owner has recovered it, and it fails the
   // walk or contradicts its witness: run an owner (`waybill start`). kOwned: this process has the
-  // store open already. kOlderSchema: no owner has migrated it. kNewerSchema, kIo as for Open.
+  // store open already, or somebody writes to data.mdb while it is checked. kOlderSchema: no owner has migrated it. kNewerSchema, kIo as for Open.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
   // Closes. No other call may be running.
@@ -191,7 +192,9 @@ class NodeStore {
   // Each call is one transaction, on disk when it returns. Errors of all: kInvalidArgument,
   // kLimitExceeded, kConflict (two identities, one key), kNotOwner, kStoreFull, kDiskFull, kIo: the
   // store is as before. kOutcomeUnknown: the commit may or may not have happened; decisions answer
-  // "pull" from then on, until the store is closed and opened again.
+  // "pull" from then on, until the store is closed and opened again. kOwned: the same, but nothing
+  // was changed: somebody removed, replaced or truncated owner.lock, lock.mdb or data.mdb under
+  // this owner. The call in which that is found after its commit is kOutcomeUnknown.
   //
   // A runtime handler that is not in the registry is kInvalidArgument, and the error lists those
   // that are. How a pull ended may be recorded all the same where its intent is stored, but for its

@@ -22,7 +22,8 @@ enum class ErrorCode : std::uint8_t {
   kNotFound,
   // Stored bytes do not verify. Never read it as kNotFound: something was there.
   kDamaged,
-  // Another process owns the store. Wait for it, or observe instead of owning.
+  // Another process owns the store: wait for it, or observe instead of owning. Or the store's files
+  // were removed or replaced under this one: close and open again.
   kOwned,
   // The store was written by a newer schema. Use the newer waybill; nothing was touched.
   kNewerSchema,

@@ -1,0 +1,61 @@
+#include "store/recovery/store_files.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+namespace waybill::internal {
+
+namespace {
+
+struct Texts {
+  const char* name;
+  const char* removed;
+  const char* replaced;
+  const char* truncated;
+  const char* unknown;
+};
+
+constexpr std::array<Texts, 3> kTexts = {
+    {{"data.mdb", "data.mdb was removed", "data.mdb was replaced", "data.mdb was truncated",
+      "data.mdb can't be looked at"},
+     {"lock.mdb", "lock.mdb was removed", "lock.mdb was replaced", "lock.mdb was truncated",
+      "lock.mdb can't be looked at"},
+     {"owner.lock", "owner.lock was removed", "owner.lock was replaced", "",
+      "owner.lock can't be looked at"}}};
+// Rewritten at opening, when its line gets shorter.
+constexpr std::size_t kOwnerLock = 2;
+
+}  // namespace
+
+StoreFiles::StoreFiles(const std::filesystem::path& directory, const FileId& data,
+                       const FileId& lock, const FileId* owner)
+    : count_(owner != nullptr ? 3 : 2) {
+  const std::array<const FileId*, 3> ids = {&data, &lock, owner};
+  for (std::size_t i = 0; i < count_; ++i) {
+    files_[i].path = (directory / kTexts[i].name).string();
+    files_[i].id = *ids[i];
+  }
+}
+
+StoreFiles::Look StoreFiles::LookAgain() const {
+  for (std::size_t i = 0; i < count_; ++i) {
+    const File& file = files_[i];
+    const Texts& texts = kTexts[i];
+    struct stat st {};
+    if (lstat(file.path.c_str(), &st) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return {State::kChanged, texts.removed};
+      return {State::kUnknown, texts.unknown};
+    }
+    if (FileId{st.st_dev, st.st_ino} != file.id) return {State::kChanged, texts.replaced};
+    if (i == kOwnerLock) continue;
+    std::int64_t seen = file.bytes.load(std::memory_order_relaxed);
+    if (st.st_size < seen) return {State::kChanged, texts.truncated};
+    while (seen < st.st_size &&
+           !file.bytes.compare_exchange_weak(seen, st.st_size, std::memory_order_relaxed)) {
+    }
+  }
+  return {};
+}
+
+}  // namespace waybill::internal

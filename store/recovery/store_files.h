@@ -1,0 +1,50 @@
+// The files under the store's names, and whether they are still those that were opened. Somebody
+// may remove, replace or truncate them while they are open: what is written then goes to files that
+// nobody will find, and LMDB's maps end in SIGBUS behind the new end of a file.
+
+#ifndef WAYBILL_STORE_RECOVERY_STORE_FILES_H_
+#define WAYBILL_STORE_RECOVERY_STORE_FILES_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "store/base/files.h"
+
+namespace waybill::internal {
+
+class StoreFiles {
+ public:
+  // As they are open: data.mdb and lock.mdb, and owner.lock by an owner (`owner` is not null).
+  StoreFiles(const std::filesystem::path& directory, const FileId& data, const FileId& lock,
+             const FileId* owner);
+
+  enum class State : std::uint8_t {
+    kSame,
+    kChanged,  // for good: what is open is not the store any more
+    kUnknown,  // they can't be looked at now
+  };
+  struct Look {
+    State state = State::kSame;
+    const char* what = "";  // "owner.lock was removed": completes a sentence; lives for ever
+  };
+  // A call of the system a file. Allocates nothing; from any thread.
+  Look LookAgain() const;
+
+ private:
+  struct File {
+    std::string path;
+    FileId id;
+    // The largest that was seen: LMDB never makes them smaller.
+    mutable std::atomic<std::int64_t> bytes{0};
+  };
+
+  std::array<File, 3> files_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_STORE_FILES_H_

@@ -1,0 +1,123 @@
+// Somebody who heeds no lock writes to data.mdb while opening checks it: that is said, and nothing
+// is rebuilt.
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "store/base/files.h"
+#include "store/recovery/page_format.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
+
+namespace waybill::testing {
+namespace {
+
+std::function<void(std::size_t bytes)> before_read;  // empty: reads are not looked at
+
+ssize_t Read(int fd, void* to, std::size_t count, off_t offset) {
+  if (before_read) before_read(count);
+  return syscall(SYS_pread64, fd, to, count, offset);
+}
+
+}  // namespace
+}  // namespace waybill::testing
+
+// In place of the C library's, for the library under test as well.
+extern "C" __attribute__((visibility("default"))) ssize_t pread(int fd, void* to, std::size_t count,
+                                                                off_t offset) {
+  return waybill::testing::Read(fd, to, count, offset);
+}
+extern "C" __attribute__((visibility("default"))) ssize_t pread64(int fd, void* to,
+                                                                  std::size_t count,
+                                                                  off64_t offset) {
+  return waybill::testing::Read(fd, to, count, offset);
+}
+
+namespace waybill::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Writes `byte` at `offset` of the file; what was there.
+char Poke(const fs::path& path, off_t offset, char byte) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  char before = 0;
+  if (syscall(SYS_pread64, fd, &before, 1, offset) != 1 || pwrite(fd, &byte, 1, offset) != 1) {
+    throw std::runtime_error("cannot change the file");
+  }
+  close(fd);
+  return before;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(moving_file)
+
+// At each read of the check a byte changes, and changes back at the next one where `heals`.
+BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
+  const MemoryDir scratch;
+  OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
+  options.map_bytes = std::uint64_t{64} << 20U;
+  const fs::path database = options.directory / "data.mdb";
+  const auto open_once = [&]() -> Result<void> {
+    auto store = NodeStore::Open(options);
+    if (!store) return store.error();
+    BOOST_TEST(!(*store)->recovery_report().set_aside);
+    BOOST_TEST(!(*store)->recovery_report().distrustful);
+    return (*store)->Close();
+  };
+  {
+    auto store = Must(NodeStore::Open(options));
+    for (int i = 0; i < 200; ++i) {
+      Must(store->PutIntent("registry.example/app/" + std::to_string(i)));
+    }
+    Must(store->Close());
+  }
+  const auto id = Must(internal::FileIdOf(database));
+  // The check begins and ends with a look at the meta pages.
+  int reads = 0;
+  std::vector<int> looks;
+  before_read = [&](std::size_t bytes) {
+    ++reads;
+    if (bytes == 2 * internal::kMaxPageBytes) looks.push_back(reads);
+  };
+  Must(open_once());
+  before_read = nullptr;
+  BOOST_REQUIRE(looks.size() == 2U);
+  const auto middle = static_cast<off_t>(fs::file_size(database) / 2);
+  for (const bool heals : {false, true}) {
+    for (int at = looks[0] + 1; at < looks[1]; ++at) {
+      int read = 0;
+      char was = 0;
+      before_read = [&](std::size_t) {
+        ++read;
+        if (read == at) was = Poke(database, middle, '\x5a');
+        if (heals && read == at + 1) Poke(database, middle, was);
+      };
+      const auto opened = open_once();
+      before_read = nullptr;
+      if (read >= at && (!heals || read == at)) Poke(database, middle, was);
+      BOOST_TEST_CONTEXT("at read " << at << (heals ? ", and back" : "")) {
+        BOOST_REQUIRE(!opened);
+        BOOST_TEST((opened.error().code == ErrorCode::kOwned), opened.error().ToString());
+        BOOST_TEST(opened.error().message.find("changes while it is being checked") !=
+                   std::string::npos);
+        BOOST_TEST(!fs::exists(options.directory / "quarantine"));
+        BOOST_TEST((Must(internal::FileIdOf(database)) == id));
+        Must(open_once());
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
