@@ -19,6 +19,7 @@
 #include "migrations/kubelet_file.h"
 #include "migrations/staged_folders.h"
 #include "migrations/userns_export.h"
+#include "store/base/empty_list.h"
 #include "store/base/go_json.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
@@ -259,6 +260,10 @@ Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
                      "), which a kubelet can't be told; nothing was exported",
                  "give the runtime's complete list of images: each one without a record then gets "
                  "one without credentials"};
+  }
+  if (content.distrustful && options.images_on_node->empty() && !options.allow_empty) {
+    return EmptyList("the list of images on the node is",
+                     "is distrustful (" + content.distrust_reason + ")", "nothing was exported");
   }
   auto staged = StagedFolders::Begin(options.kubelet_directory, content.now);
   if (!staged) return staged.error();

@@ -8,6 +8,7 @@
 
 #include "migrations/kubelet_directory.h"
 #include "migrations/migrate.h"
+#include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/image/handler_lookup.h"
 #include "store/image/replace_handlers.h"
@@ -23,6 +24,25 @@ using internal::Committer;
 using internal::ReaderPool;
 using internal::StoreTxn;
 using internal::Table;
+
+namespace {
+
+// OpenOptions::allow_empty.
+Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& state,
+                           bool after_gap) {
+  if (options.allow_empty || !options.images_on_node || !options.images_on_node->empty()) return {};
+  const std::uint64_t records = state.digest(Table::kPulled).count;
+  const std::uint64_t intents = state.digest(Table::kIntents).count;
+  if (records + intents == 0 && !after_gap) return {};
+  return internal::EmptyList("the list of images on the node is",
+                             records + intents == 0
+                                 ? "has to close those that were pulled unrecorded"
+                                 : "holds " + internal::HowMany(records, "record") + " and " +
+                                       internal::HowMany(intents, "intent"),
+                             "nothing was replayed");
+}
+
+}  // namespace
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
   if (options.runtime_handlers) {
@@ -68,11 +88,15 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));
 
+  // Before anything is imported; replay looks again, at what was.
+  if (auto r = CheckNotEmpty(options, committer->state(), options.gap == Gap::kYes); !r) {
+    return r;
+  }
   // First: where a later step stops the opening, the next one may name no directory.
   if (auto r = OpenUserNamespaces(options); !r) return r;
   if (options.runtime_handlers) {
     auto replaced = committer->Run([&](StoreTxn& txn) -> Result<void> {
-      auto changes = internal::ReplaceHandlers(txn, *options.runtime_handlers);
+      auto changes = internal::ReplaceHandlers(txn, *options.runtime_handlers, options.allow_empty);
       if (!changes) return changes.error();
       report.runtimes = std::move(*changes);
       return {};
@@ -126,6 +150,7 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
                               : internal::GapOf(report.import.newly_written);
     }
     report.after_gap = !report.gap_reason.empty();
+    if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
     if (!options.images_on_node) {
       return report.after_gap ? internal::NoteGap(txn, report.gap_reason) : Result<void>();
     }
@@ -227,6 +252,20 @@ Result<void> NodeStore::Impl::Write(const Committer::Change& change) {
     return committer->Run(
         [&](StoreTxn& txn) -> Result<void> { return Guarded<void>([&] { return change(txn); }); });
   });
+}
+
+Result<void> NodeStore::Impl::Write(const Committer::Change& change, const ChangeOptions& options) {
+  if (!options.dry_run) return Write(change);
+  bool succeeded = false;
+  auto written = Write([&](StoreTxn& txn) -> Result<void> {
+    succeeded = false;  // the change may run twice
+    if (auto r = change(txn); !r) return r;
+    succeeded = true;
+    // A change that fails is undone, as is what it did to memory.
+    return Error{ErrorCode::kInterrupted, "it was a dry run", ""};
+  });
+  if (succeeded && !written && written.error().code == ErrorCode::kInterrupted) return {};
+  return written;
 }
 
 Error NodeStore::Impl::Unreadable(std::string_view what) const {

@@ -36,13 +36,13 @@ Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const {
 }
 
 Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
-    const std::vector<RuntimeHandler>& handlers) {
+    const std::vector<RuntimeHandler>& handlers, const ChangeOptions& options) {
   if (auto r = internal::CheckRuntimeHandlers(handlers); !r) return r.error();
   RuntimesReport report;
-  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+  const auto replace = [&](StoreTxn& txn) -> Result<void> {
     auto old = internal::ReadRuntimeHandlers(txn);
     if (!old) return old.error();
-    auto replaced = internal::ReplaceHandlers(txn, handlers);
+    auto replaced = internal::ReplaceHandlers(txn, handlers, options.allow_empty);
     if (!replaced) return replaced.error();
     // What is in flight is counted under the handler's name, and would be recorded under it again.
     const bool cleaned_up = replaced->turned_on || replaced->intents_collapsed > 0;
@@ -52,22 +52,22 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
     if (impl_->in_flight.AnyOf(is_changed)) return PullsInFlight();
     report = std::move(*replaced);
     return {};
-  });
-  if (!written) return written.error();
+  };
+  if (auto written = impl_->Write(replace, options); !written) return written.error();
   return report;
 }
 
-Result<CollapseReport> NodeStore::CollapseRuntimeHandlers() {
+Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& options) {
   CollapseReport report;
-  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+  const auto collapse = [&](StoreTxn& txn) -> Result<void> {
     const auto is_other = [](std::string_view stored) { return !stored.empty(); };
     if (impl_->in_flight.AnyOf(is_other)) return PullsInFlight();
     auto collapsed = internal::CollapseHandlers(txn);
     if (!collapsed) return collapsed.error();
     report = std::move(*collapsed);
     return {};
-  });
-  if (!written) return written.error();
+  };
+  if (auto written = impl_->Write(collapse, options); !written) return written.error();
   return report;
 }
 

@@ -42,6 +42,8 @@ class NodeStore::Impl {
 
   // Runs a change as the owner; an error for everybody else. No exception leaves it.
   Result<void> Write(const internal::Committer::Change& change);
+  // The same; a dry run takes it back once it succeeded.
+  Result<void> Write(const internal::Committer::Change& change, const ChangeOptions& options);
 
   Error Unreadable(std::string_view what) const;
   bool is_owner() const { return is_owner_; }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "store/base/empty_list.h"
 #include "store/image/handler_lookup.h"
 #include "store/node_store_impl.h"
 #include "store/node_store_list.h"
@@ -149,14 +150,20 @@ Result<std::vector<internal::PruneImage>> ToPrune(const StoreTxn& txn,
 }
 
 Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage>& listed,
-                            const internal::PruneLimit& limit) {
+                            const internal::PruneLimit& limit, const ChangeOptions& options) {
   PruneReport report;
-  auto written = impl.Write([&](StoreTxn& txn) -> Result<void> {
+  const auto prune = [&](StoreTxn& txn) -> Result<void> {
     if (limit.by_stamp && limit.token >= txn.sequence()) {
       return Error{ErrorCode::kInvalidArgument,
                    "the token " + std::to_string(limit.token) +
                        " is from the future or from another store; nothing was changed",
                    "draw one with BeginPrune (`waybill prune --begin`) before listing the images"};
+    }
+    const std::uint64_t records = txn.state().digest(Table::kPulled).count;
+    if (listed.empty() && records > 0 && !options.allow_empty) {
+      return internal::EmptyList("the list of images on the node is",
+                                 "holds " + internal::HowMany(records, "record"),
+                                 "no record was removed");
     }
     auto images = ToPrune(txn, listed);
     if (!images) return images.error();
@@ -164,20 +171,22 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
     if (!pruned) return pruned.error();
     report = *pruned;
     return {};
-  });
-  if (!written) return written.error();
+  };
+  if (auto written = impl.Write(prune, options); !written) return written.error();
   return report;
 }
 
 }  // namespace
 
-Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, PruneToken token) {
-  return PruneTo(*impl_, images, {.by_stamp = true, .token = token.value, .until = {}});
+Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, PruneToken token,
+                                     const ChangeOptions& options) {
+  return PruneTo(*impl_, images, {.by_stamp = true, .token = token.value, .until = {}}, options);
 }
-Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images,
-                                           Timestamp until) {
-  return PruneTo(*impl_, images, {.by_stamp = false, .token = 0, .until = until});
+Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
+                                           const ChangeOptions& options) {
+  return PruneTo(*impl_, images, {.by_stamp = false, .token = 0, .until = until}, options);
 }
+
 namespace {
 
 // The handler that a reader asks for, as records are kept under it. An unknown one is taken as it

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "migrations/pods_directory.h"
+#include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"
 #include "store/image/handler_lookup.h"
@@ -201,19 +202,20 @@ Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod
   });
 }
 
-Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid) {
+Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
+                                             const ChangeOptions& options) {
   const auto checked = internal::CheckPodUid(pod_uid);
   // Empty it would be the lost ranges' key.
   if (!checked && pod_uid.empty()) return checked.error();
   bool released = false;
-  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+  const auto release = [&](StoreTxn& txn) -> Result<void> {
     auto done = impl_->allocator->Release(txn, pod_uid);
     if (!done) return done.error();
     released = *done;
     // A directory that was imported may have had such a name: that can be let go of.
     return released ? Result<void>() : checked;
-  });
-  if (!written) return written.error();
+  };
+  if (auto written = impl_->Write(release, options); !written) return written.error();
   return released;
 }
 
@@ -241,9 +243,9 @@ Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const {
 
 Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
     const std::vector<std::string>& existing, const std::vector<std::string>& running,
-    PruneToken token) {
+    PruneToken token, const ChangeOptions& options) {
   UserNamespaceCleanupReport report;
-  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+  const auto clean_up = [&](StoreTxn& txn) -> Result<void> {
     if (token.value > txn.state().commit_sequence) {
       return Error{ErrorCode::kInvalidArgument,
                    "the token " + std::to_string(token.value) +
@@ -255,10 +257,16 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
     pods.insert(running.begin(), running.end());
     auto done = impl_->allocator->CleanUp(txn, pods, token.value);
     if (!done) return done.error();
+    // Who examined no pod released none.
+    if (pods.empty() && done->examined > 0 && !options.allow_empty) {
+      return internal::EmptyList("both lists of pods are",
+                                 "knows host IDs of " + internal::HowMany(done->examined, "pod"),
+                                 "no host IDs were released");
+    }
     report = std::move(*done);
     return {};
-  });
-  if (!written) return written.error();
+  };
+  if (auto written = impl_->Write(clean_up, options); !written) return written.error();
   return report;
 }
 
@@ -271,15 +279,15 @@ Result<void> NodeStore::AdoptUserNamespace(std::string_view pod_uid, std::uint64
   });
 }
 
-Result<bool> NodeStore::ReleaseLostUserNamespaces() {
+Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) {
   bool released = false;
-  auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+  const auto release = [&](StoreTxn& txn) -> Result<void> {
     auto done = internal::EraseHeld(txn, {});
     if (!done) return done.error();
     released = *done;
     return {};
-  });
-  if (!written) return written.error();
+  };
+  if (auto written = impl_->Write(release, options); !written) return written.error();
   return released;
 }
 

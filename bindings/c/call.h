@@ -67,7 +67,9 @@ inline constexpr std::size_t kFirstSize<waybill_export_options> = 40;
 template <>
 inline constexpr std::size_t kFirstSize<waybill_migrate_options> = 72;
 template <>
-inline constexpr std::size_t kFirstSize<waybill_restore_options> = 64;
+inline constexpr std::size_t kFirstSize<waybill_restore_options> = 72;
+template <>
+inline constexpr std::size_t kFirstSize<waybill_change_options> = 16;
 
 // Takes arguments, and remembers the first that is wrong.
 class Arguments {

@@ -93,6 +93,12 @@ std::vector<ListedImage> ToListed(const waybill_listed_image* images, std::size_
   return to;
 }
 
+ChangeOptions ToChangeOptions(const waybill_change_options* options, Arguments& arguments) {
+  if (options == nullptr) return {};
+  const auto o = arguments.Options(options, "options");
+  return {.allow_empty = o.allow_empty, .dry_run = o.dry_run};
+}
+
 std::vector<RuntimeHandler> ToHandlers(const waybill_runtime_handlers& handlers,
                                        Arguments& arguments) {
   std::vector<RuntimeHandler> to;

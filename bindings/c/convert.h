@@ -37,6 +37,8 @@ std::vector<ListedImage> ToListed(const waybill_listed_image* images, std::size_
                                   Arguments& arguments);
 std::vector<RuntimeHandler> ToHandlers(const waybill_runtime_handlers& handlers,
                                        Arguments& arguments);
+// NULL: the default.
+ChangeOptions ToChangeOptions(const waybill_change_options* options, Arguments& arguments);
 UserNamespacePool ToPool(const waybill_user_namespace_pool& pool);
 
 // --- Out

@@ -66,26 +66,30 @@ waybill_code waybill_begin_prune(waybill_store* store, uint64_t* token, waybill_
 }
 
 waybill_code waybill_prune(waybill_store* store, const waybill_listed_image* images,
-                           size_t image_count, uint64_t token, waybill_prune_report** report,
+                           size_t image_count, uint64_t token,
+                           const waybill_change_options* options, waybill_prune_report** report,
                            waybill_error** error) {
   if (report != nullptr) *report = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
     Arguments arguments;
     const auto listed = ToListed(images, image_count, arguments);
+    const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    return Give(node_store.Prune(listed, {token}), report);
+    return Give(node_store.Prune(listed, {token}, how), report);
   });
 }
 
 waybill_code waybill_prune_before(waybill_store* store, const waybill_listed_image* images,
                                   size_t image_count, waybill_timestamp until,
+                                  const waybill_change_options* options,
                                   waybill_prune_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
     Arguments arguments;
     const auto listed = ToListed(images, image_count, arguments);
     const auto time = ToTimestamp(&until, arguments);
+    const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    return Give(node_store.PruneBefore(listed, *time), report);
+    return Give(node_store.PruneBefore(listed, *time, how), report);
   });
 }

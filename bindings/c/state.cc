@@ -77,6 +77,7 @@ waybill_code waybill_export(waybill_store* store, const waybill_export_options* 
     to.kubelet_directory = arguments.Path(o.kubelet_directory, "kubelet_directory");
     to.api_version =
         arguments.OneOf(o.api_version, waybill::KubeletApiVersion::kV1Alpha1, "api_version");
+    to.allow_empty = o.allow_empty;
     if (o.images_on_node != nullptr) to.images_on_node = ToImages(*o.images_on_node, arguments);
     if (!arguments.ok()) return arguments.error();
     return Give(node_store.Export(to), report);
@@ -123,6 +124,7 @@ waybill_code waybill_restore(const waybill_restore_options* options,
     waybill::RestoreOptions to;
     to.directory = arguments.Path(o.directory, "directory");
     to.backup = arguments.Path(o.backup, "backup");
+    to.dry_run = o.dry_run;
     to.clock = ToClock(o.clock, o.clock_context, nullptr);
     if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
     if (!arguments.ok()) return arguments.error();

@@ -12,6 +12,7 @@ static_assert(WAYBILL_POOL_OTHER_LENGTH == static_cast<int>(waybill::PoolRelatio
 
 waybill_code waybill_replace_runtime_handlers(waybill_store* store,
                                               const waybill_runtime_handlers* handlers,
+                                              const waybill_change_options* options,
                                               waybill_runtimes_report** report,
                                               waybill_error** error) {
   if (report != nullptr) *report = nullptr;
@@ -19,17 +20,22 @@ waybill_code waybill_replace_runtime_handlers(waybill_store* store,
     Arguments arguments;
     if (!arguments.Given(handlers, "handlers")) return arguments.error();
     const auto list = ToHandlers(*handlers, arguments);
+    const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    return Give(node_store.ReplaceRuntimeHandlers(list), report);
+    return Give(node_store.ReplaceRuntimeHandlers(list, how), report);
   });
 }
 
 waybill_code waybill_collapse_runtime_handlers(waybill_store* store,
+                                               const waybill_change_options* options,
                                                waybill_collapse_report** report,
                                                waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) {
-    return Give(node_store.CollapseRuntimeHandlers(), report);
+  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
+    Arguments arguments;
+    const auto how = ToChangeOptions(options, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.CollapseRuntimeHandlers(how), report);
   });
 }
 
@@ -119,12 +125,14 @@ waybill_code waybill_get_user_namespace(waybill_store* store, waybill_string pod
 }
 
 waybill_code waybill_release_user_namespace(waybill_store* store, waybill_string pod_uid,
-                                            bool* released, waybill_error** error) {
+                                            const waybill_change_options* options, bool* released,
+                                            waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
     Arguments arguments;
     const auto uid = arguments.Text(pod_uid, "pod_uid");
+    const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    const auto was = node_store.ReleaseUserNamespace(uid);
+    const auto was = node_store.ReleaseUserNamespace(uid, how);
     if (!was) return was.error();
     if (released != nullptr) *released = *was;
     return {};
@@ -133,6 +141,7 @@ waybill_code waybill_release_user_namespace(waybill_store* store, waybill_string
 
 waybill_code waybill_clean_up_user_namespaces(waybill_store* store, waybill_strings existing,
                                               waybill_strings running, uint64_t token,
+                                              const waybill_change_options* options,
                                               waybill_user_namespace_cleanup_report** report,
                                               waybill_error** error) {
   if (report != nullptr) *report = nullptr;
@@ -140,8 +149,9 @@ waybill_code waybill_clean_up_user_namespaces(waybill_store* store, waybill_stri
     Arguments arguments;
     const auto to_run = arguments.Strings(existing, "existing");
     const auto that_run = arguments.Strings(running, "running");
+    const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    return Give(node_store.CleanUpUserNamespaces(to_run, that_run, {token}), report);
+    return Give(node_store.CleanUpUserNamespaces(to_run, that_run, {token}, how), report);
   });
 }
 
@@ -156,10 +166,14 @@ waybill_code waybill_adopt_user_namespace(waybill_store* store, waybill_string p
   });
 }
 
-waybill_code waybill_release_lost_user_namespaces(waybill_store* store, bool* released,
-                                                  waybill_error** error) {
+waybill_code waybill_release_lost_user_namespaces(waybill_store* store,
+                                                  const waybill_change_options* options,
+                                                  bool* released, waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    const auto were = node_store.ReleaseLostUserNamespaces();
+    Arguments arguments;
+    const auto how = ToChangeOptions(options, arguments);
+    if (!arguments.ok()) return arguments.error();
+    const auto were = node_store.ReleaseLostUserNamespaces(how);
     if (!were) return were.error();
     if (released != nullptr) *released = *were;
     return {};

@@ -553,12 +553,13 @@ typedef struct waybill_open_options {
   waybill_string directory;
   bool must_exist; /* otherwise a store is made where there is none */
   bool no_migration;
+  bool allow_empty; /* an empty images_on_node, and no runtime_handlers, are meant */
   int32_t witness_kind;
   waybill_string witness_path; /* for WAYBILL_WITNESS_AT only */
   int32_t rules;
   int32_t gap;
   const waybill_policy* policy;                     /* NULL: NeverVerifyPreloadedImages */
-  const waybill_images_on_node* images_on_node;     /* NULL: not known; no items: there are none */
+  const waybill_images_on_node* images_on_node;     /* NULL: not known; no items: allow_empty */
   waybill_string kubelet_directory;                 /* empty: none */
   waybill_string pods_directory;                    /* empty: pods/ in the kubelet directory */
   const waybill_runtime_handlers* runtime_handlers; /* NULL: as they were */
@@ -590,8 +591,9 @@ typedef struct waybill_store waybill_store;
 
 /* As the one owner. WAYBILL_OWNED, WAYBILL_UNSAFE_PATH, WAYBILL_NEWER_SCHEMA, WAYBILL_OLDER_SCHEMA,
  * WAYBILL_INVALID_ARGUMENT, WAYBILL_NOT_FOUND: the store is as it was. WAYBILL_DISK_FULL,
- * WAYBILL_IO, WAYBILL_STORE_FULL, WAYBILL_CONFLICT, WAYBILL_OUTCOME_UNKNOWN, WAYBILL_INTERRUPTED:
- * what was recovered and imported until then is kept; open again. */
+ * WAYBILL_IO, WAYBILL_STORE_FULL, WAYBILL_CONFLICT, WAYBILL_OUTCOME_UNKNOWN, WAYBILL_INTERRUPTED,
+ * WAYBILL_INVALID_ARGUMENT for an empty list (allow_empty): what was recovered and imported until
+ * then is kept; open again. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_open(const waybill_open_options* options,
                                                          waybill_store** store,
                                                          waybill_error** error);
@@ -853,6 +855,17 @@ waybill_record_image_pull_failed(waybill_store* store, waybill_string image, int
 /* --- Garbage collection (owner) ----------------------------------------------------------------
  * Errors as in "Recording a pull". */
 
+/* How a change that deletes is made: ChangeOptions in waybill/node_store.h. Wherever these options
+ * are taken, NULL is the default of each. */
+typedef struct waybill_change_options {
+  size_t struct_size;
+  bool allow_empty; /* an empty list is meant; otherwise it is WAYBILL_INVALID_ARGUMENT where the
+                       store holds something that it would delete */
+  bool dry_run;     /* makes the change, reports it, and takes it back */
+} waybill_change_options;
+#define WAYBILL_CHANGE_OPTIONS_INIT \
+  { .struct_size = sizeof(waybill_change_options) }
+
 /* PruneReport */
 typedef struct waybill_prune_report {
   uint64_t examined;
@@ -869,15 +882,14 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_begin_prune(waybill_store* s
                                                                 waybill_error** error);
 /* `images`: the complete list of images on the node, made after `token` was drawn. `report` may be
  * NULL, as in the next. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune(waybill_store* store,
-                                                          const waybill_listed_image* images,
-                                                          size_t image_count, uint64_t token,
-                                                          waybill_prune_report** report,
-                                                          waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune(
+    waybill_store* store, const waybill_listed_image* images, size_t image_count, uint64_t token,
+    const waybill_change_options* options, waybill_prune_report** report, waybill_error** error);
 /* The kubelet's form, by clocks. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_prune_before(waybill_store* store, const waybill_listed_image* images, size_t image_count,
-                     waybill_timestamp until, waybill_prune_report** report, waybill_error** error);
+                     waybill_timestamp until, const waybill_change_options* options,
+                     waybill_prune_report** report, waybill_error** error);
 
 /* --- Whole records ------------------------------------------------------------------------------
  * Those that read: WAYBILL_DAMAGED where what is stored can't be read or may have been lost, or
@@ -937,12 +949,13 @@ typedef struct waybill_collapse_report {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_runtime_handlers(
     waybill_store* store, waybill_runtime_handlers** handlers, waybill_error** error);
 /* Replaces the registry as a whole. `report` may be NULL, as in the next. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code
-waybill_replace_runtime_handlers(waybill_store* store, const waybill_runtime_handlers* handlers,
-                                 waybill_runtimes_report** report, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_replace_runtime_handlers(
+    waybill_store* store, const waybill_runtime_handlers* handlers,
+    const waybill_change_options* options, waybill_runtimes_report** report, waybill_error** error);
 /* Turns runtime classes off. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_collapse_runtime_handlers(
-    waybill_store* store, waybill_collapse_report** report, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_collapse_runtime_handlers(waybill_store* store, const waybill_change_options* options,
+                                  waybill_collapse_report** report, waybill_error** error);
 
 /* --- User namespaces (KEP-127) ------------------------------------------------------------------
  * Errors as in "Whole records"; WAYBILL_INVALID_ARGUMENT for a UID that can't be a pod's. */
@@ -959,10 +972,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_get_user_namespace(waybill_store* store, waybill_string pod_uid,
                            waybill_user_namespace_allocation** allocation, waybill_error** error);
 /* The pod is gone. *released (may be NULL): whether it had a mapping or was held. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_release_user_namespace(waybill_store* store,
-                                                                           waybill_string pod_uid,
-                                                                           bool* released,
-                                                                           waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_release_user_namespace(
+    waybill_store* store, waybill_string pod_uid, const waybill_change_options* options,
+    bool* released, waybill_error** error);
 /* Sorted by host ID. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_user_namespaces(
     waybill_store* store, waybill_user_namespace_allocations** allocations, waybill_error** error);
@@ -985,7 +997,8 @@ typedef struct waybill_user_namespace_cleanup_report {
  * `token` was drawn. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clean_up_user_namespaces(
     waybill_store* store, waybill_strings existing, waybill_strings running, uint64_t token,
-    waybill_user_namespace_cleanup_report** report, waybill_error** error);
+    const waybill_change_options* options, waybill_user_namespace_cleanup_report** report,
+    waybill_error** error);
 
 /* An operator's word that the pod lives with this range. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_adopt_user_namespace(waybill_store* store,
@@ -996,7 +1009,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_adopt_user_namespace(waybill
 /* An operator's word that every pod that lives in a user namespace is in the list. *released (may
  * be NULL): whether lost ranges stood in the way. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
-waybill_release_lost_user_namespaces(waybill_store* store, bool* released, waybill_error** error);
+waybill_release_lost_user_namespaces(waybill_store* store, const waybill_change_options* options,
+                                     bool* released, waybill_error** error);
 
 /* UserNamespaceStatistics */
 typedef struct waybill_user_namespace_statistics {
@@ -1106,6 +1120,7 @@ typedef struct waybill_export_options {
   size_t struct_size;
   waybill_string kubelet_directory;
   int32_t api_version;                          /* WAYBILL_KUBELET_… */
+  bool allow_empty;                             /* an empty images_on_node is meant */
   const waybill_images_on_node* images_on_node; /* NULL: not known */
 } waybill_export_options;
 #define WAYBILL_EXPORT_OPTIONS_INIT \
@@ -1175,6 +1190,7 @@ typedef struct waybill_restore_options {
   size_t struct_size;
   waybill_string directory;
   waybill_string backup;
+  bool dry_run;       /* say what would be done, and change nothing */
   uint64_t map_bytes; /* 0: the default */
   waybill_clock clock;
   void* clock_context;

@@ -26,6 +26,9 @@ class ExportCommand final : public Command {
     flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
                    "a kubelet directory, the one with, or for, image_manager/ in it");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    flags.Switch("--allow-empty", &allow_empty_,
+                 "an empty list of images is meant; otherwise a distrustful store\n"
+                 "refuses it (2)");
     flags.Value("--api-version", &api_version_, "V",
                 "v1beta1 (default; kubelets since v1.35) or v1alpha1 (to v1.34)");
   }
@@ -44,6 +47,7 @@ class ExportCommand final : public Command {
       auto images = ReadImageList(*images_);
       if (!images) return images.error();
       options.images_on_node = *std::move(images);
+      options.allow_empty = allow_empty_;
     }
     auto store = ObserveStore(store_);
     if (!store) return store.error();
@@ -69,6 +73,7 @@ class ExportCommand final : public Command {
   StoreFlags store_;
   std::string kubelet_directory_;
   std::optional<std::string> images_;
+  bool allow_empty_ = false;
   std::optional<std::string> api_version_;
 };
 

@@ -18,7 +18,8 @@ class PruneCommand final : public Command {
            "  waybill prune --store DIR --images images.json --token \"$token\"\n"
            "The list must be complete: an image that is left out loses its record, and may then "
            "be\n"
-           "open to every pod. What was pulled after the token was drawn stays in any case. "
+           "open to every pod. An empty list is refused, since a runtime that is starting up\n"
+           "lists nothing, too. What was pulled after the token was drawn stays in any case. "
            "--until\n"
            "compares clocks instead; prefer a token. Where the list names runtime handlers, a "
            "record\n"
@@ -31,14 +32,16 @@ class PruneCommand final : public Command {
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
     flags.Value("--token", &token_, "N", "the token");
     flags.Value("--until", &until_, "RFC3339", "forget what was last updated before this time");
+    change_.DeclareAllowEmpty(flags, "list of images");
+    change_.DeclareDryRun(flags);
     store_.DeclareRules(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     if (begin_) {
-      if (images_ || token_ || until_) {
-        return BadFlag("--begin", "it excludes --images, --token and --until");
+      if (images_ || token_ || until_ || change_.options.allow_empty || change_.options.dry_run) {
+        return BadFlag("--begin", "it excludes all flags but --store and --rules");
       }
       return PrintPruneToken(store_, out);
     }
@@ -74,20 +77,25 @@ class PruneCommand final : public Command {
 
     auto store = OwnStore(store_);
     if (!store) return store.error();
-    auto report = token_ ? (*store)->Prune(listed, token) : (*store)->PruneBefore(listed, until);
+    auto report = token_ ? (*store)->Prune(listed, token, change_.options)
+                         : (*store)->PruneBefore(listed, until, change_.options);
     if (!report) return report.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
-    out.WriteFields({{"examined", "records examined", report->examined},
-                     {"removed", "removed", report->removed},
-                     {"keptInList", "kept: on the node", report->kept_in_list},
-                     {"keptNewer", "kept: newer", report->kept_newer},
-                     {"keptIntent", "kept: being pulled", report->kept_intent},
-                     {"keptWithoutCredentials", "kept: without credentials",
-                      report->kept_without_credentials}});
+    WriteDryRun(change_.options.dry_run, out);
+    std::vector<Field> fields = {
+        {"examined", "records examined", report->examined},
+        {"removed", "removed", report->removed},
+        {"keptInList", "kept: on the node", report->kept_in_list},
+        {"keptNewer", "kept: newer", report->kept_newer},
+        {"keptIntent", "kept: being pulled", report->kept_intent},
+        {"keptWithoutCredentials", "kept: without credentials", report->kept_without_credentials}};
+    if (out.json()) fields.push_back({"dryRun", "", change_.options.dry_run});
+    out.WriteFields(fields);
     return ExitCode::kYes;
   }
 
   StoreFlags store_;
+  ChangeFlags change_;
   bool begin_ = false;
   std::optional<std::string> images_;
   std::optional<std::string> token_;

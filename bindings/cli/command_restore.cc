@@ -21,13 +21,18 @@ class RestoreCommand final : public Command {
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Positional("BACKUP", &backup_, "a name out of the list, or a path (with a '/')");
+    flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
   }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (!backup_) return List(out);
+    if (!backup_) {
+      if (dry_run_) return BadFlag("--dry-run", "BACKUP is missing", ListHint());
+      return List(out);
+    }
     if (backup_->empty()) return BadFlag("BACKUP", "the value is empty", ListHint());
-    RestoreOptions options{.directory = store_.store, .backup = PathOf(*backup_)};
+    RestoreOptions options{
+        .directory = store_.store, .backup = PathOf(*backup_), .dry_run = dry_run_};
     auto report = Restore(options);
     if (!report) {
       Error error = report.error();
@@ -72,6 +77,7 @@ class RestoreCommand final : public Command {
   }
 
   void Write(const RestoreReport& report, const std::string& backup, Output& out) const {
+    WriteDryRun(dry_run_, out);
     if (out.json()) {
       out.WriteJson({{"store", store_.store},
                      {"backup", backup},
@@ -82,7 +88,8 @@ class RestoreCommand final : public Command {
                      {"idMappings", report.id_mappings},
                      {"idRangesLost", report.id_ranges_lost},
                      {"replacedPath", report.replaced_path},
-                     {"distrustReason", report.distrust_reason}});
+                     {"distrustReason", report.distrust_reason},
+                     {"dryRun", dry_run_}});
     } else {
       out.Line("restored    {}: {} at commit {}, schema version {}", backup,
                Counted(report.records, "record"), report.backup_commit_sequence,
@@ -100,6 +107,7 @@ class RestoreCommand final : public Command {
       if (!report.replaced_path.empty()) out.Line("replaced    kept at {}", report.replaced_path);
       out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
     }
+    if (dry_run_) return;
     // The warning comes last. A failed write is remembered, for main to report.
     (void)out.Flush();
     Warn(
@@ -120,6 +128,7 @@ class RestoreCommand final : public Command {
 
   StoreFlags store_;
   std::optional<std::string> backup_;
+  bool dry_run_ = false;
 };
 
 }  // namespace

@@ -43,6 +43,11 @@ class RuntimesCommand final : public Command {
     flags.Value("--status", &status_, "FILE|-", "load: what crictl info prints");
     flags.Value("--config", &config_, "FILE",
                 "load: containerd's configuration, for what crictl info leaves\nout");
+    flags.Switch("--allow-empty", &change_.allow_empty,
+                 "load: an empty list of handlers is meant; otherwise it is refused (2)\n"
+                 "where the store knows some");
+    flags.Switch("--dry-run", &change_.dry_run,
+                 "load, collapse: say what would be done, and change nothing");
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -53,9 +58,14 @@ class RuntimesCommand final : public Command {
                      "the actions are show, load and collapse");
     }
     if (action == "load") return Load(out);
-    if (status_ || config_) {
-      return BadFlag(status_ ? "--status" : "--config", "it belongs to load",
-                     "write waybill runtimes load");
+    if (status_ || config_ || change_.allow_empty) {
+      return BadFlag(status_   ? "--status"
+                     : config_ ? "--config"
+                               : "--allow-empty",
+                     "it belongs to load", "write waybill runtimes load");
+    }
+    if (action == "show" && change_.dry_run) {
+      return BadFlag("--dry-run", "it belongs to load and collapse");
     }
     return action == "show" ? Show(out) : Collapse(out);
   }
@@ -70,12 +80,14 @@ class RuntimesCommand final : public Command {
     if (!handlers) return handlers.error();
     auto store = OwnStore(store_);
     if (!store) return store.error();
-    auto report = (*store)->ReplaceRuntimeHandlers(*handlers);
+    auto report = (*store)->ReplaceRuntimeHandlers(*handlers, change_);
     if (!report) return report.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
+    WriteDryRun(change_.dry_run, out);
     if (out.json()) {
       Json answer = JsonOf(*report);
       answer["handlers"] = handlers->size();
+      answer["dryRun"] = change_.dry_run;
       out.WriteJson(answer);
     } else {
       WriteRuntimes(*report, out);
@@ -87,11 +99,14 @@ class RuntimesCommand final : public Command {
   Result<ExitCode> Collapse(Output& out) const {
     auto store = OwnStore(store_);
     if (!store) return store.error();
-    auto report = (*store)->CollapseRuntimeHandlers();
+    auto report = (*store)->CollapseRuntimeHandlers(change_);
     if (!report) return report.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
+    WriteDryRun(change_.dry_run, out);
     if (out.json()) {
-      out.WriteJson(JsonOf(*report));
+      Json answer = JsonOf(*report);
+      answer["dryRun"] = change_.dry_run;
+      out.WriteJson(answer);
     } else {
       WriteCollapse(*report, out);
     }
@@ -165,6 +180,7 @@ class RuntimesCommand final : public Command {
   std::optional<std::string> action_;
   std::optional<std::string> status_;
   std::optional<std::string> config_;
+  ChangeOptions change_;
 };
 
 }  // namespace

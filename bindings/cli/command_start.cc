@@ -44,6 +44,9 @@ class StartCommand final : public Command {
                 "what crictl info prints: the runtime handlers");
     flags.Value("--runtime-config", &runtime_config_, "FILE",
                 "containerd's configuration, for what crictl info leaves out");
+    flags.Switch("--allow-empty", &allow_empty_,
+                 "empty lists (--images, --runtimes) are meant; otherwise they are\n"
+                 "refused (2) where the store holds something");
     flags.Switch("--after-gap", &after_gap_,
                  "images were pulled that nobody recorded: close those without a\n"
                  "record (found out by itself from --kubelet-dir)");
@@ -126,6 +129,7 @@ class StartCommand final : public Command {
     if (after_gap_ && no_after_gap_) return BadFlag("--no-after-gap", "it excludes --after-gap");
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
     options.migrate = !no_migrate_;
+    options.allow_empty = allow_empty_;
     if (map_size_) {
       auto bytes = ParseNumber("--map-size", *map_size_);
       if (!bytes) return bytes.error();
@@ -168,6 +172,7 @@ class StartCommand final : public Command {
   bool after_gap_ = false;
   bool no_after_gap_ = false;
   bool no_migrate_ = false;
+  bool allow_empty_ = false;
   std::optional<std::string> map_size_;
 };
 

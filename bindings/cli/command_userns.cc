@@ -39,7 +39,8 @@ class UsernsCommand final : public Command {
            "                 crictl pods -o json > running.json\n"
            "                 waybill userns cleanup --store DIR --token \"$token\" \\\n"
            "                   --existing existing.json --running running.json\n"
-           "               A pod that is in neither list loses its range: both must be complete\n"
+           "               A pod that is in neither list loses its range: both must be complete.\n"
+           "               Two empty lists are refused (2), unless --allow-empty is given\n"
            "pool           how full it is; 1 where nothing new can be given out\n"
            "adopt POD FIRST LENGTH\n"
            "               your word that the pod lives with these host IDs";
@@ -66,6 +67,10 @@ class UsernsCommand final : public Command {
     flags.Value("--running", &arguments_.running, "FILE|-",
                 "cleanup: the pods that run, as crictl pods -o json prints them");
     flags.Value("--token", &arguments_.token, "N", "cleanup: the token");
+    flags.Switch("--allow-empty", &arguments_.change.options.allow_empty,
+                 "cleanup: two empty lists are meant: the node has no pods");
+    flags.Switch("--dry-run", &arguments_.change.options.dry_run,
+                 "release, cleanup: say what would be done, and change nothing");
     arguments_.pool.Declare(flags);
   }
 
@@ -123,9 +128,13 @@ class UsernsCommand final : public Command {
                {"--length", a.length.has_value(), "get"},
                {"--lost", a.lost, "release"},
                {"--begin", a.begin, "cleanup"},
+               {"--allow-empty", a.change.options.allow_empty, "cleanup"},
                {"--existing", a.existing.has_value(), "cleanup"},
                {"--running", a.running.has_value(), "cleanup"},
                {"--token", a.token.has_value(), "cleanup"}};
+    if (a.change.options.dry_run && action != "release" && action != "cleanup") {
+      return BadFlag("--dry-run", "it belongs to release and cleanup");
+    }
     for (const auto& argument : all) {
       if (argument.given && argument.action != action) {
         return BadFlag(argument.name, fmt::format("it belongs to {}", argument.action));
@@ -137,8 +146,9 @@ class UsernsCommand final : public Command {
   Result<void> CheckCleanup() const {
     const UsernsArguments& a = arguments_;
     if (a.begin) {
-      if (!a.existing && !a.running && !a.token) return {};
-      return BadFlag("--begin", "it excludes --existing, --running and --token");
+      const ChangeOptions& how = a.change.options;
+      if (!a.existing && !a.running && !a.token && !how.allow_empty && !how.dry_run) return {};
+      return BadFlag("--begin", "it excludes all other flags of cleanup");
     }
     if (!a.existing) return BadFlag("--existing", "it is missing", "or draw a token with --begin");
     if (!a.running) return BadFlag("--running", "it is missing", "or draw a token with --begin");

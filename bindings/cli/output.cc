@@ -232,6 +232,10 @@ Json JsonOf(const std::vector<Field>& fields) {
   return object;
 }
 
+void WriteDryRun(bool dry_run, Output& out) {
+  if (dry_run && !out.json()) out.Line("dry run: nothing was changed; without --dry-run:");
+}
+
 void Warn(std::string_view message, std::string_view hint) { Complain("warning", message, hint); }
 
 void ReportError(const Error& error, Output& out) {

@@ -91,6 +91,9 @@ class Output {
 
 Json JsonOf(const std::vector<Field>& fields);
 
+// The first line of a report on a change that was not made; in JSON the field "dryRun" says so.
+void WriteDryRun(bool dry_run, Output& out);
+
 // `warning: message` and `hint: …` on standard error.
 void Warn(std::string_view message, std::string_view hint);
 

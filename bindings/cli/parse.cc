@@ -172,6 +172,17 @@ Result<void> StoreFlags::Parse() {
   return {};
 }
 
+void ChangeFlags::DeclareAllowEmpty(Flags& flags, std::string_view list) {
+  flags.Switch("--allow-empty", &options.allow_empty,
+               fmt::format("an empty {} is meant; otherwise it is refused (2)\n"
+                           "where the store holds something",
+                           list));
+}
+
+void ChangeFlags::DeclareDryRun(Flags& flags) {
+  flags.Switch("--dry-run", &options.dry_run, "say what would be done, and change nothing");
+}
+
 void RuntimeFlag::Declare(Flags& flags) {
   flags.Value("--runtime", &given_, "HANDLER",
               "the runtime handler of the pod's RuntimeClass; '' (default)\n"

@@ -77,6 +77,15 @@ struct StoreFlags {
   Result<void> Parse();
 };
 
+// --allow-empty and --dry-run, of commands that delete. Each declares those that it takes.
+struct ChangeFlags {
+  ChangeOptions options;
+
+  // `list`: "list of images".
+  void DeclareAllowEmpty(Flags& flags, std::string_view list);
+  void DeclareDryRun(Flags& flags);
+};
+
 // --runtime: whose copy of an image is meant.
 struct RuntimeFlag {
   std::string handler;  // empty: the default handler

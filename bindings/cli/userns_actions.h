@@ -22,6 +22,8 @@ struct UsernsArguments {
   std::optional<std::string> host_users;
   RuntimeFlag runtime;
   std::optional<std::string> length;
+  // release and cleanup
+  ChangeFlags change;
   // release
   bool lost = false;
   // cleanup

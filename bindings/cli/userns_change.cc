@@ -52,14 +52,17 @@ Result<ExitCode> GetUserns(const UsernsArguments& arguments, Output& out) {
 Result<ExitCode> ReleaseUserns(const UsernsArguments& arguments, Output& out) {
   auto store = OwnStore(arguments.store);
   if (!store) return store.error();
-  auto released = arguments.lost ? (*store)->ReleaseLostUserNamespaces()
-                                 : (*store)->ReleaseUserNamespace(*arguments.pod);
+  const ChangeOptions& how = arguments.change.options;
+  auto released = arguments.lost ? (*store)->ReleaseLostUserNamespaces(how)
+                                 : (*store)->ReleaseUserNamespace(*arguments.pod, how);
   if (!released) return released.error();
   if (auto closed = (*store)->Close(); !closed) return closed.error();
+  WriteDryRun(how.dry_run, out);
   if (out.json()) {
     Json answer = Json::object();
     if (!arguments.lost) answer["podUid"] = *arguments.pod;
     answer["released"] = *released;
+    answer["dryRun"] = how.dry_run;
     out.WriteJson(answer);
   } else if (arguments.lost) {
     out.Line("{}", *released ? "released: lost ranges stand in nobody's way any longer"
@@ -82,14 +85,18 @@ Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
   if (!running) return running.error();
   auto store = OwnStore(arguments.store);
   if (!store) return store.error();
-  auto report = (*store)->CleanUpUserNamespaces(*existing, *running, PruneToken{*token});
+  const ChangeOptions& how = arguments.change.options;
+  auto report = (*store)->CleanUpUserNamespaces(*existing, *running, PruneToken{*token}, how);
   if (!report) return report.error();
   if (auto closed = (*store)->Close(); !closed) return closed.error();
-  out.WriteFields({{"examined", "examined", report->examined},
-                   {"released", "released", report->released},
-                   {"keptInLists", "kept: in a list", report->kept_in_lists},
-                   {"keptNewer", "kept: newer", report->kept_newer},
-                   {"releasedPods", "released pod", report->released_pods}});
+  WriteDryRun(how.dry_run, out);
+  std::vector<Field> fields = {{"examined", "examined", report->examined},
+                               {"released", "released", report->released},
+                               {"keptInLists", "kept: in a list", report->kept_in_lists},
+                               {"keptNewer", "kept: newer", report->kept_newer},
+                               {"releasedPods", "released pod", report->released_pods}};
+  if (out.json()) fields.push_back({"dryRun", "", how.dry_run});
+  out.WriteFields(fields);
   return ExitCode::kYes;
 }
 

@@ -48,16 +48,17 @@ func (s *Store) ListRuntimeHandlers() ([]RuntimeHandler, error) {
 // ReplaceRuntimeHandlers replaces the registry as a whole. Records of handlers that vanish stay until
 // they are pruned; those of a handler whose guest platform is another than when they were pulled lose
 // their credentials. ErrInvalidArgument: a name twice or malformed, two defaults, a nameless handler
-// that is not the default. ErrConflict: pulls are in flight that this would change. Then nothing was
+// that is not the default, an empty list where there are handlers ([AllowEmpty]). ErrConflict: pulls are in flight that this would change. Then nothing was
 // changed. Further errors as of [Store.RecordPullIntent].
-func (s *Store) ReplaceRuntimeHandlers(handlers []RuntimeHandler) (RuntimesReport, error) {
+func (s *Store) ReplaceRuntimeHandlers(handlers []RuntimeHandler, options ...ChangeOption) (RuntimesReport, error) {
 	var a arena
 	defer a.free()
 	list := one[C.waybill_runtime_handlers](&a)
 	list.items, list.count = cList(&a, handlers, cRuntimeHandler)
+	how := cChangeOptions(&a, options)
 	var report *C.waybill_runtimes_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_replace_runtime_handlers(h, list, &report, e)
+		return C.waybill_replace_runtime_handlers(h, list, how, &report, e)
 	})
 	return take(report, goRuntimesReport), err
 }
@@ -66,10 +67,13 @@ func (s *Store) ReplaceRuntimeHandlers(handlers []RuntimeHandler) (RuntimesRepor
 // record under another handler than the default becomes one without credentials under the default,
 // as does the default's own record of that ref; each intent becomes the default's. ErrConflict: pulls
 // for others are in flight in this process. Further errors as of [Store.RecordPullIntent].
-func (s *Store) CollapseRuntimeHandlers() (CollapseReport, error) {
+func (s *Store) CollapseRuntimeHandlers(options ...ChangeOption) (CollapseReport, error) {
+	var a arena
+	defer a.free()
+	how := cChangeOptions(&a, options)
 	var report *C.waybill_collapse_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_collapse_runtime_handlers(h, &report, e)
+		return C.waybill_collapse_runtime_handlers(h, how, &report, e)
 	})
 	return take(report, func(r *C.waybill_collapse_report) CollapseReport {
 		return CollapseReport{

@@ -118,6 +118,7 @@ func ListBackups(directory string) ([]Backup, error) {
 type RestoreOptions struct {
 	Directory string
 	Backup    string // the file
+	DryRun    bool   // say what would be done, and change nothing
 	MapBytes  uint64 // 0: 16 GiB
 	Clock     *FakeClock
 }
@@ -132,7 +133,7 @@ type RestoreReport struct {
 	IDMappings                uint64 // of pods in user namespaces
 	// Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
 	IDRangesLost   bool
-	ReplacedPath   string // where what it replaces is kept; empty: there was nothing
+	ReplacedPath   string // where what it replaces is kept; empty: there was nothing, or a dry run
 	DistrustReason string
 }
 
@@ -151,6 +152,7 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 	c.struct_size = C.size_t(unsafe.Sizeof(*c))
 	c.directory = a.string(o.Directory)
 	c.backup = a.string(o.Backup)
+	c.dry_run = C.bool(o.DryRun)
 	c.map_bytes = C.uint64_t(o.MapBytes)
 	var clock *cell
 	c.clock, c.clock_context, clock = cClock(o.Clock)
@@ -180,6 +182,7 @@ type ExportOptions struct {
 	// The runtime's complete list: needed where the store is distrustful, since the kubelet knows no
 	// distrust: each image without a record then gets one without credentials. nil: not known.
 	ImagesOnNode []ImageOnNode
+	AllowEmpty   bool // an empty ImagesOnNode is meant
 }
 
 // ExportReport says what was written for the kubelet.
@@ -197,7 +200,7 @@ type ExportReport struct {
 // Export writes the kubelet's own files, names and forms as it writes them, to go back to a kubelet
 // without waybill. Each folder is replaced in one step, and what was there is kept. ErrConflict, and
 // nothing is written: a pod is held, or ranges overlap. ErrInvalidArgument: the store is distrustful,
-// and ImagesOnNode is missing. ErrDamaged: a record can't be read. ErrOwned: another export into that
+// and ImagesOnNode is missing, or empty without AllowEmpty. ErrDamaged: a record can't be read. ErrOwned: another export into that
 // directory is running. ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO: the directory. Where it fails
 // the folders are the old or the new ones, whole; call it again. ctx is looked at before it begins.
 func (s *Store) Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
@@ -211,6 +214,7 @@ func (s *Store) Export(ctx context.Context, o ExportOptions) (ExportReport, erro
 	c.kubelet_directory = a.string(o.KubeletDirectory)
 	c.api_version = C.int32_t(o.APIVersion)
 	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)
+	c.allow_empty = C.bool(o.AllowEmpty)
 	var report *C.waybill_export_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_export(h, c, &report, e) })
 	return take(report, func(r *C.waybill_export_report) ExportReport {

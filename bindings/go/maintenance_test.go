@@ -62,7 +62,7 @@ func TestExportAndImport(t *testing.T) {
 
 	o := optionsIn(directory)
 	o.KubeletDirectory = kubelet
-	o.ImagesOnNode = []waybill.ImageOnNode{}
+	o.ImagesOnNode, o.AllowEmpty = []waybill.ImageOnNode{}, true
 	imported := open(t, o)
 	recovery := imported.RecoveryReport()
 	if i := recovery.Import; i.Records != 1 || i.Quarantined != 1 || len(i.Problems) != 1 || i.FilesSeen != 2 {
@@ -162,6 +162,10 @@ func TestRuntimeHandlers(t *testing.T) {
 	}
 	_, err = s.ReplaceRuntimeHandlers([]waybill.RuntimeHandler{{Name: "a/b"}})
 	wantCode(t, err, waybill.ErrInvalidArgument)
+	wantCode(t, second(s.ReplaceRuntimeHandlers(nil)), waybill.ErrInvalidArgument)
+	if dry, err := s.CollapseRuntimeHandlers(waybill.DryRun); err != nil || dry.Records != 1 {
+		t.Errorf("%+v, %v", dry, err)
+	}
 	collapsed, err := s.CollapseRuntimeHandlers()
 	if err != nil || collapsed.Records != 1 || !reflect.DeepEqual(collapsed.Handlers, []string{"kata"}) {
 		t.Errorf("%+v, %v", collapsed, err)

@@ -53,8 +53,12 @@ type Options struct {
 	Rules     Rules
 	Policy    *VerificationPolicy // nil: NeverVerifyPreloadedImages
 	// The runtime's complete list of images, for replay. nil: not known, so that dangling intents stay
-	// and keep their images closed. Empty: there are none.
+	// and keep their images closed.
 	ImagesOnNode []ImageOnNode
+	// Whether an ImagesOnNode and RuntimeHandlers that are empty, but not nil, are meant. A runtime
+	// that is starting up lists nothing, too: without this they are ErrInvalidArgument where the store
+	// holds records or intents or has to close a gap, or holds runtime handlers.
+	AllowEmpty bool
 	// A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
 	KubeletDirectory string
 	// After a gap each image in ImagesOnNode without a record gets one without credentials; without
@@ -80,7 +84,8 @@ type Options struct {
 //
 // ErrOwned (by another process, or open in this one already), ErrUnsafePath, ErrNewerSchema,
 // ErrOlderSchema, ErrInvalidArgument, ErrNotFound (MustExist; no PodsDirectory) leave the store as it
-// was. ErrDiskFull, ErrIO, ErrStoreFull, ErrConflict, ErrOutcomeUnknown, ErrInterrupted: what was
+// was. ErrDiskFull, ErrIO, ErrStoreFull, ErrConflict, ErrOutcomeUnknown, ErrInterrupted, and
+// ErrInvalidArgument for an empty list (Options.AllowEmpty): what was
 // recovered and imported until then is kept; open again.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	stop, err := watch(ctx)
@@ -95,6 +100,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c.directory = a.string(o.Directory)
 	c.must_exist = C.bool(o.MustExist)
 	c.no_migration = C.bool(o.NoMigration)
+	c.allow_empty = C.bool(o.AllowEmpty)
 	c.witness_kind = o.Witness.kind
 	c.witness_path = a.string(o.Witness.path)
 	c.rules = C.int32_t(o.Rules)

@@ -3,7 +3,11 @@ package waybill
 // #include "shim.h"
 import "C"
 
-import "time"
+import (
+	"strconv"
+	"time"
+	"unsafe"
+)
 
 // PruneToken is the position that a garbage collection, of images or of pods, starts from: a commit
 // of the store.
@@ -20,6 +24,44 @@ type PruneReport struct {
 	KeptWithoutCredentials uint64
 }
 
+// ChangeOption says how a change that deletes is made.
+type ChangeOption uint8
+
+const (
+	// AllowEmpty: an empty list is meant. A runtime that is starting up lists nothing, too: without
+	// this an empty list is ErrInvalidArgument where the store holds something that it would delete.
+	AllowEmpty ChangeOption = 1 << iota
+	// DryRun makes the change, reports it, and takes it back: nothing reaches the disk.
+	DryRun
+)
+
+// String returns "AllowEmpty", "DryRun", or both with a '|'.
+func (o ChangeOption) String() string {
+	switch o {
+	case 0:
+		return "none"
+	case AllowEmpty:
+		return "AllowEmpty"
+	case DryRun:
+		return "DryRun"
+	case AllowEmpty | DryRun:
+		return "AllowEmpty|DryRun"
+	}
+	return "ChangeOption(" + strconv.Itoa(int(o)) + ")"
+}
+
+func cChangeOptions(a *arena, options []ChangeOption) *C.waybill_change_options {
+	var all ChangeOption
+	for _, o := range options {
+		all |= o
+	}
+	c := one[C.waybill_change_options](a)
+	c.struct_size = C.size_t(unsafe.Sizeof(*c))
+	c.allow_empty = C.bool(all&AllowEmpty != 0)
+	c.dry_run = C.bool(all&DryRun != 0)
+	return c
+}
+
 // BeginPrune draws a token. Do it before asking the runtime for the lists: of images ([Store.Prune])
 // or of pods ([Store.CleanUpUserNamespaces]). Errors as of [Store.RecordPullIntent].
 func (s *Store) BeginPrune() (PruneToken, error) {
@@ -31,29 +73,32 @@ func (s *Store) BeginPrune() (PruneToken, error) {
 // Prune deletes the record of each image that is not in images, the complete list of images on the
 // node, and was not written or confirmed after token was drawn. RulesClosed spares refs of whose
 // names a pull is in flight or dangling. A ref that the list leaves out by mistake loses its record,
-// and its image may then be presumed preloaded. ErrInvalidArgument: a token from the future; further
-// errors as of [Store.RecordPullIntent].
-func (s *Store) Prune(images []ListedImage, token PruneToken) (PruneReport, error) {
+// and its image may then be presumed preloaded. ErrInvalidArgument: a token from the future, or an
+// empty list where there are records ([AllowEmpty]); further errors as of [Store.RecordPullIntent].
+func (s *Store) Prune(images []ListedImage, token PruneToken, options ...ChangeOption) (PruneReport, error) {
 	var a arena
 	defer a.free()
 	items, count := cList(&a, images, cListedImage)
+	how := cChangeOptions(&a, options)
 	var report *C.waybill_prune_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_prune(h, items, count, C.uint64_t(token), &report, e)
+		return C.waybill_prune(h, items, count, C.uint64_t(token), how, &report, e)
 	})
 	return take(report, goPruneReport), err
 }
 
 // PruneBefore is the kubelet's form: it deletes what is not listed and was last updated before until.
 // It compares clocks, so prefer a token. RulesKubelet cuts times to the second, as the kubelet does.
-// Errors as of [Store.RecordPullIntent].
-func (s *Store) PruneBefore(images []ListedImage, until time.Time) (PruneReport, error) {
+// ErrInvalidArgument: an empty list, as of [Store.Prune]; further errors as of
+// [Store.RecordPullIntent].
+func (s *Store) PruneBefore(images []ListedImage, until time.Time, options ...ChangeOption) (PruneReport, error) {
 	var a arena
 	defer a.free()
 	items, count := cList(&a, images, cListedImage)
+	how := cChangeOptions(&a, options)
 	var report *C.waybill_prune_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_prune_before(h, items, count, cTime(until), &report, e)
+		return C.waybill_prune_before(h, items, count, cTime(until), how, &report, e)
 	})
 	return take(report, goPruneReport), err
 }

@@ -158,18 +158,24 @@ func TestPrune(t *testing.T) {
 	token, err := s.BeginPrune()
 	must(t, err)
 	pull(t, s, imageOf(3), refOf(3), waybill.ImagePullCredentials{NodePodsAccessible: true})
-	report, err := s.Prune([]waybill.ListedImage{{ImageRef: refOf(0)}}, token)
+	var report waybill.PruneReport
 	want := waybill.PruneReport{Examined: 4, Removed: 2, KeptInList: 1, KeptNewer: 1}
-	if err != nil || report != want {
-		t.Errorf("%+v, %v", report, err)
+	// A dry run says what the run then does.
+	for _, options := range [][]waybill.ChangeOption{{waybill.DryRun}, {}} {
+		report, err = s.Prune([]waybill.ListedImage{{ImageRef: refOf(0)}}, token, options...)
+		if err != nil || report != want {
+			t.Errorf("%v: %+v, %v", options, report, err)
+		}
 	}
+	wantCode(t, second(s.Prune(nil, token)), waybill.ErrInvalidArgument)
+	wantCode(t, second(s.PruneBefore(nil, time.Unix(1_000_000_000, 0))), waybill.ErrInvalidArgument)
 	_, err = s.Prune(nil, token+1000)
 	wantCode(t, err, waybill.ErrInvalidArgument)
-	report, err = s.PruneBefore(nil, time.Unix(1_000_000_000, 0))
+	report, err = s.PruneBefore(nil, time.Unix(1_000_000_000, 0), waybill.AllowEmpty)
 	if err != nil || report.Removed != 0 || report.KeptNewer != 2 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	report, err = s.PruneBefore(nil, time.Unix(1_000_000_002, 0))
+	report, err = s.PruneBefore(nil, time.Unix(1_000_000_002, 0), waybill.AllowEmpty)
 	if err != nil || report.Removed != 2 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -99,7 +99,7 @@ func (p *player) play(line *traceLine) {
 		for i, ref := range line.InUse {
 			images[i].ImageRef = ref
 		}
-		_, err = p.store.PruneBefore(images, until)
+		_, err = p.store.PruneBefore(images, until, waybill.AllowEmpty)
 		must(p.T, err)
 	case "state":
 		p.state(line)
@@ -117,6 +117,7 @@ func (p *player) open(line *traceLine) {
 	p.options.Policy, err = waybill.NewVerificationPolicy(mode, line.Allow, waybill.AllowlistAnyImage)
 	must(p.T, err)
 	p.options.ImagesOnNode = append([]waybill.ImageOnNode{}, line.OnNode...)
+	p.options.AllowEmpty = true // as the kubelet
 	p.store = open(p.T, p.options)
 	if r := p.store.RecoveryReport(); r.Distrustful {
 		p.Errorf("line %d: %s", p.line, r.DistrustReason)

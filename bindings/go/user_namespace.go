@@ -170,10 +170,13 @@ func (s *Store) GetUserNamespace(podUID string) (UserNamespaceAllocation, error)
 
 // ReleaseUserNamespace forgets the mapping of a pod that is gone, and that it was held; and says
 // whether there was either. Errors as of [Store.RecordPullIntent].
-func (s *Store) ReleaseUserNamespace(podUID string) (bool, error) {
+func (s *Store) ReleaseUserNamespace(podUID string, options ...ChangeOption) (bool, error) {
+	var a arena
+	defer a.free()
+	how := cChangeOptions(&a, options)
 	var released C.bool
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_release_user_namespace(h, borrow(podUID), &released, e)
+		return C.waybill_release_user_namespace(h, borrow(podUID), how, &released, e)
 	})
 	return bool(released), err
 }
@@ -209,15 +212,17 @@ func (s *Store) ListHeldPods() ([]HeldPod, error) {
 // CleanUpUserNamespaces releases what belongs to no pod of either list: existing, the pods that the
 // node is to run, and running, those that the runtime runs. Both are complete, of UIDs, and made in
 // this order after token was drawn ([Store.BeginPrune]): a mapping that was handed out since stays.
-// One transaction. ErrInvalidArgument: a token from the future; further errors as of
+// One transaction. ErrInvalidArgument: a token from the future, or both lists are empty where pods
+// have mappings or are held ([AllowEmpty]: a drained node has no pods); further errors as of
 // [Store.RecordPullIntent].
-func (s *Store) CleanUpUserNamespaces(existing, running []string, token PruneToken) (UserNamespaceCleanupReport, error) {
+func (s *Store) CleanUpUserNamespaces(existing, running []string, token PruneToken, options ...ChangeOption) (UserNamespaceCleanupReport, error) {
 	var a arena
 	defer a.free()
 	cExisting, cRunning := a.strings(existing), a.strings(running)
+	how := cChangeOptions(&a, options)
 	var report *C.waybill_user_namespace_cleanup_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_clean_up_user_namespaces(h, cExisting, cRunning, C.uint64_t(token), &report, e)
+		return C.waybill_clean_up_user_namespaces(h, cExisting, cRunning, C.uint64_t(token), how, &report, e)
 	})
 	return take(report, func(r *C.waybill_user_namespace_cleanup_report) UserNamespaceCleanupReport {
 		return UserNamespaceCleanupReport{
@@ -244,10 +249,13 @@ func (s *Store) AdoptUserNamespace(podUID string, hostID, length uint64) error {
 // ReleaseLostUserNamespaces takes an operator's word that every pod that lives in a user namespace is
 // in the list: lost ranges (a HeldPod without a UID) stand in the way of new ones no longer; and says
 // whether they did. Errors as of [Store.RecordPullIntent].
-func (s *Store) ReleaseLostUserNamespaces() (bool, error) {
+func (s *Store) ReleaseLostUserNamespaces(options ...ChangeOption) (bool, error) {
+	var a arena
+	defer a.free()
+	how := cChangeOptions(&a, options)
 	var released C.bool
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_release_lost_user_namespaces(h, &released, e)
+		return C.waybill_release_lost_user_namespaces(h, how, &released, e)
 	})
 	return bool(released), err
 }

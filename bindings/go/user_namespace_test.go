@@ -81,6 +81,11 @@ func TestUserNamespaceCleanup(t *testing.T) {
 	must(t, err)
 	_, err = s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: "pod-3", HostUsers: &no})
 	must(t, err)
+	wantCode(t, second(s.CleanUpUserNamespaces(nil, nil, token)), waybill.ErrInvalidArgument)
+	dry, err := s.CleanUpUserNamespaces(nil, nil, token, waybill.AllowEmpty, waybill.DryRun)
+	if err != nil || dry.Released != 3 {
+		t.Errorf("%+v, %v", dry, err)
+	}
 	report, err := s.CleanUpUserNamespaces([]string{"pod-0"}, []string{"pod-1"}, token)
 	want := waybill.UserNamespaceCleanupReport{Examined: 4, Released: 1, KeptInLists: 2, KeptNewer: 1, ReleasedPods: []string{"pod-2"}}
 	if err != nil || !reflect.DeepEqual(report, want) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/base/empty_list.h"
 #include "store/image/handler_lookup.h"
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
@@ -163,13 +164,18 @@ std::set<std::string> NamesOf(const Handlers& handlers) {
 
 }  // namespace
 
-Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers) {
+Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers,
+                                       bool allow_empty) {
   std::sort(handlers.begin(), handlers.end(),
             [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
   auto old = ReadRuntimeHandlers(txn);
   if (!old) return old.error();
   RuntimesReport report;
   if (*old == handlers) return report;
+  if (handlers.empty() && !allow_empty) {
+    return EmptyList("the list of runtime handlers is",
+                     "knows " + HowMany(old->size(), "runtime handler"), "no handler was removed");
+  }
 
   const auto before = NamesOf(*old);
   const auto after = NamesOf(handlers);

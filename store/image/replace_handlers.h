@@ -13,8 +13,10 @@
 
 namespace waybill::internal {
 
-// `handlers` passed CheckRuntimeHandlers.
-Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers);
+// `handlers` passed CheckRuntimeHandlers. kInvalidArgument: there are none, but the registry has
+// some, and allow_empty is false.
+Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers,
+                                       bool allow_empty);
 
 // Whether a pull that began under `old` for the handler that records are kept under as `stored`
 // would bring an image for another default handler or guest platform under `handlers`. One that

@@ -230,6 +230,10 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     return {};
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r.error();
+  if (options.dry_run) {
+    if (auto r = ClearPreparation(directory); !r) return r.error();
+    return report;
+  }
   if (replaced.file.valid()) {
     auto aside = KeepAside(directory, replaced.file);
     if (!aside) {

@@ -66,9 +66,11 @@ RESULT_CALL(ensure_image_lazily, waybill_ensure_outcome,
             waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
                                         NULL, &result, error))
 PLAIN_CALL(begin_prune, waybill_begin_prune(store, &number, error))
-RESULT_CALL(prune, waybill_prune_report, waybill_prune(store, &kListed, 1, TOKEN, &result, error))
+RESULT_CALL(prune, waybill_prune_report,
+            waybill_prune(store, &kListed, 1, TOKEN, NULL, &result, error))
 RESULT_CALL(prune_before, waybill_prune_report,
-            waybill_prune_before(store, &kListed, 1, (waybill_timestamp){1, 0}, &result, error))
+            waybill_prune_before(store, &kListed, 1, (waybill_timestamp){1, 0}, NULL, &result,
+                                 error))
 PLAIN_CALL(put_record, waybill_put_record(store, &kRecord, error))
 RESULT_CALL(get_record, waybill_image_pulled_record,
             waybill_get_record(store, kRecord.image_ref, NONE, &result, error))
@@ -87,9 +89,9 @@ RESULT_CALL(list_preloaded, waybill_image_preloaded_records,
 RESULT_CALL(list_runtime_handlers, waybill_runtime_handlers,
             waybill_list_runtime_handlers(store, &result, error))
 RESULT_CALL(replace_runtime_handlers, waybill_runtimes_report,
-            waybill_replace_runtime_handlers(store, &kNoHandlers, &result, error))
+            waybill_replace_runtime_handlers(store, &kNoHandlers, &kMeant, &result, error))
 RESULT_CALL(collapse_runtime_handlers, waybill_collapse_report,
-            waybill_collapse_runtime_handlers(store, &result, error))
+            waybill_collapse_runtime_handlers(store, NULL, &result, error))
 
 static waybill_code get_or_create_user_namespace(waybill_store* store, waybill_error** error) {
   const waybill_user_namespace_request asked = request();
@@ -106,9 +108,11 @@ RESULT_CALL(list_user_namespaces, waybill_user_namespace_allocations,
 RESULT_CALL(list_held_pods, waybill_held_pods, waybill_list_held_pods(store, &result, error))
 RESULT_CALL(clean_up_user_namespaces, waybill_user_namespace_cleanup_report,
             waybill_clean_up_user_namespaces(store, (waybill_strings){NULL, 0},
-                                             (waybill_strings){NULL, 0}, TOKEN, &result, error))
-PLAIN_CALL(release_user_namespace, waybill_release_user_namespace(store, POD, &flag, error))
-PLAIN_CALL(release_lost_user_namespaces, waybill_release_lost_user_namespaces(store, &flag, error))
+                                             (waybill_strings){NULL, 0}, TOKEN, &kMeant, &result,
+                                             error))
+PLAIN_CALL(release_user_namespace, waybill_release_user_namespace(store, POD, NULL, &flag, error))
+PLAIN_CALL(release_lost_user_namespaces,
+           waybill_release_lost_user_namespaces(store, NULL, &flag, error))
 RESULT_CALL(get_user_namespace_statistics, waybill_user_namespace_statistics,
             waybill_get_user_namespace_statistics(store, &result, error))
 RESULT_CALL(get_statistics, waybill_statistics, waybill_get_statistics(store, &result, error))

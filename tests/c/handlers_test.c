@@ -19,7 +19,10 @@ static void registry(waybill_store* store) {
   CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
              waybill_put_intent(store, refused.image, refused.runtime_handler, &error));
   waybill_runtimes_report* report = NULL;
-  MUST(waybill_replace_runtime_handlers(store, &kRegistry, &report, &error));
+  MUST(waybill_replace_runtime_handlers(store, &kRegistry, &kDryRun, &report, &error));
+  CHECK(report->added.count == 2);
+  waybill_free(report);
+  MUST(waybill_replace_runtime_handlers(store, &kRegistry, NULL, &report, &error));
   CHECK(report->added.count == 2 && report->vanished.count == 0 && report->turned_on);
   waybill_free(report);
   waybill_runtime_handlers* handlers = NULL;
@@ -31,18 +34,21 @@ static void registry(waybill_store* store) {
   CHECK(handlers->items[1].is_default && handlers->items[1].user_namespaces);
   CHECK(handlers->items[1].guest_platform == NULL);
   /* What came out goes in again, and changes nothing. */
-  MUST(waybill_replace_runtime_handlers(store, handlers, &report, &error));
+  MUST(waybill_replace_runtime_handlers(store, handlers, NULL, &report, &error));
   CHECK(report->added.count == 0 && report->changed.count == 0);
   waybill_free(report);
-  MUST(waybill_replace_runtime_handlers(store, handlers, NULL, &error));
+  MUST(waybill_replace_runtime_handlers(store, handlers, NULL, NULL, &error));
   waybill_free(handlers);
 
   const waybill_runtime_handler twice[] = {kHandlers[1], kHandlers[1]};
   const waybill_runtime_handlers wrong = {twice, 2};
   report = check_poison();
   CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_replace_runtime_handlers(store, &wrong, &report, &error));
+             waybill_replace_runtime_handlers(store, &wrong, NULL, &report, &error));
   CHECK(report == NULL);
+  const waybill_runtime_handlers none = {NULL, 0};
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_replace_runtime_handlers(store, &none, NULL, &report, &error));
 }
 
 static void copies(waybill_store* store) {
@@ -66,7 +72,10 @@ static void copies(waybill_store* store) {
   waybill_free(record);
 
   waybill_collapse_report* report = NULL;
-  MUST(waybill_collapse_runtime_handlers(store, &report, &error));
+  MUST(waybill_collapse_runtime_handlers(store, &kDryRun, &report, &error));
+  CHECK(report->records == 1);
+  waybill_free(report);
+  MUST(waybill_collapse_runtime_handlers(store, NULL, &report, &error));
   CHECK(report->records == 1 && report->handlers.count == 1);
   CHECK_TEXT("kata", report->handlers.items[0]);
   waybill_free(report);

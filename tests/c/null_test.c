@@ -62,12 +62,12 @@ static void no_result_of_a_store(waybill_store* s) {
   /* These may do without. */
   uint64_t token = 0;
   MUST(waybill_begin_prune(s, &token, &error));
-  MUST(waybill_prune(s, &listed, 1, token, NULL, &error));
-  MUST(waybill_prune_before(s, &listed, 1, (waybill_timestamp){0, 0}, NULL, &error));
-  MUST(waybill_collapse_runtime_handlers(s, NULL, &error));
-  MUST(waybill_release_user_namespace(s, POD, NULL, &error));
-  MUST(waybill_release_lost_user_namespaces(s, NULL, &error));
-  MUST(waybill_clean_up_user_namespaces(s, none, none, token, NULL, &error));
+  MUST(waybill_prune(s, &listed, 1, token, NULL, NULL, &error));
+  MUST(waybill_prune_before(s, &listed, 1, (waybill_timestamp){0, 0}, NULL, NULL, &error));
+  MUST(waybill_collapse_runtime_handlers(s, NULL, NULL, &error));
+  MUST(waybill_release_user_namespace(s, POD, NULL, NULL, &error));
+  MUST(waybill_release_lost_user_namespaces(s, NULL, NULL, &error));
+  MUST(waybill_clean_up_user_namespaces(s, none, none, token, NULL, NULL, &error));
 }
 
 static void no_value_for_a_store(waybill_store* s) {
@@ -81,15 +81,17 @@ static void no_value_for_a_store(waybill_store* s) {
   const waybill_strings one_nowhere = {&kNowhere, 1};
   const waybill_runtime_handlers no_handlers = {NULL, 1};
   INVALID(waybill_get_or_create_user_namespace(s, NULL, &user_namespace, &error));
-  INVALID_RESULT(runtimes, waybill_replace_runtime_handlers(s, NULL, &runtimes, &error));
-  INVALID_RESULT(runtimes, waybill_replace_runtime_handlers(s, &no_handlers, &runtimes, &error));
+  INVALID_RESULT(runtimes, waybill_replace_runtime_handlers(s, NULL, NULL, &runtimes, &error));
+  INVALID_RESULT(runtimes,
+                 waybill_replace_runtime_handlers(s, &no_handlers, NULL, &runtimes, &error));
   INVALID_RESULT(exported, waybill_export(s, NULL, &exported, &error));
-  INVALID_RESULT(pruned, waybill_prune(s, NULL, 1, 0, &pruned, &error));
-  INVALID_RESULT(pruned,
-                 waybill_prune_before(s, NULL, 1, (waybill_timestamp){0, 0}, &pruned, &error));
-  INVALID_RESULT(cleaned, waybill_clean_up_user_namespaces(s, nowhere, none, 0, &cleaned, &error));
+  INVALID_RESULT(pruned, waybill_prune(s, NULL, 1, 0, NULL, &pruned, &error));
+  INVALID_RESULT(
+      pruned, waybill_prune_before(s, NULL, 1, (waybill_timestamp){0, 0}, NULL, &pruned, &error));
   INVALID_RESULT(cleaned,
-                 waybill_clean_up_user_namespaces(s, none, one_nowhere, 0, &cleaned, &error));
+                 waybill_clean_up_user_namespaces(s, nowhere, none, 0, NULL, &cleaned, &error));
+  INVALID_RESULT(cleaned,
+                 waybill_clean_up_user_namespaces(s, none, one_nowhere, 0, NULL, &cleaned, &error));
 
   /* Arrays and strings inside of what is given. */
   waybill_image_pull_credentials credentials = {.secret_count = 1};
@@ -136,7 +138,7 @@ static void strings_of_nowhere(waybill_store* s) {
   INVALID(waybill_delete_intent(s, kNowhere, NONE, &error));
   INVALID(waybill_delete_intent(s, IMAGE, kNowhere, &error));
   INVALID_RESULT(allocation, waybill_get_user_namespace(s, kNowhere, &allocation, &error));
-  INVALID(waybill_release_user_namespace(s, kNowhere, &flag, &error));
+  INVALID(waybill_release_user_namespace(s, kNowhere, NULL, &flag, &error));
   INVALID(waybill_adopt_user_namespace(s, kNowhere, 65536, 65536, &error));
   INVALID(waybill_clear_distrust(s, kNowhere, &error));
   INVALID_RESULT(outcome, waybill_ensure_image(s, kNowhere, REF, WAYBILL_PULL_ALWAYS, NONE, &kPod,

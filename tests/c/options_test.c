@@ -54,6 +54,10 @@ static void opening(void) {
   make_directory(exported.known.kubelet_directory);
   SIZES(exported, waybill_export(store, &exported.known, NULL, &error));
   MUST(waybill_export(store, &exported.known, NULL, &error));
+
+  GROWN(waybill_change_options) change = {.known = {.dry_run = true}};
+  SIZES(change, waybill_prune(store, NULL, 0, 0, &change.known, NULL, &error));
+  MUST(waybill_prune(store, NULL, 0, 0, &change.known, NULL, &error));
   end_store(store);
 }
 

@@ -189,22 +189,32 @@ static void images_that_left_are_pruned(waybill_store* store) {
   pull(store, WAYBILL_STRING("registry.example.com/team/new"), WAYBILL_STRING("sha256:new"));
   const waybill_listed_image listed = {REF, NONE};
   waybill_prune_report* report = NULL;
-  MUST(waybill_prune(store, &listed, 1, token, &report, &error));
+  MUST(waybill_prune(store, &listed, 1, token, &kDryRun, &report, &error));
+  CHECK(report->examined == 3 && report->removed == 1);
+  waybill_free(report);
+  MUST(waybill_prune(store, &listed, 1, token, NULL, &report, &error));
   CHECK(report->examined == 3);
   CHECK(report->removed == 1);
   CHECK(report->kept_in_list == 1);
   CHECK(report->kept_newer == 1);
   waybill_free(report);
   CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_prune(store, &listed, 1, token + 1000000, &report, &error));
+             waybill_prune(store, &listed, 1, token + 1000000, NULL, &report, &error));
   CHECK(report == NULL);
 
-  MUST(waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, &report, &error));
+  /* A runtime that is starting up lists nothing, too. */
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_prune(store, NULL, 0, token, NULL, &report, &error));
+  CHECK_CODE(
+      WAYBILL_INVALID_ARGUMENT,
+      waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, NULL, &report, &error));
+  CHECK(report == NULL);
+  MUST(waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, &kMeant, &report, &error));
   CHECK(report->removed == 0 && report->kept_newer == 2);
   waybill_free(report);
-  MUST(waybill_prune_before(store, &listed, 1, (waybill_timestamp){4000000000, 0}, NULL, &error));
+  MUST(waybill_prune_before(store, &listed, 1, (waybill_timestamp){4000000000, 0}, NULL, NULL,
+                            &error));
   MUST(waybill_begin_prune(store, &token, &error));
-  MUST(waybill_prune(store, NULL, 0, token, NULL, &error));
+  MUST(waybill_prune(store, NULL, 0, token, &kMeant, NULL, &error));
   waybill_statistics* statistics = NULL;
   MUST(waybill_get_statistics(store, &statistics, &error));
   CHECK(statistics->records == 0 && statistics->intents == 0);

@@ -89,6 +89,7 @@ static void take_over_and_export(void) {
   options.import_context = &calls;
   const waybill_images_on_node nothing = {NULL, 0};
   options.images_on_node = &nothing;
+  options.allow_empty = true;
   waybill_store* store = open_with(&options);
   CHECK(calls > 0);
   waybill_recovery_report* report = report_of(store);
@@ -287,9 +288,14 @@ static void gaps(void) {
   const waybill_image_on_node image = {.id = REF, .repo_tags = {&tag, 1}};
   const waybill_images_on_node images = {&image, 1};
   waybill_open_options options = store_options("gap");
-  options.images_on_node = &images;
   options.gap = WAYBILL_GAP_YES;
-  waybill_store* store = open_with(&options);
+  const waybill_images_on_node nothing = {NULL, 0};
+  options.images_on_node = &nothing;
+  waybill_store* store = check_poison();
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &store, &error));
+  CHECK(store == NULL);
+  options.images_on_node = &images;
+  store = open_with(&options);
   waybill_recovery_report* report = report_of(store);
   CHECK(report->after_gap && report->gap_reason.length > 0 && report->gap_closed == 1);
   CHECK(report->gap_images.count == 1);

@@ -97,7 +97,7 @@ static void a_mebibyte_each(waybill_store* s) {
   CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_record(s, big, NONE, &record, &error));
   CHECK(refused(waybill_delete_record(s, big, NONE, NULL)));
   CHECK(refused(waybill_clear_distrust(s, big, NULL)));
-  CHECK(refused(waybill_release_user_namespace(s, big, NULL, NULL)));
+  CHECK(refused(waybill_release_user_namespace(s, big, NULL, NULL, NULL)));
   CHECK(refused(waybill_adopt_user_namespace(s, big, 65536, 65536, NULL)));
   waybill_image_pull_secret secret = kSecret;
   secret.credential_hash = big;
@@ -170,7 +170,8 @@ static void any_bytes(waybill_store* s) {
     waybill_free(record);
 
     CHECK(!waybill_parse_image(image, NULL));
-    CHECK(refused(waybill_release_user_namespace(s, (waybill_string){kZeros, 3}, NULL, NULL)));
+    CHECK(
+        refused(waybill_release_user_namespace(s, (waybill_string){kZeros, 3}, NULL, NULL, NULL)));
     waybill_string* result = NULL;
     MUST(waybill_hash_credentials(image, image, image, &result, &error));
     waybill_free(result);

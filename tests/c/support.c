@@ -130,6 +130,10 @@ void end_store(waybill_store* store) {
 const waybill_image_pull_secret kSecret = {STRING("uid-1"), STRING("tenant-a"), STRING("pull"),
                                            STRING("hash-1")};
 const waybill_image_pull_credentials kCredentials = {.secrets = &kSecret, .secret_count = 1};
+const waybill_change_options kMeant = {.struct_size = sizeof(waybill_change_options),
+                                       .allow_empty = true};
+const waybill_change_options kDryRun = {
+    .struct_size = sizeof(waybill_change_options), .allow_empty = true, .dry_run = true};
 const waybill_pod_credentials kPod = {.secrets = &kSecret, .secret_count = 1};
 const waybill_pod_credentials kPodWithout = {.secrets = NULL};
 

@@ -44,6 +44,8 @@ waybill_timestamp tick(void* context);
 /* A secret of the pods of these tests, with a hash, and credentials that hold it alone. */
 extern const waybill_image_pull_secret kSecret;
 extern const waybill_image_pull_credentials kCredentials;
+extern const waybill_change_options kMeant;  /* allow_empty */
+extern const waybill_change_options kDryRun; /* allow_empty, too */
 extern const waybill_pod_credentials kPod;
 extern const waybill_pod_credentials kPodWithout;
 

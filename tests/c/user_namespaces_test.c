@@ -93,9 +93,11 @@ static void lookups(waybill_store* store) {
 
 static void releases(waybill_store* store) {
   bool released = false;
-  MUST(waybill_release_user_namespace(store, text("b"), &released, &error));
+  MUST(waybill_release_user_namespace(store, text("b"), &kDryRun, &released, &error));
   CHECK(released);
-  MUST(waybill_release_user_namespace(store, text("b"), &released, &error));
+  MUST(waybill_release_user_namespace(store, text("b"), NULL, &released, &error));
+  CHECK(released);
+  MUST(waybill_release_user_namespace(store, text("b"), NULL, &released, &error));
   CHECK(!released);
 
   uint64_t token = 0;
@@ -107,9 +109,17 @@ static void releases(waybill_store* store) {
   range_of(store, "newer");
   const waybill_string existing = text("a");
   const waybill_string running = text("d");
-  waybill_user_namespace_cleanup_report* report = NULL;
+  waybill_user_namespace_cleanup_report* report = check_poison();
+  const waybill_strings none = {NULL, 0};
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_clean_up_user_namespaces(store, none, none, token, NULL, &report, &error));
+  CHECK(report == NULL);
+  MUST(waybill_clean_up_user_namespaces(store, none, none, token, &kDryRun, &report, &error));
+  CHECK(report->released == 3 && report->kept_newer == 1);
+  waybill_free(report);
   MUST(waybill_clean_up_user_namespaces(store, (waybill_strings){&existing, 1},
-                                        (waybill_strings){&running, 1}, token, &report, &error));
+                                        (waybill_strings){&running, 1}, token, NULL, &report,
+                                        &error));
   CHECK(report->examined == 4 && report->released == 1 && report->kept_in_lists == 2 &&
         report->kept_newer == 1);
   CHECK(report->released_pods.count == 1);
@@ -146,7 +156,7 @@ static void held_pods(void) {
   CHECK(range_of(store, "broken") == 40000U * BLOCK);
   range_of(store, "other");
   bool released = true;
-  MUST(waybill_release_lost_user_namespaces(store, &released, &error));
+  MUST(waybill_release_lost_user_namespaces(store, NULL, &released, &error));
   CHECK(!released);
   end_store(store);
 }

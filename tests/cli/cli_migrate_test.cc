@@ -200,6 +200,10 @@ BOOST_FIXTURE_TEST_CASE(restore_lists_and_puts_back, Old) {
   BOOST_TEST(Contains(list.out, "\n" + name + "  1  "), list.out);
 
   store.Run("pulled", {"--image", "later", "--image-ref", "later-ref"});
+  const CommandResult dry = store.Run("restore", {name, "--dry-run"});
+  BOOST_TEST(dry.exit_code == 0, dry.err);
+  BOOST_TEST(Contains(dry.out, "15 records"), dry.out);
+  BOOST_TEST(store.Run("trust").exit_code == 0);
   const CommandResult restored = store.Run("restore", {name});
   BOOST_TEST(restored.exit_code == 0, restored.err);
   BOOST_TEST(Contains(restored.out, "15 records"), restored.out);

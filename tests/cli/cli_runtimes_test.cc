@@ -204,7 +204,10 @@ BOOST_FIXTURE_TEST_CASE(collapse_turns_runtime_classes_off, Loaded) {
   Pull("kata", "a");
   Pull("", "b");
   store.Run("intent", {"--image", "other", "--runtime", "hyperv"});
+  const auto dry = store.Json("runtimes", {"collapse", "--dry-run"});
   auto report = store.Json("runtimes", {"collapse"});
+  BOOST_TEST(dry["dryRun"] == true);
+  BOOST_TEST(dry["records"] == report["records"]);
   BOOST_TEST(report["records"] == 1);
   BOOST_TEST(report["intents"] == 1);
   BOOST_TEST(report["recordsToVerify"] == 1);
@@ -285,7 +288,8 @@ BOOST_FIXTURE_TEST_CASE(flags_that_need_or_exclude_each_other, Loaded) {
   for (const Strings& wrong :
        {Strings{"nonsense"}, Strings{""}, Strings{"show", "load"}, Strings{"load"},
         Strings{"--status", "-"}, Strings{"show", "--status", "-"},
-        Strings{"collapse", "--config", "f"}, Strings{"load", "--config", "f"},
+        Strings{"collapse", "--config", "f"}, Strings{"show", "--dry-run"},
+        Strings{"collapse", "--allow-empty"}, Strings{"load", "--config", "f"},
         Strings{"load", "--status", "-", "--config", "-"}}) {
     CheckUsageError(store.Run("runtimes", wrong, Status()), wrong.back());
   }

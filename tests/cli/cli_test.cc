@@ -239,8 +239,16 @@ BOOST_AUTO_TEST_CASE(prune_spares_what_is_listed_or_newer) {
   store.Run("pulled", {"--image", "newer", "--image-ref", "ref-newer"});
   const std::string images = R"({"images":[{"id":"ref-kept","repoTags":[],"repoDigests":[]}]})";
   testing::WriteFile(store / "images.json", images);
-  auto report =
-      store.Json("prune", {"--images", (store / "images.json").string(), "--token", token});
+  std::vector<std::string> prune = {"--images", (store / "images.json").string(), "--token", token};
+  prune.emplace_back("--dry-run");
+  const CommandResult dry = store.Run("prune", prune);
+  BOOST_TEST(dry.exit_code == 0, dry.err);
+  BOOST_TEST(dry.out.starts_with("dry run: nothing was changed"), dry.out);
+  BOOST_TEST(store.Json("prune", prune)["removed"] == 1);
+  BOOST_TEST(store.Json("stats")["records"] == 3);
+  prune.pop_back();
+  auto report = store.Json("prune", prune);
+  BOOST_TEST(report["dryRun"] == false);
   BOOST_TEST(report["removed"] == 1);
   BOOST_TEST(report["keptInList"] == 1);
   BOOST_TEST(report["keptNewer"] == 1);
@@ -251,6 +259,28 @@ BOOST_AUTO_TEST_CASE(prune_spares_what_is_listed_or_newer) {
       store.Run("prune", {"--images", "-", "--until", "9998-01-01T00:00:00+01:00"}, images);
   BOOST_TEST(by_time.exit_code == 0, by_time.err);
   BOOST_TEST(store.Json("stats")["records"] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_list_of_images_is_refused_unless_it_is_meant) {
+  const CliStore store;
+  const std::string empty = R"({"images":[]})";
+  // Nothing is there that it could be wrong about.
+  BOOST_TEST(store.Start({"--images", "-"}, empty).exit_code == 0);
+  store.Run("pulled", {"--image", "kept", "--image-ref", "ref-kept"});
+  std::string token = store.Run("prune", {"--begin"}).out;
+  token.pop_back();
+  const std::vector<std::string> prune = {"--images", "-", "--token", token};
+  const CommandResult refused = store.Run("prune", prune, empty);
+  BOOST_TEST(refused.exit_code == 2);
+  BOOST_TEST(Contains(refused.err, "--allow-empty"), refused.err);
+  BOOST_TEST(store.Start({"--images", "-"}, empty).exit_code == 2);
+  BOOST_TEST(store.Start({"--images", "-", "--after-gap"}, empty).exit_code == 2);
+  BOOST_TEST(store.Start({"--images", "-", "--allow-empty"}, empty).exit_code == 0);
+  BOOST_TEST(store.Json("stats")["records"] == 1);
+  BOOST_TEST(
+      store.Run("prune", {"--images", "-", "--token", token, "--allow-empty"}, empty).exit_code ==
+      0);
+  BOOST_TEST(store.Json("stats")["records"] == 0);
 }
 
 BOOST_AUTO_TEST_CASE(hash_prints_hashes_and_never_secrets) {

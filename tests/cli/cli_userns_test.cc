@@ -197,6 +197,24 @@ BOOST_FIXTURE_TEST_CASE(cleanup_frees_what_is_in_neither_list_and_older, Node) {
   BOOST_TEST(Json({"cleanup", "--begin"})["token"].is_number());
 }
 
+BOOST_FIXTURE_TEST_CASE(two_empty_lists_release_nothing_unless_it_is_meant, Node) {
+  Run({"get", "living"});
+  const std::string none = Place("none.json", PodList({}));
+  Strings cleanup = {"cleanup", "--token", Token(), "--existing", none, "--running", none};
+  const CommandResult refused = Run(cleanup);
+  BOOST_TEST(refused.exit_code == 2);
+  BOOST_TEST(refused.err.find("--allow-empty") != std::string::npos, refused.err);
+  cleanup.insert(cleanup.end(), {"--allow-empty", "--dry-run"});
+  BOOST_TEST(Json(cleanup)["released"] == 1);
+  BOOST_TEST(Json({"release", "living", "--dry-run"})["released"] == true);
+  BOOST_TEST(Json({"list"})["mappings"].size() == 1U);
+  cleanup.pop_back();
+  BOOST_TEST(Json(cleanup)["released"] == 1);
+  BOOST_TEST(Json({"list"})["mappings"].empty());
+  BOOST_TEST(Run({"list", "--dry-run"}).exit_code == 2);
+  BOOST_TEST(Run({"release", "living", "--allow-empty"}).exit_code == 2);
+}
+
 BOOST_FIXTURE_TEST_CASE(start_takes_over_what_a_kubelet_kept, Node) {
   PlacePod("pod-a", UsernsFile(131072));
   PlacePod("pod-b", UsernsFile(262144, 131072));

@@ -99,7 +99,7 @@ class Worker {
         }
       }
     }
-    const auto report = store.CleanUpUserNamespaces(existing, {}, token);
+    const auto report = store.CleanUpUserNamespaces(existing, {}, token, {.allow_empty = true});
     if (!report) return false;
     for (std::size_t pod = 0; pod < kPods; ++pod) {
       const auto& gone = report->released_pods;

@@ -109,7 +109,8 @@ Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
     }
     case Kind::kPrune: {
       if (!token_) return {};
-      auto pruned = store.Prune({operation.listed.begin(), operation.listed.end()}, *token_);
+      auto pruned = store.Prune({operation.listed.begin(), operation.listed.end()}, *token_,
+                                {.allow_empty = true});
       if (!pruned) return pruned.error();
       return {};
     }
@@ -122,7 +123,8 @@ Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
     }
     case Kind::kCleanUpMappings: {
       if (!token_) return {};
-      auto cleaned = store.CleanUpUserNamespaces(operation.listed_pods, {}, *token_);
+      auto cleaned =
+          store.CleanUpUserNamespaces(operation.listed_pods, {}, *token_, {.allow_empty = true});
       if (!cleaned) return cleaned.error();
       return {};
     }

@@ -138,7 +138,10 @@ class History {
   void SettleWriteBack(Side& side, const KnownImage& image, const std::string& ref,
                        const ModelPod& pod, const std::string& handler,
                        const std::optional<ImagePullSecret>& write_back);
-  void ComparePruned(Side& side, const Result<PruneReport>& got, const PruneReport& expected) const;
+  // Rehearses with a dry run, and without allow_empty, before it is done.
+  void ComparePruned(Side& side, const std::vector<ListedImage>& images,
+                     const std::function<Result<PruneReport>(const waybill::ChangeOptions&)>& prune,
+                     const std::function<PruneReport(Model&)>& expect);
   void Note(std::string what);
   void SetTime(Timestamp now);
   void Expect(bool ok, const Side& side, const std::string& what) const;

@@ -87,6 +87,7 @@ void History::Open(Side& side, ModelOpening opening) {
   options.rules = side.rules;
   options.policy = *policy;
   options.images_on_node = opening.images;
+  options.allow_empty = true;
   options.runtime_handlers = opening.handlers;
   options.gap = opening.gap;
   if (!opening.broken_refs.empty() || !opening.broken_images.empty()) {

@@ -44,8 +44,12 @@ void History::PruneByTokenStep() {
   for (Side& side : sides_) {
     const auto images = ListedFor(side, drawn);
     const TokenPair& token = side.tokens[which];
-    const PruneReport expected = side.model.Prune(images, token.model);
-    ComparePruned(side, side.store->Prune(images, token.store), expected);
+    ComparePruned(
+        side, images,
+        [&](const waybill::ChangeOptions& how) {
+          return side.store->Prune(images, token.store, how);
+        },
+        [&](Model& model) { return model.Prune(images, token.model); });
   }
 }
 
@@ -58,16 +62,34 @@ void History::PruneByTimeStep() {
        ", listed:" + DescribeListed(drawn));
   for (Side& side : sides_) {
     const auto images = ListedFor(side, drawn);
-    const PruneReport expected = side.model.PruneBefore(images, until);
-    ComparePruned(side, side.store->PruneBefore(images, until), expected);
+    ComparePruned(
+        side, images,
+        [&](const waybill::ChangeOptions& how) {
+          return side.store->PruneBefore(images, until, how);
+        },
+        [&](Model& model) { return model.PruneBefore(images, until); });
   }
 }
 
-void History::ComparePruned(Side& side, const Result<PruneReport>& got,
-                            const PruneReport& expected) const {
-  if (!got) Expect(false, side, got.error().ToString());
-  Expect(Describe(*got) == Describe(expected), side,
-         Describe(*got) + " instead of " + Describe(expected));
+void History::ComparePruned(
+    Side& side, const std::vector<ListedImage>& images,
+    const std::function<Result<PruneReport>(const waybill::ChangeOptions&)>& prune,
+    const std::function<PruneReport(Model&)>& expect) {
+  if (images.empty() && !Must(side.store->ListRecords()).empty()) {
+    const auto refused = prune({});
+    Expect(!refused && refused.error().code == ErrorCode::kInvalidArgument, side,
+           "an empty list should have been refused");
+  }
+  const auto rehearsed = prune({.allow_empty = true, .dry_run = true});
+  const std::string difference = Difference(side.model, *side.store);
+  Expect(difference.empty(), side, "a dry run changed the store: " + difference);
+  const PruneReport expected = expect(side.model);
+  const auto got = prune({.allow_empty = true});
+  for (const auto* report : {&rehearsed, &got}) {
+    if (!*report) Expect(false, side, report->error().ToString());
+    Expect(Describe(**report) == Describe(expected), side,
+           Describe(**report) + " instead of " + Describe(expected));
+  }
 }
 
 }  // namespace waybill::testing

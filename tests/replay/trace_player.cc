@@ -63,6 +63,7 @@ class TracePlayer final : public Player {
     options.rules = Rules::kKubelet;
     options.policy = *policy;
     options.images_on_node = std::move(images);
+    options.allow_empty = true;  // as the kubelet
     options.clock = clock_.AsClock();
     Result<std::unique_ptr<NodeStore>> opened = NodeStore::Open(std::move(options));
     Expect(opened, "open", log);
@@ -140,8 +141,9 @@ class TracePlayer final : public Player {
   void Prune(const json& line, Log& log) {
     RequireOnly(line, {"op", "at", "inUse", "until"});
     const auto in_use = StringsOf(line, "inUse");
-    Expect(store_->PruneBefore({in_use.begin(), in_use.end()}, RequireTime(line, "until")), "prune",
-           log);
+    Expect(store_->PruneBefore({in_use.begin(), in_use.end()}, RequireTime(line, "until"),
+                               {.allow_empty = true}),
+           "prune", log);
   }
 
   void State(const json& line, Log& log) {

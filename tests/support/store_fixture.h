@@ -72,6 +72,7 @@ class ScratchStore {
     options.rules = rules_;
     options.policy = policy_;
     options.images_on_node = std::move(images);
+    options.allow_empty = true;
     if (std::filesystem::exists(kubelet_directory() / "image_manager")) {
       options.kubelet_directory = kubelet_directory();
     }

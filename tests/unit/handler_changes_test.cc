@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_default_that_vanishes_and_comes_back_as_another_is_verifi
     ScratchStore store(rules);
     Must(store->ReplaceRuntimeHandlers({{"runc", true, true}}));
     store.Pull(kImage, kRef, WithSecret(kSecretA));
-    const RuntimesReport gone = Must(store->ReplaceRuntimeHandlers({}));
+    const RuntimesReport gone = Must(store->ReplaceRuntimeHandlers({}, {.allow_empty = true}));
     BOOST_TEST(gone.records_to_verify == 1U);
     Must(store->ReplaceRuntimeHandlers({{"crun", true, true}}));
     BOOST_TEST(

@@ -130,7 +130,9 @@ BOOST_AUTO_TEST_CASE(switched_off_hands_out_nothing_and_still_releases) {
               UserNamespace{}));
   BOOST_TEST(Must(store->ListUserNamespaces()).size() == 2U);
   BOOST_TEST(Must(store->ReleaseUserNamespace("a")));
-  BOOST_TEST(Must(store->CleanUpUserNamespaces({}, {}, Must(store->BeginPrune()))).released == 1U);
+  const PruneToken token = Must(store->BeginPrune());
+  BOOST_TEST(Must(store->CleanUpUserNamespaces({}, {}, token, {.allow_empty = true})).released ==
+             1U);
 }
 
 BOOST_AUTO_TEST_CASE(handlers_in_the_kubelets_words) {
@@ -149,7 +151,7 @@ BOOST_AUTO_TEST_CASE(handlers_in_the_kubelets_words) {
   Must(store->ReplaceRuntimeHandlers({{.name = "", .is_default = true}}));
   ExpectError(try_handler("").error(), ErrorCode::kInvalidArgument,
               "can't set `spec.hostUsers: false`, runtime does not support user namespaces");
-  Must(store->ReplaceRuntimeHandlers({}));
+  Must(store->ReplaceRuntimeHandlers({}, {.allow_empty = true}));
   ExpectError(try_handler("").error(), ErrorCode::kInvalidArgument,
               "can't set `spec.hostUsers: false`, runtime does not support user namespaces");
   BOOST_TEST(Must(store->ListUserNamespaces()).size() == 1U);

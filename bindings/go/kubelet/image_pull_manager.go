@@ -122,7 +122,7 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 // space holds only the candidates that it looked at and kept. Under waybill.RulesKubelet that list
 // and until decide, as in the kubelet. Under waybill.RulesClosed they do not: the runtime is asked
 // for its images, after a token was drawn that spares whatever is pulled meanwhile. Where the
-// runtime does not answer, or lists no images at all, nothing is dropped.
+// runtime does not answer, or lists no images at all, nothing is dropped, which is logged.
 func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []string, until time.Time) {
 	logger := klog.FromContext(ctx)
 	if m.store.Rules() == waybill.RulesKubelet {
@@ -130,7 +130,7 @@ func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []
 		for _, imageRef := range imageList {
 			listed = append(listed, waybill.ListedImage{ImageRef: imageRef})
 		}
-		if _, err := m.store.PruneBefore(listed, until); err != nil {
+		if _, err := m.store.PruneBefore(listed, until, waybill.AllowEmpty); err != nil {
 			logger.Error(err, "failed to prune ImagePulledRecords")
 			return
 		}
@@ -147,16 +147,12 @@ func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []
 		logger.Error(err, "failed to list images, no ImagePulledRecord is pruned")
 		return
 	}
-	if len(images) == 0 {
-		// A runtime that is starting up lists none, too; and records that stay open nothing.
-		logger.Info("the runtime lists no images, no ImagePulledRecord is pruned")
-		return
-	}
 	// Without a runtime handler: the kubelet's records have none, so any copy keeps its ref's.
 	listed := make([]waybill.ListedImage, 0, len(images))
 	for _, image := range images {
 		listed = append(listed, waybill.ListedImage{ImageRef: image.ID})
 	}
+	// A runtime that is starting up lists no images, too: the store then refuses.
 	if _, err := m.store.Prune(listed, token); err != nil {
 		logger.Error(err, "failed to prune ImagePulledRecords")
 		return

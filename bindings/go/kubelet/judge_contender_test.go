@@ -97,7 +97,7 @@ func ourManager(directory string, rules waybill.Rules) *contender {
 		}
 		options := waybill.Options{Directory: directory, Rules: rules, Policy: policy}
 		if images, err := c.runtime.ListImages(quiet); err == nil {
-			options.ImagesOnNode = ImagesOnNode(images)
+			options.ImagesOnNode, options.AllowEmpty = ImagesOnNode(images), true
 		}
 		if err := c.open(options); err != nil {
 			return err

@@ -29,7 +29,8 @@ type Setup struct {
 }
 
 // OpenStore opens a kubelet's store. Where the runtime can't list its images nothing is replayed: the
-// intents that an earlier kubelet left stay, and keep their images closed.
+// intents that an earlier kubelet left stay, and keep their images closed. So it is under
+// waybill.RulesClosed where the runtime lists none.
 func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	if setup.ImageService == nil {
 		return nil, fmt.Errorf("open a waybill store in %s: the image service is nil", setup.Directory)
@@ -51,6 +52,12 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		logger.Error(err, "failed to list images")
 	} else {
 		options.ImagesOnNode = ImagesOnNode(images)
+		if len(images) == 0 && setup.Rules != waybill.RulesKubelet {
+			// A runtime that is starting up lists none, too.
+			logger.Info("the runtime lists no images, no pull that was cut off is replayed")
+			options.ImagesOnNode = nil
+		}
+		options.AllowEmpty = true // as the kubelet
 	}
 	store, err := waybill.Open(ctx, options)
 	if err != nil {

@@ -222,7 +222,8 @@ func (m *UsernsManager) CleanupOrphanedPodUsernsAllocations(ctx context.Context,
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	report, err := m.store.CleanUpUserNamespaces(existing, running, m.token)
+	// The lists are the kubelet's own: a drained node has no pods.
+	report, err := m.store.CleanUpUserNamespaces(existing, running, m.token, waybill.AllowEmpty)
 	if err != nil {
 		return fmt.Errorf("user namespace: %w", err)
 	}

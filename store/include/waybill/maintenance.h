@@ -89,6 +89,7 @@ Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory);
 struct RestoreOptions {
   std::filesystem::path directory;
   std::filesystem::path backup;
+  bool dry_run = false;  // say what would be done, and change nothing
   Clock clock = SystemClock;
   std::uint64_t map_bytes = kDefaultMapBytes;
 };
@@ -103,7 +104,8 @@ struct RestoreReport {
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
   // Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
   bool id_ranges_lost = false;
-  std::string replaced_path;  // where what it replaces is kept; empty: there was nothing
+  // Where what it replaces is kept; empty: there was nothing, or it is a dry run.
+  std::string replaced_path;
   std::string distrust_reason;
 };
 
@@ -132,6 +134,8 @@ struct ExportOptions {
   // The runtime's complete list: needed where the store is distrustful, since the kubelet knows no
   // distrust: each image without a record then gets one without credentials.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  // Whether an empty list is meant; without this it is refused where it is needed.
+  bool allow_empty = false;
 };
 
 struct ExportReport {

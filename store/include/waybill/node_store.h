@@ -87,6 +87,10 @@ struct OpenOptions {
   // The runtime's complete list of images, for replay. nullopt: unknown, so that dangling intents
   // stay and keep their images closed.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  // Whether an empty images_on_node and empty runtime_handlers are meant. A runtime that is
+  // starting up lists nothing, too: without this, an empty list is kInvalidArgument where the store
+  // holds records or intents or has to close a gap, or holds runtime handlers.
+  bool allow_empty = false;
   // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
   std::filesystem::path kubelet_directory = {};
   // Of the import: files. Where it stops, what was taken so far is kept, and the next import goes
@@ -123,6 +127,15 @@ struct ObserveOptions {
   Clock clock = SystemClock;
 };
 
+// How a change that deletes is made.
+struct ChangeOptions {
+  // Whether an empty list is meant. A runtime that is starting up lists nothing, too: without this,
+  // an empty list is kInvalidArgument where the store holds something that it would delete.
+  bool allow_empty = false;
+  // Makes the change, reports it, and takes it back: nothing reaches the disk.
+  bool dry_run = false;
+};
+
 // How a pull that did not succeed ended.
 enum class PullFailure : std::uint8_t {
   kFailed,   // the runtime said so: the image did not arrive by this pull
@@ -138,8 +151,9 @@ class NodeStore {
   // or somebody writes to data.mdb while it is checked),
   // kUnsafePath, kNewerSchema, kOlderSchema, kInvalidArgument (options), kNotFound
   // (create_if_missing is false, or there is no pods_directory).
-  // kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, and kInterrupted (import_progress
-  // returned false): what was recovered and imported until then is kept. A damaged database is no
+  // kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, kInvalidArgument (an empty list; see
+  // OpenOptions::allow_empty), and kInterrupted (import_progress returned false): what was
+  // recovered and imported until then is kept. A damaged database is no
   // error: it is set aside, and recovery_report says so.
   static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
 
@@ -236,12 +250,16 @@ class NodeStore {
   // loses its record, and its image may then be presumed preloaded, under both sets of rules.
   // An image that is listed under one handler keeps its record there; its record under another one
   // goes, but never the last that says that the ref was pulled: that one loses its credentials
-  // instead. kInvalidArgument: a token from the future.
-  Result<PruneReport> Prune(const std::vector<ListedImage>& images, PruneToken token);
+  // instead. kInvalidArgument: a token from the future, or an empty list where there are records
+  // (ChangeOptions::allow_empty).
+  Result<PruneReport> Prune(const std::vector<ListedImage>& images, PruneToken token,
+                            const ChangeOptions& options = {});
 
   // The kubelet's form: deletes what is not listed and was last updated before `until`. Compares
   // clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
-  Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until);
+  // kInvalidArgument: an empty list, as above.
+  Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
+                                  const ChangeOptions& options = {});
 
   // --- Whole records, as an adapter for the kubelet's PullRecordsAccessor needs them -------------
   // Those that read: kDamaged where what is stored can't be read or may have been lost, and where
@@ -283,16 +301,18 @@ class NodeStore {
   // handler that has another name now or none, lose their credentials. Where there was no handler
   // but the default before, what an earlier time with runtime classes left is cleaned up, as by
   // CollapseRuntimeHandlers. kInvalidArgument: a name twice or malformed, two defaults, a nameless
-  // handler that is not the default; kLimitExceeded; kConflict: pulls are in flight in this process
+  // handler that is not the default, an empty list where the registry has handlers
+  // (ChangeOptions::allow_empty); kLimitExceeded; kConflict: pulls are in flight in this process
   // for handlers of which this would change the guest platform or the default, or whose intents
   // would become the default's. Then nothing was changed.
-  Result<RuntimesReport> ReplaceRuntimeHandlers(const std::vector<RuntimeHandler>& handlers);
+  Result<RuntimesReport> ReplaceRuntimeHandlers(const std::vector<RuntimeHandler>& handlers,
+                                                const ChangeOptions& options = {});
   // Turns runtime classes off (KEP-4216, "Can the feature be disabled"): each record under another
   // handler than the default becomes one without credentials under the default, as does the
   // default's own record of that ref, since nobody can tell the copies apart any more; each intent
   // becomes the default's; the other handlers leave the registry. kConflict: pulls for others are
-  // in flight in this process.
-  Result<CollapseReport> CollapseRuntimeHandlers();
+  // in flight in this process. allow_empty says nothing here, nor where one pod is released.
+  Result<CollapseReport> CollapseRuntimeHandlers(const ChangeOptions& options = {});
 
   // --- User namespaces (KEP-127) -----------------------------------------------------------------
   // Errors of reading and of writing as in "Whole records". Where a pod UID is looked at:
@@ -319,7 +339,7 @@ class NodeStore {
   // kNotFound: the pod has no mapping, surely. kConflict: it is held.
   Result<UserNamespaceAllocation> GetUserNamespace(std::string_view pod_uid) const;
   // The pod is gone: forgets its mapping, and that it was held. Whether there was either.
-  Result<bool> ReleaseUserNamespace(std::string_view pod_uid);
+  Result<bool> ReleaseUserNamespace(std::string_view pod_uid, const ChangeOptions& options = {});
   // Sorted by host ID.
   Result<std::vector<UserNamespaceAllocation>> ListUserNamespaces() const;
   // Sorted by pod UID.
@@ -328,10 +348,12 @@ class NodeStore {
   // Releases what belongs to no pod of either list: `existing`, the pods that the node is to run,
   // and then `running`, those that the runtime runs. Both complete, of UIDs, and made in this order
   // after `token` was drawn (BeginPrune): a mapping that was handed out since stays. All in one
-  // transaction. kInvalidArgument: a token from the future.
+  // transaction. kInvalidArgument: a token from the future, or both lists are empty where pods have
+  // mappings or are held (ChangeOptions::allow_empty: a drained node has no pods).
   Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
                                                            const std::vector<std::string>& running,
-                                                           PruneToken token);
+                                                           PruneToken token,
+                                                           const ChangeOptions& options = {});
 
   // An operator's word that the pod lives with this range: where that could not be read. Held pods
   // are no longer held. host_id and length are multiples of 65,536, host_id also of length, as all
@@ -342,7 +364,7 @@ class NodeStore {
                                   std::uint64_t length);
   // An operator's word that every pod that lives in a user namespace is in the list: lost ranges
   // (HeldPod without a UID) stand in the way of new ones no longer. Whether they did.
-  Result<bool> ReleaseLostUserNamespaces();
+  Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options = {});
 
   Result<UserNamespaceStatistics> GetUserNamespaceStatistics() const;
 
@@ -355,9 +377,10 @@ class NodeStore {
   // that says something else is kept beside it. kConflict, and nothing is written: a pod is held,
   // or the file of a pod that the store does not know overlaps a range. Works beside an owner, too;
   // but the kubelet must be down. kInvalidArgument: the store is distrustful, and
-  // options.images_on_node is missing. kDamaged: a record can't be read. kOwned: another export
-  // into that directory is running. kNotFound, kUnsafePath, kDiskFull, kIo: the directory. Where it
-  // fails the folders are the old or the new ones, whole; call it again.
+  // options.images_on_node is missing, or empty without options.allow_empty. kDamaged: a record
+  // can't be read. kOwned: another export into that directory is running. kNotFound, kUnsafePath,
+  // kDiskFull, kIo: the directory. Where it fails the folders are the old or the new ones, whole;
+  // call it again.
   Result<ExportReport> Export(const ExportOptions& options) const;
 
   // --- State -------------------------------------------------------------------------------------

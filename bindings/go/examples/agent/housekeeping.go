@@ -33,7 +33,7 @@ func (a *agent) collect(choices *rand.Rand) error {
 	for _, image := range a.runtime.list() {
 		listed = append(listed, waybill.ListedImage{ImageRef: image.ID})
 	}
-	report, err := a.store.Prune(listed, token)
+	report, err := a.store.Prune(listed, token, waybill.AllowEmpty)
 	if err != nil {
 		return err
 	}
