@@ -115,9 +115,9 @@ ImagePullCredentials CredentialsOf(const json& value) {
 std::vector<ImageOnNode> ImagesOf(const json& object, const char* field) {
   std::vector<ImageOnNode> images;
   for (const json& value : ArrayOf(object, field)) {
-    RequireOnly(value, {"id", "repoTags", "repoDigests"});
+    RequireOnly(value, {"id", "repoTags", "repoDigests", "handler"});
     images.push_back({RequireString(value, "id"), StringsOf(value, "repoTags"),
-                      StringsOf(value, "repoDigests")});
+                      StringsOf(value, "repoDigests"), StringOr(value, "handler", "")});
   }
   return images;
 }

@@ -1,5 +1,6 @@
-// waybill_replay FILE...: plays files of histories, records or names, as the real kubelet wrote and
-// answered them, against a scratch store under the kubelet's rules.
+// waybill_replay FILE...: plays files of traces, records or names, as the real kubelet wrote and
+// answered them, against a scratch store under the kubelet's rules; and histories of our own, under
+// both sets of rules.
 //
 // Exit code 0: no difference. 1: some, the first of them printed. 2: bad usage, a file that can't
 // be read, a line that is malformed, or a file in which there was nothing to compare.
@@ -21,13 +22,14 @@ namespace waybill::replay {
 
 std::unique_ptr<Player> MakePlayerFor(const nlohmann::json& first_line) {
   if (first_line.is_object()) {
+    if (first_line.contains("let")) return MakeHistoryPlayer();
     if (first_line.contains("op")) return MakeTracePlayer();
     if (first_line.contains("kind") && first_line.contains("case")) return MakeRecordPlayer();
     if (first_line.contains("image") && first_line.contains("normalised")) return MakeNamePlayer();
   }
   throw MalformedLine(
-      "neither a trace (\"op\"), nor a record (\"kind\", \"case\"), nor a name "
-      "(\"image\", \"normalised\")");
+      "neither a history (\"let\"), nor a trace (\"op\"), nor a record (\"kind\", \"case\"), nor "
+      "a name (\"image\", \"normalised\")");
 }
 
 namespace {
@@ -94,7 +96,8 @@ int Main(int argc, char** argv) {
     fmt::print(argc < 2 ? stderr : stdout,
                "usage: waybill_replay FILE...\n\n"
                "Plays JSON lines of traces, records or names that a real kubelet wrote and\n"
-               "answered, and prints where waybill, under the kubelet's rules, differs.\n\n"
+               "answered, and prints where waybill, under the kubelet's rules, differs;\n"
+               "histories under both sets of rules.\n\n"
                "exit code: 0 no difference, 1 differences, 2 a file is not fit to be compared\n");
     return argc < 2 ? 2 : 0;
   }

@@ -1,4 +1,4 @@
-// The three kinds of fixture files, each played line by line through the public API.
+// The four kinds of fixture files, each played line by line through the public API.
 
 #ifndef WAYBILL_TESTS_REPLAY_PLAYER_H_
 #define WAYBILL_TESTS_REPLAY_PLAYER_H_
@@ -19,6 +19,8 @@ class Player {
 
 // {"op":…}: a history of one node, with the kubelet's answers and states.
 std::unique_ptr<Player> MakeTracePlayer();
+// {"let":…}: histories of many nodes, with the answers of both sets of rules.
+std::unique_ptr<Player> MakeHistoryPlayer();
 // {"kind":…,"case":…}: one record file a line, with the kubelet's verdict.
 std::unique_ptr<Player> MakeRecordPlayer();
 // {"image":…,"normalised":…}: one image string a line.

@@ -1,0 +1,168 @@
+#include "tests/support/as_json.h"
+
+#include <string_view>
+#include <utility>
+
+#include "waybill/kubelet_format.h"
+
+namespace waybill::testing {
+
+namespace {
+
+using nlohmann::json;
+
+// An object without the fields that say nothing.
+json Telling(json object) {
+  for (auto field = object.begin(); field != object.end();) {
+    const json& value = *field;
+    const bool nothing = value.is_null() || value == false || value == 0 || value == "" ||
+                         (value.is_structured() && value.empty());
+    field = nothing ? object.erase(field) : std::next(field);
+  }
+  return object;
+}
+
+template <typename T>
+json OrNull(const std::optional<T>& value) {
+  return value ? AsJson(*value) : json();
+}
+
+}  // namespace
+
+std::string Words(const Decision& decision, int asked) {
+  std::string words = decision.pull ? "pull, " : "no pull, ";
+  const std::string_view result = CheckResultName(decision.result);
+  words.append(result.empty() ? "not counted" : result).append(", ");
+  words.append(ReasonName(decision.reason));
+  if (decision.credentials_read != (asked == 1)) words += ", contradicts itself";
+  if (asked == 1) words += ", asked once";
+  if (asked > 1) words += ", asked again";
+  return words;
+}
+
+json AsJson(const Error& error) {
+  return {{"error", ErrorCodeName(error.code)}, {"message", error.message}};
+}
+
+json AsJson(const ImagePulledRecord& record) {
+  json object = json::parse(EncodePulledRecord(record));
+  object.erase("apiVersion");
+  object.erase("kind");
+  // What a hundred of them are is told by the decisions; here it is how many.
+  for (auto& [name, entry] : object["credentialMapping"].items()) {
+    for (json& list : entry) {
+      if (list.is_array() && list.size() > 20) list = std::to_string(list.size()) + " of them";
+    }
+  }
+  object["handler"] = record.runtime_handler;
+  object["manifest"] = record.manifest_digest;
+  object["platform"] = OrNull(record.platform);
+  object["guestPlatform"] = OrNull(record.guest_platform);
+  return Telling(std::move(object));
+}
+
+json AsJson(const ImagePullIntent& intent) {
+  return Telling({{"image", intent.image}, {"handler", intent.runtime_handler}});
+}
+
+json AsJson(const Platform& platform) {
+  return Telling({{"architecture", platform.architecture},
+                  {"os", platform.os},
+                  {"osVersion", platform.os_version},
+                  {"osFeatures", platform.os_features},
+                  {"variant", platform.variant}});
+}
+
+json AsJson(const RuntimeHandler& handler) {
+  return Telling({{"name", handler.name},
+                  {"default", handler.is_default},
+                  {"userNamespaces", handler.user_namespaces},
+                  {"guestPlatform", OrNull(handler.guest_platform)}});
+}
+
+json AsJson(const ManifestDescriptor& manifest) {
+  json object = Telling({{"mediaType", manifest.media_type},
+                         {"digest", manifest.digest},
+                         {"size", manifest.size},
+                         {"attestation", manifest.is_attestation}});
+  if (manifest.platform) object["platform"] = AsJson(*manifest.platform);
+  return object;
+}
+
+json AsJson(const RuntimesReport& report) {
+  return Telling({{"added", report.added},
+                  {"vanished", report.vanished},
+                  {"changed", report.changed},
+                  {"recordsToVerify", report.records_to_verify},
+                  {"turnedOn", report.turned_on},
+                  {"recordsCollapsed", report.records_collapsed},
+                  {"intentsCollapsed", report.intents_collapsed}});
+}
+
+json AsJson(const CollapseReport& report) {
+  return Telling({{"records", report.records},
+                  {"intents", report.intents},
+                  {"recordsToVerify", report.records_to_verify},
+                  {"handlers", report.handlers}});
+}
+
+json AsJson(const PruneReport& report) {
+  return Telling({{"removed", report.removed},
+                  {"keptInList", report.kept_in_list},
+                  {"keptNewer", report.kept_newer},
+                  {"keptIntent", report.kept_intent},
+                  {"keptWithoutCredentials", report.kept_without_credentials}});
+}
+
+json AsJson(const RecoveryReport& report) {
+  return Telling({{"setAside", report.set_aside},
+                  {"distrustful", report.distrustful},
+                  {"afterGap", report.after_gap},
+                  {"gapClosed", report.gap_closed},
+                  {"gapImages", report.gap_images},
+                  {"intentsFound", report.intents_found},
+                  {"intentsReplayed", report.intents_replayed},
+                  {"intentsLeft", report.intents_left},
+                  {"replayed", report.replayed},
+                  {"replaySkipped", report.replay_skipped},
+                  {"records", report.records},
+                  {"quarantineEntries", report.quarantine_entries}});
+}
+
+json AsJson(const Statistics& statistics) {
+  return Telling({{"records", statistics.records},
+                  {"ofOtherHandlers", statistics.nondefault_handler_records},
+                  {"handlers", statistics.runtime_handlers},
+                  {"intents", statistics.intents},
+                  {"quarantineEntries", statistics.quarantine_entries},
+                  {"distrustful", statistics.distrustful}});
+}
+
+json AsJson(const QuarantineEntry& entry) {
+  return {{"sha256", entry.sha256}, {"reason", entry.reason}};
+}
+
+json AsJson(const Metrics& metrics) {
+  json object = json::object();
+  for (std::size_t i = 0; i < metrics.mustpull_checks.size(); ++i) {
+    const std::string_view name = CheckResultName(static_cast<CheckResult>(i));
+    object[name.empty() ? "not counted" : std::string(name)] = metrics.mustpull_checks.at(i);
+  }
+  constexpr std::string_view kThree[] = {"false", "true", "unknown"};
+  for (std::size_t policy = 0; policy < 3; ++policy) {
+    for (std::size_t present = 0; present < 3; ++present) {
+      for (std::size_t required = 0; required < 3; ++required) {
+        std::string name(PullPolicyName(static_cast<PullPolicy>(policy)));
+        name.append(", present ").append(kThree[present]).append(", required ");
+        name.append(kThree[required]);
+        object[name] = metrics.ensure_image_requests.at(policy).at(present).at(required);
+      }
+    }
+  }
+  object["intents"] = metrics.ondisk_pullintents;
+  object["records"] = metrics.ondisk_pulledrecords;
+  object["of other handlers"] = metrics.nondefault_runtime_handler_images;
+  return Telling(std::move(object));
+}
+
+}  // namespace waybill::testing

@@ -1,0 +1,58 @@
+// Results as JSON, so that a line of a fixture can say what is expected. What is empty, zero or
+// false is left out.
+
+#ifndef WAYBILL_TESTS_SUPPORT_AS_JSON_H_
+#define WAYBILL_TESTS_SUPPORT_AS_JSON_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "waybill/decision.h"
+#include "waybill/image_index.h"
+#include "waybill/platform.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+#include "waybill/runtime_handler.h"
+#include "waybill/types.h"
+
+namespace waybill::testing {
+
+// "no pull, credentialRecordFound, secretHashMatches, asked once".
+std::string Words(const Decision& decision, int asked);
+
+nlohmann::json AsJson(const Error& error);  // {"error":"InvalidArgument","message":…}
+nlohmann::json AsJson(const ImagePulledRecord& record);
+nlohmann::json AsJson(const ImagePullIntent& intent);
+nlohmann::json AsJson(const Platform& platform);
+nlohmann::json AsJson(const RuntimeHandler& handler);
+nlohmann::json AsJson(const ManifestDescriptor& manifest);
+nlohmann::json AsJson(const RuntimesReport& report);
+nlohmann::json AsJson(const CollapseReport& report);
+nlohmann::json AsJson(const PruneReport& report);
+nlohmann::json AsJson(const RecoveryReport& report);
+nlohmann::json AsJson(const Metrics& metrics);
+nlohmann::json AsJson(const Statistics& statistics);
+nlohmann::json AsJson(const QuarantineEntry& entry);
+inline nlohmann::json AsJson(bool value) { return value; }
+inline nlohmann::json AsJson(const std::string& value) { return value; }
+
+template <typename T>
+nlohmann::json AsJson(const std::vector<T>& values) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const T& value : values) list.push_back(AsJson(value));
+  return list;
+}
+
+// "done" where there is nothing else to say.
+inline nlohmann::json AsJson(const Result<void>& result) {
+  return result ? nlohmann::json("done") : AsJson(result.error());
+}
+template <typename T>
+nlohmann::json AsJson(const Result<T>& result) {
+  return result ? AsJson(*result) : AsJson(result.error());
+}
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_AS_JSON_H_
