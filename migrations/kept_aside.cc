@@ -18,16 +18,18 @@ std::string CompactTime(Timestamp time) {
 
 }  // namespace
 
-std::filesystem::path KeptAside(const std::filesystem::path& directory, std::string_view prefix,
-                                Timestamp now) {
+Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
+                                        std::string_view prefix, Timestamp now) {
   const std::filesystem::path first =
       directory / (std::string(prefix) + "before-export-" + CompactTime(now));
   std::filesystem::path aside = first;
-  for (int n = 2; Exists(aside); ++n) {
+  for (int n = 2;; ++n) {
+    auto there = Exists(aside);
+    if (!there) return there.error();
+    if (!*there) return aside;
     aside = first;
     aside += "-" + std::to_string(n);
   }
-  return aside;
 }
 
 }  // namespace waybill::internal

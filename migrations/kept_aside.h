@@ -6,13 +6,15 @@
 #include <filesystem>
 #include <string_view>
 
+#include "waybill/result.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
 
-// <directory>/<prefix>before-export-<time>[-n]: the first one under which there is nothing.
-std::filesystem::path KeptAside(const std::filesystem::path& directory, std::string_view prefix,
-                                Timestamp now);
+// <directory>/<prefix>before-export-<time>[-n]: the first one under which there is nothing. kIo,
+// kUnsafePath: nobody can tell.
+Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
+                                        std::string_view prefix, Timestamp now);
 
 }  // namespace waybill::internal
 

@@ -30,7 +30,9 @@ struct Entry {
 Result<void> List(const std::filesystem::path& image_manager, KubeletFolder folder,
                   std::vector<Entry>& entries, ImportReport& report) {
   const std::filesystem::path path = image_manager / FolderName(folder);
-  if (!Exists(path)) return {};
+  auto there = Exists(path);
+  if (!there) return there.error();
+  if (!*there) return {};
   auto names = ListDirectory(path);
   if (!names) return names.error();
   const std::size_t first = entries.size();
@@ -157,7 +159,9 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
                                     ImportReport& report) {
   if (auto opened = OpenDirectory(directory); !opened) return opened.error();
   const std::filesystem::path image_manager = directory / "image_manager";
-  if (!Exists(image_manager)) return {};
+  auto there = Exists(image_manager);
+  if (!there) return there.error();
+  if (!*there) return {};
   if (auto opened = OpenDirectory(image_manager); !opened) return opened.error();
   std::vector<Entry> entries;
   for (const KubeletFolder folder :

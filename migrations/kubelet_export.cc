@@ -158,7 +158,9 @@ class Exporter {
   // They can only open: what can't be written is left out, and a distrustful store writes none.
   Result<void> WritePreloaded() {
     const bool none = content_.distrustful || content_.preloaded.empty();
-    if (none && !staged_.ExistsInPlace(KubeletFolder::kPreloaded)) return {};
+    auto there = staged_.ExistsInPlace(KubeletFolder::kPreloaded);
+    if (!there) return there.error();
+    if (none && !*there) return {};
     if (auto r = Begin(KubeletFolder::kPreloaded); !r) return r;
     if (none) return {};
     for (const ImagePreloadedRecord& record : content_.preloaded) {

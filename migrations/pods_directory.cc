@@ -122,7 +122,9 @@ std::optional<Content> ReadUserns(const Fd& pods, const std::string& pod_uid) {
 Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& given) {
   const std::filesystem::path path = WithoutTrailingSlashes(given);
   std::vector<UsernsFile> files;
-  if (!Exists(path)) return files;
+  auto there = Exists(path);
+  if (!there) return there.error();
+  if (!*there) return files;
   const auto pods = OpenPods(path);
   if (!pods) return pods.error();
   auto names = ListPods(*pods, path);

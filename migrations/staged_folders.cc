@@ -52,13 +52,17 @@ Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_
   StagedFolders staged(image_manager, now);
   if (auto r = staged.Lock(); !r) return r.error();
   const std::filesystem::path staging = image_manager / kStaging;
-  const bool crashed = CheckPrivateDirectory(staging).has_value();
+  const auto found = CheckPrivateDirectory(staging);
+  if (!found && found.error().code == ErrorCode::kIo) return found.error();
+  const bool crashed = found.has_value();
   for (const KubeletFolder folder : kFolders) {
     const std::filesystem::path place = image_manager / FolderName(folder);
     if (crashed) {
       if (auto r = UndoHalfExchange(staging / FolderName(folder), place); !r) return r.error();
     }
-    if (!Exists(place)) continue;
+    auto there = Exists(place);
+    if (!there) return there.error();
+    if (!*there) continue;
     if (auto r = CheckPrivateDirectory(place); !r) return r.error();
   }
   // What a crash left may be the kubelet's own, exchanged already.
@@ -83,12 +87,14 @@ Result<void> StagedFolders::Lock() {
                "wait until it has ended"};
 }
 
-bool StagedFolders::ExistsInPlace(KubeletFolder folder) const {
+Result<bool> StagedFolders::ExistsInPlace(KubeletFolder folder) const {
   return Exists(image_manager_ / FolderName(folder));
 }
 
 Result<std::vector<std::string>> StagedFolders::NamesInPlace(KubeletFolder folder) const {
-  if (!ExistsInPlace(folder)) return std::vector<std::string>();
+  auto there = ExistsInPlace(folder);
+  if (!there) return there.error();
+  if (!*there) return std::vector<std::string>();
   auto names = ListDirectory(image_manager_ / FolderName(folder));
   if (names) std::erase_if(*names, [](const std::string& name) { return !IsRecordName(name); });
   return names;
@@ -128,7 +134,9 @@ Result<std::string> StagedFolders::Place() {
   for (const KubeletFolder folder : folders_) {
     const std::filesystem::path staged = staging / FolderName(folder);
     const std::filesystem::path place = image_manager_ / FolderName(folder);
-    auto placed = Exists(place) ? ExchangeDurably(staged, place) : RenameDurably(staged, place);
+    auto there = Exists(place);
+    if (!there) return there.error();
+    auto placed = *there ? ExchangeDurably(staged, place) : RenameDurably(staged, place);
     if (!placed) return placed.error();
   }
   return PutStagingAside();
@@ -136,14 +144,17 @@ Result<std::string> StagedFolders::Place() {
 
 Result<std::string> StagedFolders::PutStagingAside() const {
   const std::filesystem::path staging = image_manager_ / kStaging;
-  if (!Exists(staging)) return std::string();
+  auto there = Exists(staging);
+  if (!there) return there.error();
+  if (!*there) return std::string();
   if (!HoldsFiles(staging)) {
     RemoveAll(staging);
     return std::string();
   }
-  const std::filesystem::path aside = KeptAside(image_manager_, "", now_);
-  if (auto r = RenameDurably(staging, aside); !r) return r.error();
-  return aside.string();
+  auto aside = KeptAside(image_manager_, "", now_);
+  if (!aside) return aside.error();
+  if (auto r = RenameDurably(staging, *aside); !r) return r.error();
+  return aside->string();
 }
 
 }  // namespace waybill::internal

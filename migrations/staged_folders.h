@@ -42,7 +42,7 @@ class StagedFolders {
   StagedFolders& operator=(const StagedFolders&) = delete;
 
   const std::filesystem::path& image_manager() const { return image_manager_; }
-  bool ExistsInPlace(KubeletFolder folder) const;
+  Result<bool> ExistsInPlace(KubeletFolder folder) const;
   // The records' names there, in no order; none where there is no such folder.
   Result<std::vector<std::string>> NamesInPlace(KubeletFolder folder) const;
   // Begins a new, empty folder, after the last one.

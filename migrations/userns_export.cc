@@ -125,15 +125,21 @@ Result<void> MakeDirectory(const std::filesystem::path& path) {
 }
 
 Result<void> CheckIfThere(const std::filesystem::path& directory) {
-  return Exists(directory) ? CheckPrivateDirectory(directory) : Result<void>();
+  auto there = Exists(directory);
+  if (!there) return there.error();
+  return *there ? CheckPrivateDirectory(directory) : Result<void>();
 }
 
 // At no time is there no file: a kubelet would give the pod other IDs.
 Result<void> KeepAside(const std::filesystem::path& file, Timestamp now) {
-  const std::filesystem::path aside = KeptAside(file.parent_path(), "userns.", now);
-  if (link(file.c_str(), aside.c_str()) == 0) return SyncDirectory(file.parent_path());
+  auto aside = KeptAside(file.parent_path(), "userns.", now);
+  if (!aside) return aside.error();
+  if (link(file.c_str(), aside->c_str()) == 0) return SyncDirectory(file.parent_path());
   // A directory, or a file system without hard links.
-  return RenameDurably(file, aside);
+  if (errno == EPERM || errno == ENOSYS || errno == EOPNOTSUPP || errno == EMLINK) {
+    return RenameDurably(file, *aside);
+  }
+  return SystemError(errno, "keep aside", file);
 }
 
 }  // namespace
@@ -211,7 +217,9 @@ Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
     if (auto r = SyncFile(*fd, file); !r) return r;
     return SyncDirectory(directory);
   }
-  if (Exists(file)) {
+  auto there = Exists(file);
+  if (!there) return there.error();
+  if (*there) {
     if (auto r = KeepAside(file, now); !r) return r;
   }
   return WriteFileDurably(file, pod.content);

@@ -52,11 +52,15 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
     if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
   }
   // One that was named and is not there would be taken for one without pods.
-  if (!options.pods_directory.empty() && !internal::Exists(options.pods_directory)) {
-    return Error{ErrorCode::kNotFound,
-                 "there is no directory of pods " + options.pods_directory.string() +
-                     "; nothing was changed",
-                 "by convention it is pods/ in the kubelet directory"};
+  if (!options.pods_directory.empty()) {
+    auto there = internal::Exists(options.pods_directory);
+    if (!there) return there.error();
+    if (!*there) {
+      return Error{ErrorCode::kNotFound,
+                   "there is no directory of pods " + options.pods_directory.string() +
+                       "; nothing was changed",
+                   "by convention it is pods/ in the kubelet directory"};
+    }
   }
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;

@@ -117,10 +117,17 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
                                      : !options.kubelet_directory.empty()
                                          ? options.kubelet_directory / "pods"
                                          : std::filesystem::path();
+  bool were_read = false;
   if (!pods.empty()) {
     auto read = internal::ReadPodsDirectory(pods);
     if (!read) return read.error();
     files = std::move(*read);
+    for (const auto& place : {pods, options.kubelet_directory}) {
+      if (place.empty() || were_read) continue;
+      auto there = internal::Exists(place);
+      if (!there) return there.error();
+      were_read = *there;
+    }
   }
   const UserNamespaceReport before = report.user_namespaces;
   allocator.emplace(user_namespaces, committer->state().commit_sequence);
@@ -129,7 +136,7 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
     userns = before;  // the change may run twice
     if (auto r = internal::ReconcileUserNamespaces(txn, userns); !r) return r;
     if (auto r = internal::ImportUserNamespaces(txn, files, userns); !r) return r;
-    if (internal::Exists(pods) || internal::Exists(options.kubelet_directory)) {
+    if (were_read) {
       if (auto r = internal::ReleaseAfterImport(txn); !r) return r;
     }
     if (auto r = internal::DescribeUserNamespaces(txn, user_namespaces, userns); !r) return r;

@@ -43,6 +43,7 @@ Error SystemError(int error_number, std::string_view doing, const std::filesyste
       break;
     default:
       error.code = ErrorCode::kIo;
+      error.hint = "try again; if it goes on, look for disk errors in the kernel's log";
       break;
   }
   return error;
@@ -103,7 +104,8 @@ Result<void> PWriteAll(const Fd& fd, std::string_view bytes, off_t offset,
   while (!bytes.empty()) {
     const ssize_t n = pwrite(fd.get(), bytes.data(), bytes.size(), offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return SystemError(errno, "write", path);
+    // Nothing written and no error would be the same for ever.
+    if (n <= 0) return SystemError(n < 0 ? errno : EIO, "write", path);
     bytes.remove_prefix(static_cast<std::size_t>(n));
     offset += n;
   }
@@ -170,7 +172,12 @@ Result<void> ExchangeDurably(const std::filesystem::path& staged,
 
 Result<void> UndoHalfExchange(const std::filesystem::path& staged,
                               const std::filesystem::path& place) {
-  if (Exists(place) || !Exists(staged) || !Exists(Between(staged))) return {};
+  for (const auto& [path, left_by_crash] :
+       {std::pair(place, false), {staged, true}, {Between(staged), true}}) {
+    auto there = Exists(path);
+    if (!there) return there.error();
+    if (*there != left_by_crash) return {};
+  }
   return RenameDurably(staged, place);
 }
 
@@ -211,9 +218,11 @@ Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path
   return names;
 }
 
-bool Exists(const std::filesystem::path& path) {
+Result<bool> Exists(const std::filesystem::path& path) {
   struct stat st {};
-  return lstat(path.c_str(), &st) == 0 || errno != ENOENT;
+  if (lstat(path.c_str(), &st) == 0) return true;
+  if (errno == ENOENT) return false;
+  return SystemError(errno, "look at", path);
 }
 
 Result<void> RemoveFile(const std::filesystem::path& path) {

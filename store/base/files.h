@@ -82,8 +82,9 @@ Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_vie
 // What is in a directory, without "." and "..", in no order.
 Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path);
 
-// Whether there is anything at all under that name, dangling symlinks included.
-bool Exists(const std::filesystem::path& path);
+// Whether there is anything at all under that name, dangling symlinks included. An error is neither
+// yes nor no: whoever asks must say what it means.
+Result<bool> Exists(const std::filesystem::path& path);
 // unlink(2); no error where there is nothing.
 Result<void> RemoveFile(const std::filesystem::path& path);
 

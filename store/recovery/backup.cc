@@ -1,6 +1,7 @@
 #include "store/recovery/backup.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 
@@ -100,17 +101,24 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
   const std::filesystem::path folder = directory / "backup";
   std::vector<Backup> backups;
-  if (!Exists(folder)) return backups;
+  auto there = Exists(folder);
+  if (!there) return there.error();
+  if (!*there) return backups;
   if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
   const auto names = ListDirectory(folder);
   if (!names) return names.error();
   for (const std::string& name : *names) {
     Backup backup;
     if (!ParseName(name, backup)) continue;
-    std::error_code ignored;
     backup.path = folder / name;
-    backup.bytes = std::filesystem::file_size(backup.path, ignored);
-    if (!ignored) backups.push_back(std::move(backup));
+    struct stat st {};
+    if (stat(backup.path.c_str(), &st) != 0) {
+      if (errno == ENOENT) continue;
+      return SystemError(errno, "look at", backup.path);
+    }
+    if (!S_ISREG(st.st_mode)) continue;
+    backup.bytes = static_cast<std::uint64_t>(st.st_size);
+    backups.push_back(std::move(backup));
   }
   std::sort(backups.begin(), backups.end(), [](const Backup& a, const Backup& b) {
     if (a.commit_sequence != b.commit_sequence) return a.commit_sequence > b.commit_sequence;
@@ -122,13 +130,14 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
 Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
   const lmdb::Env& env = *store.database.env;
   const std::filesystem::path folder = env.directory() / "backup";
-  const bool is_there = Exists(folder);
-  if (is_there) {
+  auto is_there = Exists(folder);
+  if (!is_there) return is_there.error();
+  if (*is_there) {
     if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
   }
   const lmdb::Env::Info info = env.GetInfo();
   const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
-  if (auto r = CheckRoom(is_there ? folder : env.directory(), bytes); !r) return r.error();
+  if (auto r = CheckRoom(*is_there ? folder : env.directory(), bytes); !r) return r.error();
   if (auto r = MakePrivateDirectory(folder); !r) return r.error();
 
   const std::filesystem::path unfinished = folder / "new.tmp";

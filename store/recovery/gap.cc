@@ -23,18 +23,25 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory) 
   return std::filesystem::absolute(kubelet_directory, ignored) / "image_manager" / "waybill";
 }
 
-std::string FirstGap(const OpenOptions& options) {
+Result<std::string> FirstGap(const OpenOptions& options) {
   if (options.gap != waybill::Gap::kDetect || options.rules != Rules::kClosed ||
       options.kubelet_directory.empty()) {
-    return {};
+    return std::string();
   }
   const std::filesystem::path image_manager = options.kubelet_directory / "image_manager";
-  if (Exists(image_manager / "pulled") || Exists(image_manager / "pulling")) return {};
+  for (const char* folder : {"pulled", "pulling"}) {
+    auto there = Exists(image_manager / folder);
+    if (!there) return there.error();
+    if (*there) return std::string();
+  }
   const std::filesystem::path pods = options.kubelet_directory / "pods";
-  if (!Exists(pods)) return {};
+  auto there = Exists(pods);
+  if (!there) return there.error();
+  if (!*there) return std::string();
   const auto names = ListDirectory(pods);
-  // Pods that can't be listed may be there.
-  if (names && names->empty()) return {};
+  if (!names && names.error().code == ErrorCode::kIo) return names.error();
+  // Pods that may not be listed may be there.
+  if (names && names->empty()) return std::string();
   return Gap(options.kubelet_directory.string() + " has pods, and no records of pulls");
 }
 

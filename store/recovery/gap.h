@@ -25,8 +25,8 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 // that a crash in between forgets nothing.
 
 // At the first take-over of a kubelet directory: pods, but no folder for records, so the kubelet
-// ran without the feature. Empty: no gap, or not to be looked for.
-std::string FirstGap(const OpenOptions& options);
+// ran without the feature. Empty: no gap, or not to be looked for. kIo: nobody can tell.
+Result<std::string> FirstGap(const OpenOptions& options);
 // At a later one: `written` names a file that a kubelet wrote since.
 std::string GapOf(const std::string& written);
 // As an operator says.

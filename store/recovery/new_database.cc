@@ -67,7 +67,9 @@ Result<Identity> NewIdentity(Timestamp now) {
 
 Result<void> ClearPreparation(const std::filesystem::path& directory) {
   const std::filesystem::path preparation = PreparationIn(directory);
-  if (!Exists(preparation)) return {};
+  auto there = Exists(preparation);
+  if (!there) return there.error();
+  if (!*there) return {};
   for (const char* name : {"data.mdb", "lock.mdb"}) {
     if (auto r = RemoveFile(preparation / name); !r) return r;
   }

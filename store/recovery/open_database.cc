@@ -1,5 +1,6 @@
 #include "store/recovery/open_database.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -74,9 +75,10 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock
   OpenedDatabase database;
   // LMDB would follow a symlink under that name.
   const std::filesystem::path lock = options.directory / "lock.mdb";
-  std::error_code ignored;
-  if (Exists(lock) &&
-      !std::filesystem::is_regular_file(std::filesystem::symlink_status(lock, ignored))) {
+  struct stat st {};
+  if (lstat(lock.c_str(), &st) != 0) {
+    if (errno != ENOENT) return SystemError(errno, "look at", lock);
+  } else if (!S_ISREG(st.st_mode)) {
     return Error{ErrorCode::kUnsafePath, lock.string() + " is not a regular file",
                  "remove it while nothing has the store open"};
   }
@@ -134,7 +136,9 @@ Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& direc
                                               std::uint64_t txn_id) {
   // Without its reader table an observer's snapshot could be overwritten while it reads.
   const std::filesystem::path lock = directory / "lock.mdb";
-  const std::filesystem::path& needed = Exists(lock) ? lock : directory;
+  auto lock_is_there = Exists(lock);
+  if (!lock_is_there) return lock_is_there.error();
+  const std::filesystem::path& needed = *lock_is_there ? lock : directory;
   if (access(needed.c_str(), W_OK) != 0) return SystemError(errno, "write to", needed);
   std::uint64_t seen = 0;
   auto database = OpenOnce({directory, true, 0}, nullptr, seen);

@@ -70,7 +70,9 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
                  "a map of " + std::to_string(options.map_bytes) + " bytes is out of range",
                  "use " + std::to_string(kMinMapBytes) + " to " + std::to_string(kMaxMapBytes)};
   }
-  if (!Exists(options.directory)) {
+  auto there = Exists(options.directory);
+  if (!there) return there.error();
+  if (!*there) {
     if (!options.create_if_missing) return NoStore(options);
     if (auto r = MakePrivateDirectory(options.directory); !r) return r;
   }
@@ -83,37 +85,48 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
                  "keep it elsewhere, by convention in the kubelet directory"};
   }
   // Before there is a lock file: a directory that is no store stays as it was.
-  if (!options.create_if_missing && !Exists(options.directory / "data.mdb"))
-    return NoStore(options);
-  return {};
+  if (options.create_if_missing) return {};
+  there = Exists(options.directory / "data.mdb");
+  if (!there) return there.error();
+  return *there ? Result<void>() : NoStore(options);
 }
 
-// Makes a store where there is none. Something else of a store without data.mdb is what remains of
-// one that was lost.
+// What else of a store is there without data.mdb, so that it must have been lost. Empty: nothing.
+Result<std::string> FindLoss(const std::filesystem::path& directory, const WitnessReading& witness,
+                             bool owned_before) {
+  auto there = Exists(directory / "lock.mdb");
+  if (!there) return there.error();
+  if (*there) return "data.mdb is gone from " + directory.string();
+  if (witness.exists) return std::string("the store that the witness tells of is gone");
+  there = Exists(directory / "quarantine");
+  if (!there) return there.error();
+  if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
+  if (owned_before) return "of the store in " + directory.string() + " only owner.lock is left";
+  return std::string();
+}
+
+// Why a new store presumes nothing preloaded yet: before anything else could be lost to a crash.
+// Where there is a gap, no record waits to be imported. Empty: it may.
+Result<std::string> DistrustAtFirst(const OpenOptions& options) {
+  auto gap = FirstGap(options);
+  if (!gap || !gap->empty() || options.kubelet_directory.empty()) return gap;
+  auto there = Exists(options.kubelet_directory / "image_manager");
+  if (!there) return there.error();
+  return *there ? ImportUnfinished(options.kubelet_directory) : std::string();
+}
+
+// Makes a store where there is none.
 Result<void> Create(const OpenOptions& options, const WitnessReading& witness, bool owned_before,
                     RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (!options.create_if_missing) return NoStore(options);
   NewDatabase made;
-  if (Exists(directory / "lock.mdb")) {
-    made.distrust_reason = "data.mdb is gone from " + directory.string();
-  } else if (witness.exists) {
-    made.distrust_reason = "the store that the witness tells of is gone";
-  } else if (Exists(directory / "quarantine")) {
-    made.distrust_reason = "of the store in " + directory.string() + " only quarantine/ is left";
-  } else if (owned_before) {
-    made.distrust_reason = "of the store in " + directory.string() + " only owner.lock is left";
-  }
-  const bool was_lost = !made.distrust_reason.empty();
-  if (!was_lost) {
-    // Before anything else could be lost to a crash. Where there is a gap, no record waits to be
-    // imported.
-    made.distrust_reason = FirstGap(options);
-    if (made.distrust_reason.empty() && !options.kubelet_directory.empty() &&
-        Exists(options.kubelet_directory / "image_manager")) {
-      made.distrust_reason = ImportUnfinished(options.kubelet_directory);
-    }
-  }
+  auto reason = FindLoss(directory, witness, owned_before);
+  if (!reason) return reason.error();
+  const bool was_lost = !reason->empty();
+  if (!was_lost) reason = DistrustAtFirst(options);
+  if (!reason) return reason.error();
+  made.distrust_reason = std::move(*reason);
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
   if (was_lost) {
@@ -205,8 +218,8 @@ Result<State> ReadState(const OpenedDatabase& database) {
 
 // Of a store that was there before: the gap at its first take-over of a kubelet directory, which is
 // when its witness comes there.
-std::string GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
-                          const OwnedStore& store) {
+Result<std::string> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
+                                  const OwnedStore& store) {
   const bool takes_over = !options.kubelet_directory.empty() &&
                           witness == WitnessIn(options.kubelet_directory) &&
                           store.database.identity.witness_path != witness &&
@@ -234,7 +247,9 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
       if (!contradiction.reason.empty()) said = old;
     }
   }
-  const std::string gap = report.created ? std::string() : GapAtTakeOver(options, path, store);
+  const auto gap =
+      report.created ? Result<std::string>(std::string()) : GapAtTakeOver(options, path, store);
+  if (!gap) return gap.error();
   Identity identity = database.identity;
   identity.witness_path = path.string();
   if (!contradiction.reason.empty() || identity.witness_path != database.identity.witness_path) {
@@ -256,8 +271,8 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
         if (auto r = HoldLostRanges(txn, contradiction.reason); !r) return r;
         txn.Touch();
       }
-      if (!gap.empty()) {
-        if (auto r = NoteGap(txn, gap); !r) return r;
+      if (!gap->empty()) {
+        if (auto r = NoteGap(txn, *gap); !r) return r;
       }
       return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
     };
@@ -286,7 +301,9 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   const std::filesystem::path database_path = directory / "data.mdb";
   std::filesystem::path witness_path = WitnessPath(options, nullptr);
   WitnessReading witness = witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
-  if (!Exists(database_path)) {
+  auto there = Exists(database_path);
+  if (!there) return there.error();
+  if (!*there) {
     if (auto r = Create(options, witness, lock->owned_before(), report); !r) return r.error();
   }
 

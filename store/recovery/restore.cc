@@ -167,7 +167,9 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   const State& state = *source->inspection.state;
 
   Replaced replaced;
-  if (Exists(directory / "data.mdb")) {
+  auto there = Exists(directory / "data.mdb");
+  if (!there) return there.error();
+  if (*there) {
     auto read = ReadReplaced(directory / "data.mdb");
     if (!read) return read.error();
     replaced = std::move(*read);
