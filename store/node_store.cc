@@ -27,6 +27,9 @@ using internal::Table;
 
 namespace {
 
+// LMDB has kMaxReaders slots for all processes. An observer takes more as it needs them.
+constexpr std::size_t kObserverSlots = 4;
+
 // OpenOptions::allow_empty.
 Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& state,
                            bool after_gap) {
@@ -123,7 +126,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
     if (auto r = owned->witness->Sync(); !r) return r;
   }
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
-                 ReaderPool::Keep::kUntilNextCommit);
+                 ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
   write_backs = std::make_unique<internal::WriteBackQueue>(*committer);
   return owned->lock.AnnounceRecovered(opened.database_id);
 }
@@ -184,7 +187,8 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOp
   if (!observed) return observed.error();
   impl->observed.emplace(std::move(*observed));
   impl->readers.Attach(*impl->observed->env, impl->observed->handles,
-                       impl->observed->identity.hash_seed, ReaderPool::Keep::kNothing);
+                       impl->observed->identity.hash_seed, ReaderPool::Keep::kNothing,
+                       kObserverSlots);
   return impl;
 }
 
@@ -195,6 +199,7 @@ Result<void> NodeStore::Impl::Close() {
   Result<void> result;
   if (write_backs) result = write_backs->Flush();
   write_backs.reset();
+  if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
   if (owned && owned->witness) {
     auto synced = owned->witness->Sync();
@@ -226,13 +231,14 @@ bool NodeStore::Impl::OwnsStill() {
 bool NodeStore::Impl::Reopen() {
   const std::unique_lock lock(observed_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return false;
+  if (observed) observed->files->ExtendLockFile();
   readers.Detach();
   observed.reset();
-  auto opened = internal::OpenAsObserver(directory);
+  auto opened = internal::OpenAsObserver(directory, &seen_unowned_);
   if (!opened) return false;
   observed.emplace(std::move(*opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
-                 ReaderPool::Keep::kNothing);
+                 ReaderPool::Keep::kNothing, kObserverSlots);
   return true;
 }
 

@@ -110,6 +110,7 @@ class NodeStore::Impl {
   // Observer: opens the files anew. False where that can't be done right now.
   bool Reopen();
 
+  internal::SeenUnowned seen_unowned_;       // guarded by observed_mutex
   std::atomic<std::int64_t> looked_at_{-1};  // the tick of OwnsStill's last look
   bool is_owner_ = false;
   bool closed_ = false;

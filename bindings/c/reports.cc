@@ -83,6 +83,8 @@ waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {
           .intents_carried = report.intents_carried,
           .witness_made = report.witness_made,
           .findings = CopyStrings(report.findings, memory),
+          .mended = CopyStrings(report.mended, memory),
+          .warnings = CopyStrings(report.warnings, memory),
           .distrustful = report.distrustful,
           .distrust_reason = Copy(report.distrust_reason, memory),
           .migration = ToCIfAny(report.migration, memory),

@@ -105,6 +105,8 @@ waybill_string waybill_code_name(waybill_code code) {
 }
 
 waybill_string waybill_version(void) { return Borrow(WAYBILL_VERSION); }
+
+void waybill_allow_untested_lmdb(bool allow) { waybill::AllowUntestedLmdb(allow); }
 uint32_t waybill_newest_schema(void) { return waybill::kNewestSchema; }
 uint32_t waybill_oldest_schema(void) { return waybill::kOldestSchema; }
 

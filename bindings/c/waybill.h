@@ -129,6 +129,11 @@ WAYBILL_API waybill_string waybill_code_name(waybill_code code);
 
 /* "0.1.0", of the library that runs. */
 WAYBILL_API waybill_string waybill_version(void);
+
+/* With a version of LMDB that waybill was not tested with, opening, observing, migrating and
+ * putting back are WAYBILL_INVALID_ARGUMENT, and nothing is touched. `allow`: go on all the same,
+ * in this whole process, from now on. From any thread. */
+WAYBILL_API void waybill_allow_untested_lmdb(bool allow);
 /* The schema versions that it writes, and the oldest that it opens. */
 WAYBILL_API uint32_t waybill_newest_schema(void);
 WAYBILL_API uint32_t waybill_oldest_schema(void);
@@ -688,6 +693,8 @@ typedef struct waybill_recovery_report {
   uint64_t intents_carried;
   bool witness_made;
   waybill_strings findings;
+  waybill_strings mended;   /* modes that were too loose, and are not any more */
+  waybill_strings warnings; /* what changes no answer, but should be known */
   bool distrustful;
   waybill_string distrust_reason;
   const waybill_migration_report* migration; /* NULL: the store was of the newest schema */

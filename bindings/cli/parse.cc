@@ -156,6 +156,8 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
 
 void StoreFlags::Declare(Flags& flags) {
   flags.Required("--store", &store, "DIR", "the store's directory");
+  flags.Switch("--allow-untested-lmdb", &allow_untested_lmdb_,
+               "go on with a version of LMDB that waybill was not tested with");
 }
 
 void StoreFlags::DeclareRules(Flags& flags) {
@@ -165,6 +167,7 @@ void StoreFlags::DeclareRules(Flags& flags) {
 
 Result<void> StoreFlags::Parse() {
   if (store.empty()) return BadFlag("--store", "the value is empty", "name the store's directory");
+  if (allow_untested_lmdb_) AllowUntestedLmdb(true);
   if (!rules_name) return {};
   auto parsed = ParseRules(*rules_name);
   if (!parsed) return About("--rules", parsed.error());

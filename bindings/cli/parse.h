@@ -63,8 +63,8 @@ Result<ImagePullSecret> ParseSecret(std::string_view text);
 // NAMESPACE/NAME/UID.
 Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text);
 
-// --store, which every command that opens a store has, and --rules, for those that ask or change by
-// them.
+// --store and --allow-untested-lmdb, which every command that opens a store has, and --rules, for
+// those that ask or change by them.
 struct StoreFlags {
   std::string store;
   std::optional<std::string> rules_name;
@@ -75,6 +75,9 @@ struct StoreFlags {
   void Declare(Flags& flags);
   void DeclareRules(Flags& flags);
   Result<void> Parse();
+
+ private:
+  bool allow_untested_lmdb_ = false;
 };
 
 // --allow-empty and --dry-run, of commands that delete. Each declares those that it takes.

@@ -26,6 +26,8 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
           {"intentsCarried", report.intents_carried},
           {"witnessMade", report.witness_made},
           {"findings", report.findings},
+          {"mended", report.mended},
+          {"warnings", report.warnings},
           {"distrustful", report.distrustful},
           {"distrustReason", report.distrust_reason},
           {"migration", report.migration ? JsonOf(*report.migration) : Json(nullptr)},
@@ -60,6 +62,8 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
     out.Line("store       {} opened", store);
   }
   for (const std::string& finding : report.findings) out.Line("found       {}", finding);
+  for (const std::string& mended : report.mended) out.Line("mended      {}", mended);
+  for (const std::string& warning : report.warnings) out.Line("warning     {}", warning);
   if (!report.set_aside && report.records_without_credentials > 0) {
     out.Line("to verify   {}, whose credentials may be out of date",
              Counted(report.records_without_credentials, "record"));

@@ -22,6 +22,9 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
                                          .migrate = false}));
   if (!store) return store;
   const RecoveryReport& report = (*store)->recovery_report();
+  for (const std::string& mended : report.mended) {
+    Warn(mended, "find out who else could read or change it");
+  }
   if (report.set_aside) {
     Warn(
         "the store was damaged; what was sound in it was carried over, and the damaged one is at " +

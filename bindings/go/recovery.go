@@ -13,6 +13,8 @@ type RecoveryReport struct {
 	IntentsCarried            uint64
 	WitnessMade               bool     // the witness was missing beside a sound store
 	Findings                  []string // what was wrong, one line each
+	Mended                    []string // modes that were too loose, and are not any more
+	Warnings                  []string // what changes no answer, but should be known
 
 	Distrustful    bool
 	DistrustReason string
@@ -91,6 +93,8 @@ func goRecoveryReport(r *C.waybill_recovery_report) RecoveryReport {
 		IntentsCarried:            uint64(r.intents_carried),
 		WitnessMade:               bool(r.witness_made),
 		Findings:                  goStrings(r.findings),
+		Mended:                    goStrings(r.mended),
+		Warnings:                  goStrings(r.warnings),
 		Distrustful:               bool(r.distrustful),
 		DistrustReason:            goString(r.distrust_reason),
 		AfterGap:                  bool(r.after_gap),

@@ -86,6 +86,11 @@ func (s *Store) Flush() error {
 // Version is that of the library that runs: "0.1.0".
 func Version() string { return goString(C.waybill_version()) }
 
+// AllowUntestedLMDB says whether to go on with a version of LMDB that waybill was not tested with, in
+// this whole process, from now on. Otherwise Open, Observe, Migrate and Restore return
+// ErrInvalidArgument then, and touch nothing.
+func AllowUntestedLMDB(allow bool) { C.waybill_allow_untested_lmdb(C.bool(allow)) }
+
 // NewestSchema is the schema version that the library writes.
 func NewestSchema() uint32 { return uint32(C.waybill_newest_schema()) }
 

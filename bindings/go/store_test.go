@@ -289,6 +289,15 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// With the LMDB that is tested it changes nothing.
+func TestUntestedLMDB(t *testing.T) {
+	waybill.AllowUntestedLMDB(true)
+	waybill.AllowUntestedLMDB(false)
+	if mended := newStore(t).RecoveryReport().Mended; len(mended) != 0 {
+		t.Error(mended)
+	}
+}
+
 // A path with a zero byte in it is not the path before the byte.
 func TestPathsWithZeroBytes(t *testing.T) {
 	directory := scratch(t)

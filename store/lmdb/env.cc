@@ -1,7 +1,10 @@
 #include "store/lmdb/env.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +13,7 @@
 #include <set>
 
 #include "store/lmdb/error.h"
+#include "store/lmdb/version.h"
 #include "waybill/limits.h"
 
 namespace waybill::lmdb {
@@ -37,6 +41,18 @@ void Unregister(const internal::FileId& id) {
   Registry().erase(id);
 }
 
+// btrfs writes each block to a new place, and so needs room for what has some already; but not for a
+// file that was marked while it was empty. Elsewhere, and where it fails, nothing happens.
+void WriteInPlace(const internal::Fd& file) {
+  constexpr std::uint32_t kBtrfs = 0x9123683E;
+  struct statfs fs {};
+  if (fstatfs(file.get(), &fs) != 0 || static_cast<std::uint32_t>(fs.f_type) != kBtrfs) return;
+  int flags = 0;
+  if (ioctl(file.get(), FS_IOC_GETFLAGS, &flags) != 0) return;
+  flags |= FS_NOCOW_FL;
+  static_cast<void>(!ioctl(file.get(), FS_IOC_SETFLAGS, &flags));
+}
+
 // LMDB maps lock.mdb, whose pages get their room on the disk when they are first written: on a full
 // one that would be SIGBUS. What can't be opened or made room for otherwise LMDB will tell of. Safe
 // before LMDB has the file open in this process, and then only: closing it drops locks.
@@ -44,6 +60,11 @@ Result<void> MakeRoomForLocks(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "lock.mdb";
   auto file = internal::OpenFile(path, O_RDWR | O_CREAT, kFileMode);
   if (!file) return {};
+  // Not what is there already: a full xfs refuses that, too.
+  struct stat st {};
+  constexpr off_t kBlockBytes = 512;  // of st_blocks, always
+  if (fstat(file->get(), &st) == 0 && st.st_blocks * kBlockBytes >= kLockFileBytes) return {};
+  if (st.st_size == 0 && st.st_blocks == 0) WriteInPlace(*file);
   if (fallocate(file->get(), FALLOC_FL_KEEP_SIZE, 0, kLockFileBytes) == 0) return {};
   if (errno != ENOSPC && errno != EDQUOT) return {};
   return MakeSystemError(errno, "making room for its locks", directory);
@@ -52,6 +73,7 @@ Result<void> MakeRoomForLocks(const std::filesystem::path& directory) {
 }  // namespace
 
 Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
+  if (auto r = CheckVersion(); !r) return r.error();
   std::unique_ptr<Env> env(new Env);
   env->directory_ = options.directory;
   auto id = internal::FileIdOf(options.directory);

@@ -1,5 +1,6 @@
 #include "store/record/reader_pool.h"
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -9,10 +10,10 @@ namespace waybill::internal {
 namespace {
 
 // Threads start their search for a slot at different places.
-std::size_t FirstSlot(std::size_t slots) {
+std::size_t ThreadNumber() {
   static std::atomic<std::size_t> next{0};
   thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed);
-  return mine % slots;
+  return mine;
 }
 
 // Whether commit `id` is the newest now, and so was when a transaction of that ID was renewed: the
@@ -26,13 +27,17 @@ bool IsNewest(const lmdb::Env& env, std::uint64_t id) {
 
 }  // namespace
 
-void ReaderPool::Slot::EndTxn() {
+void ReaderPool::Slot::Forget() {
   for (MDB_cursor*& cursor : cursors) {
     if (cursor != nullptr) mdb_cursor_close(std::exchange(cursor, nullptr));
   }
-  txn.Abort();
-  live = false;
+  DropSnapshot();
   cached_txn_id = 0;
+}
+
+void ReaderPool::Slot::EndTxn() {
+  Forget();
+  txn.Abort();
 }
 
 void ReaderPool::Slot::DropSnapshot() {
@@ -41,11 +46,17 @@ void ReaderPool::Slot::DropSnapshot() {
 }
 
 void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed,
-                        Keep keep) {
+                        Keep keep, std::size_t registered) {
   env_ = &env;
   handles_ = handles;
   seed_ = seed;
   keep_ = keep;
+  std::size_t done = 0;
+  for (; done < std::min(registered, kSlots); ++done) {
+    if (slots_[done].txn.BeginRead(env) != MDB_SUCCESS) break;
+    slots_[done].txn.Reset();
+  }
+  registered_.store(done, std::memory_order_relaxed);
   attached_.store(true, std::memory_order_seq_cst);
 }
 
@@ -70,9 +81,10 @@ void ReaderPool::DropOldSnapshots() {
 ReaderPool::Lease ReaderPool::Acquire() {
   Lease lease;
   if (!attached_.load(std::memory_order_seq_cst)) return lease;
-  const std::size_t first = FirstSlot(kSlots);
+  const std::size_t first = ThreadNumber();
+  const std::size_t registered = registered_.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < kSlots && lease.slot_ == nullptr; ++i) {
-    Slot& slot = slots_[(first + i) % kSlots];
+    Slot& slot = slots_[i < registered ? (first + i) % registered : i];
     if (!slot.busy.exchange(true, std::memory_order_seq_cst)) lease.slot_ = &slot;
   }
   lease.pool_ = this;
@@ -124,7 +136,7 @@ void ReaderPool::Lease::Reacquire(Lease&& other) noexcept {
 
 bool ReaderPool::Lease::Refresh() {
   if (slot_ == nullptr) return false;
-  slot_->EndTxn();
+  slot_->Forget();
   valid_ = Load();
   return valid_;
 }

@@ -48,6 +48,7 @@ class ReaderPool {
 
     ~Slot() { EndTxn(); }
     void DropSnapshot();
+    void Forget();  // all but the place in the reader table
     void EndTxn();
   };
 
@@ -109,8 +110,13 @@ class ReaderPool {
     kUntilNextCommit,  // whoever commits calls DropOldSnapshots
   };
 
-  // Readers can come from now on.
-  void Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed, Keep keep);
+  static constexpr std::size_t kSlots = 64;
+
+  // Readers can come from now on. So many slots get their place in LMDB's reader table at once, as
+  // far as it has room: LMDB takes a mutex for that which all processes share, and a decision
+  // should not wait for one that holds it and is stopped.
+  void Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed, Keep keep,
+              std::size_t registered);
   // After each commit. Waits for nobody: a slot that is held now may keep an old snapshot until the
   // next commit, or until it is held again.
   void DropOldSnapshots();
@@ -125,13 +131,12 @@ class ReaderPool {
   }
 
  private:
-  static constexpr std::size_t kSlots = 64;
-
   std::array<Slot, kSlots> slots_;
   const lmdb::Env* env_ = nullptr;
   TableHandles handles_;
   std::uint64_t seed_ = 0;
   Keep keep_ = Keep::kNothing;
+  std::atomic<std::size_t> registered_{0};
   std::atomic<bool> attached_{false};
   std::atomic<std::uint64_t> spares_{0};
   // Of spare slots, which do not last.

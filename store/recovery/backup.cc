@@ -112,7 +112,8 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
     if (!ParseName(name, backup)) continue;
     backup.path = folder / name;
     struct stat st {};
-    if (stat(backup.path.c_str(), &st) != 0) {
+    // A symlink is no backup: what it leads to is not the store's.
+    if (lstat(backup.path.c_str(), &st) != 0) {
       if (errno == ENOENT) continue;
       return SystemError(errno, "look at", backup.path);
     }

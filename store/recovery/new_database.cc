@@ -70,8 +70,13 @@ Result<void> ClearPreparation(const std::filesystem::path& directory) {
   auto there = Exists(preparation);
   if (!there) return there.error();
   if (!*there) return {};
+  if (auto r = CheckPrivateDirectory(preparation); !r) return r;
+  auto folder = OpenDirectory(preparation);
+  if (!folder) return folder.error();
   for (const char* name : {"data.mdb", "lock.mdb"}) {
-    if (auto r = RemoveFile(preparation / name); !r) return r;
+    if (unlinkat(folder->get(), name, 0) != 0 && errno != ENOENT) {
+      return SystemError(errno, "remove", preparation / name);
+    }
   }
   if (rmdir(preparation.c_str()) != 0) return SystemError(errno, "remove directory", preparation);
   return {};

@@ -1,20 +1,26 @@
 #include "store/recovery/open_store.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "store/lmdb/version.h"
 #include "store/record/committer.h"
 #include "store/record/pulled_record.h"
 #include "store/record/typed_tables.h"
 #include "store/record/userns_tables.h"
+#include "store/recovery/file_system.h"
 #include "store/recovery/gap.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_database.h"
+#include "store/recovery/private_files.h"
 #include "store/recovery/rebuild.h"
 
 namespace waybill::internal {
@@ -293,9 +299,18 @@ Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& wit
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                                RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
+  if (auto r = lmdb::CheckVersion(); !r) return r.error();
   if (auto r = PrepareDirectory(options); !r) return r.error();
+  if (auto r = CheckStoreFiles(directory); !r) return r.error();
   auto lock = OwnerLock::Take(directory);
   if (!lock) return lock.error();
+  if (on_damage == OnDamage::kRecover) {
+    auto mended = MendStoreFiles(directory);
+    if (!mended) return mended.error();
+    report.mended = std::move(*mended);
+  }
+  std::string warning = FileSystemWarning(directory);
+  if (!warning.empty()) report.warnings.push_back(std::move(warning));
   if (auto r = ClearPreparation(directory); !r) return r.error();
 
   const std::filesystem::path database_path = directory / "data.mdb";
@@ -354,8 +369,67 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   return store;
 }
 
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory) {
+namespace {
+
+// Why an observer stays away from a file that no owner vouches for; nullopt: it does not.
+std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspection& inspection) {
+  if (inspection.newer_schema) return NewerSchema(directory);
+  if (!inspection.sound) {
+    return inspection.moved ? Moving(directory) : Unsound(directory, inspection);
+  }
+  // An owner would have asked the witness.
+  const std::filesystem::path& witness = inspection.identity->witness_path;
+  if (witness.empty()) return std::nullopt;
+  const Contradiction contradiction =
+      FindContradiction(ReadWitness(witness), witness, *inspection.identity, *inspection.state);
+  if (contradiction.reason.empty()) return std::nullopt;
+  return Error{ErrorCode::kDamaged, contradiction.reason + "; nothing was changed",
+               "run `waybill start` to recover the store"};
+}
+
+// What to compare the file by. Later writes may fall into the tick of its time unless that is past.
+Result<SeenUnowned> LookAt(const Fd& file, const std::filesystem::path& path, bool& settled) {
+  constexpr std::int64_t kNanos = 1'000'000'000;
+  struct stat st {};
+  struct timespec now {};
+  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", path);
+  clock_gettime(CLOCK_REALTIME, &now);
+  settled = st.st_mtim.tv_sec + 1 < now.tv_sec;
+  return SeenUnowned{{st.st_dev, st.st_ino},
+                     st.st_size,
+                     std::int64_t{st.st_mtim.tv_sec} * kNanos + st.st_mtim.tv_nsec,
+                     std::nullopt};
+}
+
+// Walks the file, and returns the newest transaction ID in it.
+Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, const Fd& file,
+                                     SeenUnowned* seen) {
+  bool settled = false;
+  auto look = LookAt(file, directory / "data.mdb", settled);
+  if (!look) return look.error();
+  if (seen != nullptr && seen->inspection && seen->id == look->id && seen->bytes == look->bytes &&
+      seen->written == look->written) {
+    if (auto refusal = Refusal(directory, *seen->inspection)) return *refusal;
+  }
+  auto inspection = InspectFile(file);
+  if (!inspection) return inspection.error();
+  auto refusal = Refusal(directory, *inspection);
+  if (refusal) {
+    if (seen != nullptr && settled && !inspection->moved) {
+      *seen = *look;
+      seen->inspection = std::move(*inspection);
+    }
+    return *refusal;
+  }
+  return inspection->txn_id;
+}
+
+}  // namespace
+
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, SeenUnowned* seen) {
+  if (auto r = lmdb::CheckVersion(); !r) return r.error();
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
+  if (auto r = CheckStoreFiles(directory); !r) return r.error();
   const std::filesystem::path path = directory / "data.mdb";
   auto file = OpenFile(path, O_RDONLY);
   if (!file) {
@@ -369,23 +443,9 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory) {
   if (!vouched) return vouched.error();
   std::uint64_t txn_id = 0;
   if (!*vouched) {
-    auto inspection = InspectFile(*file);
-    if (!inspection) return inspection.error();
-    if (inspection->newer_schema) return NewerSchema(directory);
-    if (!inspection->sound) {
-      return inspection->moved ? Moving(directory) : Unsound(directory, *inspection);
-    }
-    // An owner would have asked the witness.
-    const std::filesystem::path& witness = inspection->identity->witness_path;
-    if (!witness.empty()) {
-      const Contradiction contradiction = FindContradiction(
-          ReadWitness(witness), witness, *inspection->identity, *inspection->state);
-      if (!contradiction.reason.empty()) {
-        return Error{ErrorCode::kDamaged, contradiction.reason + "; nothing was changed",
-                     "run `waybill start` to recover the store"};
-      }
-    }
-    txn_id = inspection->txn_id;
+    auto newest = InspectUnowned(directory, *file, seen);
+    if (!newest) return newest.error();
+    txn_id = *newest;
   }
   auto database = OpenDatabaseAsObserver(directory, txn_id);
   if (database && database->identity.schema_version < kNewestSchema) {

@@ -13,6 +13,7 @@
 #include "store/lmdb/env.h"
 #include "store/record/header.h"
 #include "store/record/store_txn.h"
+#include "store/recovery/inspect.h"
 #include "store/recovery/owner_lock.h"
 #include "store/recovery/store_files.h"
 #include "store/recovery/witness.h"
@@ -48,8 +49,19 @@ enum class OnDamage : std::uint8_t { kRecover, kRefuse };
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                                RecoveryReport& report);
 
-// Errors: NodeStore::Observe.
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory);
+// What an observer found in a file for which no owner vouched, so that a store that stays closed is
+// not walked at every decision.
+struct SeenUnowned {
+  FileId id;
+  std::int64_t bytes = 0;
+  std::int64_t written = 0;  // nanoseconds
+  std::optional<Inspection> inspection;
+};
+
+// Errors: NodeStore::Observe. `seen` is not null: what was found is kept there, and where it keeps
+// the store closed it is believed until the file's inode, size or time changes.
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
+                                      SeenUnowned* seen = nullptr);
 
 // kOwned where the store is not this owner's any more, since a file of it was removed, replaced or
 // truncated; kIo where that can't be found out. The message says what became of which file, and

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "store/lmdb/version.h"
 #include "store/record/pulled_record.h"
 #include "store/record/small_records.h"
 #include "store/record/typed_tables.h"
@@ -17,6 +18,7 @@
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_database.h"
 #include "store/recovery/owner_lock.h"
+#include "store/recovery/private_files.h"
 #include "store/recovery/salvage.h"
 #include "store/recovery/witness.h"
 
@@ -154,9 +156,11 @@ Error AnotherStore(const RestoreOptions& options, const std::array<std::uint8_t,
 
 Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   const std::filesystem::path& directory = options.directory;
+  if (auto r = lmdb::CheckVersion(); !r) return r.error();
   auto backup_file = OpenFile(options.backup, O_RDONLY);
   if (!backup_file) return backup_file.error();
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
+  if (auto r = CheckStoreFiles(directory); !r) return r.error();
   auto lock = OwnerLock::Take(directory);
   if (!lock) return lock.error();
   if (auto r = ClearPreparation(directory); !r) return r.error();

@@ -1,6 +1,7 @@
 #include "store/recovery/store_files.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -23,6 +24,7 @@ constexpr std::array<Texts, 3> kTexts = {
       "lock.mdb can't be looked at"},
      {"owner.lock", "owner.lock was removed", "owner.lock was replaced", "",
       "owner.lock can't be looked at"}}};
+constexpr std::size_t kLockFile = 1;
 // Rewritten at opening, when its line gets shorter.
 constexpr std::size_t kOwnerLock = 2;
 
@@ -56,6 +58,15 @@ StoreFiles::Look StoreFiles::LookAgain() const {
     }
   }
   return {};
+}
+
+void StoreFiles::ExtendLockFile() const {
+  const File& file = files_[kLockFile];
+  struct stat st {};
+  if (lstat(file.path.c_str(), &st) != 0 || FileId{st.st_dev, st.st_ino} != file.id) return;
+  const std::int64_t bytes = file.bytes.load(std::memory_order_relaxed);
+  // By name: a descriptor of our own would drop LMDB's locks when it is closed.
+  if (st.st_size < bytes) static_cast<void>(!truncate(file.path.c_str(), bytes));
 }
 
 }  // namespace waybill::internal

@@ -32,6 +32,9 @@ class StoreFiles {
   };
   // A call of the system a file. Allocates nothing; from any thread.
   Look LookAgain() const;
+  // Before LMDB closes: it writes to lock.mdb then, and behind the end of a truncated one that
+  // would be SIGBUS. Gives such a file its length back.
+  void ExtendLockFile() const;
 
  private:
   struct File {

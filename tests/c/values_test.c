@@ -8,6 +8,8 @@ static waybill_error* error;
 
 static void versions_and_names(void) {
   CHECK(strchr(waybill_version().data, '.') != NULL);
+  waybill_allow_untested_lmdb(true);
+  waybill_allow_untested_lmdb(false);
   CHECK(waybill_oldest_schema() == 1 && waybill_newest_schema() >= 3);
   CHECK_TEXT("ok", waybill_code_name(WAYBILL_OK));
   CHECK_TEXT("invalidArgument", waybill_code_name(WAYBILL_INVALID_ARGUMENT));

@@ -40,6 +40,27 @@ BOOST_AUTO_TEST_CASE(handlers_are_replaced_and_told) {
   BOOST_TEST(store.Json("stats")["runtimeHandlers"] == 2);
 }
 
+BOOST_AUTO_TEST_CASE(modes_that_were_mended_are_told) {
+  const CliStore store;
+  store.Start({"--allow-untested-lmdb"});
+  const std::filesystem::path data = std::filesystem::path(store.store()) / "data.mdb";
+  const auto loosen = [&] {
+    std::filesystem::permissions(data, std::filesystem::perms::others_read,
+                                 std::filesystem::perm_options::add);
+  };
+  loosen();
+  const CommandResult told = store.Start();
+  BOOST_TEST(Contains(told.out, "\nmended      " + data.string() + " had mode 0604"), told.out);
+  loosen();
+  BOOST_TEST(store.Json("start")["mended"].size() == 1U);
+  BOOST_TEST(store.Json("start")["mended"].empty());
+  BOOST_TEST(store.Json("start")["warnings"].is_array());
+  loosen();
+  const CommandResult intent = store.Run("intent", {"--image", "registry.example.com/a:1"});
+  BOOST_TEST(intent.exit_code == 0);
+  BOOST_TEST(Contains(intent.err, "had mode 0604"), intent.err);
+}
+
 BOOST_AUTO_TEST_CASE(a_gap_closes_what_has_no_record) {
   const CliStore store;
   store.Start();

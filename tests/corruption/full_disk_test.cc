@@ -2,10 +2,16 @@
 // says so, never a crash. LMDB maps lock.mdb, and a page of it that the disk has no room for is
 // SIGBUS.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <functional>
 #include <string>
 
+#include "store/base/files.h"
+#include "store/recovery/file_system.h"
 #include "tests/support/child_process.h"
 #include "tests/support/mounts.h"
 #include "tests/support/versioned_store.h"
@@ -56,6 +62,69 @@ std::string TryOn(const fs::path& at, const Attempt& attempt, std::size_t left) 
   return result.error().ToString();
 }
 
+bool CopiesOnWrite(const fs::path& at) { return !internal::FileSystemWarning(at).empty(); }
+
+// Down to the last byte, as far as the file system lets us.
+void FillUp(const fs::path& ballast) {
+  const internal::Fd file = Must(internal::OpenFile(ballast, O_WRONLY | O_CREAT));
+  off_t at = 0;
+  for (std::size_t bytes = std::size_t{1} << 20; bytes > 0;) {
+    const std::string zeros(bytes, 'x');
+    const ssize_t n = pwrite(file.get(), zeros.data(), zeros.size(), at);
+    if (n > 0) {
+      at += n;
+    } else {
+      bytes /= 2;
+    }
+  }
+  fsync(file.get());
+}
+
+std::string FillAndGoOn(const fs::path& at) {
+  const fs::path store = at / "store";
+  const fs::path ballast = at / "ballast";
+  const OpenOptions options{.directory = store, .witness = Witness::None()};
+  const auto decides = [](NodeStore& of) {
+    Pod pod;
+    return !of.MustAttemptPull("registry.example/other", "sha256:other", pod).pull;
+  };
+  // Begun before this process has the store open.
+  ChildProcess reader([&]() -> ChildProcess::Serve {
+    return [&](const std::string&) -> std::string {
+      const auto observer = NodeStore::Observe({.directory = store});
+      if (!observer) return observer.error().ToString();
+      return decides(**observer) ? "decides" : "pulls";
+    };
+  });
+  auto owner = Must(NodeStore::Open(options));
+  if (CopiesOnWrite(at) != !owner->recovery_report().warnings.empty()) return "no warning";
+  Must(owner->PutIntent("registry.example/before"));
+  FillUp(ballast);
+  // lock.mdb is there: who only reads needs no room.
+  if (const std::string answer = reader.Ask("go"); answer != "decides") return "observing: " + answer;
+  std::string last = "no write failed";
+  for (int i = 0; i < 2000; ++i) {
+    const auto written = owner->PutIntent("registry.example/full/" + std::to_string(i));
+    if (written) continue;
+    last = written.error().ToString();
+    if (written.error().code != ErrorCode::kDiskFull) return last;
+  }
+  if (!decides(*owner)) return "the owner decides no more: " + last;
+  if (const std::string answer = reader.Ask("go"); answer != "decides") return "observing late: " + answer;
+  fs::remove(ballast);
+  Must(owner->PutIntent("registry.example/after"));
+  Must(owner->Close());
+  owner = Must(NodeStore::Open(options));
+  if (owner->recovery_report().distrustful) return owner->recovery_report().distrust_reason;
+  for (const char* image : {"registry.example/before", "registry.example/after"}) {
+    if (!Must(owner->HasIntent(image))) return std::string(image) + " is lost";
+  }
+  Must(owner->Close());
+  owner.reset();
+  fs::remove_all(store);
+  return "as it should";
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(full_disk)
@@ -72,6 +141,25 @@ BOOST_AUTO_TEST_CASE(says_so) {
       }
       BOOST_TEST(answer == "as it should", attempt.name << ", " << pages << " pages: " << answer);
     }
+  }
+}
+
+// On the file system that WAYBILL_FULL_DISK names, an empty one that the test may fill
+// (tests/corruption/on_full_file_systems makes some); without it, on a small one in memory.
+BOOST_AUTO_TEST_CASE(observers_come_and_an_owner_goes_on_when_there_is_room_again) {
+  const char* const named = std::getenv("WAYBILL_FULL_DISK");
+  const MemoryDir scratch;
+  const std::string answer = InChild([&]() -> std::string {
+    if (named == nullptr && !MountSmallFileSystem(scratch.path(), "4m")) return kMayNotMount;
+    return FillAndGoOn(named == nullptr ? scratch.path() : fs::path(named));
+  });
+  if (answer == kMayNotMount) {
+    BOOST_TEST_MESSAGE(answer);
+  } else if (named != nullptr && CopiesOnWrite(named)) {
+    // What remains is a limit (store/README.md): that it was warned of is all that can be said.
+    BOOST_TEST_MESSAGE("on a file system that copies what is written: " << answer);
+  } else {
+    BOOST_TEST(answer == "as it should");
   }
 }
 

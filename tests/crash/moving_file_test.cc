@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -116,6 +117,47 @@ BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
       }
     }
   }
+}
+
+// Without an owner an observer walks the file itself; but not the same bytes at every decision.
+BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
+  const MemoryDir scratch;
+  OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
+  options.map_bytes = std::uint64_t{64} << 20U;
+  const fs::path database = options.directory / "data.mdb";
+  Must(Must(NodeStore::Open(options))->Close());
+  auto store = Must(NodeStore::Observe({.directory = options.directory}));
+  const auto walks_of_a_decision = [&](bool pulls) {
+    int looks = 0;
+    before_read = [&](std::size_t bytes) {
+      if (bytes == 2 * internal::kMaxPageBytes) ++looks;
+    };
+    Pod pod;
+    const Decision decision = store->MustAttemptPull(
+        "registry.example/app:v1", "sha256:" + std::string(64, 'a'), pod);
+    before_read = nullptr;
+    BOOST_TEST(decision.pull == pulls);
+    return looks / 2;
+  };
+  BOOST_TEST(walks_of_a_decision(false) == 0);
+  // A write in the tick of the file's time could not be told: only what is older is remembered.
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  const fs::path sound = scratch / "sound";
+  fs::copy_file(database, sound);
+  fs::copy_file(database, scratch / "damaged");
+  for (off_t page = 2; page < static_cast<off_t>(fs::file_size(database) / 4096); ++page) {
+    Poke(scratch / "damaged", page * 4096 + 20, '\x5a');
+  }
+  fs::last_write_time(scratch / "damaged", long_ago);
+  fs::rename(scratch / "damaged", database);
+  BOOST_TEST(walks_of_a_decision(true) == 1);
+  for (int i = 0; i < 5; ++i) BOOST_TEST(walks_of_a_decision(true) == 0);
+  fs::last_write_time(database, long_ago + std::chrono::minutes(1));
+  BOOST_TEST(walks_of_a_decision(true) == 1);
+  BOOST_TEST(walks_of_a_decision(true) == 0);
+  fs::rename(sound, database);
+  BOOST_TEST(walks_of_a_decision(false) == 1);
+  BOOST_TEST(walks_of_a_decision(false) == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

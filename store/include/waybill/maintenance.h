@@ -25,6 +25,12 @@ Timestamp SystemClock();
 // false to stop; what that leaves is said where it is taken.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
+// waybill checks LMDB's pages by itself and relies on when LMDB writes what. With a version of LMDB
+// (the library that this process has loaded) that it was not tested with, opening, observing,
+// migrating and putting back are kInvalidArgument, and nothing is touched; the error lists the
+// tested ones. `allow`: go on all the same, in this whole process, from now on.
+void AllowUntestedLmdb(bool allow);
+
 // The schema version that this library writes, and the oldest that it opens.
 inline constexpr std::uint32_t kNewestSchema = 3;
 inline constexpr std::uint32_t kOldestSchema = 1;

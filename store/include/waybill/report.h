@@ -44,6 +44,12 @@ struct RecoveryReport {
   std::uint64_t intents_carried = 0;
   bool witness_made = false;          // the witness was missing beside a sound store
   std::vector<std::string> findings;  // what was wrong, one line each
+  // Files and folders of the store that others could read or write, and can't any more: one line
+  // each, with both modes.
+  std::vector<std::string> mended;
+  // What changes no answer, but should be known: a file system that can't promise what the store
+  // needs.
+  std::vector<std::string> warnings;
 
   bool distrustful = false;
   std::string distrust_reason;

@@ -1,0 +1,16 @@
+// What the file system of a store can't promise.
+
+#ifndef WAYBILL_STORE_RECOVERY_FILE_SYSTEM_H_
+#define WAYBILL_STORE_RECOVERY_FILE_SYSTEM_H_
+
+#include <filesystem>
+#include <string>
+
+namespace waybill::internal {
+
+// One line for the operator; empty: nothing to say, or it can't be found out.
+std::string FileSystemWarning(const std::filesystem::path& directory);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_FILE_SYSTEM_H_

@@ -1,0 +1,100 @@
+#include "store/recovery/private_files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "store/base/files.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr const char* kFiles[] = {"data.mdb", "lock.mdb", "owner.lock"};
+constexpr const char* kFolders[] = {"new.tmp", "backup", "quarantine"};
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+// quarantine/<time>/data.mdb
+constexpr int kMaxDepth = 3;
+
+enum class Type { kFile, kFolder, kEither };
+
+Error Unsafe(const std::filesystem::path& path, const std::string& what, const char* hint) {
+  return {ErrorCode::kUnsafePath, path.string() + " " + what + "; nothing was changed", hint};
+}
+
+class Walk {
+ public:
+  explicit Walk(std::vector<std::string>* mended) : mended_(mended) {}
+
+  Result<void> Look(const std::filesystem::path& path, Type type, int depth) {
+    struct stat st {};
+    if (lstat(path.c_str(), &st) != 0) {
+      if (errno == ENOENT) return {};
+      return SystemError(errno, "look at", path);
+    }
+    if (S_ISLNK(st.st_mode)) {
+      return Unsafe(path, "is a symlink", "put what it leads to in its place, or remove it");
+    }
+    const bool folder = S_ISDIR(st.st_mode);
+    if (folder ? type == Type::kFile : type == Type::kFolder || !S_ISREG(st.st_mode)) {
+      return Unsafe(path, folder ? "is a directory" : "is not what it should be",
+                    "move it away while nothing has the store open");
+    }
+    if (st.st_uid != geteuid()) {
+      return Unsafe(path,
+                    "belongs to user " + std::to_string(st.st_uid) + ", not to user " +
+                        std::to_string(geteuid()) + " who runs this",
+                    "find out who put it there; chown it only if you trust what is in it");
+    }
+    if (auto r = Mend(path, st.st_mode); !r) return r;
+    if (!folder) return {};
+    if (depth == kMaxDepth) return Unsafe(path, "lies too deep for a store", "move it away");
+    auto names = ListDirectory(path);
+    if (!names) return names.error();
+    for (const std::string& name : *names) {
+      if (auto r = Look(path / name, Type::kEither, depth + 1); !r) return r;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> Mend(const std::filesystem::path& path, mode_t mode) {
+    if (mended_ == nullptr || (mode & kOthers) == 0) return {};
+    // No symlink, and only we can put one there: the directory is private.
+    if (chmod(path.c_str(), mode & S_IRWXU) != 0) return SystemError(errno, "chmod", path);
+    char modes[64];
+    std::snprintf(modes, sizeof(modes), " had mode %04o, and has %04o now", mode & 07777U,
+                  mode & S_IRWXU);
+    mended_->push_back(path.string() + modes);
+    return {};
+  }
+
+  std::vector<std::string>* const mended_;
+};
+
+Result<void> LookAtAll(const std::filesystem::path& directory, std::vector<std::string>* mended) {
+  Walk walk(mended);
+  for (const char* name : kFiles) {
+    if (auto r = walk.Look(directory / name, Type::kFile, 1); !r) return r;
+  }
+  for (const char* name : kFolders) {
+    if (auto r = walk.Look(directory / name, Type::kFolder, 1); !r) return r;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> CheckStoreFiles(const std::filesystem::path& directory) {
+  return LookAtAll(directory, nullptr);
+}
+
+Result<std::vector<std::string>> MendStoreFiles(const std::filesystem::path& directory) {
+  std::vector<std::string> mended;
+  if (auto r = LookAtAll(directory, &mended); !r) return r.error();
+  return mended;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,119 @@
+// data.mdb or lock.mdb is truncated while it is mapped: no decision, no write and no closing after
+// the store has looked at its files again ends in SIGBUS. An owner looks at each write, and before a
+// decision once a tick of the kernel's coarse clock; an observer before each decision.
+
+#include <time.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+
+#include "tests/support/child_process.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
+
+namespace waybill::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kImage = "registry.example/team/app:v1";
+const std::string kRef = "sha256:" + std::string(64, 'a');
+
+OpenOptions OptionsIn(const MemoryDir& scratch) {
+  OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
+  options.map_bytes = std::uint64_t{64} << 20U;
+  return options;
+}
+
+bool Pulls(NodeStore& store) {
+  Pod pod;
+  return store.MustAttemptPull(kImage, kRef, pod).pull;
+}
+
+void WaitForTheNextTick() {
+  const auto tick = [] {
+    struct timespec now {};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return std::pair(now.tv_sec, now.tv_nsec);
+  };
+  for (const auto before = tick(); tick() == before;) {
+  }
+}
+
+void Truncate(const fs::path& path, std::uintmax_t bytes) {
+  if (truncate(path.c_str(), static_cast<off_t>(bytes)) != 0) throw std::runtime_error("truncate");
+}
+
+void Fill(NodeStore& store) {
+  for (int i = 0; i < 100; ++i) {
+    Must(store.PutIntent("registry.example/other/" + std::to_string(i)));
+  }
+}
+
+std::string UnderAnOwner(const MemoryDir& scratch, const std::string& name, int part,
+                         bool writes_first) {
+  auto store = Must(NodeStore::Open(OptionsIn(scratch)));
+  Fill(*store);
+  if (Pulls(*store)) return "it did not open before";
+  const fs::path path = scratch / "store" / name;
+  Truncate(path, fs::file_size(path) * static_cast<std::uintmax_t>(part) / 4);
+  WaitForTheNextTick();
+  if (!writes_first && !Pulls(*store)) return "it opens";
+  const auto written = store->PutIntent("registry.example/late");
+  if (written) return "it writes";
+  if (written.error().code != ErrorCode::kOwned) return written.error().ToString();
+  if (written.error().message.find(name + " was truncated") == std::string::npos) {
+    return written.error().ToString();
+  }
+  if (!Pulls(*store)) return "it opens";
+  static_cast<void>(store->Close());
+  return "closed";
+}
+
+std::string UnderAnObserver(const MemoryDir& scratch, const std::string& name, int part) {
+  {
+    auto store = Must(NodeStore::Open(OptionsIn(scratch)));
+    Fill(*store);
+    Must(store->Close());
+  }
+  auto store = Must(NodeStore::Observe({.directory = scratch / "store"}));
+  if (Pulls(*store)) return "it did not open before";
+  const fs::path path = scratch / "store" / name;
+  Truncate(path, fs::file_size(path) * static_cast<std::uintmax_t>(part) / 4);
+  // With another lock.mdb the store is whole: it may open again.
+  for (int i = 0; i < 3; ++i) {
+    if (!Pulls(*store) && name == "data.mdb") return "it opens";
+  }
+  store.reset();
+  return "closed";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(truncated_files)
+
+BOOST_AUTO_TEST_CASE(end_no_process) {
+  for (const std::string name : {"data.mdb", "lock.mdb"}) {
+    for (int part = 0; part < 4; ++part) {
+      BOOST_TEST_CONTEXT(name << " to " << part << " quarters") {
+        for (const bool writes_first : {false, true}) {
+          const MemoryDir scratch;
+          BOOST_TEST(InChild([&] { return UnderAnOwner(scratch, name, part, writes_first); }) ==
+                     "closed");
+          // Recovered, or nothing was lost.
+          auto next = Must(NodeStore::Open(OptionsIn(scratch)));
+          BOOST_TEST(next->recovery_report().distrustful == (name == "data.mdb"));
+          BOOST_TEST(Pulls(*next) == (name == "data.mdb"));
+        }
+        const MemoryDir scratch;
+        BOOST_TEST(InChild([&] { return UnderAnObserver(scratch, name, part); }) == "closed");
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing

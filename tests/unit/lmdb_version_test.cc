@@ -1,0 +1,63 @@
+// A version of LMDB that waybill was not tested with.
+
+#include <lmdb.h>
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "tests/support/store_fixture.h"
+#include "tests/support/tree.h"
+
+namespace {
+int patch = -1;  // of the version that is pretended; −1: none is
+}
+
+// In place of LMDB's, for the library under test as well.
+extern "C" __attribute__((visibility("default"))) char* mdb_version(int* major, int* minor,
+                                                                    int* patch_out) {
+  static char text[] = "LMDB as the tests have it";
+  if (major != nullptr) *major = patch < 0 ? MDB_VERSION_MAJOR : 0;
+  if (minor != nullptr) *minor = patch < 0 ? MDB_VERSION_MINOR : 9;
+  if (patch_out != nullptr) *patch_out = patch < 0 ? MDB_VERSION_PATCH : patch;
+  return text;
+}
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(lmdb_version)
+
+BOOST_AUTO_TEST_CASE(one_that_was_not_tested_is_refused_unless_it_is_allowed) {
+  struct Reset {
+    ~Reset() {
+      patch = -1;
+      AllowUntestedLmdb(false);
+    }
+  } const reset;
+  ScratchStore store(Rules::kClosed);
+  store.Stop();
+  Must(Migrate({.directory = store.directory(), .to = 1}));
+  const auto backup = Must(Migrate({.directory = store.directory()})).backup;
+  const Tree before = TreeOf(store.scratch());
+  patch = 99;
+  const auto check = [](const auto& result) {
+    BOOST_REQUIRE(!result);
+    BOOST_TEST((result.error().code == ErrorCode::kInvalidArgument));
+    BOOST_TEST(result.error().message.find("LMDB 0.9.99") != std::string::npos);
+    BOOST_TEST(result.error().hint.find("0.9.24") != std::string::npos);
+  };
+  check(NodeStore::Open(store.Options({})));
+  check(NodeStore::Observe({.directory = store.directory()}));
+  check(Migrate({.directory = store.directory(), .to = 1}));
+  check(Restore({.directory = store.directory(), .backup = backup}));
+  BOOST_TEST((TreeOf(store.scratch()) == before));
+  AllowUntestedLmdb(true);
+  store.Start();
+  store.Stop();
+  Must(NodeStore::Observe({.directory = store.directory()}));
+  AllowUntestedLmdb(false);
+  check(NodeStore::Open(store.Options({})));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing

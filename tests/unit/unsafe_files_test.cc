@@ -1,0 +1,135 @@
+// Files in the store's directory that are symlinks, somebody else's, or open to others.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/store_fixture.h"
+#include "tests/support/tree.h"
+
+namespace waybill::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kFiles = {"data.mdb", "lock.mdb", "owner.lock"};
+const std::vector<std::string> kFolders = {"new.tmp", "backup", "quarantine"};
+
+// A store with a backup, and something in each folder that it uses.
+void MakeWhole(ScratchStore& store) {
+  store.Pull("registry.example/app:v1", "sha256:" + std::string(64, 'a'), NodeWide());
+  store.Stop();
+  Must(Migrate({.directory = store.directory(), .to = 1}));
+  Must(Migrate({.directory = store.directory()}));
+  fs::create_directories(store.directory() / "quarantine" / "20260101T000000Z-7");
+  fs::copy_file(store.directory() / "data.mdb",
+                store.directory() / "quarantine" / "20260101T000000Z-7" / "data.mdb");
+}
+
+void RequireRefused(ScratchStore& store) {
+  const auto opened = NodeStore::Open(store.Options({}));
+  BOOST_REQUIRE(!opened);
+  BOOST_TEST((opened.error().code == ErrorCode::kUnsafePath), opened.error().ToString());
+  const fs::path backup = store.scratch() / "kept.mdb";
+  const auto restored = Restore({.directory = store.directory(), .backup = backup});
+  BOOST_REQUIRE(!restored);
+  BOOST_TEST((restored.error().code == ErrorCode::kUnsafePath), restored.error().ToString());
+  const auto migrated = Migrate({.directory = store.directory(), .to = 1});
+  BOOST_REQUIRE(!migrated);
+  BOOST_TEST((migrated.error().code == ErrorCode::kUnsafePath), migrated.error().ToString());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(unsafe_files)
+
+BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
+  for (const auto* names : {&kFiles, &kFolders}) {
+    for (const std::string& name : *names) {
+      BOOST_TEST_CONTEXT(name) {
+        ScratchStore store(Rules::kClosed);
+        MakeWhole(store);
+        fs::copy_file(Must(ListBackups(store.directory())).front().path,
+                      store.scratch() / "kept.mdb");
+        const fs::path place = store.directory() / name;
+        const fs::path target = store.scratch() / "target";
+        if (fs::exists(place)) {
+          fs::rename(place, target);
+        } else {
+          fs::create_directory(target);
+          WriteFile(target / "data.mdb", "not the store's");
+          WriteFile(target / "lock.mdb", "not the store's");
+        }
+        fs::create_symlink(target, place);
+        const Tree before = TreeOf(store.scratch());
+        RequireRefused(store);
+        BOOST_TEST((TreeOf(store.scratch()) == before));
+        if (names == &kFiles) {
+          const auto observed = NodeStore::Observe({.directory = store.directory()});
+          BOOST_REQUIRE(!observed);
+          BOOST_TEST((observed.error().code == ErrorCode::kUnsafePath),
+                     observed.error().ToString());
+        }
+        if (name == "backup") {
+          BOOST_TEST((ListBackups(store.directory()).error().code == ErrorCode::kUnsafePath));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(modes_of_our_own_files_are_mended_and_reported) {
+  ScratchStore store(Rules::kClosed);
+  MakeWhole(store);
+  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  const std::vector<fs::path> loose = {store.directory() / "data.mdb",
+                                       store.directory() / "lock.mdb",
+                                       store.directory() / "owner.lock",
+                                       store.directory() / "backup",
+                                       backup,
+                                       store.directory() / "quarantine"};
+  for (const fs::path& path : loose) {
+    fs::permissions(path, fs::perms::group_read | fs::perms::others_all, fs::perm_options::add);
+  }
+  store.Start();
+  const auto& mended = store->recovery_report().mended;
+  BOOST_TEST(mended.size() == loose.size());
+  for (const fs::path& path : loose) {
+    BOOST_TEST_CONTEXT(path) {
+      BOOST_TEST(std::any_of(mended.begin(), mended.end(), [&](const std::string& line) {
+        return line.starts_with(path.string() + " had mode 0");
+      }));
+      struct stat st {};
+      BOOST_TEST(lstat(path.c_str(), &st) == 0);
+      BOOST_TEST((st.st_mode & 077) == 0U);
+    }
+  }
+  BOOST_TEST(!store->recovery_report().distrustful);
+  store.Restart();
+  BOOST_TEST(store->recovery_report().mended.empty());
+}
+
+BOOST_AUTO_TEST_CASE(files_of_somebody_else_are_refused) {
+  if (geteuid() != 0) return;
+  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock", "backup", "quarantine"}) {
+    BOOST_TEST_CONTEXT(name) {
+      ScratchStore store(Rules::kClosed);
+      MakeWhole(store);
+      fs::copy_file(Must(ListBackups(store.directory())).front().path,
+                    store.scratch() / "kept.mdb");
+      BOOST_REQUIRE(chown((store.directory() / name).c_str(), 12345, 12345) == 0);
+      const Tree before = TreeOf(store.scratch());
+      RequireRefused(store);
+      BOOST_TEST((TreeOf(store.scratch()) == before));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
