@@ -94,9 +94,10 @@ BOOST_FIXTURE_TEST_CASE(release_says_whether_there_was_something, Node) {
   const CommandResult again = Run({"release", "pod"});
   BOOST_TEST(again.exit_code == 1);
   BOOST_TEST(again.out == "pod has no range, and is not held\n");
-  BOOST_TEST(Json({"release", "pod"}) == (json{{"podUid", "pod"}, {"released", false}}));
+  BOOST_TEST(Json({"release", "pod"}) ==
+             (json{{"podUid", "pod"}, {"released", false}, {"dryRun", false}}));
   BOOST_TEST(Run({"release", "--lost"}).exit_code == 1);
-  BOOST_TEST(Json({"release", "--lost"}) == (json{{"released", false}}));
+  BOOST_TEST(Json({"release", "--lost"}) == (json{{"released", false}, {"dryRun", false}}));
 }
 
 BOOST_FIXTURE_TEST_CASE(list_says_how_ranges_relate_to_the_pool, Node) {

@@ -61,7 +61,12 @@ void History::ReplaceHandlers(const std::vector<RuntimeHandler>& handlers) {
   if (!Agree([&](const Model& model) { return model.MayReplace(handlers); })) return;
   for (Side& side : sides_) {
     if (relation_ == Relation::kSameAnswers && &side == &sides_[0]) continue;
-    const auto result = side.store->ReplaceRuntimeHandlers(handlers);
+    const auto rehearsed =
+        side.store->ReplaceRuntimeHandlers(handlers, {.allow_empty = true, .dry_run = true});
+    const std::string difference = Difference(side.model, *side.store);
+    Expect(difference.empty(), side, "a dry run changed the store: " + difference);
+    const auto result = side.store->ReplaceRuntimeHandlers(handlers, {.allow_empty = true});
+    Expect(rehearsed.has_value() == result.has_value(), side, "the dry run ended otherwise");
     if (!side.model.MayReplace(handlers)) {
       Expect(!result && result.error().code == ErrorCode::kConflict, side,
              "it should have been refused");
@@ -70,6 +75,7 @@ void History::ReplaceHandlers(const std::vector<RuntimeHandler>& handlers) {
     const Model before = side.model;
     const RuntimesReport expected = side.model.Replace(handlers);
     if (!result) Expect(false, side, result.error().ToString());
+    Expect(Describe(*rehearsed) == Describe(*result), side, "the dry run said otherwise");
     Expect(Describe(*result) == Describe(expected), side,
            Describe(*result) + "\n  instead of " + Describe(expected));
     ExpectNothingOpened(side, before, Both(NamesOf(before), NamesOf(side.model)));
@@ -94,6 +100,9 @@ void History::CollapseHandlers() {
   Note("collapse handlers");
   if (!Agree([&](const Model& model) { return model.MayCollapse(); })) return;
   for (Side& side : sides_) {
+    const auto rehearsed = side.store->CollapseRuntimeHandlers({.dry_run = true});
+    const std::string difference = Difference(side.model, *side.store);
+    Expect(difference.empty(), side, "a dry run changed the store: " + difference);
     const auto result = side.store->CollapseRuntimeHandlers();
     if (!side.model.MayCollapse()) {
       Expect(!result && result.error().code == ErrorCode::kConflict, side,
@@ -103,6 +112,8 @@ void History::CollapseHandlers() {
     const Model before = side.model;
     const CollapseReport expected = side.model.Collapse();
     if (!result) Expect(false, side, result.error().ToString());
+    Expect(rehearsed && Describe(*rehearsed) == Describe(*result), side,
+           "the dry run said otherwise");
     Expect(Describe(*result) == Describe(expected), side,
            Describe(*result) + "\n  instead of " + Describe(expected));
     ExpectNothingOpened(side, before, NamesOf(side.model));

@@ -198,7 +198,7 @@ void UsernsHistory::CleanUpStep() {
 void UsernsHistory::HandlersStep() {
   const auto handlers = DrawUsernsHandlers(draw_);
   Note("other handlers");
-  const auto replaced = store_->ReplaceRuntimeHandlers(handlers);
+  const auto replaced = store_->ReplaceRuntimeHandlers(handlers, {.allow_empty = true});
   Expect(replaced.has_value(), replaced ? "" : replaced.error().ToString());
   model_.set_handlers(handlers);
 }

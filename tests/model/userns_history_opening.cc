@@ -98,6 +98,7 @@ Result<std::unique_ptr<NodeStore>> UsernsHistory::TryToOpen(bool with_pods) {
   options.map_bytes = std::uint64_t{16} << 20U;
   options.user_namespaces = options_;
   if (with_pods) options.pods_directory = pods();
+  options.allow_empty = true;
   return NodeStore::Open(std::move(options));
 }
 
@@ -111,7 +112,8 @@ void UsernsHistory::Open(bool with_pods) {
          "opening did not find all as it was left");
   if (report.created) {
     const auto handlers = DrawUsernsHandlers(draw_);
-    Expect(store_->ReplaceRuntimeHandlers(handlers).has_value(), "the handlers are refused");
+    Expect(store_->ReplaceRuntimeHandlers(handlers, {.allow_empty = true}).has_value(),
+           "the handlers are refused");
     model_.set_handlers(handlers);
   }
   const UserNamespaceReport& got = report.user_namespaces;
