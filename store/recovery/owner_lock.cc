@@ -70,7 +70,9 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
                      "was changed",
                  "find out who removes it, then try again"};
   }
-  if (Exists(directory / "data.mdb")) {
+  auto there = Exists(directory / "data.mdb");
+  if (!there) return there.error();
+  if (*there) {
     if (auto r = owner.LockDatabase(); !r) return r.error();
   }
   const std::string line = ReadLine(owner.file_);

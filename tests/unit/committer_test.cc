@@ -1,16 +1,57 @@
 // The queue of writers, when something goes wrong around it.
 
+#include <unistd.h>
+
+#include <array>
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "tests/support/forked_child.h"
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
+
+namespace {
+
+// Another process, begun before this one opens a store.
+class Process {
+ public:
+  // Whether it could open the store there as its owner and store an intent.
+  bool Intends(const std::string& image, const std::filesystem::path& directory) {
+    image.copy(order_->image.data(), order_->image.size() - 1);
+    directory.string().copy(order_->directory.data(), order_->directory.size() - 1);
+    if (write(go_[1], "!", 1) != 1) return false;
+    return child_.Wait() == 0;
+  }
+
+ private:
+  struct Order {
+    std::array<char, 256> image;
+    std::array<char, 4096> directory;
+  };
+  int Obey() {
+    char ignored = 0;
+    if (read(go_[0], &ignored, 1) != 1) return 1;
+    const auto store =
+        NodeStore::Open({.directory = order_->directory.data(), .witness = Witness::Remembered()});
+    return store && (*store)->PutIntent(order_->image.data()) && (*store)->Close() ? 0 : 1;
+  }
+
+  Shared<Order> order_;
+  std::array<int, 2> go_ = [] {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) throw std::runtime_error("pipe failed");
+    return ends;
+  }();
+  Child child_{[this] { return Obey(); }};
+};
+
+}  // namespace
 
 BOOST_AUTO_TEST_SUITE(committer)
 
@@ -46,17 +87,16 @@ BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
 // owner.lock was removed under a live owner: a second one is not let in, and the first writes no
 // more.
 BOOST_AUTO_TEST_CASE(a_second_writer_is_refused_where_owner_lock_was_removed) {
+  Process second;
+  Process successor;
   ScratchStore store(Rules::kClosed);
   std::filesystem::remove(store.directory() / "owner.lock");
-  const std::string command = std::string(WAYBILL_CLI) + " intent --store '" +
-                              store.directory().string() +
-                              "' --image registry.example/other:1 > /dev/null 2>&1";
-  BOOST_TEST(std::system(command.c_str()) != 0);
+  BOOST_TEST(!second.Intends("registry.example/other:1", store.directory()));
   const auto first = store->PutIntent("registry.example/mine:1");
   BOOST_REQUIRE(!first);
   BOOST_TEST((first.error().code == ErrorCode::kOwned));
   store.Stop();
-  BOOST_TEST(std::system(command.c_str()) == 0);
+  BOOST_TEST(successor.Intends("registry.example/other:1", store.directory()));
   store.Start();
   BOOST_TEST(!store->recovery_report().distrustful);
   BOOST_TEST(Must(store->HasIntent("registry.example/other:1")));
