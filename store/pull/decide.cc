@@ -79,8 +79,14 @@ Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question
   if (!quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
     return answer(Fail(Reason::kRecordDamaged));
   }
-  if (quarantine && (InQuarantine(snapshot, QuarantineKind::kImageRef, question.image_ref) ||
-                     InQuarantine(snapshot, QuarantineKind::kImage, question.image))) {
+  if (quarantine && InQuarantine(snapshot, QuarantineKind::kImageRef, question.image_ref)) {
+    return answer(Fail(Reason::kQuarantined));
+  }
+  // The kubelet asks for an intent only where there is no record.
+  const auto unreadable_intent = [&] {
+    return quarantine && InQuarantine(snapshot, QuarantineKind::kImage, question.image);
+  };
+  if (question.rules == Rules::kClosed && unreadable_intent()) {
     return answer(Fail(Reason::kQuarantined));
   }
 
@@ -99,6 +105,7 @@ Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question
       return answer(Fail(Reason::kRecordDamaged));
     }
   } else {
+    if (unreadable_intent()) return answer(Fail(Reason::kQuarantined));
     const Lookup other_copy = FindOtherCopy(snapshot, question);
     const Lookup intent =
         other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);

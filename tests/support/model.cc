@@ -72,9 +72,10 @@ Model::Answer Model::Decide(const KnownImage& image, const std::string& ref, con
   if (ref.empty()) return {{true, CheckResult::kNotCounted, Reason::kImageAbsent, false}, {}};
   const auto stored = Stored(handler);
   if (!stored) return Error(Reason::kRuntimeHandlerUnknown);
-  if (broken_refs_.contains(ref) || broken_images_.contains(image.image)) {
-    return Error(Reason::kQuarantined);
-  }
+  // The kubelet asks for an intent only where there is no record.
+  const bool intent_closes =
+      broken_images_.contains(image.image) && (closed_ || !records_.contains({ref, *stored}));
+  if (broken_refs_.contains(ref) || intent_closes) return Error(Reason::kQuarantined);
   return DecideCopy(image, {ref, *stored}, pod);
 }
 
