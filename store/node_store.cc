@@ -127,7 +127,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   }
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
-  write_backs = std::make_unique<internal::WriteBackQueue>(*committer);
+  write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules);
   return owned->lock.AnnounceRecovered(opened.database_id);
 }
 
@@ -259,6 +259,8 @@ Result<void> NodeStore::Impl::Write(const Committer::Change& change) {
                  "open it as the owner"};
   }
   return Guarded<void>([&] {
+    // A credential that was met before must not be merged into what this change makes of it.
+    if (write_backs && write_backs->busy()) write_backs->WaitForAll();
     return committer->Run(
         [&](StoreTxn& txn) -> Result<void> { return Guarded<void>([&] { return change(txn); }); });
   });

@@ -9,6 +9,7 @@
 
 namespace waybill {
 
+using internal::EntryView;
 using internal::HandlerState;
 using internal::Opening;
 using internal::Question;
@@ -23,9 +24,10 @@ Opening OpenFor(const ReaderPool::Lease& snapshot, Question& question,
       case HandlerState::kKnown:
         break;
       case HandlerState::kUnknown:
-        return {Decision{true, CheckResult::kError, Reason::kRuntimeHandlerUnknown, false}, {}, {}};
+        return {
+            Decision{true, CheckResult::kError, Reason::kRuntimeHandlerUnknown, false}, {}, {}, {}};
       case HandlerState::kDamaged:
-        return {Decision{true, CheckResult::kError, Reason::kRecordDamaged, false}, {}, {}};
+        return {Decision{true, CheckResult::kError, Reason::kRecordDamaged, false}, {}, {}, {}};
     }
   }
   return internal::OpenQuestion(snapshot, question);
@@ -35,7 +37,8 @@ Opening OpenFor(const ReaderPool::Lease& snapshot, Question& question,
 
 Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_view image_ref,
                                           std::string_view runtime_handler,
-                                          CredentialSource& source, ReaderPool::Lease& snapshot) {
+                                          CredentialSource& source, ReaderPool::Lease& snapshot,
+                                          bool behind) {
   Question question{rules, policy, image, image_ref, {}};
   const auto open = [&] {
     Opening opening = OpenFor(snapshot, question, runtime_handler);
@@ -46,26 +49,60 @@ Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_vi
     }
     return opening;
   };
-  Opening opening = open();
-  if (opening.decision) return *opening.decision;
+  // A copy in another namespace asks with what a pod before it has rotated: the kubelet has written
+  // it by then, so this waits until it is, but only where the answer would be "pull" without it.
+  const auto look_behind_write_backs = [&] {
+    snapshot.Release();
+    write_backs->WaitFor(image_ref);
+    snapshot.Reacquire(Read());
+    return open();
+  };
 
-  if (source.deferred()) return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
-  const bool blocks = source.may_block();
-  if (blocks) snapshot.Release();
+  Opening opening = open();
+  FirstLook here;
+  FirstLook* const kept = source.first_look();
+  FirstLook& first = kept != nullptr ? *kept : here;
+  const bool deferred = source.deferred();
+  const bool is_second_call = first && !deferred;
+  const bool is_late = is_second_call || deferred || source.may_block();
+  if (!is_second_call) {
+    if (is_late && behind && !opening.decision) opening = look_behind_write_backs();
+    if (opening.decision) return *opening.decision;
+    if (is_late) first.record_.assign(opening.record.begin(), opening.record.end());
+    if (deferred) {
+      return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
+    }
+    if (is_late) snapshot.Release();
+  }
   const auto credentials = source.Fetch();
   if (!credentials) return {true, CheckResult::kError, Reason::kCredentialsUnavailable, true};
-  if (blocks) {
-    snapshot.Reacquire(Read());
-    opening = open();
-    if (opening.decision) {
-      opening.decision->credentials_read = true;
-      return *opening.decision;
+
+  const ImagePullSecretView* write_back = nullptr;
+  const auto compare = [&](const std::optional<EntryView>& entry) -> Decision {
+    if (!entry) return {true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches, true};
+    return internal::CompareCredentials(*entry, *credentials, &write_back);
+  };
+  Decision decision;
+  if (is_late) {
+    if (!is_second_call) {
+      snapshot.Reacquire(Read());
+      opening = open();
+    }
+    decision = internal::Stricter(compare(internal::EntryOfCopy(first.record_, question)), opening,
+                                  rules, *credentials);
+  } else {
+    decision = compare(opening.entry);
+    if (decision.pull && behind) {
+      opening = look_behind_write_backs();
+      if (opening.decision) {
+        opening.decision->credentials_read = true;
+        return *opening.decision;
+      }
+      decision = compare(opening.entry);
     }
   }
-  const ImagePullSecretView* write_back = nullptr;
-  const Decision decision = internal::CompareCredentials(*opening.entry, *credentials, &write_back);
-  if (write_back != nullptr && write_backs) {
-    write_backs->Offer(opening.image_name, image_ref, question.runtime_handler, *write_back);
+  if (!decision.pull && write_back != nullptr && write_backs) {
+    write_backs->Offer(*ImageName(image), image_ref, question.runtime_handler, *write_back);
   }
   return decision;
 }
@@ -74,23 +111,26 @@ Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_
                                  std::string_view runtime_handler, CredentialSource& source) {
   // An absent image needs no store, and is not counted.
   if (image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
-  ReaderPool::Lease snapshot = Read();
-  const Decision decision = DecideUncounted(image, image_ref, runtime_handler, source, snapshot);
-  if (decision.result == CheckResult::kNotCounted) return decision;
-  const auto counter = static_cast<std::size_t>(decision.result);
-  if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
-  return decision;
+  try {
+    // Before the snapshot is taken: what is written between the two is in it.
+    const bool behind = rules == Rules::kKubelet && write_backs && write_backs->busy();
+    ReaderPool::Lease snapshot = Read();
+    const Decision decision =
+        DecideUncounted(image, image_ref, runtime_handler, source, snapshot, behind);
+    if (decision.result == CheckResult::kNotCounted) return decision;
+    const auto counter = static_cast<std::size_t>(decision.result);
+    if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
+    return decision;
+  } catch (...) {  // out of memory, or what the source throws
+    readers.CountWithoutSlot(static_cast<std::size_t>(CheckResult::kError));
+    return {};
+  }
 }
 
 Decision NodeStore::MustAttemptPull(std::string_view image, std::string_view image_ref,
                                     CredentialSource& credentials,
                                     std::string_view runtime_handler) {
-  try {
-    return impl_->Decide(image, image_ref, runtime_handler, credentials);
-  } catch (...) {
-    impl_->readers.CountWithoutSlot(static_cast<std::size_t>(CheckResult::kError));
-    return {};
-  }
+  return impl_->Decide(image, image_ref, runtime_handler, credentials);
 }
 
 namespace {

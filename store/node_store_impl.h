@@ -40,7 +40,8 @@ class NodeStore::Impl {
   // A snapshot to read from, of the store as it is on disk now.
   internal::ReaderPool::Lease Read();
 
-  // Runs a change as the owner; an error for everybody else. No exception leaves it.
+  // Runs a change as the owner, after all that is queued to be written back; an error for everybody
+  // else. No exception leaves it.
   Result<void> Write(const internal::Committer::Change& change);
   // The same; a dry run takes it back once it succeeded.
   Result<void> Write(const internal::Committer::Change& change, const ChangeOptions& options);
@@ -99,9 +100,10 @@ class NodeStore::Impl {
   // node_store_userns.cc
   Result<void> OpenUserNamespaces(const OpenOptions& options);
   Result<void> TakeOverUserNamespaces(const OpenOptions& options);
+  // `behind`: kubelet rules, and a credential was queued to be written back as this began.
   Decision DecideUncounted(std::string_view image, std::string_view image_ref,
                            std::string_view runtime_handler, CredentialSource& source,
-                           internal::ReaderPool::Lease& snapshot);
+                           internal::ReaderPool::Lease& snapshot, bool behind);
   // Owner: whether it may answer. Looks at the store's files at most once a tick of the kernel's
   // coarse clock (1 to 10 ms), so that a decision hardly ever pays for it.
   bool OwnsStill();

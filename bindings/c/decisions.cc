@@ -1,10 +1,16 @@
 // Decisions: the path that allocates nothing.
 
 #include <array>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "bindings/c/convert.h"
 #include "bindings/c/store.h"
+
+struct waybill_first_look {
+  waybill::FirstLook look;
+};
 
 namespace waybill::c {
 
@@ -64,15 +70,19 @@ Error Unavailable(const char* why) { return {ErrorCode::kCredentialsUnavailable,
 
 class GivenCredentials final : public CredentialSource {
  public:
-  explicit GivenCredentials(const waybill_pod_credentials& given) : given_(given) {}
+  explicit GivenCredentials(const waybill_pod_credentials* given, FirstLook* first_look = nullptr)
+      : given_(given), first_look_(first_look) {}
   Result<PodCredentials> Fetch() override {
-    if (!views_.Set(given_)) return Unavailable("a null pointer with a length or a count");
+    if (given_ == nullptr) return Unavailable("they could not be had");
+    if (!views_.Set(*given_)) return Unavailable("a null pointer with a length or a count");
     return views_.credentials();
   }
   bool may_block() const override { return false; }
+  FirstLook* first_look() override { return first_look_; }
 
  private:
-  const waybill_pod_credentials& given_;
+  const waybill_pod_credentials* given_;
+  FirstLook* first_look_;
   Views views_;
 };
 
@@ -105,24 +115,45 @@ waybill_decision ToC(const Decision& decision) {
           .reason = static_cast<std::uint8_t>(decision.reason)};
 }
 
+// "Pull", for arguments that are none.
+waybill_decision Refused() noexcept { return ToC(Decision{}); }
+
+// What the second call needs, where there is to be one.
+void Keep(const std::optional<Decision>& decision, FirstLook& look, waybill_first_look** to) {
+  if (!decision || decision->reason != Reason::kCredentialsNeeded) return;
+  *to = NewResult<waybill_first_look>(
+      [&look](waybill_first_look& kept, Memory&) { kept.look = std::move(look); });
+}
+
 waybill_decision Decide(waybill_store* store, waybill_string image, waybill_string image_ref,
-                        waybill_string runtime_handler, CredentialSource& source) noexcept {
+                        waybill_string runtime_handler, CredentialSource& source,
+                        waybill_first_look** keep = nullptr) noexcept {
   waybill_decision decision = ToC(Decision{});
   // The decision stays as it is, "pull", where the store does not let it in.
   static_cast<void>(OnStore(store, nullptr, [&](NodeStore& node_store) -> Result<void> {
     if (IsText(image) && IsText(image_ref) && IsText(runtime_handler)) {
-      decision = ToC(
-          node_store.MustAttemptPull(View(image), View(image_ref), source, View(runtime_handler)));
+      const Decision made =
+          node_store.MustAttemptPull(View(image), View(image_ref), source, View(runtime_handler));
+      if (keep != nullptr) Keep(made, *source.first_look(), keep);
+      decision = ToC(made);
     }
     return {};
   }));
   return decision;
 }
 
+waybill_code NoFirstLook(waybill_error** error) noexcept {
+  return Call(error, []() -> Result<void> {
+    Arguments arguments;
+    arguments.Wrong("first_look", "is a null pointer");
+    return arguments.error();
+  });
+}
+
 waybill_code Ensure(waybill_store* store, waybill_string image, waybill_string image_ref,
                     std::int32_t pull_policy, waybill_string runtime_handler,
                     CredentialSource& source, waybill_ensure_outcome** outcome,
-                    waybill_error** error) noexcept {
+                    waybill_error** error, waybill_first_look** keep = nullptr) noexcept {
   if (outcome != nullptr) *outcome = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
     Arguments arguments;
@@ -133,6 +164,7 @@ waybill_code Ensure(waybill_store* store, waybill_string image, waybill_string i
     const auto handler = arguments.Text(runtime_handler, "runtime_handler");
     if (!arguments.ok()) return arguments.error();
     const EnsureOutcome made = node_store.EnsureImage(image_text, ref, policy, source, handler);
+    if (keep != nullptr) Keep(made.decision, *source.first_look(), keep);
     *outcome = NewResult<waybill_ensure_outcome>([&](auto& to, Memory& memory) {
       to = {.action = static_cast<std::int32_t>(made.action),
             .decided = made.decision.has_value(),
@@ -149,11 +181,27 @@ waybill_code Ensure(waybill_store* store, waybill_string image, waybill_string i
 waybill_decision waybill_must_attempt_pull(waybill_store* store, waybill_string image,
                                            waybill_string image_ref, waybill_string runtime_handler,
                                            const waybill_pod_credentials* credentials) {
-  if (credentials == nullptr) {
-    waybill::DeferredCredentials deferred;
-    return waybill::c::Decide(store, image, image_ref, runtime_handler, deferred);
-  }
-  waybill::c::GivenCredentials given(*credentials);
+  waybill::c::GivenCredentials given(credentials);
+  return waybill::c::Decide(store, image, image_ref, runtime_handler, given);
+}
+
+waybill_decision waybill_must_attempt_pull_first(waybill_store* store, waybill_string image,
+                                                 waybill_string image_ref,
+                                                 waybill_string runtime_handler,
+                                                 waybill_first_look** first_look) {
+  if (first_look == nullptr) return waybill::c::Refused();
+  *first_look = nullptr;
+  waybill::DeferredCredentials deferred;
+  return waybill::c::Decide(store, image, image_ref, runtime_handler, deferred, first_look);
+}
+
+waybill_decision waybill_must_attempt_pull_second(waybill_store* store, waybill_string image,
+                                                  waybill_string image_ref,
+                                                  waybill_string runtime_handler,
+                                                  waybill_first_look* first_look,
+                                                  const waybill_pod_credentials* credentials) {
+  if (first_look == nullptr) return waybill::c::Refused();
+  waybill::c::GivenCredentials given(credentials, &first_look->look);
   return waybill::c::Decide(store, image, image_ref, runtime_handler, given);
 }
 
@@ -170,12 +218,38 @@ waybill_code waybill_ensure_image(waybill_store* store, waybill_string image,
                                   waybill_string runtime_handler,
                                   const waybill_pod_credentials* credentials,
                                   waybill_ensure_outcome** outcome, waybill_error** error) {
-  if (credentials == nullptr) {
-    waybill::DeferredCredentials deferred;
-    return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, deferred,
-                              outcome, error);
+  waybill::c::GivenCredentials given(credentials);
+  return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, given, outcome,
+                            error);
+}
+
+waybill_code waybill_ensure_image_first(waybill_store* store, waybill_string image,
+                                        waybill_string image_ref, int32_t pull_policy,
+                                        waybill_string runtime_handler,
+                                        waybill_first_look** first_look,
+                                        waybill_ensure_outcome** outcome, waybill_error** error) {
+  if (outcome != nullptr) *outcome = nullptr;
+  if (first_look == nullptr) return waybill::c::NoFirstLook(error);
+  *first_look = nullptr;
+  waybill::DeferredCredentials deferred;
+  const waybill_code code = waybill::c::Ensure(
+      store, image, image_ref, pull_policy, runtime_handler, deferred, outcome, error, first_look);
+  if (code != WAYBILL_OK) {  // results are NULL where a call fails
+    static_cast<void>(waybill_free(*first_look));
+    *first_look = nullptr;
   }
-  waybill::c::GivenCredentials given(*credentials);
+  return code;
+}
+
+waybill_code waybill_ensure_image_second(waybill_store* store, waybill_string image,
+                                         waybill_string image_ref, int32_t pull_policy,
+                                         waybill_string runtime_handler,
+                                         waybill_first_look* first_look,
+                                         const waybill_pod_credentials* credentials,
+                                         waybill_ensure_outcome** outcome, waybill_error** error) {
+  if (outcome != nullptr) *outcome = nullptr;
+  if (first_look == nullptr) return waybill::c::NoFirstLook(error);
+  waybill::c::GivenCredentials given(credentials, &first_look->look);
   return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, given, outcome,
                             error);
 }

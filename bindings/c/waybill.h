@@ -783,10 +783,8 @@ typedef struct waybill_decision {
 
 /* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: whatever is wrong, with
  * the arguments, too, is "pull". `image_ref` is empty where the image is not on the node.
- *
- * `credentials` NULL: they are not at hand. If the answer depends on them it is "pull",
- * WAYBILL_REASON_CREDENTIALS_NEEDED, counted under no label: get them and call again. (A pod
- * without any has credentials that are empty, not NULL.) */
+ * `credentials` NULL: they could not be had, WAYBILL_REASON_CREDENTIALS_UNAVAILABLE where the
+ * answer depends on them. (A pod without any has credentials that are empty, not NULL.) */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
     waybill_store* store, waybill_string image, waybill_string image_ref,
     waybill_string runtime_handler, const waybill_pod_credentials* credentials);
@@ -794,6 +792,25 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_lazily(
     waybill_store* store, waybill_string image, waybill_string image_ref,
     waybill_string runtime_handler, waybill_fetch_credentials fetch, void* context);
+
+/* What the first of two calls saw, for the second one. Opaque. */
+typedef struct waybill_first_look waybill_first_look;
+
+/* The same in two calls, for callers that can't be called back. Where the answer depends on
+ * credentials the first one is "pull", WAYBILL_REASON_CREDENTIALS_NEEDED, counted under no label,
+ * and *first_look is set (waybill_free): get the credentials, and make the second call with the
+ * same store and arguments. Otherwise its answer is the answer, and *first_look is NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_first(
+    waybill_store* store, waybill_string image, waybill_string image_ref,
+    waybill_string runtime_handler, waybill_first_look** first_look);
+/* `credentials` NULL: they could not be had; make the call all the same, so that it is counted.
+ * Compares them with the record as the first call saw it: one that was removed meanwhile does not
+ * pass for one that never was. For another image than the first call's, or a `first_look` of NULL,
+ * the answer is "pull". `first_look` stays the caller's. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_second(
+    waybill_store* store, waybill_string image, waybill_string image_ref,
+    waybill_string runtime_handler, waybill_first_look* first_look,
+    const waybill_pod_credentials* credentials);
 
 /* A container's imagePullPolicy. */
 enum { WAYBILL_PULL_ALWAYS = 0, WAYBILL_PULL_IF_NOT_PRESENT = 1, WAYBILL_PULL_NEVER = 2 };
@@ -820,8 +837,9 @@ typedef struct waybill_ensure_outcome {
 } waybill_ensure_outcome;
 
 /* The kubelet's outer question: NodeStore::EnsureImage. Where the outcome can't be made (a code
- * other than WAYBILL_OK) do not start the container. Without credentials (NULL, as above) an
- * outcome may have the reason WAYBILL_REASON_CREDENTIALS_NEEDED; nothing is counted then. */
+ * other than WAYBILL_OK) do not start the container. `credentials`, `fetch` and `first_look` as
+ * above; an outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is none yet, and not counted.
+ * WAYBILL_INVALID_ARGUMENT also for a `first_look` of NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image(
     waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
     waybill_string runtime_handler, const waybill_pod_credentials* credentials,
@@ -830,6 +848,16 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image_lazily(
     waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
     waybill_string runtime_handler, waybill_fetch_credentials fetch, void* context,
     waybill_ensure_outcome** outcome, waybill_error** error);
+
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image_first(
+    waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
+    waybill_string runtime_handler, waybill_first_look** first_look,
+    waybill_ensure_outcome** outcome, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image_second(
+    waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
+    waybill_string runtime_handler, waybill_first_look* first_look,
+    const waybill_pod_credentials* credentials, waybill_ensure_outcome** outcome,
+    waybill_error** error);
 
 /* Waits until every write-back queued so far is on disk. WAYBILL_IO, WAYBILL_DISK_FULL,
  * WAYBILL_STORE_FULL, WAYBILL_OUTCOME_UNKNOWN. */

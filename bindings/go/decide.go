@@ -1,5 +1,7 @@
 package waybill
 
+// #cgo noescape waybill_go_decide_first
+// #cgo nocallback waybill_go_decide_first
 // #cgo noescape waybill_go_decide_without
 // #cgo nocallback waybill_go_decide_without
 // #cgo noescape waybill_go_decide_one
@@ -19,6 +21,8 @@ import (
 // question is what a decision is asked, but for the credentials.
 type question struct {
 	image, imageRef, runtimeHandler string
+	// What the first of two calls left; the second one frees it. 0: there is one call only.
+	look C.uintptr_t
 }
 
 // decide crosses into C once. The usual pod has one secret, and the fewer arguments there are the
@@ -34,13 +38,27 @@ func (s *Store) decide(q *question, credentials *PodCredentials) Decision {
 	}
 }
 
-func (s *Store) decideWithout(q *question, kind C.int32_t) Decision {
+// decideFirst asks without credentials. Where the answer depends on them q is then to be decided.
+func (s *Store) decideFirst(q *question) Decision {
 	if s == nil || s.opened == nil {
 		return closedDecision
 	}
 	o := s.opened
-	bits := C.waybill_go_decide_without(o.number(), borrow(q.image), borrow(q.imageRef),
-		borrow(q.runtimeHandler), kind)
+	first := C.waybill_go_decide_first(o.number(), borrow(q.image), borrow(q.imageRef),
+		borrow(q.runtimeHandler))
+	runtime.KeepAlive(o)
+	q.look = first.look
+	return goDecision(first.bits)
+}
+
+// decideWithout is for credentials that could not be had.
+func (s *Store) decideWithout(q *question) Decision {
+	if s == nil || s.opened == nil {
+		return closedDecision
+	}
+	o := s.opened
+	bits := C.waybill_go_decide_without(o.number(), q.look, borrow(q.image), borrow(q.imageRef),
+		borrow(q.runtimeHandler))
 	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
@@ -55,7 +73,7 @@ func (s *Store) decideOne(q *question, credentials *PodCredentials) Decision {
 		secret = borrowSecret(&credentials.Secrets[0])
 	}
 	account, kind := borrowServiceAccount(credentials.ServiceAccount)
-	bits := C.waybill_go_decide_one(o.number(), borrow(q.image), borrow(q.imageRef),
+	bits := C.waybill_go_decide_one(o.number(), q.look, borrow(q.image), borrow(q.imageRef),
 		borrow(q.runtimeHandler), secret, C.size_t(len(credentials.Secrets)), account, kind)
 	runtime.KeepAlive(o)
 	return goDecision(bits)
@@ -71,7 +89,7 @@ func (s *Store) decideFew(q *question, credentials *PodCredentials) Decision {
 		few.secrets[i] = borrowSecret(&credentials.Secrets[i])
 	}
 	account, kind := borrowServiceAccount(credentials.ServiceAccount)
-	bits := C.waybill_go_decide_few(o.number(), borrow(q.image), borrow(q.imageRef),
+	bits := C.waybill_go_decide_few(o.number(), q.look, borrow(q.image), borrow(q.imageRef),
 		borrow(q.runtimeHandler), few, C.size_t(len(credentials.Secrets)), account, kind)
 	runtime.KeepAlive(o)
 	return goDecision(bits)
@@ -84,9 +102,9 @@ func (s *Store) decideMany(q *question, credentials *PodCredentials) Decision {
 	o := s.opened
 	packed, kind := credentials.packed()
 	if kind == C.WAYBILL_GO_UNAVAILABLE {
-		return s.decideWithout(q, kind)
+		return s.decideWithout(q)
 	}
-	bits := C.waybill_go_decide_many(o.number(), borrow(q.image), borrow(q.imageRef),
+	bits := C.waybill_go_decide_many(o.number(), q.look, borrow(q.image), borrow(q.imageRef),
 		borrow(q.runtimeHandler), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
 		C.size_t(len(packed)), C.size_t(len(credentials.Secrets)), kind)
 	runtime.KeepAlive(o)

@@ -61,9 +61,6 @@ const (
 	ReasonStoreUnavailable Reason = C.WAYBILL_REASON_STORE_UNAVAILABLE
 )
 
-// credentials were not at hand, and the answer depends on them.
-const reasonCredentialsNeeded Reason = C.WAYBILL_REASON_CREDENTIALS_NEEDED
-
 // String returns "secretHashMatches", for fields of logs.
 func (r Reason) String() string {
 	return nameOr(C.waybill_reason_name(C.int32_t(r)), "Reason", int64(r))
@@ -96,9 +93,10 @@ var closedDecision = Decision{Result: CheckError, Reason: ReasonStoreUnavailable
 //
 // It never fails: what can't be read, verified or understood is "pull". It waits for no write and
 // takes no lock that another goroutine holds; with up to 8 secrets it allocates nothing. A credential
-// that matched by hash or by coordinates only is queued to be written back ([Store.Flush]).
+// that matched by hash or by coordinates only is queued to be written back ([Store.Flush]). Under
+// RulesKubelet a decision that would be "pull" waits first for those that are queued for imageRef.
 func (s *Store) MustAttemptPull(image, imageRef, runtimeHandler string, credentials PodCredentials) Decision {
-	return s.decide(&question{image, imageRef, runtimeHandler}, &credentials)
+	return s.decide(&question{image: image, imageRef: imageRef, runtimeHandler: runtimeHandler}, &credentials)
 }
 
 // MustAttemptPullLazily is MustAttemptPull for credentials that cost something: fetch is called at
@@ -106,17 +104,27 @@ func (s *Store) MustAttemptPull(image, imageRef, runtimeHandler string, credenti
 // verification, and the record has an entry for the image name that is not open to all pods:
 // kubelet behaviour). Nothing is held meanwhile: fetch may take its time, call the store, or panic.
 //
-// Where fetch fails the decision is "pull", counted as `error`, and the error is fetch's own. A nil
-// fetch fails with ErrCredentialsUnavailable.
+// The credentials are compared with the record as it was before fetch was called, as in the kubelet.
+// What changed meanwhile may make the answer stricter, and never looser.
+//
+// Where fetch fails, or panics, the decision is "pull", counted as `error`, and the error is fetch's
+// own. A nil fetch fails with ErrCredentialsUnavailable.
 func (s *Store) MustAttemptPullLazily(image, imageRef, runtimeHandler string, fetch func() (PodCredentials, error)) (Decision, error) {
-	q := question{image, imageRef, runtimeHandler}
-	decision := s.decideWithout(&q, C.WAYBILL_GO_NOT_AT_HAND)
-	if decision.Reason != reasonCredentialsNeeded {
+	q := question{image: image, imageRef: imageRef, runtimeHandler: runtimeHandler}
+	decision := s.decideFirst(&q)
+	if q.look == 0 {
 		return decision, nil
 	}
+	decided := false
+	defer func() {
+		if !decided { // fetch panics
+			s.decideWithout(&q)
+		}
+	}()
 	credentials, err := fetched(fetch)
+	decided = true
 	if err != nil {
-		return s.decideWithout(&q, C.WAYBILL_GO_UNAVAILABLE), err
+		return s.decideWithout(&q), err
 	}
 	return s.decide(&q, &credentials), nil
 }

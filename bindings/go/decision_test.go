@@ -126,7 +126,7 @@ func TestFetchDoesWhatItLikes(t *testing.T) {
 		}
 		return withSecrets(secret), s.DeleteRecord(ref, "")
 	})
-	if err != nil || d.Reason != waybill.ReasonPolicyPresumedPreloaded {
+	if err != nil || d.Reason != waybill.ReasonSecretHashMatches {
 		t.Errorf("the record went meanwhile: %+v, %v", d, err)
 	}
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
@@ -135,6 +135,60 @@ func TestFetchDoesWhatItLikes(t *testing.T) {
 	})
 	if err != nil || !d.Pull() {
 		t.Errorf("closed meanwhile: %+v, %v", d, err)
+	}
+}
+
+// The answer is about the record as it was before fetch was called, and so is what is counted.
+func TestRecordThatGoesWhileCredentialsAreFetched(t *testing.T) {
+	failure := errors.New("no API server")
+	each := map[string]struct {
+		credentials waybill.PodCredentials
+		err         error
+		panics      bool
+		want        waybill.CheckResult
+	}{
+		"a stranger":      {credentials: withSecrets(many(1)...), want: waybill.CheckMustAuthenticate},
+		"20 strangers":    {credentials: withSecrets(many(20)...), want: waybill.CheckMustAuthenticate},
+		"the owner":       {credentials: withSecrets(secret), want: waybill.CheckCredentialRecordFound},
+		"the 8th":         {credentials: withSecrets(append(many(7), secret)...), want: waybill.CheckCredentialRecordFound},
+		"the 20th":        {credentials: withSecrets(append(many(19), secret)...), want: waybill.CheckCredentialRecordFound},
+		"no API server":   {err: failure, want: waybill.CheckError},
+		"fetch's mistake": {panics: true, want: waybill.CheckError},
+	}
+	for _, rules := range []waybill.Rules{waybill.RulesKubelet, waybill.RulesClosed} {
+		for name, c := range each {
+			for _, outer := range []bool{false, true} {
+				options := optionsIn(scratch(t))
+				options.Rules = rules
+				s := open(t, options)
+				pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+				fetch := func() (waybill.PodCredentials, error) {
+					must(t, s.DeleteRecord(ref, ""))
+					if c.panics {
+						panic("a mistake")
+					}
+					return c.credentials, c.err
+				}
+				pulls := true
+				func() {
+					defer func() { _ = recover() }()
+					if outer {
+						outcome, err := s.EnsureImage(image, ref, "", waybill.PullIfNotPresent, fetch)
+						pulls = outcome.Action != waybill.EnsureUsePresent
+						wantCode(t, err, c.err)
+						return
+					}
+					d, err := s.MustAttemptPullLazily(image, ref, "", fetch)
+					pulls = d.Pull()
+					wantCode(t, err, c.err)
+				}()
+				var want [5]uint64
+				want[c.want] = 1
+				if got := s.Metrics().MustPullChecks; pulls != (c.want != waybill.CheckCredentialRecordFound) || got != want {
+					t.Errorf("%s, %v, outer %v: pull %v, counted %v", name, rules, outer, pulls, got)
+				}
+			}
+		}
 	}
 }
 

@@ -67,30 +67,43 @@ type EnsureOutcome struct {
 // could not be made (ErrClosed, ErrInvalidArgument for a policy that is none, ErrOutOfMemory), its
 // Action is EnsurePull: do not start the container.
 func (s *Store) EnsureImage(image, imageRef, runtimeHandler string, policy PullPolicy, fetch func() (PodCredentials, error)) (EnsureOutcome, error) {
-	outcome, err := s.ensure(image, imageRef, runtimeHandler, policy, nil, 0, C.WAYBILL_GO_NOT_AT_HAND)
-	if err != nil || outcome.Decision == nil || outcome.Decision.Reason != reasonCredentialsNeeded {
+	var look C.uintptr_t
+	var first *C.waybill_ensure_outcome
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_go_ensure_first(h, borrow(image), borrow(imageRef), C.int32_t(policy),
+			borrow(runtimeHandler), &look, &first, e)
+	})
+	outcome := take(first, goOutcome)
+	if look == 0 {
 		return outcome, err
 	}
+	second := func(packed []byte, secrets int, kind C.int32_t) (EnsureOutcome, error) {
+		var outcome *C.waybill_ensure_outcome
+		err := s.call(func(h handle, e errorOut) C.waybill_code {
+			return C.waybill_go_ensure_second(h, look, borrow(image), borrow(imageRef),
+				C.int32_t(policy), borrow(runtimeHandler),
+				(*C.char)(unsafe.Pointer(unsafe.SliceData(packed))), C.size_t(len(packed)),
+				C.size_t(secrets), kind, &outcome, e)
+		})
+		return take(outcome, goOutcome), err
+	}
+	decided := false
+	defer func() {
+		if !decided { // fetch panics
+			_, _ = second(nil, 0, C.WAYBILL_GO_UNAVAILABLE)
+		}
+	}()
 	credentials, failure := fetched(fetch)
+	decided = true
 	packed, kind := []byte(nil), C.int32_t(C.WAYBILL_GO_UNAVAILABLE)
 	if failure == nil {
 		packed, kind = credentials.packed()
 	}
-	outcome, err = s.ensure(image, imageRef, runtimeHandler, policy, packed, len(credentials.Secrets), kind)
+	outcome, err = second(packed, len(credentials.Secrets), kind)
 	if err == nil {
 		err = failure
 	}
 	return outcome, err
-}
-
-func (s *Store) ensure(image, imageRef, runtimeHandler string, policy PullPolicy, packed []byte, secrets int, kind C.int32_t) (EnsureOutcome, error) {
-	var outcome *C.waybill_ensure_outcome
-	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_go_ensure_image(h, borrow(image), borrow(imageRef), C.int32_t(policy),
-			borrow(runtimeHandler), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
-			C.size_t(len(packed)), C.size_t(secrets), kind, &outcome, e)
-	})
-	return take(outcome, goOutcome), err
 }
 
 func goOutcome(o *C.waybill_ensure_outcome) EnsureOutcome {

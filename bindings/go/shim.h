@@ -53,7 +53,6 @@ typedef struct waybill_go_few {
 } waybill_go_few;
 
 enum {
-  WAYBILL_GO_NOT_AT_HAND = 0,
   WAYBILL_GO_SECRETS = 1,
   WAYBILL_GO_SECRETS_AND_ACCOUNT = 2,
   WAYBILL_GO_UNAVAILABLE = 3, /* they could not be had */
@@ -119,19 +118,49 @@ static inline uint32_t waybill_go_bits(waybill_decision decision) {
          (uint32_t)decision.result << 8 | (uint32_t)decision.reason << 16;
 }
 
-/* Credentials that are not at hand, or can't be had. */
-static inline uint32_t waybill_go_decide_without(uintptr_t store, waybill_string image,
-                                                 waybill_string image_ref,
-                                                 waybill_string runtime_handler, int32_t kind) {
+/* What the first of two calls says, and what the second one needs: a number, 0 where there is none.
+ */
+typedef struct waybill_go_first {
+  uintptr_t look;
+  uint32_t bits;
+} waybill_go_first;
+
+static inline waybill_go_first waybill_go_decide_first(uintptr_t store, waybill_string image,
+                                                       waybill_string image_ref,
+                                                       waybill_string runtime_handler) {
+  waybill_first_look* look = NULL;
+  waybill_go_first first;
+  first.bits = waybill_go_bits(waybill_must_attempt_pull_first((waybill_store*)store, image,
+                                                               image_ref, runtime_handler, &look));
+  first.look = (uintptr_t)look;
+  return first;
+}
+
+/* The only call, or the second one: then it frees what the first one left. `credentials` NULL: they
+ * could not be had. */
+static inline uint32_t waybill_go_decide(uintptr_t store, uintptr_t look, waybill_string image,
+                                         waybill_string image_ref, waybill_string runtime_handler,
+                                         const waybill_pod_credentials* credentials) {
   waybill_store* s = (waybill_store*)store;
-  return waybill_go_bits(
-      kind == WAYBILL_GO_NOT_AT_HAND
-          ? waybill_must_attempt_pull(s, image, image_ref, runtime_handler, NULL)
-          : waybill_must_attempt_pull_lazily(s, image, image_ref, runtime_handler, NULL, NULL));
+  uint32_t bits;
+  if (look == 0) {
+    return waybill_go_bits(
+        waybill_must_attempt_pull(s, image, image_ref, runtime_handler, credentials));
+  }
+  bits = waybill_go_bits(waybill_must_attempt_pull_second(s, image, image_ref, runtime_handler,
+                                                          (waybill_first_look*)look, credentials));
+  waybill_free((void*)look);
+  return bits;
+}
+
+static inline uint32_t waybill_go_decide_without(uintptr_t store, uintptr_t look,
+                                                 waybill_string image, waybill_string image_ref,
+                                                 waybill_string runtime_handler) {
+  return waybill_go_decide(store, look, image, image_ref, runtime_handler, NULL);
 }
 
 /* At most one secret. */
-static inline uint32_t waybill_go_decide_one(uintptr_t store, waybill_string image,
+static inline uint32_t waybill_go_decide_one(uintptr_t store, uintptr_t look, waybill_string image,
                                              waybill_string image_ref,
                                              waybill_string runtime_handler,
                                              waybill_image_pull_secret secret, size_t secrets,
@@ -139,57 +168,61 @@ static inline uint32_t waybill_go_decide_one(uintptr_t store, waybill_string ima
                                              int32_t kind) {
   const waybill_pod_credentials credentials = {
       &secret, secrets, kind == WAYBILL_GO_SECRETS_AND_ACCOUNT ? &account : NULL};
-  return waybill_go_bits(waybill_must_attempt_pull((waybill_store*)store, image, image_ref,
-                                                   runtime_handler, &credentials));
+  return waybill_go_decide(store, look, image, image_ref, runtime_handler, &credentials);
 }
 
-static inline uint32_t waybill_go_decide_few(
-    uintptr_t store, waybill_string image, waybill_string image_ref, waybill_string runtime_handler,
-    waybill_go_few few, size_t secrets, waybill_image_pull_service_account account, int32_t kind) {
+static inline uint32_t waybill_go_decide_few(uintptr_t store, uintptr_t look, waybill_string image,
+                                             waybill_string image_ref,
+                                             waybill_string runtime_handler, waybill_go_few few,
+                                             size_t secrets,
+                                             waybill_image_pull_service_account account,
+                                             int32_t kind) {
   const waybill_pod_credentials credentials = {
       few.secrets, secrets, kind == WAYBILL_GO_SECRETS_AND_ACCOUNT ? &account : NULL};
-  return waybill_go_bits(waybill_must_attempt_pull((waybill_store*)store, image, image_ref,
-                                                   runtime_handler, &credentials));
+  return waybill_go_decide(store, look, image, image_ref, runtime_handler, &credentials);
 }
 
-static inline uint32_t waybill_go_decide_many(uintptr_t store, waybill_string image,
+static inline uint32_t waybill_go_decide_many(uintptr_t store, uintptr_t look, waybill_string image,
                                               waybill_string image_ref,
                                               waybill_string runtime_handler, const char* packed,
                                               size_t bytes, size_t secrets, int32_t kind) {
   waybill_go_pod pod;
-  uint32_t bits;
-  if (waybill_go_unpack(&pod, packed, bytes, secrets, kind)) {
-    bits = waybill_go_bits(waybill_must_attempt_pull((waybill_store*)store, image, image_ref,
-                                                     runtime_handler, &pod.credentials));
-  } else {
-    bits =
-        waybill_go_decide_without(store, image, image_ref, runtime_handler, WAYBILL_GO_UNAVAILABLE);
-  }
+  const bool unpacked = waybill_go_unpack(&pod, packed, bytes, secrets, kind);
+  const uint32_t decision = waybill_go_decide(store, look, image, image_ref, runtime_handler,
+                                              unpacked ? &pod.credentials : NULL);
   free(pod.many);
-  return bits;
+  return decision;
 }
 
-static inline waybill_code waybill_go_ensure_image(waybill_store* store, waybill_string image,
+static inline waybill_code waybill_go_ensure_first(waybill_store* store, waybill_string image,
                                                    waybill_string image_ref, int32_t pull_policy,
-                                                   waybill_string runtime_handler,
-                                                   const char* packed, size_t bytes, size_t secrets,
-                                                   int32_t kind, waybill_ensure_outcome** outcome,
+                                                   waybill_string runtime_handler, uintptr_t* look,
+                                                   waybill_ensure_outcome** outcome,
                                                    waybill_error** error) {
+  waybill_first_look* first = NULL;
+  const waybill_code code = waybill_ensure_image_first(store, image, image_ref, pull_policy,
+                                                       runtime_handler, &first, outcome, error);
+  *look = (uintptr_t)first;
+  return code;
+}
+
+/* Frees what the first call left. */
+static inline waybill_code waybill_go_ensure_second(
+    waybill_store* store, uintptr_t look, waybill_string image, waybill_string image_ref,
+    int32_t pull_policy, waybill_string runtime_handler, const char* packed, size_t bytes,
+    size_t secrets, int32_t kind, waybill_ensure_outcome** outcome, waybill_error** error) {
   waybill_go_pod pod;
   waybill_code code;
-  if (kind == WAYBILL_GO_NOT_AT_HAND) {
-    return waybill_ensure_image(store, image, image_ref, pull_policy, runtime_handler, NULL,
-                                outcome, error);
-  }
+  bool unpacked = false;
   pod.many = NULL;
-  if (kind != WAYBILL_GO_UNAVAILABLE && waybill_go_unpack(&pod, packed, bytes, secrets, kind)) {
-    code = waybill_ensure_image(store, image, image_ref, pull_policy, runtime_handler,
-                                &pod.credentials, outcome, error);
-  } else {
-    code = waybill_ensure_image_lazily(store, image, image_ref, pull_policy, runtime_handler, NULL,
-                                       NULL, outcome, error);
+  if (kind != WAYBILL_GO_UNAVAILABLE) {
+    unpacked = waybill_go_unpack(&pod, packed, bytes, secrets, kind);
   }
+  code = waybill_ensure_image_second(store, image, image_ref, pull_policy, runtime_handler,
+                                     (waybill_first_look*)look, unpacked ? &pod.credentials : NULL,
+                                     outcome, error);
   free(pod.many);
+  waybill_free((void*)look);
   return code;
 }
 

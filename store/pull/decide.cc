@@ -145,6 +145,7 @@ Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question
   if (!record) return answer(Pull(CheckResult::kMustAuthenticate, without_record));
   if (!image_name) return answer(Fail(Reason::kImageDoesNotParse));
   opening.image_name = *image_name;
+  opening.record = payload;
   opening.entry = record->Find(*image_name);
   if (!opening.entry) {
     return answer(Pull(CheckResult::kMustAuthenticate, record->HasEntries()
@@ -183,6 +184,33 @@ Decision CompareCredentials(const EntryView& entry, const PodCredentials& creden
     return {false, CheckResult::kCredentialRecordFound, Reason::kServiceAccountMatches, true};
   }
   return {true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches, true};
+}
+
+std::optional<EntryView> EntryOfCopy(Payload record, const Question& question) {
+  const PulledRecordView view(record);
+  const auto image_name = ImageName(question.image);
+  if (!image_name || !view.RefIs(question.image_ref) ||
+      view.runtime_handler() != question.runtime_handler) {
+    return std::nullopt;
+  }
+  return view.Find(*image_name);
+}
+
+Decision Stricter(const Decision& first, const Opening& later, Rules rules,
+                  const PodCredentials& credentials) {
+  if (later.decision) {
+    Decision now = *later.decision;
+    now.credentials_read = true;
+    if (now.result == CheckResult::kError) return now;
+    const bool record_closes = now.reason == Reason::kNoEntryForImageName ||
+                               now.reason == Reason::kEntryWithoutCredentials ||
+                               now.reason == Reason::kPulledForOtherHandler;
+    return !first.pull && rules == Rules::kClosed && record_closes ? now : first;
+  }
+  if (first.pull || rules == Rules::kKubelet) return first;
+  const ImagePullSecretView* ignored = nullptr;
+  const Decision now = CompareCredentials(*later.entry, credentials, &ignored);
+  return now.pull ? now : first;
 }
 
 }  // namespace waybill::internal

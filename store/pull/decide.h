@@ -29,12 +29,24 @@ struct Opening {
   std::optional<Decision> decision;
   std::optional<EntryView> entry;  // set where `decision` is not; lives as long as the snapshot
   std::string_view image_name;
+  Payload record;  // that `entry` is in
 };
 Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question);
 
 // Steps 7 to 9. `write_back` is set to the pod's secret that should be remembered, if any.
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
                             const ImagePullSecretView** write_back);
+
+// The entry that step 7 compares, in a copy of the record that an earlier look made. nullopt: the
+// copy is of another question.
+std::optional<EntryView> EntryOfCopy(Payload record, const Question& question);
+
+// `first` is what the copy says, `later` what is there now. Later looks only make it stricter: what
+// can't be read or verified any more is "pull" under both sets of rules. Under closed rules
+// credentials that open must still be in the record; one that is gone takes nothing back, since the
+// kubelet, which looks once, opens then, too.
+Decision Stricter(const Decision& first, const Opening& later, Rules rules,
+                  const PodCredentials& credentials);
 
 }  // namespace waybill::internal
 

@@ -1,24 +1,23 @@
-// Rotated credentials that decisions met, on their way to the disk. A decision never waits for it:
-// it puts its item on a stack by one exchange of a pointer, and a thread takes the stack as a
-// whole.
+// Rotated credentials that decisions met, on their way to the disk: a bounded queue, and a thread
+// that writes. Its mutex is held for moments only, never over a write. A decision takes it where it
+// met such a credential; under kubelet rules it may wait, too (WaitFor).
 
 #ifndef WAYBILL_STORE_PULL_WRITE_BACK_QUEUE_H_
 #define WAYBILL_STORE_PULL_WRITE_BACK_QUEUE_H_
 
-#include <semaphore.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <memory>
+#include <cstdint>
+#include <list>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "store/record/committer.h"
 #include "waybill/result.h"
+#include "waybill/rules.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
@@ -26,51 +25,52 @@ namespace waybill::internal {
 class WriteBackQueue {
  public:
   // Starts the thread that writes.
-  explicit WriteBackQueue(Committer& committer);
+  WriteBackQueue(Committer& committer, Rules rules);
   // Writes what is queued, then stops.
   ~WriteBackQueue();
   WriteBackQueue(const WriteBackQueue&) = delete;
   WriteBackQueue& operator=(const WriteBackQueue&) = delete;
 
-  // Dropped where the queue is full: the next decision offers it again.
+  // Where the queue is full: kubelet rules wait for room, closed ones drop it, and the next
+  // decision offers it again.
   void Offer(std::string_view image_name, std::string_view image_ref,
              std::string_view runtime_handler, const ImagePullSecretView& secret);
 
+  // Whether something is queued. If not, a snapshot that is taken afterwards has all that was
+  // offered before. No lock.
+  bool busy() const { return unwritten_.load(std::memory_order_acquire) != 0; }
+  // Waits until what was offered for `image_ref` is on disk, or failed to get there.
+  void WaitFor(std::string_view image_ref);
+  void WaitForAll();
+
   // Waits until all that was offered before is on disk; the first error since the last Flush.
+  // Allocates nothing.
   Result<void> Flush();
 
  private:
-  struct Credential {
+  struct Item {
+    std::uint64_t number;
     std::string image_name;
     std::string image_ref;
     std::string runtime_handler;
     ImagePullSecret secret;
   };
-  // A Flush waits for this: what was offered before it is then done.
-  struct Mark {
-    bool reached = false;  // guarded by mutex_
-    Result<void> error;
-  };
-  struct Item {
-    std::optional<Credential> credential;
-    Mark* mark = nullptr;  // where there is none of the former; the item is then Flush's own
-    Item* next = nullptr;
-  };
 
-  void Push(Item* item);
-  // All that were pushed, oldest first. Those without a mark are to be deleted.
-  Item* TakeAll();
+  void WaitUntilWritten(std::unique_lock<std::mutex>& lock, std::uint64_t number);
   void Run();
-  void Write(const Credential& item);
+  Result<void> Write(const Item& item);
 
   Committer& committer_;
-  std::atomic<Item*> newest_{nullptr};
-  std::atomic<std::size_t> waiting_{0};  // write-backs that are not done
-  std::atomic<bool> stopping_{false};
-  sem_t pushed_;              // posting never waits
-  Result<void> first_error_;  // of the thread that writes
-  std::mutex mutex_;          // no decision takes it
-  std::condition_variable reached_;
+  const Rules rules_;
+  std::atomic<std::size_t> unwritten_{0};
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable offered_;
+  std::condition_variable written_;
+  std::list<Item> items_;  // oldest first; one that is being written is still here
+  std::uint64_t last_offered_ = 0;
+  std::uint64_t last_written_ = 0;
+  bool stopping_ = false;
+  Result<void> first_error_;
   std::thread thread_;
 };
 

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "waybill/result.h"
 #include "waybill/types.h"
@@ -21,6 +23,18 @@ struct PodCredentials {
   std::optional<ImagePullServiceAccountView> service_account;
 };
 
+// What a decision saw before the pod's credentials were fetched: a copy of the record, for the
+// comparison afterwards. Opaque. Good for one question, about the same image.
+class FirstLook {
+ public:
+  // Whether a decision left something here.
+  explicit operator bool() const { return !record_.empty(); }
+
+ private:
+  friend class NodeStore;
+  std::vector<std::uint8_t> record_;
+};
+
 // Where a decision gets them. Asked at most once a decision, and only if the answer depends on it:
 // the policy requires verification, and the record has an entry for the image name that is not open
 // to all pods of the node (kubelet behaviour). An error makes the answer "pull", `error`. Called on
@@ -31,13 +45,17 @@ class CredentialSource {
   // No lock is held. May not call back into the same store.
   virtual Result<PodCredentials> Fetch() = 0;
 
-  // Whether Fetch may wait for something. If so, the decision lets go of its snapshot meanwhile and
-  // looks again afterwards, so that a slow API server does not keep old pages of the store alive.
+  // Whether Fetch may wait for something. If so, the decision copies the record (an allocation) and
+  // lets go of its snapshot meanwhile, so that a slow API server does not keep old pages of the
+  // store alive. The credentials are compared with that copy, as in the kubelet. Afterwards the
+  // decision looks again: what it sees then may close the image, and never opens it.
   virtual bool may_block() const { return true; }
 
   // Whether they are not at hand, and Fetch is not to be called either. A decision that depends on
   // them is then "pull", kCredentialsNeeded, and counted under no label: get them, and ask again.
   virtual bool deferred() const { return false; }
+  // Where a deferred decision leaves what it saw, and the one that asks again finds it.
+  virtual FirstLook* first_look() { return nullptr; }
 
  protected:
   ~CredentialSource() = default;
@@ -56,13 +74,32 @@ class FixedCredentials final : public CredentialSource {
 
 // Credentials that are got only once a decision has shown that it depends on them: for callers that
 // can't wait inside one, such as another language's.
+//
+//   DeferredCredentials credentials;
+//   Decision decision = store.MustAttemptPull(image, image_ref, credentials);
+//   if (decision.reason == Reason::kCredentialsNeeded) {  // "pull" so far, counted under no label
+//     credentials.Provide(…);                             // or the error of getting them
+//     decision = store.MustAttemptPull(image, image_ref, credentials);
+//   }
+//
+// The second call is for the same image and the same store: for any other its answer is "pull". Do
+// not ask it with another CredentialSource: a record that was removed between the two calls would
+// then pass for one that never was. Made anew for each question; not for several threads.
 class DeferredCredentials final : public CredentialSource {
  public:
+  // The views must stay valid until the second call returns.
+  void Provide(Result<PodCredentials> credentials) { credentials_ = std::move(credentials); }
+
   Result<PodCredentials> Fetch() override {
-    return Error{ErrorCode::kCredentialsUnavailable, "the pod's credentials are deferred", {}};
+    return credentials_ ? *credentials_ : PodCredentials();
   }
   bool may_block() const override { return false; }
-  bool deferred() const override { return true; }
+  bool deferred() const override { return !credentials_; }
+  FirstLook* first_look() override { return &first_look_; }
+
+ private:
+  FirstLook first_look_;
+  std::optional<Result<PodCredentials>> credentials_;
 };
 
 // The label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: an image
