@@ -14,9 +14,11 @@
 #include "store/image/replace_handlers.h"
 #include "store/image/runtime_handlers.h"
 #include "store/node_store_impl.h"
+#include "store/pull/clock_ahead.h"
 #include "store/record/typed_tables.h"
 #include "store/recovery/gap.h"
 #include "store/recovery/replay.h"
+#include "waybill/kubelet_format.h"
 
 namespace waybill {
 
@@ -99,7 +101,8 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   if (auto r = CheckNotEmpty(options, committer->state(), options.gap == Gap::kYes); !r) {
     return r;
   }
-  // First: where a later step stops the opening, the next one may name no directory.
+  if (auto r = MendClockAtOpening(); !r) return r;
+  // Before what may stop the opening: the next one may name no directory.
   if (auto r = OpenUserNamespaces(options); !r) return r;
   if (options.runtime_handlers) {
     auto replaced = committer->Run([&](StoreTxn& txn) -> Result<void> {
@@ -129,6 +132,33 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
   write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules);
   return owned->lock.AnnounceRecovered(opened.database_id);
+}
+
+Result<std::uint64_t> NodeStore::Impl::MendClock() {
+  std::uint64_t records = 0;
+  auto mended = Write([&](StoreTxn& txn) -> Result<void> {
+    auto count = internal::MendTimes(txn);
+    if (!count) return count.error();
+    records = *count;
+    return {};
+  });
+  if (!mended) return mended.error();
+  clock_mended_at = committer->state().commit_sequence;
+  return records;
+}
+
+Result<void> NodeStore::Impl::MendClockAtOpening() {
+  const Timestamp latest = committer->state().latest_time;
+  const Timestamp now = clock();
+  if (rules != Rules::kClosed || !internal::IsFromClockAhead(latest, now)) return {};
+  auto records = MendClock();
+  const bool is_full = !records && records.error().code == ErrorCode::kStoreFull;
+  if (!records && !is_full) return records.error();
+  report.clock_was_ahead = "the clock was ahead: it said " + FormatTimestamp(latest) +
+                           ", and now says " + FormatTimestamp(now);
+  if (records) report.times_mended = *records;
+  if (is_full) report.clock_was_ahead += "; the store is full, so its times stay as they are";
+  return {};
 }
 
 Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {

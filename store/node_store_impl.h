@@ -69,6 +69,11 @@ class NodeStore::Impl {
   // cleaned up by lists that do not know that its pod has come back.
   std::atomic<std::uint64_t> last_token{0};
 
+  // Rules::kClosed: the commit that took back what a clock told that was ahead; 0: none did.
+  std::atomic<std::uint64_t> clock_mended_at{0};
+  // Takes it back. How many records said a later time.
+  Result<std::uint64_t> MendClock();
+
   void NoteToken(std::uint64_t token) {
     std::uint64_t last = last_token.load();
     while (last < token && !last_token.compare_exchange_weak(last, token)) {
@@ -95,6 +100,7 @@ class NodeStore::Impl {
 
   Result<void> FinishOpening(const OpenOptions& options);
   // The steps between the opened database and the readers.
+  Result<void> MendClockAtOpening();
   Result<void> TakeOver(const OpenOptions& options);
   Result<void> Replay(const OpenOptions& options);
   // node_store_userns.cc

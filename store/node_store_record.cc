@@ -180,11 +180,24 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
 
 Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, PruneToken token,
                                      const ChangeOptions& options) {
-  return PruneTo(*impl_, images, {.by_stamp = true, .token = token.value, .until = {}}, options);
+  internal::PruneLimit limit;
+  limit.token = token.value;
+  return PruneTo(*impl_, images, limit, options);
 }
 Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                            const ChangeOptions& options) {
-  return PruneTo(*impl_, images, {.by_stamp = false, .token = 0, .until = until}, options);
+  bool met_ahead = false;
+  internal::PruneLimit limit;
+  limit.by_stamp = false;
+  limit.until = until;
+  if (impl_->rules == Rules::kClosed) {
+    limit.mended_at = impl_->clock_mended_at.load();
+    limit.met_ahead = &met_ahead;
+  }
+  auto report = PruneTo(*impl_, images, limit, options);
+  // So that the next one can collect them. Where there is no room for that they stay as they are.
+  if (report && met_ahead && !options.dry_run) static_cast<void>(impl_->MendClock());
+  return report;
 }
 
 namespace {

@@ -103,7 +103,9 @@ waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {
           .readers_cleared = report.readers_cleared,
           .records = report.records,
           .quarantine_entries = report.quarantine_entries,
-          .commit_sequence = report.commit_sequence};
+          .commit_sequence = report.commit_sequence,
+          .clock_was_ahead = Copy(report.clock_was_ahead, memory),
+          .times_mended = report.times_mended};
 }
 
 waybill_prune_report ToC(const PruneReport& report, Memory&) {

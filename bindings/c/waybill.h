@@ -714,6 +714,8 @@ typedef struct waybill_recovery_report {
   uint64_t records;
   uint64_t quarantine_entries;
   uint64_t commit_sequence;
+  waybill_string clock_was_ahead; /* closed rules; empty: it was not */
+  uint64_t times_mended;
 } waybill_recovery_report;
 
 /* Of a closed store, too. All empty for an observer. */

@@ -43,6 +43,8 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
           {"intentsLeft", report.intents_left},
           {"replayed", report.replayed},
           {"replaySkipped", report.replay_skipped},
+          {"clockWasAhead", report.clock_was_ahead},
+          {"timesMended", report.times_mended},
           {"readersCleared", report.readers_cleared},
           {"records", report.records},
           {"quarantineEntries", report.quarantine_entries},
@@ -69,6 +71,10 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
              Counted(report.records_without_credentials, "record"));
   }
   if (report.witness_made) out.Line("witness     was missing beside a sound store, and was made");
+  if (!report.clock_was_ahead.empty()) {
+    out.Line("clock       {}; {} said a later time, and now say that of this start",
+             report.clock_was_ahead, Counted(report.times_mended, "record"));
+  }
   if (report.readers_cleared > 0) {
     out.Line("cleared     {} of readers that died", Counted(report.readers_cleared, "slot"));
   }

@@ -39,6 +39,11 @@ type RecoveryReport struct {
 	Records           uint64 // after opening
 	QuarantineEntries uint64
 	CommitSequence    uint64
+
+	// RulesClosed: the store knew a time more than a day ahead of the clock, and went on from the
+	// clock's. Empty: it did not.
+	ClockWasAhead string
+	TimesMended   uint64 // records that said a later time, and now say that of this opening
 }
 
 // ImportReport says what taking over a kubelet directory did.
@@ -110,6 +115,8 @@ func goRecoveryReport(r *C.waybill_recovery_report) RecoveryReport {
 		Records:                   uint64(r.records),
 		QuarantineEntries:         uint64(r.quarantine_entries),
 		CommitSequence:            uint64(r.commit_sequence),
+		ClockWasAhead:             goString(r.clock_was_ahead),
+		TimesMended:               uint64(r.times_mended),
 	}
 	if r.migration != nil {
 		migration := goMigrationReport(r.migration)

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "store/pull/clock_ahead.h"
 #include "store/record/pulled_record.h"
 #include "store/record/typed_tables.h"
 
@@ -14,8 +15,11 @@ namespace waybill::internal {
 
 namespace {
 
-bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& limit) {
+bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& limit,
+               Timestamp clock) {
   if (limit.by_stamp) return record.stamp <= limit.token;
+  const bool younger = limit.mended_at != 0 && record.stamp >= limit.mended_at;
+  if (younger && IsFromClockAhead(limit.until, clock)) return false;
   if (!record.last_updated) return true;
   Timestamp updated = *record.last_updated;
   // The kubelet's times have whole seconds once they were on disk.
@@ -110,6 +114,10 @@ Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<P
   const auto keep = [&](std::uint64_t& counter, const ImagePulledRecord& record) {
     ++counter;
     copies.known.insert(record.image_ref);
+    if (limit.met_ahead != nullptr && record.last_updated &&
+        IsFromClockAhead(*record.last_updated, txn.clock())) {
+      *limit.met_ahead = true;
+    }
     return true;
   };
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
@@ -121,7 +129,7 @@ Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<P
     }
     const Listing::Answer listed = listing.Ask(*record);
     if (listed == Listing::Answer::kThere) return keep(report.kept_in_list, *record);
-    if (!OldEnough(*record, rules, limit)) return keep(report.kept_newer, *record);
+    if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
     if (rules == Rules::kClosed) {
       auto pulling = NameHasIntent(txn, *record);
       if (!pulling) return pulling.error();

@@ -19,6 +19,10 @@ struct PruneLimit {
   bool by_stamp = true;
   std::uint64_t token = 0;  // by_stamp: goes with a stamp of this or less
   Timestamp until;          // otherwise: goes if last updated before this, or never
+  // Not 0: from this commit on records are younger than an `until` that is ahead of the clock,
+  // since the clock was ahead before, and was put right then.
+  std::uint64_t mended_at = 0;
+  bool* met_ahead = nullptr;  // set where a record stays whose time came from a clock ahead
 };
 
 // Handlers in `images` are given as they are stored, "" included; nullopt: listed without one.

@@ -151,14 +151,15 @@ void Committer::RunBatch(const std::vector<Request*>& batch) {
   }
 }
 
-StoreTxn::Context Committer::MakeContext(MDB_txn* txn) const {
+StoreTxn::Context Committer::MakeContext(MDB_txn* txn, const State& state) const {
   StoreTxn::Context context;
   context.txn = txn;
   context.handles = &handles_;
   context.identity = &identity_;
   context.directory = &env_.directory();
-  context.now = hooks_.clock();
-  if (hooks_.time_never_goes_back) context.now = std::max(context.now, state_.latest_time);
+  context.clock = hooks_.clock();
+  context.now = context.clock;
+  if (hooks_.time_never_goes_back) context.now = std::max(context.now, state.latest_time);
   return context;
 }
 
@@ -172,7 +173,7 @@ bool Committer::GrowthAllowed() const {
 }
 
 Result<void> Committer::RunOne(lmdb::Txn& txn, const Change& change, State& state, bool& dirty) {
-  StoreTxn::Context context = MakeContext(txn.get());
+  StoreTxn::Context context = MakeContext(txn.get(), state);
   context.growth_allowed = GrowthAllowed();
   StoreTxn store_txn(context, state);
   Result<void> result = change(store_txn);
@@ -181,7 +182,7 @@ Result<void> Committer::RunOne(lmdb::Txn& txn, const Change& change, State& stat
 }
 
 Result<void> Committer::CommitState(lmdb::Txn& txn, State& state) {
-  StoreTxn last(MakeContext(txn.get()), state);
+  StoreTxn last(MakeContext(txn.get(), state), state);
   if (auto r = last.WriteState(); !r) return r;
   const int rc = txn.Commit();
   if (rc == MDB_SUCCESS) return {};

@@ -89,7 +89,7 @@ class Committer {
     return hooks_.still_owned ? hooks_.still_owned() : Result<void>();
   }
   Error WhyFailed() const;
-  StoreTxn::Context MakeContext(MDB_txn* txn) const;
+  StoreTxn::Context MakeContext(MDB_txn* txn, const State& state) const;
   bool GrowthAllowed() const;
 
   const lmdb::Env& env_;

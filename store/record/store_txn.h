@@ -43,6 +43,7 @@ class StoreTxn {
     const Identity* identity = nullptr;
     const std::filesystem::path* directory = nullptr;
     Timestamp now;               // of this change
+    Timestamp clock;             // what the clock says; `now` is later where that went back
     bool growth_allowed = true;  // false: the map is down to its reserve
   };
 
@@ -53,6 +54,13 @@ class StoreTxn {
   std::uint64_t seed() const { return context_.identity->hash_seed; }
   const Schema& schema() const { return SchemaOf(context_.identity->schema_version); }
   Timestamp now() const { return context_.now; }
+  Timestamp clock() const { return context_.clock; }
+  // From here on `now` is what the clock says, in later changes, too.
+  void TrustClock() {
+    context_.now = context_.clock;
+    state_.latest_time = context_.clock;
+    dirty_ = true;
+  }
   State& state() { return state_; }
   // The sequence of the commit that this change becomes part of: the stamp of what it writes.
   std::uint64_t sequence() const { return state_.commit_sequence + 1; }

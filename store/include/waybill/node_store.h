@@ -257,6 +257,9 @@ class NodeStore {
 
   // The kubelet's form: deletes what is not listed and was last updated before `until`. Compares
   // clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
+  // Rules::kClosed: a record whose time is more than a day ahead of the clock gets the time of this
+  // call, so that a later one can delete it; and where the clock was ahead and was put right, an
+  // `until` that is ahead of it deletes nothing that was written since.
   // kInvalidArgument: an empty list, as above.
   Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                   const ChangeOptions& options = {});
