@@ -11,8 +11,8 @@
 //                       a non-empty auth replaces username and password
 //
 // As the kubelet reads them, but for two things that it lets pass and that would make one document
-// mean two credentials: a repeated key, and a known field in another case. No message has a value
-// out of a document, other than a Secret's type.
+// mean two credentials: a repeated key, and a known field in another case. No message has anything
+// out of a document but the names of the fields above.
 
 #include <array>
 
@@ -41,6 +41,10 @@ constexpr std::array<SecretType, 2> kSecretTypes = {{
     {"kubernetes.io/dockerconfigjson", ".dockerconfigjson", false},
     {"kubernetes.io/dockercfg", ".dockercfg", true},
 }};
+
+constexpr std::array<std::string_view, 11> kAuthFields = {
+    "auths",      "kind",     "type",     "data",  "stringData", ".dockerconfigjson",
+    ".dockercfg", "username", "password", "email", "auth"};
 
 // Credentials on their way out: wiped, unless they are handed over.
 struct AuthList {
@@ -151,7 +155,7 @@ Result<void> ReadSecret(JsonValue secret, AuthList& out) {
     WipedString payload;
     std::string path;
     if (auto read = ReadPayload(secret, known.key, payload, path); !read) return read;
-    const auto inner = JsonDocument::Parse(payload.text, kMaxDocumentBytes);
+    const auto inner = JsonDocument::ParseSecret(payload.text, kMaxDocumentBytes, kAuthFields);
     Result<void> read;
     if (!inner) {
       read = inner.error();
@@ -162,8 +166,7 @@ Result<void> ReadSecret(JsonValue secret, AuthList& out) {
     return read;
   }
   return type->Fail("expected " + QuoteForMessage(kSecretTypes[0].name) + " or " +
-                    QuoteForMessage(kSecretTypes[1].name) + ", got " +
-                    QuoteForMessage(type->text()));
+                    QuoteForMessage(kSecretTypes[1].name));
 }
 
 // No entry of a .dockercfg is a string, and a config.json has neither field.
@@ -178,7 +181,7 @@ bool LooksLikeSecret(JsonValue root) {
 }  // namespace
 
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) {
-  const auto document = JsonDocument::Parse(json, kMaxDocumentBytes);
+  const auto document = JsonDocument::ParseSecret(json, kMaxDocumentBytes, kAuthFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
   if (root.kind() != JsonKind::kObject) return root.Expected("an object");

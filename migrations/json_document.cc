@@ -28,7 +28,9 @@ Error TooLarge(std::string message) { return {ErrorCode::kLimitExceeded, std::mo
 // builds nothing. A handler that returns false stops it.
 class JsonBuilder {
  public:
-  explicit JsonBuilder(std::size_t document_bytes) {
+  JsonBuilder(std::size_t document_bytes,
+              std::optional<std::span<const std::string_view>> may_tell) {
+    document_.may_tell_ = may_tell;
     // Decoded text is never longer than its JSON, so this buffer does not grow and leaves no copy.
     document_.text_.reserve(document_bytes);
     document_bytes_ = document_bytes;
@@ -140,8 +142,10 @@ class JsonBuilder {
     std::sort(keys_.begin(), keys_.end());
     const auto twice = std::adjacent_find(keys_.begin(), keys_.end());
     if (twice == keys_.end()) return true;
-    error_ =
-        JsonValue(document_, object).Fail("key " + QuoteForMessage(*twice) + " is there twice");
+    const bool may_tell = JsonValue(document_, object).MayTell(*twice);
+    error_ = JsonValue(document_, object)
+                 .Fail(may_tell ? "key " + QuoteForMessage(*twice) + " is there twice"
+                                : "a key is there twice");
     return false;
   }
 
@@ -156,6 +160,17 @@ class JsonBuilder {
 };
 
 Result<JsonDocument> JsonDocument::Parse(std::string_view json, std::size_t max_bytes) {
+  return Parse(json, max_bytes, std::nullopt);
+}
+
+Result<JsonDocument> JsonDocument::ParseSecret(std::string_view json, std::size_t max_bytes,
+                                               std::span<const std::string_view> field_names) {
+  return Parse(json, max_bytes, field_names);
+}
+
+Result<JsonDocument> JsonDocument::Parse(
+    std::string_view json, std::size_t max_bytes,
+    std::optional<std::span<const std::string_view>> may_tell) {
   max_bytes = std::min(max_bytes, kMaxDocumentBytes);
   if (json.size() > max_bytes) {
     return TooLarge("the document has " + std::to_string(json.size()) + " bytes, above the " +
@@ -171,7 +186,7 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view json, std::size_t max_
     return Broken("not UTF-8 at byte " + std::to_string(valid));
   }
   try {
-    JsonBuilder builder(json.size());
+    JsonBuilder builder(json.size(), may_tell);
     const bool parsed = nlohmann::json::sax_parse(json.begin(), json.end(), &builder);
     if (builder.error()) return *std::move(builder.error());
     if (!parsed) return Broken("not JSON");

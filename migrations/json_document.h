@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,9 @@ class JsonValue {
   Range members() const;
   std::optional<JsonValue> Find(std::string_view key) const;
 
-  // `credentialMapping["docker.io/x"].kubernetesSecrets[0].uid`; "document" for the root.
+  // `items[0].metadata["a b"].uid`; "document" for the root. Of a document with credentials
+  // `credentialMapping{0}.kubernetesSecrets[0].uid`: a key that is no field's name is not told, but
+  // which member of its object it is.
   std::string Path() const;
   // kInvalidArgument, or `code`: "<path>: <what>".
   Error Fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument) const;
@@ -63,6 +66,8 @@ class JsonValue {
   Error Expected(std::string_view wanted) const;
   // "<path>: unknown field".
   Error UnknownField() const { return Fail("unknown field"); }
+  // Whether a message may have that key.
+  bool MayTell(std::string_view key) const;
 
  private:
   const JsonDocument* document_;
@@ -74,6 +79,9 @@ class JsonDocument {
   // kInvalidArgument with the byte offset or path; kLimitExceeded above `max_bytes` or the bounds
   // above. Does not throw.
   static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes);
+  // A document with credentials: no message has anything out of it but these field names.
+  static Result<JsonDocument> ParseSecret(std::string_view json, std::size_t max_bytes,
+                                          std::span<const std::string_view> field_names);
 
   JsonDocument(JsonDocument&&) = default;
   JsonDocument& operator=(JsonDocument&&) = delete;
@@ -96,10 +104,14 @@ class JsonDocument {
   };
 
   JsonDocument() = default;
+  static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes,
+                                    std::optional<std::span<const std::string_view>> may_tell);
   std::string_view Text(std::uint32_t at, std::uint32_t size) const {
     return {text_.data() + at, size};
   }
 
+  // Keys that messages may tell; nullopt: any.
+  std::optional<std::span<const std::string_view>> may_tell_;
   std::vector<Node> nodes_;
   std::vector<char> text_;  // not a string: a short one would leave a copy behind when moved
 };

@@ -79,14 +79,19 @@ std::string JsonValue::Path() const {
   std::string path;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const JsonDocument::Node& node = nodes[*step];
+    const auto index = [&] {
+      std::size_t before = 0;
+      for (std::uint32_t at = node.parent + 1; at != *step; at = nodes[at].end) ++before;
+      return std::to_string(before);
+    };
     if (nodes[node.parent].kind == JsonKind::kArray) {
-      std::size_t index = 0;
-      for (std::uint32_t at = node.parent + 1; at != *step; at = nodes[at].end) ++index;
-      path += '[' + std::to_string(index) + ']';
+      path += '[' + index() + ']';
       continue;
     }
     const std::string_view key = document_->Text(node.key_at, node.key_size);
-    if (!IsIdentifier(key)) {
+    if (!MayTell(key)) {
+      path += '{' + index() + '}';
+    } else if (!IsIdentifier(key)) {
       path += '[' + QuoteForMessage(key) + ']';
     } else {
       if (!path.empty()) path += '.';
@@ -94,6 +99,11 @@ std::string JsonValue::Path() const {
     }
   }
   return path;
+}
+
+bool JsonValue::MayTell(std::string_view key) const {
+  const auto& names = document_->may_tell_;
+  return !names || std::find(names->begin(), names->end(), key) != names->end();
 }
 
 Error JsonValue::Fail(std::string_view what, ErrorCode code) const {

@@ -17,7 +17,8 @@
 //     observedImages     {image name: {}}
 //
 // Everything but kind and apiVersion may be null or absent, which is empty, as it is in Go. Any
-// other field is refused.
+// other field is refused. A file holds credential hashes: no message has anything out of it but the
+// names of these fields.
 
 #include <algorithm>
 #include <array>
@@ -44,6 +45,21 @@ constexpr std::array<std::string_view, 3> kApiVersions = {
     "kubelet.config.k8s.io/v1alpha1",
     "imagemanager.kubelet.config.k8s.io/v1alpha1",
 };
+constexpr std::array<std::string_view, 15> kRecordFields = {"kind",
+                                                            "apiVersion",
+                                                            "lastUpdatedTime",
+                                                            "imageRef",
+                                                            "image",
+                                                            "credentialMapping",
+                                                            "kubernetesSecrets",
+                                                            "kubernetesSecretCoordinates",
+                                                            "kubernetesServiceAccounts",
+                                                            "nodePodsAccessible",
+                                                            "uid",
+                                                            "namespace",
+                                                            "name",
+                                                            "credentialHash",
+                                                            "observedImages"};
 // What Go writes for a time that was never set.
 constexpr Timestamp kGoZeroTime{-62135596800, 0};
 
@@ -61,7 +77,7 @@ Result<void> CheckHeader(JsonValue root, std::string_view kind) {
                                             kApiVersions.end();
     if (known) continue;
     const std::string_view wanted = name == "kind" ? kind : kApiVersions[0];
-    return field->Fail("expected " + QuoteForMessage(wanted) + ", got " + QuoteForMessage(text));
+    return field->Fail("expected " + QuoteForMessage(wanted));
   }
   return {};
 }
@@ -175,7 +191,7 @@ Result<void> ReadObservedImages(JsonValue value, std::vector<std::string>& out) 
 }  // namespace
 
 Result<ImagePulledRecord> DecodePulledRecord(std::string_view json) {
-  const auto document = JsonDocument::Parse(json, kMaxRecordFileBytes);
+  const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
   if (auto header = CheckHeader(root, "ImagePulledRecord"); !header) return header.error();
@@ -198,7 +214,7 @@ Result<ImagePulledRecord> DecodePulledRecord(std::string_view json) {
 }
 
 Result<ImagePullIntent> DecodePullIntent(std::string_view json) {
-  const auto document = JsonDocument::Parse(json, kMaxRecordFileBytes);
+  const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
   if (auto header = CheckHeader(root, "ImagePullIntent"); !header) return header.error();
@@ -213,7 +229,7 @@ Result<ImagePullIntent> DecodePullIntent(std::string_view json) {
 }
 
 Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json) {
-  const auto document = JsonDocument::Parse(json, kMaxRecordFileBytes);
+  const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
   if (auto header = CheckHeader(root, "ImagePreloadedRecord"); !header) return header.error();

@@ -78,7 +78,9 @@ Result<void> Decode(KubeletFile& file, const std::string& json) {
       if (!record) return record.error();
       EndOfSecond(record->last_updated);
       // Above what the store takes, it would stop the import of all other files, too.
-      if (auto value = EncodePulledRecordValue(*record); !value) return value.error();
+      if (auto value = EncodePulledRecordValue(*record); !value) {
+        return Error{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
+      }
       file.content = std::move(*record);
       return {};
     }

@@ -39,8 +39,13 @@ class PulledCommand final : public Command {
                      "give what the runtime calls the image");
     }
     const bool given = !flags_.secrets.empty() || flags_.service_account.has_value();
+    // Without credentials it would be open to all pods.
+    if (flags_.secrets_path && !given) {
+      return BadFlag("--secrets", "it holds no Secret",
+                     "leave --secrets out if the image was pulled without credentials");
+    }
     if (credentials_unknown_ && given) {
-      return BadFlag("--credentials-unknown", "it excludes --secret and --service-account");
+      return BadFlag("--credentials-unknown", "it excludes --secret, --secrets and --service-account");
     }
     const std::optional<ImagePullCredentials> credentials = Credentials(given);
     auto manifest = Manifest();

@@ -107,9 +107,20 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
   return all;
 }
 
+// "The following argument was not expected: …" with a secret in it would be seen by whoever reads
+// the log: only what looks like the name of a flag is told.
+std::string MessageOfExtras(std::string_view message) {
+  const std::size_t flag = message.find(" --");
+  if (flag == std::string_view::npos) return "there is an argument too many";
+  const std::string_view name = message.substr(flag + 1);
+  const std::size_t end = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-");
+  return "there is no flag " + std::string(name.substr(0, end));
+}
+
 // CLI11's message, but for those that speak of its own terms.
 std::string MessageOf(const CLI::ParseError& error) {
   const std::string message = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return MessageOfExtras(message);
   if (message.find("At Most 1 required") != std::string::npos) {
     return message.substr(0, message.find(':')) + " is given more than once";
   }

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 
+#include "bindings/cli/secrets.h"
+
 namespace waybill::cli {
 namespace {
 
@@ -131,8 +133,7 @@ Result<void> CheckDigest(std::string_view flag, std::string_view value) {
 Result<ImagePullSecret> ParseSecret(std::string_view text) {
   std::vector<std::string> parts = Split(text, 4);
   if (parts.size() < 3 || parts.size() > 4) {
-    return BadFlag("--secret", fmt::format("'{}' does not have 3 or 4 parts", text.substr(0, 200)),
-                   kSecretForm);
+    return BadFlag("--secret", "it does not have 3 or 4 parts", kSecretForm);
   }
   if (auto checked = CheckParts("--secret", parts, kSecretForm); !checked) return checked.error();
   return ImagePullSecret{.uid = parts[2],
@@ -141,12 +142,16 @@ Result<ImagePullSecret> ParseSecret(std::string_view text) {
                          .credential_hash = parts.size() == 4 ? parts[3] : std::string()};
 }
 
+Result<void> CheckSecret(std::string_view flag, const ImagePullSecret& secret,
+                         std::string_view form) {
+  return CheckParts(flag, {secret.namespace_name, secret.name, secret.uid, secret.credential_hash},
+                    form);
+}
+
 Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
   std::vector<std::string> parts = Split(text, 3);
   if (parts.size() != 3) {
-    return BadFlag("--service-account",
-                   fmt::format("'{}' does not have 3 parts", text.substr(0, 200)),
-                   kServiceAccountForm);
+    return BadFlag("--service-account", "it does not have 3 parts", kServiceAccountForm);
   }
   if (auto checked = CheckParts("--service-account", parts, kServiceAccountForm); !checked) {
     return checked.error();
@@ -233,8 +238,12 @@ void PullFlags::Declare(Flags& flags) {
   flags.Value("--image-ref", &image_ref, "REF",
               "what the runtime calls the image; '' where it is not on the\n"
               "node (needed by check and pulled)");
-  flags.List("--secret", &secret_texts, "NS/NAME/UID/HASH",
-             "a pull Secret of the pod; without a hash NS/NAME/UID;\nmay be repeated");
+  flags.List("--secret", &secret_texts, "NS/NAME/UID/HASH|@FILE",
+             "a pull Secret of the pod; without a hash NS/NAME/UID; @FILE reads\n"
+             "the line from a file; may be repeated");
+  flags.Value("--secrets", &secrets_path, "FILE|-",
+              "pull Secrets of the pod, a line of JSON each; other users can see\n"
+              "arguments, but not what is read");
   flags.Value("--service-account", &service_account_text, "NS/NAME/UID",
               "the pod's service account");
   runtime.Declare(flags);
@@ -256,9 +265,14 @@ Result<void> PullFlags::Parse() {
     if (!checked) return checked.error();
   }
   for (const std::string& text : secret_texts) {
-    auto secret = ParseSecret(text);
+    auto secret = ReadSecret(text);
     if (!secret) return secret.error();
     secrets.push_back(*std::move(secret));
+  }
+  if (secrets_path) {
+    auto more = ReadSecrets(*secrets_path);
+    if (!more) return more.error();
+    secrets.insert(secrets.end(), more->begin(), more->end());
   }
   if (service_account_text) {
     auto account = ParseServiceAccount(*service_account_text);

@@ -58,8 +58,12 @@ Result<void> CheckLength(std::string_view flag, std::string_view value, std::siz
 // "sha256:…": ALGORITHM:ENCODED.
 Result<void> CheckDigest(std::string_view flag, std::string_view value);
 
-// NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional.
+// NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional. No error has anything out of
+// it.
 Result<ImagePullSecret> ParseSecret(std::string_view text);
+// Its namespace, name and UID are there, and nothing is too long.
+Result<void> CheckSecret(std::string_view flag, const ImagePullSecret& secret,
+                         std::string_view form);
 // NAMESPACE/NAME/UID.
 Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text);
 
@@ -123,6 +127,7 @@ struct PullFlags {
   std::string image;
   std::optional<std::string> image_ref;  // may be empty: not on the node
   std::vector<std::string> secret_texts;
+  std::optional<std::string> secrets_path;
   std::optional<std::string> service_account_text;
   std::optional<std::string> pull_policy_name;
 

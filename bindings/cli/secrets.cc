@@ -1,0 +1,105 @@
+#include "bindings/cli/secrets.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "bindings/cli/input.h"
+#include "bindings/cli/output.h"
+#include "bindings/cli/parse.h"
+#include "waybill/limits.h"
+
+namespace waybill::cli {
+namespace {
+
+constexpr std::size_t kMaxSecretFileBytes = std::size_t{64} << 10;
+constexpr std::string_view kLineForm =
+    R"(the form of a line is {"namespace":"…","name":"…","uid":"…","credentialHash":"…"})";
+
+// The text of a file that holds one line.
+Result<std::string> ReadLine(const std::string& path) {
+  auto line = ReadInput(path, kMaxSecretFileBytes);
+  if (!line) return line;
+  if (line->ends_with('\n')) line->pop_back();
+  if (line->ends_with('\r')) line->pop_back();
+  if (line->find('\n') == std::string::npos) return line;
+  return BadFlag("--secret", fmt::format("{} has more than one line", path),
+                 "a file for each secret; or all in JSON lines: --secrets FILE");
+}
+
+// A flat object with no key twice; null otherwise.
+Json ParseFlat(std::string_view line) {
+  bool flat = true;
+  std::size_t keys = 0;
+  const auto look = [&](int depth, Json::parse_event_t event, const Json&) {
+    if (event == Json::parse_event_t::key) ++keys;
+    const bool opens =
+        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (opens && depth > 0) flat = false;
+    return flat;
+  };
+  // Without exceptions: theirs quote the text.
+  Json value = Json::parse(line.begin(), line.end(), look, false);
+  return flat && value.is_object() && value.size() == keys ? value : Json();
+}
+
+Result<ImagePullSecret> SecretOf(std::string_view line) {
+  const Json object = ParseFlat(line);
+  if (object.is_null()) return BadFlag("--secrets", "not a flat JSON object", kLineForm);
+  ImagePullSecret secret;
+  for (const auto& [key, value] : object.items()) {
+    std::string* const target = key == "namespace"        ? &secret.namespace_name
+                                : key == "name"           ? &secret.name
+                                : key == "uid"            ? &secret.uid
+                                : key == "credentialHash" ? &secret.credential_hash
+                                                          : nullptr;
+    if (target == nullptr) return BadFlag("--secrets", "a field is unknown", kLineForm);
+    if (!value.is_string()) {
+      return BadFlag("--secrets", fmt::format("{} is not a string", key), kLineForm);
+    }
+    *target = value.get<std::string>();
+  }
+  if (auto r = CheckSecret("--secrets", secret, kLineForm); !r) return r.error();
+  return secret;
+}
+
+}  // namespace
+
+Result<ImagePullSecret> ReadSecret(const std::string& text) {
+  if (!text.starts_with('@')) return ParseSecret(text);
+  const std::string path = text.substr(1);
+  if (path == "-") {
+    return BadFlag("--secret", "@- is not a file", "--secrets - reads standard input");
+  }
+  auto line = ReadLine(path);
+  if (!line) return line.error();
+  auto secret = ParseSecret(*line);
+  if (!secret) secret.error().message += fmt::format(", in {}", path);
+  return secret;
+}
+
+Result<std::vector<ImagePullSecret>> ReadSecrets(const std::string& path) {
+  const auto content = ReadInput(path, kMaxRecordFileBytes);
+  if (!content) return content.error();
+  std::vector<ImagePullSecret> secrets;
+  std::string_view rest = *content;
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    auto secret = SecretOf(line);
+    if (!secret) {
+      Error error = secret.error();
+      error.message +=
+          fmt::format(", in line {} of {}", number, path == "-" ? "standard input" : path);
+      return error;
+    }
+    secrets.push_back(*std::move(secret));
+  }
+  return secrets;
+}
+
+}  // namespace waybill::cli
