@@ -20,6 +20,7 @@
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 #include "waybill/runtime_handler.h"
+#include "waybill/user_namespace.h"
 
 namespace waybill::testing {
 
@@ -43,6 +44,11 @@ Json ToJson(const std::vector<ImageOnNode>& images) {
         {{"id", image.id}, {"repoTags", image.repo_tags}, {"repoDigests", image.repo_digests}});
   }
   return list;
+}
+
+Json ToJson(const UserNamespacePool& pool) {
+  return std::to_string(pool.first_id) + "+" + std::to_string(pool.id_count) + " in " +
+         std::to_string(pool.ids_per_pod) + " for " + std::to_string(pool.max_pods);
 }
 
 Json ToJson(const Timestamp& time) {
@@ -78,6 +84,12 @@ Json MeaningOfUsernsFile(const std::string& text) {
   return answer;
 }
 
+// For both kinds of IDs.
+Result<UserNamespacePool> PoolOf(std::string_view output) {
+  const std::string ids(output);
+  return PoolOfSubordinateIds({.user_exists = true, .tool_exists = true, .uids = ids, .gids = ids});
+}
+
 const std::map<std::string, Meaning> kFunctions = {{"DecodeImageIndex", Of(DecodeImageIndex)},
                                                    {"DecodeRuntimeStatus", Of(DecodeRuntimeStatus)},
                                                    {"DecodePodList", Of(DecodePodList)},
@@ -85,7 +97,10 @@ const std::map<std::string, Meaning> kFunctions = {{"DecodeImageIndex", Of(Decod
                                                    {"DecodeAuthDocument", Of(DecodeAuthDocument)},
                                                    {"ParsePlatform", Of(ParsePlatform)},
                                                    {"ParseTimestamp", Of(ParseTimestamp)},
-                                                   {"DecodeUsernsFile", MeaningOfUsernsFile}};
+                                                   {"DecodeUsernsFile", MeaningOfUsernsFile},
+                                                   {"DecodePulledRecord", Of(DecodePulledRecord)},
+                                                   {"DecodePullIntent", Of(DecodePullIntent)},
+                                                   {"PoolOfSubordinateIds", Of(PoolOf)}};
 
 bool Refused(const Json& answer) { return answer.is_object() && answer.contains("error"); }
 
@@ -110,7 +125,7 @@ void ForEach(const std::function<void(const Meaning&, const std::string& of, Jso
     if (rewrite) WriteFile(entry.path(), written);
     ++files;
   }
-  BOOST_TEST(files == 8);
+  BOOST_TEST(files == 11);
 }
 
 std::string CodeOf(const Json& answer) {
