@@ -1,7 +1,9 @@
 // Which manifest is chosen. Indexes are written as "linux/amd64" or "windows/amd64 10.0.20348.1".
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <map>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -45,118 +47,36 @@ std::string Chosen(const Strings& platforms, const std::string& host) {
   return Chosen(Index(platforms), Read(host));
 }
 
-struct Row {
-  std::string host;
-  Strings runs;  // best first
-  Strings does_not_run;
-};
-
-// github.com/containerd/platforms, compare_test.go (TestOnly) at main, with the order out of
-// compare.go (platformVector). The rows of Windows are below: there the header says more.
-const std::vector<Row> kContainerdRows = {
-    {"linux/amd64",
-     {"linux/amd64", "linux/386"},
-     {"linux/amd64/v2", "linux/arm/v7", "linux/arm64", "windows/amd64", "windows/arm"}},
-    {"linux/amd64/v2",
-     {"linux/amd64/v2", "linux/amd64/v1", "linux/386"},
-     {"linux/amd64/v3", "linux/amd64/v4", "linux/arm/v7", "linux/arm64", "windows/amd64",
-      "windows/arm"}},
-    {"linux/amd64/v4",
-     {"linux/amd64/v4", "linux/amd64/v3", "linux/amd64/v2", "linux/amd64", "linux/386"},
-     {}},
-    {"linux/386",
-     {"linux/386"},
-     {"linux/amd64", "linux/arm/v7", "linux/arm64", "windows/amd64", "windows/arm"}},
-    {"linux/arm/v8",
-     {"linux/arm/v8", "linux/arm/v7", "linux/arm/v6", "linux/arm/v5"},
-     {"linux/amd64", "linux/arm/v4", "linux/arm64", "windows/amd64", "windows/arm"}},
-    {"linux/arm/v7",
-     {"linux/arm/v7", "linux/arm/v6", "linux/arm/v5"},
-     {"linux/amd64", "linux/arm/v4", "linux/arm/v8", "linux/arm64", "windows/amd64",
-      "windows/arm"}},
-    {"linux/arm/v6",
-     {"linux/arm/v6", "linux/arm/v5"},
-     {"linux/amd64", "linux/arm", "linux/arm/v4", "linux/arm/v7", "linux/arm/v8", "linux/arm64",
-      "windows/amd64", "windows/arm"}},
-    {"linux/arm/v5",
-     {"linux/arm/v5"},
-     {"linux/amd64", "linux/arm", "linux/arm/v4", "linux/arm/v6", "linux/arm/v7", "linux/arm/v8",
-      "linux/arm64", "windows/amd64", "windows/arm"}},
-    {"linux/arm/v4",
-     {"linux/arm/v4"},
-     {"linux/amd64", "linux/arm", "linux/arm/v5", "linux/arm/v6", "linux/arm/v7", "linux/arm/v8",
-      "linux/arm64", "windows/amd64", "windows/arm"}},
-    {"linux/arm64",
-     {"linux/arm64", "linux/arm/v8", "linux/arm/v7", "linux/arm/v6", "linux/arm/v5"},
-     {"linux/amd64", "linux/arm/v4", "linux/arm/v9", "linux/arm64/v7", "linux/arm64/v9",
-      "windows/amd64", "windows/arm"}},
-    {"linux/arm64/v8.1",
-     {"linux/arm64/v8.1", "linux/arm64/v8", "linux/arm/v8", "linux/arm/v7", "linux/arm/v6",
-      "linux/arm/v5"},
-     {"linux/amd64", "linux/arm/v4", "linux/arm/v9", "linux/arm64/v9", "windows/amd64",
-      "windows/arm"}},
-    {"linux/arm64/v9",
-     {"linux/arm64/v9", "linux/arm64/v8.5", "linux/arm64/v8.4", "linux/arm64/v8.3",
-      "linux/arm64/v8.2", "linux/arm64/v8.1", "linux/arm64/v8", "linux/arm/v8", "linux/arm/v7",
-      "linux/arm/v6", "linux/arm/v5"},
-     {"linux/amd64", "linux/arm/v4", "linux/arm64/v7", "linux/arm64/v10", "linux/arm64/v8.6",
-      "windows/amd64", "windows/arm"}},
-    // Of variant.go's tests: Armv8 ends with 8.9.
-    {"linux/arm64/v9.6",
-     {"linux/arm64/v9.6", "linux/arm64/v9.5", "linux/arm64/v9.1", "linux/arm64/v9",
-      "linux/arm64/v8.9", "linux/arm64/v8.1", "linux/arm64", "linux/arm"},
-     {"linux/arm64/v9.7", "linux/arm64/v8.10"}},
-    {"linux/ppc64le", {"linux/ppc64le"}, {"linux/ppc64", "linux/amd64"}},
-    {"darwin/arm64", {"darwin/arm64", "darwin/arm/v7"}, {"linux/arm64"}}};
-
-// Windows Server and Windows 10 hosts and images by name; "process isolation" of each pair.
-const std::map<std::string, std::string> kWindows = {
-    {"Server 2016", "10.0.14393"}, {"Server 2019", "10.0.17763"},    {"Server 1903", "10.0.18362"},
-    {"Server 1909", "10.0.18363"}, {"Server 2004", "10.0.19041"},    {"Server 20H2", "10.0.19042"},
-    {"Server 2022", "10.0.20348"}, {"Windows 11", "10.0.22621"},     {"Annual 23H2", "10.0.25398"},
-    {"Server 2025", "10.0.26100"}, {"Windows 11 25H2", "10.0.26200"}};
-
-struct WindowsRow {
-  std::string host;
-  Strings images;  // of those in kWindows that run with process isolation
-};
-
-const std::vector<WindowsRow> kMicrosoftRows = {
-    // learn.microsoft.com, "Windows container version compatibility", section "Windows Server host
-    // OS compatibility" (github.com/MicrosoftDocs/Virtualization-Documentation,
-    // virtualization/windowscontainers/deploy-containers/version-compatibility.md).
-    {"Server 2016", {"Server 2016"}},
-    {"Server 2019", {"Server 2019"}},
-    {"Server 1903", {"Server 1903"}},
-    {"Server 1909", {"Server 1909"}},
-    {"Server 2004", {"Server 2004"}},
-    {"Server 20H2", {"Server 20H2"}},
-    // github.com/containerd/platforms, platform_windows_compat_test.go (Test_PlatformCompat), after
-    // the same page's tables for the releases since.
-    {"Server 2022", {"Server 2022"}},
-    {"Windows 11", {"Server 2022", "Windows 11"}},
-    {"Annual 23H2", {"Server 2022", "Windows 11", "Annual 23H2"}},
-    {"Server 2025", {"Server 2022", "Windows 11", "Annual 23H2", "Server 2025"}},
-    // The same, pull request 34: hosts past the newest server release.
-    {"Windows 11 25H2",
-     {"Server 2022", "Windows 11", "Annual 23H2", "Server 2025", "Windows 11 25H2"}}};
+// What runs where, by the tables of containerd and Microsoft.
+std::vector<nlohmann::json> RowsWith(const char* field) {
+  std::ifstream in(WAYBILL_FIXTURES "/manifests.jsonl");
+  std::vector<nlohmann::json> rows;
+  for (std::string line; std::getline(in, line);) {
+    const auto row = nlohmann::json::parse(line);
+    if (row.contains(field)) rows.push_back(row);
+  }
+  BOOST_TEST_REQUIRE(!rows.empty());
+  return rows;
+}
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(choose_manifest)
 
 BOOST_AUTO_TEST_CASE(containerds_fallbacks) {
-  for (const Row& row : kContainerdRows) {
-    for (const std::string& image : row.does_not_run) {
-      BOOST_TEST(Chosen({image}, row.host) == "none", image << " on " << row.host);
+  for (const auto& row : RowsWith("host")) {
+    const std::string host = row["host"];
+    const Strings does_not_run = row["doesNotRun"];
+    for (const std::string& image : does_not_run) {
+      BOOST_TEST(Chosen({image}, host) == "none", image << " on " << host);
     }
     // The best of what is left is chosen, whatever its place in the index.
-    Strings left = row.runs;
+    Strings left = row["runs"];
     while (!left.empty()) {
-      Strings backwards = row.does_not_run;
+      Strings backwards = does_not_run;
       backwards.insert(backwards.end(), left.rbegin(), left.rend());
-      BOOST_TEST(Chosen(backwards, row.host) == left.front(), "on " << row.host);
-      BOOST_TEST(Chosen(left, row.host) == left.front(), "on " << row.host);
+      BOOST_TEST(Chosen(backwards, host) == left.front(), "on " << host);
+      BOOST_TEST(Chosen(left, host) == left.front(), "on " << host);
       left.erase(left.begin());
     }
   }
@@ -188,14 +108,16 @@ BOOST_AUTO_TEST_CASE(hostile_variants_have_no_fallbacks) {
 }
 
 BOOST_AUTO_TEST_CASE(windows_runs_what_microsoft_says) {
-  for (const WindowsRow& row : kMicrosoftRows) {
-    for (const auto& [name, version] : kWindows) {
-      const bool runs = std::find(row.images.begin(), row.images.end(), name) != row.images.end();
+  const auto rows = RowsWith("windows");
+  for (const auto& row : rows) {
+    const Strings images = row["runs"];
+    const std::string host = "windows/amd64 " + row["version"].get<std::string>();
+    for (const auto& other : rows) {
+      const bool runs = std::find(images.begin(), images.end(), other["windows"]) != images.end();
       // Revisions play no part, on either side.
-      const std::string image = "windows/amd64 " + version + ".9999";
-      const std::string host = "windows/amd64 " + kWindows.at(row.host);
-      BOOST_TEST((Chosen({image}, host) == image) == runs, name << " on " << row.host);
-      BOOST_TEST((Chosen({image}, host + ".1") == image) == runs, name << " on " << row.host);
+      const std::string image = "windows/amd64 " + other["version"].get<std::string>() + ".9999";
+      BOOST_TEST((Chosen({image}, host) == image) == runs, image << " on " << host);
+      BOOST_TEST((Chosen({image}, host + ".1") == image) == runs, image << " on " << host);
     }
   }
 }
