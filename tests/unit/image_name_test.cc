@@ -87,40 +87,6 @@ BOOST_AUTO_TEST_CASE(gives_the_verdicts_of_the_kubelet) {
   BOOST_TEST(seen == 600u);
 }
 
-BOOST_AUTO_TEST_CASE(cuts_an_image_into_its_parts) {
-  const std::string digest = Digest("sha256", 64);
-  const std::string image = "registry.example.com:443/team/app:v1@" + digest;
-  const auto parts = ParseImage(image);
-  BOOST_REQUIRE(parts.has_value());
-  BOOST_TEST(parts->name == "registry.example.com:443/team/app");
-  BOOST_TEST(parts->domain == "registry.example.com:443");
-  BOOST_TEST(parts->path == "team/app");
-  BOOST_TEST(parts->tag == "v1");
-  BOOST_TEST(parts->digest == digest);
-}
-
-BOOST_AUTO_TEST_CASE(a_first_component_is_the_domain_where_it_can_be) {
-  BOOST_TEST(ParseImage("library/nginx").value().domain == "library");
-  BOOST_TEST(ParseImage("a_b/c").value().domain == "");
-  BOOST_TEST(ParseImage("a_b/c").value().path == "a_b/c");
-  BOOST_TEST(ParseImage("Host/c").value().domain == "Host");
-  BOOST_TEST(!ParseImage("Host_a/c"));
-  BOOST_TEST(!ParseImage("Host"));
-  BOOST_TEST(ParseImage("[::1]:5000/c").value().domain == "[::1]:5000");
-  for (const char* bad : {"[]/c", "[::1]", "[::1", "[::1]c", "[::1]:/c", "[::1]:5000", "[g]/c"}) {
-    BOOST_TEST_CONTEXT(bad) { BOOST_TEST(!ParseImage(bad)); }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(a_colon_opens_a_port_only_before_digits_and_a_slash) {
-  BOOST_TEST(ParseImage("localhost:5000").value().tag == "5000");
-  BOOST_TEST(ParseImage("localhost:5000/a").value().domain == "localhost:5000");
-  BOOST_TEST(ParseImage("localhost:5000/a:6").value().tag == "6");
-  for (const char* bad : {"a:5x/b", "a:/b", "a_b:80/c", "a/b:80/c", "a:80/", "a:80/:b"}) {
-    BOOST_TEST_CONTEXT(bad) { BOOST_TEST(!ParseImage(bad)); }
-  }
-}
-
 BOOST_AUTO_TEST_CASE(bounds_are_exact) {
   const std::string path255(255, 'a');
   BOOST_TEST(ParseImage(path255).has_value());
@@ -153,29 +119,6 @@ BOOST_AUTO_TEST_CASE(bounds_are_exact) {
     }
     BOOST_TEST(ParseImage(image).has_value());
   }
-}
-
-BOOST_AUTO_TEST_CASE(what_parses_need_not_have_a_full_form) {
-  const std::string identifier(64, 'e');
-  BOOST_TEST(ImageName(identifier).value() == identifier);
-  BOOST_TEST(!NormaliseImage(identifier).has_value());
-  BOOST_TEST(RepositoryOf(identifier) == identifier);
-  BOOST_TEST(NormaliseImage(identifier + ":v1").has_value());
-  // A host by the grammar, but not one that the full form takes for a host.
-  BOOST_TEST(ParseImage("[ab]/c").has_value());
-  BOOST_TEST(!NormaliseImage("[ab]/c").has_value());
-}
-
-BOOST_AUTO_TEST_CASE(a_repository_is_one_for_all_its_spellings) {
-  for (const char* image :
-       {"nginx", "nginx:1.27", "docker.io/nginx", "index.docker.io/nginx", "library/nginx",
-        "docker.io/library/nginx:latest", "index.docker.io/library/nginx"}) {
-    BOOST_TEST(RepositoryOf(image) == "docker.io/library/nginx");
-  }
-  BOOST_TEST(RepositoryOf("localhost/nginx") == "localhost/nginx");
-  BOOST_TEST(RepositoryOf("a/b:c@" + Digest("sha512", 128)) == "docker.io/a/b");
-  BOOST_TEST(RepositoryOf("not an image") == "not an image");
-  BOOST_TEST(RepositoryOf("") == "");
 }
 
 BOOST_AUTO_TEST_CASE(any_bytes_are_safe) {

@@ -17,6 +17,7 @@
 #include "tests/support/as_json.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/image_index.h"
+#include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 #include "waybill/runtime_handler.h"
@@ -90,6 +91,21 @@ Result<UserNamespacePool> PoolOf(std::string_view output) {
   return PoolOfSubordinateIds({.user_exists = true, .tool_exists = true, .uids = ids, .gids = ids});
 }
 
+Json MeaningOfImage(const std::string& text) {
+  Json answer = {{"repository", RepositoryOf(text)}};
+  if (const auto full = NormaliseImage(text)) answer["full"] = *full;
+  if (const auto parts = ParseImage(text)) {
+    answer.update({{"name", parts->name},
+                   {"domain", parts->domain},
+                   {"path", parts->path},
+                   {"tag", parts->tag},
+                   {"digest", parts->digest}});
+  } else {
+    answer["error"] = "does not parse";
+  }
+  return answer;
+}
+
 const std::map<std::string, Meaning> kFunctions = {{"DecodeImageIndex", Of(DecodeImageIndex)},
                                                    {"DecodeRuntimeStatus", Of(DecodeRuntimeStatus)},
                                                    {"DecodePodList", Of(DecodePodList)},
@@ -100,7 +116,8 @@ const std::map<std::string, Meaning> kFunctions = {{"DecodeImageIndex", Of(Decod
                                                    {"DecodeUsernsFile", MeaningOfUsernsFile},
                                                    {"DecodePulledRecord", Of(DecodePulledRecord)},
                                                    {"DecodePullIntent", Of(DecodePullIntent)},
-                                                   {"PoolOfSubordinateIds", Of(PoolOf)}};
+                                                   {"PoolOfSubordinateIds", Of(PoolOf)},
+                                                   {"ParseImage", MeaningOfImage}};
 
 bool Refused(const Json& answer) { return answer.is_object() && answer.contains("error"); }
 
@@ -125,7 +142,7 @@ void ForEach(const std::function<void(const Meaning&, const std::string& of, Jso
     if (rewrite) WriteFile(entry.path(), written);
     ++files;
   }
-  BOOST_TEST(files == 11);
+  BOOST_TEST(files == 12);
 }
 
 std::string CodeOf(const Json& answer) {
