@@ -26,11 +26,13 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
     // A dry run writes nothing, so it does not settle with the witness either.
     OpenOptions open{.directory = options.directory,
                      .create_if_missing = false,
-                     .witness = options.dry_run ? Witness::None() : Witness::Remembered()};
+                     .witness = Witness::Remembered()};
     open.clock = options.clock;
     open.map_bytes = options.map_bytes;
     RecoveryReport ignored;
-    auto store = internal::OpenAsOwner(open, internal::OnDamage::kRefuse, ignored);
+    auto store = internal::OpenAsOwner(
+        open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
+        ignored);
     if (!store) return store.error();
     auto report = internal::MigrateStore(*store, {options.to, options.dry_run, options.accept_loss,
                                                   options.clock, options.progress});

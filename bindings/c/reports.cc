@@ -82,6 +82,7 @@ waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {
           .records_without_credentials = report.records_without_credentials,
           .intents_carried = report.intents_carried,
           .witness_made = report.witness_made,
+          .witness_in_store = report.witness_in_store,
           .findings = CopyStrings(report.findings, memory),
           .mended = CopyStrings(report.mended, memory),
           .warnings = CopyStrings(report.warnings, memory),

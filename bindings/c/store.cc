@@ -64,8 +64,9 @@ Witness ToWitness(const waybill_open_options& options, Arguments& arguments) {
   const std::string path = arguments.Path(options.witness_path, "witness_path");
   switch (options.witness_kind) {
     case WAYBILL_WITNESS_AT:
+    case WAYBILL_WITNESS_ANEW:
       if (path.empty()) arguments.Wrong("witness_path", "is empty");
-      return Witness::At(path);
+      return options.witness_kind == WAYBILL_WITNESS_AT ? Witness::At(path) : Witness::Anew(path);
     case WAYBILL_WITNESS_REMEMBERED:
     case WAYBILL_WITNESS_NONE:
       if (!path.empty()) arguments.Wrong("witness_path", "is set beside another witness_kind");

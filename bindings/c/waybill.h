@@ -548,8 +548,15 @@ typedef waybill_timestamp (*waybill_clock)(void* context);
 /* Units (files, values) done, and in all. Called on the calling thread. Return false to stop. */
 typedef bool (*waybill_progress)(void* context, uint64_t done, uint64_t total);
 
-/* Having no witness is a choice that must be spelt out: 0 is WAYBILL_INVALID_ARGUMENT. */
-enum { WAYBILL_WITNESS_AT = 1, WAYBILL_WITNESS_REMEMBERED = 2, WAYBILL_WITNESS_NONE = 3 };
+/* Having no witness is a choice that must be spelt out: 0 is WAYBILL_INVALID_ARGUMENT. ANEW is AT,
+ * and an operator's word that the store is the newest although the witness that it remembers under
+ * another path is gone. NONE forgets that one. */
+enum {
+  WAYBILL_WITNESS_AT = 1,
+  WAYBILL_WITNESS_REMEMBERED = 2,
+  WAYBILL_WITNESS_NONE = 3,
+  WAYBILL_WITNESS_ANEW = 4
+};
 enum { WAYBILL_GAP_DETECT = 0, WAYBILL_GAP_YES = 1, WAYBILL_GAP_NO = 2 };
 
 /* OpenOptions in waybill/node_store.h says what each does. */
@@ -560,7 +567,7 @@ typedef struct waybill_open_options {
   bool no_migration;
   bool allow_empty; /* an empty images_on_node, and no runtime_handlers, are meant */
   int32_t witness_kind;
-  waybill_string witness_path; /* for WAYBILL_WITNESS_AT only */
+  waybill_string witness_path; /* for WAYBILL_WITNESS_AT and _ANEW only */
   int32_t rules;
   int32_t gap;
   const waybill_policy* policy;                     /* NULL: NeverVerifyPreloadedImages */
@@ -612,8 +619,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe(const waybill_observ
 
 /* Waits for the calls that run, commits waiting write-backs, syncs the witness, releases the lock.
  * Afterwards decisions answer "pull" and everything else is WAYBILL_CLOSED, as is closing again. An
- * error of the write-backs or of the witness (WAYBILL_IO, WAYBILL_DISK_FULL, WAYBILL_STORE_FULL,
- * WAYBILL_OUTCOME_UNKNOWN) leaves the store closed all the same. */
+ * error of the write-backs or of the witness (WAYBILL_DAMAGED: that was removed or replaced
+ * meanwhile; WAYBILL_IO, WAYBILL_DISK_FULL, WAYBILL_STORE_FULL, WAYBILL_OUTCOME_UNKNOWN) leaves the
+ * store closed all the same. */
 WAYBILL_API waybill_code waybill_close(waybill_store* store, waybill_error** error);
 
 /* Closes the store if it is open, and frees the handle, which no other call may use then. NULL is
@@ -691,7 +699,8 @@ typedef struct waybill_recovery_report {
   uint64_t records_carried;
   uint64_t records_without_credentials;
   uint64_t intents_carried;
-  bool witness_made;
+  bool witness_made;     /* there was none under its path */
+  bool witness_in_store; /* it lies in the store's directory, and is lost with it */
   waybill_strings findings;
   waybill_strings mended;   /* modes that were too loose, and are not any more */
   waybill_strings warnings; /* what changes no answer, but should be known */

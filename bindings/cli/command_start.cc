@@ -26,7 +26,13 @@ class StartCommand final : public Command {
            "file\n"
            "of --witness, else image_manager/waybill in the kubelet directory, else the one that "
            "the\n"
-           "store remembers. The policy is checked, but not kept: each command takes its own.\n"
+           "store remembers. Where that one is gone or can't be read the store may be an older "
+           "copy: "
+           "it\n"
+           "turns distrustful, and each image must be verified again; --forget-witness beside "
+           "another\n"
+           "--witness says that it is the newest. The policy is checked, but not kept: each "
+           "command takes its own.\n"
            "Images that were pulled while nobody recorded it (a gap) are closed, as far as "
            "--images\n"
            "names them. A store of an older schema is backed up and migrated.";
@@ -56,7 +62,12 @@ class StartCommand final : public Command {
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
     flags.Value("--witness", &witness_, "FILE", "the witness file, outside the store");
-    flags.Switch("--no-witness", &no_witness_, "have none: a wiped store then goes unnoticed");
+    flags.Switch("--forget-witness", &forget_witness_,
+                 "with --witness: the store is the newest, although the witness\n"
+                 "that it remembers under another path is gone");
+    flags.Switch("--no-witness", &no_witness_,
+                 "have none, and forget the one that the store remembers: a\n"
+                 "wiped store then goes unnoticed");
     flags.Value("--map-size", &map_size_, "BYTES", "the largest size that the store may grow to");
   }
 
@@ -90,6 +101,13 @@ class StartCommand final : public Command {
       Warn("the store has no witness: when it is wiped, that goes unseen, and opens images",
            "run it again with --kubelet-dir or --witness; --no-witness is to mean it");
     }
+    if (report->witness_in_store) {
+      (void)out.Flush();
+      Warn(
+          "the witness lies in the store's directory: when that is wiped or put back, nobody "
+          "notices",
+          "move it: waybill start --store " + ShellWord(store_.store) + " --witness FILE");
+    }
     return ExitCode::kYes;
   }
 
@@ -111,10 +129,14 @@ class StartCommand final : public Command {
     }
     if (witness_ && no_witness_) return BadFlag("--no-witness", "it excludes --witness");
     if (witness_ && witness_->empty()) return BadFlag("--witness", "the value is empty");
+    if (forget_witness_ && !witness_) {
+      return BadFlag("--forget-witness", "it wants --witness, with the path of the new one");
+    }
     if (no_witness_) {
       options.witness = Witness::None();
     } else if (witness_) {
-      options.witness = WitnessAt(*witness_);
+      options.witness = forget_witness_ ? Witness::Anew(std::filesystem::absolute(*witness_))
+                                        : WitnessAt(*witness_);
     } else if (kubelet_directory_) {
       options.witness = WitnessAt(options.kubelet_directory / "image_manager" / "waybill");
     } else {
@@ -166,6 +188,7 @@ class StartCommand final : public Command {
   std::optional<std::string> pods_directory_;
   std::optional<std::string> images_;
   std::optional<std::string> witness_;
+  bool forget_witness_ = false;
   bool no_witness_ = false;
   std::optional<std::string> runtimes_;
   std::optional<std::string> runtime_config_;

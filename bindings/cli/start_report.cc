@@ -25,6 +25,7 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
           {"recordsWithoutCredentials", report.records_without_credentials},
           {"intentsCarried", report.intents_carried},
           {"witnessMade", report.witness_made},
+          {"witnessInStore", report.witness_in_store},
           {"findings", report.findings},
           {"mended", report.mended},
           {"warnings", report.warnings},
@@ -70,7 +71,7 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
     out.Line("to verify   {}, whose credentials may be out of date",
              Counted(report.records_without_credentials, "record"));
   }
-  if (report.witness_made) out.Line("witness     was missing beside a sound store, and was made");
+  if (report.witness_made) out.Line("witness     there was none under its path; it was made");
   if (!report.clock_was_ahead.empty()) {
     out.Line("clock       {}; {} said a later time, and now say that of this start",
              report.clock_was_ahead, Counted(report.times_mended, "record"));

@@ -18,14 +18,20 @@ type Witness struct {
 }
 
 // WitnessAt is a file at an absolute path outside the store's directory, by convention
-// image_manager/waybill in the kubelet directory, which the kubelet passes over.
+// image_manager/waybill in the kubelet directory, which the kubelet passes over. What is there
+// already and is no witness is left alone (ErrInvalidArgument). Where the store remembers another
+// path, the witness there is asked as well: one that is gone means a store that may be stale.
 func WitnessAt(path string) Witness { return Witness{C.WAYBILL_WITNESS_AT, path} }
+
+// WitnessAnew is WitnessAt, and an operator's word that the store is the newest although the witness
+// that it remembers under another path is gone: that one is not asked.
+func WitnessAnew(path string) Witness { return Witness{C.WAYBILL_WITNESS_ANEW, path} }
 
 // WitnessRemembered is the one that the store was last opened with, if any: for tools that open a
 // store that somebody else set up.
 func WitnessRemembered() Witness { return Witness{kind: C.WAYBILL_WITNESS_REMEMBERED} }
 
-// WitnessNone is none: such a loss then goes unseen.
+// WitnessNone is none: such a loss then goes unseen. Forgets the one that the store remembers.
 func WitnessNone() Witness { return Witness{kind: C.WAYBILL_WITNESS_NONE} }
 
 // Gap says whether images on the node may have been pulled while nobody recorded it (KEP-2535, "What

@@ -11,7 +11,8 @@ type RecoveryReport struct {
 	RecordsCarried            uint64 // into the store that took its place
 	RecordsWithoutCredentials uint64 // known, but must be verified anew
 	IntentsCarried            uint64
-	WitnessMade               bool     // the witness was missing beside a sound store
+	WitnessMade               bool     // there was no witness under its path, and one was made
+	WitnessInStore            bool     // it lies in the store's directory, and is lost with it
 	Findings                  []string // what was wrong, one line each
 	Mended                    []string // modes that were too loose, and are not any more
 	Warnings                  []string // what changes no answer, but should be known
@@ -97,6 +98,7 @@ func goRecoveryReport(r *C.waybill_recovery_report) RecoveryReport {
 		RecordsWithoutCredentials: uint64(r.records_without_credentials),
 		IntentsCarried:            uint64(r.intents_carried),
 		WitnessMade:               bool(r.witness_made),
+		WitnessInStore:            bool(r.witness_in_store),
 		Findings:                  goStrings(r.findings),
 		Mended:                    goStrings(r.mended),
 		Warnings:                  goStrings(r.warnings),

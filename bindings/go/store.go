@@ -62,8 +62,8 @@ func (s *Store) call(f func(h handle, e errorOut) C.waybill_code) error {
 
 // Close waits for the calls that run, commits the write-backs that wait, syncs the witness and
 // releases the lock. Afterwards decisions answer "pull" and everything else is ErrClosed, as is
-// closing again. An error of the write-backs or of the witness (ErrIO, ErrDiskFull, ErrStoreFull,
-// ErrOutcomeUnknown) leaves the store closed all the same.
+// closing again. An error of the write-backs or of the witness (ErrDamaged: that was removed or
+// replaced meanwhile; ErrIO, ErrDiskFull, ErrStoreFull, ErrOutcomeUnknown) leaves the store closed all the same.
 func (s *Store) Close() error {
 	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_close(h, e) })
 }

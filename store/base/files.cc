@@ -185,13 +185,16 @@ Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_vie
   std::filesystem::path temporary = path;
   temporary += ".tmp";
   if (auto removed = RemoveFile(temporary); !removed) return removed;
-  {
+  const auto write = [&]() -> Result<void> {
     auto fd = OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL);
     if (!fd) return fd.error();
     if (auto r = PWriteAll(*fd, content, 0, temporary); !r) return r;
-    if (auto r = SyncFile(*fd, temporary); !r) return r;
-  }
-  return RenameDurably(temporary, path);
+    return SyncFile(*fd, temporary);
+  };
+  auto written = write();
+  if (written) written = RenameDurably(temporary, path);
+  if (!written) static_cast<void>(RemoveFile(temporary));
+  return written;
 }
 
 Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path) {

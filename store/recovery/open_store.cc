@@ -4,15 +4,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "store/lmdb/version.h"
-#include "store/record/committer.h"
-#include "store/record/pulled_record.h"
 #include "store/record/typed_tables.h"
 #include "store/record/userns_tables.h"
 #include "store/recovery/file_system.h"
@@ -22,6 +18,7 @@
 #include "store/recovery/open_database.h"
 #include "store/recovery/private_files.h"
 #include "store/recovery/rebuild.h"
+#include "store/recovery/witness_settling.h"
 
 namespace waybill::internal {
 
@@ -29,11 +26,6 @@ namespace {
 
 constexpr std::uint64_t kMinMapBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxMapBytes = std::uint64_t{1} << 44;
-
-bool SameDirectory(const std::filesystem::path& a, const std::filesystem::path& b) {
-  std::error_code error;
-  return std::filesystem::equivalent(a, b, error) && !error;
-}
 
 Error NoStore(const OpenOptions& options) {
   return {ErrorCode::kNotFound, "there is no store in " + options.directory.string(),
@@ -46,6 +38,11 @@ Error Unsound(const std::filesystem::path& directory, const Inspection& inspecti
       ErrorCode::kDamaged,
       "the store in " + directory.string() + " fails its check: " + why + "; nothing was changed",
       "run `waybill start` to recover it"};
+}
+
+Error MayBeStale(const std::string& contradiction) {
+  return {ErrorCode::kDamaged, contradiction + "; nothing was changed",
+          "run `waybill start` to recover the store"};
 }
 
 Error Moving(const std::filesystem::path& directory) {
@@ -76,20 +73,18 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
                  "a map of " + std::to_string(options.map_bytes) + " bytes is out of range",
                  "use " + std::to_string(kMinMapBytes) + " to " + std::to_string(kMaxMapBytes)};
   }
-  auto there = Exists(options.directory);
+  auto there = Exists(options.directory / "data.mdb");
+  if (!there) return there.error();
+  if (!*there) {
+    if (auto heard = HearWitnessOfNone(options); !heard) return heard.error();
+  }
+  there = Exists(options.directory);
   if (!there) return there.error();
   if (!*there) {
     if (!options.create_if_missing) return NoStore(options);
     if (auto r = MakePrivateDirectory(options.directory); !r) return r;
   }
   if (auto r = CheckPrivateDirectory(options.directory); !r) return r;
-  if (options.witness.kind() == Witness::Kind::kAt &&
-      SameDirectory(options.witness.path().parent_path(), options.directory)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the witness " + options.witness.path().string() +
-                     " lies in the store that it is to outlive; nothing was changed",
-                 "keep it elsewhere, by convention in the kubelet directory"};
-  }
   // Before there is a lock file: a directory that is no store stays as it was.
   if (options.create_if_missing) return {};
   there = Exists(options.directory / "data.mdb");
@@ -98,12 +93,12 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
 }
 
 // What else of a store is there without data.mdb, so that it must have been lost. Empty: nothing.
-Result<std::string> FindLoss(const std::filesystem::path& directory, const WitnessReading& witness,
+Result<std::string> FindLoss(const std::filesystem::path& directory, const Hearing& witness,
                              bool owned_before) {
   auto there = Exists(directory / "lock.mdb");
   if (!there) return there.error();
   if (*there) return "data.mdb is gone from " + directory.string();
-  if (witness.exists) return std::string("the store that the witness tells of is gone");
+  if (witness.is_there) return std::string("the store that the witness tells of is gone");
   there = Exists(directory / "quarantine");
   if (!there) return there.error();
   if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
@@ -122,7 +117,7 @@ Result<std::string> DistrustAtFirst(const OpenOptions& options) {
 }
 
 // Makes a store where there is none.
-Result<void> Create(const OpenOptions& options, const WitnessReading& witness, bool owned_before,
+Result<void> Create(const OpenOptions& options, const Hearing& witness, bool owned_before,
                     RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (!options.create_if_missing) return NoStore(options);
@@ -150,61 +145,6 @@ Result<void> Create(const OpenOptions& options, const WitnessReading& witness, b
   return {};
 }
 
-// The identity as far as it can be read without LMDB, for the witness that the store remembers.
-std::filesystem::path WitnessPath(const OpenOptions& options, const Inspection* inspection) {
-  switch (options.witness.kind()) {
-    case Witness::Kind::kAt:
-      return std::filesystem::absolute(options.witness.path());
-    case Witness::Kind::kRemembered:
-      if (inspection != nullptr && inspection->identity) return inspection->identity->witness_path;
-      return {};
-    case Witness::Kind::kNone:
-      return {};
-  }
-  return {};
-}
-
-// What a witness says against a store. Nothing: `reason` is empty.
-struct Contradiction {
-  std::string reason;
-  // The witness proves that what is stored is not what was stored last.
-  bool stale = false;
-};
-
-Contradiction FindContradiction(const WitnessReading& witness, const std::filesystem::path& path,
-                                const Identity& identity, const State& state) {
-  if (!witness.exists) return {};
-  if (!witness.testimony) return {"the witness " + path.string() + " can't be read", false};
-  if (witness.testimony->uuid != identity.uuid) {
-    return {"the witness " + path.string() + " tells of another store", true};
-  }
-  if (state.commit_sequence < witness.testimony->commit_sequence) {
-    return {"the store is older than its witness " + path.string() + ": it is at commit " +
-                std::to_string(state.commit_sequence) + " of " +
-                std::to_string(witness.testimony->commit_sequence),
-            true};
-  }
-  return {};
-}
-
-// A stale record may name credentials that were revoked since: its image stays known, and must be
-// verified anew.
-Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
-  std::vector<ImagePulledRecord> records;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    auto record = DecodePulledRecordValue(payload);
-    if (record) records.push_back(std::move(*record));
-    return true;
-  });
-  if (!walked) return walked;
-  report.records_without_credentials = records.size();
-  for (ImagePulledRecord& record : records) {
-    record.credential_mapping.clear();
-    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
-  }
-  return {};
-}
-
 Result<State> ReadState(const OpenedDatabase& database) {
   State state;
   lmdb::Txn txn;
@@ -220,78 +160,6 @@ Result<State> ReadState(const OpenedDatabase& database) {
   }
   return Error{ErrorCode::kDamaged,
                "the state record in " + database.env->directory().string() + " can't be read", ""};
-}
-
-// Of a store that was there before: the gap at its first take-over of a kubelet directory, which is
-// when its witness comes there.
-Result<std::string> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
-                                  const OwnedStore& store) {
-  const bool takes_over = !options.kubelet_directory.empty() &&
-                          witness == WitnessIn(options.kubelet_directory) &&
-                          store.database.identity.witness_path != witness &&
-                          store.state.digest(Table::kImported).count == 0;
-  return takes_over ? FirstGap(options) : std::string();
-}
-
-// What the witness makes necessary, and where it is from now on.
-Result<void> SettleWitness(const OpenOptions& options, const WitnessReading& witness,
-                           const std::filesystem::path& path, OwnedStore& store,
-                           RecoveryReport& report) {
-  if (path.empty()) return {};
-  OpenedDatabase& database = store.database;
-  Contradiction contradiction =
-      report.created || report.set_aside
-          ? Contradiction()
-          : FindContradiction(witness, path, database.identity, store.state);
-  WitnessReading said = witness;
-  const std::filesystem::path& before = store.witness_path_before;
-  if (contradiction.reason.empty() && !report.set_aside && !before.empty() && before != path) {
-    // The witness was moved: the one that the store had still tells of this store.
-    const WitnessReading old = ReadWitness(before);
-    if (old.testimony && old.testimony->uuid == database.identity.uuid) {
-      contradiction = FindContradiction(old, before, database.identity, store.state);
-      if (!contradiction.reason.empty()) said = old;
-    }
-  }
-  const auto gap =
-      report.created ? Result<std::string>(std::string()) : GapAtTakeOver(options, path, store);
-  if (!gap) return gap.error();
-  Identity identity = database.identity;
-  identity.witness_path = path.string();
-  if (!contradiction.reason.empty() || identity.witness_path != database.identity.witness_path) {
-    Committer::Hooks hooks;
-    hooks.clock = options.clock;
-    hooks.still_owned = [&] { return CheckStillOwned(database); };
-    Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
-    const auto amend = [&](StoreTxn& txn) -> Result<void> {
-      if (!contradiction.reason.empty()) {
-        if (said.testimony) {
-          // Past the witness, or the same old copy could come back unnoticed.
-          txn.state().commit_sequence =
-              std::max(txn.state().commit_sequence, said.testimony->commit_sequence);
-        }
-        if (auto r = SetTrust(txn, true, contradiction.reason); !r) return r;
-        if (contradiction.stale) {
-          if (auto r = DropCredentials(txn, report); !r) return r;
-        }
-        if (auto r = HoldLostRanges(txn, contradiction.reason); !r) return r;
-        txn.Touch();
-      }
-      if (!gap->empty()) {
-        if (auto r = NoteGap(txn, *gap); !r) return r;
-      }
-      return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
-    };
-    if (auto r = committer.Run(amend); !r) return r;
-    database.identity = identity;
-    store.state = committer.state();
-    if (!contradiction.reason.empty()) report.findings.push_back(contradiction.reason);
-  }
-  report.witness_made = !witness.exists && !report.created;
-  auto file = WitnessFile::Open(path, {database.identity.uuid, store.state.commit_sequence});
-  if (!file) return file.error();
-  store.witness = std::move(*file);
-  return {};
 }
 
 }  // namespace
@@ -314,12 +182,16 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   if (auto r = ClearPreparation(directory); !r) return r.error();
 
   const std::filesystem::path database_path = directory / "data.mdb";
-  std::filesystem::path witness_path = WitnessPath(options, nullptr);
-  WitnessReading witness = witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
+  Hearing hearing;
+  bool is_heard = false;
   auto there = Exists(database_path);
   if (!there) return there.error();
   if (!*there) {
-    if (auto r = Create(options, witness, lock->owned_before(), report); !r) return r.error();
+    auto heard = HearWitnessOfNone(options);
+    if (!heard) return heard.error();
+    hearing = std::move(*heard);
+    is_heard = true;
+    if (auto r = Create(options, hearing, lock->owned_before(), report); !r) return r.error();
   }
 
   std::optional<Inspection> inspection;
@@ -335,9 +207,12 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
         inspection->identity->schema_version < kNewestSchema) {
       return OlderSchema(directory, inspection->identity->schema_version);
     }
-    if (options.witness.kind() == Witness::Kind::kRemembered) {
-      witness_path = WitnessPath(options, &*inspection);
-      witness = witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
+    if (!is_heard && on_damage != OnDamage::kOnlyLook) {
+      auto heard = HearWitness(options, inspection->identity ? &*inspection->identity : nullptr,
+                               inspection->state ? &*inspection->state : nullptr);
+      if (!heard) return heard.error();
+      hearing = std::move(*heard);
+      is_heard = true;
     }
     if (inspection->sound) break;
     if (attempt > 0) {
@@ -349,13 +224,17 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     auto fails_again = FailsAgain(file, *inspection);
     if (!fails_again) return fails_again.error();
     if (!*fails_again) return Moving(directory);
-    if (on_damage == OnDamage::kRefuse) return Unsound(directory, *inspection);
+    if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
-    if (auto r = Rebuild(directory, file, *inspection, witness.testimony, options.clock(),
-                         options.map_bytes, report);
+    if (auto r = Rebuild(directory, file, *inspection, hearing, options.clock(), options.map_bytes,
+                         report);
         !r) {
       return r.error();
     }
+  }
+
+  if (on_damage == OnDamage::kRefuse && !hearing.contradiction.empty()) {
+    return MayBeStale(hearing.contradiction);
   }
 
   auto database = OpenDatabaseAsOwner(directory, options.map_bytes, inspection->txn_id, *lock);
@@ -365,7 +244,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   if (!state) return state.error();
   OwnedStore store{std::move(*lock), std::move(*database), *state, std::nullopt, {}};
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
-  if (auto r = SettleWitness(options, witness, witness_path, store, report); !r) return r.error();
+  if (on_damage == OnDamage::kOnlyLook) return store;
+  if (auto r = SettleWitness(options, hearing, store, report); !r) return r.error();
   return store;
 }
 
@@ -378,13 +258,10 @@ std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspe
     return inspection.moved ? Moving(directory) : Unsound(directory, inspection);
   }
   // An owner would have asked the witness.
-  const std::filesystem::path& witness = inspection.identity->witness_path;
-  if (witness.empty()) return std::nullopt;
-  const Contradiction contradiction =
-      FindContradiction(ReadWitness(witness), witness, *inspection.identity, *inspection.state);
-  if (contradiction.reason.empty()) return std::nullopt;
-  return Error{ErrorCode::kDamaged, contradiction.reason + "; nothing was changed",
-               "run `waybill start` to recover the store"};
+  auto contradiction = AskRememberedWitness(*inspection.identity, *inspection.state);
+  if (!contradiction) return contradiction.error();
+  if (!contradiction->empty()) return MayBeStale(*contradiction);
+  return std::nullopt;
 }
 
 // What to compare the file by. Later writes may fall into the tick of its time unless that is past.

@@ -42,10 +42,14 @@ struct OwnedStore {
   std::string witness_path_before;  // that the store remembered; empty: none, or it was just made
 };
 
-enum class OnDamage : std::uint8_t { kRecover, kRefuse };
+enum class OnDamage : std::uint8_t {
+  kRecover,
+  kRefuse,    // kDamaged: it fails its check, or may be stale as its witness has it
+  kOnlyLook,  // the same, and the witness is neither asked nor changed
+};
 
-// Errors: NodeStore::Open; with kRefuse also kDamaged. A store of an older schema stays as it is:
-// it is for the caller to migrate it.
+// Errors: NodeStore::Open; otherwise than with kRecover also kDamaged. A store of an older schema
+// stays as it is: it is for the caller to migrate it.
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                                RecoveryReport& report);
 

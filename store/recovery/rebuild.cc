@@ -65,10 +65,12 @@ Result<Choice> ChooseTree(const Fd& file, const std::optional<Testimony>& testim
 }  // namespace
 
 Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
-                     const Inspection& inspection, const std::optional<Testimony>& testimony,
-                     Timestamp now, std::uint64_t map_bytes, RecoveryReport& report) {
+                     const Inspection& inspection, const Hearing& hearing, Timestamp now,
+                     std::uint64_t map_bytes, RecoveryReport& report) {
+  const std::optional<Testimony>& testimony = hearing.testimony;
   auto choice = ChooseTree(file, testimony);
   if (!choice) return choice.error();
+  if (!hearing.contradiction.empty()) choice->newest = false;
   Salvaged salvaged;
   if (choice->which >= 0) {
     auto read = Salvage(file, choice->which);
@@ -101,6 +103,7 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
   if (!inspection.findings.empty()) {
     made.distrust_reason += " (" + inspection.findings.front() + ")";
   }
+  if (!hearing.contradiction.empty()) made.distrust_reason += ", and " + hearing.contradiction;
   made.distrust_reason += "; it is kept as " + aside->string();
   const auto proven = [&](Table table) {
     return choice->newest && choice->state && salvaged.Proves(table, *choice->state);

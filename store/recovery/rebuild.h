@@ -5,11 +5,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 
 #include "store/base/files.h"
 #include "store/recovery/inspect.h"
-#include "store/recovery/witness.h"
+#include "store/recovery/witness_settling.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
@@ -21,9 +20,8 @@ namespace waybill::internal {
 // distrustful. Carried over:
 //
 //   records     of which the credentials only where it is proven that nothing is missing or stale:
-//   the
-//               tree is the newest, and the table's digest matches. Otherwise they are known, and
-//               must be verified anew.
+//               the tree is the newest, no witness contradicts, and the table's digest matches.
+//               Otherwise they are known, and must be verified anew.
 //   intents, quarantine entries, imported files, runtime handlers
 //               all that can be read: each can only close
 //   preloaded records                             only where proven, as above
@@ -31,8 +29,8 @@ namespace waybill::internal {
 // Crash-safe at any point: until the rename the old file is in place, and the next opening begins
 // anew.
 Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
-                     const Inspection& inspection, const std::optional<Testimony>& testimony,
-                     Timestamp now, std::uint64_t map_bytes, RecoveryReport& report);
+                     const Inspection& inspection, const Hearing& hearing, Timestamp now,
+                     std::uint64_t map_bytes, RecoveryReport& report);
 
 }  // namespace waybill::internal
 

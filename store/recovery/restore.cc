@@ -190,9 +190,12 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     return AnotherStore(options, identity.uuid, "the witness " + witness_path,
                         witness.testimony->uuid);
   }
-  // A store that is older than its witness was put back itself: it tells nothing of what was taken
-  // back, and of ranges that were handed out, since.
-  if (witness.testimony && witness.testimony->commit_sequence > replaced.sequence) {
+  if (witness.error) return *witness.error;
+  // A store that is older than its witness, or misses it, was put back itself: it tells nothing of
+  // what was taken back, and of ranges that were handed out, since.
+  const bool misses_witness = !witness_path.empty() && !witness.testimony;
+  if (misses_witness ||
+      (witness.testimony && witness.testimony->commit_sequence > replaced.sequence)) {
     replaced.credentials.clear();
     replaced.has_all_ranges = false;
   }

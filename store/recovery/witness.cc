@@ -1,9 +1,11 @@
 #include "store/recovery/witness.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <utility>
@@ -14,7 +16,9 @@ namespace waybill::internal {
 
 namespace {
 
+constexpr std::string_view kName = "waybill-witness ";
 constexpr std::string_view kMagic = "waybill-witness 1 ";
+constexpr std::size_t kMaxReadBytes = 4096;
 constexpr std::size_t kUuidAt = kMagic.size();
 constexpr std::size_t kSequenceAt = kUuidAt + 37;
 constexpr std::size_t kChecksumAt = kSequenceAt + 21;
@@ -53,9 +57,25 @@ std::optional<Testimony> Parse(const std::string& line) {
 
 WitnessReading ReadWitness(const std::filesystem::path& path) {
   WitnessReading reading;
-  const auto content = ReadWholeFile(path, 4096);
-  reading.exists = content.has_value() || content.error().code != ErrorCode::kNotFound;
-  if (content) reading.testimony = Parse(*content);
+  struct stat st {};
+  if (lstat(path.c_str(), &st) != 0) {
+    // Without its directory it is gone as well.
+    if (errno == ENOENT || errno == ENOTDIR) return reading;
+    reading.exists = true;
+    reading.error = SystemError(errno, "look at the witness", path);
+    return reading;
+  }
+  reading.exists = true;
+  if (!S_ISREG(st.st_mode)) return reading;
+  const auto content = ReadWholeFile(path, kMaxReadBytes);
+  if (content) {
+    reading.claims_to_be_one = content->starts_with(kName);
+    reading.testimony = Parse(*content);
+  } else if (content.error().code == ErrorCode::kNotFound) {
+    reading.exists = false;
+  } else if (content.error().code != ErrorCode::kLimitExceeded) {
+    reading.error = content.error();
+  }
   return reading;
 }
 
@@ -66,17 +86,51 @@ Result<WitnessFile> WitnessFile::Open(const std::filesystem::path& path, const T
   if (auto r = WriteFileDurably(path, Format(first)); !r) return r.error();
   auto file = OpenFile(path, O_RDWR);
   if (!file) return file.error();
-  return WitnessFile(std::move(*file), path, first.uuid);
+  auto id = FileIdOf(*file, path);
+  if (!id) return id.error();
+  return WitnessFile(std::move(*file), *id, path, first);
+}
+
+void WitnessFile::Retire(const std::filesystem::path& path, const Testimony& last) {
+  const WitnessReading reading = ReadWitness(path);
+  if (!reading.testimony || reading.testimony->uuid != last.uuid) return;
+  auto file = OpenFile(path, O_RDWR);
+  if (!file || !PWriteAll(*file, Format(last), 0, path)) return;
+  static_cast<void>(SyncFile(*file, path));
 }
 
 void WitnessFile::Advance(std::uint64_t commit_sequence) {
-  auto written = PWriteAll(file_, Format({uuid_, commit_sequence}), 0, path_);
+  last_.commit_sequence = commit_sequence;
+  if (lost_) return;
+  auto written = PWriteAll(file_, Format(last_), 0, path_);
   if (written_ || written) written_ = std::move(written);
+  struct stat st {};
+  const bool in_place = lstat(path_.c_str(), &st) == 0 && FileId{st.st_dev, st.st_ino} == id_;
+  if (!in_place) Lose();
 }
 
 Result<void> WitnessFile::Sync() {
-  if (!written_) return written_;
-  return SyncFile(file_, path_);
+  if (!lost_) {
+    if (!written_) return written_;
+    if (auto r = SyncFile(file_, path_); !r) return r;
+    const auto id = FileIdOf(path_);
+    const auto content = ReadWholeFile(path_, kMaxReadBytes);
+    if (!id || *id != id_ || !content || *content != Format(last_)) Lose();
+  }
+  if (!lost_) return {};
+  return Error{ErrorCode::kDamaged,
+               "the witness " + path_.string() +
+                   " was removed, replaced or changed while the store was open",
+               "the next opening distrusts the store; find out who did that"};
+}
+
+void WitnessFile::Lose() {
+  lost_ = true;
+  // It does not follow the store's commits: an older copy of both would agree with each other.
+  const WitnessReading reading = ReadWitness(path_);
+  const bool is_older_copy = reading.testimony && reading.testimony->uuid == last_.uuid &&
+                             reading.testimony->commit_sequence < last_.commit_sequence;
+  if (is_older_copy) static_cast<void>(RemoveFile(path_));
 }
 
 }  // namespace waybill::internal

@@ -28,7 +28,9 @@ struct Testimony {
 
 struct WitnessReading {
   bool exists = false;
-  std::optional<Testimony> testimony;  // nullopt beside `exists`: it can't be read
+  bool claims_to_be_one = false;       // it begins as a witness does
+  std::optional<Testimony> testimony;  // nullopt beside `exists`: it is no sound witness
+  std::optional<Error> error;          // the system's: nobody knows what is there
 };
 
 WitnessReading ReadWitness(const std::filesystem::path& path);
@@ -39,18 +41,28 @@ class WitnessFile {
   // one above. Errors as of files.h.
   static Result<WitnessFile> Open(const std::filesystem::path& path, const Testimony& first);
 
+  // The last word of a witness that the store no longer has: copies of the store that still
+  // remember it are older than that. Best effort; nothing where it is not a witness of this store.
+  static void Retire(const std::filesystem::path& path, const Testimony& last);
+
   // After a commit. Not synced; an error is kept for Sync.
   void Advance(std::uint64_t commit_sequence);
+  // kDamaged: the file was removed, replaced or changed by somebody else since it was opened. It
+  // stays so: an older copy of it is removed, so that the next opening misses it.
   Result<void> Sync();
 
  private:
-  WitnessFile(Fd file, std::filesystem::path path, const std::array<std::uint8_t, 16>& uuid)
-      : file_(std::move(file)), path_(std::move(path)), uuid_(uuid) {}
+  WitnessFile(Fd file, FileId id, std::filesystem::path path, const Testimony& testimony)
+      : file_(std::move(file)), id_(id), path_(std::move(path)), last_(testimony) {}
+
+  void Lose();
 
   Fd file_;
+  FileId id_;
   std::filesystem::path path_;
-  std::array<std::uint8_t, 16> uuid_;
+  Testimony last_;
   Result<void> written_;
+  bool lost_ = false;
 };
 
 }  // namespace waybill::internal

@@ -126,6 +126,56 @@ BOOST_AUTO_TEST_CASE(flags_that_need_or_exclude_each_other) {
   BOOST_TEST(store.Json("stats")["runtimeHandlers"] == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_witness_that_is_gone_is_distrust_until_it_is_said_otherwise) {
+  const CliStore store;
+  store.Start();
+  store.Run("pulled", {"--image", "registry.example.com/a:1", "--image-ref", "ref-a"});
+  std::filesystem::remove(store / "witness");
+  for (const char* command : {"stats", "verify"}) {
+    const CommandResult refused = store.Run(command);
+    BOOST_TEST(refused.exit_code != 0, command);
+    BOOST_TEST(Contains(refused.err, "witness"), refused.err);
+  }
+  const CommandResult started = store.Run("start");
+  BOOST_TEST(started.exit_code == 0, started.err);
+  BOOST_TEST(Contains(started.out, "\nfound       the witness "), started.out);
+  BOOST_TEST(Contains(started.err, "DISTRUSTFUL"), started.err);
+  BOOST_TEST(store.Run("check", {"--image", "registry.example.com/a:1", "--image-ref", "ref-a"})
+                 .exit_code == 1);
+  BOOST_TEST(std::filesystem::exists(store / "witness"));
+}
+
+BOOST_AUTO_TEST_CASE(a_witness_is_forgotten_by_an_explicit_word) {
+  const CliStore store;
+  store.Start();
+  std::filesystem::remove(store / "witness");
+  CheckUsageError(store.Run("start", {"--forget-witness"}), "alone");
+  const std::string moved = (store / "moved").string();
+  auto started = store.Json("start", {"--witness", moved, "--forget-witness"});
+  BOOST_TEST(started["distrustful"] == false);
+  BOOST_TEST(started["witnessMade"] == true);
+  BOOST_TEST(started["witnessInStore"] == false);
+  std::filesystem::remove(moved);
+  BOOST_TEST(store.Json("start", {"--no-witness"})["distrustful"] == false);
+  BOOST_TEST(store.Json("start")["distrustful"] == false);
+}
+
+BOOST_AUTO_TEST_CASE(a_witness_overwrites_nothing_and_lies_outside) {
+  const CliStore store;
+  store.Start();
+  testing::WriteFile(store / "file", "somebody's");
+  std::filesystem::create_directory(store / "directory");
+  for (const std::string& path : {(store / "file").string(), (store / "directory").string(),
+                                  store.store() + "/witness", store.store() + "/sub/witness"}) {
+    CheckUsageError(store.Run("start", {"--witness", path}), path);
+    BOOST_TEST(!std::filesystem::exists(path + ".tmp"));
+  }
+  BOOST_TEST(testing::ReadFile(store / "file") == "somebody's");
+  for (const char* command : {"stats", "verify", "list"}) {
+    BOOST_TEST(store.Run(command).exit_code == 0, command);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -2,7 +2,14 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
+#include "store/recovery/witness.h"
+#include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
@@ -39,14 +46,65 @@ void WriteHeldPod(const std::filesystem::path& directory) {
             "{\"uidMappings\":" + mapping(20) + ",\"gidMappings\":" + mapping(21) + "}");
 }
 
+// As ScratchStore, but it remembers no witness: its file is opened elsewhere, beside another one.
+class SampleStore {
+ public:
+  SampleStore() {
+    std::filesystem::create_directory(kubelet_directory());
+    Start();
+  }
+  NodeStore* operator->() { return store_.get(); }
+  FakeClock& clock() { return clock_; }
+  std::filesystem::path directory() const { return scratch_ / "store"; }
+  std::filesystem::path kubelet_directory() const { return scratch_ / "kubelet"; }
+
+  void Stop() {
+    Must(store_->Close());
+    store_.reset();
+  }
+  void Restart() {
+    Stop();
+    Start();
+  }
+  void Pull(std::string_view image, std::string_view image_ref,
+            const std::optional<ImagePullCredentials>& credentials) {
+    Must(store_->RecordPullIntent(image));
+    Must(store_->RecordImagePulled(image, image_ref, credentials));
+  }
+  // What its witness would say.
+  std::string Witness() const {
+    const auto inspection = InspectPath(directory() / "data.mdb");
+    const std::filesystem::path path = scratch_ / "witness";
+    Must(internal::WitnessFile::Open(
+        path, {inspection.identity->uuid, inspection.state->commit_sequence}));
+    return ReadFile(path);
+  }
+
+ private:
+  void Start() {
+    OpenOptions options{.directory = directory(), .witness = waybill::Witness::None()};
+    options.images_on_node.emplace();
+    if (std::filesystem::exists(kubelet_directory() / "image_manager")) {
+      options.kubelet_directory = kubelet_directory();
+    }
+    options.clock = clock_.AsClock();
+    options.map_bytes = std::uint64_t{64} << 20U;
+    store_ = Must(NodeStore::Open(std::move(options)));
+  }
+
+  TempDir scratch_;
+  FakeClock clock_;
+  std::unique_ptr<NodeStore> store_;
+};
+
 class Historian {
  public:
-  explicit Historian(ScratchStore& store) : store_(store) {}
+  explicit Historian(SampleStore& store) : store_(store) {}
   void Note() { history_.push_back(ReadFile(store_.directory() / "data.mdb")); }
   std::vector<std::string> Take() { return std::move(history_); }
 
  private:
-  ScratchStore& store_;
+  SampleStore& store_;
   std::vector<std::string> history_;
 };
 
@@ -82,7 +140,7 @@ SampleStore MakeSampleStore(int more_records) {
   ImagePullSecret thief = SecretOf("tenant-c", "first password");
 
   SampleStore sample;
-  ScratchStore store(Rules::kClosed);
+  SampleStore store;
   Historian historian(store);
   WriteRecordFile(store.kubelet_directory(), "pulled", RefOf("unreadable"), "{");
   WriteRecordFile(store.kubelet_directory(), "pulling", ImageOf("unreadable-pull"), "{");
@@ -187,7 +245,7 @@ SampleStore MakeSampleStore(int more_records) {
 
   sample.database = ReadFile(store.directory() / "data.mdb");
   sample.history = historian.Take();
-  sample.witness = ReadFile(store.witness());
+  sample.witness = store.Witness();
 
   const auto probe = [&](const std::string& image, const std::string& name,
                          std::vector<ImagePullSecret> secrets, const std::string& handler = {}) {

@@ -71,7 +71,8 @@ struct MigrateOptions {
 // would lose something and accept_loss is false, or, from 3 to 2, ID ranges live that no kubelet's
 // files can hold (held pods, ranges of several lengths), whatever accept_loss says; the message
 // says what. kDiskFull: no room for the backup, or for a step. kOwned: the store is in use.
-// kNotFound: there is none. kDamaged: it fails its check; NodeStore::Open recovers it.
+// kNotFound: there is none. kDamaged: it fails its check, or its witness is gone or
+// contradicts; NodeStore::Open recovers it.
 // kInterrupted: `progress` said so. kNewerSchema, kUnsafePath, kIo, kStoreFull as for Open. After
 // each of these the store is whole, and of the version of the last step that was done.
 // kOutcomeUnknown: the disk failed so that nobody knows; NodeStore::Open finds out.
@@ -104,8 +105,9 @@ struct RestoreReport {
   std::uint32_t schema_version = 0;
   std::uint64_t backup_commit_sequence = 0;
   std::uint64_t records = 0;
-  // Of those: the store that was replaced did not hold the same credentials, could not be read, or
-  // was older than its witness, so they may have been taken back since. To be verified again.
+  // Of those: the store that was replaced did not hold the same credentials, could not be read, was
+  // older than its witness or missed that, so they may have been taken back since. To be verified
+  // again.
   std::uint64_t records_without_credentials = 0;
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
   // Others may have been lost, and so no new ones are handed out (HeldPod without a UID).

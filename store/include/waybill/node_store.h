@@ -48,14 +48,21 @@ class Witness {
  public:
   // A file at `path`, by convention image_manager/waybill in the kubelet directory, which the
   // kubelet passes over. Outside the store's directory, and absolute: the store remembers the path
-  // as it is given. The directory that it is in is made if missing.
+  // as it is given, once the witness is on disk there. The directory that it is in is made if
+  // missing; what is there already and is no witness is left alone (kInvalidArgument). Where the
+  // store remembers another path, the witness there is asked as well: one that is gone or can't be
+  // read means a store that may be stale, as one that contradicts does.
   static Witness At(std::filesystem::path path) { return {Kind::kAt, std::move(path)}; }
+  // The same, and an operator's word that the store is the newest, although the witness that it
+  // remembers is gone: that one is not asked. Under the path that is remembered it is as At.
+  static Witness Anew(std::filesystem::path path) { return {Kind::kAnew, std::move(path)}; }
   // The one that the store was last opened with, if any. For tools that open a store that somebody
   // else set up; a wiped store remembers nothing.
   static Witness Remembered() { return {Kind::kRemembered, {}}; }
+  // Forgets the one that the store remembers.
   static Witness None() { return {Kind::kNone, {}}; }
 
-  enum class Kind : std::uint8_t { kAt, kRemembered, kNone };
+  enum class Kind : std::uint8_t { kAt, kRemembered, kNone, kAnew };
   Kind kind() const { return kind_; }
   const std::filesystem::path& path() const { return path_; }
 
@@ -153,15 +160,17 @@ class NodeStore {
   // (create_if_missing is false, or there is no pods_directory).
   // kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, kInvalidArgument (an empty list; see
   // OpenOptions::allow_empty), and kInterrupted (import_progress returned false): what was
-  // recovered and imported until then is kept. A damaged database is no
-  // error: it is set aside, and recovery_report says so.
+  // recovered and imported until then is kept. A damaged database is no error: it is set aside, and
+  // recovery_report says so. Nor is a witness that is gone, can't be read or contradicts: the store
+  // turns distrustful, its records lose their credentials, and findings says why.
   static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
 
   // Opens beside a live owner, or without one, to decide and to read. Changes nothing; every
   // recording function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
   // otherwise). kNotFound: there is no store. kDamaged: no owner has recovered it, and it fails the
-  // walk or contradicts its witness: run an owner (`waybill start`). kOwned: this process has the
-  // store open already, or somebody writes to data.mdb while it is checked. kOlderSchema: no owner has migrated it. kNewerSchema, kIo as for Open.
+  // walk, contradicts its witness or misses it: run an owner (`waybill start`). kOwned: this
+  // process has the store open already, or somebody writes to data.mdb while it is checked.
+  // kOlderSchema: no owner has migrated it. kNewerSchema, kIo as for Open.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
   // Closes. No other call may be running.
@@ -171,8 +180,9 @@ class NodeStore {
 
   // Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
   // decisions answer "pull", recording functions return kNotOwner, reading ones kDamaged. Not to be
-  // called while another call runs. An error (as of Flush) tells of write-backs or of the witness
-  // only, and the store is closed all the same.
+  // called while another call runs. An error (as of Flush; kDamaged: the witness was removed,
+  // replaced or changed while the store was open) tells of write-backs or of the witness only, and
+  // the store is closed all the same.
   Result<void> Close();
 
   // What opening found, did and left. Constant; empty for an observer.

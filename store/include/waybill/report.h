@@ -42,7 +42,8 @@ struct RecoveryReport {
   std::uint64_t records_carried = 0;  // into the store that took its place
   std::uint64_t records_without_credentials = 0;  // known, but must be verified anew
   std::uint64_t intents_carried = 0;
-  bool witness_made = false;          // the witness was missing beside a sound store
+  bool witness_made = false;          // there was no witness under its path, and one was made
+  bool witness_in_store = false;      // it lies in the store's directory, and is lost with it
   std::vector<std::string> findings;  // what was wrong, one line each
   // Files and folders of the store that others could read or write, and can't any more: one line
   // each, with both modes.

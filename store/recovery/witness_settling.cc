@@ -1,0 +1,289 @@
+#include "store/recovery/witness_settling.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "store/record/committer.h"
+#include "store/record/pulled_record.h"
+#include "store/record/typed_tables.h"
+#include "store/record/userns_tables.h"
+#include "store/recovery/gap.h"
+#include "store/recovery/open_store.h"
+
+namespace waybill::internal {
+
+namespace {
+
+bool NamesPath(const Witness& witness) {
+  return witness.kind() == Witness::Kind::kAt || witness.kind() == Witness::Kind::kAnew;
+}
+
+Result<std::filesystem::path> PathOf(const Witness& witness) {
+  if (!witness.path().empty()) return std::filesystem::absolute(witness.path());
+  return Error{ErrorCode::kInvalidArgument, "the witness is not named; nothing was changed", ""};
+}
+
+// Two spellings of one path, or two names of one file.
+bool IsSame(const std::filesystem::path& a, const std::filesystem::path& b) {
+  if (a == b) return true;
+  const auto id = FileIdOf(a);
+  const auto other = FileIdOf(b);
+  return id && other && *id == *other;
+}
+
+// Through symlinks, relative parts and bind mounts; of paths that need not be there.
+bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::path at =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  if (error) at = std::filesystem::absolute(path).lexically_normal();
+  std::filesystem::path top =
+      std::filesystem::weakly_canonical(WithoutTrailingSlashes(directory), error);
+  if (error) top = std::filesystem::absolute(directory).lexically_normal();
+  while (true) {
+    if (at == top) return true;
+    std::error_code ignored;
+    if (std::filesystem::equivalent(at, top, ignored)) return true;
+    const std::filesystem::path parent = at.parent_path();
+    if (parent == at || parent.empty()) return false;
+    at = parent;
+  }
+}
+
+Error Foreign(const std::filesystem::path& path) {
+  return {ErrorCode::kInvalidArgument,
+          "the witness can't be made at " + path.string() +
+              ": what is there is no witness; nothing was changed",
+          "name another path; if it was the witness of a store that is lost, remove it and start "
+          "with --after-gap, since images may have been pulled that nobody recorded"};
+}
+
+// Of a witness that the store does not have yet.
+Result<void> CheckNew(const std::filesystem::path& directory, const std::filesystem::path& path,
+                      const WitnessReading& reading) {
+  if (path.filename().empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the witness " + path.string() + " is no file; nothing was changed",
+                 "name a file in that directory"};
+  }
+  if (IsBelow(path, directory)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the witness " + path.string() + " lies in the store " + directory.string() +
+                     ", and would be lost or put back with it; nothing was changed",
+                 "keep it elsewhere, by convention in the kubelet directory"};
+  }
+  std::error_code ignored;
+  const std::filesystem::path parent = path.parent_path();
+  auto parent_is_there = Exists(parent);
+  if (!parent_is_there) return parent_is_there.error();
+  if (!std::filesystem::is_directory(parent, ignored) &&
+      (*parent_is_there || !std::filesystem::is_directory(parent.parent_path(), ignored))) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the witness can't be made at " + path.string() + ": " + parent.string() +
+                     " is no directory, and none can be made there; nothing was changed",
+                 "name a file in a directory that is there"};
+  }
+  if (reading.exists && !reading.claims_to_be_one) return Foreign(path);
+  // It is written there first.
+  std::filesystem::path temporary = path;
+  temporary += ".tmp";
+  const WitnessReading unfinished = ReadWitness(temporary);
+  if (unfinished.error) return *unfinished.error;
+  const bool is_empty =
+      std::filesystem::is_regular_file(std::filesystem::symlink_status(temporary, ignored)) &&
+      std::filesystem::is_empty(temporary, ignored);
+  if (unfinished.exists && !unfinished.claims_to_be_one && !is_empty) return Foreign(temporary);
+  return {};
+}
+
+// What a witness that the store has says against it. Nothing: empty.
+std::string ContradictionOf(const WitnessReading& witness, const std::filesystem::path& path,
+                            const Identity& identity, const State* state) {
+  if (!witness.exists) {
+    return "the witness " + path.string() +
+           " is gone: the store may be older than it was when that was written last";
+  }
+  if (!witness.testimony) return "the witness " + path.string() + " can't be read";
+  if (witness.testimony->uuid != identity.uuid) {
+    return "the witness " + path.string() + " tells of another store";
+  }
+  if (state != nullptr && state->commit_sequence < witness.testimony->commit_sequence) {
+    return "the store is older than its witness " + path.string() + ": it is at commit " +
+           std::to_string(state->commit_sequence) + " of " +
+           std::to_string(witness.testimony->commit_sequence);
+  }
+  return {};
+}
+
+// A stale record may name credentials that were revoked since: its image stays known, and must be
+// verified anew.
+Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
+  std::vector<ImagePulledRecord> records;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto record = DecodePulledRecordValue(payload);
+    if (record) records.push_back(std::move(*record));
+    return true;
+  });
+  if (!walked) return walked;
+  report.records_without_credentials = records.size();
+  for (ImagePulledRecord& record : records) {
+    record.credential_mapping.clear();
+    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
+  }
+  return {};
+}
+
+// Of a store that was there before: the gap at its first take-over of a kubelet directory, which is
+// when its witness comes there.
+Result<std::string> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
+                                  const OwnedStore& store) {
+  const bool takes_over = !options.kubelet_directory.empty() &&
+                          witness == WitnessIn(options.kubelet_directory) &&
+                          store.database.identity.witness_path != witness &&
+                          store.state.digest(Table::kImported).count == 0;
+  return takes_over ? FirstGap(options) : std::string();
+}
+
+Result<void> Commit(const OpenOptions& options, OwnedStore& store,
+                    const Committer::Change& change) {
+  OpenedDatabase& database = store.database;
+  Committer::Hooks hooks;
+  hooks.clock = options.clock;
+  hooks.still_owned = [&] { return CheckStillOwned(database); };
+  Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
+  if (auto r = committer.Run(change); !r) return r;
+  store.state = committer.state();
+  return {};
+}
+
+}  // namespace
+
+Result<Hearing> HearWitnessOfNone(const OpenOptions& options) {
+  Hearing hearing;
+  if (!NamesPath(options.witness)) return hearing;
+  auto path = PathOf(options.witness);
+  if (!path) return path.error();
+  hearing.path = std::move(*path);
+  const WitnessReading reading = ReadWitness(hearing.path);
+  if (reading.error) return *reading.error;
+  if (auto r = CheckNew(options.directory, hearing.path, reading); !r) return r.error();
+  hearing.is_there = reading.exists;
+  hearing.testimony = reading.testimony;
+  return hearing;
+}
+
+Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity,
+                            const State* state) {
+  Hearing hearing;
+  if (options.witness.kind() == Witness::Kind::kNone) return hearing;
+  const std::filesystem::path before = identity != nullptr ? identity->witness_path : "";
+  if (NamesPath(options.witness)) {
+    auto path = PathOf(options.witness);
+    if (!path) return path.error();
+    hearing.path = std::move(*path);
+  } else {
+    hearing.path = before;
+    if (identity == nullptr) hearing.contradiction = "nobody can read which witness the store has";
+  }
+  if (hearing.path.empty()) return hearing;
+  const WitnessReading reading = ReadWitness(hearing.path);
+  if (reading.error) return *reading.error;
+  const bool is_remembered = !before.empty() && IsSame(hearing.path, before);
+  if (!is_remembered) {
+    if (auto r = CheckNew(options.directory, hearing.path, reading); !r) return r.error();
+  }
+  hearing.is_there = reading.exists;
+  hearing.testimony = reading.testimony;
+  if (identity == nullptr) {
+    if (!reading.testimony && options.witness.kind() != Witness::Kind::kAnew) {
+      hearing.contradiction =
+          "nobody can read which witness the store has, and " + hearing.path.string() + " is none";
+    }
+    return hearing;
+  }
+  if (reading.exists || is_remembered) {
+    hearing.contradiction = ContradictionOf(reading, hearing.path, *identity, state);
+  }
+  if (!hearing.contradiction.empty() || is_remembered || before.empty() ||
+      options.witness.kind() == Witness::Kind::kAnew) {
+    return hearing;
+  }
+  const WitnessReading old = ReadWitness(before);
+  if (old.error) return *old.error;
+  // Moved by hand: it tells of the very last commit, which one that stayed behind does not.
+  const bool is_moved = !old.exists && reading.testimony && state != nullptr &&
+                        reading.testimony->commit_sequence == state->commit_sequence;
+  if (is_moved) return hearing;
+  hearing.contradiction = ContradictionOf(old, before, *identity, state);
+  if (!hearing.contradiction.empty()) hearing.testimony = old.testimony;
+  return hearing;
+}
+
+Result<std::string> AskRememberedWitness(const Identity& identity, const State& state) {
+  if (identity.witness_path.empty()) return std::string();
+  const WitnessReading reading = ReadWitness(identity.witness_path);
+  if (reading.error) return *reading.error;
+  return ContradictionOf(reading, identity.witness_path, identity, &state);
+}
+
+Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, OwnedStore& store,
+                           RecoveryReport& report) {
+  OpenedDatabase& database = store.database;
+  // Where the database was rebuilt the path may have come to light only then.
+  const bool remembers = options.witness.kind() == Witness::Kind::kRemembered;
+  const std::filesystem::path path =
+      remembers ? std::filesystem::path(database.identity.witness_path) : hearing.path;
+  // A store that was made or rebuilt was made by what was heard.
+  const bool is_contradicted =
+      !hearing.contradiction.empty() && !report.created && !report.set_aside;
+  if (!hearing.contradiction.empty() && !report.created) {
+    report.findings.push_back(hearing.contradiction);
+  }
+  if (is_contradicted) {
+    auto distrusted = Commit(options, store, [&](StoreTxn& txn) -> Result<void> {
+      if (hearing.testimony) {
+        // Past the witness, or the same old copy could come back unnoticed.
+        txn.state().commit_sequence =
+            std::max(txn.state().commit_sequence, hearing.testimony->commit_sequence);
+      }
+      if (auto r = SetTrust(txn, true, hearing.contradiction); !r) return r;
+      if (auto r = DropCredentials(txn, report); !r) return r;
+      if (auto r = HoldLostRanges(txn, hearing.contradiction); !r) return r;
+      txn.Touch();
+      return {};
+    });
+    if (!distrusted) return distrusted;
+  }
+  const std::filesystem::path before = database.identity.witness_path;
+  auto gap = path.empty() || report.created ? Result<std::string>(std::string())
+                                            : GapAtTakeOver(options, path, store);
+  if (!gap) return gap.error();
+  if (!path.empty()) {
+    report.witness_made = !hearing.is_there && !report.created;
+    report.witness_in_store = IsBelow(path, options.directory);
+    auto file = WitnessFile::Open(path, {database.identity.uuid, store.state.commit_sequence});
+    if (!file) return file.error();
+    store.witness = std::move(*file);
+  }
+  if (path == before && gap->empty()) return {};
+  Identity identity = database.identity;
+  identity.witness_path = path.string();
+  auto remembered = Commit(options, store, [&](StoreTxn& txn) -> Result<void> {
+    if (!gap->empty()) {
+      if (auto r = NoteGap(txn, *gap); !r) return r;
+    }
+    return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
+  });
+  if (!remembered) return remembered;
+  database.identity = identity;
+  const Testimony now{identity.uuid, store.state.commit_sequence};
+  if (store.witness) store.witness->Advance(now.commit_sequence);
+  if (!before.empty() && !is_contradicted && (path.empty() || !IsSame(before, path))) {
+    WitnessFile::Retire(before, now);
+  }
+  return {};
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,341 @@
+// A witness that is gone, replaced, in the wrong place or somebody else's file.
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "store/recovery/witness.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/rows.h"
+#include "tests/support/tree.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace waybill;
+using namespace waybill::testing;
+
+// The hash that kSecretA had first, in another tenant's hands.
+const ImagePullSecret kThief = MakeSecret("team-c", "pull", "uid-c", "hash-a");
+const ImagePullSecret kRotatedA = MakeSecret("team-a", "pull", "uid-a", "hash-a-2");
+
+struct Scene {
+  Scene() { store.Pull(kImage, kRef, WithSecret(kSecretA)); }
+
+  fs::path database() const { return store.directory() / "data.mdb"; }
+  bool Pulls(const ImagePullSecret& secret) { return store.Check(kImage, kRef, Pod(secret)).pull; }
+  // The data.mdb of each state that a history leaves, in which kSecretA is revoked in the end.
+  std::vector<std::string> History() {
+    std::vector<std::string> files;
+    for (int i = 0; i < 3; ++i) {
+      store.Pull("registry.example.com/team/other:v" + std::to_string(i), kRef2, NodeWide());
+      store.Stop();
+      files.push_back(ReadFile(database()));
+      store.Start();
+    }
+    Must(store->DeleteRecord(kRef));
+    store.Pull(kImage, kRef, WithSecret(kRotatedA));
+    store.Stop();
+    return files;
+  }
+  void PutBack(const std::string& file) const {
+    WriteFile(database(), file);
+    fs::remove(store.directory() / "lock.mdb");
+  }
+  Result<std::unique_ptr<NodeStore>> Open(const Witness& witness) const {
+    OpenOptions options = store.Options({});
+    options.witness = witness;
+    return NodeStore::Open(options);
+  }
+  RecoveryReport OpenAndClose(const Witness& witness) const {
+    auto opened = Must(Open(witness));
+    const RecoveryReport report = opened->recovery_report();
+    Must(opened->Close());
+    return report;
+  }
+  std::string Remembered() const { return InspectPath(database()).identity->witness_path; }
+  void CheckStale(const RecoveryReport& report) const {
+    BOOST_TEST(report.distrustful);
+    BOOST_TEST(report.records_without_credentials > 0U);
+    BOOST_REQUIRE(!report.findings.empty());
+    BOOST_TEST(report.findings.front().find("witness") != std::string::npos);
+  }
+  void CheckRefused(const fs::path& witness) const {
+    const Tree before = TreeOf(store.scratch());
+    const auto refused = Open(Witness::At(witness));
+    BOOST_REQUIRE(!refused.has_value());
+    BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument), refused.error().ToString());
+    Tree after = TreeOf(store.scratch());
+    if (before.contains("store/owner.lock")) {
+      after["store/owner.lock"] = before.at("store/owner.lock");
+    }
+    for (const auto& [path, content] : after) {
+      BOOST_TEST((before.contains(path) && before.at(path) == content), witness << ": " << path);
+    }
+    BOOST_TEST(after.size() == before.size());
+  }
+
+  ScratchStore store{Rules::kClosed};
+};
+
+BOOST_FIXTURE_TEST_SUITE(missing_witness, Scene)
+
+BOOST_AUTO_TEST_CASE(every_older_file_with_the_witness_removed_opens_nothing_revoked) {
+  for (const std::string& file : History()) {
+    for (const bool remembered : {false, true}) {
+      PutBack(file);
+      fs::remove(store.witness());
+      const auto observed = NodeStore::Observe({.directory = store.directory()});
+      BOOST_REQUIRE(!observed.has_value());
+      BOOST_TEST((observed.error().code == ErrorCode::kDamaged));
+      if (remembered) {
+        CheckStale(OpenAndClose(Witness::Remembered()));
+        store.Start();
+      } else {
+        store.Start();
+        CheckStale(store->recovery_report());
+        BOOST_TEST(store->recovery_report().witness_made);
+      }
+      BOOST_TEST(Pulls(kThief));
+      BOOST_TEST(Pulls(kSecretA));
+      BOOST_TEST(store.Check(kImage, "sha256:none").pull);
+      store.Restart();
+      BOOST_TEST(store->recovery_report().findings.empty());
+      BOOST_TEST(store->recovery_report().distrustful);
+      store.Stop();
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_older_file_with_a_witness_that_can_not_be_read_opens_nothing_revoked) {
+  for (const std::string& file : History()) {
+    PutBack(file);
+    WriteFile(store.witness(), "garbage");
+    store.Start();
+    CheckStale(store->recovery_report());
+    BOOST_TEST(Pulls(kThief));
+    store.Stop();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_older_file_with_the_witness_removed_and_another_one_named) {
+  for (const std::string& file : History()) {
+    PutBack(file);
+    fs::remove(store.witness());
+    fs::remove(store.scratch() / "new");
+    CheckStale(OpenAndClose(Witness::At(store.scratch() / "new")));
+  }
+}
+
+// As an older waybill's store that is damaged as well.
+BOOST_AUTO_TEST_CASE(a_damaged_file_with_the_witness_removed_keeps_no_credentials) {
+  const std::string older = History().front();
+  PutBack(older);
+  WriteFile(database(), FlipUntil(database(), "a value of table pulled-records-1 does not verify"));
+  fs::remove(store.witness());
+  store.Start();
+  const RecoveryReport& report = store->recovery_report();
+  BOOST_TEST(report.set_aside);
+  BOOST_TEST(report.records_without_credentials == report.records_carried);
+  BOOST_TEST(Pulls(kThief));
+  BOOST_TEST(Pulls(kSecretA));
+}
+
+BOOST_AUTO_TEST_CASE(removed_under_a_live_owner) {
+  fs::remove(store.witness());
+  Must(store->PutIntent("registry.example.com/more:v1"));
+  const auto closed = store->Close();
+  BOOST_REQUIRE(!closed.has_value());
+  BOOST_TEST((closed.error().code == ErrorCode::kDamaged));
+  BOOST_TEST(closed.error().message.find(store.witness().string()) != std::string::npos);
+  store.Start();
+  CheckStale(store->recovery_report());
+  BOOST_TEST(Pulls(kSecretA));
+}
+
+BOOST_AUTO_TEST_CASE(removed_under_an_idle_owner) {
+  store.Restart();
+  fs::remove(store.witness());
+  BOOST_TEST(!store->Close().has_value());
+  store.Start();
+  CheckStale(store->recovery_report());
+}
+
+BOOST_AUTO_TEST_CASE(replaced_under_a_live_owner) {
+  const std::string older = ReadFile(store.witness());
+  for (const std::string& content : {older, std::string("garbage"), std::string()}) {
+    for (const bool by_rename : {false, true}) {
+      BOOST_TEST_CONTEXT(content << (by_rename ? " renamed" : " written")) {
+        store.Pull(kImage, kRef, WithSecret(kSecretA));
+        if (by_rename) {
+          WriteFile(store.scratch() / "copy", content);
+          fs::rename(store.scratch() / "copy", store.witness());
+        } else {
+          WriteFile(store.witness(), content);
+        }
+        if (by_rename) Must(store->PutIntent("registry.example.com/more:v1"));
+        const auto closed = store->Close();
+        BOOST_REQUIRE(!closed.has_value());
+        BOOST_TEST((closed.error().code == ErrorCode::kDamaged));
+        store.Start();
+        CheckStale(store->recovery_report());
+        BOOST_TEST(Pulls(kSecretA));
+        Must(store->DeleteIntent("registry.example.com/more:v1"));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_new_path_and_the_word_forget_one_that_is_gone) {
+  store.Stop();
+  fs::remove(store.witness());
+  const fs::path moved = store.scratch() / "moved";
+  const RecoveryReport report = OpenAndClose(Witness::Anew(moved));
+  BOOST_TEST(report.findings.empty());
+  BOOST_TEST(!report.distrustful);
+  BOOST_TEST(Remembered() == moved.string());
+  // The word is not for the next time.
+  fs::remove(moved);
+  CheckStale(OpenAndClose(Witness::Anew(moved)));
+}
+
+BOOST_AUTO_TEST_CASE(none_forgets_the_one_that_is_remembered) {
+  store.Stop();
+  fs::remove(store.witness());
+  BOOST_TEST(!OpenAndClose(Witness::None()).distrustful);
+  BOOST_TEST(Remembered().empty());
+  BOOST_TEST(!OpenAndClose(Witness::Remembered()).distrustful);
+  BOOST_TEST(Must(NodeStore::Observe({.directory = store.directory()})) != nullptr);
+  store.Start();
+  BOOST_TEST(store->recovery_report().witness_made);
+  BOOST_TEST(!store->recovery_report().distrustful);
+  BOOST_TEST(!Pulls(kSecretA));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_moved_by_hand_goes_on_testifying) {
+  store.Stop();
+  const fs::path moved = store.scratch() / "moved";
+  fs::rename(store.witness(), moved);
+  BOOST_TEST(!OpenAndClose(Witness::At(moved)).distrustful);
+  BOOST_TEST(Remembered() == moved.string());
+}
+
+// What stayed behind of a move tells that copies from before it are old.
+BOOST_AUTO_TEST_CASE(a_file_from_before_the_witness_moved_is_stale) {
+  store.Stop();
+  const std::string before = ReadFile(database());
+  const fs::path moved = store.scratch() / "moved";
+  BOOST_TEST(!OpenAndClose(Witness::At(moved)).distrustful);
+  PutBack(before);
+  CheckStale(OpenAndClose(Witness::Remembered()));
+}
+
+BOOST_AUTO_TEST_CASE(migrating_and_restoring_believe_no_store_without_its_witness) {
+  store.Stop();
+  const std::string made =
+      Must(Migrate({.directory = store.directory(), .to = 1, .clock = SystemClock})).backup;
+  store.Start();
+  store.Stop();
+  fs::remove(store.witness());
+  const auto refused = Migrate({.directory = store.directory(), .to = 2, .clock = SystemClock});
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kDamaged));
+  const RestoreReport report = Must(Restore({.directory = store.directory(), .backup = made}));
+  BOOST_TEST(report.records == 1U);
+  BOOST_TEST(report.records_without_credentials == 1U);
+}
+
+// --- Where it may be ----------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(what_is_no_witness_is_never_overwritten) {
+  store.Stop();
+  const fs::path other = store.scratch() / "other";
+  for (const bool is_new : {false, true}) {
+    if (is_new) fs::remove_all(store.directory());
+    for (const std::string& content : {std::string("root:x:0:0\n"), std::string()}) {
+      WriteFile(other, content);
+      CheckRefused(other);
+    }
+    fs::remove(other);
+    fs::create_directory(other);
+    CheckRefused(other);
+    CheckRefused(other / "");
+    fs::remove(other);
+    fs::create_symlink(store.witness(), other);
+    CheckRefused(other);
+    fs::remove(other);
+    WriteFile(store.scratch() / "other.tmp", "somebody's");
+    CheckRefused(other);
+    fs::remove(store.scratch() / "other.tmp");
+    BOOST_TEST(fs::exists(store.directory()) == !is_new);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_path_that_can_not_be_written_is_not_remembered) {
+  store.Stop();
+  const std::string before = Remembered();
+  WriteFile(store.scratch() / "file", "x");
+  BOOST_TEST(!Open(Witness::At(store.scratch() / "file" / "witness")).has_value());
+  BOOST_TEST(!Open(Witness::At(store.scratch() / "no" / "such" / "witness")).has_value());
+  BOOST_TEST(Remembered() == before);
+  BOOST_TEST(!OpenAndClose(Witness::Remembered()).distrustful);
+
+  // A directory in the place of the remembered one.
+  fs::remove(store.witness());
+  fs::create_directory(store.witness());
+  BOOST_TEST(!Open(Witness::At(store.witness())).has_value());
+  fs::path temporary = store.witness();
+  temporary += ".tmp";
+  BOOST_TEST(!fs::exists(temporary));
+}
+
+BOOST_AUTO_TEST_CASE(anywhere_below_the_store_is_refused) {
+  store.Stop();
+  fs::create_directory(store.directory() / "sub");
+  fs::create_symlink(store.directory(), store.scratch() / "link");
+  const fs::path here = fs::current_path();
+  for (const bool is_new : {false, true}) {
+    if (is_new) fs::remove_all(store.directory());
+    CheckRefused(store.directory() / "witness");
+    CheckRefused(store.directory() / "sub" / "witness");
+    CheckRefused(store.directory() / "sub" / "deeper" / ".." / "witness");
+    CheckRefused(store.scratch() / "link" / "witness");
+    CheckRefused(store.scratch() / "link" / "sub" / "witness");
+    fs::current_path(store.scratch());
+    CheckRefused(fs::path("store") / "sub" / "witness");
+    CheckRefused(fs::path("nowhere") / ".." / "store" / "witness");
+    fs::current_path(here);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_has_one_below_it_opens_warns_and_can_move_it) {
+  store.Stop();
+  // As an older waybill let it be.
+  const fs::path inside = store.directory() / "sub" / "witness";
+  const fs::path outside = store.scratch() / "outside";
+  BOOST_TEST(!OpenAndClose(Witness::At(outside)).witness_in_store);
+  fs::create_directory(store.directory() / "sub");
+  fs::permissions(store.directory() / "sub", fs::perms::owner_all);
+  fs::create_directory(store.scratch() / "real");
+  const fs::path by_link = store.scratch() / "link" / "witness";
+  fs::create_directory_symlink(store.scratch() / "real", store.scratch() / "link");
+  fs::rename(outside, by_link);
+  BOOST_TEST(!OpenAndClose(Witness::At(by_link)).witness_in_store);
+  fs::rename(by_link, inside);
+  fs::remove(store.scratch() / "link");
+  fs::create_directory_symlink(store.directory() / "sub", store.scratch() / "link");
+  for (const Witness& witness : {Witness::Remembered(), Witness::At(by_link)}) {
+    const RecoveryReport report = OpenAndClose(witness);
+    BOOST_TEST(report.witness_in_store);
+    BOOST_TEST(!report.distrustful);
+  }
+  const RecoveryReport moved = OpenAndClose(Witness::At(outside));
+  BOOST_TEST(!moved.witness_in_store);
+  BOOST_TEST(!moved.distrustful);
+  BOOST_TEST(Remembered() == outside.string());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
