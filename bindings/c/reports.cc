@@ -211,6 +211,9 @@ waybill_restore_report ToC(const RestoreReport& report, Memory& memory) {
           .records = report.records,
           .records_without_credentials = report.records_without_credentials,
           .id_mappings = report.id_mappings,
+          .id_mappings_kept = report.id_mappings_kept,
+          .id_mappings_held = report.id_mappings_held,
+          .id_mappings_dropped = report.id_mappings_dropped,
           .id_ranges_lost = report.id_ranges_lost,
           .replaced_path = Copy(report.replaced_path, memory),
           .distrust_reason = Copy(report.distrust_reason, memory)};

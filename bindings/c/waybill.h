@@ -1251,6 +1251,9 @@ typedef struct waybill_restore_report {
   uint64_t records;
   uint64_t records_without_credentials;
   uint64_t id_mappings;
+  uint64_t id_mappings_kept; /* of the backup's */
+  uint64_t id_mappings_held;
+  uint64_t id_mappings_dropped;
   bool id_ranges_lost;
   waybill_string replaced_path;
   waybill_string distrust_reason;

@@ -86,6 +86,9 @@ class RestoreCommand final : public Command {
                      {"records", report.records},
                      {"recordsWithoutCredentials", report.records_without_credentials},
                      {"idMappings", report.id_mappings},
+                     {"idMappingsKept", report.id_mappings_kept},
+                     {"idMappingsHeld", report.id_mappings_held},
+                     {"idMappingsDropped", report.id_mappings_dropped},
                      {"idRangesLost", report.id_ranges_lost},
                      {"replacedPath", report.replaced_path},
                      {"distrustReason", report.distrust_reason},
@@ -100,6 +103,10 @@ class RestoreCommand final : public Command {
       }
       if (report.id_mappings > 0) {
         out.Line("host IDs    {}", Counted(report.id_mappings, "mapping"));
+      }
+      if (report.id_mappings_kept + report.id_mappings_held + report.id_mappings_dropped > 0) {
+        out.Line("host IDs    of the backup's: {} kept, {} held, {} dropped",
+                 report.id_mappings_kept, report.id_mappings_held, report.id_mappings_dropped);
       }
       if (report.id_ranges_lost) {
         out.Line("host IDs    others may be lost: no new ones until waybill userns list has all");

@@ -131,6 +131,9 @@ type RestoreReport struct {
 	// Of those: their credentials may have been taken back since the backup. To be verified again.
 	RecordsWithoutCredentials uint64
 	IDMappings                uint64 // of pods in user namespaces
+	IDMappingsKept            uint64 // of those of the backup: the pod has it
+	IDMappingsHeld            uint64 // the pod is held: another one has or may have some of it
+	IDMappingsDropped         uint64 // released since the backup, or replaced by another one
 	// Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
 	IDRangesLost   bool
 	ReplacedPath   string // where what it replaces is kept; empty: there was nothing, or a dry run
@@ -167,6 +170,9 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 			Records:                   uint64(r.records),
 			RecordsWithoutCredentials: uint64(r.records_without_credentials),
 			IDMappings:                uint64(r.id_mappings),
+			IDMappingsKept:            uint64(r.id_mappings_kept),
+			IDMappingsHeld:            uint64(r.id_mappings_held),
+			IDMappingsDropped:         uint64(r.id_mappings_dropped),
 			IDRangesLost:              bool(r.id_ranges_lost),
 			ReplacedPath:              goString(r.replaced_path),
 			DistrustReason:            goString(r.distrust_reason),

@@ -19,6 +19,7 @@
 #include "store/recovery/open_database.h"
 #include "store/recovery/owner_lock.h"
 #include "store/recovery/private_files.h"
+#include "store/recovery/restore_ranges.h"
 #include "store/recovery/salvage.h"
 #include "store/recovery/witness.h"
 
@@ -134,16 +135,6 @@ bool HasNoRanges(const Replaced& replaced) {
          });
 }
 
-// Pods live with the ranges that the replaced store gave them, not with those of the backup's day.
-Result<void> KeepRanges(StoreTxn& txn, const Replaced& replaced, const Salvaged& backup,
-                        std::string_view reason) {
-  if (!txn.schema().has(Table::kUsernsHeld)) return {};
-  const bool is_whole = replaced.has_all_ranges && replaced.kept_ranges;
-  if (auto r = CarryIdRanges(txn, replaced.values); !r || is_whole) return r;
-  if (auto r = CarryIdRanges(txn, backup); !r) return r;
-  return HoldLostRanges(txn, reason);
-}
-
 Error AnotherStore(const RestoreOptions& options, const std::array<std::uint8_t, 16>& backup,
                    const std::string& whose, const std::array<std::uint8_t, 16>& store) {
   return {ErrorCode::kConflict,
@@ -231,7 +222,10 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
     if (auto r = KeepClosed(txn, replaced.values); !r) return r;
-    if (auto r = KeepRanges(txn, replaced, source->values, made.distrust_reason); !r) return r;
+    const bool is_whole = replaced.has_all_ranges && replaced.kept_ranges;
+    auto ranges = RestoreIdRanges(txn, replaced.values, is_whole, source->values,
+                                  made.distrust_reason, report);
+    if (!ranges) return ranges;
     report.id_mappings = txn.state().digest(Table::kUsernsMappings).count;
     auto lost = FindHeld(txn, {});
     if (!lost) return lost.error();

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "store/record/committer.h"
@@ -213,6 +214,7 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
   store.Close();
   const RestoreReport restored = Must(Restore({.directory = store.directory(), .backup = backup}));
   BOOST_TEST(restored.id_mappings == 1U);
+  BOOST_TEST(restored.id_mappings_dropped == 1U);
   BOOST_TEST(!restored.id_ranges_lost);
   store.Open();
   BOOST_TEST(store.Get("now") == now);
@@ -225,6 +227,49 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
   store.Open();
   BOOST_TEST(Must(store->GetUserNamespace("gone")).length == kIdsPerBlock);
   ExpectLostUntilSaidOtherwise(store);
+}
+
+// The store that it replaces took the place of one that was lost: of these pods it knows nothing.
+BOOST_AUTO_TEST_CASE(a_backup_over_a_store_that_lost_ranges_keeps_or_holds_its_mappings) {
+  UsernsStore store;
+  std::map<std::string, std::uint32_t> listed;
+  for (int i = 0; i < 9; ++i) {
+    const std::string pod = "listed-" + std::to_string(i);
+    listed[pod] = store.Get(pod);
+  }
+  store.Close();
+  Must(Migrate(To(store, 2, true)));
+  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  WriteFile(store.database(), std::string(40960, 'x'));
+  store.Open();
+  BOOST_TEST(Must(store->ListUserNamespaces()).empty());
+  // Meanwhile an operator gave two of the ranges away, one of them to the pod that had it.
+  Must(store->AdoptUserNamespace("other", std::uint64_t{listed["listed-0"]} * kIdsPerBlock,
+                                 kIdsPerBlock));
+  Must(store->AdoptUserNamespace("listed-1", std::uint64_t{listed["listed-1"]} * kIdsPerBlock,
+                                 kIdsPerBlock));
+  const std::uint32_t moved = 40000;
+  Must(store->AdoptUserNamespace("listed-2", std::uint64_t{moved} * kIdsPerBlock, kIdsPerBlock));
+  store.Close();
+
+  const RestoreReport restored = Must(Restore({.directory = store.directory(), .backup = backup}));
+  BOOST_TEST(restored.id_ranges_lost);
+  BOOST_TEST(restored.id_mappings_kept == 7U);
+  BOOST_TEST(restored.id_mappings_held == 1U);
+  BOOST_TEST(restored.id_mappings_dropped == 1U);
+  BOOST_TEST(restored.id_mappings == 9U);
+  store.Open();
+  BOOST_TEST(store.Get("other") == listed["listed-0"]);
+  BOOST_TEST(IsHeld(store, "listed-0"));
+  BOOST_TEST(store.Get("listed-2") == moved);
+  for (int i = 3; i < 9; ++i) {
+    const std::string pod = "listed-" + std::to_string(i);
+    BOOST_TEST(store.Get(pod) == listed[pod]);
+    const auto adopted = store->AdoptUserNamespace(
+        "stranger", std::uint64_t{listed[pod]} * kIdsPerBlock, kIdsPerBlock);
+    BOOST_TEST(!adopted.has_value());
+  }
+  BOOST_TEST(Refuses(store));
 }
 
 BOOST_AUTO_TEST_CASE(a_backup_from_before_there_were_ranges) {

@@ -110,6 +110,12 @@ struct RestoreReport {
   // again.
   std::uint64_t records_without_credentials = 0;
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
+  // Of those that the backup had. Kept: the pod has it. Held: the pod is held, since another one
+  // has or may have some of it, or nobody can vouch for the pod's. Dropped: the store that was
+  // replaced gave the pod another one, or had released it.
+  std::uint64_t id_mappings_kept = 0;
+  std::uint64_t id_mappings_held = 0;
+  std::uint64_t id_mappings_dropped = 0;
   // Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
   bool id_ranges_lost = false;
   // Where what it replaces is kept; empty: there was nothing, or it is a dry run.

@@ -1,0 +1,134 @@
+#include "store/recovery/restore_ranges.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/record/userns_tables.h"
+
+namespace waybill::internal {
+
+namespace {
+
+bool Overlap(HostIdRange a, HostIdRange b) {
+  return a.first < b.first + b.length && b.first < a.first + a.length;
+}
+
+class Ranges {
+ public:
+  Ranges(StoreTxn& txn, bool are_all_known, RestoreReport& report)
+      : txn_(txn), are_all_known_(are_all_known), report_(report) {}
+
+  Result<void> ReadStore() {
+    auto held = ReadHeld(txn_);
+    if (!held) return held.error();
+    for (UsernsHeld& one : *held) {
+      const std::string pod_uid = one.pod.pod_uid;
+      held_.emplace(pod_uid, std::move(one.pod));
+    }
+    const auto lost = held_.find("");
+    if (lost != held_.end() && !IsUntilImport(lost->second)) are_all_known_ = false;
+    return {};
+  }
+
+  bool are_all_known() const { return are_all_known_; }
+
+  Result<void> Add(const UsernsMapping& mapping) {
+    const HostIdRange range{mapping.host_id, mapping.length};
+    auto now = FindMapping(txn_, mapping.pod_uid);
+    if (!now) return now.error();
+    if (held_.contains(mapping.pod_uid)) {
+      ++report_.id_mappings_held;
+      return are_all_known_ ? Result<void>() : Hold(mapping.pod_uid, {range});
+    }
+    if (*now) {
+      const bool is_same = (*now)->host_id == mapping.host_id && (*now)->length == mapping.length;
+      ++(is_same ? report_.id_mappings_kept : report_.id_mappings_dropped);
+      return {};
+    }
+    if (are_all_known_) {
+      ++report_.id_mappings_dropped;
+      return {};
+    }
+    const bool may_be_anothers = std::any_of(held_.begin(), held_.end(), [&](const auto& held) {
+      return std::any_of(held.second.ranges.begin(), held.second.ranges.end(),
+                         [&](HostIdRange other) { return Overlap(range, other); });
+    });
+    if (!may_be_anothers) {
+      auto tenant = StoreMapping(txn_, mapping.pod_uid, range);
+      if (!tenant) return tenant.error();
+      if (!*tenant) {
+        ++report_.id_mappings_kept;
+        return StampAnew(txn_, mapping);
+      }
+    }
+    ++report_.id_mappings_held;
+    return Hold(mapping.pod_uid, {range});
+  }
+
+  // With what it is held for already. Of unknown range it stays so: it may be anything.
+  Result<void> Hold(const std::string& pod_uid, const std::vector<HostIdRange>& ranges) {
+    const auto [at, is_new] = held_.try_emplace(pod_uid);
+    HeldPod& held = at->second;
+    if (is_new) {
+      held.pod_uid = pod_uid;
+      held.reason = "its range is that of a backup, and may be another pod's by now";
+    } else if (held.ranges.empty()) {
+      return {};
+    }
+    if (ranges.empty()) held.ranges.clear();
+    for (const HostIdRange range : ranges) {
+      if (std::find(held.ranges.begin(), held.ranges.end(), range) == held.ranges.end()) {
+        held.ranges.push_back(range);
+      }
+    }
+    return StoreHeld(txn_, held);
+  }
+
+ private:
+  StoreTxn& txn_;
+  bool are_all_known_;
+  RestoreReport& report_;
+  std::map<std::string, HeldPod> held_;
+};
+
+}  // namespace
+
+Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, bool is_whole,
+                             const Salvaged& backup, std::string_view reason,
+                             RestoreReport& report) {
+  if (!txn.schema().has(Table::kUsernsHeld)) return {};
+  if (auto r = CarryIdRanges(txn, replaced); !r) return r;
+  Ranges ranges(txn, is_whole, report);
+  if (auto r = ranges.ReadStore(); !r) return r;
+  std::map<std::string, HostIdRange> of_backup;
+  for (const auto& payload : backup.payloads[Index(Table::kUsernsMappings)]) {
+    const auto mapping = DecodeUsernsMapping(payload);
+    if (!mapping) continue;
+    of_backup[mapping->pod_uid] = {mapping->host_id, mapping->length};
+    if (auto r = ranges.Add(*mapping); !r) return r;
+  }
+  if (ranges.are_all_known()) return {};
+  for (const auto& payload : backup.payloads[Index(Table::kUsernsHeld)]) {
+    const auto held = DecodeUsernsHeld(payload);
+    if (!held || held->pod.pod_uid.empty()) continue;
+    auto now = FindMapping(txn, held->pod.pod_uid);
+    if (!now) return now.error();
+    if (*now) continue;
+    if (auto r = ranges.Hold(held->pod.pod_uid, held->pod.ranges); !r) return r;
+  }
+  // Of a backup whose tables contradicted each other.
+  for (const auto& payload : backup.payloads[Index(Table::kUsernsBlocks)]) {
+    const auto block = DecodeUsernsBlock(payload);
+    if (!block) continue;
+    const HostIdRange range{std::uint64_t{block->block} * kIdsPerBlock, kIdsPerBlock};
+    const auto mapping = of_backup.find(block->pod_uid);
+    if (mapping != of_backup.end() && Overlap(mapping->second, range)) continue;
+    if (auto r = ranges.Hold(block->pod_uid, {range}); !r) return r;
+  }
+  return HoldLostRanges(txn, reason);
+}
+
+}  // namespace waybill::internal
