@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "migrations/export_manifest.h"
 #include "migrations/kubelet_file.h"
 #include "store/base/files.h"
 #include "store/base/sha256.h"
@@ -77,8 +78,12 @@ Result<bool> RefIsKnown(const StoreTxn& txn, const std::string& image_ref) {
 
 class Importer {
  public:
-  Importer(StoreTxn& txn, bool without_credentials, bool look_for_gap, ImportReport& report)
+  Importer(StoreTxn& txn, const std::filesystem::path& image_manager,
+           const ExportManifest& exported, bool without_credentials, bool look_for_gap,
+           ImportReport& report)
       : txn_(txn),
+        image_manager_(image_manager),
+        exported_(exported),
         without_credentials_(without_credentials),
         look_for_gap_(look_for_gap),
         report_(report) {}
@@ -93,7 +98,7 @@ class Importer {
       }
     }
     if (look_for_gap_ && file.folder != KubeletFolder::kPreloaded &&
-        report_.newly_written.empty()) {
+        report_.newly_written.empty() && !exported_.Has(image_manager_, file)) {
       report_.newly_written = file.path;
       if (auto r = NoteGap(txn_, GapOf(report_.newly_written)); !r) return r;
     }
@@ -147,6 +152,8 @@ class Importer {
   }
 
   StoreTxn& txn_;
+  const std::filesystem::path& image_manager_;
+  const ExportManifest& exported_;
   const bool without_credentials_;
   const bool look_for_gap_;
   ImportReport& report_;
@@ -190,6 +197,8 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     return *known ? Result<void>() : SetTrust(txn, true, unfinished);
   });
   if (!begun) return begun;
+  const ExportManifest exported =
+      look_for_gap ? ExportManifest::Read(image_manager) : ExportManifest();
 
   for (std::size_t done = 0; done < entries.size();) {
     if (progress && !progress(done, entries.size())) {
@@ -211,7 +220,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     ImportReport step;
     auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
       step = report;  // the change may run twice
-      Importer importer(txn, without_credentials, look_for_gap, step);
+      Importer importer(txn, image_manager, exported, without_credentials, look_for_gap, step);
       for (const KubeletFile& file : files) {
         if (auto r = importer.Take(file); !r) return r;
       }

@@ -81,6 +81,10 @@ class Exporter {
     auto replaced = staged_.Place();
     if (!replaced) return replaced.error();
     report_.replaced_path = std::move(*replaced);
+    report_.removed_paths = staged_.RemoveOldAside(imported_);
+    for (std::string& path : id_mappings_.RemoveOldAside()) {
+      report_.removed_paths.push_back(std::move(path));
+    }
     return std::move(report_);
   }
 

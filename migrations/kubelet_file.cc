@@ -57,19 +57,6 @@ void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::stri
   }
 }
 
-// nullopt, so never remembered, where the time can't be had.
-std::optional<ImportedFile> WithTimeOfChange(const std::filesystem::path& image_manager,
-                                             ImportedFile identity) {
-  struct stat st {};
-  if (lstat((image_manager / identity.path).c_str(), &st) != 0) return std::nullopt;
-  const std::string text = HexEncode(identity.content) + " " + std::to_string(st.st_mtim.tv_sec) +
-                           " " + std::to_string(st.st_mtim.tv_nsec);
-  const auto hash = Sha256(text);
-  if (!hash) return std::nullopt;
-  identity.content = *hash;
-  return identity;
-}
-
 // The record, intent or preloaded record in `json`, or why there is none.
 Result<void> Decode(KubeletFile& file, const std::string& json) {
   switch (file.folder) {
@@ -105,6 +92,18 @@ Result<void> Decode(KubeletFile& file, const std::string& json) {
 }
 
 }  // namespace
+
+std::optional<ImportedFile> WithTimeOfChange(const std::filesystem::path& image_manager,
+                                             ImportedFile identity) {
+  struct stat st {};
+  if (lstat((image_manager / identity.path).c_str(), &st) != 0) return std::nullopt;
+  const std::string text = HexEncode(identity.content) + " " + std::to_string(st.st_mtim.tv_sec) +
+                           " " + std::to_string(st.st_mtim.tv_nsec);
+  const auto hash = Sha256(text);
+  if (!hash) return std::nullopt;
+  identity.content = *hash;
+  return identity;
+}
 
 std::string_view FolderName(KubeletFolder folder) {
   switch (folder) {
@@ -155,6 +154,7 @@ KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletF
   }
   if (folder == KubeletFolder::kPulling || !file.quarantine.empty()) {
     file.identity = WithTimeOfChange(image_manager, *file.identity);
+    file.identity_has_time = true;
   }
   return file;
 }

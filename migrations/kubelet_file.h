@@ -31,12 +31,17 @@ struct KubeletFile {
   // alone. Of an intent, and of what can't be read, the time of change too: each pull of an image
   // writes the same intent again, and taking one twice can only close.
   std::optional<ImportedFile> identity;
+  bool identity_has_time = false;
   // What it holds; monostate where it can't be read.
   std::variant<std::monostate, ImagePulledRecord, ImagePullIntent, ImagePreloadedRecord> content;
   // Why it can't be read, and whose images that closes.
   std::string problem;
   std::vector<QuarantineEntry> quarantine;  // `since` is left to the writer
 };
+
+// `identity` is that of the content; nullopt where the time of change can't be had.
+std::optional<ImportedFile> WithTimeOfChange(const std::filesystem::path& image_manager,
+                                             ImportedFile identity);
 
 // Reads image_manager/<folder>/<name>. Never fails: what is wrong is in the result.
 KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletFolder folder,

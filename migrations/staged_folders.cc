@@ -4,6 +4,7 @@
 #include <ftw.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -38,6 +39,29 @@ void RemoveAll(const std::filesystem::path& path) {
     return 0;
   };
   nftw(path.c_str(), remove_one, kOpenDirectories, FTW_DEPTH | FTW_PHYS);
+}
+
+// Whether nothing is in it but what exports wrote and imports took.
+bool IsKnown(const std::filesystem::path& aside,
+             const std::set<std::pair<std::string, Sha256Digest>>& imported) {
+  const auto inside = ListDirectory(aside);
+  if (!inside) return false;
+  const ExportManifest exported = ExportManifest::Read(aside);
+  for (const std::string& name : *inside) {
+    if (name == kExportManifest) continue;
+    const auto folder = std::find_if(kFolders.begin(), kFolders.end(),
+                                     [&](KubeletFolder one) { return FolderName(one) == name; });
+    const auto files = ListDirectory(aside / name);
+    if (folder == kFolders.end() || !files) return false;
+    for (const std::string& file_name : *files) {
+      if (!IsRecordName(file_name)) return false;
+      const KubeletFile file = ReadKubeletFile(aside, *folder, file_name);
+      const bool is_imported =
+          file.identity && imported.contains({file.path, file.identity->content});
+      if (!is_imported && !exported.Has(aside, file)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -111,6 +135,8 @@ Result<void> StagedFolders::Write(const std::string& name, std::string_view cont
   auto fd = OpenFile(path, O_WRONLY | O_CREAT | O_EXCL);
   if (!fd) return fd.error();
   if (auto r = PWriteAll(*fd, content, 0, path); !r) return r;
+  const std::string below = std::string(FolderName(folders_.back())) + "/" + name;
+  if (auto r = manifest_.Add(staging_, below, content); !r) return r;
   unsynced_.emplace_back(std::move(*fd), std::move(path));
   return unsynced_.size() < kFilesPerSync ? Result<void>() : SyncWritten();
 }
@@ -129,11 +155,16 @@ Result<void> StagedFolders::SyncWritten() {
 
 Result<std::string> StagedFolders::Place() {
   if (auto r = SyncWritten(); !r) return r.error();
+  auto manifest = manifest_.Encode();
+  if (!manifest) return manifest.error();
+  if (auto r = WriteFileDurably(staging_ / kExportManifest, *manifest); !r) return r.error();
   // From here on it may hold what is not ours.
   const std::filesystem::path staging = std::exchange(staging_, {});
-  for (const KubeletFolder folder : folders_) {
-    const std::filesystem::path staged = staging / FolderName(folder);
-    const std::filesystem::path place = image_manager_ / FolderName(folder);
+  std::vector<std::string_view> names = {kExportManifest};
+  for (const KubeletFolder folder : folders_) names.push_back(FolderName(folder));
+  for (const std::string_view name : names) {
+    const std::filesystem::path staged = staging / name;
+    const std::filesystem::path place = image_manager_ / name;
     auto there = Exists(place);
     if (!there) return there.error();
     auto placed = *there ? ExchangeDurably(staged, place) : RenameDurably(staged, place);
@@ -147,7 +178,12 @@ Result<std::string> StagedFolders::PutStagingAside() const {
   auto there = Exists(staging);
   if (!there) return there.error();
   if (!*there) return std::string();
-  if (!HoldsFiles(staging)) {
+  const auto names = ListDirectory(staging);
+  const bool holds_files =
+      !names || std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+        return name != kExportManifest && HoldsFiles(staging / name);
+      });
+  if (!holds_files) {
     RemoveAll(staging);
     return std::string();
   }
@@ -155,6 +191,18 @@ Result<std::string> StagedFolders::PutStagingAside() const {
   if (!aside) return aside.error();
   if (auto r = RenameDurably(staging, *aside); !r) return r.error();
   return aside->string();
+}
+
+std::vector<std::string> StagedFolders::RemoveOldAside(
+    const std::set<std::pair<std::string, Sha256Digest>>& imported) const {
+  std::vector<std::string> removed;
+  for (const std::filesystem::path& aside : TooOldAside(image_manager_, "")) {
+    if (!IsKnown(aside, imported)) continue;
+    RemoveAll(aside);
+    const auto there = Exists(aside);
+    if (there && !*there) removed.push_back(aside.string());
+  }
+  return removed;
 }
 
 }  // namespace waybill::internal

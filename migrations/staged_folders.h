@@ -2,19 +2,25 @@
 //
 //   image_manager/export.tmp/pulled/…            being written; then, once it was exchanged, what
 //                                                was in its place
+//   image_manager/waybill-exported               what was written (export_manifest.h); changes
+//   places
+//                                                as the folders do, before them
 //   image_manager/before-export-<time>[-n]/…     export.tmp afterwards, or one that a crash left
 
 #ifndef WAYBILL_MIGRATIONS_STAGED_FOLDERS_H_
 #define WAYBILL_MIGRATIONS_STAGED_FOLDERS_H_
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "migrations/export_manifest.h"
 #include "migrations/kubelet_file.h"
 #include "store/base/files.h"
+#include "store/base/sha256.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 
@@ -36,6 +42,7 @@ class StagedFolders {
         lock_(std::move(other.lock_)),
         staging_(std::exchange(other.staging_, {})),
         folders_(std::move(other.folders_)),
+        manifest_(std::move(other.manifest_)),
         unsynced_(std::move(other.unsynced_)) {}
   StagedFolders& operator=(StagedFolders&&) = delete;
   StagedFolders(const StagedFolders&) = delete;
@@ -52,6 +59,11 @@ class StagedFolders {
   // Puts all of them in place, in the order in which they were opened, each known to be on disk
   // before the next. Where the files are kept that were there; empty: there were none.
   Result<std::string> Place();
+  // Removes what earlier exports kept, beyond the newest kMaxKeptAside, where an export wrote each
+  // file of it, or an import took it: by path and content in `imported`. What can't be looked at or
+  // removed stays. Returns what went.
+  std::vector<std::string> RemoveOldAside(
+      const std::set<std::pair<std::string, Sha256Digest>>& imported) const;
 
  private:
   StagedFolders(std::filesystem::path image_manager, Timestamp now)
@@ -66,6 +78,7 @@ class StagedFolders {
   Fd lock_;
   std::filesystem::path staging_;  // set while what is there is ours alone
   std::vector<KubeletFolder> folders_;
+  ExportManifest manifest_;
   std::vector<std::pair<Fd, std::filesystem::path>> unsynced_;
 };
 

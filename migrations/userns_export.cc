@@ -225,4 +225,14 @@ Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
   return WriteFileDurably(file, pod.content);
 }
 
+std::vector<std::string> UsernsExport::RemoveOldAside() const {
+  std::vector<std::string> removed;
+  for (const Pod& pod : to_write_) {
+    for (const std::filesystem::path& aside : TooOldAside(pods_ / pod.uid, "userns.")) {
+      if (RemoveFile(aside)) removed.push_back(aside.string());
+    }
+  }
+  return removed;
+}
+
 }  // namespace waybill::internal

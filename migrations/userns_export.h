@@ -37,6 +37,10 @@ class UsernsExport {
   // comes between, some files are old and some are new, each of them whole: do it all again.
   Result<std::uint64_t> Write(Timestamp now) const;
 
+  // Of each pod that was written to, removes the files that earlier exports kept beyond the newest
+  // kMaxKeptAside: the pod's range is in the store. What can't be removed stays. Returns what went.
+  std::vector<std::string> RemoveOldAside() const;
+
  private:
   struct Pod {
     std::string uid;

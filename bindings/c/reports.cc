@@ -78,6 +78,7 @@ waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {
   return {.created = report.created,
           .set_aside = report.set_aside,
           .set_aside_path = Copy(report.set_aside_path, memory),
+          .removed_paths = CopyStrings(report.removed_paths, memory),
           .records_carried = report.records_carried,
           .records_without_credentials = report.records_without_credentials,
           .intents_carried = report.intents_carried,
@@ -202,7 +203,8 @@ waybill_export_report ToC(const ExportReport& report, Memory& memory) {
           .made = report.made,
           .without_credentials = report.without_credentials,
           .id_mappings = report.id_mappings,
-          .replaced_path = Copy(report.replaced_path, memory)};
+          .replaced_path = Copy(report.replaced_path, memory),
+          .removed_paths = CopyStrings(report.removed_paths, memory)};
 }
 
 waybill_restore_report ToC(const RestoreReport& report, Memory& memory) {
@@ -216,6 +218,7 @@ waybill_restore_report ToC(const RestoreReport& report, Memory& memory) {
           .id_mappings_dropped = report.id_mappings_dropped,
           .id_ranges_lost = report.id_ranges_lost,
           .replaced_path = Copy(report.replaced_path, memory),
+          .removed_paths = CopyStrings(report.removed_paths, memory),
           .distrust_reason = Copy(report.distrust_reason, memory)};
 }
 

@@ -696,6 +696,7 @@ typedef struct waybill_recovery_report {
   bool created;
   bool set_aside;
   waybill_string set_aside_path;
+  waybill_strings removed_paths; /* set aside earlier, and removed */
   uint64_t records_carried;
   uint64_t records_without_credentials;
   uint64_t intents_carried;
@@ -1182,6 +1183,7 @@ typedef struct waybill_export_report {
   uint64_t without_credentials;
   uint64_t id_mappings;
   waybill_string replaced_path;
+  waybill_strings removed_paths;
 } waybill_export_report;
 
 /* Writes the kubelet's own files. WAYBILL_CONFLICT, WAYBILL_INVALID_ARGUMENT, WAYBILL_DAMAGED,
@@ -1256,6 +1258,7 @@ typedef struct waybill_restore_report {
   uint64_t id_mappings_dropped;
   bool id_ranges_lost;
   waybill_string replaced_path;
+  waybill_strings removed_paths;
   waybill_string distrust_reason;
 } waybill_restore_report;
 

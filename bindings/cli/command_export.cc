@@ -54,20 +54,30 @@ class ExportCommand final : public Command {
     auto report = (*store)->Export(options);
     if (!report) return report.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
-    out.WriteFields({{"records", "records written", report->records},
-                     {"withoutCredentials", "of other handlers only", report->without_credentials},
-                     {"made", "made, for distrust", report->made},
-                     {"intents", "intents written", report->intents},
-                     {"preloaded", "preloaded records written", report->preloaded},
-                     {"closed", "closed: unreadable", report->closed},
-                     {"idMappings", "ID mappings written", report->id_mappings},
-                     {"replacedPath", "replaced files", ReplacedText(*report, out.json())}});
+    out.WriteFields(
+        {{"records", "records written", report->records},
+         {"withoutCredentials", "of other handlers only", report->without_credentials},
+         {"made", "made, for distrust", report->made},
+         {"intents", "intents written", report->intents},
+         {"preloaded", "preloaded records written", report->preloaded},
+         {"closed", "closed: unreadable", report->closed},
+         {"idMappings", "ID mappings written", report->id_mappings},
+         {"replacedPath", "replaced files", ReplacedText(*report, out.json())},
+         {"removedPaths", "removed, of earlier exports", RemovedOf(*report, out.json())}});
     return ExitCode::kYes;
   }
 
  private:
   static std::string ReplacedText(const ExportReport& report, bool json) {
     return report.replaced_path.empty() && !json ? "none" : report.replaced_path;
+  }
+
+  static Json RemovedOf(const ExportReport& report, bool json) {
+    if (json) return report.removed_paths;
+    if (report.removed_paths.empty()) return "none";
+    std::string text;
+    for (const std::string& path : report.removed_paths) text += (text.empty() ? "" : ", ") + path;
+    return text;
   }
 
   StoreFlags store_;

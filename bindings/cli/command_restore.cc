@@ -91,6 +91,7 @@ class RestoreCommand final : public Command {
                      {"idMappingsDropped", report.id_mappings_dropped},
                      {"idRangesLost", report.id_ranges_lost},
                      {"replacedPath", report.replaced_path},
+                     {"removedPaths", report.removed_paths},
                      {"distrustReason", report.distrust_reason},
                      {"dryRun", dry_run_}});
     } else {
@@ -112,6 +113,7 @@ class RestoreCommand final : public Command {
         out.Line("host IDs    others may be lost: no new ones until waybill userns list has all");
       }
       if (!report.replaced_path.empty()) out.Line("replaced    kept at {}", report.replaced_path);
+      for (const std::string& path : report.removed_paths) out.Line("removed     {}", path);
       out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
     }
     if (dry_run_) return;

@@ -21,6 +21,7 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
           {"created", report.created},
           {"setAside", report.set_aside},
           {"setAsidePath", report.set_aside_path},
+          {"removedPaths", report.removed_paths},
           {"recordsCarried", report.records_carried},
           {"recordsWithoutCredentials", report.records_without_credentials},
           {"intentsCarried", report.intents_carried},
@@ -64,6 +65,7 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
   } else {
     out.Line("store       {} opened", store);
   }
+  for (const std::string& path : report.removed_paths) out.Line("removed     {}", path);
   for (const std::string& finding : report.findings) out.Line("found       {}", finding);
   for (const std::string& mended : report.mended) out.Line("mended      {}", mended);
   for (const std::string& warning : report.warnings) out.Line("warning     {}", warning);

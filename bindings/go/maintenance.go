@@ -136,7 +136,8 @@ type RestoreReport struct {
 	IDMappingsDropped         uint64 // released since the backup, or replaced by another one
 	// Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
 	IDRangesLost   bool
-	ReplacedPath   string // where what it replaces is kept; empty: there was nothing, or a dry run
+	ReplacedPath   string   // where what it replaces is kept; empty: there was nothing, or a dry run
+	RemovedPaths   []string // what was replaced or set aside earlier, and is removed
 	DistrustReason string
 }
 
@@ -175,6 +176,7 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 			IDMappingsDropped:         uint64(r.id_mappings_dropped),
 			IDRangesLost:              bool(r.id_ranges_lost),
 			ReplacedPath:              goString(r.replaced_path),
+			RemovedPaths:              goStrings(r.removed_paths),
 			DistrustReason:            goString(r.distrust_reason),
 		}
 	}), takeError(code, e)
@@ -201,6 +203,7 @@ type ExportReport struct {
 	WithoutCredentials uint64 // of refs that only other handlers had, and files that no import took
 	IDMappings         uint64 // pods/<uid>/userns
 	ReplacedPath       string // where the files that were there are kept; empty: there were none
+	RemovedPaths       []string // what earlier exports kept, and is removed
 }
 
 // Export writes the kubelet's own files, names and forms as it writes them, to go back to a kubelet
@@ -233,6 +236,7 @@ func (s *Store) Export(ctx context.Context, o ExportOptions) (ExportReport, erro
 			WithoutCredentials: uint64(r.without_credentials),
 			IDMappings:         uint64(r.id_mappings),
 			ReplacedPath:       goString(r.replaced_path),
+			RemovedPaths:       goStrings(r.removed_paths),
 		}
 	}), err
 }

@@ -8,6 +8,7 @@ type RecoveryReport struct {
 	Created                   bool   // there was no store
 	SetAside                  bool   // the database failed its check; see SetAsidePath
 	SetAsidePath              string // where the failed one is kept
+	RemovedPaths              []string // set aside earlier, and removed
 	RecordsCarried            uint64 // into the store that took its place
 	RecordsWithoutCredentials uint64 // known, but must be verified anew
 	IntentsCarried            uint64
@@ -94,6 +95,7 @@ func goRecoveryReport(r *C.waybill_recovery_report) RecoveryReport {
 		Created:                   bool(r.created),
 		SetAside:                  bool(r.set_aside),
 		SetAsidePath:              goString(r.set_aside_path),
+		RemovedPaths:              goStrings(r.removed_paths),
 		RecordsCarried:            uint64(r.records_carried),
 		RecordsWithoutCredentials: uint64(r.records_without_credentials),
 		IntentsCarried:            uint64(r.intents_carried),

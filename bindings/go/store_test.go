@@ -298,6 +298,28 @@ func TestUntestedLMDB(t *testing.T) {
 	}
 }
 
+// A witness that is gone: the store may be an older copy, unless somebody says otherwise.
+func TestMissingWitness(t *testing.T) {
+	directory := scratch(t)
+	o := optionsIn(directory)
+	s := open(t, o)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
+	must(t, os.Remove(directory+"/witness"))
+	wantCode(t, s.Close(), waybill.ErrDamaged)
+	o.Witness = waybill.WitnessAnew(directory + "/anew")
+	s = open(t, o)
+	if r := s.RecoveryReport(); r.Distrustful || !r.WitnessMade || r.WitnessInStore || len(r.RemovedPaths) != 0 {
+		t.Errorf("%+v", r)
+	}
+	must(t, s.Close())
+	must(t, os.Remove(directory+"/anew"))
+	s = open(t, o)
+	if r := s.RecoveryReport(); !r.Distrustful || len(r.Findings) != 1 || r.RecordsWithoutCredentials != 1 {
+		t.Errorf("%+v", r)
+	}
+	must(t, s.Close())
+}
+
 // A path with a zero byte in it is not the path before the byte.
 func TestPathsWithZeroBytes(t *testing.T) {
 	directory := scratch(t)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/record/userns_tables.h"
+#include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/salvage.h"
 
@@ -130,6 +131,7 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
   if (auto r = InstallDatabase(directory); !r) return r;
   report.set_aside = true;
   report.set_aside_path = aside->string();
+  report.removed_paths = RemoveOldDatabases(directory);
   return {};
 }
 

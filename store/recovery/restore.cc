@@ -15,6 +15,7 @@
 #include "store/record/userns_tables.h"
 #include "store/record/uuid.h"
 #include "store/recovery/inspect.h"
+#include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_database.h"
 #include "store/recovery/owner_lock.h"
@@ -246,6 +247,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     report.replaced_path = aside->string();
   }
   if (auto r = InstallDatabase(directory); !r) return r.error();
+  report.removed_paths = RemoveOldDatabases(directory);
   return report;
 }
 

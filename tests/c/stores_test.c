@@ -67,6 +67,27 @@ static void witnesses(void) {
   options.witness_path = NONE;
   options.must_exist = true;
   end_store(open_with(&options));
+
+  /* One that is gone: the store may be an older copy, unless somebody says otherwise. */
+  const waybill_string gone = scratch("witness");
+  CHECK(unlink(gone.data) == 0);
+  options.witness_kind = WAYBILL_WITNESS_ANEW;
+  options.witness_path = scratch("witness-anew");
+  store = open_with(&options);
+  report = report_of(store);
+  CHECK(!report->distrustful && report->witness_made && !report->witness_in_store);
+  CHECK(report->removed_paths.count == 0);
+  waybill_free(report);
+  CHECK(unlink(options.witness_path.data) == 0);
+  CHECK_CODE(WAYBILL_DAMAGED, waybill_close(store, &error));
+  waybill_store_free(store);
+  store = open_with(&options);
+  report = report_of(store);
+  CHECK(report->distrustful && report->witness_made && report->findings.count == 1);
+  waybill_free(report);
+  end_store(store);
+  options.witness_kind = WAYBILL_WITNESS_REMEMBERED;
+  options.witness_path = NONE;
   options.directory = scratch("nothing");
   waybill_store* none = NULL;
   CHECK_CODE(WAYBILL_NOT_FOUND, waybill_open(&options, &none, &error));

@@ -2,6 +2,7 @@
 // reenable the feature"; OpenOptions::gap).
 
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -96,6 +97,54 @@ BOOST_AUTO_TEST_CASE(a_start_without_new_files_has_no_gap) {
   BOOST_TEST(!report.after_gap);
   BOOST_TEST(report.gap_closed == 0U);
   BOOST_TEST(!node.Ask().pull);
+}
+
+BOOST_AUTO_TEST_CASE(exported_files_that_nobody_touched_are_no_gap) {
+  for (const auto version : {KubeletApiVersion::kV1Beta1, KubeletApiVersion::kV1Alpha1}) {
+    Node node;
+    WriteRecordFile(node.kubelet_directory(), "pulled", "sha256:closed", "{");
+    node.Open(Gap::kNo, std::nullopt);
+    Must(node.opened->RecordPullIntent(kImage));
+    Must(node.opened->RecordImagePulled(kImage, kRef, WithSecret(kSecretB)));
+    Must(node.opened->PutIntent("registry.example.com/cut-short:v1"));
+    Must(node.opened->Export(
+        {.kubelet_directory = node.kubelet_directory(), .api_version = version}));
+    // The store may live on before it meets the directory again.
+    Must(node.opened->RecordPullIntent(kImage));
+    Must(node.opened->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+    for (int i = 0; i < 2; ++i) {
+      node.opened.reset();
+      const RecoveryReport& report = node.Open(Gap::kDetect, std::nullopt);
+      BOOST_TEST(!report.after_gap, report.gap_reason);
+      BOOST_TEST(!report.distrustful, report.distrust_reason);
+    }
+    BOOST_TEST(!node.Ask().pull);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_exported_file_that_a_kubelet_wrote_again_is_a_gap) {
+  const std::string cut_short = "registry.example.com/cut-short:v1";
+  for (int touched = 0; touched < 4; ++touched) {
+    Node node;
+    node.Open(Gap::kNo, std::nullopt);
+    Must(node.opened->PutIntent(cut_short));
+    Must(node.opened->Export({.kubelet_directory = node.kubelet_directory()}));
+    node.opened.reset();
+    const auto image_manager = node.kubelet_directory() / "image_manager";
+    const auto intent = node.kubelet_directory() / RecordFile("pulling", cut_short);
+    if (touched == 0) node.PullWithoutWaybill();
+    if (touched == 1) {
+      // The same intent for another pull.
+      const auto time = std::filesystem::last_write_time(intent);
+      std::filesystem::last_write_time(intent, time + std::chrono::seconds(1));
+    }
+    if (touched == 2) std::filesystem::remove(image_manager / "waybill-exported");
+    if (touched == 3) {
+      const std::string manifest = ReadFile(image_manager / "waybill-exported");
+      WriteFile(image_manager / "waybill-exported", manifest.substr(0, manifest.size() - 2) + "\n");
+    }
+    BOOST_TEST_CONTEXT(touched) { BOOST_TEST(node.Open(Gap::kDetect, std::nullopt).after_gap); }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_intent_written_since_tells_too) {

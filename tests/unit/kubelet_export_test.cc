@@ -34,7 +34,12 @@ class Exported {
     options.kubelet_directory = dir_.path();
     report = Must(ExportKubeletDirectory(content, options));
   }
-  Tree tree() const { return TreeOf(dir_ / "image_manager"); }
+  // What is the kubelet's.
+  Tree tree() const {
+    Tree tree = TreeOf(dir_ / "image_manager");
+    tree.erase("waybill-exported");
+    return tree;
+  }
   ExportContent content() const { return ContentOf(dir_.path()); }
   std::string File(std::string_view folder, std::string_view key) const {
     return ReadFile(dir_.path() / RecordFile(folder, key));

@@ -110,7 +110,9 @@ BOOST_AUTO_TEST_CASE(a_directory_of_v1_36_comes_back_byte_for_byte) {
   const std::filesystem::path fresh = store.scratch() / "fresh";
   ExportTo(*store, fresh);
   for (const std::string folder : {"image_manager", "pods"}) {
-    BOOST_TEST((TreeOf(fresh / folder) == TreeOf(kFixtures / "kubelet-v1.36" / folder)));
+    Tree tree = TreeOf(fresh / folder);
+    tree.erase("waybill-exported");
+    BOOST_TEST((tree == TreeOf(kFixtures / "kubelet-v1.36" / folder)));
   }
 }
 
@@ -182,6 +184,48 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
   const auto made = Must(DecodePulledRecord(ReadFile(fresh / RecordFile("pulled", kRef2))));
   BOOST_TEST(made.credential_mapping.empty());
   BOOST_TEST(made.last_updated.has_value());
+}
+
+// What is kept of each export: the folders that it replaced.
+std::vector<std::string> Aside(const std::filesystem::path& kubelet_directory) {
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(kubelet_directory / "image_manager")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("before-export-")) names.push_back(entry.path().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+BOOST_AUTO_TEST_CASE(what_exports_replaced_goes_but_for_what_nobody_else_has) {
+  for (const bool is_known : {true, false}) {
+    ScratchStore store(Rules::kClosed);
+    const std::filesystem::path& kubelet = store.kubelet_directory();
+    std::filesystem::copy(kFixtures / "kubelet-v1.36", kubelet, kCopyAll);
+    WriteRecordFile(kubelet, "pulling", "half", "[]");
+    if (is_known) store.Restart();
+    // The first one replaces the kubelet's own files.
+    std::vector<std::string> removed;
+    std::string first;
+    for (int i = 0; i < 14; ++i) {
+      const std::string image = "registry.example.com/new:v" + std::to_string(i);
+      store.Pull(image, "sha256:of-" + std::to_string(i), WithSecret(kSecretA));
+      Must(store->PutIntent(image));
+      const ExportReport report = ExportTo(*store, kubelet);
+      if (i == 0) first = report.replaced_path;
+      BOOST_TEST(std::filesystem::exists(report.replaced_path));
+      removed.insert(removed.end(), report.removed_paths.begin(), report.removed_paths.end());
+    }
+    const std::vector<std::string> kept = Aside(kubelet);
+    BOOST_TEST(kept.size() == kMaxKeptAside + (is_known ? 0 : 1));
+    BOOST_TEST(std::filesystem::exists(first) == !is_known);
+    BOOST_TEST(removed.size() + kept.size() == 14U);
+    for (const std::string& path : removed) BOOST_TEST(!std::filesystem::exists(path));
+    BOOST_TEST(std::is_sorted(removed.begin(), removed.end(), [](const auto& a, const auto& b) {
+      return a.size() != b.size() ? a.size() < b.size() : a < b;
+    }));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -339,6 +339,44 @@ BOOST_FIXTURE_TEST_CASE(pulls_in_flight_for_what_is_the_default_handler_again, V
   });
 }
 
+// --- What is kept of replaced databases has an end ----------------------------------------------
+
+void CheckDamagedOnesGo(const VersionedStore& store, const fs::path& stays, bool does_stay) {
+  std::vector<std::string> removed;
+  for (int i = 0; i < 6; ++i) {
+    WriteFile(store.database(), std::string(8192, static_cast<char>('a' + i)));
+    const RecoveryReport report = store.Open();
+    BOOST_TEST_REQUIRE(report.set_aside);
+    BOOST_TEST(fs::exists(report.set_aside_path));
+    removed.insert(removed.end(), report.removed_paths.begin(), report.removed_paths.end());
+  }
+  std::size_t kept = 0;
+  for (const auto& entry : fs::directory_iterator(store.directory() / "quarantine")) {
+    if (entry.path() != stays) ++kept;
+  }
+  BOOST_TEST(kept == kMaxKeptAside);
+  for (const std::string& path : removed) BOOST_TEST(!fs::exists(path));
+  BOOST_TEST(removed.size() == 6 - kMaxKeptAside + (does_stay ? 0 : 1));
+  BOOST_TEST(fs::exists(stays) == does_stay);
+}
+
+BOOST_FIXTURE_TEST_CASE(databases_that_failed_go_and_one_that_no_backup_has_stays, LivedOn) {
+  const RestoreReport report = Must(Restore(From(backup)));
+  BOOST_TEST(report.removed_paths.empty());
+  CheckDamagedOnesGo(*this, fs::path(report.replaced_path).parent_path(), true);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_replaced_database_goes_where_a_backup_has_it, LivedOn) {
+  const std::string before = ReadFile(database());
+  Migrate(2, true);
+  const Backup same = Must(ListBackups(directory())).front();
+  WriteFile(database(), before);
+  fs::remove(directory() / "lock.mdb");
+  BOOST_TEST_REQUIRE(same.commit_sequence == StateOf(directory()).commit_sequence);
+  const RestoreReport report = Must(Restore(From(same.path)));
+  CheckDamagedOnesGo(*this, fs::path(report.replaced_path).parent_path(), false);
+}
+
 BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
   const LivedOn lived;
   const MemoryDir scratch;

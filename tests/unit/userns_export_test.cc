@@ -189,6 +189,23 @@ BOOST_AUTO_TEST_CASE(what_says_something_else_is_kept) {
   BOOST_TEST((kubelet.tree() == expected));
 }
 
+BOOST_AUTO_TEST_CASE(what_was_replaced_has_an_end) {
+  const KubeletDirectory kubelet;
+  const auto a = Allocation("a", 1);
+  std::vector<std::string> removed;
+  for (int i = 0; i < 12; ++i) {
+    WriteFile(kubelet.Pod("a"), "broken " + std::to_string(i));
+    const ExportReport report = Must(kubelet.Export({a}));
+    removed.insert(removed.end(), report.removed_paths.begin(), report.removed_paths.end());
+  }
+  Tree expected = {{"a", "directory"}, {"a/userns", FileOf(a)}};
+  for (const int n : {10, 11, 12}) {
+    expected["a/" + kAside + "-" + std::to_string(n)] = "broken " + std::to_string(n - 1);
+  }
+  BOOST_TEST((kubelet.tree() == expected));
+  BOOST_TEST(removed.size() == 9U);
+}
+
 BOOST_AUTO_TEST_CASE(whatever_stands_in_the_way_is_moved_away) {
   using Make = std::function<void(const fs::path&)>;
   const TempDir elsewhere;

@@ -52,6 +52,10 @@ inline constexpr std::size_t kMaxQueuedWriteBacks = 1024;
 inline constexpr std::size_t kMaxAllowlistPatterns = 65536;
 // Entries kept in the journal of distrust; the oldest go first, but never the one in force.
 inline constexpr std::size_t kMaxTrustEvents = 64;
+// Kept of what was replaced: databases under quarantine/; image_manager/before-export-*; of a pod,
+// userns.before-export-*. The oldest go first, but no database that verifies and of which there is
+// no backup, and no folder with a file that neither an import took nor an export wrote.
+inline constexpr std::size_t kMaxKeptAside = 3;
 // Processes and threads that read one store at the same time.
 inline constexpr unsigned kMaxReaders = 1022;
 // Size of the memory map, and so of data.mdb, unless OpenOptions says otherwise.

@@ -120,15 +120,17 @@ struct RestoreReport {
   bool id_ranges_lost = false;
   // Where what it replaces is kept; empty: there was nothing, or it is a dry run.
   std::string replaced_path;
+  std::vector<std::string> removed_paths;  // kept there earlier, and gone (kMaxKeptAside)
   std::string distrust_reason;
 };
 
-// Puts a backup in the place of the store, which is kept under quarantine/. The store then is
-// distrustful: images that were pulled after the backup have no record in it. What the replaced
-// store had closed, by its quarantine and its intents, stays closed. Pods keep the ID ranges that
-// the replaced store gave them; where that can't be read, ranges count as lost (HeldPod), and a
-// backup of a version that knows no ranges is put back as one of the newest. kDamaged: the backup
-// fails its check. kConflict: it is of another store (by UUID, against the store or its witness).
+// Puts a backup in the place of the store, which is kept under quarantine/ (kMaxKeptAside). The
+// store then is distrustful: images that were pulled after the backup have no record in it. What
+// the replaced store had closed, by its quarantine and its intents, stays closed. Pods keep the ID
+// ranges that the replaced store gave them; where that can't be read, or had lost ranges itself,
+// those of the backup are kept beside them or held, ranges count as lost (HeldPod), and a backup of
+// a version that knows no ranges is put back as one of the newest. kDamaged: the backup fails its
+// check. kConflict: it is of another store (by UUID, against the store or its witness).
 // kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the store is as
 // it was; where the last of it fails, the directory's sync, and after a crash, it is the one or the
 // other, whole.
@@ -163,6 +165,7 @@ struct ExportReport {
   std::uint64_t without_credentials = 0;
   std::uint64_t id_mappings = 0;  // pods/<uid>/userns
   std::string replaced_path;  // where the files that were there are kept; empty: there were none
+  std::vector<std::string> removed_paths;  // kept by earlier exports, and gone (kMaxKeptAside)
 };
 
 }  // namespace waybill

@@ -36,10 +36,11 @@ struct ImportReport {
 
 // What opening did (store/README.md, "Opening").
 struct RecoveryReport {
-  bool created = false;               // there was no store
-  bool set_aside = false;             // the database failed its check; see set_aside_path
-  std::string set_aside_path;         // where the failed one is kept
-  std::uint64_t records_carried = 0;  // into the store that took its place
+  bool created = false;                    // there was no store
+  bool set_aside = false;                  // the database failed its check; see set_aside_path
+  std::string set_aside_path;              // where the failed one is kept
+  std::vector<std::string> removed_paths;  // set aside earlier, and gone (kMaxKeptAside)
+  std::uint64_t records_carried = 0;       // into the store that took its place
   std::uint64_t records_without_credentials = 0;  // known, but must be verified anew
   std::uint64_t intents_carried = 0;
   bool witness_made = false;          // there was no witness under its path, and one was made

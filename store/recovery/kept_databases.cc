@@ -1,0 +1,89 @@
+#include "store/recovery/kept_databases.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "store/base/files.h"
+#include "store/recovery/backup.h"
+#include "store/recovery/inspect.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+struct Kept {
+  struct timespec since {};
+  std::filesystem::path folder;
+};
+
+// Oldest first.
+std::vector<Kept> ListKept(const std::filesystem::path& quarantine) {
+  std::vector<Kept> all;
+  const auto names = ListDirectory(quarantine);
+  if (!names) return all;
+  for (const std::string& name : *names) {
+    struct stat st {};
+    Kept kept{{}, quarantine / name};
+    // One without a database is none, and not ours to touch.
+    if (lstat(kept.folder.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
+    kept.since = st.st_mtim;
+    if (lstat((kept.folder / "data.mdb").c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    all.push_back(std::move(kept));
+  }
+  std::sort(all.begin(), all.end(), [](const Kept& a, const Kept& b) {
+    return std::tie(a.since.tv_sec, a.since.tv_nsec, a.folder) <
+           std::tie(b.since.tv_sec, b.since.tv_nsec, b.folder);
+  });
+  return all;
+}
+
+std::optional<Inspection> Look(const std::filesystem::path& path, FileIs file_is) {
+  const auto file = OpenFile(path, O_RDONLY);
+  if (!file) return std::nullopt;
+  auto inspection = InspectFile(*file, file_is);
+  if (!inspection) return std::nullopt;
+  return std::move(*inspection);
+}
+
+bool HasBackupOf(const Inspection& database, const std::vector<Backup>& backups) {
+  return std::any_of(backups.begin(), backups.end(), [&](const Backup& backup) {
+    if (backup.commit_sequence != database.state->commit_sequence) return false;
+    const auto copy = Look(backup.path, FileIs::kCompactCopy);
+    return copy && copy->sound && copy->identity->uuid == database.identity->uuid &&
+           copy->state->commit_sequence == database.state->commit_sequence;
+  });
+}
+
+bool MayGo(const Kept& kept, const std::vector<Backup>& backups) {
+  const auto inspection = Look(kept.folder / "data.mdb", FileIs::kStore);
+  if (!inspection || inspection->newer_schema) return false;
+  // What was sound in one that failed was carried over when it was set aside.
+  return !inspection->sound || HasBackupOf(*inspection, backups);
+}
+
+}  // namespace
+
+std::vector<std::string> RemoveOldDatabases(const std::filesystem::path& directory) {
+  std::vector<std::string> removed;
+  const std::vector<Kept> all = ListKept(directory / "quarantine");
+  if (all.size() <= kMaxKeptAside) return removed;
+  const auto backups = FindBackups(directory);
+  if (!backups) return removed;
+  for (std::size_t i = 0; i < all.size() - kMaxKeptAside; ++i) {
+    if (!MayGo(all[i], *backups)) continue;
+    if (!RemoveFile(all[i].folder / "data.mdb")) continue;
+    // What somebody else put there stays.
+    static_cast<void>(rmdir(all[i].folder.c_str()));
+    removed.push_back(all[i].folder.string());
+  }
+  return removed;
+}
+
+}  // namespace waybill::internal
