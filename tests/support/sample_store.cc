@@ -47,9 +47,9 @@ void WriteHeldPod(const std::filesystem::path& directory) {
 }
 
 // As ScratchStore, but it remembers no witness: its file is opened elsewhere, beside another one.
-class SampleStore {
+class UnwitnessedStore {
  public:
-  SampleStore() {
+  UnwitnessedStore() {
     std::filesystem::create_directory(kubelet_directory());
     Start();
   }
@@ -99,12 +99,12 @@ class SampleStore {
 
 class Historian {
  public:
-  explicit Historian(SampleStore& store) : store_(store) {}
+  explicit Historian(UnwitnessedStore& store) : store_(store) {}
   void Note() { history_.push_back(ReadFile(store_.directory() / "data.mdb")); }
   std::vector<std::string> Take() { return std::move(history_); }
 
  private:
-  SampleStore& store_;
+  UnwitnessedStore& store_;
   std::vector<std::string> history_;
 };
 
@@ -140,7 +140,7 @@ SampleStore MakeSampleStore(int more_records) {
   ImagePullSecret thief = SecretOf("tenant-c", "first password");
 
   SampleStore sample;
-  SampleStore store;
+  UnwitnessedStore store;
   Historian historian(store);
   WriteRecordFile(store.kubelet_directory(), "pulled", RefOf("unreadable"), "{");
   WriteRecordFile(store.kubelet_directory(), "pulling", ImageOf("unreadable-pull"), "{");
