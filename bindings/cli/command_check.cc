@@ -56,11 +56,10 @@ class CheckCommand final : public Command {
   std::string name() const override { return "check"; }
   std::string summary() const override { return "say whether a pod's image must be pulled"; }
   std::string notes() const override {
-    return "Prints the answer and its reason on one line. With --pull-policy it is what the "
-           "kubelet\n"
-           "does next, and 0 means that the image may be used as it is. The answer is for the "
-           "node's\n"
-           "own log: its reason may tell a pod what is on the node.";
+    return "Prints the answer and its reason on one line. With --pull-policy the answer is what "
+           "the\n"
+           "kubelet does next, and 0 means that the image may be used as it is. The reason is for\n"
+           "the node's own log: it may tell a pod what is on the node.";
   }
 
   void Declare(Flags& flags) override { flags_.Declare(flags); }
@@ -69,10 +68,10 @@ class CheckCommand final : public Command {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
     if (!flags_.image_ref) {
       return BadFlag("--image-ref", "it is missing",
-                     "give what the runtime calls the image, or '' where it is not on the node");
+                     "give what the runtime calls the image, or '' if it is not on the node");
     }
     if (!flags_.pull_policy && !ImageName(flags_.image)) {
-      return BadFlag("--image", "it is no image string: it does not parse",
+      return BadFlag("--image", "it does not parse as an image",
                      "give the container's image as the pod spells it; the image must be pulled");
     }
     auto store = ObserveStore(flags_.store, flags_.policy.policy);

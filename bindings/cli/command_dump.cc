@@ -43,9 +43,9 @@ class DumpCommand final : public Command {
            "idMapping or heldPod.\n"
            "Credential hashes read \"redacted\" unless --with-hashes is given: a hash of a weak "
            "password\n"
-           "can be guessed. Each type is read at a moment of its own. A type that can't be read "
+           "can be guessed. Each type is a snapshot of its own. If a type can't be read, the dump "
            "ends\n"
-           "the dump with an error; what could be read stands before it.";
+           "with an error after the types before it.";
   }
 
   void Declare(Flags& flags) override {

@@ -13,18 +13,17 @@ class FailedCommand final : public Command {
   std::string name() const override { return "failed"; }
   std::string summary() const override { return "record that a pull did not succeed"; }
   std::string notes() const override {
-    return "Under the closed rules an intent that an earlier process left stays until the image "
-           "is\n"
-           "pulled, and each run of this command is a process: so it drops intents with\n"
-           "--rules kubelet only. Of the other flags --store, --image, --runtime and --unknown "
-           "count\n"
-           "here; the rest are checked and left alone.";
+    return "Under the closed rules an intent of an earlier process stays until the image is "
+           "pulled.\n"
+           "Each run of this command is a process of its own, so it drops intents only with\n"
+           "--rules kubelet. It uses --store, --image, --runtime and --unknown; the other flags\n"
+           "are only checked.";
   }
 
   void Declare(Flags& flags) override {
     flags_.Declare(flags);
     flags.Switch("--unknown", &unknown_,
-                 "nobody knows how the pull ended (time-out, cancelled): it may still arrive");
+                 "the outcome is unknown (time-out, cancelled): the image may still\narrive");
   }
 
   Result<ExitCode> Run(Output& out) override {

@@ -17,8 +17,8 @@ class ListCommand final : public Command {
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Switch("--intents", &intents_, "pulls that began and whose end is not known");
-    flags.Switch("--quarantine", &quarantine_, "images closed since their file was unreadable");
+    flags.Switch("--intents", &intents_, "pulls whose outcome is unknown");
+    flags.Switch("--quarantine", &quarantine_, "images closed because their file was unreadable");
     flags.Switch("--preloaded", &preloaded_, "images that a kubelet saw before it pulled any");
   }
 

@@ -13,12 +13,14 @@ class MigrateCommand final : public Command {
   std::string name() const override { return "migrate"; }
   std::string summary() const override { return "take the store to another schema version"; }
   std::string notes() const override {
-    return "Makes a backup first, and verifies it. One transaction a step: after a crash or an\n"
-           "interruption the store is whole, and the same command goes on. Going down is refused\n"
-           "(1) where it would lose something, unless --accept-loss is given; what is lost must "
-           "be\n"
-           "verified again. A dry run exits as the run itself would. `waybill restore` puts a\n"
-           "backup back.";
+    return "Makes and verifies a backup first. Each step is one transaction: after a crash or an\n"
+           "interruption the store is whole, and the same command continues. Going down is "
+           "refused\n"
+           "(1) if it would lose something, unless --accept-loss is given; images whose records "
+           "are\n"
+           "lost must be verified again. A dry run exits as the run itself would. `waybill "
+           "restore`\n"
+           "puts a backup back.";
   }
 
   void Declare(Flags& flags) override {
@@ -27,7 +29,7 @@ class MigrateCommand final : public Command {
                 fmt::format("the schema version, {} to {} (default {})", kOldestSchema,
                             kNewestSchema, kNewestSchema));
     flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
-    flags.Switch("--accept-loss", &accept_loss_, "go down even where that loses something");
+    flags.Switch("--accept-loss", &accept_loss_, "go down even if that loses something");
   }
 
   Result<ExitCode> Run(Output& out) override {

@@ -16,19 +16,19 @@ class PruneCommand final : public Command {
            "  token=$(waybill prune --store DIR --begin)\n"
            "  crictl images -o json > images.json\n"
            "  waybill prune --store DIR --images images.json --token \"$token\"\n"
-           "The list must be complete: an image that is left out loses its record, and may then "
-           "be\n"
-           "open to every pod. An empty list is refused, since a runtime that is starting up\n"
-           "lists nothing, too. What was pulled after the token was drawn stays in any case. "
-           "--until\n"
-           "compares clocks instead; prefer a token. Where the list names runtime handlers, a "
-           "record\n"
-           "under another one goes; the last one of an image loses its credentials instead.";
+           "The list must be complete: an image that it lacks loses its record, and may then be "
+           "open\n"
+           "to every pod. An empty list is refused, since a runtime that is starting up lists\n"
+           "nothing, too. Images that were pulled after the token was drawn keep their records.\n"
+           "--until compares clocks instead; prefer a token. If the list names runtime handlers,\n"
+           "records under other handlers are deleted, except the last one of an image, which "
+           "loses\n"
+           "its credentials instead.";
   }
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Switch("--begin", &begin_, "print a token, to be drawn before the list is made");
+    flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
     flags.Value("--token", &token_, "N", "the token");
     flags.Value("--until", &until_, "RFC3339", "forget what was last updated before this time");

@@ -13,30 +13,29 @@ class PulledCommand final : public Command {
   std::string name() const override { return "pulled"; }
   std::string summary() const override { return "record that a pull succeeded, and with what"; }
   std::string notes() const override {
-    return "Give what opened the registry: the Secrets or the service account. With neither the "
-           "image\n"
-           "was pulled without credentials or with the node's own, and is open to all pods of the\n"
-           "node, as it is for the kubelet. With --credentials-unknown it is open to nobody until "
-           "it\n"
-           "is pulled again. --manifest and --platform, where the runtime chose out of an image "
-           "index,\n"
-           "are kept with the record: another manifest of the same ref is another image.";
+    return "Give the Secrets or the service account that the pull used. With neither, the pull "
+           "used\n"
+           "no credentials or the node's own, and the image is open to all pods of the node, as "
+           "in\n"
+           "the kubelet. With --credentials-unknown it is open to no pod until it is pulled "
+           "again.\n"
+           "--manifest and --platform tell which manifest of an image index was pulled; another\n"
+           "manifest of the same ref is another image.";
   }
 
   void Declare(Flags& flags) override {
     flags_.Declare(flags);
     flags.Switch("--credentials-unknown", &credentials_unknown_,
-                 "it is not known what the image was pulled with");
+                 "the credentials of the pull are unknown");
     flags.Value("--manifest", &manifest_, "DIGEST", "which manifest of an index was pulled");
-    flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]", "what that manifest is for");
-    flags.Value("--os-version", &os_version_, "V", "its OS version: of Windows");
+    flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]", "the platform of that manifest");
+    flags.Value("--os-version", &os_version_, "V", "its OS version, for Windows");
   }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
     if (!flags_.image_ref || flags_.image_ref->empty()) {
-      return BadFlag("--image-ref", "an image that was pulled has one",
-                     "give what the runtime calls the image");
+      return BadFlag("--image-ref", "it is empty", "give what the runtime calls the image");
     }
     const bool given = !flags_.secrets.empty() || flags_.service_account.has_value();
     // Without credentials it would be open to all pods.
@@ -45,7 +44,8 @@ class PulledCommand final : public Command {
                      "leave --secrets out if the image was pulled without credentials");
     }
     if (credentials_unknown_ && given) {
-      return BadFlag("--credentials-unknown", "it excludes --secret, --secrets and --service-account");
+      return BadFlag("--credentials-unknown",
+                     "it excludes --secret, --secrets and --service-account");
     }
     const std::optional<ImagePullCredentials> credentials = Credentials(given);
     auto manifest = Manifest();
@@ -71,7 +71,7 @@ class PulledCommand final : public Command {
     } else {
       out.Line("pulled: {}{} is {}", flags_.image, ForHandler(handler), *flags_.image_ref);
       out.Line("this pull opens it to: {}", access);
-      if (*dangling) out.Line("its intent stays: another pull of it is in flight");
+      if (*dangling) out.Line("its intent stays: another pull of this image is in flight");
     }
     return ExitCode::kYes;
   }

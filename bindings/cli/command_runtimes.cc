@@ -30,11 +30,12 @@ class RuntimesCommand final : public Command {
   std::string summary() const override { return "show, load or turn off runtime handlers"; }
   std::string notes() const override {
     return "show      the handlers that the store knows, and how many records each has\n"
-           "load      takes what the runtime serves in their place; records of handlers that are\n"
-           "          gone stay until they are pruned; where a guest platform, or the default\n"
-           "          handler, is another now, images must be verified again\n"
-           "collapse  turns runtime classes off: what is under other handlers than the default\n"
-           "          goes to the default, to be verified again";
+           "load      replaces them by what the runtime serves; records of removed handlers stay\n"
+           "          until they are pruned; if a guest platform or the default handler changed,\n"
+           "          images must be verified again\n"
+           "collapse  turns runtime classes off: records and intents of other handlers move to "
+           "the\n"
+           "          default one, without credentials";
   }
 
   void Declare(Flags& flags) override {

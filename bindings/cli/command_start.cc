@@ -17,25 +17,21 @@ class StartCommand final : public Command {
   std::string name() const override { return "start"; }
   std::string summary() const override { return "take over a kubelet's records, recover, report"; }
   std::string notes() const override {
-    return "Makes the store where there is none. Safe to run again, after a crash or an "
-           "interruption at\n"
-           "any point: what was done is kept, and a file that was taken is not taken twice. "
-           "Without\n"
-           "--images a pull that was cut short stays open, which keeps its image closed.\n"
-           "The witness tells when the whole store was wiped or put back from an older copy: the "
-           "file\n"
-           "of --witness, else image_manager/waybill in the kubelet directory, else the one that "
+    return "Creates the store if there is none. It is safe to run again after a crash or an\n"
+           "interruption at any point: finished work is kept, and each file is imported once.\n"
+           "Without --images the intent of an interrupted pull stays, which keeps its image "
+           "closed.\n"
+           "The witness reveals that the whole store was wiped or put back from an older copy. It\n"
+           "is the file of --witness, else image_manager/waybill in the kubelet directory, else "
            "the\n"
-           "store remembers. Where that one is gone or can't be read the store may be an older "
-           "copy: "
-           "it\n"
-           "turns distrustful, and each image must be verified again; --forget-witness beside "
-           "another\n"
-           "--witness says that it is the newest. The policy is checked, but not kept: each "
-           "command takes its own.\n"
-           "Images that were pulled while nobody recorded it (a gap) are closed, as far as "
-           "--images\n"
-           "names them. A store of an older schema is backed up and migrated.";
+           "one that the store remembers. If that one is gone or unreadable, the store may be an\n"
+           "older copy: it turns distrustful, and each image must be verified again;\n"
+           "--forget-witness beside another --witness states that it is the newest. The policy is\n"
+           "checked, but not stored: each command takes its own. Images that were pulled without "
+           "a\n"
+           "record (a gap) are closed, if --images names them. A store of an older schema is "
+           "backed\n"
+           "up and migrated.";
   }
 
   void Declare(Flags& flags) override {
@@ -54,9 +50,9 @@ class StartCommand final : public Command {
                  "empty lists (--images, --runtimes) are meant; otherwise they are\n"
                  "refused (2) where the store holds something");
     flags.Switch("--after-gap", &after_gap_,
-                 "images were pulled that nobody recorded: close those without a\n"
-                 "record (found out by itself from --kubelet-dir)");
-    flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever it looks like");
+                 "images were pulled without a record: close them (detected\n"
+                 "automatically with --kubelet-dir)");
+    flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects");
     flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema");
     policy_.Declare(flags);
     user_namespaces_.Declare(flags);
@@ -64,10 +60,10 @@ class StartCommand final : public Command {
     flags.Value("--witness", &witness_, "FILE", "the witness file, outside the store");
     flags.Switch("--forget-witness", &forget_witness_,
                  "with --witness: the store is the newest, although the witness\n"
-                 "that it remembers under another path is gone");
+                 "that it remembers at another path is gone");
     flags.Switch("--no-witness", &no_witness_,
-                 "have none, and forget the one that the store remembers: a\n"
-                 "wiped store then goes unnoticed");
+                 "no witness, and forget the remembered one: a wiped store then\n"
+                 "goes unnoticed");
     flags.Value("--map-size", &map_size_, "BYTES", "the largest size that the store may grow to");
   }
 
@@ -94,18 +90,18 @@ class StartCommand final : public Command {
     if (nothing_there && !report->after_gap) {
       (void)out.Flush();
       Warn(*kubelet_directory_ + " has no image_manager in it: nothing was taken over",
-           "right for a node that never pulled an image; else name the kubelet's root directory");
+           "that is right for a node that never pulled an image; otherwise name the kubelet's root "
+           "directory");
     }
     if (report->created && !witness_ && !no_witness_ && !kubelet_directory_) {
       (void)out.Flush();
-      Warn("the store has no witness: when it is wiped, that goes unseen, and opens images",
-           "run it again with --kubelet-dir or --witness; --no-witness is to mean it");
+      Warn("the store has no witness: if it is wiped, that goes unnoticed and opens images",
+           "run it again with --kubelet-dir or --witness, or with --no-witness if you accept that");
     }
     if (report->witness_in_store) {
       (void)out.Flush();
       Warn(
-          "the witness lies in the store's directory: when that is wiped or put back, nobody "
-          "notices",
+          "the witness lies in the store's directory: if that is wiped or put back, nobody notices",
           "move it: waybill start --store " + ShellWord(store_.store) + " --witness FILE");
     }
     return ExitCode::kYes;

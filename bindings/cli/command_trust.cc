@@ -15,9 +15,8 @@ class TrustCommand final : public Command {
   std::string notes() const override {
     return "A store that lost records is distrustful: images without a record must be pulled, "
            "with\n"
-           "credentials, before a pod may use them. To clear that is to say that none of the "
-           "images\n"
-           "on the node without a record is private. The reason is kept. 1 where the store is\n"
+           "credentials, before a pod may use them. By clearing that you state that no image\n"
+           "without a record on the node is private. The reason is stored. 1 if the store is\n"
            "distrustful.";
   }
 
@@ -31,7 +30,7 @@ class TrustCommand final : public Command {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     if (clear_ != reason_.has_value()) {
       return BadFlag("--clear", "--clear and --reason belong together",
-                     "say why images without a record are safe to use");
+                     "state why images without a record are safe to use");
     }
     auto store = clear_ ? OwnStore(store_) : ObserveStore(store_);
     if (!store) return store.error();

@@ -27,11 +27,10 @@ class UsernsCommand final : public Command {
     return "give host IDs to pods in user namespaces, and take them back";
   }
   std::string notes() const override {
-    return "get POD        the pod's range of host IDs, the same every time; a new one where it "
-           "has\n"
-           "               none\n"
-           "release POD    the pod is gone: its range is free; 1 where it had none\n"
-           "list           who has which range, and pods whose range nobody can vouch for (held)\n"
+    return "get POD        the pod's range of host IDs, the same every time; a new one if it has "
+           "none\n"
+           "release POD    the pod is gone: frees its range; 1 if it had none\n"
+           "list           which pod has which range, and pods with an unverified range (held)\n"
            "cleanup        frees the ranges of pods that are gone. In this order:\n"
            "                 token=$(waybill userns cleanup --store DIR --begin)\n"
            "                 kubectl get pods -A --field-selector spec.nodeName=NODE -o json > "
@@ -41,9 +40,9 @@ class UsernsCommand final : public Command {
            "                   --existing existing.json --running running.json\n"
            "               A pod that is in neither list loses its range: both must be complete.\n"
            "               Two empty lists are refused (2), unless --allow-empty is given\n"
-           "pool           how full it is; 1 where nothing new can be given out\n"
+           "pool           how full the pool is; 1 if no new range can be given out\n"
            "adopt POD FIRST LENGTH\n"
-           "               your word that the pod lives with these host IDs";
+           "               you state that the pod lives with these host IDs";
   }
 
   void Declare(Flags& flags) override {
@@ -57,10 +56,10 @@ class UsernsCommand final : public Command {
     arguments_.runtime.Declare(flags);
     flags.Value("--length", &arguments_.length, "N", "get: refuse a range of another length");
     flags.Switch("--lost", &arguments_.lost,
-                 "release: ranges of pods that nobody knows any more: every pod that lives\n"
-                 "in a user namespace is in the list");
+                 "release: ranges of unknown pods; you state that the list has every\n"
+                 "living pod in a user namespace");
     flags.Switch("--begin", &arguments_.begin,
-                 "cleanup: print a token, to be drawn before the lists are made");
+                 "cleanup: print a token; do this before the lists are made");
     flags.Value("--existing", &arguments_.existing, "FILE|-",
                 "cleanup: the pods that the node is to run, as kubectl get pods -o json\n"
                 "or the kubelet's /pods has them");

@@ -102,7 +102,7 @@ Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text) 
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stop != end) {
-    return BadFlag(flag, fmt::format("'{}' is no number from 0 to {}", text, UINT64_MAX));
+    return BadFlag(flag, fmt::format("'{}' is not a number from 0 to {}", text, UINT64_MAX));
   }
   return value;
 }
@@ -126,7 +126,7 @@ Result<void> CheckDigest(std::string_view flag, std::string_view value) {
                       value.find_first_not_of(kAlgorithm) == colon &&
                       value.find_first_not_of(kEncoded, colon + 1) == std::string_view::npos;
   if (formed) return {};
-  return BadFlag(flag, fmt::format("'{}' is no digest", value.substr(0, 200)),
+  return BadFlag(flag, fmt::format("'{}' is not a digest", value.substr(0, 200)),
                  "the form is sha256:… or another algorithm's");
 }
 
@@ -221,7 +221,7 @@ Result<void> PolicyFlags::Parse() {
     mode = *parsed;
   }
   if (allow_preloaded_only && mode != VerificationMode::kNeverVerifyAllowlistedImages) {
-    return BadFlag("--allow-preloaded-only", "there is no allowlist without its policy",
+    return BadFlag("--allow-preloaded-only", "it needs the policy NeverVerifyAllowlistedImages",
                    "add --policy NeverVerifyAllowlistedImages");
   }
   auto made = VerificationPolicy::Make(

@@ -55,7 +55,7 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
 
 void WriteFound(const RecoveryReport& report, const std::string& store, Output& out) {
   if (report.created) {
-    out.Line("store       {} was made", store);
+    out.Line("store       {} was created", store);
   } else if (report.set_aside) {
     out.Line("store       {} was damaged and set aside; the damaged one is kept at {}", store,
              report.set_aside_path);
@@ -73,13 +73,13 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
     out.Line("to verify   {}, whose credentials may be out of date",
              Counted(report.records_without_credentials, "record"));
   }
-  if (report.witness_made) out.Line("witness     there was none under its path; it was made");
+  if (report.witness_made) out.Line("witness     there was none at its path; it was created");
   if (!report.clock_was_ahead.empty()) {
     out.Line("clock       {}; {} said a later time, and now say that of this start",
              report.clock_was_ahead, Counted(report.times_mended, "record"));
   }
   if (report.readers_cleared > 0) {
-    out.Line("cleared     {} of readers that died", Counted(report.readers_cleared, "slot"));
+    out.Line("cleared     {} of dead readers", Counted(report.readers_cleared, "slot"));
   }
 }
 
@@ -103,7 +103,7 @@ void WriteGap(const RecoveryReport& report, Output& out) {
   if (!report.after_gap) return;
   out.Line("gap         {}", report.gap_reason);
   if (report.gap_closed == 0) return;
-  out.Line("closed      {} that had no record: open to nobody until pulled again",
+  out.Line("closed      {} without a record: open to no pod until pulled again",
            Counted(report.gap_closed, "image"));
   for (const std::string& image : report.gap_images) out.Line("closed      {}", image);
   if (report.gap_closed > report.gap_images.size()) {

@@ -65,8 +65,8 @@ Result<ExitCode> ReleaseUserns(const UsernsArguments& arguments, Output& out) {
     answer["dryRun"] = how.dry_run;
     out.WriteJson(answer);
   } else if (arguments.lost) {
-    out.Line("{}", *released ? "released: lost ranges stand in nobody's way any longer"
-                             : "no ranges were lost");
+    out.Line("{}",
+             *released ? "released: lost ranges no longer block new ones" : "no ranges were lost");
   } else if (*released) {
     out.Line("released: {}", *arguments.pod);
   } else {

@@ -114,7 +114,7 @@ void WriteUserNamespaces(const UserNamespaceReport& report, Output& out) {
              report.outside_pool + report.other_length - report.off_pool.size());
   }
   if (report.held_pods > 0) {
-    out.Line("held        {}, whose host IDs nobody can vouch for: see waybill userns list",
+    out.Line("held        {} with unverified host IDs: see waybill userns list",
              Counted(report.held_pods, "pod"));
   }
   if (!report.refused_because.empty()) out.Line("refused     {}", report.refused_because);

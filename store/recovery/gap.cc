@@ -49,7 +49,7 @@ std::string GapOf(const std::string& written) {
   return Gap("a kubelet wrote " + written + " since its records were taken over");
 }
 
-std::string GapByWord() { return Gap("so it was said"); }
+std::string GapByWord() { return Gap("requested with --after-gap"); }
 
 bool IsGap(std::string_view reason) { return reason.starts_with(kGap); }
 

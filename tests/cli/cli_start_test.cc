@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_gap_closes_what_has_no_record) {
   BOOST_TEST(started.exit_code == 0, started.err);
   BOOST_TEST(Contains(started.out, "\ngap         "), started.out);
   BOOST_TEST(!Contains(started.out, "run `waybill start"), started.out);  // it just was
-  BOOST_TEST(Contains(started.out, "\nclosed      1 image that had no record"), started.out);
+  BOOST_TEST(Contains(started.out, "\nclosed      1 image without a record"), started.out);
   BOOST_TEST(Contains(started.out, "\nclosed      registry.example.com/a:1\n"), started.out);
   BOOST_TEST(store.Run("check", check).exit_code == 1);
   BOOST_TEST(store.Run("trust").exit_code == 0);

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(start_makes_a_store_and_opens_it_again) {
   const CliStore store;
   const CommandResult made = store.Start();
   BOOST_TEST(made.exit_code == 0, made.err);
-  BOOST_TEST(Contains(made.out, "was made"), made.out);
+  BOOST_TEST(Contains(made.out, "was created"), made.out);
   BOOST_TEST(made.err == "");
   BOOST_TEST(std::filesystem::exists(store / "witness"));
   auto again = store.Json("start");
