@@ -13,7 +13,9 @@ namespace waybill::internal {
 namespace {
 
 constexpr const char* kFiles[] = {"data.mdb", "lock.mdb", "owner.lock"};
-constexpr const char* kFolders[] = {"new.tmp", "backup", "quarantine"};
+constexpr const char* kUnfinished = "new.tmp";
+constexpr const char* kBackup = "backup";
+constexpr const char* kFolders[] = {"new.tmp", kBackup, "quarantine"};
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 // quarantine/<time>/data.mdb
 constexpr int kMaxDepth = 3;
@@ -54,6 +56,8 @@ class Walk {
     auto names = ListDirectory(path);
     if (!names) return names.error();
     for (const std::string& name : *names) {
+      // What an earlier backup left unfinished: removed before the next, never opened.
+      if (name == kUnfinished && path.filename() == kBackup) continue;
       if (auto r = Look(path / name, Type::kEither, depth + 1); !r) return r;
     }
     return {};

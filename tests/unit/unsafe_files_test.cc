@@ -86,6 +86,8 @@ BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
 BOOST_AUTO_TEST_CASE(modes_of_our_own_files_are_mended_and_reported) {
   ScratchStore store(Rules::kClosed);
   MakeWhole(store);
+  store.Restart();  // mends what MakeWhole made
+  store.Stop();
   const fs::path backup = Must(ListBackups(store.directory())).front().path;
   const std::vector<fs::path> loose = {store.directory() / "data.mdb",
                                        store.directory() / "lock.mdb",
