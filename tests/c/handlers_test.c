@@ -90,7 +90,7 @@ static int32_t ensured(waybill_store* store, waybill_string image, waybill_strin
   const int32_t action = outcome->action;
   CHECK(action == WAYBILL_ENSURE_PULL || outcome->message.length > 0);
   if (pod == NULL && outcome->decided) {
-    CHECK(outcome->decision.reason == WAYBILL_REASON_CREDENTIALS_NEEDED);
+    CHECK(outcome->decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
   }
   waybill_free(outcome);
   return action;
@@ -112,7 +112,7 @@ static void outcomes(waybill_store* store) {
   CHECK(metrics->mustpull_checks[WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND] == 2);
   CHECK(metrics->mustpull_checks[WAYBILL_CHECK_NOT_COUNTED] == 0);
   CHECK(metrics->ensure_image_requests[WAYBILL_PULL_IF_NOT_PRESENT][1][0] == 1);
-  CHECK(metrics->ensure_image_requests[WAYBILL_PULL_IF_NOT_PRESENT][1][1] == 1);
+  CHECK(metrics->ensure_image_requests[WAYBILL_PULL_IF_NOT_PRESENT][1][1] == 2);
   CHECK(metrics->ondisk_pulledrecords == 1 && metrics->ondisk_pullintents == 0);
   waybill_free(metrics);
   waybill_string* exposition = NULL;

@@ -208,11 +208,6 @@ func (c *contender) act(s step, a *answer) error {
 			}
 			return s.secrets, s.account, nil
 		})
-		if c.store != nil && a.fetched > 0 {
-			if flushErr := c.store.Flush(); flushErr != nil {
-				return flushErr
-			}
-		}
 		return err
 	case intent:
 		return c.manager.RecordPullIntent(logger, s.image)
@@ -255,6 +250,11 @@ type state struct {
 
 func (c *contender) state(withTimes bool) (state, error) {
 	stored := state{records: map[string]string{}, intents: map[string]string{}, names: map[string][]string{}}
+	if c.store != nil { // decisions see what is queued, lists what is on disk
+		if err := c.store.Flush(); err != nil {
+			return stored, err
+		}
+	}
 	records, err := c.accessor.ListImagePulledRecords()
 	if err != nil {
 		return stored, err
