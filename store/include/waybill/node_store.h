@@ -195,11 +195,11 @@ class NodeStore {
   // read, verified or understood is "pull". Takes no lock that another thread holds, waits for no
   // write, and allocates nothing unless something is in quarantine or credentials are fetched late.
   // A credential that matched by hash or by coordinates only is queued to be written back (Flush
-  // waits for that); an observer does not write back. Under Rules::kKubelet a decision that would be
-  // "pull" waits first for those that are queued for `image_ref`. `runtime_handler` is the one that the pod's RuntimeClass names:
-  // credentials of another handler's copy do not count, but whether the kubelet pulled the image is
-  // asked of all handlers (KEP-4216). A handler that is not in the registry: "pull",
-  // kRuntimeHandlerUnknown.
+  // waits for that); an observer does not write back. Under Rules::kKubelet a decision that would
+  // be "pull" waits first for those that are queued for `image_ref`. `runtime_handler` is the one
+  // that the pod's RuntimeClass names: credentials of another handler's copy do not count, but
+  // whether the kubelet pulled the image is asked of all handlers (KEP-4216). A handler that is not
+  // in the registry: "pull", kRuntimeHandlerUnknown.
   Decision MustAttemptPull(std::string_view image, std::string_view image_ref,
                            CredentialSource& credentials, std::string_view runtime_handler = {});
 
