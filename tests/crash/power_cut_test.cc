@@ -61,6 +61,19 @@ std::vector<DiskEvent> Record(const WorkPlan& plan, const std::filesystem::path&
   return log;
 }
 
+// What the power cut left, under the paths that it was recorded under: the store remembers its
+// witness.
+void PlayInPlace(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
+                 const std::filesystem::path& root) {
+  const MemoryDir after;
+  PlayPowerCut(log, cut, draw, after.path());
+  for (const char* name : {"store", "kubelet"}) {
+    std::filesystem::remove_all(root / name);
+    if (!std::filesystem::exists(after / name)) continue;
+    std::filesystem::rename(after / name, root / name);
+  }
+}
+
 WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t seed) {
   return {
       .options = OptionsIn(root, rules),
@@ -86,11 +99,10 @@ void CutOften(Rules rules, std::uint64_t cuts) {
     if (run == 0) BOOST_TEST_MESSAGE(log.size() << " events in the first run");
     for (std::uint64_t i = 0; i < kCutsPerRun; ++i) {
       const std::size_t cut = draw.Below(log.size() + 1);
-      const MemoryDir after;
-      PlayPowerCut(log, cut, draw, after.path());
+      PlayInPlace(log, cut, draw, scratch.path());
       BOOST_TEST_CONTEXT("WAYBILL_SEED=" << seed << ", run " << run << ", cut " << i << " after "
                                          << cut << " events") {
-        auto store = NodeStore::Open(OptionsIn(after.path(), rules));
+        auto store = NodeStore::Open(OptionsIn(scratch.path(), rules));
         if (!store) BOOST_FAIL(store.error().ToString());
         const RecoveryReport& report = (*store)->recovery_report();
         BOOST_TEST(!report.set_aside);
@@ -129,9 +141,8 @@ BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
   unsigned seen = 0;
   for (int i = 0; i < 40; ++i) {
     const std::size_t cut = draw.Below(log.size() + 1);
-    const MemoryDir after;
-    PlayPowerCut(log, cut, draw, after.path());
-    auto store = NodeStore::Open(OptionsIn(after.path(), Rules::kClosed));
+    PlayInPlace(log, cut, draw, scratch.path());
+    auto store = NodeStore::Open(OptionsIn(scratch.path(), Rules::kClosed));
     WorkJudge judge(Rules::kClosed, kNow);
     if (!store || (*store)->recovery_report().distrustful ||
         !judge.Judge(plan, ProgressAt(log, cut), **store).empty()) {
