@@ -53,16 +53,15 @@ class ExportCommand final : public Command {
     auto report = (*store)->Export(options);
     if (!report) return report.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
-    out.WriteFields(
-        {{"records", "records written", report->records},
-         {"withoutCredentials", "of other handlers only", report->without_credentials},
-         {"made", "made, for distrust", report->made},
-         {"intents", "intents written", report->intents},
-         {"preloaded", "preloaded records written", report->preloaded},
-         {"closed", "closed: unreadable", report->closed},
-         {"idMappings", "ID mappings written", report->id_mappings},
-         {"replacedPath", "replaced files", ReplacedText(*report, out.json())},
-         {"removedPaths", "removed, of earlier exports", RemovedOf(*report, out.json())}});
+    out.WriteFields({{"records", "records written", report->records},
+                     {"withoutCredentials", "of other handlers only", report->without_credentials},
+                     {"made", "made, for distrust", report->made},
+                     {"intents", "intents written", report->intents},
+                     {"preloaded", "preloaded records written", report->preloaded},
+                     {"closed", "closed: unreadable", report->closed},
+                     {"idMappings", "ID mappings written", report->id_mappings},
+                     {"replacedPath", "replaced files", ReplacedText(*report, out.json())},
+                     {"removedPaths", "removed earlier ones", RemovedOf(*report, out.json())}});
     return ExitCode::kYes;
   }
 
