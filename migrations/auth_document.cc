@@ -18,6 +18,7 @@
 
 #include "migrations/base64.h"
 #include "migrations/json_document.h"
+#include "store/base/caught.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -180,7 +181,7 @@ bool LooksLikeSecret(JsonValue root) {
 
 }  // namespace
 
-Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) {
+Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try {
   const auto document = JsonDocument::ParseSecret(json, kMaxDocumentBytes, kAuthFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
@@ -198,6 +199,8 @@ Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) {
   }
   if (!read) return read.error();
   return std::move(list.entries);
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -17,6 +17,7 @@
 #include <cstddef>
 
 #include "migrations/json_document.h"
+#include "store/base/caught.h"
 #include "store/base/hex.h"
 #include "store/image/media_types.h"
 #include "waybill/limits.h"
@@ -138,7 +139,7 @@ Result<void> CheckHeader(JsonValue root) {
 
 }  // namespace
 
-Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json) {
+Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json) try {
   const auto document = JsonDocument::Parse(json, kMaxImageIndexBytes);
   if (!document) return document.error();
   const JsonValue root = document->root();
@@ -156,6 +157,8 @@ Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json) 
   }
   if (index.empty()) return manifests->Fail("has no manifests");
   return index;
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

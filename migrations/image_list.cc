@@ -7,6 +7,7 @@
 // that cannot be told, are errors and not an empty list.
 
 #include "migrations/json_document.h"
+#include "store/base/caught.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -61,7 +62,7 @@ Result<void> ReadImage(JsonValue value, ImageOnNode& out) {
 
 }  // namespace
 
-Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json) {
+Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json) try {
   const auto document = JsonDocument::Parse(json, kMaxDocumentBytes);
   if (!document) return document.error();
   const JsonValue root = document->root();
@@ -76,6 +77,8 @@ Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json) {
     if (auto read = ReadImage(image, list.emplace_back()); !read) return read.error();
   }
   return list;
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

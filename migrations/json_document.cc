@@ -185,15 +185,11 @@ Result<JsonDocument> JsonDocument::Parse(
   if (const std::size_t valid = ValidUtf8Prefix(json); valid != json.size()) {
     return Broken("not UTF-8 at byte " + std::to_string(valid));
   }
-  try {
-    JsonBuilder builder(json.size(), may_tell);
-    const bool parsed = nlohmann::json::sax_parse(json.begin(), json.end(), &builder);
-    if (builder.error()) return *std::move(builder.error());
-    if (!parsed) return Broken("not JSON");
-    return std::move(builder.document());
-  } catch (const std::exception&) {
-    return TooLarge("not enough memory to read the document");
-  }
+  JsonBuilder builder(json.size(), may_tell);
+  const bool parsed = nlohmann::json::sax_parse(json.begin(), json.end(), &builder);
+  if (builder.error()) return *std::move(builder.error());
+  if (!parsed) return Broken("not JSON");
+  return std::move(builder.document());
 }
 
 JsonDocument::~JsonDocument() {

@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "migrations/json_document.h"
+#include "store/base/caught.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -190,7 +191,7 @@ Result<void> ReadObservedImages(JsonValue value, std::vector<std::string>& out) 
 
 }  // namespace
 
-Result<ImagePulledRecord> DecodePulledRecord(std::string_view json) {
+Result<ImagePulledRecord> DecodePulledRecord(std::string_view json) try {
   const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
@@ -211,9 +212,11 @@ Result<ImagePulledRecord> DecodePulledRecord(std::string_view json) {
     if (!read) return read.error();
   }
   return record;
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<ImagePullIntent> DecodePullIntent(std::string_view json) {
+Result<ImagePullIntent> DecodePullIntent(std::string_view json) try {
   const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
@@ -226,9 +229,11 @@ Result<ImagePullIntent> DecodePullIntent(std::string_view json) {
     if (auto read = ReadString(field, kMaxImageBytes, intent.image); !read) return read.error();
   }
   return intent;
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json) {
+Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json) try {
   const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
@@ -249,6 +254,8 @@ Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json) {
     if (!read) return read.error();
   }
   return record;
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <new>
 #include <utility>
 
 #include "store/base/files.h"
@@ -141,6 +142,8 @@ KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletF
   file.bytes = json->size();
   file.identity = ImportedFile{file.path, *content_hash};
   if (auto decoded = Decode(file, *json); !decoded) {
+    // That is no verdict on the file: the import stops.
+    if (decoded.error().code == ErrorCode::kOutOfMemory) throw std::bad_alloc();
     Refuse(file, hash_in_name, decoded.error().message);
   }
   if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {

@@ -12,6 +12,7 @@
 // cannot be told, are errors; and a UID too many does no harm.
 
 #include "migrations/json_document.h"
+#include "store/base/caught.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -81,7 +82,7 @@ Result<void> CheckWhole(JsonValue root) {
 
 }  // namespace
 
-Result<std::vector<std::string>> DecodePodList(std::string_view json) {
+Result<std::vector<std::string>> DecodePodList(std::string_view json) try {
   const auto document = JsonDocument::Parse(json, kMaxDocumentBytes);
   if (!document) return document.error();
   const JsonValue root = document->root();
@@ -98,6 +99,8 @@ Result<std::vector<std::string>> DecodePodList(std::string_view json) {
     if (auto read = ReadPod(pod, uids); !read) return read.error();
   }
   return uids;
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

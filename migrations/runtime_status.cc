@@ -15,6 +15,7 @@
 
 #include "migrations/guest_platform.h"
 #include "migrations/json_document.h"
+#include "store/base/caught.h"
 #include "store/image/runtime_handlers.h"
 #include "waybill/limits.h"
 #include "waybill/runtime_handler.h"
@@ -148,7 +149,7 @@ Result<void> ReadGuestPlatforms(JsonValue runtimes, std::vector<RuntimeHandler>&
 
 }  // namespace
 
-Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) {
+Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) try {
   const auto document = JsonDocument::Parse(json, kMaxDocumentBytes);
   if (!document) return document.error();
   const JsonValue root = document->root();
@@ -179,6 +180,8 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) {
   }
   if (auto checked = internal::CheckRuntimeHandlers(*handlers); !checked) return checked.error();
   return handlers;
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "store/base/caught.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill {
@@ -154,10 +155,12 @@ std::string FormatTimestamp(Timestamp time) {
   return out;
 }
 
-Result<Timestamp> ParseTimestamp(std::string_view text) {
+Result<Timestamp> ParseTimestamp(std::string_view text) try {
   if (const auto time = Parse(text)) return *time;
   return Error{ErrorCode::kInvalidArgument, "not an RFC 3339 time of the years 1 to 9999",
                "write it like 2026-01-02T03:04:05Z"};
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -224,15 +224,15 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOp
 
 NodeStore::Impl::~Impl() { static_cast<void>(Close()); }
 
-Result<void> NodeStore::Impl::Close() {
+Result<void> NodeStore::Impl::Close() noexcept {
   closed_ = true;
   Result<void> result;
-  if (write_backs) result = write_backs->Flush();
+  if (write_backs) result = Guarded<void>([this] { return write_backs->Flush(); });
   write_backs.reset();
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
   if (owned && owned->witness) {
-    auto synced = owned->witness->Sync();
+    auto synced = Guarded<void>([this] { return owned->witness->Sync(); });
     if (result) result = std::move(synced);
   }
   committer.reset();
@@ -282,13 +282,15 @@ ReaderPool::Lease NodeStore::Impl::Read() {
   return Reopen() ? readers.Acquire() : ReaderPool::Lease();
 }
 
-Result<void> NodeStore::Impl::Write(const Committer::Change& change) {
-  if (!committer) {
-    return Error{ErrorCode::kNotOwner,
-                 directory.string() + " is not open for writing; nothing was changed",
-                 "open it as the owner"};
-  }
-  return Guarded<void>([&] {
+Error NodeStore::Impl::NotOwner() const {
+  return {ErrorCode::kNotOwner,
+          directory.string() + " is not open for writing; nothing was changed",
+          "open it as the owner"};
+}
+
+Result<void> NodeStore::Impl::Write(Committer::Change change) noexcept {
+  return Guarded<void>([&]() -> Result<void> {
+    if (!committer) return NotOwner();
     // A credential that was met before must not be merged into what this change makes of it.
     if (write_backs && write_backs->busy()) write_backs->WaitForAll();
     return committer->Run(
@@ -296,7 +298,8 @@ Result<void> NodeStore::Impl::Write(const Committer::Change& change) {
   });
 }
 
-Result<void> NodeStore::Impl::Write(const Committer::Change& change, const ChangeOptions& options) {
+Result<void> NodeStore::Impl::Write(Committer::Change change,
+                                    const ChangeOptions& options) noexcept {
   if (!options.dry_run) return Write(change);
   bool succeeded = false;
   auto written = Write([&](StoreTxn& txn) -> Result<void> {

@@ -201,9 +201,11 @@ EnsureOutcome NodeStore::EnsureImage(std::string_view image, std::string_view im
   }
 }
 
-Result<void> NodeStore::Flush() {
+Result<void> NodeStore::Flush() try {
   if (!impl_->write_backs) return {};
   return impl_->write_backs->Flush();
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -25,7 +25,7 @@ Error PullsInFlight() {
 
 }  // namespace
 
-Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const {
+Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const try {
   auto handlers = ListTable<RuntimeHandler>(*impl_, Table::kRuntimeHandlers, "the runtime handlers",
                                             internal::DecodeRuntimeHandlerValue);
   if (handlers) {
@@ -33,10 +33,12 @@ Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const {
               [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
   }
   return handlers;
+} catch (...) {
+  return internal::Caught();
 }
 
 Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
-    const std::vector<RuntimeHandler>& handlers, const ChangeOptions& options) {
+    const std::vector<RuntimeHandler>& handlers, const ChangeOptions& options) try {
   if (auto r = internal::CheckRuntimeHandlers(handlers); !r) return r.error();
   RuntimesReport report;
   const auto replace = [&](StoreTxn& txn) -> Result<void> {
@@ -55,9 +57,11 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
   };
   if (auto written = impl_->Write(replace, options); !written) return written.error();
   return report;
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& options) {
+Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& options) try {
   CollapseReport report;
   const auto collapse = [&](StoreTxn& txn) -> Result<void> {
     const auto is_other = [](std::string_view stored) { return !stored.empty(); };
@@ -69,6 +73,8 @@ Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& o
   };
   if (auto written = impl_->Write(collapse, options); !written) return written.error();
   return report;
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -4,14 +4,15 @@
 #ifndef WAYBILL_STORE_NODE_STORE_IMPL_H_
 #define WAYBILL_STORE_NODE_STORE_IMPL_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <string_view>
 
+#include "store/base/caught.h"
 #include "store/pull/decide.h"
 #include "store/pull/in_flight.h"
 #include "store/pull/write_back_queue.h"
@@ -28,7 +29,7 @@ class NodeStore::Impl {
   static Result<std::unique_ptr<Impl>> OpenOwner(OpenOptions options);
   static Result<std::unique_ptr<Impl>> OpenObserver(ObserveOptions options);
   ~Impl();
-  Result<void> Close();
+  Result<void> Close() noexcept;
 
   // node_store_decide.cc
   Decision Decide(std::string_view image, std::string_view image_ref,
@@ -42,9 +43,11 @@ class NodeStore::Impl {
 
   // Runs a change as the owner, after all that is queued to be written back; an error for everybody
   // else. No exception leaves it.
-  Result<void> Write(const internal::Committer::Change& change);
+  Result<void> Write(internal::Committer::Change change) noexcept;
   // The same; a dry run takes it back once it succeeded.
-  Result<void> Write(const internal::Committer::Change& change, const ChangeOptions& options);
+  Result<void> Write(internal::Committer::Change change, const ChangeOptions& options) noexcept;
+  // Where somebody else must write.
+  Error NotOwner() const;
 
   Error Unreadable(std::string_view what) const;
   bool is_owner() const { return is_owner_; }
@@ -124,14 +127,22 @@ class NodeStore::Impl {
   bool closed_ = false;
 };
 
-// Runs `work`, turning an exception (out of memory, in the main) into an Error.
-template <typename T>
-Result<T> Guarded(const std::function<Result<T>()>& work) {
+// For what deletes much: whether to try again with fewer deletions a transaction, since the map has
+// no room for the pages that `most` of them touch. Lowers `most`.
+inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
+  constexpr std::size_t kManyDeletions = 4096;
+  if (error.code != ErrorCode::kStoreFull || most <= 1) return false;
+  most = std::min(kManyDeletions, most / 8);
+  return true;
+}
+
+// Runs `work`; no exception leaves it.
+template <typename T, typename Work>
+Result<T> Guarded(const Work& work) noexcept {
   try {
     return work();
-  } catch (const std::exception& e) {
-    return Error{ErrorCode::kIo, std::string("cannot go on: ") + e.what() + "; nothing was changed",
-                 "look for a lack of memory"};
+  } catch (...) {
+    return internal::Caught();
   }
 }
 

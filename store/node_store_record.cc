@@ -76,7 +76,8 @@ Result<internal::FoundHandler> HandlerOfPull(const StoreTxn& txn,
 
 }  // namespace
 
-Result<void> NodeStore::RecordPullIntent(std::string_view image, std::string_view runtime_handler) {
+Result<void> NodeStore::RecordPullIntent(std::string_view image,
+                                         std::string_view runtime_handler) try {
   if (auto r = CheckPull(image, runtime_handler); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto handler = internal::FindHandler(txn, runtime_handler);
@@ -84,12 +85,14 @@ Result<void> NodeStore::RecordPullIntent(std::string_view image, std::string_vie
     if (!handler->known) return Unknown(txn, runtime_handler);
     return internal::RecordIntent(txn, impl_->in_flight, image, handler->stored);
   });
+} catch (...) {
+  return internal::Caught();
 }
 
 Result<void> NodeStore::RecordImagePulled(std::string_view image, std::string_view image_ref,
                                           const std::optional<ImagePullCredentials>& credentials,
                                           std::string_view runtime_handler,
-                                          const std::optional<PulledManifest>& manifest) {
+                                          const std::optional<PulledManifest>& manifest) try {
   if (auto r = CheckPull(image, runtime_handler); !r) return r;
   if (auto r = CheckRef(image_ref); !r) return r;
   const auto name = ImageName(image);
@@ -109,10 +112,12 @@ Result<void> NodeStore::RecordImagePulled(std::string_view image, std::string_vi
         {image, *name, image_ref, handler->stored, handler->known ? credentials : unknown, manifest,
          handler->guest_platform});
   });
+} catch (...) {
+  return internal::Caught();
 }
 
 Result<void> NodeStore::RecordImagePullFailed(std::string_view image, PullFailure failure,
-                                              std::string_view runtime_handler) {
+                                              std::string_view runtime_handler) try {
   if (auto r = CheckPull(image, runtime_handler); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
@@ -120,13 +125,17 @@ Result<void> NodeStore::RecordImagePullFailed(std::string_view image, PullFailur
     return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, image, handler->stored,
                                   failure);
   });
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<PruneToken> NodeStore::BeginPrune() {
-  if (!impl_->committer) return impl_->Write({}).error();
+Result<PruneToken> NodeStore::BeginPrune() try {
+  if (!impl_->committer) return impl_->NotOwner();
   const std::uint64_t token = impl_->committer->state().commit_sequence;
   impl_->NoteToken(token);
   return PruneToken{token};
+} catch (...) {
+  return internal::Caught();
 }
 
 namespace {
@@ -149,43 +158,68 @@ Result<std::vector<internal::PruneImage>> ToPrune(const StoreTxn& txn,
   return images;
 }
 
+void AddTo(PruneReport& sum, const PruneReport& part) {
+  sum.examined += part.examined;
+  sum.removed += part.removed;
+  sum.kept_in_list += part.kept_in_list;
+  sum.kept_newer += part.kept_newer;
+  sum.kept_intent += part.kept_intent;
+  sum.kept_without_credentials += part.kept_without_credentials;
+}
+
 Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage>& listed,
                             const internal::PruneLimit& limit, const ChangeOptions& options) {
   PruneReport report;
-  const auto prune = [&](StoreTxn& txn) -> Result<void> {
-    if (limit.by_stamp && limit.token >= txn.sequence()) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "the token " + std::to_string(limit.token) +
-                       " is from the future or from another store; nothing was changed",
-                   "draw one with BeginPrune (`waybill prune --begin`) before listing the images"};
+  // All in one transaction; in parts where that takes more pages than a full store has left.
+  for (std::optional<internal::PrunePart> part{std::in_place}; part;) {
+    internal::PrunedPart pruned;
+    const auto prune = [&](StoreTxn& txn) -> Result<void> {
+      if (limit.by_stamp && limit.token >= txn.sequence()) {
+        return Error{
+            ErrorCode::kInvalidArgument,
+            "the token " + std::to_string(limit.token) +
+                " is from the future or from another store; nothing was changed",
+            "draw one with BeginPrune (`waybill prune --begin`) before listing the images"};
+      }
+      const std::uint64_t records = txn.state().digest(Table::kPulled).count;
+      if (listed.empty() && records > 0 && !options.allow_empty) {
+        return internal::EmptyList("the list of images on the node is",
+                                   "holds " + internal::HowMany(records, "record"),
+                                   "no record was removed");
+      }
+      auto images = ToPrune(txn, listed);
+      if (!images) return images.error();
+      auto done = internal::PruneRecords(txn, impl.rules, *images, limit, *part);
+      if (!done) return done.error();
+      pruned = *done;
+      return {};
+    };
+    if (auto written = impl.Write(prune, options); !written) {
+      if (!TakeSmallerSteps(written.error(), part->most)) return written.error();
+      continue;
     }
-    const std::uint64_t records = txn.state().digest(Table::kPulled).count;
-    if (listed.empty() && records > 0 && !options.allow_empty) {
-      return internal::EmptyList("the list of images on the node is",
-                                 "holds " + internal::HowMany(records, "record"),
-                                 "no record was removed");
+    AddTo(report, pruned.report);
+    if (pruned.next) {
+      part->first = *pruned.next;
+    } else {
+      part.reset();
     }
-    auto images = ToPrune(txn, listed);
-    if (!images) return images.error();
-    auto pruned = internal::PruneRecords(txn, impl.rules, *images, limit);
-    if (!pruned) return pruned.error();
-    report = *pruned;
-    return {};
-  };
-  if (auto written = impl.Write(prune, options); !written) return written.error();
+  }
   return report;
 }
 
 }  // namespace
 
 Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, PruneToken token,
-                                     const ChangeOptions& options) {
+                                     const ChangeOptions& options) try {
   internal::PruneLimit limit;
   limit.token = token.value;
   return PruneTo(*impl_, images, limit, options);
+} catch (...) {
+  return internal::Caught();
 }
 Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
-                                           const ChangeOptions& options) {
+                                           const ChangeOptions& options) try {
   bool met_ahead = false;
   internal::PruneLimit limit;
   limit.by_stamp = false;
@@ -198,6 +232,8 @@ Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& image
   // So that the next one can collect them. Where there is no room for that they stay as they are.
   if (report && met_ahead && !options.dry_run) static_cast<void>(impl_->MendClock());
   return report;
+} catch (...) {
+  return internal::Caught();
 }
 
 namespace {
@@ -249,7 +285,7 @@ Result<std::vector<ImagePulledRecord>> NodeStore::ListRecords() const {
                                       internal::DecodePulledRecordValue);
 }
 
-Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
+Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) try {
   if (auto r = CheckRef(record.image_ref); !r) return r;
   if (auto r = CheckHandler(record.runtime_handler); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
@@ -266,9 +302,12 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::EraseQuarantine(txn, QuarantineKind::kImageRef, record.image_ref);
   });
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<void> NodeStore::DeleteRecord(std::string_view image_ref, std::string_view runtime_handler) {
+Result<void> NodeStore::DeleteRecord(std::string_view image_ref,
+                                     std::string_view runtime_handler) try {
   if (auto r = CheckRef(image_ref); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto handler = internal::FindHandler(txn, runtime_handler);
@@ -277,9 +316,12 @@ Result<void> NodeStore::DeleteRecord(std::string_view image_ref, std::string_vie
     if (!erased) return erased.error();
     return {};
   });
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<bool> NodeStore::HasIntent(std::string_view image, std::string_view runtime_handler) const {
+Result<bool> NodeStore::HasIntent(std::string_view image, std::string_view runtime_handler) const
+    try {
   if (auto r = CheckImage(image); !r) return r.error();
   return Guarded<bool>([&]() -> Result<bool> {
     ReaderPool::Lease snapshot = impl_->Read();
@@ -299,16 +341,20 @@ Result<bool> NodeStore::HasIntent(std::string_view image, std::string_view runti
     }
     return true;
   });
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
+Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const try {
   auto intents = ListTable<ImagePullIntent>(*impl_, Table::kIntents, "the intents",
                                             internal::DecodeIntentValue);
   if (intents) std::sort(intents->begin(), intents->end());
   return intents;
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<void> NodeStore::PutIntent(std::string_view image, std::string_view runtime_handler) {
+Result<void> NodeStore::PutIntent(std::string_view image, std::string_view runtime_handler) try {
   if (auto r = CheckPull(image, runtime_handler); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto handler = internal::FindHandler(txn, runtime_handler);
@@ -318,15 +364,19 @@ Result<void> NodeStore::PutIntent(std::string_view image, std::string_view runti
     if (!stored) return stored.error();
     return {};
   });
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<void> NodeStore::DeleteIntent(std::string_view image, std::string_view runtime_handler) {
+Result<void> NodeStore::DeleteIntent(std::string_view image, std::string_view runtime_handler) try {
   if (auto r = CheckPull(image, runtime_handler); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto handler = internal::FindHandler(txn, runtime_handler);
     if (!handler) return handler.error();
     return internal::ForgetIntent(txn, impl_->in_flight, image, handler->stored);
   });
+} catch (...) {
+  return internal::Caught();
 }
 
 Result<std::vector<QuarantineEntry>> NodeStore::ListQuarantine() const {

@@ -141,7 +141,7 @@ Result<TrustState> NodeStore::GetTrust() const {
   });
 }
 
-Result<void> NodeStore::ClearDistrust(std::string_view reason) {
+Result<void> NodeStore::ClearDistrust(std::string_view reason) try {
   if (reason.empty() || reason.size() > kMaxReasonBytes) {
     return Error{ErrorCode::kInvalidArgument,
                  "a reason of 1 to " + std::to_string(kMaxReasonBytes) +
@@ -149,6 +149,8 @@ Result<void> NodeStore::ClearDistrust(std::string_view reason) {
                  "say why images without a record may be presumed preloaded again"};
   }
   return impl_->Write([&](StoreTxn& txn) { return internal::SetTrust(txn, false, reason); });
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -1,6 +1,7 @@
 // Host ID ranges for pods in user namespaces (KEP-127).
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -144,7 +145,7 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
   });
 }
 
-Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceRequest& request) {
+Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceRequest& request) try {
   const UserNamespaceOptions& options = impl_->user_namespaces;
   if (!options.enabled && request.host_users.has_value()) return SwitchedOff();
   if (request.host_users.value_or(true)) return UserNamespace{};
@@ -182,9 +183,11 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
     if (!written) return written.error();
     return PodMode(mapping);
   });
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const {
+Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const try {
   if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
   return Guarded<UserNamespaceAllocation>([&]() -> Result<UserNamespaceAllocation> {
     const ReaderPool::Lease snapshot = impl_->Read();
@@ -207,10 +210,12 @@ Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod
     Relate(impl_->user_namespaces, *allocation);
     return *std::move(allocation);
   });
+} catch (...) {
+  return internal::Caught();
 }
 
 Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
-                                             const ChangeOptions& options) {
+                                             const ChangeOptions& options) try {
   const auto checked = internal::CheckPodUid(pod_uid);
   // Empty it would be the lost ranges' key.
   if (!checked && pod_uid.empty()) return checked.error();
@@ -224,9 +229,11 @@ Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
   };
   if (auto written = impl_->Write(release, options); !written) return written.error();
   return released;
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<std::vector<UserNamespaceAllocation>> NodeStore::ListUserNamespaces() const {
+Result<std::vector<UserNamespaceAllocation>> NodeStore::ListUserNamespaces() const try {
   auto all = ListTable<UserNamespaceAllocation>(*impl_, Table::kUsernsMappings, "the ID mappings",
                                                 DecodeAllocation);
   if (!all) return all;
@@ -234,9 +241,11 @@ Result<std::vector<UserNamespaceAllocation>> NodeStore::ListUserNamespaces() con
   std::sort(all->begin(), all->end(),
             [](const auto& a, const auto& b) { return a.host_id < b.host_id; });
   return all;
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const {
+Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const try {
   auto all = ListTable<internal::UsernsHeld>(*impl_, Table::kUsernsHeld, "the held pods",
                                              internal::DecodeUsernsHeld);
   if (!all) return all.error();
@@ -246,47 +255,79 @@ Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const {
   std::sort(pods.begin(), pods.end(),
             [](const HeldPod& a, const HeldPod& b) { return a.pod_uid < b.pod_uid; });
   return pods;
+} catch (...) {
+  return internal::Caught();
 }
+
+namespace {
+
+void AddTo(UserNamespaceCleanupReport& sum, UserNamespaceCleanupReport step) {
+  step.examined = std::max(sum.examined, step.examined);
+  step.released += sum.released;
+  step.released_pods.insert(step.released_pods.begin(), sum.released_pods.begin(),
+                            sum.released_pods.end());
+  if (step.released_pods.size() > internal::kMaxNamedPods) {
+    step.released_pods.resize(internal::kMaxNamedPods);
+  }
+  sum = std::move(step);
+}
+
+}  // namespace
 
 Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
     const std::vector<std::string>& existing, const std::vector<std::string>& running,
-    PruneToken token, const ChangeOptions& options) {
+    PruneToken token, const ChangeOptions& options) try {
   UserNamespaceCleanupReport report;
-  const auto clean_up = [&](StoreTxn& txn) -> Result<void> {
-    if (token.value > txn.state().commit_sequence) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "the token " + std::to_string(token.value) +
-                       " is from the future or from another store; nothing was changed",
-                   "draw one with BeginPrune (`waybill userns cleanup --begin`) before making the "
-                   "lists"};
+  std::unordered_set<std::string_view> pods(existing.begin(), existing.end());
+  pods.insert(running.begin(), running.end());
+  // All in one transaction; in steps where that takes more pages than a full store has left.
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+  while (true) {
+    UserNamespaceCleanupReport step;
+    const auto clean_up = [&](StoreTxn& txn) -> Result<void> {
+      if (token.value > txn.state().commit_sequence) {
+        return Error{ErrorCode::kInvalidArgument,
+                     "the token " + std::to_string(token.value) +
+                         " is from the future or from another store; nothing was changed",
+                     "draw one with BeginPrune (`waybill userns cleanup --begin`) before making "
+                     "the lists"};
+      }
+      auto done = impl_->allocator->CleanUp(txn, pods, token.value, most);
+      if (!done) return done.error();
+      // Who examined no pod released none.
+      if (pods.empty() && done->examined > 0 && !options.allow_empty) {
+        return internal::EmptyList("both lists of pods are",
+                                   "knows host IDs of " + internal::HowMany(done->examined, "pod"),
+                                   "no host IDs were released");
+      }
+      step = std::move(*done);
+      return {};
+    };
+    if (auto written = impl_->Write(clean_up, options); !written) {
+      // Undone steps never end.
+      if (options.dry_run || !TakeSmallerSteps(written.error(), most)) return written.error();
+      continue;
     }
-    std::unordered_set<std::string_view> pods(existing.begin(), existing.end());
-    pods.insert(running.begin(), running.end());
-    auto done = impl_->allocator->CleanUp(txn, pods, token.value);
-    if (!done) return done.error();
-    // Who examined no pod released none.
-    if (pods.empty() && done->examined > 0 && !options.allow_empty) {
-      return internal::EmptyList("both lists of pods are",
-                                 "knows host IDs of " + internal::HowMany(done->examined, "pod"),
-                                 "no host IDs were released");
-    }
-    report = std::move(*done);
-    return {};
-  };
-  if (auto written = impl_->Write(clean_up, options); !written) return written.error();
-  return report;
+    const bool is_last = step.released < most;
+    AddTo(report, std::move(step));
+    if (is_last) return report;
+  }
+} catch (...) {
+  return internal::Caught();
 }
 
 Result<void> NodeStore::AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
-                                           std::uint64_t length) {
+                                           std::uint64_t length) try {
   if (auto r = internal::CheckPodUid(pod_uid); !r) return r;
   if (auto r = internal::CheckMapping(host_id, length); !r) return r;
   return impl_->Write([&](StoreTxn& txn) {
     return impl_->allocator->Adopt(txn, pod_uid, {host_id, length});
   });
+} catch (...) {
+  return internal::Caught();
 }
 
-Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) {
+Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) try {
   bool released = false;
   const auto release = [&](StoreTxn& txn) -> Result<void> {
     auto done = internal::EraseHeld(txn, {});
@@ -296,6 +337,8 @@ Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) 
   };
   if (auto written = impl_->Write(release, options); !written) return written.error();
   return released;
+} catch (...) {
+  return internal::Caught();
 }
 
 Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {

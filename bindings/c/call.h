@@ -22,10 +22,8 @@
 
 namespace waybill::c {
 
-// The codes that C has and C++ has not.
+// The code that C has and C++ has not.
 inline constexpr auto kClosed = static_cast<ErrorCode>(WAYBILL_CLOSED);
-inline constexpr auto kOutOfMemory = static_cast<ErrorCode>(WAYBILL_OUT_OF_MEMORY);
-inline constexpr auto kInternal = static_cast<ErrorCode>(WAYBILL_INTERNAL);
 
 // Tells `error`, where the caller wants to know; never throws.
 waybill_code Fail(waybill_error** error, const Error& what) noexcept;
@@ -39,11 +37,11 @@ waybill_code Call(waybill_error** error, const Body& body) noexcept {
     const Result<void> result = body();
     return result ? WAYBILL_OK : Fail(error, result.error());
   } catch (const std::bad_alloc&) {
-    return FailWithoutText(error, kOutOfMemory, "out of memory");
+    return FailWithoutText(error, ErrorCode::kOutOfMemory, "out of memory");
   } catch (const std::exception& e) {
-    return FailWithoutText(error, kInternal, e.what());
+    return FailWithoutText(error, ErrorCode::kInternal, e.what());
   } catch (...) {
-    return FailWithoutText(error, kInternal, "an exception of unknown type");
+    return FailWithoutText(error, ErrorCode::kInternal, "an exception of unknown type");
   }
 }
 

@@ -13,6 +13,8 @@ namespace {
 static_assert(WAYBILL_INVALID_ARGUMENT == static_cast<int>(waybill::ErrorCode::kInvalidArgument));
 static_assert(WAYBILL_CREDENTIALS_UNAVAILABLE ==
               static_cast<int>(waybill::ErrorCode::kCredentialsUnavailable));
+static_assert(WAYBILL_OUT_OF_MEMORY == static_cast<int>(waybill::ErrorCode::kOutOfMemory));
+static_assert(WAYBILL_INTERNAL == static_cast<int>(waybill::ErrorCode::kInternal));
 
 // The name of an enumerator of 0 … last; empty for what is none.
 template <typename Enum>
@@ -92,12 +94,9 @@ waybill_string waybill_code_name(waybill_code code) {
       return Borrow("ok");
     case WAYBILL_CLOSED:
       return Borrow("closed");
-    case WAYBILL_OUT_OF_MEMORY:
-      return Borrow("outOfMemory");
-    case WAYBILL_INTERNAL:
-      return Borrow("internal");
     default:
-      if (code < WAYBILL_INVALID_ARGUMENT || code > WAYBILL_CREDENTIALS_UNAVAILABLE) {
+      if (code < WAYBILL_INVALID_ARGUMENT || code > WAYBILL_INTERNAL ||
+          (code > WAYBILL_CREDENTIALS_UNAVAILABLE && code < WAYBILL_OUT_OF_MEMORY)) {
         return Borrow("");
       }
       return Borrow(waybill::ErrorCodeName(static_cast<waybill::ErrorCode>(code)));

@@ -6,8 +6,8 @@ package waybill
 import "C"
 
 // HashCredentials returns the hash under which a Secret's credentials are remembered: byte for byte
-// what the kubelet computes, the lower-case hex SHA-256 of the auth config's compact JSON. ErrIO where
-// OpenSSL refuses.
+// what the kubelet computes, the lower-case hex SHA-256 of the auth config's compact JSON.
+// ErrOutOfMemory.
 func HashCredentials(auth AuthConfig) (string, error) {
 	var hash *C.waybill_string
 	var e *C.waybill_error

@@ -3,9 +3,9 @@
 #include <openssl/crypto.h>
 
 #include <cstddef>
-#include <exception>
 #include <utility>
 
+#include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
@@ -53,9 +53,8 @@ Result<std::string> HashCredentials(const AuthConfig& auth) try {
   auto digest = internal::Sha256(json.text());
   if (!digest) return std::move(digest.error());
   return internal::HexEncode(*digest);
-} catch (const std::exception&) {
-  return Error{ErrorCode::kLimitExceeded, "credentials too large to hash in the memory there is",
-               "check what the credential source delivers"};
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

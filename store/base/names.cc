@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "store/base/caught.h"
 #include "waybill/decision.h"
 #include "waybill/rules.h"
 
@@ -69,15 +70,19 @@ constexpr std::array<ReasonNames, 23> kReasons = {{
 }  // namespace
 
 std::string_view RulesName(Rules rules) { return kRules[static_cast<std::size_t>(rules)]; }
-Result<Rules> ParseRules(std::string_view name) {
+Result<Rules> ParseRules(std::string_view name) try {
   return Parse<Rules>(name, kRules, "set of rules");
+} catch (...) {
+  return internal::Caught();
 }
 
 std::string_view PullPolicyName(PullPolicy policy) {
   return kPullPolicies[static_cast<std::size_t>(policy)];
 }
-Result<PullPolicy> ParsePullPolicy(std::string_view name) {
+Result<PullPolicy> ParsePullPolicy(std::string_view name) try {
   return Parse<PullPolicy>(name, kPullPolicies, "pull policy");
+} catch (...) {
+  return internal::Caught();
 }
 
 std::string_view CheckResultName(CheckResult result) {

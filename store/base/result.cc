@@ -36,6 +36,10 @@ std::string_view ErrorCodeName(ErrorCode code) {
       return "outcomeUnknown";
     case ErrorCode::kCredentialsUnavailable:
       return "credentialsUnavailable";
+    case ErrorCode::kOutOfMemory:
+      return "outOfMemory";
+    case ErrorCode::kInternal:
+      return "internal";
   }
   return "unknown";
 }

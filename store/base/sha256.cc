@@ -1,32 +1,29 @@
 #include "store/base/sha256.h"
 
-#include <openssl/err.h>
-#include <openssl/evp.h>
-
-#include <string>
+// The plain functions, deprecated as they are: EVP fetches its algorithm at its first use, and
+// where memory runs out during that, libcrypto refuses every hash for the rest of the process.
+// These allocate nothing.
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
 
 namespace waybill::internal {
-namespace {
 
-// Takes the reason from the thread's error queue and leaves that empty.
-Error Refused() {
-  std::array<char, 256> reason{"no reason given"};
-  if (const unsigned long code = ERR_get_error(); code != 0) {
-    ERR_error_string_n(code, reason.data(), reason.size());
-  }
-  ERR_clear_error();
-  return {ErrorCode::kIo, "libcrypto refused to compute a SHA-256: " + std::string(reason.data()),
-          "check that OpenSSL's configuration of this process allows SHA-256"};
-}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-}  // namespace
+static_assert(sizeof(Sha256Digest) == SHA256_DIGEST_LENGTH);
 
 Result<Sha256Digest> Sha256(std::string_view data) {
   Sha256Digest digest;
-  if (EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1) {
-    return Refused();
-  }
+  SHA256_CTX context;
+  const bool done = SHA256_Init(&context) == 1 &&
+                    SHA256_Update(&context, data.data(), data.size()) == 1 &&
+                    SHA256_Final(digest.data(), &context) == 1;
+  OPENSSL_cleanse(&context, sizeof(context));
+  if (!done) return Error{ErrorCode::kIo, "libcrypto refused to compute a SHA-256", ""};
   return digest;
 }
+
+#pragma GCC diagnostic pop
 
 }  // namespace waybill::internal

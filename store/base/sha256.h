@@ -1,4 +1,4 @@
-// SHA-256 by libcrypto.
+// SHA-256 by libcrypto. Allocates nothing.
 
 #ifndef WAYBILL_STORE_BASE_SHA256_H_
 #define WAYBILL_STORE_BASE_SHA256_H_

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <tuple>
 
+#include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "store/image/fallbacks.h"
 #include "store/image/media_types.h"
@@ -145,7 +146,7 @@ std::string OfferOf(const std::vector<ManifestDescriptor>& index) {
 
 Result<ManifestDescriptor> ChooseManifest(const std::vector<ManifestDescriptor>& index,
                                           const Platform& host,
-                                          const std::optional<Platform>& guest) {
+                                          const std::optional<Platform>& guest) try {
   auto target = MakeTarget(guest ? *guest : host);
   if (!target) return target.error();
   const ManifestDescriptor* best = nullptr;
@@ -164,6 +165,8 @@ Result<ManifestDescriptor> ChooseManifest(const std::vector<ManifestDescriptor>&
       needs_version ? "images of Windows are told apart by the OS version, which this "
                       "platform does not have"
                     : ""};
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

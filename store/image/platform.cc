@@ -19,6 +19,7 @@
 #include <array>
 #include <cstddef>
 
+#include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "waybill/limits.h"
 
@@ -93,7 +94,7 @@ std::string FormatPlatform(const Platform& platform) {
   return text + ')';
 }
 
-Result<Platform> ParsePlatform(std::string_view text) {
+Result<Platform> ParsePlatform(std::string_view text) try {
   constexpr std::size_t kShownBytes = 200;
   std::array<std::string_view, 3> parts;
   std::size_t count = 0;
@@ -115,6 +116,8 @@ Result<Platform> ParsePlatform(std::string_view text) {
   return NormalisePlatform({.architecture = std::string(parts[1]),
                             .os = std::string(parts[0]),
                             .variant = std::string(parts[2])});
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

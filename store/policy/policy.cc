@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "store/base/caught.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
 
@@ -86,7 +87,7 @@ std::string_view VerificationModeName(VerificationMode mode) {
   return "unknown";
 }
 
-Result<VerificationMode> ParseVerificationMode(std::string_view name) {
+Result<VerificationMode> ParseVerificationMode(std::string_view name) try {
   for (const NamedMode& named : kModes) {
     if (named.name == name) return named.mode;
   }
@@ -98,11 +99,13 @@ Result<VerificationMode> ParseVerificationMode(std::string_view name) {
   }
   return Error{ErrorCode::kInvalidArgument,
                "there is no credential verification policy " + Quote(name), std::move(hint)};
+} catch (...) {
+  return internal::Caught();
 }
 
 Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
                                                     std::vector<std::string> patterns,
-                                                    AllowlistScope scope) {
+                                                    AllowlistScope scope) try {
   if (patterns.size() > kMaxAllowlistPatterns) {
     return Error{ErrorCode::kLimitExceeded,
                  "an allowlist of " + std::to_string(patterns.size()) + " patterns is above the " +
@@ -145,6 +148,8 @@ Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
   }
   prefixes.resize(kept);
   return policy;
+} catch (...) {
+  return internal::Caught();
 }
 
 bool VerificationPolicy::RequiresVerification(std::string_view image_name,

@@ -1,6 +1,7 @@
 #include "store/pull/in_flight.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace waybill::internal {
 
@@ -20,32 +21,40 @@ InFlight::Entry InFlight::Get(std::string_view image, std::string_view runtime_h
 }
 
 void InFlight::Set(std::string_view image, std::string_view runtime_handler, Entry entry) {
-  const std::string key = KeyOf(image, runtime_handler);
-  undo_.emplace_back(key, Get(image, runtime_handler));
-  Apply(key, entry);
+  undo_.emplace_back();
+  Undo& undo = undo_.back();
+  undo.key = KeyOf(image, runtime_handler);
+  const auto at = entries_.find(undo.key);
+  if (at != entries_.end()) undo.before = at->second;
+  if (entry.count == 0) {
+    if (at != entries_.end()) undo.node = entries_.extract(at);
+  } else if (at != entries_.end()) {
+    at->second = entry;
+  } else {
+    entries_.emplace(undo.key, entry);
+  }
+  size_.store(entries_.size(), std::memory_order_relaxed);
 }
 
-bool InFlight::AnyOf(const std::function<bool(std::string_view)>& is_it) const {
+bool InFlight::AnyOf(FunctionRef<bool(std::string_view)> is_it) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
     const std::string_view key = entry.first;
     return is_it(key.substr(0, key.find('\0')));
   });
 }
 
-void InFlight::Apply(const std::string& key, Entry entry) {
-  if (entry.count == 0) {
-    entries_.erase(key);
-  } else {
-    entries_[key] = entry;
+void InFlight::RollBackTo(std::size_t mark) {
+  for (; undo_.size() > mark; undo_.pop_back()) {
+    Undo& undo = undo_.back();
+    if (undo.node) {
+      entries_.insert(std::move(undo.node));
+    } else if (undo.before.count == 0) {
+      entries_.erase(undo.key);
+    } else if (const auto at = entries_.find(undo.key); at != entries_.end()) {
+      at->second = undo.before;
+    }
   }
   size_.store(entries_.size(), std::memory_order_relaxed);
-}
-
-void InFlight::RollBackTo(std::size_t mark) {
-  while (undo_.size() > mark) {
-    Apply(undo_.back().first, undo_.back().second);
-    undo_.pop_back();
-  }
 }
 
 }  // namespace waybill::internal

@@ -7,14 +7,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "store/base/function_ref.h"
 #include "store/record/committer.h"
 
 namespace waybill::internal {
@@ -34,19 +33,27 @@ class InFlight final : public UndoLog {
   // A count of 0 forgets the image.
   void Set(std::string_view image, std::string_view runtime_handler, Entry entry);
   // Whether `is_it` holds for the handler of one of them.
-  bool AnyOf(const std::function<bool(std::string_view runtime_handler)>& is_it) const;
+  bool AnyOf(FunctionRef<bool(std::string_view runtime_handler)> is_it) const;
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
   std::size_t Mark() override { return undo_.size(); }
+  // Takes no memory.
   void RollBackTo(std::size_t mark) override;
   void Forget() override { undo_.clear(); }
 
  private:
-  void Apply(const std::string& key, Entry entry);
-
   // Handler, NUL (which no handler's name has), image.
-  std::unordered_map<std::string, Entry> entries_;
-  std::vector<std::pair<std::string, Entry>> undo_;  // what was there before
+  using Entries = std::unordered_map<std::string, Entry>;
+  // What was there before: if it was taken out, with its node, so that nothing is allocated to put
+  // it back.
+  struct Undo {
+    std::string key;
+    Entry before;
+    Entries::node_type node;
+  };
+
+  Entries entries_;
+  std::vector<Undo> undo_;
   std::atomic<std::size_t> size_{0};
 };
 

@@ -105,10 +105,13 @@ Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report
 
 }  // namespace
 
-Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
-                                 const PruneLimit& limit) {
+Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
+                                const PruneLimit& limit, const PrunePart& part) {
   const Listing listing(images);
-  PruneReport report;
+  PrunedPart pruned;
+  PruneReport& report = pruned.report;
+  std::size_t changes = 0;
+  Key16 last;
   std::vector<Key16> gone;
   OtherCopies copies;
   const auto keep = [&](std::uint64_t& counter, const ImagePulledRecord& record) {
@@ -120,7 +123,14 @@ Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<P
     }
     return true;
   };
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
+  const auto visit = [&](const Key16& key, Payload payload) -> Result<bool> {
+    // Records of one ref, which lie side by side, are judged together.
+    if (changes >= part.most &&
+        !std::equal(last.bytes.begin(), last.bytes.begin() + kRefKeyBytes, key.bytes.begin())) {
+      pruned.next = key;
+      return false;
+    }
+    last = key;
     ++report.examined;
     auto record = DecodePulledRecordValue(payload);
     if (!record) {  // nobody knows whose it is, so nobody can say that its image is gone
@@ -135,21 +145,22 @@ Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<P
       if (!pulling) return pulling.error();
       if (*pulling) return keep(report.kept_intent, *record);
     }
+    ++changes;
     if (listed == Listing::Answer::kGone) {
       gone.push_back(key);
     } else {
       copies.by_ref[record->image_ref].push_back(std::move(*record));
     }
     return true;
-  });
-  if (!walked) return walked.error();
+  };
+  if (auto r = txn.ForEachFrom(Table::kPulled, part.first, visit); !r) return r.error();
   for (const Key16& key : gone) {
     auto deleted = txn.Delete(Table::kPulled, key);
     if (!deleted) return deleted.error();
     ++report.removed;
   }
   if (auto r = RemoveCopies(txn, std::move(copies), report); !r) return r.error();
-  return report;
+  return pruned;
 }
 
 }  // namespace waybill::internal

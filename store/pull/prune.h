@@ -3,6 +3,8 @@
 #ifndef WAYBILL_STORE_PULL_PRUNE_H_
 #define WAYBILL_STORE_PULL_PRUNE_H_
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -31,8 +33,19 @@ struct PruneImage {
   std::optional<std::string_view> runtime_handler;
 };
 
-Result<PruneReport> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
-                                 const PruneLimit& limit);
+// What of the table one transaction looks at: from `first` on, up to the end of the ref with which
+// `most` records changed.
+struct PrunePart {
+  Key16 first;
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+};
+struct PrunedPart {
+  PruneReport report;
+  std::optional<Key16> next;  // the first of the next part; none: that was the last
+};
+
+Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
+                                const PruneLimit& limit, const PrunePart& part);
 
 }  // namespace waybill::internal
 

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "store/base/caught.h"
 #include "store/pull/recording.h"
 #include "waybill/limits.h"
 
@@ -79,14 +80,12 @@ Result<void> WriteBackQueue::Write(const Item& item) {
     return committer_.Run([&item](StoreTxn& txn) -> Result<void> {
       try {
         return WriteBack(txn, item.image_name, item.image_ref, item.runtime_handler, item.secret);
-      } catch (const std::exception& e) {
-        return Error{ErrorCode::kIo, std::string("cannot write a credential back: ") + e.what(),
-                     ""};
+      } catch (...) {
+        return Caught();
       }
     });
   } catch (...) {
-    // Out of memory before or after the commit: there may be none for a text either.
-    return Error{ErrorCode::kIo, {}, {}};
+    return Caught();
   }
 }
 

@@ -1,10 +1,11 @@
 #include "store/record/committer.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
-#include <exception>
 #include <utility>
 
+#include "store/base/caught.h"
 #include "store/lmdb/error.h"
 
 namespace waybill::internal {
@@ -14,9 +15,14 @@ namespace {
 constexpr std::size_t kMaxBatch = 256;
 // Commits between two looks for readers that died: each keeps old pages from being used again.
 constexpr std::uint64_t kReaderCheckInterval = 256;
-// Pages that only deletions may use, so that a full store can still be pruned: copies of the paths
-// that a deletion touches in three trees, and of the free list.
-constexpr std::uint64_t kReservePages = 64;
+// Pages that only deletions may use, so that a full store can still be pruned. One that deletes
+// little takes some ten pages (the paths in the trees that it touches, their neighbours, and the
+// free list), and what it frees can be used again by the next but one.
+constexpr std::uint64_t kMinReservePages = 64;
+constexpr std::uint64_t kMaxReservePages = 1024;
+constexpr std::uint64_t kReserveShare = 16;
+// With so many pages that were never used nobody asks which others are free.
+constexpr std::uint64_t kPlentyOfPages = 16384;
 
 Error OutcomeUnknown(const std::filesystem::path& directory) {
   return {ErrorCode::kOutcomeUnknown,
@@ -37,17 +43,45 @@ Error MayBeLost(Error error) {
   return error;
 }
 
-// Pages in the free list of the last commit: LMDB shows it to read transactions only.
+struct Snapshots {
+  std::uint64_t last = 0;    // the transaction of the last commit
+  std::uint64_t oldest = 0;  // of the oldest snapshot before it that is held; else `last` + 1
+};
+
+// LMDB has no other form for it than a line of text for each reader: process, thread, transaction
+// or "-".
+int LowerToOldest(const char* line, void* context) {
+  unsigned long process = 0;
+  unsigned long long thread = 0;
+  unsigned long long txn_id = 0;
+  auto& snapshots = *static_cast<Snapshots*>(context);
+  if (std::sscanf(line, "%lu %llx %llu", &process, &thread, &txn_id) == 3 &&
+      txn_id < snapshots.last) {
+    snapshots.oldest = std::min<std::uint64_t>(snapshots.oldest, txn_id);
+  }
+  return 0;
+}
+
+// Pages in the free list of the last commit that no old snapshot needs. Those that it freed itself
+// are for the next commit but one: counted, too, since the reserve lasts until then. LMDB shows the
+// list to read transactions only.
 std::uint64_t FreePages(const lmdb::Env& env) {
   lmdb::Txn txn;
   lmdb::Cursor cursor;
+  const std::uint64_t last = env.GetInfo().last_txn_id;
+  Snapshots snapshots{last, last + 1};
+  if (mdb_reader_list(env.get(), LowerToOldest, &snapshots) < 0) return 0;
   if (txn.BeginRead(env) != MDB_SUCCESS || cursor.Open(txn.get(), 0) != MDB_SUCCESS) return 0;
   std::uint64_t pages = 0;
   lmdb::Bytes key;
   lmdb::Bytes value;
   while (cursor.Get(&key, &value, MDB_NEXT) == MDB_SUCCESS) {
+    std::size_t freed_by = 0;
     std::size_t count = 0;
-    if (value.size() >= sizeof(count)) std::memcpy(&count, value.data(), sizeof(count));
+    if (key.size() != sizeof(freed_by) || value.size() < sizeof(count)) continue;
+    std::memcpy(&freed_by, key.data(), sizeof(freed_by));
+    if (freed_by >= snapshots.oldest) break;
+    std::memcpy(&count, value.data(), sizeof(count));
     pages += count;
   }
   return pages;
@@ -66,9 +100,8 @@ State Committer::state() const {
   return state_;
 }
 
-Result<void> Committer::Run(const Change& change) {
-  Request request;
-  request.change = &change;
+Result<void> Committer::Run(Change change) {
+  Request request{change, {}};
   std::unique_lock lock(mutex_);
   queue_.push_back(&request);
   changed_.wait(lock, [&] { return request.done || (!leading_ && queue_.front() == &request); });
@@ -83,7 +116,7 @@ void Committer::Lead(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   try {
     RunBatch(batch_);
-  } catch (const std::exception&) {
+  } catch (...) {
     // Those who wait must be woken, and nobody knows how far the commit came.
     failed_.store(true, std::memory_order_release);
     for (Request* request : batch_) request->result = Error{ErrorCode::kOutcomeUnknown, "", ""};
@@ -95,7 +128,7 @@ void Committer::Lead(std::unique_lock<std::mutex>& lock) {
   changed_.notify_all();
 }
 
-Result<void> Committer::WithoutCommits(const std::function<Result<void>()>& work) {
+Result<void> Committer::WithoutCommits(FunctionRef<Result<void>()> work) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !leading_; });
   leading_ = true;
@@ -135,7 +168,7 @@ bool Committer::CheckOwnership() {
   return false;
 }
 
-void Committer::RunBatch(const std::vector<Request*>& batch) {
+void Committer::RunBatch(std::span<Request* const> batch) {
   if (failed()) {
     for (Request* request : batch) request->result = WhyFailed();
     return;
@@ -146,8 +179,8 @@ void Committer::RunBatch(const std::vector<Request*>& batch) {
     for (Request* request : batch) request->result = error;
     return;
   }
-  for (Request* request : batch) {
-    if (!TryTogether({request}, error)) request->result = error;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!TryTogether(batch.subspan(i, 1), error)) batch[i]->result = error;
   }
 }
 
@@ -163,27 +196,36 @@ StoreTxn::Context Committer::MakeContext(MDB_txn* txn, const State& state) const
   return context;
 }
 
-bool Committer::GrowthAllowed() const {
+std::uint64_t Committer::GrowthPages() const {
   const lmdb::Env::Info info = env_.GetInfo();
-  if (info.page_size == 0) return false;
+  if (info.page_size == 0) return 0;
   const std::uint64_t pages = info.map_bytes / info.page_size;
+  const std::uint64_t reserve =
+      std::clamp(pages / kReserveShare, kMinReservePages, kMaxReservePages);
   const std::uint64_t used = info.last_page + 1;
-  const std::uint64_t untouched = pages > used ? pages - used : 0;
-  return untouched >= kReservePages || untouched + FreePages(env_) >= kReservePages;
+  const std::uint64_t unused = pages > used ? pages - used : 0;
+  std::uint64_t free = unused;
+  if (unused < kPlentyOfPages) free += FreePages(env_);
+  // A reader that died keeps pages from being used again.
+  if (free <= reserve && env_.ClearDeadReaders() > 0) free = unused + FreePages(env_);
+  return free > reserve ? free - reserve : 0;
 }
 
-Result<void> Committer::RunOne(lmdb::Txn& txn, const Change& change, State& state, bool& dirty) {
+Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty,
+                               std::uint64_t& growth_pages) {
   StoreTxn::Context context = MakeContext(txn.get(), state);
-  context.growth_allowed = GrowthAllowed();
+  context.growth_pages = growth_pages;
   StoreTxn store_txn(context, state);
   Result<void> result = change(store_txn);
   dirty = store_txn.dirty();
+  growth_pages -= store_txn.pages_taken();
   return result;
 }
 
-Result<void> Committer::CommitState(lmdb::Txn& txn, State& state) {
+Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committing) {
   StoreTxn last(MakeContext(txn.get(), state), state);
   if (auto r = last.WriteState(); !r) return r;
+  committing = true;
   const int rc = txn.Commit();
   if (rc == MDB_SUCCESS) return {};
   // After a meta page that could not be written LMDB refuses everything: then nobody knows. A write
@@ -193,10 +235,24 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state) {
     failed_.store(true, std::memory_order_release);
     return OutcomeUnknown(env_.directory());
   }
+  committing = false;
   return lmdb::MakeError(rc, "committing", env_.directory());
 }
 
-bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
+bool Committer::TryTogether(std::span<Request* const> batch, Error& error) {
+  bool committing = false;
+  try {
+    return TryTransaction(batch, error, committing);
+  } catch (...) {
+    if (committing) throw;
+    // Out of memory, or the caller's clock: the transaction is gone, and all that went with it.
+    error = Caught();
+    if (hooks_.undo != nullptr) hooks_.undo->RollBackTo(0);
+    return false;
+  }
+}
+
+bool Committer::TryTransaction(std::span<Request* const> batch, Error& error, bool& committing) {
   if (auto owned = StillOwned(); !owned) {
     error = NothingChanged(owned.error());
     if (error.code == ErrorCode::kOwned) Stop(error);
@@ -222,6 +278,7 @@ bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
   UndoLog* const undo = hooks_.undo;
   State state = state_;
   bool any_dirty = false;
+  std::uint64_t growth_pages = GrowthPages();
   for (Request* request : batch) {
     const std::size_t mark = undo != nullptr ? undo->Mark() : 0;
     State next = state;
@@ -235,7 +292,8 @@ bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
         return false;
       }
     }
-    request->result = RunOne(batch.size() > 1 ? nested : txn, *request->change, next, dirty);
+    request->result =
+        RunOne(batch.size() > 1 ? nested : txn, request->change, next, dirty, growth_pages);
     if (request->result && dirty && nested) {
       rc = nested.Commit();
       if (rc != MDB_SUCCESS) {
@@ -247,12 +305,13 @@ bool Committer::TryTogether(const std::vector<Request*>& batch, Error& error) {
       any_dirty = any_dirty || dirty;
     } else {
       if (undo != nullptr) undo->RollBackTo(mark);
+      if (request->result.error().code == ErrorCode::kStoreFull) env_.ClearDeadReaders();
       // Alone in its transaction, a failed change takes that with it.
       if (batch.size() == 1) return true;
     }
   }
   if (any_dirty) {
-    auto committed = CommitState(txn, state);
+    auto committed = CommitState(txn, state, committing);
     if (!committed) {
       error = committed.error();
       if (error.code == ErrorCode::kStoreFull) env_.ClearDeadReaders();

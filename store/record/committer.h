@@ -18,8 +18,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
+#include "store/base/function_ref.h"
 #include "store/lmdb/env.h"
 #include "store/record/store_txn.h"
 #include "waybill/result.h"
@@ -39,7 +41,7 @@ class UndoLog {
 
 class Committer {
  public:
-  using Change = std::function<Result<void>(StoreTxn&)>;
+  using Change = FunctionRef<Result<void>(StoreTxn&)>;
 
   struct Hooks {
     std::function<Timestamp()> clock;
@@ -58,7 +60,7 @@ class Committer {
 
   // Runs `change` and returns when it is on disk, or failed. A change that writes nothing commits
   // nothing. kOutcomeUnknown: nobody knows what is on disk, and every later Run fails too.
-  Result<void> Run(const Change& change);
+  Result<void> Run(Change change);
 
   // The state that the last commit left.
   State state() const;
@@ -68,21 +70,25 @@ class Committer {
   bool CheckOwnership();
 
   // Runs `work` while no commit can happen.
-  Result<void> WithoutCommits(const std::function<Result<void>()>& work);
+  Result<void> WithoutCommits(FunctionRef<Result<void>()> work);
 
  private:
   struct Request {
-    const Change* change = nullptr;
+    Change change;
     Result<void> result;
     bool done = false;
   };
 
   void Lead(std::unique_lock<std::mutex>& lock);
-  void RunBatch(const std::vector<Request*>& batch);
+  void RunBatch(std::span<Request* const> batch);
   // False: the parent transaction failed, and `error` says why; nothing was changed.
-  bool TryTogether(const std::vector<Request*>& batch, Error& error);
-  Result<void> RunOne(lmdb::Txn& txn, const Change& change, State& state, bool& dirty);
-  Result<void> CommitState(lmdb::Txn& txn, State& state);
+  bool TryTogether(std::span<Request* const> batch, Error& error);
+  bool TryTransaction(std::span<Request* const> batch, Error& error, bool& committing);
+  // `growth_pages`: what is left for growth, less what the change takes.
+  Result<void> RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty,
+                      std::uint64_t& growth_pages);
+  // `committing` is set while nobody can tell what is on disk.
+  Result<void> CommitState(lmdb::Txn& txn, State& state, bool& committing);
   // Fails from now on, with `why` unless it failed before.
   void Stop(const Error& why);
   Result<void> StillOwned() const {
@@ -90,7 +96,7 @@ class Committer {
   }
   Error WhyFailed() const;
   StoreTxn::Context MakeContext(MDB_txn* txn, const State& state) const;
-  bool GrowthAllowed() const;
+  std::uint64_t GrowthPages() const;
 
   const lmdb::Env& env_;
   const TableHandles handles_;

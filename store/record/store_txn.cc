@@ -112,6 +112,20 @@ Result<void> StoreTxn::Recount(MDB_dbi dbi, const Count& count) const {
   return {};
 }
 
+Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
+  MDB_stat stat{};
+  const int rc = mdb_stat(context_.txn, dbi, &stat);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "looking at a table");
+  // The path to a leaf is copied, and each page of it may be split; a large value lies in pages of
+  // its own.
+  const std::uint64_t pages = 2 * (std::uint64_t{stat.ms_depth} + 1) + bytes / stat.ms_psize + 1;
+  if (context_.growth_pages - pages_taken_ < pages) {
+    return LmdbError(MDB_MAP_FULL, "adding a record");
+  }
+  pages_taken_ += pages;
+  return {};
+}
+
 Result<void> StoreTxn::Store(MDB_dbi dbi, const Count& count, const Key16& key, Value value) {
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
@@ -119,8 +133,9 @@ Result<void> StoreTxn::Store(MDB_dbi dbi, const Count& count, const Key16& key, 
   const int found = mdb_get(context_.txn, dbi, &k, &old);
   if (found != MDB_SUCCESS && found != MDB_NOTFOUND) return LmdbError(found, "reading a record");
   const bool exists = found == MDB_SUCCESS;
-  if (!context_.growth_allowed && (!exists || old.mv_size < value.size())) {
-    return LmdbError(MDB_MAP_FULL, "adding a record");
+  // The header's own records stay small, and tell of what was lost.
+  if (dbi != context_.handles->main && (!exists || old.mv_size < value.size())) {
+    if (auto r = TakeRoom(dbi, value.size()); !r) return r;
   }
   if (exists) {
     const Value old_value = lmdb::FromVal(old);
@@ -144,7 +159,7 @@ Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r.error();
   const auto value = Seal(key, InfoOf(table).kind, schema().version(table), payload);
-  if (!context_.growth_allowed) return LmdbError(MDB_MAP_FULL, "adding a record");
+  if (auto r = TakeRoom(context_.handles->of(table), value.size()); !r) return r.error();
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val v = lmdb::ToVal(value);
   const int rc = mdb_put(context_.txn, context_.handles->of(table), &k, &v, MDB_NOOVERWRITE);
@@ -181,12 +196,12 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   return true;
 }
 
-Result<void> StoreTxn::ForEach(Table table, const Visitor& visit) const {
+Result<void> StoreTxn::ForEach(Table table, Visitor visit) const {
   return ForEachWithPrefix(table, {}, 0, visit);
 }
 
 Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
-                                         const Visitor& visit) const {
+                                         Visitor visit) const {
   if (!schema().has(table)) return {};
   const TableInfo& info = InfoOf(table);
   lmdb::Cursor cursor;
@@ -246,7 +261,6 @@ Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) con
 }
 
 Result<void> StoreTxn::WriteState() {
-  context_.growth_allowed = true;
   ++state_.commit_sequence;
   state_.lmdb_txn_id = mdb_txn_id(context_.txn);
   state_.latest_time = std::max(state_.latest_time, context_.now);

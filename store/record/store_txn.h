@@ -8,13 +8,14 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "store/base/function_ref.h"
 #include "store/lmdb/env.h"
 #include "store/record/header.h"
 #include "store/record/tables.h"
@@ -42,9 +43,10 @@ class StoreTxn {
     const TableHandles* handles = nullptr;
     const Identity* identity = nullptr;
     const std::filesystem::path* directory = nullptr;
-    Timestamp now;               // of this change
-    Timestamp clock;             // what the clock says; `now` is later where that went back
-    bool growth_allowed = true;  // false: the map is down to its reserve
+    Timestamp now;    // of this change
+    Timestamp clock;  // what the clock says; `now` is later where that went back
+    // How many pages may go to what makes the store larger: the rest is for deletions.
+    std::uint64_t growth_pages = std::numeric_limits<std::uint64_t>::max();
   };
 
   // `state` is changed in place; the caller drops it with the transaction where that fails.
@@ -68,6 +70,8 @@ class StoreTxn {
   // Whether anything was written.
   bool dirty() const { return dirty_; }
   void Touch() { dirty_ = true; }
+  // Of growth_pages, how many this change may have taken, at most.
+  std::uint64_t pages_taken() const { return pages_taken_; }
 
   // nullopt: nothing there. kDamaged: there is something, and it does not verify. The bytes last
   // until the next write.
@@ -81,14 +85,14 @@ class StoreTxn {
   Result<bool> Delete(Table table, const Key16& key);
   // In key order; return false to stop. Values that do not verify come with an empty payload. The
   // table must not be changed meanwhile.
-  using Visitor = std::function<Result<bool>(const Key16&, Payload)>;
-  Result<void> ForEach(Table table, const Visitor& visit) const;
+  using Visitor = FunctionRef<Result<bool>(const Key16&, Payload)>;
+  Result<void> ForEach(Table table, Visitor visit) const;
   // The same, from `first` on; and of the keys that begin with the first `bytes` of `first`.
-  Result<void> ForEachFrom(Table table, const Key16& first, const Visitor& visit) const {
+  Result<void> ForEachFrom(Table table, const Key16& first, Visitor visit) const {
     return ForEachWithPrefix(table, first, 0, visit);
   }
   Result<void> ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
-                                 const Visitor& visit) const;
+                                 Visitor visit) const;
 
   // The intents of `image`'s repository, other strings included: true where there is one, or where
   // one can't be read.
@@ -113,12 +117,15 @@ class StoreTxn {
   Count CountOf(Table table);
   static void Add(const Count& count, Value value);
   static void Remove(const Count& count, Value value);
+  // kStoreFull: there is no room for a value of `bytes` that is new, or larger than before.
+  Result<void> TakeRoom(MDB_dbi dbi, std::size_t bytes);
   Result<void> Store(MDB_dbi dbi, const Count& count, const Key16& key, Value value);
   Result<void> Recount(MDB_dbi dbi, const Count& count) const;
 
   Context context_;
   State& state_;
   bool dirty_ = false;
+  std::uint64_t pages_taken_ = 0;
 };
 
 // Records a change of trust in the journal and in the state. Nothing is written where the state is

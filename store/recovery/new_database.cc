@@ -1,10 +1,11 @@
 #include "store/recovery/new_database.h"
 
 #include <fcntl.h>
-#include <openssl/rand.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 
 #include "store/lmdb/env.h"
 #include "store/lmdb/error.h"
@@ -50,14 +51,23 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
   return {};
 }
 
+// The kernel's own: libcrypto allocates at its first use, and crashes where it cannot. As few bytes
+// as these come all at once.
+bool Randomise(void* bytes, std::size_t count) {
+  ssize_t got = -1;
+  do {
+    got = getrandom(bytes, count, 0);
+  } while (got < 0 && errno == EINTR);
+  return got == static_cast<ssize_t>(count);
+}
+
 }  // namespace
 
 Result<Identity> NewIdentity(Timestamp now) {
   Identity identity;
   identity.created = now;
-  if (RAND_bytes(identity.uuid.data(), static_cast<int>(identity.uuid.size())) != 1 ||
-      RAND_bytes(reinterpret_cast<unsigned char*>(&identity.hash_seed),
-                 sizeof(identity.hash_seed)) != 1) {
+  if (!Randomise(identity.uuid.data(), identity.uuid.size()) ||
+      !Randomise(&identity.hash_seed, sizeof(identity.hash_seed))) {
     return Error{ErrorCode::kIo, "the system gave no random numbers; no store was made", ""};
   }
   identity.uuid[6] = static_cast<std::uint8_t>((identity.uuid[6] & 0x0F) | 0x40);  // RFC 9562, v4

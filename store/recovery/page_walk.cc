@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "store/recovery/findings.h"
@@ -108,8 +107,6 @@ WalkResult WalkOpened(PageFile& file, PageVisitor& visitor) {
   result.findings = findings.TakeTexts();
   return result;
 }
-
-Error OutOfMemory() { return {ErrorCode::kIo, "no memory to walk the data file", ""}; }
 
 Error BadMeta(int which, const char* problem) {
   return {
@@ -223,25 +220,21 @@ Result<std::vector<std::byte>> FindOpened(PageFile& file, const MetaPages& metas
 
 }  // namespace
 
-Result<WalkResult> WalkFile(int fd, PageVisitor& visitor) try {
+Result<WalkResult> WalkFile(int fd, PageVisitor& visitor) {
   auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
   if (!file) return file.error();
   return WalkOpened(*file, visitor);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
 }
 
-Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor) try {
+Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor) {
   auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
   if (!file) return file.error();
   const auto metas = FindMetaPages(*file, which);
   if (!metas) return metas.error();
   return SalvageOpened(*file, *metas, which, visitor);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
 }
 
-Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key) try {
+Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key) {
   auto file = PageFile::Open(fd, PageFile::Mode::kOnDemand);
   if (!file) return file.error();
   const auto metas = FindMetaPages(*file, which);
@@ -249,8 +242,6 @@ Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key) try {
   const MetaPage& meta = metas->page[static_cast<std::size_t>(which)];
   if (meta.problem != nullptr) return BadMeta(which, meta.problem);
   return FindOpened(*file, *metas, meta.record.main_tree, key);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
 }
 
 }  // namespace waybill::internal

@@ -1,6 +1,7 @@
 // Checks a raw LMDB data file before liblmdb maps it. liblmdb trusts its pages: a flipped bit can
 // crash it, hide records from lookups, or undo a commit. These functions only read (pread), never
-// crash on any bytes, and take time linear in the file's size.
+// crash on any bytes, and take time linear in the file's size. Where memory runs out std::bad_alloc
+// leaves them: that is no verdict on the file.
 //
 // A file that WalkFile calls sound, opened without a lock.mdb by liblmdb 0.9.24, holds exactly what
 // the visitor was shown: an iteration, a lookup of each key and a lookup of any other key agree

@@ -11,8 +11,6 @@ namespace waybill::internal {
 
 namespace {
 
-constexpr std::size_t kMaxNamedPods = 1000;
-
 std::string Text(HostIdRange range) {
   return "host IDs " + std::to_string(range.first) + " to " +
          std::to_string(range.first + range.length - 1);
@@ -220,7 +218,8 @@ Result<bool> Allocator::Release(StoreTxn& txn, std::string_view pod_uid) {
 }
 
 Result<UserNamespaceCleanupReport> Allocator::CleanUp(
-    StoreTxn& txn, const std::unordered_set<std::string_view>& pods, std::uint64_t token) {
+    StoreTxn& txn, const std::unordered_set<std::string_view>& pods, std::uint64_t token,
+    std::size_t most) {
   auto mappings = ReadMappings(txn);
   if (!mappings) return mappings.error();
   auto held = ReadHeld(txn);
@@ -244,6 +243,7 @@ Result<UserNamespaceCleanupReport> Allocator::CleanUp(
       ++report.kept_newer;
       continue;
     }
+    if (report.released == most) return report;
     if (auto r = Release(txn, pod_uid); !r) return r.error();
     ++report.released;
     if (report.released_pods.size() < kMaxNamedPods) report.released_pods.push_back(pod_uid);

@@ -20,6 +20,9 @@
 
 namespace waybill::internal {
 
+// How many of the released pods a report names.
+inline constexpr std::size_t kMaxNamedPods = 1000;
+
 // Used inside changes only (Committer), one at a time.
 class Allocator {
  public:
@@ -38,10 +41,10 @@ class Allocator {
   Result<void> Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range);
   // Whether there was a mapping, or the pod was held.
   Result<bool> Release(StoreTxn& txn, std::string_view pod_uid);
-  // `pods`: those of both lists.
+  // `pods`: those of both lists. Releases no more than `most`: `released` says whether that many.
   Result<UserNamespaceCleanupReport> CleanUp(StoreTxn& txn,
                                              const std::unordered_set<std::string_view>& pods,
-                                             std::uint64_t token);
+                                             std::uint64_t token, std::size_t most);
 
  private:
   Result<IdMapping> Create(StoreTxn& txn, std::string_view pod_uid);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "store/base/caught.h"
 #include "store/base/quote.h"
 #include "waybill/limits.h"
 
@@ -51,7 +52,7 @@ UserNamespacePool UserNamespacePool::Default(std::uint64_t ids_per_pod, std::uin
   return pool;
 }
 
-Result<void> CheckUserNamespacePool(const UserNamespacePool& pool) {
+Result<void> CheckUserNamespacePool(const UserNamespacePool& pool) try {
   const std::uint64_t ids = pool.ids_per_pod;
   if (auto checked = CheckIdsPerPod(ids); !checked) return checked.error();
   if (pool.first_id % ids != 0) {
@@ -85,6 +86,8 @@ Result<void> CheckUserNamespacePool(const UserNamespacePool& pool) {
         hint + "; give the pool more IDs, or lower maxPods or the IDs per pod");
   }
   return {};
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "store/base/caught.h"
 #include "store/base/quote.h"
 #include "waybill/user_namespace.h"
 
@@ -83,7 +84,8 @@ Result<Range> ParseOutput(std::string_view output) {
 }  // namespace
 
 Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
-                                               std::uint64_t ids_per_pod, std::uint64_t max_pods) {
+                                               std::uint64_t ids_per_pod,
+                                               std::uint64_t max_pods) try {
   UserNamespacePool pool = UserNamespacePool::Default(ids_per_pod, max_pods);
   if (found.user_exists && found.tool_exists) {
     if (found.uids != found.gids) {
@@ -97,6 +99,8 @@ Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
   }
   if (auto checked = CheckUserNamespacePool(pool); !checked) return checked.error();
   return pool;
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

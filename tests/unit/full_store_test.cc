@@ -1,7 +1,13 @@
 // A store whose map is full: what it refuses, and what makes room again.
 
+#include <lmdb.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/support/fake_clock.h"
 #include "tests/support/store_fixture.h"
@@ -11,18 +17,69 @@ namespace waybill::testing {
 
 namespace {
 
-constexpr std::uint64_t kSmallMap = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 
-// Adds records until one is refused; how many there was room for.
-std::size_t Fill(NodeStore& store, char tag) {
-  for (std::size_t i = 0;; ++i) {
-    const std::string image_ref = std::string(kMaxImageRefBytes - 10, tag) + std::to_string(i);
-    const auto added = store.PutRecord({image_ref, {}, {}});
+OpenOptions SmallStore(const TempDir& scratch, const FakeClock& clock, std::uint64_t map_bytes) {
+  OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
+  options.clock = clock.AsClock();
+  options.map_bytes = map_bytes;
+  return options;
+}
+
+// Adds records until one is refused; their refs, each of `ref_bytes`.
+std::vector<std::string> Fill(NodeStore& store, char tag,
+                              std::size_t ref_bytes = kMaxImageRefBytes - 10) {
+  for (std::vector<std::string> refs;;) {
+    std::string number = std::to_string(refs.size());
+    refs.push_back(std::string(ref_bytes - number.size(), tag) + number);
+    const auto added = store.PutRecord({refs.back(), {}, {}});
     if (added) continue;
     BOOST_TEST((added.error().code == ErrorCode::kStoreFull));
-    return i;
+    refs.pop_back();
+    return refs;
   }
 }
+
+std::vector<ListedImage> EveryOther(const std::vector<std::string>& refs) {
+  std::vector<ListedImage> listed;
+  for (std::size_t i = 0; i < refs.size(); i += 2) listed.emplace_back(refs[i]);
+  return listed;
+}
+
+// A process that holds on to the snapshot of the last commit until it is let go, or killed.
+class PinningReader {
+ public:
+  explicit PinningReader(const std::filesystem::path& directory) {
+    int ready[2];
+    BOOST_REQUIRE(pipe(ready) == 0);
+    child_ = fork();
+    BOOST_REQUIRE(child_ >= 0);
+    if (child_ == 0) {
+      MDB_env* env = nullptr;
+      MDB_txn* txn = nullptr;
+      const bool reads = mdb_env_create(&env) == MDB_SUCCESS &&
+                         mdb_env_open(env, directory.c_str(), MDB_RDONLY, 0600) == MDB_SUCCESS &&
+                         mdb_txn_begin(env, nullptr, MDB_RDONLY, &txn) == MDB_SUCCESS;
+      const char said = reads ? 'y' : 'n';
+      if (write(ready[1], &said, 1) != 1) _exit(1);
+      while (true) pause();
+    }
+    char said = 0;
+    BOOST_REQUIRE(read(ready[0], &said, 1) == 1);
+    BOOST_REQUIRE(said == 'y');
+    close(ready[0]);
+    close(ready[1]);
+  }
+  ~PinningReader() {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  PinningReader(const PinningReader&) = delete;
+  PinningReader& operator=(const PinningReader&) = delete;
+
+ private:
+  pid_t child_ = -1;
+};
 
 }  // namespace
 
@@ -31,17 +88,112 @@ BOOST_AUTO_TEST_SUITE(full_store)
 BOOST_AUTO_TEST_CASE(pruning_makes_room_again) {
   const TempDir scratch;
   FakeClock clock;
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
-  options.clock = clock.AsClock();
-  options.map_bytes = kSmallMap;
-  const auto store = Must(NodeStore::Open(options));
-  const std::size_t room = Fill(*store, 'a');
+  const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, kMiB)));
+  const std::size_t room = Fill(*store, 'a').size();
   BOOST_TEST(room > 20U);
 
   const PruneReport pruned =
       Must(store->Prune({}, Must(store->BeginPrune()), {.allow_empty = true}));
   BOOST_TEST(pruned.removed == room);
-  BOOST_TEST(Fill(*store, 'b') > room / 2);
+  BOOST_TEST(Fill(*store, 'b').size() > room / 2);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// Every page of the table is touched: more than one transaction of a full store can copy.
+BOOST_AUTO_TEST_CASE(every_other_record_of_a_full_store_can_be_pruned) {
+  for (const Rules rules : kBothRules) {
+    const TempDir scratch;
+    FakeClock clock;
+    OpenOptions options = SmallStore(scratch, clock, 8 * kMiB);
+    options.rules = rules;
+    const auto store = Must(NodeStore::Open(options));
+    const std::vector<std::string> refs = Fill(*store, 'a', 1000);
+    BOOST_TEST(refs.size() > 3000U);
+    const std::vector<ListedImage> listed = EveryOther(refs);
+    const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginPrune())));
+    BOOST_TEST(pruned.examined == refs.size());
+    BOOST_TEST(pruned.kept_in_list == listed.size());
+    BOOST_TEST(pruned.removed == refs.size() - listed.size());
+    BOOST_TEST(Must(store->ListRecords()).size() == listed.size());
+    BOOST_TEST(Must(store->Verify()).sound);
+  }
+}
+
+// Large values first, so that one of them would take what is kept for deletions.
+BOOST_AUTO_TEST_CASE(no_single_change_takes_what_deletions_need) {
+  const TempDir scratch;
+  FakeClock clock;
+  const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, 8 * kMiB)));
+  std::vector<std::string> refs;
+  for (std::size_t names = 200; names > 0; names /= 2) {
+    ImagePulledRecord record;
+    for (std::size_t i = 0; i < names; ++i) {
+      record.credential_mapping[std::string(2000, 'n') + std::to_string(i)];
+    }
+    for (Result<void> added; added;) {
+      record.image_ref = "ref-" + std::to_string(refs.size());
+      added = store->PutRecord(record);
+      if (added) refs.push_back(record.image_ref);
+    }
+  }
+  for (std::string& ref : Fill(*store, 'a', 20)) refs.push_back(std::move(ref));
+  const std::vector<ListedImage> listed = EveryOther(refs);
+  const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginPrune())));
+  BOOST_TEST(pruned.removed == refs.size() - listed.size());
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) {
+  const TempDir scratch;
+  FakeClock clock;
+  const OpenOptions options = SmallStore(scratch, clock, 64 * kMiB);
+  const auto store = Must(NodeStore::Open(options));
+  const std::vector<std::string> refs = Fill(*store, 'a', 4000);
+  {
+    const PinningReader reader(options.directory);
+    for (std::size_t i = 0; i < 40; ++i) Must(store->DeleteRecord(refs[i]));
+    Must(store->ClearDistrust("a reason is written to a full store, too"));
+    // What was freed is pinned, so there is no more room than before.
+    const auto refused = store->PutRecord({std::string(4000, 'b'), {}, {}});
+    BOOST_REQUIRE(!refused.has_value());
+    BOOST_TEST((refused.error().code == ErrorCode::kStoreFull));
+    for (std::size_t i = 40; i < 60; ++i) Must(store->DeleteRecord(refs[i]));
+  }
+  // The reader died: nobody told the store.
+  const std::vector<ListedImage> listed = EveryOther(refs);
+  Must(store->Prune(listed, Must(store->BeginPrune())));
+  BOOST_TEST(Must(store->ListRecords()).size() == listed.size() - 30);
+  Must(store->PutRecord({std::string(4000, 'b'), {}, {}}));
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(id_mappings_of_a_full_store_can_be_cleaned_up) {
+  const TempDir scratch;
+  FakeClock clock;
+  OpenOptions options = SmallStore(scratch, clock, kMiB);
+  options.runtime_handlers = {{"", true, true, {}}};
+  options.user_namespaces.pool = {kIdsPerBlock, 60'000 * kIdsPerBlock, kIdsPerBlock};
+  const auto store = Must(NodeStore::Open(options));
+  std::vector<std::string> pods;
+  while (true) {
+    pods.push_back("pod-" + std::to_string(pods.size()) + "-" + std::string(100, 'p'));
+    UserNamespaceRequest request;
+    request.pod_uid = pods.back();
+    request.host_users = false;
+    const auto made = store->GetOrCreateUserNamespace(request);
+    if (made) continue;
+    BOOST_REQUIRE((made.error().code == ErrorCode::kStoreFull));
+    pods.pop_back();
+    break;
+  }
+  BOOST_TEST(pods.size() > 500U);
+  std::vector<std::string> living;
+  for (std::size_t i = 0; i < pods.size(); i += 2) living.push_back(pods[i]);
+  const auto report = Must(store->CleanUpUserNamespaces(living, {}, Must(store->BeginPrune())));
+  BOOST_TEST(report.examined == pods.size());
+  BOOST_TEST(report.released == pods.size() - living.size());
+  BOOST_TEST(report.released_pods.size() == std::min<std::size_t>(report.released, 1000));
+  BOOST_TEST(Must(store->ListUserNamespaces()).size() == living.size());
   BOOST_TEST(Must(store->Verify()).sound);
 }
 

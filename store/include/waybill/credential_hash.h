@@ -20,7 +20,7 @@ struct AuthConfig {
 
 // Lower-case hex SHA-256 of the auth config's compact JSON as Go writes it: username, password,
 // email in this order, empty ones left out, '<', '>', '&', U+2028, U+2029 and control characters
-// escaped, invalid UTF-8 replaced by U+FFFD. kIo where OpenSSL refuses. Pure, thread-safe.
+// escaped, invalid UTF-8 replaced by U+FFFD. kOutOfMemory. Pure, thread-safe.
 Result<std::string> HashCredentials(const AuthConfig& auth);
 
 }  // namespace waybill

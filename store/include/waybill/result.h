@@ -1,5 +1,7 @@
-// Result<T>: what every waybill function that can fail returns. No waybill function throws; an
-// exception from a callback that the caller supplied is the caller's to avoid.
+// Result<T>: what every waybill function that can fail returns. No such function throws, nor does a
+// decision: an exception from a callback that the caller supplied is kInternal, and what was under
+// way is undone. Functions that return a plain value (a spelling, an encoding) throw std::bad_alloc
+// where there is no memory for it, and nothing else.
 
 #ifndef WAYBILL_RESULT_H_
 #define WAYBILL_RESULT_H_
@@ -47,6 +49,11 @@ enum class ErrorCode : std::uint8_t {
   kOutcomeUnknown,
   // The pod's credentials could not be had. From the caller's CredentialSource.
   kCredentialsUnavailable,
+  // There was no memory for the call. Nothing was changed.
+  kOutOfMemory = 65,
+  // An exception that is none of waybill's, from a callback of the caller's; or a mistake of the
+  // library. Nothing was changed.
+  kInternal = 66,
 };
 
 // The name of a code, as the command line and JSON print it ("invalidArgument").

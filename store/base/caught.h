@@ -1,0 +1,16 @@
+// What becomes of an exception where it would leave the library.
+
+#ifndef WAYBILL_STORE_BASE_CAUGHT_H_
+#define WAYBILL_STORE_BASE_CAUGHT_H_
+
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// For `catch (...)`: the exception that is handled, as an Error. kOutOfMemory, which itself takes
+// no memory; kInternal for what is neither that nor the system's.
+Error Caught() noexcept;
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_BASE_CAUGHT_H_

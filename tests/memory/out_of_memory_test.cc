@@ -1,0 +1,506 @@
+// Every allocation of a call fails once, each in turn, through every function of the C++ API: no
+// exception leaves it, nothing is half done, nothing is taken for damage, and the store goes on.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/rows.h"
+#include "waybill/credential_hash.h"
+#include "waybill/image_index.h"
+#include "waybill/image_name.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/maintenance.h"
+#include "waybill/platform.h"
+
+namespace {
+
+// Allocations of this thread until one fails; 0: none does.
+thread_local unsigned long countdown = 0;
+thread_local bool failed = false;
+
+bool Fails() {
+  if (countdown == 0 || --countdown > 0) return false;
+  failed = true;
+  errno = ENOMEM;
+  return true;
+}
+
+}  // namespace
+
+// The C library's own, behind the ones below that take their place in the whole process.
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* old, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+void* malloc(std::size_t size) noexcept { return Fails() ? nullptr : __libc_malloc(size); }
+void* calloc(std::size_t count, std::size_t size) noexcept {
+  return Fails() ? nullptr : __libc_calloc(count, size);
+}
+void* realloc(void* old, std::size_t size) noexcept {
+  return Fails() ? nullptr : __libc_realloc(old, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return Fails() ? nullptr : __libc_memalign(alignment, size);
+}
+int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+  if (Fails()) return ENOMEM;
+  *result = __libc_memalign(alignment, size);
+  return *result == nullptr ? ENOMEM : 0;
+}
+}
+
+namespace waybill::testing {
+
+namespace {
+
+using Code = std::optional<ErrorCode>;
+
+template <typename T>
+Code CodeOf(const Result<T>& result) {
+  if (result) return std::nullopt;
+  return result.error().code;
+}
+
+// Of a function without a Result, which may throw std::bad_alloc and nothing else.
+template <typename Work>
+Code CodeOfPlain(const Work& work) {
+  try {
+    static_cast<void>(work());
+    return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    return ErrorCode::kOutOfMemory;
+  }
+}
+
+struct Outcome {
+  Code code;
+  bool had_failure = false;
+  bool threw = false;
+};
+
+// Runs `call` with its n-th allocation failing.
+template <typename Call>
+Outcome WithFailure(unsigned long n, const Call& call) {
+  Outcome outcome;
+  failed = false;
+  countdown = n;
+  try {
+    outcome.code = call();
+  } catch (...) {
+    outcome.threw = true;
+  }
+  countdown = 0;
+  outcome.had_failure = failed;
+  return outcome;
+}
+
+struct Counts {
+  unsigned long calls = 0;
+  unsigned long out_of_memory = 0;
+};
+
+// Each allocation of `call` in turn; `after` follows each with what came of it.
+template <typename Call, typename After>
+Counts EachFails(const char* name, const Call& call, const After& after) {
+  Counts counts;
+  while (true) {
+    const Outcome outcome = WithFailure(++counts.calls, call);
+    BOOST_TEST_CONTEXT(name << ", allocation " << counts.calls) {
+      BOOST_TEST(!outcome.threw);
+      BOOST_TEST((!outcome.code || *outcome.code != ErrorCode::kInternal));
+      if (outcome.code == ErrorCode::kOutOfMemory) {
+        ++counts.out_of_memory;
+        BOOST_TEST(outcome.had_failure);
+      }
+      after(outcome);
+    }
+    if (!outcome.had_failure) return counts;
+  }
+}
+
+template <typename Call>
+Counts EachFails(const char* name, const Call& call) {
+  return EachFails(name, call, [](const Outcome&) {});
+}
+
+const ImagePullCredentials kCredentials = WithSecret(kSecretA);
+
+struct StoreCall {
+  const char* name;
+  std::function<Code(NodeStore&)> call;
+};
+
+// In this order on a store with one record, none fails but as its own test says.
+std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
+  const std::string other = "registry.example.com/another-team/another-app:v1";
+  const std::optional<ImagePullCredentials> credentials = kCredentials;
+  const std::vector<ListedImage> listed = {std::string(kRef)};
+  const std::vector<RuntimeHandler> handlers = {{"", true, true, {}},
+                                                {"kata-with-a-long-name", false, true, {}}};
+  const UserNamespaceRequest request = [] {
+    UserNamespaceRequest asked;
+    asked.pod_uid = "2b8e1a4c-0000-4000-8000-000000000001";
+    asked.host_users = false;
+    return asked;
+  }();
+  const std::string pod(request.pod_uid);
+  const std::vector<std::string> pods = {pod};
+  const std::string reason = "an operator said so, at some length";
+  ImagePulledRecord record;
+  record.image_ref = std::string(kRef2);
+  record.credential_mapping["registry.example.com/another-team/app"] = kCredentials;
+  ExportOptions export_to;
+  export_to.kubelet_directory = exported;
+  return {
+      {"RecordPullIntent", [=](NodeStore& s) { return CodeOf(s.RecordPullIntent(other)); }},
+      {"RecordPullIntent of a long image",
+       [long_image = std::string(kMaxImageBytes + 1, 'a')](NodeStore& s) {
+         return CodeOf(s.RecordPullIntent(long_image));
+       }},
+      {"RecordImagePulled",
+       [=](NodeStore& s) { return CodeOf(s.RecordImagePulled(other, kRef2, credentials)); }},
+      {"RecordImagePulled that does not parse",
+       [=](NodeStore& s) {
+         return CodeOf(s.RecordImagePulled("UPPER:case:", kRef2, credentials));
+       }},
+      {"RecordImagePullFailed",
+       [=](NodeStore& s) { return CodeOf(s.RecordImagePullFailed(other, PullFailure::kFailed)); }},
+      {"PutIntent", [=](NodeStore& s) { return CodeOf(s.PutIntent(other)); }},
+      {"HasIntent", [=](NodeStore& s) { return CodeOf(s.HasIntent(other)); }},
+      {"ListIntents", [=](NodeStore& s) { return CodeOf(s.ListIntents()); }},
+      {"DeleteIntent", [=](NodeStore& s) { return CodeOf(s.DeleteIntent(other)); }},
+      {"PutRecord", [=](NodeStore& s) { return CodeOf(s.PutRecord(record)); }},
+      {"GetRecord", [=](NodeStore& s) { return CodeOf(s.GetRecord(kRef)); }},
+      {"GetRecord of none", [=](NodeStore& s) { return CodeOf(s.GetRecord("sha256:none")); }},
+      {"ListRecords", [=](NodeStore& s) { return CodeOf(s.ListRecords()); }},
+      {"DeleteRecord", [=](NodeStore& s) { return CodeOf(s.DeleteRecord(kRef2)); }},
+      {"DeleteRecord of the empty ref", [=](NodeStore& s) { return CodeOf(s.DeleteRecord("")); }},
+      {"BeginPrune", [=](NodeStore& s) { return CodeOf(s.BeginPrune()); }},
+      {"Prune", [=](NodeStore& s) { return CodeOf(s.Prune(listed, {0})); }},
+      {"Prune from the future", [=](NodeStore& s) { return CodeOf(s.Prune(listed, {~0ULL})); }},
+      {"PruneBefore", [=](NodeStore& s) { return CodeOf(s.PruneBefore(listed, {})); }},
+      {"ListQuarantine", [=](NodeStore& s) { return CodeOf(s.ListQuarantine()); }},
+      {"ListPreloaded", [=](NodeStore& s) { return CodeOf(s.ListPreloaded()); }},
+      {"ReplaceRuntimeHandlers",
+       [=](NodeStore& s) { return CodeOf(s.ReplaceRuntimeHandlers(handlers)); }},
+      {"ListRuntimeHandlers", [=](NodeStore& s) { return CodeOf(s.ListRuntimeHandlers()); }},
+      {"RecordPullIntent of an unknown handler",
+       [=](NodeStore& s) { return CodeOf(s.RecordPullIntent(other, "no-handler-of-this-node")); }},
+      {"CollapseRuntimeHandlers",
+       [=](NodeStore& s) { return CodeOf(s.CollapseRuntimeHandlers()); }},
+      {"GetOrCreateUserNamespace",
+       [=](NodeStore& s) { return CodeOf(s.GetOrCreateUserNamespace(request)); }},
+      {"GetUserNamespace", [=](NodeStore& s) { return CodeOf(s.GetUserNamespace(pod)); }},
+      {"GetUserNamespace of a slash",
+       [=](NodeStore& s) { return CodeOf(s.GetUserNamespace("/")); }},
+      {"ListUserNamespaces", [=](NodeStore& s) { return CodeOf(s.ListUserNamespaces()); }},
+      {"ListHeldPods", [=](NodeStore& s) { return CodeOf(s.ListHeldPods()); }},
+      {"CleanUpUserNamespaces",
+       [=](NodeStore& s) { return CodeOf(s.CleanUpUserNamespaces(pods, pods, {0})); }},
+      {"AdoptUserNamespace",
+       [=](NodeStore& s) { return CodeOf(s.AdoptUserNamespace(pod, 65536, 65536)); }},
+      {"ReleaseUserNamespace", [=](NodeStore& s) { return CodeOf(s.ReleaseUserNamespace(pod)); }},
+      {"ReleaseLostUserNamespaces",
+       [=](NodeStore& s) { return CodeOf(s.ReleaseLostUserNamespaces()); }},
+      {"GetUserNamespaceStatistics",
+       [=](NodeStore& s) { return CodeOf(s.GetUserNamespaceStatistics()); }},
+      {"GetStatistics", [=](NodeStore& s) { return CodeOf(s.GetStatistics()); }},
+      {"GetMetrics",
+       [=](NodeStore& s) {
+         static_cast<void>(s.GetMetrics());
+         return Code();
+       }},
+      {"Verify", [=](NodeStore& s) { return CodeOf(s.Verify()); }},
+      {"GetTrust", [=](NodeStore& s) { return CodeOf(s.GetTrust()); }},
+      {"ClearDistrust", [=](NodeStore& s) { return CodeOf(s.ClearDistrust(reason)); }},
+      {"ClearDistrust without a reason", [=](NodeStore& s) { return CodeOf(s.ClearDistrust("")); }},
+      {"Flush", [=](NodeStore& s) { return CodeOf(s.Flush()); }},
+      {"Export", [=](NodeStore& s) { return CodeOf(s.Export(export_to)); }},
+  };
+}
+
+// That nothing was taken for damage, and that the record still opens.
+void ExpectSound(ScratchStore& store) {
+  store.Start();
+  const RecoveryReport& report = store->recovery_report();
+  BOOST_TEST(!report.set_aside);
+  BOOST_TEST(!report.distrustful);
+  BOOST_TEST(report.findings.empty());
+  BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+  store.Stop();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(out_of_memory)
+
+// First, while libcrypto was not used yet in this process: each allocation of its first use fails
+// in a child of its own.
+BOOST_AUTO_TEST_CASE(the_first_hash_of_a_process_is_right_or_an_error) {
+  const AuthConfig auth{"user", "password", ""};
+  constexpr const char* kExpected =
+      "a55436fc140d516560d072c5fe8700385ce9f41629abf65c1edcbcb39fac691d";
+  enum Ending : int { kHadFailure = 0, kWrong = 1, kNoMore = 2, kThrew = 3, kBrokenSince = 4 };
+  for (unsigned long n = 1;; ++n) {
+    const pid_t child = fork();
+    BOOST_REQUIRE(child >= 0);
+    if (child == 0) {
+      std::string hash;
+      const Outcome outcome = WithFailure(n, [&] {
+        auto hashed = HashCredentials(auth);
+        const Code code = CodeOf(hashed);
+        if (hashed) hash = std::move(*hashed);
+        return code;
+      });
+      if (outcome.threw) _exit(kThrew);
+      if (!outcome.code && hash != kExpected) _exit(kWrong);
+      const auto again = HashCredentials(auth);
+      if (!again || *again != kExpected) _exit(kBrokenSince);
+      _exit(outcome.had_failure ? kHadFailure : kNoMore);
+    }
+    int status = 0;
+    BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+    BOOST_TEST_CONTEXT("allocation " << n) {
+      BOOST_REQUIRE(WIFEXITED(status));
+      if (WEXITSTATUS(status) == kNoMore) break;
+      BOOST_REQUIRE(WEXITSTATUS(status) == kHadFailure);
+    }
+  }
+}
+
+// In a child, so that libcrypto stays unused in this process.
+BOOST_AUTO_TEST_CASE(making_the_first_store_of_a_process) {
+  const TempDir scratch;
+  for (unsigned long n = 1;; ++n) {
+    const pid_t child = fork();
+    BOOST_REQUIRE(child >= 0);
+    if (child == 0) {
+      OpenOptions options{.directory = scratch / std::to_string(n), .witness = Witness::None()};
+      options.map_bytes = std::uint64_t{1} << 20U;
+      const OpenOptions again = options;
+      const Outcome outcome =
+          WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
+      if (outcome.threw) _exit(3);
+      const auto opened = NodeStore::Open(again);
+      if (!opened || (*opened)->recovery_report().distrustful) _exit(4);
+      _exit(outcome.had_failure ? 0 : 2);
+    }
+    int status = 0;
+    BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+    BOOST_TEST_CONTEXT("allocation " << n) {
+      BOOST_REQUIRE(WIFEXITED(status));
+      if (WEXITSTATUS(status) == 2) break;
+      BOOST_REQUIRE(WEXITSTATUS(status) == 0);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
+  for (const Rules rules : kBothRules) {
+    ScratchStore store(rules);
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    store.Stop();
+    unsigned long out_of_memory = 0;
+    bool more = true;
+    for (unsigned long n = 1; more; ++n) {
+      OpenOptions options = store.Options({{std::string(kRef), {}, {}}});
+      options.runtime_handlers.emplace();
+      const Outcome outcome =
+          WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
+      more = outcome.had_failure;
+      out_of_memory += outcome.code == ErrorCode::kOutOfMemory;
+      BOOST_TEST_CONTEXT("allocation " << n) {
+        BOOST_TEST(!outcome.threw);
+        BOOST_TEST((!outcome.code || more));
+        ExpectSound(store);
+      }
+    }
+    BOOST_TEST(out_of_memory > 100U);
+    more = true;
+    for (unsigned long n = 1; more; ++n) {
+      ObserveOptions options{.directory = store.directory(), .rules = rules};
+      const Outcome outcome =
+          WithFailure(n, [&] { return CodeOf(NodeStore::Observe(std::move(options))); });
+      more = outcome.had_failure;
+      BOOST_TEST_CONTEXT("allocation " << n) {
+        BOOST_TEST(!outcome.threw);
+        BOOST_TEST((!outcome.code || more));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_function_of_a_store) {
+  for (const Rules rules : kBothRules) {
+    ScratchStore store(rules);
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    const auto exported = store.scratch() / "exported";
+    std::filesystem::create_directory(exported);
+    unsigned long out_of_memory = 0;
+    for (const StoreCall& each : StoreCalls(exported)) {
+      const Counts counts = EachFails(
+          each.name, [&] { return each.call(*store); },
+          [&](const Outcome& outcome) {
+            if (outcome.code == ErrorCode::kOutcomeUnknown) store.Restart();
+          });
+      out_of_memory += counts.out_of_memory;
+    }
+    BOOST_TEST(out_of_memory > 200U);
+    BOOST_TEST(Must(store->Verify()).sound);
+    EachFails("Close", [&] { return CodeOf(store->Close()); });
+    store.Stop();
+    store.Start();
+    BOOST_TEST(!store->recovery_report().set_aside);
+    BOOST_TEST(!store->recovery_report().distrustful);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(decisions) {
+  for (const Rules rules : kBothRules) {
+    ScratchStore store(rules);
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    Pod with(kSecretA);
+    Pod without;
+    bool more = true;
+    for (unsigned long n = 1; more; ++n) {
+      Decision allowed;
+      Decision denied;
+      EnsureOutcome ensured;
+      const Outcome outcome = WithFailure(n, [&] {
+        allowed = store->MustAttemptPull(kImage, kRef, with);
+        denied = store->MustAttemptPull(kImage, kRef, without);
+        ensured = store->EnsureImage(kImage, kRef, PullPolicy::kNever, without);
+        return Code();
+      });
+      more = outcome.had_failure;
+      BOOST_TEST(!outcome.threw);
+      BOOST_TEST((more || !allowed.pull));
+      BOOST_TEST(denied.pull);
+      BOOST_TEST((ensured.action != EnsureAction::kUsePresent));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(maintenance) {
+  ScratchStore store(Rules::kClosed);
+  store.Pull(kImage, kRef, WithSecret(kSecretA));
+  store.Stop();
+  const MigrateOptions down{
+      .directory = store.directory(), .to = kNewestSchema - 1, .accept_loss = true};
+  const MigrateOptions up{.directory = store.directory(), .to = kNewestSchema};
+  for (const MigrateOptions* options : {&down, &up}) {
+    const Counts counts = EachFails("Migrate", [&] { return CodeOf(Migrate(*options)); });
+    BOOST_TEST(counts.out_of_memory > 10U);
+  }
+  const auto directory = store.directory();
+  EachFails("ListBackups", [&] { return CodeOf(ListBackups(directory)); });
+  const auto backup = store.scratch() / "backup";
+  std::filesystem::copy(store.directory() / "data.mdb", backup);
+  const RestoreOptions restore{.directory = store.directory(), .backup = backup};
+  BOOST_TEST(EachFails("Restore", [&] { return CodeOf(Restore(restore)); }).out_of_memory > 10U);
+  store.Start();
+  BOOST_TEST(Must(store->ListRecords()).size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(functions_of_values) {
+  const std::vector<std::string> pattern = {"registry.example.com/a-long-name/of-it/*"};
+  const std::vector<ManifestDescriptor> index = {{"application/vnd.oci.image.manifest.v1+json",
+                                                  "sha256:" + std::string(64, 'a'), 1,
+                                                  Platform{"amd64", "linux"}, false}};
+  const Platform platform{"arm64", "linux"};
+  ImagePulledRecord record;
+  record.image_ref = std::string(kRef);
+  record.credential_mapping["registry.example.com/team/app"] = kCredentials;
+  const std::string pulled = EncodePulledRecord(record);
+  const std::string pods =
+      R"({"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"uid":"a-uid-of-some-length"}}]})";
+  const AuthConfig auth{"user", "password", ""};
+  unsigned long out_of_memory = 0;
+  const auto each = [&](const char* name, const auto& call) {
+    out_of_memory += EachFails(name, call).out_of_memory;
+  };
+  each("VerificationPolicy::Make", [&] {
+    std::vector<std::string> patterns;
+    try {
+      patterns = pattern;
+    } catch (const std::bad_alloc&) {
+      return Code(ErrorCode::kOutOfMemory);  // the caller's own
+    }
+    return CodeOf(VerificationPolicy::Make(VerificationMode::kNeverVerifyAllowlistedImages,
+                                           std::move(patterns)));
+  });
+  each("HashCredentials", [&] { return CodeOf(HashCredentials(auth)); });
+  each("ParseRules", [] { return CodeOf(ParseRules("no set of rules")); });
+  each("ParsePullPolicy", [] { return CodeOf(ParsePullPolicy("no pull policy")); });
+  each("ParseVerificationMode", [] { return CodeOf(ParseVerificationMode("no such mode")); });
+  each("ParsePlatform",
+       [] { return CodeOf(ParsePlatform("linux/amd64/v-of-some-length/too-much")); });
+  each("ParseTimestamp", [] { return CodeOf(ParseTimestamp("not a timestamp at all")); });
+  each("ChooseManifest", [&] { return CodeOf(ChooseManifest(index, platform)); });
+  each("CheckUserNamespacePool", [] { return CodeOf(CheckUserNamespacePool({1, 1, 1})); });
+  each("PoolOfSubordinateIds", [] {
+    SubordinateIds found;
+    found.user_exists = found.tool_exists = true;
+    return CodeOf(PoolOfSubordinateIds(found));
+  });
+  each("DecodePulledRecord", [&] { return CodeOf(DecodePulledRecord(pulled)); });
+  each("DecodePullIntent", [&] { return CodeOf(DecodePullIntent(pulled)); });
+  each("DecodePreloadedRecord", [&] { return CodeOf(DecodePreloadedRecord(pulled)); });
+  each("DecodePodList", [&] { return CodeOf(DecodePodList(pods)); });
+  each("DecodeImageList",
+       [&] { return CodeOf(DecodeImageList(R"({"images":[{"id":"an-id"}]})")); });
+  each("DecodeImageIndex", [&] { return CodeOf(DecodeImageIndex(R"({"manifests":[]})")); });
+  each("DecodeRuntimeStatus",
+       [&] { return CodeOf(DecodeRuntimeStatus(R"({"runtimeHandlers":[{"name":"a"}]})")); });
+  each("DecodeAuthDocument", [&] {
+    return CodeOf(DecodeAuthDocument(R"({"auths":{"registry.example.com":{"username":"a"}}})"));
+  });
+  each("plain values", [&] {
+    return CodeOfPlain([&] {
+      return NormaliseImage("a-name-that-is-long-enough").value_or("") + RepositoryOf(kImage) +
+             FormatPlatform(platform) + EncodePulledRecord(record) + FormatTimestamp({});
+    });
+  });
+  BOOST_TEST(out_of_memory > 50U);
+}
+
+// A clock of the caller's that throws what it likes.
+BOOST_AUTO_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever) {
+  ScratchStore store(Rules::kClosed);
+  store.Stop();
+  std::atomic<bool> throws{false};
+  OpenOptions options = store.Options({});
+  options.clock = [&throws]() -> Timestamp {
+    if (throws.load()) throw 42;
+    return {};
+  };
+  const auto opened = Must(NodeStore::Open(std::move(options)));
+  throws = true;
+  std::vector<std::thread> callers;
+  std::atomic<int> internal{0};
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      const auto written = opened->PutIntent(kImage);
+      if (!written && written.error().code == ErrorCode::kInternal) ++internal;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  BOOST_TEST(internal == 4);
+  throws = false;
+  Must(opened->PutIntent(kImage));
+  BOOST_TEST(Must(opened->ListIntents()).size() == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
