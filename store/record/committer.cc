@@ -168,19 +168,27 @@ bool Committer::CheckOwnership() {
   return false;
 }
 
-void Committer::RunBatch(std::span<Request* const> batch) {
+void Committer::RunBatch(std::span<Request*> batch) {
   if (failed()) {
     for (Request* request : batch) request->result = WhyFailed();
     return;
   }
-  Error error;
-  if (TryTogether(batch, error)) return;
-  if (batch.size() == 1 || failed()) {
-    for (Request* request : batch) request->result = error;
-    return;
-  }
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (!TryTogether(batch.subspan(i, 1), error)) batch[i]->result = error;
+  while (!batch.empty()) {
+    std::size_t without = batch.size();
+    Error error;
+    if (TryTogether(batch, without, error)) return;
+    if (without < batch.size()) {
+      // Its result is set; the others go on, in their order.
+      std::rotate(batch.begin() + static_cast<std::ptrdiff_t>(without),
+                  batch.begin() + static_cast<std::ptrdiff_t>(without) + 1, batch.end());
+      batch = batch.first(batch.size() - 1);
+    } else if (batch.size() == 1 || failed()) {
+      for (Request* request : batch) request->result = error;
+      return;
+    } else {
+      for (std::size_t i = 0; i < batch.size(); ++i) RunBatch(batch.subspan(i, 1));
+      return;
+    }
   }
 }
 
@@ -239,10 +247,10 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
   return lmdb::MakeError(rc, "committing", env_.directory());
 }
 
-bool Committer::TryTogether(std::span<Request* const> batch, Error& error) {
+bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error) {
   bool committing = false;
   try {
-    return TryTransaction(batch, error, committing);
+    return TryTransaction(batch, without, error, committing);
   } catch (...) {
     if (committing) throw;
     // Out of memory, or the caller's clock: the transaction is gone, and all that went with it.
@@ -252,7 +260,8 @@ bool Committer::TryTogether(std::span<Request* const> batch, Error& error) {
   }
 }
 
-bool Committer::TryTransaction(std::span<Request* const> batch, Error& error, bool& committing) {
+bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
+                               bool& committing) {
   if (auto owned = StillOwned(); !owned) {
     error = NothingChanged(owned.error());
     if (error.code == ErrorCode::kOwned) Stop(error);
@@ -279,36 +288,33 @@ bool Committer::TryTransaction(std::span<Request* const> batch, Error& error, bo
   State state = state_;
   bool any_dirty = false;
   std::uint64_t growth_pages = GrowthPages();
-  for (Request* request : batch) {
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    Request& request = *batch[i];
     const std::size_t mark = undo != nullptr ? undo->Mark() : 0;
     State next = state;
     bool dirty = false;
-    lmdb::Txn nested;
-    if (batch.size() > 1) {
-      rc = nested.BeginWrite(env_, txn.get());
-      if (rc != MDB_SUCCESS) {
-        error = lmdb::MakeError(rc, "beginning a write", env_.directory());
-        if (undo != nullptr) undo->RollBackTo(0);
-        return false;
-      }
-    }
-    request->result =
-        RunOne(batch.size() > 1 ? nested : txn, request->change, next, dirty, growth_pages);
-    if (request->result && dirty && nested) {
-      rc = nested.Commit();
-      if (rc != MDB_SUCCESS) {
-        request->result = lmdb::MakeError(rc, "writing a record", env_.directory());
-      }
-    }
-    if (request->result) {
+    request.result = RunOne(txn, request.change, next, dirty, growth_pages);
+    if (request.result) {
       if (dirty) state = next;
       any_dirty = any_dirty || dirty;
-    } else {
-      if (undo != nullptr) undo->RollBackTo(mark);
-      if (request->result.error().code == ErrorCode::kStoreFull) env_.ClearDeadReaders();
-      // Alone in its transaction, a failed change takes that with it.
-      if (batch.size() == 1) return true;
+      continue;
     }
+    const bool is_full = request.result.error().code == ErrorCode::kStoreFull;
+    // A reader that died keeps pages from being used again.
+    if (is_full) env_.ClearDeadReaders();
+    const bool is_alone = batch.size() == 1;
+    if (!dirty && (!is_full || is_alone)) {
+      if (undo != nullptr) undo->RollBackTo(mark);
+      continue;
+    }
+    if (undo != nullptr) undo->RollBackTo(0);
+    // Alone there may be room for it.
+    if (is_full && !is_alone) {
+      error = request.result.error();
+    } else {
+      without = i;
+    }
+    return false;
   }
   if (any_dirty) {
     auto committed = CommitState(txn, state, committing);

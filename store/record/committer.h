@@ -2,11 +2,11 @@
 // queue; the first in the queue leads: it runs everyone's change in one transaction, commits once,
 // wakes all.
 //
-//   caller --> queue --> leader: begin | nested: change 1 | nested: change 2 | … | state | commit
+//   caller --> queue --> leader: begin | change 1 | change 2 | … | state | commit
 //
-// A change that fails is undone alone. If the parent fails, each change is run again, alone: so a
-// change must be able to run more than once, and what it keeps outside the transaction goes through
-// UndoLog.
+// A change fails alone: one that wrote nothing is passed over, and after one that did the others
+// begin anew without it. If the commit fails, each change is run again, alone: so a change must be
+// able to run more than once, and what it keeps outside the transaction goes through UndoLog.
 
 #ifndef WAYBILL_STORE_RECORD_COMMITTER_H_
 #define WAYBILL_STORE_RECORD_COMMITTER_H_
@@ -80,10 +80,12 @@ class Committer {
   };
 
   void Lead(std::unique_lock<std::mutex>& lock);
-  void RunBatch(std::span<Request* const> batch);
-  // False: the parent transaction failed, and `error` says why; nothing was changed.
-  bool TryTogether(std::span<Request* const> batch, Error& error);
-  bool TryTransaction(std::span<Request* const> batch, Error& error, bool& committing);
+  void RunBatch(std::span<Request*> batch);
+  // False: nothing was changed. Either the request number `without` failed after it had written, or
+  // `error` says why the transaction did.
+  bool TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error);
+  bool TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
+                      bool& committing);
   // `growth_pages`: what is left for growth, less what the change takes.
   Result<void> RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty,
                       std::uint64_t& growth_pages);

@@ -144,9 +144,9 @@ Result<void> StoreTxn::Store(MDB_dbi dbi, const Count& count, const Key16& key, 
     if (!recount) Remove(count, old_value);
   }
   MDB_val v = lmdb::ToVal(value);
+  dirty_ = true;
   const int rc = mdb_put(context_.txn, dbi, &k, &v, 0);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
-  dirty_ = true;
   if (recount) return Recount(dbi, count);
   Add(count, value);
   return {};
@@ -164,8 +164,8 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   MDB_val v = lmdb::ToVal(value);
   const int rc = mdb_put(context_.txn, context_.handles->of(table), &k, &v, MDB_NOOVERWRITE);
   if (rc == MDB_KEYEXIST) return false;
-  if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
   dirty_ = true;
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
   Add(CountOf(table), value);
   return true;
 }
@@ -187,9 +187,9 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   const Value old_value = lmdb::FromVal(old);
   const bool recount = !Verifies(key, old_value);
   if (!recount) Remove(count, old_value);
+  dirty_ = true;
   rc = mdb_del(context_.txn, dbi, &k, nullptr);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
-  dirty_ = true;
   if (recount) {
     if (auto r = Recount(dbi, count); !r) return r.error();
   }

@@ -67,7 +67,7 @@ class StoreTxn {
   // The sequence of the commit that this change becomes part of: the stamp of what it writes.
   std::uint64_t sequence() const { return state_.commit_sequence + 1; }
   const State& state() const { return state_; }
-  // Whether anything was written.
+  // Whether anything was written, or may have been.
   bool dirty() const { return dirty_; }
   void Touch() { dirty_ = true; }
   // Of growth_pages, how many this change may have taken, at most.

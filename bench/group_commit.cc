@@ -1,0 +1,83 @@
+// What group commit is worth: 64 callers that record pulls, sharing commits, and one after the
+// other behind a mutex, on a disk on which a commit takes so long. The store lies in memory; the
+// one fdatasync of each commit sleeps. See README.md.
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "waybill/node_store.h"
+
+static std::atomic<long> sync_nanoseconds{0};
+
+// In place of the C library's, for liblmdb.
+extern "C" int fdatasync(int fd) {
+  const struct timespec pause = {0, sync_nanoseconds.load()};
+  if (pause.tv_nsec != 0) nanosleep(&pause, nullptr);
+  return static_cast<int>(syscall(SYS_fdatasync, fd));
+}
+
+namespace {
+
+constexpr int kCallers = 64;
+constexpr auto kTime = std::chrono::seconds(2);
+
+// Changes a second.
+double Measure(const std::filesystem::path& directory, bool one_by_one, long nanoseconds) {
+  sync_nanoseconds = 0;
+  std::filesystem::remove_all(directory);
+  auto opened =
+      waybill::NodeStore::Open({.directory = directory, .witness = waybill::Witness::None()});
+  if (!opened) {
+    std::fprintf(stderr, "%s\n", opened.error().ToString().c_str());
+    return 0;
+  }
+  waybill::NodeStore& store = **opened;
+  sync_nanoseconds = nanoseconds;
+  std::mutex mutex;
+  std::atomic<bool> stop{false};
+  std::atomic<long> done{0};
+  std::vector<std::thread> callers;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&, caller] {
+      const std::string image = "registry.example.com/app-" + std::to_string(caller);
+      for (bool there = false; !stop; there = !there) {
+        std::unique_lock lock(mutex, std::defer_lock);
+        if (one_by_one) lock.lock();
+        const auto written = there ? store.DeleteIntent(image) : store.PutIntent(image);
+        if (written) ++done;
+      }
+    });
+  }
+  std::this_thread::sleep_for(kTime);
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return static_cast<double>(done) / took.count();
+}
+
+}  // namespace
+
+int main() {
+  const std::filesystem::path directory =
+      "/dev/shm/waybill_group_commit." + std::to_string(getpid());
+  std::printf("commit     one by one        shared\n");
+  for (const long microseconds : {0L, 200L, 1000L, 8000L}) {
+    const double alone = Measure(directory, true, microseconds * 1000);
+    const double shared = Measure(directory, false, microseconds * 1000);
+    std::printf("%4.1f ms  %8.0f /s  %10.0f /s  %5.1f x\n",
+                static_cast<double>(microseconds) / 1000, alone, shared, shared / alone);
+  }
+  std::filesystem::remove_all(directory);
+  return 0;
+}
