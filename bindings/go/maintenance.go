@@ -198,11 +198,11 @@ type ExportReport struct {
 	Records            uint64
 	Intents            uint64
 	Preloaded          uint64
-	Closed             uint64 // in quarantine: written so that the kubelet, too, can't read them
-	Made               uint64 // records without credentials, for images of a distrustful store
-	WithoutCredentials uint64 // of refs that only other handlers had, and files that no import took
-	IDMappings         uint64 // pods/<uid>/userns
-	ReplacedPath       string // where the files that were there are kept; empty: there were none
+	Closed             uint64   // in quarantine: written so that the kubelet, too, can't read them
+	Made               uint64   // records without credentials, for images of a distrustful store
+	WithoutCredentials uint64   // of refs that only other handlers had, and files that no import took
+	IDMappings         uint64   // pods/<uid>/userns
+	ReplacedPath       string   // where the files that were there are kept; empty: there were none
 	RemovedPaths       []string // what earlier exports kept, and is removed
 }
 

@@ -5,12 +5,12 @@ import "C"
 
 // RecoveryReport says what opening found, did and left. All of an observer's is empty.
 type RecoveryReport struct {
-	Created                   bool   // there was no store
-	SetAside                  bool   // the database failed its check; see SetAsidePath
-	SetAsidePath              string // where the failed one is kept
+	Created                   bool     // there was no store
+	SetAside                  bool     // the database failed its check; see SetAsidePath
+	SetAsidePath              string   // where the failed one is kept
 	RemovedPaths              []string // set aside earlier, and removed
-	RecordsCarried            uint64 // into the store that took its place
-	RecordsWithoutCredentials uint64 // known, but must be verified anew
+	RecordsCarried            uint64   // into the store that took its place
+	RecordsWithoutCredentials uint64   // known, but must be verified anew
 	IntentsCarried            uint64
 	WitnessMade               bool     // there was no witness under its path, and one was made
 	WitnessInStore            bool     // it lies in the store's directory, and is lost with it
