@@ -41,8 +41,8 @@ void Unregister(const internal::FileId& id) {
   Registry().erase(id);
 }
 
-// btrfs writes each block to a new place, and so needs room for what has some already; but not for a
-// file that was marked while it was empty. Elsewhere, and where it fails, nothing happens.
+// btrfs writes each block to a new place, and so needs room for what has some already; but not for
+// a file that was marked while it was empty. Elsewhere, and where it fails, nothing happens.
 void WriteInPlace(const internal::Fd& file) {
   constexpr std::uint32_t kBtrfs = 0x9123683E;
   struct statfs fs {};
