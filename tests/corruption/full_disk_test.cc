@@ -101,7 +101,8 @@ std::string FillAndGoOn(const fs::path& at) {
   Must(owner->PutIntent("registry.example/before"));
   FillUp(ballast);
   // lock.mdb is there: who only reads needs no room.
-  if (const std::string answer = reader.Ask("go"); answer != "decides") return "observing: " + answer;
+  if (const std::string answer = reader.Ask("go"); answer != "decides")
+    return "observing: " + answer;
   std::string last = "no write failed";
   for (int i = 0; i < 2000; ++i) {
     const auto written = owner->PutIntent("registry.example/full/" + std::to_string(i));
@@ -110,7 +111,8 @@ std::string FillAndGoOn(const fs::path& at) {
     if (written.error().code != ErrorCode::kDiskFull) return last;
   }
   if (!decides(*owner)) return "the owner decides no more: " + last;
-  if (const std::string answer = reader.Ask("go"); answer != "decides") return "observing late: " + answer;
+  if (const std::string answer = reader.Ask("go"); answer != "decides")
+    return "observing late: " + answer;
   fs::remove(ballast);
   Must(owner->PutIntent("registry.example/after"));
   Must(owner->Close());

@@ -133,8 +133,8 @@ BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
       if (bytes == 2 * internal::kMaxPageBytes) ++looks;
     };
     Pod pod;
-    const Decision decision = store->MustAttemptPull(
-        "registry.example/app:v1", "sha256:" + std::string(64, 'a'), pod);
+    const Decision decision =
+        store->MustAttemptPull("registry.example/app:v1", "sha256:" + std::string(64, 'a'), pod);
     before_read = nullptr;
     BOOST_TEST(decision.pull == pulls);
     return looks / 2;

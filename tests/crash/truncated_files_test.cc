@@ -1,6 +1,6 @@
 // data.mdb or lock.mdb is truncated while it is mapped: no decision, no write and no closing after
-// the store has looked at its files again ends in SIGBUS. An owner looks at each write, and before a
-// decision once a tick of the kernel's coarse clock; an observer before each decision.
+// the store has looked at its files again ends in SIGBUS. An owner looks at each write, and before
+// a decision once a tick of the kernel's coarse clock; an observer before each decision.
 
 #include <time.h>
 #include <unistd.h>
