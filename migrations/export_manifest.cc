@@ -41,9 +41,8 @@ Result<void> ExportManifest::Add(const std::filesystem::path& directory, const s
   const auto sum = Sha256(content);
   if (!sum) return sum.error();
   // One whose time can't be had is left out: it then counts as somebody else's.
-  if (const auto identity = WithTimeOfChange(directory, {path, *sum})) {
-    lines_.insert(LineOf(*identity));
-  }
+  const auto identity = WithTimeOfChange(directory, {path, *sum});
+  if (identity && *identity) lines_.insert(LineOf(**identity));
   return {};
 }
 
@@ -51,7 +50,7 @@ bool ExportManifest::Has(const std::filesystem::path& directory, const KubeletFi
   if (lines_.empty() || !file.identity) return false;
   if (file.identity_has_time) return lines_.contains(LineOf(*file.identity));
   const auto identity = WithTimeOfChange(directory, *file.identity);
-  return identity && lines_.contains(LineOf(*identity));
+  return identity && *identity && lines_.contains(LineOf(**identity));
 }
 
 Result<std::string> ExportManifest::Encode() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -50,22 +51,29 @@ Result<void> List(const std::filesystem::path& image_manager, KubeletFolder fold
   return {};
 }
 
+// What an earlier import took under this path.
+Result<std::optional<ImportedFile>> FindRemembered(const StoreTxn& txn, const std::string& path) {
+  auto payload = txn.Get(Table::kImported, HashKey(path, txn.seed()));
+  if (!payload) return payload.error();
+  if (!*payload) return std::optional<ImportedFile>();
+  auto known = DecodeImportedFileValue(**payload);
+  return known && known->path == path ? std::move(known) : std::nullopt;
+}
+
 // Whether this very content was taken under this path before.
 Result<bool> IsRemembered(const StoreTxn& txn, const ImportedFile& file) {
-  auto payload = txn.Get(Table::kImported, HashKey(file.path, txn.seed()));
-  if (!payload) return payload.error();
-  if (!*payload) return false;
-  const auto known = DecodeImportedFileValue(**payload);
-  return known && known->path == file.path && known->content == file.content;
+  auto known = FindRemembered(txn, file.path);
+  if (!known) return known.error();
+  return *known && (*known)->content == file.content;
 }
 
 // Whether an earlier import took a file under each of these paths, whatever was in it.
 Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     const std::string path = std::string(FolderName(entry.folder)) + "/" + entry.name;
-    auto payload = txn.Get(Table::kImported, HashKey(path, txn.seed()));
-    if (!payload) return payload.error();
-    if (!*payload) return false;
+    auto remembered = FindRemembered(txn, path);
+    if (!remembered) return remembered.error();
+    if (!*remembered) return false;
   }
   return true;
 }
@@ -97,11 +105,7 @@ class Importer {
         return {};
       }
     }
-    if (look_for_gap_ && file.folder != KubeletFolder::kPreloaded &&
-        report_.newly_written.empty() && !exported_.Has(image_manager_, file)) {
-      report_.newly_written = file.path;
-      if (auto r = NoteGap(txn_, GapOf(report_.newly_written)); !r) return r;
-    }
+    if (auto r = LookForGap(file); !r) return r;
     if (auto r = std::visit([&](const auto& content) { return TakeContent(file, content); },
                             file.content);
         !r) {
@@ -113,6 +117,19 @@ class Importer {
   }
 
  private:
+  Result<void> LookForGap(const KubeletFile& file) {
+    if (!look_for_gap_ || file.folder == KubeletFolder::kPreloaded ||
+        !report_.newly_written.empty() || exported_.Has(image_manager_, file)) {
+      return {};
+    }
+    // That it can't be read any more, or can be again, does not say that it was written.
+    auto remembered = FindRemembered(txn_, file.path);
+    if (!remembered) return remembered.error();
+    if (*remembered && (file.skipped || WasSkipped(**remembered))) return {};
+    report_.newly_written = file.path;
+    return NoteGap(txn_, GapOf(report_.newly_written));
+  }
+
   Result<void> TakeContent(const KubeletFile& file, std::monostate) {
     if (report_.problems.size() < kMaxProblems) {
       report_.problems.push_back(file.path + ": " + file.problem);
@@ -162,8 +179,8 @@ class Importer {
 }  // namespace
 
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
-                                    bool taken_over_before, const Progress& progress,
-                                    ImportReport& report) {
+                                    bool taken_over_before, OnReadError on_error,
+                                    const Progress& progress, ImportReport& report) {
   if (auto opened = OpenDirectory(directory); !opened) return opened.error();
   const std::filesystem::path image_manager = directory / "image_manager";
   auto there = Exists(image_manager);
@@ -213,7 +230,9 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     std::vector<KubeletFile> files;
     while (end < entries.size() && files.size() < kFilesPerTransaction &&
            bytes < kBytesPerTransaction) {
-      files.push_back(ReadKubeletFile(image_manager, entries[end].folder, entries[end].name));
+      auto file = ReadKubeletFile(image_manager, entries[end].folder, entries[end].name, on_error);
+      if (!file) return file.error();
+      files.push_back(std::move(*file));
       bytes += files.back().bytes;
       ++end;
     }

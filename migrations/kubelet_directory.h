@@ -20,7 +20,8 @@ namespace waybill::internal {
 //   sound file, ref not known      taken
 //   sound file, ref known          remembered only: a later import adds no credentials. A ref in
 //                                  quarantine is known.
-//   file that can't be read        quarantine entry for the hash in its name
+//   file that can't be understood  quarantine entry for the hash in its name
+//   file that the disk refuses     kIo; with OnReadError::kSkip a quarantine entry as above
 //   file of another ref or image   quarantine entries for both
 //   any other name                 passed over
 //
@@ -33,8 +34,8 @@ namespace waybill::internal {
 // without waybill. With it the store turns distrustful for that reason (store/recovery/gap.h), in
 // the transaction that takes the first such file.
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
-                                    bool taken_over_before, const Progress& progress,
-                                    ImportReport& report);
+                                    bool taken_over_before, OnReadError on_error,
+                                    const Progress& progress, ImportReport& report);
 
 }  // namespace waybill::internal
 

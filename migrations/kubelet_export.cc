@@ -186,7 +186,10 @@ class Exporter {
     if (!names) return names.error();
     for (const std::string& name : *names) {
       if (names_.contains(name)) continue;
-      const KubeletFile file = ReadKubeletFile(staged_.image_manager(), folder_, name);
+      // Where the disk refuses it, its image is closed, and the file is kept aside with the others.
+      auto read = ReadKubeletFile(staged_.image_manager(), folder_, name, OnReadError::kSkip);
+      if (!read) return read.error();
+      const KubeletFile& file = *read;
       if (file.identity && imported_.contains({file.path, file.identity->content})) continue;
       if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
         ImagePulledRecord bare = *record;

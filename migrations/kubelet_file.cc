@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::string_view kNamePrefix = "sha256-";
 constexpr std::size_t kHexDigits = 64;
+// Remembered in place of the content.
+constexpr std::string_view kSkipped = "skipped";
 
 // The kubelet writes whole seconds: the record counts as written at the end of its second, so that
 // garbage collection never takes one that is younger than itself.
@@ -94,16 +97,20 @@ Result<void> Decode(KubeletFile& file, const std::string& json) {
 
 }  // namespace
 
-std::optional<ImportedFile> WithTimeOfChange(const std::filesystem::path& image_manager,
-                                             ImportedFile identity) {
+Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path& image_manager,
+                                                     ImportedFile identity) {
   struct stat st {};
-  if (lstat((image_manager / identity.path).c_str(), &st) != 0) return std::nullopt;
+  const std::filesystem::path path = image_manager / identity.path;
+  if (lstat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT) return std::optional<ImportedFile>();
+    return CanBeSkipped(SystemError(errno, "look at", path));
+  }
   const std::string text = HexEncode(identity.content) + " " + std::to_string(st.st_mtim.tv_sec) +
                            " " + std::to_string(st.st_mtim.tv_nsec);
   const auto hash = Sha256(text);
-  if (!hash) return std::nullopt;
+  if (!hash) return std::optional<ImportedFile>();
   identity.content = *hash;
-  return identity;
+  return std::optional(std::move(identity));
 }
 
 std::string_view FolderName(KubeletFolder folder) {
@@ -123,15 +130,27 @@ bool IsRecordName(std::string_view name) {
          IsLowerHex(name.data() + kNamePrefix.size(), kHexDigits);
 }
 
-KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletFolder folder,
-                            const std::string& name) {
+bool WasSkipped(const ImportedFile& remembered) {
+  const auto nothing_read = Sha256(kSkipped);
+  return nothing_read && remembered.content == *nothing_read;
+}
+
+Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
+                                    KubeletFolder folder, const std::string& name,
+                                    OnReadError on_error) {
   KubeletFile file;
   file.folder = folder;
   file.path = std::string(FolderName(folder)) + "/" + name;
   const std::string hash_in_name = name.substr(kNamePrefix.size());
   const auto json = ReadWholeFile(image_manager / file.path, kMaxRecordFileBytes);
   if (!json) {
+    file.skipped = json.error().code == ErrorCode::kIo;
+    if (file.skipped && on_error == OnReadError::kFail) return CanBeSkipped(json.error());
     Refuse(file, hash_in_name, json.error().message);
+    if (!file.skipped) return file;
+    // Remembered as what it is, or each import would take it for new.
+    const auto nothing_read = Sha256(kSkipped);
+    if (nothing_read) file.identity = ImportedFile{file.path, *nothing_read};
     return file;
   }
   const auto content_hash = Sha256(*json);
@@ -156,7 +175,9 @@ KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletF
                   "image ref");
   }
   if (folder == KubeletFolder::kPulling || !file.quarantine.empty()) {
-    file.identity = WithTimeOfChange(image_manager, *file.identity);
+    auto identity = WithTimeOfChange(image_manager, *file.identity);
+    if (!identity && on_error == OnReadError::kFail) return identity.error();
+    if (identity) file.identity = std::move(*identity);
     file.identity_has_time = true;
   }
   return file;

@@ -11,7 +11,9 @@
 #include <variant>
 #include <vector>
 
+#include "store/base/files.h"
 #include "store/record/small_records.h"
+#include "waybill/result.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
@@ -37,15 +39,22 @@ struct KubeletFile {
   // Why it can't be read, and whose images that closes.
   std::string problem;
   std::vector<QuarantineEntry> quarantine;  // `since` is left to the writer
+  // The disk refused to read it.
+  bool skipped = false;
 };
 
-// `identity` is that of the content; nullopt where the time of change can't be had.
-std::optional<ImportedFile> WithTimeOfChange(const std::filesystem::path& image_manager,
-                                             ImportedFile identity);
+// `identity` is that of the content; nullopt where the file is gone. kIo: its time can't be had.
+Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path& image_manager,
+                                                     ImportedFile identity);
 
-// Reads image_manager/<folder>/<name>. Never fails: what is wrong is in the result.
-KubeletFile ReadKubeletFile(const std::filesystem::path& image_manager, KubeletFolder folder,
-                            const std::string& name);
+// Whether what is remembered of a file is that the disk refused to read it.
+bool WasSkipped(const ImportedFile& remembered);
+
+// Reads image_manager/<folder>/<name>. What is wrong is in the result. kIo, unless that is damage:
+// the disk refuses to read it.
+Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
+                                    KubeletFolder folder, const std::string& name,
+                                    OnReadError on_error);
 
 }  // namespace waybill::internal
 

@@ -63,29 +63,38 @@ Result<std::vector<std::string>> ListPods(const Fd& pods, const std::filesystem:
   return names;
 }
 
-std::string Reason(int error_number) { return std::generic_category().message(error_number); }
-
 struct Content {
   std::string bytes;
   std::string problem;  // empty: there is none
+  // The disk's error behind it, with the path from the pods' directory on.
+  std::optional<int> error_number;
 };
+
+Content Failed(const char* what) {
+  const int error_number = errno;
+  const std::string why = std::generic_category().message(error_number);
+  // The others say what is there: a socket, a device, something that took a directory's place.
+  const bool by_disk = error_number != ENXIO && error_number != ENODEV && error_number != ENOTDIR &&
+                       SystemError(error_number, "", "").code == ErrorCode::kIo;
+  return {{}, std::string(what) + ": " + why, by_disk ? std::optional(error_number) : std::nullopt};
+}
 
 Content ReadFrom(const Fd& file) {
   struct stat st {};
-  if (fstat(file.get(), &st) != 0) return {{}, "it can't be looked at: " + Reason(errno)};
-  if (!S_ISREG(st.st_mode)) return {{}, "it is not a regular file"};
+  if (fstat(file.get(), &st) != 0) return Failed("it can't be looked at");
+  if (!S_ISREG(st.st_mode)) return {{}, "it is not a regular file", {}};
   Content content;
   content.bytes.resize(kMaxUsernsFileBytes + 1);
   std::size_t size = 0;
   while (size < content.bytes.size()) {
     const ssize_t n = read(file.get(), content.bytes.data() + size, content.bytes.size() - size);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return {{}, "it can't be read: " + Reason(errno)};
+    if (n < 0) return Failed("it can't be read");
     if (n == 0) break;
     size += static_cast<std::size_t>(n);
   }
   if (size > kMaxUsernsFileBytes) {
-    return {{}, "it is larger than " + std::to_string(kMaxUsernsFileBytes) + " bytes"};
+    return {{}, "it is larger than " + std::to_string(kMaxUsernsFileBytes) + " bytes", {}};
   }
   content.bytes.resize(size);
   return content;
@@ -97,29 +106,32 @@ std::optional<Content> ReadUserns(const Fd& pods, const std::string& pod_uid) {
       openat(pods.get(), pod_uid.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!pod.valid()) {
     if (errno == ENOENT) return std::nullopt;
-    const std::string why = Reason(errno);
+    const Content unopened = Failed("its directory can't be opened");
     struct stat st {};
-    const bool is_link =
-        fstatat(pods.get(), pod_uid.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
-    if (!is_link) return Content{{}, "its directory can't be opened: " + why};
-    // Followed to learn whether there is anything to miss.
-    if (fstatat(pods.get(), (pod_uid + "/userns").c_str(), &st, 0) != 0 && errno == ENOENT) {
-      return std::nullopt;
+    if (fstatat(pods.get(), pod_uid.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+      return Failed("its directory can't be looked at");
     }
-    return Content{{}, "its directory is a symlink"};
+    if (!S_ISLNK(st.st_mode)) return unopened;
+    // Followed to learn whether there is anything to miss.
+    if (fstatat(pods.get(), (pod_uid + "/userns").c_str(), &st, 0) != 0) {
+      if (errno == ENOENT) return std::nullopt;
+      if (Content content = Failed("it can't be looked at"); content.error_number) return content;
+    }
+    return Content{{}, "its directory is a symlink", {}};
   }
   // O_NONBLOCK: a FIFO under that name must not hang us.
   const Fd file(
       openat(pod.get(), "userns", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (file.valid()) return ReadFrom(file);
   if (errno == ENOENT) return std::nullopt;
-  if (errno == ELOOP) return Content{{}, "it is a symlink"};
-  return Content{{}, "it can't be opened: " + Reason(errno)};
+  if (errno == ELOOP) return Content{{}, "it is a symlink", {}};
+  return Failed("it can't be opened");
 }
 
 }  // namespace
 
-Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& given) {
+Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& given,
+                                                  OnReadError on_error) {
   const std::filesystem::path path = WithoutTrailingSlashes(given);
   std::vector<UsernsFile> files;
   auto there = Exists(path);
@@ -132,6 +144,10 @@ Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& g
   for (std::string& pod_uid : *names) {
     auto content = ReadUserns(*pods, pod_uid);
     if (!content) continue;
+    if (content->error_number && on_error == OnReadError::kFail) {
+      return CanBeSkipped(
+          SystemError(*content->error_number, "read", path / ShownPodUid(pod_uid) / "userns"));
+    }
     std::string source = "pods/" + ShownPodUid(pod_uid) + "/userns";
     if (content->problem.empty()) {
       files.push_back(DecodeUsernsFile(std::move(pod_uid), std::move(source), content->bytes));

@@ -167,8 +167,8 @@ Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
                                               internal::WitnessIn(options.kubelet_directory));
   const bool look_for_gap = options.gap == Gap::kDetect && rules == Rules::kClosed;
   return internal::ImportKubeletDirectory(*committer, options.kubelet_directory,
-                                          before && look_for_gap, options.import_progress,
-                                          report.import);
+                                          before && look_for_gap, internal::OnReadErrorIn(options),
+                                          options.import_progress, report.import);
 }
 
 Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {

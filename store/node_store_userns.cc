@@ -120,7 +120,7 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
                                          : std::filesystem::path();
   bool were_read = false;
   if (!pods.empty()) {
-    auto read = internal::ReadPodsDirectory(pods);
+    auto read = internal::ReadPodsDirectory(pods, internal::OnReadErrorIn(options));
     if (!read) return read.error();
     files = std::move(*read);
     for (const auto& place : {pods, options.kubelet_directory}) {

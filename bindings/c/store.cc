@@ -125,6 +125,7 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         to.pods_directory = arguments.Path(o.pods_directory, "pods_directory");
         to.migrate = !o.no_migration;
         to.allow_empty = o.allow_empty;
+        to.skip_unreadable = o.skip_unreadable;
         to.migration_progress = ToProgress(o.migration_progress, o.migration_context, made);
         to.clock = ToClock(o.clock, o.clock_context, made);
         if (o.map_bytes != 0) to.map_bytes = o.map_bytes;

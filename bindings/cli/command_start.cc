@@ -54,6 +54,9 @@ class StartCommand final : public Command {
                  "automatically with --kubelet-dir)");
     flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects");
     flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema");
+    flags.Switch("--skip-unreadable", &skip_unreadable_,
+                 "go on where the disk refuses to read something: the image that a\n"
+                 "kubelet's file is about is closed, the rest of a store is kept");
     policy_.Declare(flags);
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
@@ -148,6 +151,7 @@ class StartCommand final : public Command {
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
     options.migrate = !no_migrate_;
     options.allow_empty = allow_empty_;
+    options.skip_unreadable = skip_unreadable_;
     if (map_size_) {
       auto bytes = ParseNumber("--map-size", *map_size_);
       if (!bytes) return bytes.error();
@@ -192,6 +196,7 @@ class StartCommand final : public Command {
   bool no_after_gap_ = false;
   bool no_migrate_ = false;
   bool allow_empty_ = false;
+  bool skip_unreadable_ = false;
   std::optional<std::string> map_size_;
 };
 

@@ -78,6 +78,11 @@ type Options struct {
 	PodsDirectory string
 	// A store of an older schema is ErrOlderSchema; otherwise it is migrated after a backup.
 	NoMigration bool
+	// What the disk refuses to read is ErrIO, and nothing is changed: trying again may help. Where it
+	// goes on, this opens all the same: what can't be read of the store counts as damaged, so that it
+	// is rebuilt, distrustful, from the rest; the image that an unreadable file of the kubelet is about
+	// is closed, and a pod whose userns file can't be read is held.
+	SkipUnreadable bool
 	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB; 0: 16 GiB.
 	MapBytes uint64
 	Clock    *FakeClock // nil: the system's
@@ -107,6 +112,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c.must_exist = C.bool(o.MustExist)
 	c.no_migration = C.bool(o.NoMigration)
 	c.allow_empty = C.bool(o.AllowEmpty)
+	c.skip_unreadable = C.bool(o.SkipUnreadable)
 	c.witness_kind = o.Witness.kind
 	c.witness_path = a.string(o.Witness.path)
 	c.rules = C.int32_t(o.Rules)

@@ -49,6 +49,20 @@ Error SystemError(int error_number, std::string_view doing, const std::filesyste
   return error;
 }
 
+Error CanBeSkipped(Error error) {
+  error.hint =
+      "try again; if it goes on, look for disk errors in the kernel's log; `waybill start "
+      "--skip-unreadable` goes on without what can't be read";
+  return error;
+}
+
+std::filesystem::path PathOf(int fd) {
+  std::error_code unknown;
+  auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), unknown);
+  if (unknown) path = "file descriptor " + std::to_string(fd);
+  return path;
+}
+
 Result<FileId> FileIdOf(const std::filesystem::path& path) {
   struct stat st {};
   if (lstat(path.c_str(), &st) != 0) return SystemError(errno, "look at", path);
@@ -64,14 +78,17 @@ Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path) {
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags, mode_t mode) {
   // O_NONBLOCK: a FIFO under that name must not hang us.
   Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode));
-  const bool is_directory = !fd.valid() && errno == EISDIR;
-  if (!fd.valid() && !is_directory) return SystemError(errno, "open", path);
-  struct stat st {};
-  if (!is_directory && fstat(fd.get(), &st) != 0) return SystemError(errno, "look at", path);
-  if (is_directory || !S_ISREG(st.st_mode)) {
-    return Error{ErrorCode::kUnsafePath, "cannot use " + path.string() + ": not a regular file",
-                 "remove it or name another path"};
+  const Error not_regular{ErrorCode::kUnsafePath,
+                          "cannot use " + path.string() + ": not a regular file",
+                          "remove it or name another path"};
+  if (!fd.valid()) {
+    // A directory to be written; a socket, or a device that is not there.
+    if (errno == EISDIR || errno == ENXIO || errno == ENODEV) return not_regular;
+    return SystemError(errno, "open", path);
   }
+  struct stat st {};
+  if (fstat(fd.get(), &st) != 0) return SystemError(errno, "look at", path);
+  if (!S_ISREG(st.st_mode)) return not_regular;
   return fd;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -45,6 +46,15 @@ class Fd {
 // kDiskFull for ENOSPC and EDQUOT, kNotFound for ENOENT, kUnsafePath for EACCES, EPERM, ELOOP and
 // EROFS, else kIo. "cannot <doing> <path>: <reason>".
 Error SystemError(int error_number, std::string_view doing, const std::filesystem::path& path);
+
+// What to do where the disk refuses to read something (kIo). kSkip takes it for damaged, which
+// somebody has to say (OpenOptions::skip_unreadable).
+enum class OnReadError : std::uint8_t { kFail, kSkip };
+// The error, with a hint at that way out.
+Error CanBeSkipped(Error error);
+
+// What an open file is called, for messages.
+std::filesystem::path PathOf(int fd);
 
 // The device and inode of a file; what "the same file" means.
 struct FileId {

@@ -1,44 +1,51 @@
 #include "store/lmdb/commit.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string>
 
-#include "store/base/files.h"
 #include "store/lmdb/error.h"
 
 namespace waybill::lmdb {
 
 namespace {
 
-Result<std::string> ReadMetaPages(const internal::Fd& file, std::size_t bytes,
-                                  const std::filesystem::path& path) {
-  std::string pages(bytes, '\0');
-  const ssize_t n = pread(file.get(), pages.data(), pages.size(), 0);
+// Both meta pages, one after the other.
+Result<std::string> ReadMetaPages(int fd, std::size_t page_bytes) {
+  std::string pages(2 * page_bytes, '\0');
+  const ssize_t n = pread(fd, pages.data(), pages.size(), 0);
   if (n == static_cast<ssize_t>(pages.size())) return pages;
-  return MakeSystemError(n < 0 ? errno : EIO, "reading the meta pages", path);
+  return MakeSystemError(n < 0 ? errno : EIO, "reading the meta pages", internal::PathOf(fd));
 }
 
-bool PutBack(const internal::Fd& file, const std::string& pages,
-             const std::filesystem::path& path) {
-  const auto now = ReadMetaPages(file, pages.size(), path);
-  if (now && *now == pages) return true;
-  return internal::PWriteAll(file, pages, 0, path) && internal::SyncFile(file, path);
+// The page that the commit would have written. Nothing, where the other one is not as it was: then
+// somebody else wrote here.
+bool PutBack(int fd, const std::string& before, std::size_t page_bytes, std::size_t which) {
+  const auto now = ReadMetaPages(fd, page_bytes);
+  if (now && *now == before) return true;
+  const std::size_t other = (1 - which) * page_bytes;
+  if (now && now->compare(other, page_bytes, before, other, page_bytes) != 0) return false;
+  const std::size_t at = which * page_bytes;
+  const ssize_t written = pwrite(fd, before.data() + at, page_bytes, static_cast<off_t>(at));
+  return written == static_cast<ssize_t>(page_bytes) && fsync(fd) == 0;
 }
 
 }  // namespace
 
 Result<void> CommitOrPutBack(Txn& txn, const Env& env) {
-  const std::filesystem::path path = env.directory() / "data.mdb";
-  auto file = internal::OpenFile(path, O_RDWR);
-  if (!file) return file.error();
-  auto before = ReadMetaPages(*file, 2 * env.GetInfo().page_size, path);
-  if (!before) return before.error();
+  mdb_filehandle_t fd = -1;
+  mdb_env_get_fd(env.get(), &fd);  // fails without an environment only
+  const std::size_t page_bytes = env.GetInfo().page_size;
+  auto before = ReadMetaPages(fd, page_bytes);
+  if (!before) {
+    txn.Abort();
+    return before.error();
+  }
+  const std::size_t which = txn.id() % 2;
   const int rc = txn.Commit();
   if (rc == MDB_SUCCESS) return {};
-  if (PutBack(*file, *before, path)) return MakeError(rc, "committing", env.directory());
+  if (PutBack(fd, *before, page_bytes, which)) return MakeError(rc, "committing", env.directory());
   return Error{ErrorCode::kOutcomeUnknown,
                "a commit in " + env.directory().string() +
                    " failed half way, and nobody knows what is on the disk",

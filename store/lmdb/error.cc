@@ -43,7 +43,7 @@ Error MakeError(int rc, std::string_view doing, const std::filesystem::path& dir
                 "free space on that file system, then try again"};
       }
       return {ErrorCode::kIo, std::string(mdb_strerror(rc)) + " " + where,
-              "look for disk errors in the kernel's log"};
+              "try again; if it goes on, look for disk errors in the kernel's log"};
     default:
       if (rc > 0) return MakeSystemError(rc, doing, directory);
       return {ErrorCode::kIo, std::string(mdb_strerror(rc)) + " " + where, ""};

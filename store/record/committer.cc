@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/lmdb/commit.h"
 #include "store/lmdb/error.h"
 
 namespace waybill::internal {
@@ -234,17 +235,17 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
   StoreTxn last(MakeContext(txn.get(), state), state);
   if (auto r = last.WriteState(); !r) return r;
   committing = true;
-  const int rc = txn.Commit();
-  if (rc == MDB_SUCCESS) return {};
+  auto committed = lmdb::CommitOrPutBack(txn, env_);
+  if (committed) return committed;
   // After a meta page that could not be written LMDB refuses everything: then nobody knows. A write
   // asks, since a read may be refused for want of a reader slot.
   lmdb::Txn probe;
-  if (probe.BeginWrite(env_) == MDB_PANIC) {
+  if (committed.error().code == ErrorCode::kOutcomeUnknown || probe.BeginWrite(env_) == MDB_PANIC) {
     failed_.store(true, std::memory_order_release);
     return OutcomeUnknown(env_.directory());
   }
   committing = false;
-  return lmdb::MakeError(rc, "committing", env_.directory());
+  return committed;
 }
 
 bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error) {

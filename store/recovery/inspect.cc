@@ -160,11 +160,12 @@ class ValueCheck final : public PageVisitor {
 // The header in the tree of each meta page tells that page's transaction ID: a flipped bit can make
 // LMDB take the older tree for the newer.
 // A compact copy has IDs of its own, and its header those of the original.
-Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, Inspection& inspection) {
+Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, OnReadError on_error,
+                          Inspection& inspection) {
   for (int which = 0; which < 2; ++which) {
     const MetaSummary& meta = walk.meta[static_cast<std::size_t>(which)];
     if (!meta.valid || !meta.rooted) continue;
-    auto value = FindInMain(file.get(), which, kStateKey.bytes);
+    auto value = FindInMain(file.get(), which, kStateKey.bytes, on_error);
     if (!value && value.error().code == ErrorCode::kIo) return value.error();
     std::optional<State> state;
     if (value) {
@@ -210,13 +211,13 @@ bool Same(const Stamp& a, const Stamp& b) {
 
 }  // namespace
 
-Result<Inspection> InspectFile(const Fd& file, FileIs file_is) {
+Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_error) {
   auto before = StampOf(file);
   if (!before) return before.error();
   Inspection inspection;
   inspection.sound = true;
   ValueCheck check(inspection);
-  auto walk = WalkFile(file.get(), check);
+  auto walk = WalkFile(file.get(), check, on_error);
   if (!walk) return walk.error();
   check.Finish();
   if (!walk->sound) {
@@ -234,7 +235,7 @@ Result<Inspection> InspectFile(const Fd& file, FileIs file_is) {
   }
   inspection.pages = walk->tree_pages + walk->free_pages;
   if (file_is == FileIs::kStore) {
-    if (auto r = CheckMetaIds(file, *walk, inspection); !r) return r.error();
+    if (auto r = CheckMetaIds(file, *walk, on_error, inspection); !r) return r.error();
   }
   auto after = StampOf(file);
   if (!after) return after.error();

@@ -43,7 +43,8 @@ enum class FileIs : std::uint8_t {
 };
 
 // kIo where the file can't be read. Anything that it may hold is a finding.
-Result<Inspection> InspectFile(const Fd& file, FileIs file_is = FileIs::kStore);
+Result<Inspection> InspectFile(const Fd& file, FileIs file_is = FileIs::kStore,
+                               OnReadError on_error = OnReadError::kFail);
 
 }  // namespace waybill::internal
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "store/lmdb/error.h"
 #include "store/lmdb/version.h"
 #include "store/record/typed_tables.h"
 #include "store/record/userns_tables.h"
@@ -56,9 +57,9 @@ Error Moving(const std::filesystem::path& directory) {
 
 // A file that fails its check, and does so again in the same way: what somebody writes to meanwhile
 // only looks damaged.
-Result<bool> FailsAgain(const Fd& file, const Inspection& first) {
+Result<bool> FailsAgain(const Fd& file, const Inspection& first, OnReadError on_error) {
   if (first.moved) return false;
-  auto second = InspectFile(file);
+  auto second = InspectFile(file, FileIs::kStore, on_error);
   if (!second) return second.error();
   return !second->sound && !second->moved && second->txn_id == first.txn_id &&
          second->findings == first.findings;
@@ -148,16 +149,17 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
 Result<State> ReadState(const OpenedDatabase& database) {
   State state;
   lmdb::Txn txn;
-  if (txn.BeginRead(*database.env) == MDB_SUCCESS) {
-    StoreTxn::Context context;
-    context.txn = txn.get();
-    context.handles = &database.handles;
-    context.identity = &database.identity;
-    context.directory = &database.env->directory();
-    auto payload = StoreTxn(context, state).GetHeaderRecord(kStateKey, RecordKind::kState);
-    if (!payload) return payload.error();
-    if (auto decoded = DecodeState(*payload)) return *decoded;
+  if (const int rc = txn.BeginRead(*database.env); rc != MDB_SUCCESS) {
+    return lmdb::MakeError(rc, "reading the store", database.env->directory());
   }
+  StoreTxn::Context context;
+  context.txn = txn.get();
+  context.handles = &database.handles;
+  context.identity = &database.identity;
+  context.directory = &database.env->directory();
+  auto payload = StoreTxn(context, state).GetHeaderRecord(kStateKey, RecordKind::kState);
+  if (!payload) return payload.error();
+  if (auto decoded = DecodeState(*payload)) return *decoded;
   return Error{ErrorCode::kDamaged,
                "the state record in " + database.env->directory().string() + " can't be read", ""};
 }
@@ -181,6 +183,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   if (!warning.empty()) report.warnings.push_back(std::move(warning));
   if (auto r = ClearPreparation(directory); !r) return r.error();
 
+  const OnReadError on_error = OnReadErrorIn(options);
   const std::filesystem::path database_path = directory / "data.mdb";
   Hearing hearing;
   bool is_heard = false;
@@ -198,7 +201,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (auto r = lock->LockDatabase(); !r) return r.error();
     const Fd& file = lock->database();
-    auto inspected = InspectFile(file);
+    auto inspected = InspectFile(file, FileIs::kStore, on_error);
     if (!inspected) return inspected.error();
     inspection = std::move(*inspected);
     if (inspection->moved) return Moving(directory);
@@ -221,13 +224,13 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                        (inspection->findings.empty() ? "" : inspection->findings.front()),
                    "look for disk and memory errors in the kernel's log"};
     }
-    auto fails_again = FailsAgain(file, *inspection);
+    auto fails_again = FailsAgain(file, *inspection, on_error);
     if (!fails_again) return fails_again.error();
     if (!*fails_again) return Moving(directory);
     if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
-    if (auto r = Rebuild(directory, file, *inspection, hearing, options.clock(), options.map_bytes,
-                         report);
+    if (auto r = Rebuild(directory, file, *inspection, on_error, hearing, options.clock(),
+                         options.map_bytes, report);
         !r) {
       return r.error();
     }
@@ -237,6 +240,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     return MayBeStale(hearing.contradiction);
   }
 
+  // Whatever has its name now keeps it: an earlier opening may have failed in between.
+  if (auto r = SyncDirectory(directory); !r) return r.error();
   auto database = OpenDatabaseAsOwner(directory, options.map_bytes, inspection->txn_id, *lock);
   if (!database) return database.error();
   report.readers_cleared = database->env->ClearDeadReaders();

@@ -72,6 +72,11 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
 // lacks what that means for the caller.
 Result<void> CheckStillOwned(const OpenedDatabase& database);
 
+// What the disk refuses to read, as the caller wants it.
+inline OnReadError OnReadErrorIn(const OpenOptions& options) {
+  return options.skip_unreadable ? OnReadError::kSkip : OnReadError::kFail;
+}
+
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_RECOVERY_OPEN_STORE_H_

@@ -29,10 +29,11 @@ struct flock LockOf(off_t byte, short type) {
   return lock;
 }
 
-std::string ReadLine(const Fd& file) {
+Result<std::string> ReadLine(const Fd& file, const std::filesystem::path& path) {
   char buffer[128];
   const ssize_t n = pread(file.get(), buffer, sizeof(buffer), 0);
-  std::string line(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
+  if (n < 0) return SystemError(errno, "read", path);
+  const std::string line(buffer, static_cast<std::size_t>(n));
   return line.substr(0, line.find('\n'));
 }
 
@@ -51,11 +52,11 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   struct flock lock = LockOf(kOwnedByte, F_WRLCK);
   if (fcntl(file->get(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
-    const std::string line = ReadLine(*file);
+    const auto line = ReadLine(*file, path);
     return Error{
         ErrorCode::kOwned,
-        directory.string() + " is owned by process " + line.substr(0, line.find(' ')) +
-            "; nothing was changed",
+        directory.string() + " is owned by process " +
+            (line ? line->substr(0, line->find(' ')) : "?") + "; nothing was changed",
         "stop that process, or use a command that only observes (check, list, show, stats)"};
   }
   OwnerLock owner(std::move(*file), path);
@@ -75,8 +76,10 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   if (*there) {
     if (auto r = owner.LockDatabase(); !r) return r.error();
   }
-  const std::string line = ReadLine(owner.file_);
-  owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
+  const auto line = ReadLine(owner.file_, path);
+  if (!line) return line.error();
+  owner.owned_before_ =
+      line->find(" recovered ") != std::string::npos || line->ends_with(kReopening);
   if (auto r = owner.Write(owner.owned_before_ ? kReopening : " opening"); !r) return r.error();
   return owner;
 }
@@ -130,7 +133,9 @@ Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileI
   struct flock lock = LockOf(kRecoveredByte, F_RDLCK);
   if (fcntl(file->get(), F_OFD_GETLK, &lock) != 0) return SystemError(errno, "look at", path);
   if (lock.l_type == F_UNLCK) return false;
-  return ReadLine(*file).ends_with(Recovered(database));
+  const auto line = ReadLine(*file, path);
+  if (!line) return line.error();
+  return line->ends_with(Recovered(database));
 }
 
 }  // namespace waybill::internal

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <string>
+
+#include "store/base/files.h"
 
 namespace waybill::internal {
 namespace {
@@ -45,8 +46,7 @@ std::byte* PageFile::Scratch::Reserve(std::size_t bytes) {
 Result<PageFile> PageFile::Open(int fd, Mode mode) {
   struct stat info {};
   if (fstat(fd, &info) != 0) {
-    return Error{ErrorCode::kIo, std::string("cannot stat the data file: ") + std::strerror(errno),
-                 ""};
+    return SystemError(errno, "look at", PathOf(fd));
   }
   if (!S_ISREG(info.st_mode)) {
     return Error{ErrorCode::kUnsafePath, "the data file is not a regular file", ""};
@@ -93,6 +93,7 @@ const std::byte* PageFile::Read(std::uint64_t offset, std::uint64_t count, Scrat
       why_ = "the file shrank";
       return nullptr;
     case Outcome::kFailed:
+      if (failure_) failure_ = CanBeSkipped(SystemError(errno, "read", PathOf(fd_)));
       why_ = "the operating system cannot read it";
       return nullptr;
   }

@@ -38,9 +38,12 @@ class PageFile {
   std::uint64_t size_bytes() const { return size_bytes_; }
 
   // `count` bytes at `offset`, aligned to 8 in memory if `offset` is. Valid until the scratch is
-  // used again. nullptr: past the end, not readable or too large; `why()` says which.
+  // used again. nullptr: past the end, not readable or too large; `why()` says which. What the disk
+  // refuses is kept as failure(), since that says nothing about the file.
   const std::byte* Read(std::uint64_t offset, std::uint64_t count, Scratch& scratch);
   const char* why() const { return why_; }
+  // The first read that failed; success: there is none.
+  const Result<void>& failure() const { return failure_; }
 
  private:
   struct Free {
@@ -53,6 +56,7 @@ class PageFile {
   std::uint64_t size_bytes_ = 0;
   std::unique_ptr<std::byte, Free> whole_;
   const char* why_ = "";
+  Result<void> failure_;
 };
 
 }  // namespace waybill::internal

@@ -108,6 +108,11 @@ WalkResult WalkOpened(PageFile& file, PageVisitor& visitor) {
   return result;
 }
 
+// What was read proves nothing where the disk refused a part of it.
+Result<void> Judge(const PageFile& file, OnReadError on_error) {
+  return on_error == OnReadError::kFail ? file.failure() : Result<void>();
+}
+
 Error BadMeta(int which, const char* problem) {
   return {
       ErrorCode::kDamaged,
@@ -220,28 +225,36 @@ Result<std::vector<std::byte>> FindOpened(PageFile& file, const MetaPages& metas
 
 }  // namespace
 
-Result<WalkResult> WalkFile(int fd, PageVisitor& visitor) {
+Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error) {
   auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
   if (!file) return file.error();
-  return WalkOpened(*file, visitor);
+  WalkResult walked = WalkOpened(*file, visitor);
+  if (auto r = Judge(*file, on_error); !r) return r.error();
+  return walked;
 }
 
-Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor) {
+Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
   auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
   if (!file) return file.error();
   const auto metas = FindMetaPages(*file, which);
+  if (auto r = Judge(*file, on_error); !r) return r.error();
   if (!metas) return metas.error();
-  return SalvageOpened(*file, *metas, which, visitor);
+  SalvageResult salvaged = SalvageOpened(*file, *metas, which, visitor);
+  if (auto r = Judge(*file, on_error); !r) return r.error();
+  return salvaged;
 }
 
-Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key) {
+Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key, OnReadError on_error) {
   auto file = PageFile::Open(fd, PageFile::Mode::kOnDemand);
   if (!file) return file.error();
   const auto metas = FindMetaPages(*file, which);
+  if (auto r = Judge(*file, on_error); !r) return r.error();
   if (!metas) return metas.error();
   const MetaPage& meta = metas->page[static_cast<std::size_t>(which)];
   if (meta.problem != nullptr) return BadMeta(which, meta.problem);
-  return FindOpened(*file, *metas, meta.record.main_tree, key);
+  auto found = FindOpened(*file, *metas, meta.record.main_tree, key);
+  if (auto r = Judge(*file, on_error); !r) return r.error();
+  return found;
 }
 
 }  // namespace waybill::internal

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/files.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -67,8 +68,11 @@ struct WalkResult {
 // Walks the newer tree by every rule. Two rules are left to the caller, who alone can read a
 // header: in each rooted meta page's tree the header's transaction ID equals that page's
 // (FindInMain); a compact copy, whose IDs (0, 1) are also those of a first commit, fails it too.
-// Error: kIo, kUnsafePath (not a regular file). A damaged file is a result.
-Result<WalkResult> WalkFile(int fd, PageVisitor& visitor);
+// Error: kIo where the disk refuses a read, kUnsafePath (not a regular file). A damaged file is a
+// result; with OnReadError::kSkip so is one that can't be read everywhere. This goes for all
+// three functions.
+Result<WalkResult> WalkFile(int fd, PageVisitor& visitor,
+                            OnReadError on_error = OnReadError::kFail);
 
 struct SalvageResult {
   // Nothing was left out. It does not make the file sound.
@@ -83,12 +87,14 @@ struct SalvageResult {
 // Shows what can still be reached from meta page `which` (0 or 1) of a damaged file. A page that
 // breaks a rule is left out with all below it, so every key is shown once at most. Without a sound
 // count nothing shown proves that there was no more. kDamaged: not even the page size can be told.
-Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor);
+Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor,
+                                  OnReadError on_error = OnReadError::kFail);
 
 // The value of one key in the main tree of meta page `which`, newer or older, by lookup: only the
 // pages on its path are read and checked. kNotFound: the path is sound and ends without it.
 // kDamaged: the meta page or a page on the path breaks a rule.
-Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key);
+Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key,
+                                          OnReadError on_error = OnReadError::kFail);
 
 }  // namespace waybill::internal
 

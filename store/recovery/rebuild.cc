@@ -15,12 +15,13 @@ namespace waybill::internal {
 
 namespace {
 
-// The state record in the tree of meta page `which`.
-std::optional<State> StateIn(const Fd& file, int which) {
-  auto value = FindInMain(file.get(), which, kStateKey.bytes);
-  if (!value) return std::nullopt;
+// The state record in the tree of meta page `which`, if there is a sound one.
+Result<std::optional<State>> StateIn(const Fd& file, int which, OnReadError on_error) {
+  auto value = FindInMain(file.get(), which, kStateKey.bytes, on_error);
+  if (!value && value.error().code == ErrorCode::kIo) return value.error();
+  if (!value) return std::optional<State>();
   const Opened opened = OpenEnvelope(kStateKey, *value, RecordKind::kState, kNewest.header);
-  if (opened.state != EnvelopeState::kSound) return std::nullopt;
+  if (opened.state != EnvelopeState::kSound) return std::optional<State>();
   return DecodeState(opened.payload);
 }
 
@@ -36,11 +37,17 @@ struct Choice {
   bool newest = false;  // proven to be the last commit
 };
 
-Result<Choice> ChooseTree(const Fd& file, const std::optional<Testimony>& testimony) {
+Result<Choice> ChooseTree(const Fd& file, OnReadError on_error,
+                          const std::optional<Testimony>& testimony) {
   Ignore ignore;
-  auto walk = WalkFile(file.get(), ignore);
+  auto walk = WalkFile(file.get(), ignore, on_error);
   if (!walk) return walk.error();
-  const std::array<std::optional<State>, 2> states = {StateIn(file, 0), StateIn(file, 1)};
+  std::array<std::optional<State>, 2> states;
+  for (const int which : {0, 1}) {
+    auto state = StateIn(file, which, on_error);
+    if (!state) return state.error();
+    states[static_cast<std::size_t>(which)] = *state;
+  }
   Choice choice;
   if (!states[0] && !states[1]) {
     choice.which = walk->newer_meta;
@@ -66,15 +73,15 @@ Result<Choice> ChooseTree(const Fd& file, const std::optional<Testimony>& testim
 }  // namespace
 
 Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
-                     const Inspection& inspection, const Hearing& hearing, Timestamp now,
-                     std::uint64_t map_bytes, RecoveryReport& report) {
+                     const Inspection& inspection, OnReadError on_error, const Hearing& hearing,
+                     Timestamp now, std::uint64_t map_bytes, RecoveryReport& report) {
   const std::optional<Testimony>& testimony = hearing.testimony;
-  auto choice = ChooseTree(file, testimony);
+  auto choice = ChooseTree(file, on_error, testimony);
   if (!choice) return choice.error();
   if (!hearing.contradiction.empty()) choice->newest = false;
   Salvaged salvaged;
   if (choice->which >= 0) {
-    auto read = Salvage(file, choice->which);
+    auto read = Salvage(file, choice->which, on_error);
     if (!read) return read.error();
     salvaged = std::move(*read);
   }

@@ -29,8 +29,8 @@ namespace waybill::internal {
 // Crash-safe at any point: until the rename the old file is in place, and the next opening begins
 // anew.
 Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
-                     const Inspection& inspection, const Hearing& hearing, Timestamp now,
-                     std::uint64_t map_bytes, RecoveryReport& report);
+                     const Inspection& inspection, OnReadError on_error, const Hearing& hearing,
+                     Timestamp now, std::uint64_t map_bytes, RecoveryReport& report);
 
 }  // namespace waybill::internal
 

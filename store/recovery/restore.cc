@@ -176,8 +176,10 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   }
   const std::string witness_path =
       replaced.identity ? replaced.identity->witness_path : identity.witness_path;
-  const WitnessReading witness =
-      witness_path.empty() ? WitnessReading{} : ReadWitness(witness_path);
+  auto reading =
+      witness_path.empty() ? Result<WitnessReading>(WitnessReading{}) : ReadWitness(witness_path);
+  if (!reading) return reading.error();
+  const WitnessReading& witness = *reading;
   if (witness.testimony && witness.testimony->uuid != identity.uuid) {
     return AnotherStore(options, identity.uuid, "the witness " + witness_path,
                         witness.testimony->uuid);

@@ -79,10 +79,10 @@ bool Salvaged::Proves(Table table, const State& state) const {
   return damaged_stored[Index(table)].count == 1 && sum(damaged_computed[Index(table)]) == expected;
 }
 
-Result<Salvaged> Salvage(const Fd& file, int which) {
+Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error) {
   Salvaged salvaged;
   Collector collector(salvaged);
-  auto result = SalvageTree(file.get(), which, collector);
+  auto result = SalvageTree(file.get(), which, collector, on_error);
   if (!result && result.error().code == ErrorCode::kIo) return result.error();
   return salvaged;
 }

@@ -35,7 +35,7 @@ struct Salvaged {
 };
 
 // Reads the tree of meta page `which`. kIo only: damage leaves values out.
-Result<Salvaged> Salvage(const Fd& file, int which);
+Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error = OnReadError::kFail);
 
 // What may be carried over, beside what only closes (intents, quarantine entries, imported files,
 // runtime handlers).

@@ -1,8 +1,11 @@
 // `waybill start`: handlers, and gaps in what was recorded.
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 
 #include "tests/support/cli_store.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/mounts.h"
 
 namespace waybill {
 namespace {
@@ -106,6 +109,35 @@ BOOST_AUTO_TEST_CASE(a_gap_is_seen_in_the_kubelet_directory) {
     BOOST_TEST(started["gapClosed"] == (told_no ? 0 : 2));
     BOOST_TEST(started["gapReason"].get<std::string>().empty() == told_no);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_bad_sector_stops_start_unless_it_is_to_be_skipped) {
+  const CliStore store;
+  const auto kubelet = store.KubeletDirectory("kubelet-v1.36");
+  const auto pulled = kubelet / "image_manager" / "pulled";
+  const std::filesystem::path bad = *std::filesystem::directory_iterator(pulled);
+  const Strings more = {"--kubelet-dir", kubelet.string()};
+  Strings skipping = more;
+  skipping.emplace_back("--skip-unreadable");
+  constexpr int kLeftOut = 77;
+  testing::Child child([&] {
+    if (!testing::MakeUnreadable(bad)) return kLeftOut;
+    const CommandResult refused = store.Start(more);
+    if (refused.exit_code != 3 || !Contains(refused.err, bad.string()) ||
+        !Contains(refused.err, "Input/output error") || !Contains(refused.err, "try again") ||
+        !Contains(refused.err, "--skip-unreadable")) {
+      return 1;
+    }
+    const CommandResult skipped = store.Start(skipping);
+    if (skipped.exit_code != 0 || !Contains(skipped.out, bad.filename().string())) return 2;
+    return store.Run("trust").exit_code == 0 ? 0 : 3;
+  });
+  const int code = child.Wait();
+  if (code == kLeftOut) {
+    BOOST_TEST_MESSAGE("left out: " << testing::kMayNotMount);
+    return;
+  }
+  BOOST_TEST(code == 0);
 }
 
 BOOST_AUTO_TEST_CASE(flags_that_need_or_exclude_each_other) {

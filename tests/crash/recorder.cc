@@ -1,9 +1,11 @@
 #include "tests/crash/recorder.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 #include <map>
 #include <memory>
@@ -137,23 +140,66 @@ std::atomic<bool> exchange_refused{false};
 
 Fault fault;
 std::atomic<std::uint64_t> calls_made{0};  // since the fault was set
+std::string faulted_call;
+
+ino_t spoilt_file = 0;
+std::vector<off_t> spoilt_offsets;
+
+bool IsSpoilt(int fd, off_t offset, std::size_t size) {
+  struct stat st {};
+  if (spoilt_offsets.empty() || fstat(fd, &st) != 0 || st.st_ino != spoilt_file) return false;
+  return std::any_of(spoilt_offsets.begin(), spoilt_offsets.end(), [&](off_t at) {
+    return at >= offset && at < offset + static_cast<off_t>(size);
+  });
+}
 
 constexpr std::size_t kSector = 512;
 
+// What a call is about.
+struct Target {
+  Target(int at_fd) : fd(at_fd) {}                // NOLINT(google-explicit-constructor)
+  Target(const char* at_path) : path(at_path) {}  // NOLINT(google-explicit-constructor)
+  Target(int at_fd, const char* at_path) : fd(at_fd), path(at_path) {}
+
+  std::string Path() const {
+    const std::string name = path == nullptr ? "" : path;
+    if (fd < 0 || name.starts_with('/')) return name;
+    char text[PATH_MAX];
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    const ssize_t size = readlink(link.c_str(), text, sizeof(text));
+    const std::string at(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+    return name.empty() ? at : at + "/" + name;
+  }
+
+  int fd = -1;
+  const char* path = nullptr;
+};
+
 // What is to become of a call: kNone, all is well.
-Fault::Kind Count() {
+Fault::Kind Count(const char* function, const Target& target) {
   if (calls_to_live.load() != 0 && calls_to_live.fetch_sub(1) == 1) kill(getpid(), SIGKILL);
+  std::string path;
+  if (!fault.below.empty()) {
+    path = target.Path();
+    if (!path.starts_with(fault.below)) return Fault::Kind::kNone;
+  }
   const std::uint64_t call = calls_made.fetch_add(1) + 1;
+  if (!fault.below.empty() && call == fault.call) faulted_call = function + (" " + path);
   const bool now = fault.lasting ? call >= fault.call : call == fault.call;
   return now ? fault.kind : Fault::Kind::kNone;
 }
 
 // Whether a call that writes nothing fails.
-bool Refused() {
-  const Fault::Kind kind = Count();
+bool Refused(const char* function, const Target& target) {
+  const Fault::Kind kind = Count(function, target);
   if (kind != Fault::Kind::kFail && kind != Fault::Kind::kShort) return false;
   errno = fault.error_number;
   return true;
+}
+
+// The same of one that changes nothing.
+bool ReadRefused(const char* function, const Target& target) {
+  return !fault.below.empty() && Refused(function, target);
 }
 
 template <typename F>
@@ -185,8 +231,9 @@ std::string Garbled(const void* bytes, std::size_t size, std::size_t piece) {
 
 // A write of `size` bytes, by `real`, which is told which bytes and how many.
 template <typename Write>
-ssize_t WriteOrFail(const void* bytes, std::size_t size, const Write& real) {
-  switch (Count()) {
+ssize_t WriteOrFail(const char* function, int fd, const void* bytes, std::size_t size,
+                    const Write& real) {
+  switch (Count(function, fd)) {
     case Fault::Kind::kNone:
       return real(bytes, size);
     case Fault::Kind::kFail:
@@ -224,7 +271,17 @@ void KillBeforeCall(std::uint64_t calls) { calls_to_live.store(calls); }
 void InjectFault(const Fault& injected) {
   fault = injected;
   calls_made.store(0);
+  faulted_call.clear();
 }
+
+void StopFaults() { fault.kind = Fault::Kind::kNone; }
+
+void SpoilSectors(ino_t file, std::vector<off_t> offsets) {
+  spoilt_file = file;
+  spoilt_offsets = std::move(offsets);
+}
+
+std::string FaultedCall() { return faulted_call; }
 
 bool FaultHappened() { return fault.call != 0 && calls_made.load() >= fault.call; }
 
@@ -239,7 +296,9 @@ std::vector<DiskEvent> Recorder::Take() {
 
 using waybill::testing::DiskEvent;
 using waybill::testing::exchange_refused;
+using waybill::testing::IsSpoilt;
 using waybill::testing::PositionOf;
+using waybill::testing::ReadRefused;
 using waybill::testing::Real;
 using waybill::testing::recording;
 using waybill::testing::Refused;
@@ -257,7 +316,9 @@ WAYBILL_INTERPOSED int open(const char* path, int flags, ...) {
     va_start(arguments, flags);
     mode = va_arg(arguments, mode_t);
     va_end(arguments);
-    if (Refused()) return -1;
+    if (Refused("open", path)) return -1;
+  } else if (ReadRefused("open", path)) {
+    return -1;
   }
   auto* const log = recording.load();
   std::string relative;
@@ -271,7 +332,7 @@ WAYBILL_INTERPOSED int open(const char* path, int flags, ...) {
 
 WAYBILL_INTERPOSED ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
   static auto* const real = Real<ssize_t(int, const void*, size_t, off_t)>("pwrite");
-  return WriteOrFail(bytes, size, [&](const void* some, size_t count) {
+  return WriteOrFail("pwrite", fd, bytes, size, [&](const void* some, size_t count) {
     return WriteLogged(fd, static_cast<std::uint64_t>(offset), some, count,
                        [&] { return real(fd, some, count, offset); });
   });
@@ -279,7 +340,7 @@ WAYBILL_INTERPOSED ssize_t pwrite(int fd, const void* bytes, size_t size, off_t 
 
 WAYBILL_INTERPOSED ssize_t write(int fd, const void* bytes, size_t size) {
   static auto* const real = Real<ssize_t(int, const void*, size_t)>("write");
-  return WriteOrFail(bytes, size, [&](const void* some, size_t count) {
+  return WriteOrFail("write", fd, bytes, size, [&](const void* some, size_t count) {
     return WriteLogged(fd, PositionOf(fd), some, count, [&] { return real(fd, some, count); });
   });
 }
@@ -290,13 +351,13 @@ WAYBILL_INTERPOSED ssize_t writev(int fd, const struct iovec* parts, int count) 
   for (int i = 0; i < count; ++i) {
     all.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
   }
-  return WriteOrFail(all.data(), all.size(), [&](const void* some, size_t size) {
+  return WriteOrFail("writev", fd, all.data(), all.size(), [&](const void* some, size_t size) {
     return WriteLogged(fd, PositionOf(fd), some, size, [&] { return real(fd, some, size); });
   });
 }
 
 WAYBILL_INTERPOSED int ftruncate(int fd, off_t length) {
-  if (Refused()) return -1;
+  if (Refused("ftruncate", fd)) return -1;
   static auto* const real = Real<int(int, off_t)>("ftruncate");
   const int result = real(fd, length);
   if (auto* const log = recording.load(); log != nullptr && result == 0) {
@@ -306,7 +367,7 @@ WAYBILL_INTERPOSED int ftruncate(int fd, off_t length) {
 }
 
 WAYBILL_INTERPOSED int fsync(int fd) {
-  if (Refused()) return -1;
+  if (Refused("fsync", fd)) return -1;
   static auto* const real = Real<int(int)>("fsync");
   const int result = real(fd);
   if (auto* const log = recording.load(); log != nullptr && result == 0) log->Synced(fd);
@@ -314,7 +375,7 @@ WAYBILL_INTERPOSED int fsync(int fd) {
 }
 
 WAYBILL_INTERPOSED int fdatasync(int fd) {
-  if (Refused()) return -1;
+  if (Refused("fdatasync", fd)) return -1;
   static auto* const real = Real<int(int)>("fdatasync");
   const int result = real(fd);
   if (auto* const log = recording.load(); log != nullptr && result == 0) log->Synced(fd);
@@ -322,7 +383,7 @@ WAYBILL_INTERPOSED int fdatasync(int fd) {
 }
 
 WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {
-  if (Refused()) return -1;
+  if (Refused("mkdir", path)) return -1;
   static auto* const real = Real<int(const char*, mode_t)>("mkdir");
   const int result = real(path, mode);
   std::string relative;
@@ -334,7 +395,7 @@ WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {
 }
 
 WAYBILL_INTERPOSED int rename(const char* from, const char* to) {
-  if (Refused()) return -1;
+  if (Refused("rename", to)) return -1;
   static auto* const real = Real<int(const char*, const char*)>("rename");
   const int result = real(from, to);
   std::string relative_from;
@@ -350,7 +411,7 @@ WAYBILL_INTERPOSED int rename(const char* from, const char* to) {
 // Not logged: what exchanges is killed, but no power cut of it is played.
 WAYBILL_INTERPOSED int renameat2(int from_directory, const char* from, int to_directory,
                                  const char* to, unsigned int flags) {
-  if (Refused()) return -1;
+  if (Refused("renameat2", to)) return -1;
   if (exchange_refused.load()) {
     errno = EINVAL;
     return -1;
@@ -361,7 +422,7 @@ WAYBILL_INTERPOSED int renameat2(int from_directory, const char* from, int to_di
 }
 
 WAYBILL_INTERPOSED int link(const char* from, const char* to) {
-  if (Refused()) return -1;
+  if (Refused("link", from)) return -1;
   static auto* const real = Real<int(const char*, const char*)>("link");
   const int result = real(from, to);
   std::string relative_from;
@@ -375,7 +436,7 @@ WAYBILL_INTERPOSED int link(const char* from, const char* to) {
 }
 
 WAYBILL_INTERPOSED int unlink(const char* path) {
-  if (Refused()) return -1;
+  if (Refused("unlink", path)) return -1;
   static auto* const real = Real<int(const char*)>("unlink");
   const int result = real(path);
   std::string relative;
@@ -387,7 +448,7 @@ WAYBILL_INTERPOSED int unlink(const char* path) {
 }
 
 WAYBILL_INTERPOSED int rmdir(const char* path) {
-  if (Refused()) return -1;
+  if (Refused("rmdir", path)) return -1;
   static auto* const real = Real<int(const char*)>("rmdir");
   const int result = real(path);
   std::string relative;
@@ -396,4 +457,46 @@ WAYBILL_INTERPOSED int rmdir(const char* path) {
     log->Removed(relative);
   }
   return result;
+}
+
+// What changes nothing. An error of them is injected only below a directory (Fault::below).
+
+WAYBILL_INTERPOSED int openat(int directory, const char* path, int flags, ...) {
+  static auto* const real = Real<int(int, const char*, int, ...)>("openat");
+  mode_t mode = 0;
+  if ((flags & O_CREAT) != 0) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+  }
+  return ReadRefused("openat", {directory, path}) ? -1 : real(directory, path, flags, mode);
+}
+
+#define WAYBILL_READING(result, name, parameters, arguments, ...)         \
+  WAYBILL_INTERPOSED result name parameters {                             \
+    static auto* const real = Real<result parameters>(#name);             \
+    return ReadRefused(#name, __VA_ARGS__) ? result(-1) : real arguments; \
+  }
+
+WAYBILL_READING(ssize_t, read, (int fd, void* to, size_t size), (fd, to, size), fd)
+WAYBILL_INTERPOSED ssize_t pread(int fd, void* to, size_t size, off_t offset) {
+  static auto* const real = Real<ssize_t(int, void*, size_t, off_t)>("pread");
+  if (ReadRefused("pread", fd)) return -1;
+  if (!IsSpoilt(fd, offset, size)) return real(fd, to, size, offset);
+  errno = EIO;
+  return -1;
+}
+WAYBILL_READING(off_t, lseek, (int fd, off_t offset, int whence), (fd, offset, whence), fd)
+WAYBILL_READING(int, stat, (const char* path, struct stat* st), (path, st), path)
+WAYBILL_READING(int, lstat, (const char* path, struct stat* st), (path, st), path)
+WAYBILL_READING(int, fstat, (int fd, struct stat* st), (fd, st), fd)
+WAYBILL_READING(int, fstatat, (int at, const char* path, struct stat* st, int flags),
+                (at, path, st, flags), {at, path})
+WAYBILL_READING(int, statvfs, (const char* path, struct statvfs* st), (path, st), path)
+WAYBILL_READING(int, access, (const char* path, int mode), (path, mode), path)
+
+WAYBILL_INTERPOSED struct dirent* readdir(DIR* dir) {
+  static auto* const real = Real<struct dirent*(DIR*)>("readdir");
+  return ReadRefused("readdir", dirfd(dir)) ? nullptr : real(dir);
 }

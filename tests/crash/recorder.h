@@ -9,6 +9,8 @@
 #ifndef WAYBILL_TESTS_CRASH_RECORDER_H_
 #define WAYBILL_TESTS_CRASH_RECORDER_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -61,7 +63,8 @@ class Recorder {
 // syncs one. 0: never.
 void KillBeforeCall(std::uint64_t calls);
 
-// What becomes of one call that changes or syncs a file, or of all from one on.
+// What becomes of one call that changes or syncs a file, or of all from one on. With `below`: of
+// any call at all on what lies there, looking and reading too.
 struct Fault {
   enum class Kind : std::uint8_t {
     kNone,
@@ -74,10 +77,17 @@ struct Fault {
   std::uint64_t call = 0;  // 1: the next
   int error_number = 0;
   bool lasting = false;  // so is each call after it
+  std::string below = {};
 };
 void InjectFault(const Fault& fault);
+// No more of it; what it came to can still be asked.
+void StopFaults();
 // Whether that call has come.
 bool FaultHappened();
+// From now on no read of that file that covers one of these offsets succeeds. None: all do.
+void SpoilSectors(ino_t file, std::vector<off_t> offsets);
+// Of a fault with `below`: the call that it came to, "<function> <path>".
+std::string FaultedCall();
 
 // Whether renameat2 fails as it does where the file system knows none of its flags.
 void RefuseExchange(bool refuse);

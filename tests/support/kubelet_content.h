@@ -11,6 +11,7 @@
 
 #include "migrations/kubelet_export.h"
 #include "migrations/kubelet_file.h"
+#include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
 
@@ -38,7 +39,9 @@ inline internal::ExportContent ContentOf(const std::filesystem::path& kubelet_di
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       const std::string name = entry.path().filename().string();
       if (!internal::IsRecordName(name)) continue;
-      Take(internal::ReadKubeletFile(image_manager, folder, name), content);
+      Take(Must(internal::ReadKubeletFile(image_manager, folder, name,
+                                          internal::OnReadError::kFail)),
+           content);
     }
   }
   const auto by_ref = [](const auto& a, const auto& b) { return a.image_ref < b.image_ref; };

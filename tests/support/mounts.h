@@ -29,6 +29,11 @@ inline bool MountReadOnly(const std::filesystem::path& at) {
          mount(nullptr, at.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0;
 }
 
+// Whoever reads the file gets EIO: nothing is mapped at the beginning of a process's memory.
+inline bool MakeUnreadable(const std::filesystem::path& file) {
+  return EnterOwnMounts() && mount("/proc/self/mem", file.c_str(), nullptr, MS_BIND, nullptr) == 0;
+}
+
 }  // namespace waybill::testing
 
 #endif  // WAYBILL_TESTS_SUPPORT_MOUNTS_H_

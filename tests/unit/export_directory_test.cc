@@ -177,8 +177,9 @@ BOOST_AUTO_TEST_CASE(files_that_an_import_took_do_not_come_back) {
   for (const auto folder : {internal::KubeletFolder::kPulled, internal::KubeletFolder::kPulling}) {
     const fs::path path = kubelet.image_manager() / internal::FolderName(folder);
     for (const auto& entry : fs::directory_iterator(path)) {
-      const auto file = internal::ReadKubeletFile(kubelet.image_manager(), folder,
-                                                  entry.path().filename().string());
+      const auto file = Must(internal::ReadKubeletFile(kubelet.image_manager(), folder,
+                                                       entry.path().filename().string(),
+                                                       internal::OnReadError::kFail));
       content.imported.push_back(file.identity.value());
     }
   }

@@ -117,6 +117,12 @@ struct OpenOptions {
   // Whether a store of an older schema may be taken to the newest, after a backup (Migrate in
   // maintenance.h). Otherwise it is kOlderSchema, and nothing is touched.
   bool migrate = true;
+  // What the disk refuses to read stops opening with kIo, and nothing is changed: trying again may
+  // help. Where it goes on, this opens all the same: what can't be read of data.mdb counts as
+  // damaged, so that the store is rebuilt, distrustful, from the rest; the image that an unreadable
+  // file of the kubelet is about is closed (a quarantine entry), and a pod whose userns file can't
+  // be read is held.
+  bool skip_unreadable = false;
   // Of the migration: values. Where it stops, the store is as it was before the step
   // (kInterrupted).
   Progress migration_progress = {};
