@@ -55,10 +55,11 @@ bool IsKnown(const std::filesystem::path& aside,
     if (folder == kFolders.end() || !files) return false;
     for (const std::string& file_name : *files) {
       if (!IsRecordName(file_name)) return false;
-      const KubeletFile file = ReadKubeletFile(aside, *folder, file_name);
+      const auto file = ReadKubeletFile(aside, *folder, file_name, OnReadError::kFail);
+      if (!file) return false;
       const bool is_imported =
-          file.identity && imported.contains({file.path, file.identity->content});
-      if (!is_imported && !exported.Has(aside, file)) return false;
+          file->identity && imported.contains({file->path, file->identity->content});
+      if (!is_imported && !exported.Has(aside, *file)) return false;
     }
   }
   return true;

@@ -28,8 +28,8 @@ static uint64_t checks(waybill_store* store, size_t result) {
 static void prune_the_record(waybill_store* store) {
   const waybill_listed_image listed = {OTHER_REF, NONE};
   waybill_prune_report* report = NULL;
-  MUST(waybill_prune_before(store, &listed, 1, (waybill_timestamp){INT64_C(4000000000), 0}, &report,
-                            &error));
+  MUST(waybill_prune_before(store, &listed, 1, (waybill_timestamp){INT64_C(4000000000), 0}, NULL,
+                            &report, &error));
   CHECK(report->removed == 1);
   waybill_free(report);
 }

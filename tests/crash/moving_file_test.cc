@@ -15,32 +15,9 @@
 
 #include "store/base/files.h"
 #include "store/recovery/page_format.h"
+#include "tests/crash/recorder.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
-
-namespace waybill::testing {
-namespace {
-
-std::function<void(std::size_t bytes)> before_read;  // empty: reads are not looked at
-
-ssize_t Read(int fd, void* to, std::size_t count, off_t offset) {
-  if (before_read) before_read(count);
-  return syscall(SYS_pread64, fd, to, count, offset);
-}
-
-}  // namespace
-}  // namespace waybill::testing
-
-// In place of the C library's, for the library under test as well.
-extern "C" __attribute__((visibility("default"))) ssize_t pread(int fd, void* to, std::size_t count,
-                                                                off_t offset) {
-  return waybill::testing::Read(fd, to, count, offset);
-}
-extern "C" __attribute__((visibility("default"))) ssize_t pread64(int fd, void* to,
-                                                                  std::size_t count,
-                                                                  off64_t offset) {
-  return waybill::testing::Read(fd, to, count, offset);
-}
 
 namespace waybill::testing {
 namespace {

@@ -281,6 +281,8 @@ void SpoilSectors(ino_t file, std::vector<off_t> offsets) {
   spoilt_offsets = std::move(offsets);
 }
 
+std::function<void(std::size_t)> before_read;
+
 std::string FaultedCall() { return faulted_call; }
 
 bool FaultHappened() { return fault.call != 0 && calls_made.load() >= fault.call; }
@@ -482,6 +484,7 @@ WAYBILL_INTERPOSED int openat(int directory, const char* path, int flags, ...) {
 WAYBILL_READING(ssize_t, read, (int fd, void* to, size_t size), (fd, to, size), fd)
 WAYBILL_INTERPOSED ssize_t pread(int fd, void* to, size_t size, off_t offset) {
   static auto* const real = Real<ssize_t(int, void*, size_t, off_t)>("pread");
+  if (waybill::testing::before_read) waybill::testing::before_read(size);
   if (ReadRefused("pread", fd)) return -1;
   if (!IsSpoilt(fd, offset, size)) return real(fd, to, size, offset);
   errno = EIO;

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,8 @@ void StopFaults();
 bool FaultHappened();
 // From now on no read of that file that covers one of these offsets succeeds. None: all do.
 void SpoilSectors(ino_t file, std::vector<off_t> offsets);
+// Called before each pread of this process, with its bytes; empty: nothing.
+extern std::function<void(std::size_t)> before_read;
 // Of a fault with `below`: the call that it came to, "<function> <path>".
 std::string FaultedCall();
 
