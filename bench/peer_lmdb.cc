@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "store/database/header.h"
+#include "store/database/key.h"
+#include "store/database/small_records.h"
 #include "store/lmdb/env.h"
-#include "store/record/header.h"
-#include "store/record/key.h"
-#include "store/record/small_records.h"
 #include "waybill/limits.h"
 
 namespace waybill::bench {

@@ -565,7 +565,7 @@ typedef struct waybill_open_options {
   waybill_string directory;
   bool must_exist; /* otherwise a store is made where there is none */
   bool no_migration;
-  bool allow_empty; /* an empty images_on_node, and no runtime_handlers, are meant */
+  bool allow_empty;     /* an empty images_on_node, and no runtime_handlers, are meant */
   bool skip_unreadable; /* otherwise what the disk refuses to read is WAYBILL_IO */
   int32_t witness_kind;
   waybill_string witness_path; /* for WAYBILL_WITNESS_AT and _ANEW only */

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "migrations/guest_platform.h"
+#include "migrations/runtime/guest_platform.h"
 #include "waybill/limits.h"
 
 #define TOML_EXCEPTIONS 0

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/record/pulled_record.h"
-#include "store/record/typed_tables.h"
+#include "store/database/pulled_record.h"
+#include "store/database/typed_tables.h"
 
 namespace waybill::internal {
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "store/record/store_txn.h"
+#include "store/database/store_txn.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 

@@ -2,7 +2,7 @@
 
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
-#include "store/record/small_records.h"
+#include "store/database/small_records.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
 

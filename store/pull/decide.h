@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
-#include "store/record/pulled_record.h"
-#include "store/record/reader_pool.h"
+#include "store/database/pulled_record.h"
+#include "store/database/reader_pool.h"
 #include "waybill/decision.h"
 #include "waybill/policy.h"
 #include "waybill/rules.h"

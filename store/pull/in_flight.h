@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
-#include "store/record/committer.h"
+#include "store/database/committer.h"
 
 namespace waybill::internal {
 

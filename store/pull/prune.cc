@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "store/database/pulled_record.h"
+#include "store/database/typed_tables.h"
 #include "store/pull/clock_ahead.h"
-#include "store/record/pulled_record.h"
-#include "store/record/typed_tables.h"
 
 namespace waybill::internal {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/record/store_txn.h"
+#include "store/database/store_txn.h"
 #include "waybill/report.h"
 #include "waybill/rules.h"
 #include "waybill/types.h"

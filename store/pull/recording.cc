@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "store/database/typed_tables.h"
 #include "store/pull/merge.h"
-#include "store/record/typed_tables.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "store/database/store_txn.h"
 #include "store/pull/in_flight.h"
-#include "store/record/store_txn.h"
 #include "waybill/node_store.h"
 #include "waybill/result.h"
 #include "waybill/types.h"

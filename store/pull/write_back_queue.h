@@ -15,7 +15,7 @@
 #include <string_view>
 #include <thread>
 
-#include "store/record/committer.h"
+#include "store/database/committer.h"
 #include "waybill/result.h"
 #include "waybill/rules.h"
 #include "waybill/types.h"

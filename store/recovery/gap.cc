@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "store/base/files.h"
-#include "store/record/typed_tables.h"
+#include "store/database/typed_tables.h"
 
 namespace waybill::internal {
 

@@ -9,10 +9,11 @@
 #include <string_view>
 #include <system_error>
 
-#include "store/record/envelope.h"
-#include "store/record/pulled_record.h"
-#include "store/record/userns_records.h"
-#include "store/record/validate.h"
+#include "store/database/envelope.h"
+#include "store/database/pulled_record.h"
+#include "store/database/userns_records.h"
+#include "store/database/validate.h"
+#include "store/lmdb/check/page_format.h"
 
 namespace waybill::internal {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/record/header.h"
-#include "store/recovery/page_walk.h"
+#include "store/database/header.h"
+#include "store/lmdb/check/page_walk.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

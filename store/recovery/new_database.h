@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "store/record/header.h"
-#include "store/record/store_txn.h"
+#include "store/database/header.h"
+#include "store/database/store_txn.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "store/database/typed_tables.h"
+#include "store/database/userns_tables.h"
 #include "store/lmdb/error.h"
 #include "store/lmdb/version.h"
-#include "store/record/typed_tables.h"
-#include "store/record/userns_tables.h"
 #include "store/recovery/file_system.h"
 #include "store/recovery/gap.h"
 #include "store/recovery/inspect.h"

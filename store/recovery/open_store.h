@@ -10,9 +10,9 @@
 #include <string>
 
 #include "store/base/files.h"
+#include "store/database/header.h"
+#include "store/database/store_txn.h"
 #include "store/lmdb/env.h"
-#include "store/record/header.h"
-#include "store/record/store_txn.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/owner_lock.h"
 #include "store/recovery/store_files.h"

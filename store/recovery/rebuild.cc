@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/record/userns_tables.h"
+#include "store/database/userns_tables.h"
 #include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/salvage.h"

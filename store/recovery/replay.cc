@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "store/base/image_spellings.h"
-#include "store/record/small_records.h"
-#include "store/record/typed_tables.h"
+#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
 #include "waybill/image_name.h"
 
 namespace waybill::internal {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/record/store_txn.h"
+#include "store/database/store_txn.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 #include "waybill/rules.h"

@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "store/database/pulled_record.h"
+#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
+#include "store/database/userns_tables.h"
+#include "store/database/uuid.h"
 #include "store/lmdb/version.h"
-#include "store/record/pulled_record.h"
-#include "store/record/small_records.h"
-#include "store/record/typed_tables.h"
-#include "store/record/userns_tables.h"
-#include "store/record/uuid.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/record/userns_tables.h"
+#include "store/database/userns_tables.h"
 
 namespace waybill::internal {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "store/record/store_txn.h"
+#include "store/database/store_txn.h"
 #include "store/recovery/salvage.h"
 #include "waybill/maintenance.h"
 #include "waybill/result.h"

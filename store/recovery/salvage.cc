@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "store/record/pulled_record.h"
-#include "store/record/small_records.h"
-#include "store/record/typed_tables.h"
-#include "store/record/userns_records.h"
-#include "store/record/validate.h"
-#include "store/recovery/page_walk.h"
+#include "store/database/pulled_record.h"
+#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
+#include "store/database/userns_records.h"
+#include "store/database/validate.h"
+#include "store/lmdb/check/page_walk.h"
 
 namespace waybill::internal {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/record/header.h"
-#include "store/record/store_txn.h"
+#include "store/database/header.h"
+#include "store/database/store_txn.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "store/record/uuid.h"
+#include "store/database/uuid.h"
 
 namespace waybill::internal {
 

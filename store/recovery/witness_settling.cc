@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "store/record/committer.h"
-#include "store/record/pulled_record.h"
-#include "store/record/typed_tables.h"
-#include "store/record/userns_tables.h"
+#include "store/database/committer.h"
+#include "store/database/pulled_record.h"
+#include "store/database/typed_tables.h"
+#include "store/database/userns_tables.h"
 #include "store/recovery/gap.h"
 #include "store/recovery/open_store.h"
 

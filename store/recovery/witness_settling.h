@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "store/record/header.h"
+#include "store/database/header.h"
 #include "store/recovery/witness.h"
 #include "waybill/node_store.h"
 #include "waybill/report.h"

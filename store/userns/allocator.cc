@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "store/base/quote.h"
-#include "store/record/userns_tables.h"
+#include "store/database/userns_tables.h"
 
 namespace waybill::internal {
 

@@ -11,8 +11,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "store/record/store_txn.h"
-#include "store/record/userns_records.h"
+#include "store/database/store_txn.h"
+#include "store/database/userns_records.h"
 #include "store/userns/block_set.h"
 #include "waybill/report.h"
 #include "waybill/result.h"

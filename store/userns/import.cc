@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "store/base/quote.h"
-#include "store/record/userns_tables.h"
+#include "store/database/userns_tables.h"
 #include "store/userns/pool.h"
 #include "waybill/limits.h"
 

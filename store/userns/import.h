@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "store/record/store_txn.h"
+#include "store/database/store_txn.h"
 #include "waybill/result.h"
 #include "waybill/user_namespace.h"
 

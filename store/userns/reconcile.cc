@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/base/quote.h"
-#include "store/record/userns_tables.h"
+#include "store/database/userns_tables.h"
 #include "store/userns/allocator.h"
 #include "store/userns/pool.h"
 

@@ -3,7 +3,7 @@
 #ifndef WAYBILL_STORE_USERNS_RECONCILE_H_
 #define WAYBILL_STORE_USERNS_RECONCILE_H_
 
-#include "store/record/store_txn.h"
+#include "store/database/store_txn.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 

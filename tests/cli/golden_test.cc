@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "migrations/steps.h"
+#include "migrations/steps/steps.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/maintenance.h"

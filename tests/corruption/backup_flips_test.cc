@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "store/recovery/page_format.h"
+#include "store/lmdb/check/page_format.h"
 #include "tests/support/draw.h"
 #include "tests/support/versioned_store.h"
 

@@ -12,10 +12,10 @@
 #include <memory>
 #include <set>
 
+#include "store/database/key.h"
+#include "store/database/store_txn.h"
+#include "store/lmdb/check/page_format.h"
 #include "store/lmdb/env.h"
-#include "store/record/key.h"
-#include "store/record/store_txn.h"
-#include "store/recovery/page_format.h"
 #include "tests/support/child_process.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/mounts.h"

@@ -9,8 +9,8 @@
 #include <random>
 #include <thread>
 
-#include "store/record/envelope.h"
-#include "store/record/tables.h"
+#include "store/database/envelope.h"
+#include "store/database/tables.h"
 #include "tests/support/child_process.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "store/recovery/page_format.h"
+#include "store/lmdb/check/page_format.h"
 #include "tests/support/damage_judge.h"
 #include "tests/support/draw.h"
 

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "migrations/kubelet_export.h"
-#include "migrations/userns_file.h"
+#include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet/userns_file.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "migrations/userns_export.h"
-#include "migrations/userns_file.h"
+#include "migrations/kubelet/userns_export.h"
+#include "migrations/kubelet/userns_file.h"
 #include "store/base/files.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/draw.h"

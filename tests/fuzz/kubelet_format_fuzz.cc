@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "migrations/userns_file.h"
+#include "migrations/kubelet/userns_file.h"
 #include "waybill/kubelet_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

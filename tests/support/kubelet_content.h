@@ -9,8 +9,8 @@
 #include <tuple>
 #include <variant>
 
-#include "migrations/kubelet_export.h"
-#include "migrations/kubelet_file.h"
+#include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet/kubelet_file.h"
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "store/record/envelope.h"
-#include "store/record/pulled_record.h"
-#include "store/record/small_records.h"
+#include "store/database/envelope.h"
+#include "store/database/pulled_record.h"
+#include "store/database/small_records.h"
 
 namespace waybill::testing {
 

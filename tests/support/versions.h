@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "store/record/header.h"
-#include "store/record/tables.h"
+#include "store/database/header.h"
+#include "store/database/tables.h"
 #include "tests/support/raw_lmdb.h"
 #include "waybill/node_store.h"
 

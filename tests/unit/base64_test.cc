@@ -1,4 +1,4 @@
-#include "migrations/base64.h"
+#include "store/base/base64.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

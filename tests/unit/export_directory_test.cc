@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "migrations/kubelet_export.h"
+#include "migrations/kubelet/kubelet_export.h"
 #include "tests/support/child_process.h"
 #include "tests/support/kubelet_content.h"
 #include "tests/support/kubelet_dir.h"

@@ -1,6 +1,6 @@
 // What an export writes into each file, and that importing it gives the same again.
 
-#include "migrations/kubelet_export.h"
+#include "migrations/kubelet/kubelet_export.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "migrations/base64.h"
+#include "store/base/base64.h"
 #include "tests/support/mutation.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"

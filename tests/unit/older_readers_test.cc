@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/record/tables.h"
-#include "store/recovery/page_walk.h"
+#include "store/database/tables.h"
+#include "store/lmdb/check/page_walk.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {

@@ -1,6 +1,6 @@
 // Which files of a pods directory are read, and what stands in for those that can't be.
 
-#include "migrations/pods_directory.h"
+#include "migrations/kubelet/pods_directory.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "migrations/userns_file.h"
+#include "migrations/kubelet/userns_file.h"
 #include "store/base/quote.h"
 #include "tests/support/child_process.h"
 #include "tests/support/temp_dir.h"

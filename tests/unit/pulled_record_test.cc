@@ -1,6 +1,6 @@
 // A pulled record as stored: what goes in comes out, and a match is a match of every byte.
 
-#include "store/record/pulled_record.h"
+#include "store/database/pulled_record.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

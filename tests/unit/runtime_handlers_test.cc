@@ -1,4 +1,4 @@
-#include "store/image/runtime_handlers.h"
+#include "store/handlers/runtime_handlers.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

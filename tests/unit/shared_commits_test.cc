@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "store/database/committer.h"
+#include "store/database/typed_tables.h"
 #include "store/pull/in_flight.h"
-#include "store/record/committer.h"
-#include "store/record/typed_tables.h"
 #include "store/recovery/open_store.h"
 #include "tests/support/rows.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "migrations/userns_file.h"
+#include "migrations/kubelet/userns_file.h"
 #include "tests/support/as_json.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/image_index.h"

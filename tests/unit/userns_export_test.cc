@@ -1,7 +1,7 @@
 // What an export does with ID mappings: which files it writes, keeps aside, leaves alone, and what
 // stops it before it writes any.
 
-#include "migrations/userns_export.h"
+#include "migrations/kubelet/userns_export.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "migrations/kubelet_export.h"
-#include "migrations/pods_directory.h"
-#include "migrations/userns_file.h"
+#include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet/pods_directory.h"
+#include "migrations/kubelet/userns_file.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
 

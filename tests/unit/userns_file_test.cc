@@ -1,6 +1,6 @@
 // A kubelet's file of ID mappings: what is taken, what stays blocked of what is not.
 
-#include "migrations/userns_file.h"
+#include "migrations/kubelet/userns_file.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "store/record/committer.h"
-#include "store/record/userns_tables.h"
+#include "store/database/committer.h"
+#include "store/database/userns_tables.h"
 #include "store/recovery/open_store.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/userns_store.h"

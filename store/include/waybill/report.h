@@ -53,10 +53,11 @@ struct RecoveryReport {
   // needs.
   std::vector<std::string> warnings;
 
-  // Rules::kClosed: the store knew a time that is more than a day ahead of the clock, so that it went
-  // on from the clock's. Empty: it did not.
+  // Rules::kClosed: the store knew a time that is more than a day ahead of the clock, so that it
+  // went on from the clock's. Empty: it did not.
   std::string clock_was_ahead;
-  std::uint64_t times_mended = 0;  // records that said a later time, and now say that of this opening
+  std::uint64_t times_mended =
+      0;  // records that said a later time, and now say that of this opening
 
   bool distrustful = false;
   std::string distrust_reason;

@@ -1,0 +1,43 @@
+// What an export wrote: image_manager/waybill-exported, which kubelets pass over. A file that is as
+// it says was touched by nobody since.
+//
+//   waybill-export 1
+//   pulled/sha256-… <SHA-256 of content and time of change>     a line for each file
+//   <SHA-256 of what precedes>
+
+#ifndef WAYBILL_MIGRATIONS_KUBELET_EXPORT_MANIFEST_H_
+#define WAYBILL_MIGRATIONS_KUBELET_EXPORT_MANIFEST_H_
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "migrations/kubelet/kubelet_file.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+inline constexpr std::string_view kExportManifest = "waybill-exported";
+
+class ExportManifest {
+ public:
+  // Of `directory`, which is image_manager/ or of the same form. Empty where there is none, or none
+  // that verifies.
+  static ExportManifest Read(const std::filesystem::path& directory);
+
+  // A file that was just written below `directory`. `path`: "pulled/sha256-…".
+  Result<void> Add(const std::filesystem::path& directory, const std::string& path,
+                   std::string_view content);
+  // Whether `file`, read from `directory`, is as it was written.
+  bool Has(const std::filesystem::path& directory, const KubeletFile& file) const;
+
+  Result<std::string> Encode() const;
+
+ private:
+  std::set<std::string> lines_;
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_MIGRATIONS_KUBELET_EXPORT_MANIFEST_H_

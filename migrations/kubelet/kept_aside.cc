@@ -1,0 +1,83 @@
+#include "migrations/kubelet/kept_aside.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "store/base/files.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+// "20260102T030405Z"
+std::string CompactTime(Timestamp time) {
+  std::string text = FormatTimestamp({time.seconds, 0});
+  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
+  return text;
+}
+
+// The last number under which something is kept as <beginning>[-n]; 0: nothing is.
+std::uint64_t LastNumber(const std::vector<std::string>& names, const std::string& beginning) {
+  std::uint64_t last = 0;
+  for (const std::string& name : names) {
+    if (!name.starts_with(beginning)) continue;
+    const std::string rest = name.substr(beginning.size());
+    std::uint64_t number = 0;
+    if (rest.empty()) {
+      number = 1;
+    } else if (rest[0] == '-') {
+      std::from_chars(rest.data() + 1, rest.data() + rest.size(), number);
+    }
+    last = std::max(last, number);
+  }
+  return last;
+}
+
+}  // namespace
+
+Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
+                                        std::string_view prefix, Timestamp now) {
+  const std::string first = std::string(prefix) + "before-export-" + CompactTime(now);
+  const auto names = ListDirectory(directory);
+  if (!names) return names.error();
+  for (std::uint64_t number = LastNumber(*names, first) + 1;; ++number) {
+    std::filesystem::path aside =
+        directory / (number == 1 ? first : first + "-" + std::to_string(number));
+    auto there = Exists(aside);
+    if (!there) return there.error();
+    if (!*there) return aside;
+  }
+}
+
+std::vector<std::filesystem::path> TooOldAside(const std::filesystem::path& directory,
+                                               std::string_view prefix) {
+  const auto names = ListDirectory(directory);
+  if (!names) return {};
+  const std::string beginning = std::string(prefix) + "before-export-";
+  // By when it was put aside, whatever the clock said then; within a tick of that by the number.
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t, std::filesystem::path>> kept;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(beginning)) continue;
+    struct stat st {};
+    std::filesystem::path path = directory / name;
+    if (lstat(path.c_str(), &st) != 0) continue;
+    const std::string without_number = name.substr(0, name.find('-', beginning.size()));
+    kept.emplace_back(st.st_ctim.tv_sec, st.st_ctim.tv_nsec, LastNumber({name}, without_number),
+                      std::move(path));
+  }
+  std::sort(kept.begin(), kept.end());
+  kept.resize(kept.size() - std::min(kept.size(), kMaxKeptAside));
+  std::vector<std::filesystem::path> too_old;
+  for (auto& one : kept) too_old.push_back(std::move(std::get<std::filesystem::path>(one)));
+  return too_old;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,256 @@
+#include "migrations/kubelet/kubelet_directory.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "migrations/kubelet/export_manifest.h"
+#include "migrations/kubelet/kubelet_file.h"
+#include "store/base/files.h"
+#include "store/base/sha256.h"
+#include "store/database/typed_tables.h"
+#include "store/recovery/gap.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kFilesPerTransaction = 512;
+constexpr std::size_t kBytesPerTransaction = std::size_t{8} << 20;
+constexpr std::size_t kMaxProblems = 100;
+
+struct Entry {
+  KubeletFolder folder;
+  std::string name;
+};
+
+// The records' names in one folder, sorted. A folder that is not there is empty.
+Result<void> List(const std::filesystem::path& image_manager, KubeletFolder folder,
+                  std::vector<Entry>& entries, ImportReport& report) {
+  const std::filesystem::path path = image_manager / FolderName(folder);
+  auto there = Exists(path);
+  if (!there) return there.error();
+  if (!*there) return {};
+  auto names = ListDirectory(path);
+  if (!names) return names.error();
+  const std::size_t first = entries.size();
+  for (std::string& name : *names) {
+    ++report.files_seen;
+    if (IsRecordName(name)) {
+      entries.push_back({folder, std::move(name)});
+    } else {
+      ++report.skipped;
+    }
+  }
+  std::sort(entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  return {};
+}
+
+// What an earlier import took under this path.
+Result<std::optional<ImportedFile>> FindRemembered(const StoreTxn& txn, const std::string& path) {
+  auto payload = txn.Get(Table::kImported, HashKey(path, txn.seed()));
+  if (!payload) return payload.error();
+  if (!*payload) return std::optional<ImportedFile>();
+  auto known = DecodeImportedFileValue(**payload);
+  return known && known->path == path ? std::move(known) : std::nullopt;
+}
+
+// Whether this very content was taken under this path before.
+Result<bool> IsRemembered(const StoreTxn& txn, const ImportedFile& file) {
+  auto known = FindRemembered(txn, file.path);
+  if (!known) return known.error();
+  return *known && (*known)->content == file.content;
+}
+
+// Whether an earlier import took a file under each of these paths, whatever was in it.
+Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    const std::string path = std::string(FolderName(entry.folder)) + "/" + entry.name;
+    auto remembered = FindRemembered(txn, path);
+    if (!remembered) return remembered.error();
+    if (!*remembered) return false;
+  }
+  return true;
+}
+
+Result<bool> RefIsKnown(const StoreTxn& txn, const std::string& image_ref) {
+  auto found = AnyRecordOf(txn, image_ref);
+  if (!found || *found) return found;
+  return IsQuarantined(txn, QuarantineKind::kImageRef, image_ref);
+}
+
+class Importer {
+ public:
+  Importer(StoreTxn& txn, const std::filesystem::path& image_manager,
+           const ExportManifest& exported, bool without_credentials, bool look_for_gap,
+           ImportReport& report)
+      : txn_(txn),
+        image_manager_(image_manager),
+        exported_(exported),
+        without_credentials_(without_credentials),
+        look_for_gap_(look_for_gap),
+        report_(report) {}
+
+  Result<void> Take(const KubeletFile& file) {
+    if (file.identity) {
+      auto remembered = IsRemembered(txn_, *file.identity);
+      if (!remembered) return remembered.error();
+      if (*remembered) {
+        ++report_.unchanged;
+        return {};
+      }
+    }
+    if (auto r = LookForGap(file); !r) return r;
+    if (auto r = std::visit([&](const auto& content) { return TakeContent(file, content); },
+                            file.content);
+        !r) {
+      return r;
+    }
+    if (!file.identity) return {};
+    return txn_.Put(Table::kImported, HashKey(file.path, txn_.seed()),
+                    EncodeImportedFileValue(*file.identity));
+  }
+
+ private:
+  Result<void> LookForGap(const KubeletFile& file) {
+    if (!look_for_gap_ || file.folder == KubeletFolder::kPreloaded ||
+        !report_.newly_written.empty() || exported_.Has(image_manager_, file)) {
+      return {};
+    }
+    // That it can't be read any more, or can be again, does not say that it was written.
+    auto remembered = FindRemembered(txn_, file.path);
+    if (!remembered) return remembered.error();
+    if (*remembered && (file.skipped || WasSkipped(**remembered))) return {};
+    report_.newly_written = file.path;
+    return NoteGap(txn_, GapOf(report_.newly_written));
+  }
+
+  Result<void> TakeContent(const KubeletFile& file, std::monostate) {
+    if (report_.problems.size() < kMaxProblems) {
+      report_.problems.push_back(file.path + ": " + file.problem);
+    }
+    for (QuarantineEntry entry : file.quarantine) {
+      entry.since = txn_.now();
+      auto is_new = StoreQuarantine(txn_, entry);
+      if (!is_new) return is_new.error();
+      if (*is_new) ++report_.quarantined;
+    }
+    return {};
+  }
+
+  Result<void> TakeContent(const KubeletFile&, ImagePulledRecord record) {
+    auto known = RefIsKnown(txn_, record.image_ref);
+    if (!known) return known.error();
+    if (*known) {
+      ++report_.known_refs;
+      return {};
+    }
+    if (without_credentials_) record.credential_mapping.clear();
+    ++report_.records;
+    return StoreRecord(txn_, std::move(record));
+  }
+
+  Result<void> TakeContent(const KubeletFile&, const ImagePullIntent& intent) {
+    ++report_.intents;
+    auto stored = StoreIntent(txn_, intent.image, "");
+    if (!stored) return stored.error();
+    return {};
+  }
+
+  Result<void> TakeContent(const KubeletFile&, const ImagePreloadedRecord& record) {
+    ++report_.preloaded;
+    return txn_.Put(Table::kPreloaded, HashKey(record.image_ref, txn_.seed()),
+                    EncodePreloadedValue(record));
+  }
+
+  StoreTxn& txn_;
+  const std::filesystem::path& image_manager_;
+  const ExportManifest& exported_;
+  const bool without_credentials_;
+  const bool look_for_gap_;
+  ImportReport& report_;
+};
+
+}  // namespace
+
+Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
+                                    bool taken_over_before, OnReadError on_error,
+                                    const Progress& progress, ImportReport& report) {
+  if (auto opened = OpenDirectory(directory); !opened) return opened.error();
+  const std::filesystem::path image_manager = directory / "image_manager";
+  auto there = Exists(image_manager);
+  if (!there) return there.error();
+  if (!*there) return {};
+  if (auto opened = OpenDirectory(image_manager); !opened) return opened.error();
+  std::vector<Entry> entries;
+  for (const KubeletFolder folder :
+       {KubeletFolder::kPulled, KubeletFolder::kPulling, KubeletFolder::kPreloaded}) {
+    if (auto r = List(image_manager, folder, entries, report); !r) return r;
+  }
+  const std::string unfinished = ImportUnfinished(directory);
+  // A store that lost something cannot tell which of the files it took before, nor what was revoked
+  // since.
+  bool without_credentials = false;
+  bool look_for_gap = false;
+  auto begun = committer.Run([&](StoreTxn& txn) -> Result<void> {
+    auto reasons = ReasonsOfDistrust(txn);
+    if (!reasons) return reasons.error();
+    without_credentials =
+        txn.state().distrustful &&
+        (reasons->empty() || !std::all_of(reasons->begin(), reasons->end(), [](const auto& reason) {
+           return IsOfImport(reason) || IsGap(reason);
+         }));
+    // What an unfinished import left is not written since.
+    const bool goes_on = std::any_of(reasons->begin(), reasons->end(), IsOfImport);
+    look_for_gap = taken_over_before && (without_credentials || !goes_on);
+    if (std::find(reasons->begin(), reasons->end(), unfinished) != reasons->end()) return {};
+    auto known = AllPathsAreRemembered(txn, entries);
+    if (!known) return known.error();
+    return *known ? Result<void>() : SetTrust(txn, true, unfinished);
+  });
+  if (!begun) return begun;
+  const ExportManifest exported =
+      look_for_gap ? ExportManifest::Read(image_manager) : ExportManifest();
+
+  for (std::size_t done = 0; done < entries.size();) {
+    if (progress && !progress(done, entries.size())) {
+      report.interrupted = true;
+      return Error{ErrorCode::kInterrupted,
+                   "the import stopped after " + std::to_string(done) + " of " +
+                       std::to_string(entries.size()) + " files; what was taken is kept",
+                   "run it again to go on"};
+    }
+    std::size_t end = done;
+    std::size_t bytes = 0;
+    std::vector<KubeletFile> files;
+    while (end < entries.size() && files.size() < kFilesPerTransaction &&
+           bytes < kBytesPerTransaction) {
+      auto file = ReadKubeletFile(image_manager, entries[end].folder, entries[end].name, on_error);
+      if (!file) return file.error();
+      files.push_back(std::move(*file));
+      bytes += files.back().bytes;
+      ++end;
+    }
+    ImportReport step;
+    auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
+      step = report;  // the change may run twice
+      Importer importer(txn, image_manager, exported, without_credentials, look_for_gap, step);
+      for (const KubeletFile& file : files) {
+        if (auto r = importer.Take(file); !r) return r;
+      }
+      return {};
+    });
+    if (!committed) return committed;
+    report = std::move(step);
+    done = end;
+    if (progress && done == entries.size()) static_cast<void>(progress(done, done));
+  }
+  return committer.Run([&](StoreTxn& txn) { return TakeBackDistrust(txn, unfinished); });
+}
+
+}  // namespace waybill::internal

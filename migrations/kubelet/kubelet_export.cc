@@ -1,0 +1,286 @@
+// What has to be closed, but can't be told in the kubelet's own terms, becomes
+//
+//   {"kind":…,"apiVersion":…,"closedByWaybill":"<why>","imageRef":false}   in pulling/: "image"
+//
+// which is refused twice over: for the field that nobody knows and for the type of the one that
+// everybody knows. So a decoder that lets unknown fields pass does not take it for a record of
+// another ref, which the kubelet counts as none.
+
+#include "migrations/kubelet/kubelet_export.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/staged_folders.h"
+#include "migrations/kubelet/userns_export.h"
+#include "store/base/empty_list.h"
+#include "store/base/go_json.h"
+#include "store/base/hex.h"
+#include "store/base/sha256.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::string_view kNotUtf8 = "it holds text that is not UTF-8";
+// Without the reason, so that exporting again, over this very file, writes the same.
+constexpr std::string_view kUnreadInPlace = "what stood here could not be read";
+
+bool IsUtf8(std::string_view text) { return ValidUtf8Prefix(text) == text.size(); }
+
+bool IsUtf8(const ImagePulledRecord& record) {
+  if (!IsUtf8(record.image_ref)) return false;
+  for (const auto& [image_name, credentials] : record.credential_mapping) {
+    if (!IsUtf8(image_name)) return false;
+    for (const ImagePullSecret& s : credentials.kubernetes_secrets) {
+      if (!IsUtf8(s.uid) || !IsUtf8(s.namespace_name) || !IsUtf8(s.name)) return false;
+      if (!IsUtf8(s.credential_hash)) return false;
+    }
+    for (const ImagePullServiceAccount& a : credentials.kubernetes_service_accounts) {
+      if (!IsUtf8(a.uid) || !IsUtf8(a.namespace_name) || !IsUtf8(a.name)) return false;
+    }
+  }
+  return true;
+}
+
+bool IsUtf8(const ImagePreloadedRecord& record) {
+  return IsUtf8(record.image_ref) &&
+         std::all_of(record.observed_images.begin(), record.observed_images.end(),
+                     [](const std::string& name) { return IsUtf8(name); });
+}
+
+Result<std::string> NameOf(std::string_view ref_or_image) {
+  const auto sha256 = Sha256(ref_or_image);
+  if (!sha256) return sha256.error();
+  return "sha256-" + HexEncode(*sha256);
+}
+
+class Exporter {
+ public:
+  Exporter(const ExportContent& content, const ExportOptions& options, StagedFolders& staged,
+           const UsernsExport& id_mappings)
+      : content_(content), options_(options), staged_(staged), id_mappings_(id_mappings) {
+    for (const ImportedFile& file : content.imported) imported_.emplace(file.path, file.content);
+  }
+
+  // Intents first: together with the old records they can only close.
+  Result<ExportReport> Run() {
+    if (auto r = WriteIntents(); !r) return r.error();
+    if (auto r = WriteRecords(); !r) return r.error();
+    if (auto r = WritePreloaded(); !r) return r.error();
+    auto id_mappings = id_mappings_.Write(content_.now);
+    if (!id_mappings) return id_mappings.error();
+    report_.id_mappings = *id_mappings;
+    auto replaced = staged_.Place();
+    if (!replaced) return replaced.error();
+    report_.replaced_path = std::move(*replaced);
+    report_.removed_paths = staged_.RemoveOldAside(imported_);
+    for (std::string& path : id_mappings_.RemoveOldAside()) {
+      report_.removed_paths.push_back(std::move(path));
+    }
+    return std::move(report_);
+  }
+
+ private:
+  Result<void> WriteIntents() {
+    if (auto r = Begin(KubeletFolder::kPulling); !r) return r;
+    if (auto r = WriteQuarantine(QuarantineKind::kImage); !r) return r;
+    for (const ImagePullIntent& intent : content_.intents) {
+      if (auto r = WriteIntent(intent); !r) return r;
+    }
+    return CarryOver();
+  }
+
+  Result<void> WriteIntent(const ImagePullIntent& intent) {
+    auto name = NewName(intent.image);
+    if (!name) return name.error();
+    if (name->empty()) return {};
+    if (!IsUtf8(intent.image)) return WriteClosed(*name, kNotUtf8);
+    auto written = staged_.Write(*name, EncodePullIntent(intent, options_.api_version));
+    if (written) ++report_.intents;
+    return written;
+  }
+
+  Result<void> WriteRecords() {
+    if (auto r = Begin(KubeletFolder::kPulled); !r) return r;
+    if (auto r = WriteQuarantine(QuarantineKind::kImageRef); !r) return r;
+    struct OfOneRef {
+      const ImagePulledRecord* of_default = nullptr;
+      std::optional<Timestamp> last_updated;
+    };
+    std::map<std::string_view, OfOneRef> refs;
+    for (const ImagePulledRecord& record : content_.records) {
+      OfOneRef& known = refs[record.image_ref];
+      if (record.runtime_handler.empty()) known.of_default = &record;
+      known.last_updated = std::max(known.last_updated, record.last_updated);
+    }
+    for (const auto& [image_ref, known] : refs) {
+      ImagePulledRecord record;
+      if (known.of_default != nullptr) record = *known.of_default;
+      record.image_ref = image_ref;
+      record.last_updated = known.last_updated;
+      auto written = WriteRecord(record);
+      if (!written) return written.error();
+      if (*written && known.of_default == nullptr) ++report_.without_credentials;
+    }
+    if (auto r = CarryOver(); !r) return r;
+    if (!content_.distrustful || !options_.images_on_node) return {};
+    for (const ImageOnNode& image : *options_.images_on_node) {
+      if (image.id.empty()) continue;
+      ImagePulledRecord record;
+      record.image_ref = image.id;
+      record.last_updated = content_.now;
+      auto written = WriteRecord(record);
+      if (!written) return written.error();
+      if (*written) ++report_.made;
+    }
+    return {};
+  }
+
+  // Whether it became a record that can be read.
+  Result<bool> WriteRecord(const ImagePulledRecord& record) {
+    auto name = NewName(record.image_ref);
+    if (!name) return name.error();
+    if (name->empty()) return false;
+    if (!IsUtf8(record)) {
+      if (auto r = WriteClosed(*name, kNotUtf8); !r) return r.error();
+      return false;
+    }
+    auto written = staged_.Write(*name, EncodePulledRecord(record, options_.api_version));
+    if (!written) return written.error();
+    ++report_.records;
+    return true;
+  }
+
+  // They can only open: what can't be written is left out, and a distrustful store writes none.
+  Result<void> WritePreloaded() {
+    const bool none = content_.distrustful || content_.preloaded.empty();
+    auto there = staged_.ExistsInPlace(KubeletFolder::kPreloaded);
+    if (!there) return there.error();
+    if (none && !*there) return {};
+    if (auto r = Begin(KubeletFolder::kPreloaded); !r) return r;
+    if (none) return {};
+    for (const ImagePreloadedRecord& record : content_.preloaded) {
+      if (!IsUtf8(record)) continue;
+      auto name = NewName(record.image_ref);
+      if (!name) return name.error();
+      if (name->empty()) continue;
+      // No kubelet ever wrote them in another version, nor would read it.
+      if (auto r = staged_.Write(*name, EncodePreloadedRecord(record)); !r) return r;
+      ++report_.preloaded;
+    }
+    return {};
+  }
+
+  // A kubelet that ran without waybill wrote files that the store knows nothing of. Without them
+  // their images would pass for preloaded.
+  Result<void> CarryOver() {
+    const auto names = staged_.NamesInPlace(folder_);
+    if (!names) return names.error();
+    for (const std::string& name : *names) {
+      if (names_.contains(name)) continue;
+      // Where the disk refuses it, its image is closed, and the file is kept aside with the others.
+      auto read = ReadKubeletFile(staged_.image_manager(), folder_, name, OnReadError::kSkip);
+      if (!read) return read.error();
+      const KubeletFile& file = *read;
+      if (file.identity && imported_.contains({file.path, file.identity->content})) continue;
+      if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
+        ImagePulledRecord bare = *record;
+        bare.credential_mapping.clear();
+        auto written = WriteRecord(bare);
+        if (!written) return written.error();
+        if (*written) ++report_.without_credentials;
+      } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
+        if (auto r = WriteIntent(*intent); !r) return r;
+      }
+      for (const QuarantineEntry& entry : file.quarantine) {
+        if (!names_.insert("sha256-" + entry.sha256).second) continue;
+        if (auto r = WriteClosed("sha256-" + entry.sha256, kUnreadInPlace); !r) return r;
+      }
+    }
+    return {};
+  }
+
+  Result<void> WriteQuarantine(QuarantineKind kind) {
+    for (const QuarantineEntry& entry : content_.quarantine) {
+      if (entry.kind != kind) continue;
+      const std::string name = "sha256-" + entry.sha256;
+      if (!IsRecordName(name)) {
+        return Error{ErrorCode::kInvalidArgument,
+                     "a quarantine entry has no SHA-256; nothing was exported", ""};
+      }
+      if (!names_.insert(name).second) continue;
+      if (auto r = WriteClosed(name, entry.source + ": " + entry.reason); !r) return r;
+    }
+    return {};
+  }
+
+  Result<void> WriteClosed(const std::string& name, std::string_view why) {
+    const bool of_ref = folder_ == KubeletFolder::kPulled;
+    // Its own encoding of nothing, cut before the field that names the image.
+    std::string file = of_ref ? EncodePulledRecord({}, options_.api_version)
+                              : EncodePullIntent({}, options_.api_version);
+    file.resize(file.find(of_ref ? "\"lastUpdatedTime\"" : "\"image\""));
+    file += "\"closedByWaybill\":";
+    AppendGoJsonString(why, file);
+    file += of_ref ? ",\"imageRef\":false}\n" : ",\"image\":false}\n";
+    if (auto r = staged_.Write(name, file); !r) return r;
+    ++report_.closed;
+    return {};
+  }
+
+  Result<void> Begin(KubeletFolder folder) {
+    folder_ = folder;
+    names_.clear();
+    return staged_.Open(folder);
+  }
+
+  // Empty where the folder has that file.
+  Result<std::string> NewName(std::string_view ref_or_image) {
+    auto name = NameOf(ref_or_image);
+    if (name && !names_.insert(*name).second) name->clear();
+    return name;
+  }
+
+  const ExportContent& content_;
+  const ExportOptions& options_;
+  StagedFolders& staged_;
+  const UsernsExport& id_mappings_;
+  KubeletFolder folder_ = KubeletFolder::kPulling;
+  std::set<std::pair<std::string, Sha256Digest>> imported_;
+  std::set<std::string> names_;  // of the files in the folder so far
+  ExportReport report_;
+};
+
+}  // namespace
+
+Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
+                                            const ExportOptions& options) {
+  if (content.distrustful && !options.images_on_node) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the store is distrustful (" + content.distrust_reason +
+                     "), which a kubelet can't be told; nothing was exported",
+                 "give the runtime's complete list of images: each one without a record then gets "
+                 "one without credentials"};
+  }
+  if (content.distrustful && options.images_on_node->empty() && !options.allow_empty) {
+    return EmptyList("the list of images on the node is",
+                     "is distrustful (" + content.distrust_reason + ")", "nothing was exported");
+  }
+  auto staged = StagedFolders::Begin(options.kubelet_directory, content.now);
+  if (!staged) return staged.error();
+  // Under the lock of `staged`: nobody else exports into that directory.
+  auto id_mappings =
+      UsernsExport::Plan(options.kubelet_directory, content.allocations, content.held);
+  if (!id_mappings) return id_mappings.error();
+  return Exporter(content, options, *staged, *id_mappings).Run();
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,186 @@
+#include "migrations/kubelet/kubelet_file.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "store/base/files.h"
+#include "store/base/hex.h"
+#include "store/base/sha256.h"
+#include "store/database/pulled_record.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::string_view kNamePrefix = "sha256-";
+constexpr std::size_t kHexDigits = 64;
+// Remembered in place of the content.
+constexpr std::string_view kSkipped = "skipped";
+
+// The kubelet writes whole seconds: the record counts as written at the end of its second, so that
+// garbage collection never takes one that is younger than itself.
+void EndOfSecond(std::optional<Timestamp>& time) {
+  if (time && time->nanoseconds == 0) time->nanoseconds = 999'999'999;
+}
+
+std::optional<std::string> HexSha256(std::string_view text) {
+  const auto sha256 = Sha256(text);
+  if (!sha256) return std::nullopt;
+  return HexEncode(*sha256);
+}
+
+void Refuse(KubeletFile& file, const std::string& hash_in_name, std::string problem) {
+  file.content = std::monostate();
+  file.problem = std::move(problem);
+  if (file.folder == KubeletFolder::kPreloaded) return;  // closes nothing: it could only open
+  const QuarantineKind kind =
+      file.folder == KubeletFolder::kPulled ? QuarantineKind::kImageRef : QuarantineKind::kImage;
+  file.quarantine.push_back({kind, hash_in_name, file.path, file.problem, {}});
+}
+
+// Whether the file is about what its name says; otherwise both are closed.
+void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::string_view identity,
+                   std::size_t limit, std::string_view what) {
+  const auto hash = HexSha256(identity);
+  if (hash && *hash == hash_in_name && identity.size() <= limit) return;
+  if (identity.size() > limit) {
+    Refuse(file, hash_in_name,
+           std::string(what) + " is longer than " + std::to_string(limit) + " bytes");
+    return;
+  }
+  Refuse(file, hash_in_name, "it is about another " + std::string(what) + " than its name says");
+  if (hash && !file.quarantine.empty()) {
+    QuarantineEntry other = file.quarantine.front();
+    other.sha256 = *hash;
+    file.quarantine.push_back(std::move(other));
+  }
+}
+
+// The record, intent or preloaded record in `json`, or why there is none.
+Result<void> Decode(KubeletFile& file, const std::string& json) {
+  switch (file.folder) {
+    case KubeletFolder::kPulled: {
+      auto record = DecodePulledRecord(json);
+      if (!record) return record.error();
+      EndOfSecond(record->last_updated);
+      // Above what the store takes, it would stop the import of all other files, too.
+      if (auto value = EncodePulledRecordValue(*record); !value) {
+        return Error{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
+      }
+      file.content = std::move(*record);
+      return {};
+    }
+    case KubeletFolder::kPulling: {
+      auto intent = DecodePullIntent(json);
+      if (!intent) return intent.error();
+      file.content = std::move(*intent);
+      return {};
+    }
+    case KubeletFolder::kPreloaded: {
+      auto record = DecodePreloadedRecord(json);
+      if (!record) return record.error();
+      if (EncodePreloadedValue(*record).size() > kMaxValueBytes) {
+        return Error{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
+      }
+      EndOfSecond(record->last_updated);
+      file.content = std::move(*record);
+      return {};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path& image_manager,
+                                                     ImportedFile identity) {
+  struct stat st {};
+  const std::filesystem::path path = image_manager / identity.path;
+  if (lstat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT) return std::optional<ImportedFile>();
+    return CanBeSkipped(SystemError(errno, "look at", path));
+  }
+  const std::string text = HexEncode(identity.content) + " " + std::to_string(st.st_mtim.tv_sec) +
+                           " " + std::to_string(st.st_mtim.tv_nsec);
+  const auto hash = Sha256(text);
+  if (!hash) return std::optional<ImportedFile>();
+  identity.content = *hash;
+  return std::optional(std::move(identity));
+}
+
+std::string_view FolderName(KubeletFolder folder) {
+  switch (folder) {
+    case KubeletFolder::kPulled:
+      return "pulled";
+    case KubeletFolder::kPulling:
+      return "pulling";
+    case KubeletFolder::kPreloaded:
+      return "observed-preloaded";
+  }
+  return "";
+}
+
+bool IsRecordName(std::string_view name) {
+  return name.size() == kNamePrefix.size() + kHexDigits && name.starts_with(kNamePrefix) &&
+         IsLowerHex(name.data() + kNamePrefix.size(), kHexDigits);
+}
+
+bool WasSkipped(const ImportedFile& remembered) {
+  const auto nothing_read = Sha256(kSkipped);
+  return nothing_read && remembered.content == *nothing_read;
+}
+
+Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
+                                    KubeletFolder folder, const std::string& name,
+                                    OnReadError on_error) {
+  KubeletFile file;
+  file.folder = folder;
+  file.path = std::string(FolderName(folder)) + "/" + name;
+  const std::string hash_in_name = name.substr(kNamePrefix.size());
+  const auto json = ReadWholeFile(image_manager / file.path, kMaxRecordFileBytes);
+  if (!json) {
+    file.skipped = json.error().code == ErrorCode::kIo;
+    if (file.skipped && on_error == OnReadError::kFail) return CanBeSkipped(json.error());
+    Refuse(file, hash_in_name, json.error().message);
+    if (!file.skipped) return file;
+    // Remembered as what it is, or each import would take it for new.
+    const auto nothing_read = Sha256(kSkipped);
+    if (nothing_read) file.identity = ImportedFile{file.path, *nothing_read};
+    return file;
+  }
+  const auto content_hash = Sha256(*json);
+  if (!content_hash) {
+    Refuse(file, hash_in_name, content_hash.error().message);
+    return file;
+  }
+  file.bytes = json->size();
+  file.identity = ImportedFile{file.path, *content_hash};
+  if (auto decoded = Decode(file, *json); !decoded) {
+    // That is no verdict on the file: the import stops.
+    if (decoded.error().code == ErrorCode::kOutOfMemory) throw std::bad_alloc();
+    Refuse(file, hash_in_name, decoded.error().message);
+  }
+  if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
+    CheckIdentity(file, hash_in_name, std::string(record->image_ref), kMaxImageRefBytes,
+                  "image ref");
+  } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
+    CheckIdentity(file, hash_in_name, std::string(intent->image), kMaxImageBytes, "image");
+  } else if (const auto* preloaded = std::get_if<ImagePreloadedRecord>(&file.content)) {
+    CheckIdentity(file, hash_in_name, std::string(preloaded->image_ref), kMaxImageRefBytes,
+                  "image ref");
+  }
+  if (folder == KubeletFolder::kPulling || !file.quarantine.empty()) {
+    auto identity = WithTimeOfChange(image_manager, *file.identity);
+    if (!identity && on_error == OnReadError::kFail) return identity.error();
+    if (identity) file.identity = std::move(*identity);
+    file.identity_has_time = true;
+  }
+  return file;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,209 @@
+#include "migrations/kubelet/staged_folders.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+#include "migrations/kubelet/kept_aside.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::array kFolders = {KubeletFolder::kPulled, KubeletFolder::kPulling,
+                                 KubeletFolder::kPreloaded};
+constexpr std::string_view kStaging = "export.tmp";
+// Files that stay open until they are synced together: once all of them are on their way to the
+// disk, the first one's sync waits for most of the others', too.
+constexpr std::size_t kFilesPerSync = 256;
+
+// std::filesystem's own iterators end the process where memory runs out (GCC 12).
+constexpr int kOpenDirectories = 16;
+
+// Whether there is any file in it, or it is one, or nobody can tell.
+bool HoldsFiles(const std::filesystem::path& path) {
+  const auto is_file = [](const char*, const struct stat*, int type, FTW*) {
+    return type == FTW_D ? 0 : 1;
+  };
+  return nftw(path.c_str(), is_file, kOpenDirectories, FTW_PHYS) != 0;
+}
+
+void RemoveAll(const std::filesystem::path& path) {
+  const auto remove_one = [](const char* at, const struct stat*, int, FTW*) {
+    std::remove(at);
+    return 0;
+  };
+  nftw(path.c_str(), remove_one, kOpenDirectories, FTW_DEPTH | FTW_PHYS);
+}
+
+// Whether nothing is in it but what exports wrote and imports took.
+bool IsKnown(const std::filesystem::path& aside,
+             const std::set<std::pair<std::string, Sha256Digest>>& imported) {
+  const auto inside = ListDirectory(aside);
+  if (!inside) return false;
+  const ExportManifest exported = ExportManifest::Read(aside);
+  for (const std::string& name : *inside) {
+    if (name == kExportManifest) continue;
+    const auto folder = std::find_if(kFolders.begin(), kFolders.end(),
+                                     [&](KubeletFolder one) { return FolderName(one) == name; });
+    const auto files = ListDirectory(aside / name);
+    if (folder == kFolders.end() || !files) return false;
+    for (const std::string& file_name : *files) {
+      if (!IsRecordName(file_name)) return false;
+      const auto file = ReadKubeletFile(aside, *folder, file_name, OnReadError::kFail);
+      if (!file) return false;
+      const bool is_imported =
+          file->identity && imported.contains({file->path, file->identity->content});
+      if (!is_imported && !exported.Has(aside, *file)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_directory,
+                                           Timestamp now) {
+  if (auto r = CheckPrivateDirectory(kubelet_directory); !r) return r.error();
+  const std::filesystem::path image_manager =
+      WithoutTrailingSlashes(kubelet_directory) / "image_manager";
+  if (auto r = MakePrivateDirectory(image_manager); !r) return r.error();
+  if (auto r = CheckPrivateDirectory(image_manager); !r) return r.error();
+  StagedFolders staged(image_manager, now);
+  if (auto r = staged.Lock(); !r) return r.error();
+  const std::filesystem::path staging = image_manager / kStaging;
+  const auto found = CheckPrivateDirectory(staging);
+  if (!found && found.error().code == ErrorCode::kIo) return found.error();
+  const bool crashed = found.has_value();
+  for (const KubeletFolder folder : kFolders) {
+    const std::filesystem::path place = image_manager / FolderName(folder);
+    if (crashed) {
+      if (auto r = UndoHalfExchange(staging / FolderName(folder), place); !r) return r.error();
+    }
+    auto there = Exists(place);
+    if (!there) return there.error();
+    if (!*there) continue;
+    if (auto r = CheckPrivateDirectory(place); !r) return r.error();
+  }
+  // What a crash left may be the kubelet's own, exchanged already.
+  if (auto aside = staged.PutStagingAside(); !aside) return aside.error();
+  if (auto r = MakePrivateDirectory(staging); !r) return r.error();
+  staged.staging_ = staging;
+  return staged;
+}
+
+StagedFolders::~StagedFolders() {
+  if (!staging_.empty()) RemoveAll(staging_);
+}
+
+Result<void> StagedFolders::Lock() {
+  auto directory = OpenDirectory(image_manager_);
+  if (!directory) return directory.error();
+  lock_ = std::move(*directory);
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return SystemError(errno, "lock", image_manager_);
+  return Error{ErrorCode::kOwned,
+               "another export into " + image_manager_.string() + " is running; nothing was done",
+               "wait until it has ended"};
+}
+
+Result<bool> StagedFolders::ExistsInPlace(KubeletFolder folder) const {
+  return Exists(image_manager_ / FolderName(folder));
+}
+
+Result<std::vector<std::string>> StagedFolders::NamesInPlace(KubeletFolder folder) const {
+  auto there = ExistsInPlace(folder);
+  if (!there) return there.error();
+  if (!*there) return std::vector<std::string>();
+  auto names = ListDirectory(image_manager_ / FolderName(folder));
+  if (names) std::erase_if(*names, [](const std::string& name) { return !IsRecordName(name); });
+  return names;
+}
+
+Result<void> StagedFolders::Open(KubeletFolder folder) {
+  if (auto r = SyncWritten(); !r) return r;
+  folders_.push_back(folder);
+  return MakePrivateDirectory(staging_ / FolderName(folder));
+}
+
+Result<void> StagedFolders::Write(const std::string& name, std::string_view content) {
+  std::filesystem::path path = staging_ / FolderName(folders_.back()) / name;
+  auto fd = OpenFile(path, O_WRONLY | O_CREAT | O_EXCL);
+  if (!fd) return fd.error();
+  if (auto r = PWriteAll(*fd, content, 0, path); !r) return r;
+  const std::string below = std::string(FolderName(folders_.back())) + "/" + name;
+  if (auto r = manifest_.Add(staging_, below, content); !r) return r;
+  unsynced_.emplace_back(std::move(*fd), std::move(path));
+  return unsynced_.size() < kFilesPerSync ? Result<void>() : SyncWritten();
+}
+
+Result<void> StagedFolders::SyncWritten() {
+  for (const auto& [fd, path] : unsynced_) {
+    static_cast<void>(sync_file_range(fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE));
+  }
+  for (const auto& [fd, path] : unsynced_) {
+    if (auto r = SyncFile(fd, path); !r) return r;
+  }
+  unsynced_.clear();
+  if (folders_.empty()) return {};
+  return SyncDirectory(staging_ / FolderName(folders_.back()));
+}
+
+Result<std::string> StagedFolders::Place() {
+  if (auto r = SyncWritten(); !r) return r.error();
+  auto manifest = manifest_.Encode();
+  if (!manifest) return manifest.error();
+  if (auto r = WriteFileDurably(staging_ / kExportManifest, *manifest); !r) return r.error();
+  // From here on it may hold what is not ours.
+  const std::filesystem::path staging = std::exchange(staging_, {});
+  std::vector<std::string_view> names = {kExportManifest};
+  for (const KubeletFolder folder : folders_) names.push_back(FolderName(folder));
+  for (const std::string_view name : names) {
+    const std::filesystem::path staged = staging / name;
+    const std::filesystem::path place = image_manager_ / name;
+    auto there = Exists(place);
+    if (!there) return there.error();
+    auto placed = *there ? ExchangeDurably(staged, place) : RenameDurably(staged, place);
+    if (!placed) return placed.error();
+  }
+  return PutStagingAside();
+}
+
+Result<std::string> StagedFolders::PutStagingAside() const {
+  const std::filesystem::path staging = image_manager_ / kStaging;
+  auto there = Exists(staging);
+  if (!there) return there.error();
+  if (!*there) return std::string();
+  const auto names = ListDirectory(staging);
+  const bool holds_files =
+      !names || std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+        return name != kExportManifest && HoldsFiles(staging / name);
+      });
+  if (!holds_files) {
+    RemoveAll(staging);
+    return std::string();
+  }
+  auto aside = KeptAside(image_manager_, "", now_);
+  if (!aside) return aside.error();
+  if (auto r = RenameDurably(staging, *aside); !r) return r.error();
+  return aside->string();
+}
+
+std::vector<std::string> StagedFolders::RemoveOldAside(
+    const std::set<std::pair<std::string, Sha256Digest>>& imported) const {
+  std::vector<std::string> removed;
+  for (const std::filesystem::path& aside : TooOldAside(image_manager_, "")) {
+    if (!IsKnown(aside, imported)) continue;
+    RemoveAll(aside);
+    const auto there = Exists(aside);
+    if (there && !*there) removed.push_back(aside.string());
+  }
+  return removed;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,87 @@
+// Folders of image_manager/ that are written aside, then put in place in one step each.
+//
+//   image_manager/export.tmp/pulled/…            being written; then, once it was exchanged, what
+//                                                was in its place
+//   image_manager/waybill-exported               what was written (export_manifest.h); changes
+//   places
+//                                                as the folders do, before them
+//   image_manager/before-export-<time>[-n]/…     export.tmp afterwards, or one that a crash left
+
+#ifndef WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_
+#define WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "migrations/kubelet/export_manifest.h"
+#include "migrations/kubelet/kubelet_file.h"
+#include "store/base/files.h"
+#include "store/base/sha256.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// One at a time: each Begin of another one is kOwned until this one is gone. Deletes nothing but
+// what it wrote itself, and that only where nothing was put in place yet.
+class StagedFolders {
+ public:
+  // Makes image_manager/ if missing. kNotFound: no such kubelet directory. kUnsafePath: it,
+  // image_manager/ or one of the folders is a symlink, somebody else's, or can be written by
+  // others.
+  static Result<StagedFolders> Begin(const std::filesystem::path& kubelet_directory, Timestamp now);
+
+  ~StagedFolders();
+  StagedFolders(StagedFolders&& other) noexcept
+      : image_manager_(std::move(other.image_manager_)),
+        now_(other.now_),
+        lock_(std::move(other.lock_)),
+        staging_(std::exchange(other.staging_, {})),
+        folders_(std::move(other.folders_)),
+        manifest_(std::move(other.manifest_)),
+        unsynced_(std::move(other.unsynced_)) {}
+  StagedFolders& operator=(StagedFolders&&) = delete;
+  StagedFolders(const StagedFolders&) = delete;
+  StagedFolders& operator=(const StagedFolders&) = delete;
+
+  const std::filesystem::path& image_manager() const { return image_manager_; }
+  Result<bool> ExistsInPlace(KubeletFolder folder) const;
+  // The records' names there, in no order; none where there is no such folder.
+  Result<std::vector<std::string>> NamesInPlace(KubeletFolder folder) const;
+  // Begins a new, empty folder, after the last one.
+  Result<void> Open(KubeletFolder folder);
+  // Adds a file to it. On disk when the next one is opened, or after Place.
+  Result<void> Write(const std::string& name, std::string_view content);
+  // Puts all of them in place, in the order in which they were opened, each known to be on disk
+  // before the next. Where the files are kept that were there; empty: there were none.
+  Result<std::string> Place();
+  // Removes what earlier exports kept, beyond the newest kMaxKeptAside, where an export wrote each
+  // file of it, or an import took it: by path and content in `imported`. What can't be looked at or
+  // removed stays. Returns what went.
+  std::vector<std::string> RemoveOldAside(
+      const std::set<std::pair<std::string, Sha256Digest>>& imported) const;
+
+ private:
+  StagedFolders(std::filesystem::path image_manager, Timestamp now)
+      : image_manager_(std::move(image_manager)), now_(now) {}
+
+  Result<void> Lock();
+  Result<std::string> PutStagingAside() const;
+  Result<void> SyncWritten();
+
+  std::filesystem::path image_manager_;
+  Timestamp now_;
+  Fd lock_;
+  std::filesystem::path staging_;  // set while what is there is ours alone
+  std::vector<KubeletFolder> folders_;
+  ExportManifest manifest_;
+  std::vector<std::pair<Fd, std::filesystem::path>> unsynced_;
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_

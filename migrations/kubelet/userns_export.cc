@@ -1,0 +1,238 @@
+#include "migrations/kubelet/userns_export.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <map>
+#include <string_view>
+
+#include "migrations/kubelet/kept_aside.h"
+#include "migrations/kubelet/pods_directory.h"
+#include "migrations/kubelet/userns_file.h"
+#include "store/base/files.h"
+#include "store/base/quote.h"
+#include "store/userns/import.h"
+#include "store/userns/pool.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kPodsNamed = 3;
+constexpr std::string_view kForeignHint =
+    "remove that file if the pod is gone; if it lives, start waybill with this kubelet directory, "
+    "which takes the file over";
+
+Error Conflict(std::string message, std::string_view hint) {
+  return {ErrorCode::kConflict, std::move(message) + "; nothing was exported", std::string(hint)};
+}
+
+// A range, and whose it is.
+struct Claim {
+  HostIdRange range;
+  std::string whose;
+  bool foreign = false;  // of a file of which the store knows nothing
+};
+
+Result<void> CheckHeld(const std::vector<HeldPod>& held) {
+  if (held.empty()) return {};
+  std::string message = "no kubelet can be told of the host IDs of ";
+  bool lost = false;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    lost = lost || held[i].pod_uid.empty();
+    if (i >= kPodsNamed) continue;
+    if (i > 0) message += ", ";
+    message +=
+        held[i].pod_uid.empty() ? "pods that nobody knows" : "pod " + ShownPodUid(held[i].pod_uid);
+    if (!held[i].reason.empty()) message += " (" + held[i].reason + ")";
+  }
+  if (held.size() > kPodsNamed) {
+    message += " and " + std::to_string(held.size() - kPodsNamed) + " more";
+  }
+  std::string hint =
+      "for each pod that lives `waybill userns adopt POD FIRST LENGTH`, for each that is gone "
+      "`waybill userns release POD`";
+  if (lost) hint += "; after that `waybill userns release --lost`";
+  return Conflict(std::move(message), hint);
+}
+
+Result<void> CheckLengths(const std::vector<Claim>& claims) {
+  std::map<std::uint64_t, std::size_t> pods_of;
+  for (const Claim& claim : claims) ++pods_of[claim.range.length];
+  if (pods_of.size() <= 1) return {};
+  std::string message = "a kubelet starts beside ID mappings of one length only, and there are";
+  std::string_view separator = " ";
+  for (const auto& [length, pods] : pods_of) {
+    message += separator;
+    message += std::to_string(pods) + (pods == 1 ? " pod" : " pods") + " with " +
+               std::to_string(length) + " IDs";
+    separator = ", ";
+  }
+  return Conflict(std::move(message),
+                  "stop the pods of all lengths but one and release their mappings");
+}
+
+Result<void> CheckOverlaps(std::vector<Claim>& claims) {
+  std::stable_sort(claims.begin(), claims.end(),
+                   [](const Claim& a, const Claim& b) { return a.range.first < b.range.first; });
+  for (std::size_t i = 1; i < claims.size(); ++i) {
+    const Claim& low = claims[i - 1];
+    const Claim& high = claims[i];
+    if (high.range.first - low.range.first >= low.range.length) continue;
+    return Conflict("the " + std::to_string(low.range.length) + " host IDs from " +
+                        std::to_string(low.range.first) + " of " + low.whose + " overlap the " +
+                        std::to_string(high.range.length) + " from " +
+                        std::to_string(high.range.first) + " of " + high.whose,
+                    low.foreign || high.foreign ? kForeignHint : "release the pod that is gone");
+  }
+  return {};
+}
+
+// Paths in messages have the name as it is.
+Error Shown(Error error, const std::string& pod_uid) {
+  const std::string shown = ShownPodUid(pod_uid);
+  if (shown == pod_uid) return error;
+  for (std::string* text : {&error.message, &error.hint}) {
+    for (std::size_t at = text->find(pod_uid); at != std::string::npos;
+         at = text->find(pod_uid, at + shown.size())) {
+      text->replace(at, pod_uid.size(), shown);
+    }
+  }
+  return error;
+}
+
+// Not CheckPodUid: an import takes whatever a directory may be called.
+Result<void> CheckName(const std::string& pod_uid) {
+  const bool is_name = !pod_uid.empty() && pod_uid != "." && pod_uid != ".." &&
+                       pod_uid.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+  if (is_name) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "no directory can have the pod UID " + ShownPodUid(pod_uid) +
+                   " as its name; nothing was exported",
+               "release that pod's mapping"};
+}
+
+// 0750, as a kubelet makes them. One that is there must be nobody else's.
+Result<void> MakeDirectory(const std::filesystem::path& path) {
+  if (mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
+    return SystemError(errno, "make directory", path);
+  }
+  return CheckPrivateDirectory(path);
+}
+
+Result<void> CheckIfThere(const std::filesystem::path& directory) {
+  auto there = Exists(directory);
+  if (!there) return there.error();
+  return *there ? CheckPrivateDirectory(directory) : Result<void>();
+}
+
+// At no time is there no file: a kubelet would give the pod other IDs.
+Result<void> KeepAside(const std::filesystem::path& file, Timestamp now) {
+  auto aside = KeptAside(file.parent_path(), "userns.", now);
+  if (!aside) return aside.error();
+  if (link(file.c_str(), aside->c_str()) == 0) return SyncDirectory(file.parent_path());
+  // A directory, or a file system without hard links.
+  if (errno == EPERM || errno == ENOSYS || errno == EOPNOTSUPP || errno == EMLINK) {
+    return RenameDurably(file, *aside);
+  }
+  return SystemError(errno, "keep aside", file);
+}
+
+}  // namespace
+
+Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_directory,
+                                        const std::vector<UserNamespaceAllocation>& allocations,
+                                        const std::vector<HeldPod>& held) {
+  if (auto r = CheckHeld(held); !r) return r.error();
+  UsernsExport plan(WithoutTrailingSlashes(kubelet_directory) / "pods");
+  if (allocations.empty()) return plan;
+  if (auto r = CheckIfThere(plan.pods_); !r) return r.error();
+  auto files = ReadPodsDirectory(plan.pods_);
+  if (!files) return files.error();
+
+  std::map<std::string_view, HostIdRange> known;
+  std::vector<Claim> claims;
+  for (const UserNamespaceAllocation& allocation : allocations) {
+    if (auto r = CheckName(allocation.pod_uid); !r) return r.error();
+    if (auto r = CheckMapping(allocation.host_id, allocation.length); !r) return r.error();
+    if (auto r = CheckIfThere(plan.pods_ / allocation.pod_uid); !r) {
+      return Shown(r.error(), allocation.pod_uid);
+    }
+    const HostIdRange range{allocation.host_id, allocation.length};
+    known.emplace(allocation.pod_uid, range);
+    claims.push_back({range, "pod " + ShownPodUid(allocation.pod_uid)});
+    plan.to_write_.push_back(
+        {allocation.pod_uid, EncodeUsernsFile(allocation.host_id, allocation.length)});
+  }
+  std::map<std::string_view, HostIdRange> in_place;
+  for (const UsernsFile& file : *files) {
+    const auto of_store = known.find(file.pod_uid);
+    if (of_store != known.end()) {
+      if (file.mapping == of_store->second) in_place.insert(*of_store);
+    } else if (file.mapping) {
+      claims.push_back({*file.mapping, "a pod that the store does not know, " + file.source, true});
+    } else {
+      return Conflict("nobody can vouch for the host IDs in " + file.source +
+                          ", of a pod that the store does not know: " + file.problem,
+                      kForeignHint);
+    }
+  }
+  for (Pod& pod : plan.to_write_) pod.in_place = in_place.contains(pod.uid);
+  if (auto r = CheckLengths(claims); !r) return r.error();
+  if (auto r = CheckOverlaps(claims); !r) return r.error();
+  return plan;
+}
+
+Result<std::uint64_t> UsernsExport::Write(Timestamp now) const {
+  if (to_write_.empty()) return std::uint64_t{0};
+  if (auto r = MakeDirectory(pods_); !r) return r.error();
+  std::uint64_t written = 0;
+  for (const Pod& pod : to_write_) {
+    if (auto r = WriteOne(pod, now); !r) {
+      Error error = Shown(r.error(), pod.uid);
+      error.message += "; " + std::to_string(written) + " of " + std::to_string(to_write_.size()) +
+                       " ID mappings are written, the image folders are as they were";
+      if (error.hint.empty()) error.hint = "mend that, then export again";
+      return error;
+    }
+    ++written;
+  }
+  if (auto r = SyncDirectory(pods_); !r) return r.error();
+  if (auto r = SyncDirectory(pods_.parent_path()); !r) return r.error();
+  return written;
+}
+
+Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
+  const std::filesystem::path directory = pods_ / pod.uid;
+  const std::filesystem::path file = directory / "userns";
+  if (auto r = MakeDirectory(directory); !r) return r;
+  if (pod.in_place) {
+    // Whoever wrote it may have been killed before it was on disk.
+    const auto fd = OpenFile(file, O_RDONLY);
+    if (!fd) return fd.error();
+    if (auto r = SyncFile(*fd, file); !r) return r;
+    return SyncDirectory(directory);
+  }
+  auto there = Exists(file);
+  if (!there) return there.error();
+  if (*there) {
+    if (auto r = KeepAside(file, now); !r) return r;
+  }
+  return WriteFileDurably(file, pod.content);
+}
+
+std::vector<std::string> UsernsExport::RemoveOldAside() const {
+  std::vector<std::string> removed;
+  for (const Pod& pod : to_write_) {
+    for (const std::filesystem::path& aside : TooOldAside(pods_ / pod.uid, "userns.")) {
+      if (RemoveFile(aside)) removed.push_back(aside.string());
+    }
+  }
+  return removed;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,206 @@
+// The documents that hold pull credentials:
+//
+//   docker config.json  {"auths":{registry: entry}, …}
+//   legacy .dockercfg   {registry: entry}
+//   Secret              {"kind":"Secret","type":"kubernetes.io/dockerconfigjson",
+//                        "data":{".dockerconfigjson":base64 of a config.json}, …}
+//                       {"kind":"Secret","type":"kubernetes.io/dockercfg",
+//                        "data":{".dockercfg":base64 of a .dockercfg}, …}
+//                       the same under stringData, not in base64, goes first, as in the API server
+//   entry               {"username":…,"password":…,"email":…,"auth":base64 of "user:password", …}
+//                       a non-empty auth replaces username and password
+//
+// As the kubelet reads them, but for two things that it lets pass and that would make one document
+// mean two credentials: a repeated key, and a known field in another case. No message has anything
+// out of a document but the names of the fields above.
+
+#include <array>
+
+#include "store/base/base64.h"
+#include "store/base/caught.h"
+#include "store/base/json_document.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
+
+namespace waybill {
+namespace {
+
+using internal::Base64Padding;
+using internal::DecodeBase64;
+using internal::JsonDocument;
+using internal::JsonKind;
+using internal::JsonValue;
+using internal::QuoteForMessage;
+using internal::WipedString;
+
+struct SecretType {
+  std::string_view name;
+  std::string_view key;
+  bool legacy;
+};
+constexpr std::array<SecretType, 2> kSecretTypes = {{
+    {"kubernetes.io/dockerconfigjson", ".dockerconfigjson", false},
+    {"kubernetes.io/dockercfg", ".dockercfg", true},
+}};
+
+constexpr std::array<std::string_view, 11> kAuthFields = {
+    "auths",      "kind",     "type",     "data",  "stringData", ".dockerconfigjson",
+    ".dockercfg", "username", "password", "email", "auth"};
+
+// Credentials on their way out: wiped, unless they are handed over.
+struct AuthList {
+  AuthList() = default;
+  ~AuthList() {
+    for (RegistryAuth& entry : entries) {
+      internal::Wipe(entry.auth.username);
+      internal::Wipe(entry.auth.password);
+    }
+  }
+  AuthList(const AuthList&) = delete;
+  AuthList& operator=(const AuthList&) = delete;
+
+  std::vector<RegistryAuth> entries;
+};
+
+Result<void> ReadEntry(JsonValue value, AuthConfig& out) {
+  if (auto object = internal::CheckObject(value); !object) return object;
+  WipedString auth;
+  struct Field {
+    std::string_view name;
+    std::string* target;
+  };
+  const std::array<Field, 4> fields = {{{"username", &out.username},
+                                        {"password", &out.password},
+                                        {"email", &out.email},
+                                        {"auth", &auth.text}}};
+  for (const Field& field : fields) {
+    if (auto spelled = internal::CheckCase(value, field.name); !spelled) return spelled;
+    const auto found = value.Find(field.name);
+    if (!found) continue;
+    if (auto read = internal::ReadString(*found, kMaxDocumentBytes, *field.target); !read) {
+      return read;
+    }
+  }
+  if (auth.text.empty()) return {};
+
+  WipedString decoded;
+  std::size_t colon = std::string::npos;
+  if (DecodeBase64(auth.text, Base64Padding::kOptional, decoded)) colon = decoded.text.find(':');
+  if (colon == std::string::npos) {
+    return value.Find("auth")->Fail("not the base64 of \"user:password\"");
+  }
+  const std::string_view pair = decoded.text;
+  internal::Wipe(out.username);
+  internal::Wipe(out.password);
+  out.username = pair.substr(0, colon);
+  out.password = pair.substr(colon + 1);
+  return {};
+}
+
+Result<void> ReadRegistries(JsonValue value, AuthList& out) {
+  if (auto object = internal::CheckObject(value); !object) return object;
+  // Growing would move short strings and leave their copies behind.
+  out.entries.reserve(value.members().size());
+  for (const JsonValue entry : value.members()) {
+    RegistryAuth& registry = out.entries.emplace_back();
+    registry.registry = entry.key();
+    if (auto read = ReadEntry(entry, registry.auth); !read) return read;
+  }
+  return {};
+}
+
+Result<void> ReadConfigJson(JsonValue root, AuthList& out) {
+  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
+  if (auto spelled = internal::CheckCase(root, "auths"); !spelled) return spelled;
+  const auto auths = root.Find("auths");
+  return auths ? ReadRegistries(*auths, out) : Result<void>();
+}
+
+Result<void> ReadDockercfg(JsonValue root, AuthList& out) {
+  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
+  return ReadRegistries(root, out);
+}
+
+// The document inside a Secret, out of stringData or data.
+Result<void> ReadPayload(JsonValue secret, std::string_view key, WipedString& out,
+                         std::string& path) {
+  for (const std::string_view holder : {"stringData", "data"}) {
+    if (auto spelled = internal::CheckCase(secret, holder); !spelled) return spelled;
+    const auto map = secret.Find(holder);
+    if (!map) continue;
+    if (auto object = internal::CheckObject(*map); !object) return object;
+    const auto payload = map->Find(key);
+    if (!payload || payload->is_null()) continue;
+    if (!payload->is_string()) return payload->Expected("a string");
+    path = payload->Path();
+    if (holder == "stringData") {
+      out.text = payload->text();
+    } else if (!DecodeBase64(payload->text(), Base64Padding::kRequired, out)) {
+      return payload->Fail("not base64");
+    }
+    return {};
+  }
+  return secret.Fail("neither data nor stringData has " + QuoteForMessage(key));
+}
+
+Result<void> ReadSecret(JsonValue secret, AuthList& out) {
+  const auto kind = secret.Find("kind");
+  if (kind && !(kind->is_string() && kind->text() == "Secret")) {
+    return kind->Fail("expected \"Secret\"");
+  }
+  const auto type = secret.Find("type");
+  if (!type) return secret.Fail("field \"type\" is missing");
+  if (!type->is_string()) return type->Expected("a string");
+  for (const SecretType& known : kSecretTypes) {
+    if (type->text() != known.name) continue;
+    WipedString payload;
+    std::string path;
+    if (auto read = ReadPayload(secret, known.key, payload, path); !read) return read;
+    const auto inner = JsonDocument::ParseSecret(payload.text, kMaxDocumentBytes, kAuthFields);
+    Result<void> read;
+    if (!inner) {
+      read = inner.error();
+    } else {
+      read = known.legacy ? ReadDockercfg(inner->root(), out) : ReadConfigJson(inner->root(), out);
+    }
+    if (!read) read.error().message = path + ": " + read.error().message;
+    return read;
+  }
+  return type->Fail("expected " + QuoteForMessage(kSecretTypes[0].name) + " or " +
+                    QuoteForMessage(kSecretTypes[1].name));
+}
+
+// No entry of a .dockercfg is a string, and a config.json has neither field.
+bool LooksLikeSecret(JsonValue root) {
+  for (const std::string_view name : {"kind", "type"}) {
+    const auto field = root.Find(name);
+    if (field && field->is_string()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try {
+  const auto document = JsonDocument::ParseSecret(json, kMaxDocumentBytes, kAuthFields);
+  if (!document) return document.error();
+  const JsonValue root = document->root();
+  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
+
+  AuthList list;
+  Result<void> read;
+  if (root.Find("auths")) {
+    read = ReadConfigJson(root, list);
+  } else if (LooksLikeSecret(root)) {
+    read = ReadSecret(root, list);
+  } else {
+    if (auto spelled = internal::CheckCase(root, "auths"); !spelled) return spelled.error();
+    read = ReadDockercfg(root, list);
+  }
+  if (!read) return read.error();
+  return std::move(list.entries);
+} catch (...) {
+  return internal::Caught();
+}
+
+}  // namespace waybill

@@ -1,0 +1,70 @@
+// A guest platform as runtimes write it, in JSON or TOML. Its fields are known by their letters
+// alone: KEP-4216 prints the names of Go's struct ("OSVersion"), JSON those of an image index
+// ("os.version"), TOML others ("os_version").
+
+#ifndef WAYBILL_MIGRATIONS_RUNTIME_GUEST_PLATFORM_H_
+#define WAYBILL_MIGRATIONS_RUNTIME_GUEST_PLATFORM_H_
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waybill/platform.h"
+
+namespace waybill::internal {
+
+class GuestPlatformFields {
+ public:
+  // Where the value of a field goes: one of the two, or neither of an unknown field, which passes.
+  struct Target {
+    std::string* text = nullptr;
+    std::vector<std::string>* list = nullptr;
+    bool repeated = false;  // the field was there before, perhaps in another spelling
+  };
+
+  Target Find(std::string_view key) {
+    const std::array<std::pair<std::string_view, Target>, 5> fields = {{
+        {"architecture", {.text = &platform_.architecture}},
+        {"os", {.text = &platform_.os}},
+        {"osversion", {.text = &platform_.os_version}},
+        {"variant", {.text = &platform_.variant}},
+        {"osfeatures", {.list = &platform_.os_features}},
+    }};
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (fields[i].first != LettersOf(key)) continue;
+      Target target = fields[i].second;
+      target.repeated = std::exchange(seen_[i], true);
+      return target;
+    }
+    return {};
+  }
+
+  // Every field is empty, which is how containerd prints a guest platform that was not set.
+  bool is_unset() const { return platform_ == Platform{}; }
+  bool is_complete() const { return !platform_.os.empty() && !platform_.architecture.empty(); }
+  static constexpr std::string_view kIncomplete =
+      "a guest platform needs an OS and an architecture";
+
+  Platform Take() { return NormalisePlatform(std::move(platform_)); }
+
+ private:
+  static std::string LettersOf(std::string_view key) {
+    std::string letters;
+    for (const char c : key) {
+      if (c == '.' || c == '_') continue;
+      letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return letters;
+  }
+
+  Platform platform_;
+  std::array<bool, 5> seen_{};
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_MIGRATIONS_RUNTIME_GUEST_PLATFORM_H_

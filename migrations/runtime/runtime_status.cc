@@ -1,0 +1,187 @@
+// What the runtime says of its handlers, as `crictl info` prints it: CRI's StatusResponse, and
+// under "config", where the runtime is containerd, its own configuration.
+//
+//   {"runtimeHandlers":[
+//      {"features":{"user_namespaces":true}},                      nameless: the default handler
+//      {"name":"runc","features":{"user_namespaces":true}}],       or "userNamespaces"
+//    "config":{"containerd":{
+//      "defaultRuntimeName":"runc",                                or "default_runtime_name"
+//      "runtimes":{"hyperv":{
+//        "guest_platform":{"Architecture":"amd64","OS":"windows",  or "guestPlatform"
+//                          "OSVersion":"10.0.17763","OSFeatures":[],"Variant":""}}}}}}
+
+#include <algorithm>
+#include <cstddef>
+
+#include "migrations/runtime/guest_platform.h"
+#include "store/base/caught.h"
+#include "store/base/json_document.h"
+#include "store/handlers/runtime_handlers.h"
+#include "waybill/limits.h"
+#include "waybill/runtime_handler.h"
+
+namespace waybill {
+namespace {
+
+using internal::JsonDocument;
+using internal::JsonKind;
+using internal::JsonValue;
+
+// The one member of `object` under either name.
+Result<std::optional<JsonValue>> EitherOf(JsonValue object, std::string_view a,
+                                          std::string_view b) {
+  for (const std::string_view name : {a, b}) {
+    if (auto spelled = internal::CheckCase(object, name); !spelled) return spelled.error();
+  }
+  const auto first = object.Find(a);
+  const auto second = object.Find(b);
+  if (first && second) {
+    return second->Fail("this field is there as " + internal::QuoteForMessage(a) + ", too");
+  }
+  return first ? first : second;
+}
+
+Result<void> ReadGuestPlatform(JsonValue value, std::optional<Platform>& out) {
+  if (auto object = internal::CheckObject(value); !object) return object;
+  internal::GuestPlatformFields fields;
+  for (const JsonValue member : value.members()) {
+    const auto target = fields.Find(member.key());
+    if (target.repeated) return member.Fail("this field is there twice");
+    if (target.text != nullptr) {
+      auto read = internal::ReadString(member, kMaxPlatformFieldBytes, *target.text);
+      if (!read) return read;
+    } else if (target.list != nullptr) {
+      auto bounded = internal::CheckCount(member, kMaxOsFeatures, "features");
+      if (!bounded) return bounded;
+      auto read = internal::ReadStrings(member, kMaxPlatformFieldBytes, *target.list);
+      if (!read) return read;
+    }
+  }
+  if (fields.is_unset()) return {};
+  if (!fields.is_complete()) return value.Fail(fields.kIncomplete);
+  out = fields.Take();
+  return {};
+}
+
+Result<void> ReadHandler(JsonValue value, RuntimeHandler& out) {
+  if (value.kind() != JsonKind::kObject) return value.Expected("an object");
+  for (const std::string_view name : {"name", "features"}) {
+    if (auto spelled = internal::CheckCase(value, name); !spelled) return spelled;
+  }
+  if (const auto name = value.Find("name")) {
+    if (auto read = internal::ReadString(*name, kMaxRuntimeHandlerBytes, out.name); !read) {
+      return read;
+    }
+  }
+  const auto features = value.Find("features");
+  if (!features) return {};
+  if (auto object = internal::CheckObject(*features); !object) return object;
+  const auto user_namespaces = EitherOf(*features, "user_namespaces", "userNamespaces");
+  if (!user_namespaces) return user_namespaces.error();
+  if (!*user_namespaces) return {};
+  return internal::ReadBool(**user_namespaces, out.user_namespaces);
+}
+
+Result<std::vector<RuntimeHandler>> ReadHandlers(JsonValue root) {
+  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
+  for (const std::string_view name : {"runtimeHandlers", "config"}) {
+    if (auto spelled = internal::CheckCase(root, name); !spelled) return spelled.error();
+  }
+  const auto list = root.Find("runtimeHandlers");
+  if (!list) {
+    Error missing = root.Fail("field \"runtimeHandlers\" is missing");
+    missing.hint =
+        "a list of handlers is what `crictl info` prints of a runtime that has it, like containerd "
+        "from version 2.0 on";
+    return missing;
+  }
+  if (list->kind() != JsonKind::kArray) return list->Expected("an array");
+  // One more than a node may have: the nameless one is merged with a named one.
+  if (auto bounded = internal::CheckCount(*list, kMaxRuntimeHandlers + 1, "runtime handlers");
+      !bounded) {
+    return bounded.error();
+  }
+  std::vector<RuntimeHandler> handlers;
+  for (const JsonValue handler : list->members()) {
+    if (auto read = ReadHandler(handler, handlers.emplace_back()); !read) return read.error();
+  }
+  std::sort(handlers.begin(), handlers.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  if (handlers.size() > 1 && handlers[1].name.empty()) {
+    return list->Fail("the nameless runtime handler is listed twice");
+  }
+  return handlers;
+}
+
+// `handlers` are sorted by name, and stay so.
+void MarkDefault(std::vector<RuntimeHandler>& handlers, const std::string& default_name) {
+  const bool nameless = !handlers.empty() && handlers.front().name.empty();
+  const auto named = std::find_if(handlers.begin(), handlers.end(), [&](const auto& handler) {
+    return !default_name.empty() && handler.name == default_name;
+  });
+  if (named != handlers.end()) {
+    named->is_default = true;
+    if (nameless) handlers.erase(handlers.begin());
+  } else if (nameless) {
+    handlers.front().is_default = true;
+    handlers.front().name = default_name;
+    std::sort(handlers.begin(), handlers.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+  }
+}
+
+// Guest platforms of handlers that the runtime does not list are of no use, and pass.
+Result<void> ReadGuestPlatforms(JsonValue runtimes, std::vector<RuntimeHandler>& handlers) {
+  if (auto object = internal::CheckObject(runtimes); !object) return object;
+  for (const JsonValue runtime : runtimes.members()) {
+    const auto handler = std::lower_bound(
+        handlers.begin(), handlers.end(), runtime.key(),
+        [](const RuntimeHandler& a, std::string_view name) { return a.name < name; });
+    if (handler == handlers.end() || handler->name != runtime.key()) continue;
+    if (auto object = internal::CheckObject(runtime); !object) return object;
+    const auto guest = EitherOf(runtime, "guest_platform", "guestPlatform");
+    if (!guest) return guest.error();
+    if (!*guest) continue;
+    if (auto read = ReadGuestPlatform(**guest, handler->guest_platform); !read) return read;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) try {
+  const auto document = JsonDocument::Parse(json, kMaxDocumentBytes);
+  if (!document) return document.error();
+  const JsonValue root = document->root();
+  auto handlers = ReadHandlers(root);
+  if (!handlers) return handlers;
+
+  // Other runtimes put what they like under "config".
+  std::string default_name;
+  std::optional<JsonValue> runtimes;
+  const auto config = root.Find("config");
+  if (const auto containerd = config ? config->Find("containerd") : std::nullopt) {
+    if (auto object = internal::CheckObject(*containerd); !object) return object.error();
+    const auto name = EitherOf(*containerd, "defaultRuntimeName", "default_runtime_name");
+    if (!name) return name.error();
+    if (*name) {
+      if (auto read = internal::ReadString(**name, kMaxRuntimeHandlerBytes, default_name); !read) {
+        return read.error();
+      }
+    }
+    if (auto spelled = internal::CheckCase(*containerd, "runtimes"); !spelled) {
+      return spelled.error();
+    }
+    runtimes = containerd->Find("runtimes");
+  }
+  MarkDefault(*handlers, default_name);
+  if (runtimes) {
+    if (auto read = ReadGuestPlatforms(*runtimes, *handlers); !read) return read.error();
+  }
+  if (auto checked = internal::CheckRuntimeHandlers(*handlers); !checked) return checked.error();
+  return handlers;
+} catch (...) {
+  return internal::Caught();
+}
+
+}  // namespace waybill

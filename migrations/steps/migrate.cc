@@ -1,0 +1,250 @@
+#include "migrations/steps/migrate.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "migrations/steps/steps.h"
+#include "store/lmdb/commit.h"
+#include "store/lmdb/error.h"
+#include "store/recovery/backup.h"
+#include "store/recovery/inspect.h"
+
+namespace waybill::internal {
+
+namespace {
+
+// A step in the direction that it is to be run.
+struct Move {
+  const Step* step;
+  bool up;
+
+  std::uint32_t from() const { return up ? step->from : step->to; }
+  std::uint32_t to() const { return up ? step->to : step->from; }
+  std::uint32_t newer() const { return step->to; }
+};
+
+std::vector<Move> MovesBetween(std::uint32_t from, std::uint32_t to) {
+  std::vector<Move> moves;
+  for (const Step& step : Steps()) {
+    if (step.from >= from && step.to <= to) moves.push_back({&step, true});
+    if (step.from >= to && step.to <= from) moves.push_back({&step, false});
+  }
+  if (to < from) std::reverse(moves.begin(), moves.end());
+  return moves;
+}
+
+// What is read and written inside one transaction of a step.
+struct Working {
+  Working(const OwnedStore& store, MDB_txn* txn, Timestamp now)
+      : identity(store.database.identity), handles(store.database.handles), state(store.state) {
+    context.txn = txn;
+    context.handles = &handles;
+    context.identity = &identity;
+    context.directory = &store.database.env->directory();
+    context.now = std::max(now, state.latest_time);
+  }
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
+
+  Identity identity;
+  TableHandles handles;
+  State state;
+  StoreTxn::Context context;
+};
+
+Error StepFailed(const Move& move, Error error) {
+  error.message = "the step from schema version " + std::to_string(move.from()) + " to " +
+                  std::to_string(move.to()) + " failed: " + error.message;
+  if (error.code != ErrorCode::kOutcomeUnknown) {
+    error.message += "; the store is still of version " + std::to_string(move.from());
+  }
+  return error;
+}
+
+// What a step down loses. Each leaves what later ones look at as it is, so that all can be asked
+// before the first is run.
+Result<std::vector<std::string>> LossesOf(const OwnedStore& store, const Move& move) {
+  lmdb::Txn txn;
+  const int rc = txn.BeginRead(*store.database.env);
+  if (rc != MDB_SUCCESS) {
+    return lmdb::MakeError(rc, "reading the store", store.database.env->directory());
+  }
+  Working working(store, txn.get(), {});
+  return move.step->losses(StoreTxn(working.context, working.state));
+}
+
+// The records of the main table in the form of the version that the store has from now on.
+Result<void> WriteHeader(Working& working, const Move& move) {
+  StoreTxn before(working.context, working.state);
+  auto journal = before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
+  if (!journal) return journal.error();
+  const std::vector<std::uint8_t> kept(journal->begin(), journal->end());
+  working.identity.schema_version = move.to();
+  working.identity.last_migration = std::to_string(move.from()) + " to " +
+                                    std::to_string(move.to()) + ": " + std::string(move.step->name);
+  StoreTxn after(working.context, working.state);
+  if (auto r = after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, kept); !r) return r;
+  if (auto r = after.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity,
+                                     EncodeIdentity(working.identity));
+      !r) {
+    return r;
+  }
+  return after.WriteState();
+}
+
+// Tables that the older version does not have.
+Result<void> DropTables(Working& working, const Move& move) {
+  for (const Table table : kAllTables) {
+    if (!SchemaOf(move.from()).has(table) || SchemaOf(move.to()).has(table)) continue;
+    const int rc = mdb_drop(working.context.txn, working.handles.of(table), 1);
+    if (rc != MDB_SUCCESS) {
+      return lmdb::MakeError(rc, "dropping a table", *working.context.directory);
+    }
+    working.state.digest(table) = {};
+    working.handles.tables[Index(table)] = 0;
+  }
+  return {};
+}
+
+// Commits what the store is still the place for.
+Result<void> CommitOwned(lmdb::Txn& txn, const OwnedStore& store) {
+  if (auto owned = CheckStillOwned(store.database); !owned) {
+    Error error = owned.error();
+    error.message += "; nothing was changed";
+    return error;
+  }
+  if (auto r = lmdb::CommitOrPutBack(txn, *store.database.env); !r) return r;
+  if (auto owned = CheckStillOwned(store.database); !owned) {
+    Error error = owned.error();
+    error.code = ErrorCode::kOutcomeUnknown;
+    error.message += "; what was migrated may be lost";
+    return error;
+  }
+  return {};
+}
+
+Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const MigrateRequest& request) {
+  const lmdb::Env& env = *store.database.env;
+  lmdb::Txn txn;
+  int rc = txn.BeginWrite(env);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
+  Working working(store, txn.get(), request.clock());
+  if (move.up) {
+    rc = OpenTables(txn.get(), move.to(), true, working.handles);
+    if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making the tables", env.directory());
+  }
+  // Steps read and write as the newer version.
+  working.identity.schema_version = move.newer();
+  StoreTxn store_txn(working.context, working.state);
+  StepRun run{store_txn, request.progress};
+  if (auto r = (move.up ? move.step->up : move.step->down)(run); !r) return r.error();
+  if (!move.up) {
+    if (auto r = DropTables(working, move); !r) return r.error();
+  }
+  if (auto r = WriteHeader(working, move); !r) return r.error();
+  if (auto r = CommitOwned(txn, store); !r) return r.error();
+  store.database.identity = working.identity;
+  store.database.handles = working.handles;
+  store.state = working.state;
+  if (store.witness) store.witness->Advance(store.state.commit_sequence);
+  return MigrationStep{move.from(), move.to(), std::string(move.step->name), run.values_written};
+}
+
+// One commit more of the header: each of LMDB's two meta pages leads to one, and the code of an
+// older version takes a header of a newer version under either for damage.
+Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& request) {
+  const lmdb::Env& env = *store.database.env;
+  lmdb::Txn txn;
+  int rc = txn.BeginWrite(env);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
+  Working working(store, txn.get(), request.clock());
+  if (auto r = StoreTxn(working.context, working.state).WriteState(); !r) return r;
+  if (auto r = CommitOwned(txn, store); !r) return r.error();
+  store.state = working.state;
+  if (store.witness) store.witness->Advance(store.state.commit_sequence);
+  return {};
+}
+
+Result<void> CheckResult(const OwnedStore& store, const std::string& backup) {
+  const std::filesystem::path path = store.database.env->directory() / "data.mdb";
+  auto file = OpenFile(path, O_RDONLY);
+  if (!file) return file.error();
+  auto inspection = InspectFile(*file);
+  if (!inspection) return inspection.error();
+  if (inspection->sound) return {};
+  return Error{ErrorCode::kDamaged,
+               "after the migration " + path.string() + " fails its check" +
+                   (inspection->findings.empty() ? "" : ": " + inspection->findings.front()),
+               "put the backup back: waybill restore " + backup};
+}
+
+Error WouldLose(const std::vector<std::string>& losses) {
+  std::string message = "going down would lose";
+  for (const std::string& loss : losses) message += (&loss == &losses[0] ? " " : "; ") + loss;
+  return {ErrorCode::kConflict, message + "; nothing was changed",
+          "if that is meant: waybill migrate --accept-loss; a backup is made first"};
+}
+
+}  // namespace
+
+Result<void> CheckVersion(std::uint32_t version) {
+  if (version >= kOldestSchema && version <= kNewestSchema) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "there is no schema version " + std::to_string(version) + "; nothing was changed",
+               "use " + std::to_string(kOldestSchema) + " to " + std::to_string(kNewestSchema)};
+}
+
+Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& request) {
+  if (auto r = CheckVersion(request.to); !r) return r.error();
+  MigrationReport report;
+  report.from = store.database.identity.schema_version;
+  report.to = request.to;
+  const std::vector<Move> moves = MovesBetween(report.from, report.to);
+  if (moves.empty()) {
+    // An earlier call may have been cut short between the last step and this.
+    if (report.to != kNewestSchema && !request.dry_run) {
+      if (auto r = SettleBothMetaPages(store, request); !r) return r.error();
+    }
+    return report;
+  }
+  for (const Move& move : moves) {
+    if (move.up) continue;
+    auto losses = LossesOf(store, move);
+    if (!losses) return losses.error();
+    std::move(losses->begin(), losses->end(), std::back_inserter(report.losses));
+  }
+  if (request.dry_run) {
+    for (const Move& move : moves) {
+      report.steps.push_back({move.from(), move.to(), std::string(move.step->name), 0});
+    }
+    return report;
+  }
+  if (!report.losses.empty() && !request.accept_loss) return WouldLose(report.losses);
+
+  auto backup = MakeBackup(store, request.clock());
+  if (!backup) return backup.error();
+  report.backup = backup->path.string();
+  for (const Move& move : moves) {
+    auto done = RunStep(store, move, request);
+    if (!done) return StepFailed(move, done.error());
+    report.steps.push_back(std::move(*done));
+  }
+  if (!moves.back().up) {
+    if (auto r = SettleBothMetaPages(store, request); !r) {
+      Error error = r.error();
+      error.message +=
+          "; the store is of version " + std::to_string(report.to) +
+          ", but code of that version may take it for damaged until this call succeeds";
+      return error;
+    }
+  }
+  if (auto r = CheckResult(store, report.backup); !r) return r.error();
+  return report;
+}
+
+}  // namespace waybill::internal

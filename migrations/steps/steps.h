@@ -1,0 +1,51 @@
+// The steps between schema versions, in order. A step takes a store from one version to the next
+// and back, each way in one write transaction. One file a step (v<from>_to_v<to>.cc); a step comes
+// with the golden store of its newer version and with tests of both ways, or a test fails.
+
+#ifndef WAYBILL_MIGRATIONS_STEPS_STEPS_H_
+#define WAYBILL_MIGRATIONS_STEPS_STEPS_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/database/store_txn.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// Values done so far in this step, and in all; false stops it.
+using StepProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+// What a step works on. Tables that only the newer version has are there in both directions: made
+// before going up, dropped after going down. `txn` reads and writes as the newer version does;
+// what going down leaves must be written as the older one, by StoreTxn::PutAs.
+struct StepRun {
+  StoreTxn& txn;
+  const StepProgress& progress;
+  std::uint64_t values_written = 0;
+};
+
+struct Step {
+  std::uint32_t from;
+  std::uint32_t to;  // from + 1
+  std::string_view name;
+  Result<void> (*up)(StepRun& run);
+  // What has no place in the older version must leave its image "verify again", never "no record".
+  Result<void> (*down)(StepRun& run);
+  // What going down loses, in words, one line each; empty: nothing. Reads only, a store of the
+  // newer version or of any after it. kConflict: it can't be done at all.
+  Result<std::vector<std::string>> (*losses)(const StoreTxn& txn);
+};
+
+std::span<const Step> Steps();
+
+extern const Step kStepV1ToV2;
+extern const Step kStepV2ToV3;
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_MIGRATIONS_STEPS_STEPS_H_

@@ -1,0 +1,149 @@
+// Version 2 names each image by (image ref, runtime handler), and has a registry of the handlers
+// (KEP-4216).
+//
+// Up: nothing is rewritten. A value of version 1 is one of version 2 for the default handler, under
+// the same key, and says in its envelope which it is; the new table is empty.
+//
+// Down: records and intents of other handlers become the default's, records without credentials; a
+// record of the default handler that has more than version 1 can say (which manifest, for which
+// guest platform) loses its credentials with that; what version 2 wrote is sealed again as
+// version 1.
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "migrations/steps/steps.h"
+#include "store/database/pulled_record.h"
+#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
+#include "store/handlers/replace_handlers.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kValuesAtOnce = 1024;
+
+Result<void> Up(StepRun&) { return {}; }
+
+bool SaysMoreThanV1(const ImagePulledRecord& record) {
+  return !record.manifest_digest.empty() || record.platform || record.guest_platform;
+}
+
+Error Interrupted() {
+  return {ErrorCode::kInterrupted,
+          "the migration was stopped; the store is as it was before the step", "run it again"};
+}
+
+// Writes every value of a table as version 1, some at a time: none may be changed while it is read.
+Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint64_t total) {
+  struct Value {
+    Key16 key;
+    std::vector<std::uint8_t> payload;
+  };
+  const Schema& v1 = SchemaOf(1);
+  Key16 next;
+  while (true) {
+    std::vector<Value> values;
+    auto walked =
+        run.txn.ForEachFrom(table, next, [&](const Key16& key, Payload payload) -> Result<bool> {
+          if (payload.empty()) {
+            return Error{ErrorCode::kDamaged,
+                         std::string("a value of table ") + InfoOf(table).name +
+                             " does not verify; nothing was changed",
+                         "run `waybill start` to recover the store"};
+          }
+          values.push_back({key, {payload.begin(), payload.end()}});
+          return values.size() < kValuesAtOnce;
+        });
+    if (!walked) return walked;
+    for (Value& value : values) {
+      if (table == Table::kPulled) {
+        auto record = DecodePulledRecordValue(value.payload);
+        if (record && SaysMoreThanV1(*record)) {
+          record->credential_mapping.clear();
+          record->manifest_digest.clear();
+          record->platform.reset();
+          record->guest_platform.reset();
+          auto plain = EncodePulledRecordValue(*record);
+          if (!plain) return plain.error();
+          value.payload = std::move(*plain);
+        }
+      }
+      if (auto r = run.txn.PutAs(v1, table, value.key, value.payload); !r) return r;
+      ++run.values_written;
+    }
+    done += values.size();
+    if (run.progress && !run.progress(done, total)) return Interrupted();
+    if (values.size() < kValuesAtOnce) return {};
+    next = values.back().key.Next();
+  }
+}
+
+Result<void> Down(StepRun& run) {
+  if (auto collapsed = CollapseHandlers(run.txn); !collapsed) return collapsed.error();
+  const std::uint64_t total =
+      run.txn.state().digest(Table::kPulled).count + run.txn.state().digest(Table::kIntents).count;
+  std::uint64_t done = 0;
+  for (const Table table : {Table::kPulled, Table::kIntents}) {
+    if (auto r = SealAsV1(run, table, done, total); !r) return r;
+  }
+  return {};
+}
+
+std::string Counted(std::uint64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
+  std::map<std::string, std::uint64_t> records;
+  std::map<std::string, std::uint64_t> intents;
+  std::uint64_t manifests = 0;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto record = DecodePulledRecordValue(payload);
+    if (!record) return true;
+    if (!record->runtime_handler.empty()) {
+      ++records[record->runtime_handler];
+    } else if (SaysMoreThanV1(*record)) {
+      ++manifests;
+    }
+    return true;
+  });
+  if (!walked) return walked.error();
+  walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto intent = DecodeIntentValue(payload);
+    if (intent && !intent->runtime_handler.empty()) ++intents[intent->runtime_handler];
+    return true;
+  });
+  if (!walked) return walked.error();
+  auto handlers = ReadRuntimeHandlers(txn);
+  if (!handlers) return handlers.error();
+
+  std::vector<std::string> losses;
+  for (const auto& [handler, count] : records) {
+    losses.push_back(Counted(count, "image") + " of runtime handler " + handler +
+                     ": to be verified again");
+  }
+  for (const auto& [handler, count] : intents) {
+    losses.push_back(Counted(count, "pull intent") + " of runtime handler " + handler +
+                     ": kept for the default one");
+  }
+  if (manifests > 0) {
+    losses.push_back("the manifest or guest platform of " + Counted(manifests, "image") +
+                     " of the default handler: to be verified again");
+  }
+  for (const RuntimeHandler& handler : *handlers) {
+    if (handler.is_default && !handler.guest_platform) continue;
+    losses.push_back("the runtime handler " + (handler.name.empty() ? "(default)" : handler.name) +
+                     " in the registry");
+  }
+  return losses;
+}
+
+}  // namespace
+
+const Step kStepV1ToV2 = {1, 2, "runtime-handlers", Up, Down, Losses};
+
+}  // namespace waybill::internal

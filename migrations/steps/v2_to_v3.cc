@@ -1,0 +1,92 @@
+// Version 3 keeps host ID ranges for pods in user namespaces (KEP-127).
+//
+// Up: nothing is rewritten; the new tables are empty, and the ranges come from the kubelet's files:
+// before that nothing is handed out where there is a kubelet. A store that is distrustful for a
+// loss says so of ranges, too.
+//
+// Down: the ranges are the kubelet's again, from its files; the tables go. Refused while there are
+// ranges that its files can't hold, or with which it would not start.
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "migrations/steps/steps.h"
+#include "store/base/quote.h"
+#include "store/database/userns_tables.h"
+#include "store/recovery/gap.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxNamed = 10;
+
+// A store that lost something may be an old copy of one that had ranges. One that took a kubelet's
+// records over lives beside a kubelet, whose pods' ranges are not known before they are imported.
+Result<void> Up(StepRun& run) {
+  auto reasons = ReasonsOfDistrust(run.txn);
+  if (!reasons) return reasons.error();
+  for (const std::string& reason : *reasons) {
+    if (!IsOfImport(reason) && !IsGap(reason)) return HoldLostRanges(run.txn, reason);
+  }
+  if (run.txn.state().digest(Table::kImported).count > 0) {
+    return HoldUntilImport(run.txn, "the store comes from a version that kept none");
+  }
+  return {};
+}
+Result<void> Down(StepRun&) { return {}; }  // what Losses refuses never gets here
+
+Error CannotHold(const std::string& what, const std::string& hint) {
+  return {ErrorCode::kConflict, "the kubelet's files can't hold " + what + "; nothing was changed",
+          hint};
+}
+
+// Of several, the first.
+std::string Pods(const std::vector<UsernsHeld>& held) {
+  std::string pods;
+  for (std::size_t i = 0; i < held.size() && i < kMaxNamed; ++i) {
+    pods += (i == 0 ? "" : ", ") +
+            (held[i].pod.pod_uid.empty() ? "(lost ranges)" : ShownPodUid(held[i].pod.pod_uid));
+  }
+  return held.size() > kMaxNamed ? pods + ", …" : pods;
+}
+
+Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
+  auto held = ReadHeld(txn);
+  if (!held) return held.error();
+  std::erase_if(*held, [](const UsernsHeld& one) { return IsUntilImport(one.pod); });
+  if (!held->empty()) {
+    return CannotHold("ranges that nobody can vouch for, of held pods: " + Pods(*held),
+                      "`waybill userns release` those that are gone, `waybill userns adopt` the "
+                      "others");
+  }
+  auto mappings = ReadMappings(txn);
+  if (!mappings) return mappings.error();
+  std::map<std::uint32_t, std::uint64_t> lengths;
+  for (const UsernsMapping& mapping : *mappings) ++lengths[mapping.length];
+  if (lengths.size() > 1) {
+    std::string list;
+    for (const auto& [length, pods] : lengths) {
+      list += (list.empty() ? "" : ", ") + std::to_string(pods) + " of " + std::to_string(length);
+    }
+    return CannotHold("ranges of several lengths (" + list +
+                          "): it does not start beside one that is not its own idsPerPod",
+                      "release the ranges of one length once their pods are gone");
+  }
+  std::vector<std::string> losses;
+  if (!mappings->empty()) {
+    losses.push_back(std::to_string(mappings->size()) + " ID mapping" +
+                     (mappings->size() == 1 ? "" : "s") +
+                     " of pods: a kubelet that does not find them in its files hands their ranges "
+                     "out again, so write them first (`waybill export`)");
+  }
+  return losses;
+}
+
+}  // namespace
+
+const Step kStepV2ToV3 = {2, 3, "user-namespaces", Up, Down, Losses};
+
+}  // namespace waybill::internal

@@ -1,0 +1,344 @@
+#include "store/database/committer.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "store/base/caught.h"
+#include "store/lmdb/commit.h"
+#include "store/lmdb/error.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxBatch = 256;
+// Commits between two looks for readers that died: each keeps old pages from being used again.
+constexpr std::uint64_t kReaderCheckInterval = 256;
+// Pages that only deletions may use, so that a full store can still be pruned. One that deletes
+// little takes some ten pages (the paths in the trees that it touches, their neighbours, and the
+// free list), and what it frees can be used again by the next but one.
+constexpr std::uint64_t kMinReservePages = 64;
+constexpr std::uint64_t kMaxReservePages = 1024;
+constexpr std::uint64_t kReserveShare = 16;
+// With so many pages that were never used nobody asks which others are free.
+constexpr std::uint64_t kPlentyOfPages = 16384;
+
+Error OutcomeUnknown(const std::filesystem::path& directory) {
+  return {ErrorCode::kOutcomeUnknown,
+          "a write to " + directory.string() +
+              " failed half way: it may or may not be on disk; every decision now answers \"pull\"",
+          "close the store and open it again"};
+}
+
+Error NothingChanged(Error error) {
+  error.message += "; nothing was changed";
+  if (error.code == ErrorCode::kOwned) error.message += ", and every decision now answers \"pull\"";
+  return error;
+}
+
+Error MayBeLost(Error error) {
+  error.code = ErrorCode::kOutcomeUnknown;
+  error.message += "; what was written last may be lost, and every decision now answers \"pull\"";
+  return error;
+}
+
+struct Snapshots {
+  std::uint64_t last = 0;    // the transaction of the last commit
+  std::uint64_t oldest = 0;  // of the oldest snapshot before it that is held; else `last` + 1
+};
+
+// LMDB has no other form for it than a line of text for each reader: process, thread, transaction
+// or "-".
+int LowerToOldest(const char* line, void* context) {
+  unsigned long process = 0;
+  unsigned long long thread = 0;
+  unsigned long long txn_id = 0;
+  auto& snapshots = *static_cast<Snapshots*>(context);
+  if (std::sscanf(line, "%lu %llx %llu", &process, &thread, &txn_id) == 3 &&
+      txn_id < snapshots.last) {
+    snapshots.oldest = std::min<std::uint64_t>(snapshots.oldest, txn_id);
+  }
+  return 0;
+}
+
+// Pages in the free list of the last commit that no old snapshot needs. Those that it freed itself
+// are for the next commit but one: counted, too, since the reserve lasts until then. LMDB shows the
+// list to read transactions only.
+std::uint64_t FreePages(const lmdb::Env& env) {
+  lmdb::Txn txn;
+  lmdb::Cursor cursor;
+  const std::uint64_t last = env.GetInfo().last_txn_id;
+  Snapshots snapshots{last, last + 1};
+  if (mdb_reader_list(env.get(), LowerToOldest, &snapshots) < 0) return 0;
+  if (txn.BeginRead(env) != MDB_SUCCESS || cursor.Open(txn.get(), 0) != MDB_SUCCESS) return 0;
+  std::uint64_t pages = 0;
+  lmdb::Bytes key;
+  lmdb::Bytes value;
+  while (cursor.Get(&key, &value, MDB_NEXT) == MDB_SUCCESS) {
+    std::size_t freed_by = 0;
+    std::size_t count = 0;
+    if (key.size() != sizeof(freed_by) || value.size() < sizeof(count)) continue;
+    std::memcpy(&freed_by, key.data(), sizeof(freed_by));
+    if (freed_by >= snapshots.oldest) break;
+    std::memcpy(&count, value.data(), sizeof(count));
+    pages += count;
+  }
+  return pages;
+}
+
+}  // namespace
+
+Committer::Committer(const lmdb::Env& env, const TableHandles& handles, const Identity& identity,
+                     const State& state, Hooks hooks)
+    : env_(env), handles_(handles), identity_(identity), hooks_(std::move(hooks)), state_(state) {
+  batch_.reserve(kMaxBatch);
+}
+
+State Committer::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+Result<void> Committer::Run(Change change) {
+  Request request{change, {}};
+  std::unique_lock lock(mutex_);
+  queue_.push_back(&request);
+  changed_.wait(lock, [&] { return request.done || (!leading_ && queue_.front() == &request); });
+  if (!request.done) Lead(lock);
+  return std::move(request.result);
+}
+
+void Committer::Lead(std::unique_lock<std::mutex>& lock) {
+  leading_ = true;
+  const std::size_t size = std::min(queue_.size(), kMaxBatch);
+  batch_.assign(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
+  lock.unlock();
+  try {
+    RunBatch(batch_);
+  } catch (...) {
+    // Those who wait must be woken, and nobody knows how far the commit came.
+    failed_.store(true, std::memory_order_release);
+    for (Request* request : batch_) request->result = Error{ErrorCode::kOutcomeUnknown, "", ""};
+  }
+  lock.lock();
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
+  for (Request* request : batch_) request->done = true;
+  leading_ = false;
+  changed_.notify_all();
+}
+
+Result<void> Committer::WithoutCommits(FunctionRef<Result<void>()> work) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !leading_; });
+  leading_ = true;
+  lock.unlock();
+  const auto give_back = [&] {
+    lock.lock();
+    leading_ = false;
+    changed_.notify_all();
+  };
+  try {
+    Result<void> result = work();
+    give_back();
+    return result;
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
+void Committer::Stop(const Error& why) {
+  const std::lock_guard lock(mutex_);
+  if (failed()) return;
+  why_failed_ = why;
+  failed_.store(true, std::memory_order_release);
+}
+
+Error Committer::WhyFailed() const {
+  const std::lock_guard lock(mutex_);
+  return why_failed_.message.empty() ? OutcomeUnknown(env_.directory()) : why_failed_;
+}
+
+bool Committer::CheckOwnership() {
+  if (failed()) return false;
+  auto owned = StillOwned();
+  if (owned) return true;
+  if (owned.error().code == ErrorCode::kOwned) Stop(NothingChanged(owned.error()));
+  return false;
+}
+
+void Committer::RunBatch(std::span<Request*> batch) {
+  if (failed()) {
+    for (Request* request : batch) request->result = WhyFailed();
+    return;
+  }
+  while (!batch.empty()) {
+    std::size_t without = batch.size();
+    Error error;
+    if (TryTogether(batch, without, error)) return;
+    if (without < batch.size()) {
+      // Its result is set; the others go on, in their order.
+      std::rotate(batch.begin() + static_cast<std::ptrdiff_t>(without),
+                  batch.begin() + static_cast<std::ptrdiff_t>(without) + 1, batch.end());
+      batch = batch.first(batch.size() - 1);
+    } else if (batch.size() == 1 || failed()) {
+      for (Request* request : batch) request->result = error;
+      return;
+    } else {
+      for (std::size_t i = 0; i < batch.size(); ++i) RunBatch(batch.subspan(i, 1));
+      return;
+    }
+  }
+}
+
+StoreTxn::Context Committer::MakeContext(MDB_txn* txn, const State& state) const {
+  StoreTxn::Context context;
+  context.txn = txn;
+  context.handles = &handles_;
+  context.identity = &identity_;
+  context.directory = &env_.directory();
+  context.clock = hooks_.clock();
+  context.now = context.clock;
+  if (hooks_.time_never_goes_back) context.now = std::max(context.now, state.latest_time);
+  return context;
+}
+
+std::uint64_t Committer::GrowthPages() const {
+  const lmdb::Env::Info info = env_.GetInfo();
+  if (info.page_size == 0) return 0;
+  const std::uint64_t pages = info.map_bytes / info.page_size;
+  const std::uint64_t reserve =
+      std::clamp(pages / kReserveShare, kMinReservePages, kMaxReservePages);
+  const std::uint64_t used = info.last_page + 1;
+  const std::uint64_t unused = pages > used ? pages - used : 0;
+  std::uint64_t free = unused;
+  if (unused < kPlentyOfPages) free += FreePages(env_);
+  // A reader that died keeps pages from being used again.
+  if (free <= reserve && env_.ClearDeadReaders() > 0) free = unused + FreePages(env_);
+  return free > reserve ? free - reserve : 0;
+}
+
+Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty,
+                               std::uint64_t& growth_pages) {
+  StoreTxn::Context context = MakeContext(txn.get(), state);
+  context.growth_pages = growth_pages;
+  StoreTxn store_txn(context, state);
+  Result<void> result = change(store_txn);
+  dirty = store_txn.dirty();
+  growth_pages -= store_txn.pages_taken();
+  return result;
+}
+
+Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committing) {
+  StoreTxn last(MakeContext(txn.get(), state), state);
+  if (auto r = last.WriteState(); !r) return r;
+  committing = true;
+  auto committed = lmdb::CommitOrPutBack(txn, env_);
+  if (committed) return committed;
+  // After a meta page that could not be written LMDB refuses everything: then nobody knows. A write
+  // asks, since a read may be refused for want of a reader slot.
+  lmdb::Txn probe;
+  if (committed.error().code == ErrorCode::kOutcomeUnknown || probe.BeginWrite(env_) == MDB_PANIC) {
+    failed_.store(true, std::memory_order_release);
+    return OutcomeUnknown(env_.directory());
+  }
+  committing = false;
+  return committed;
+}
+
+bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error) {
+  bool committing = false;
+  try {
+    return TryTransaction(batch, without, error, committing);
+  } catch (...) {
+    if (committing) throw;
+    // Out of memory, or the caller's clock: the transaction is gone, and all that went with it.
+    error = Caught();
+    if (hooks_.undo != nullptr) hooks_.undo->RollBackTo(0);
+    return false;
+  }
+}
+
+bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
+                               bool& committing) {
+  if (auto owned = StillOwned(); !owned) {
+    error = NothingChanged(owned.error());
+    if (error.code == ErrorCode::kOwned) Stop(error);
+    return false;
+  }
+  lmdb::Txn txn;
+  int rc = txn.BeginWrite(env_);
+  if (rc == MDB_MAP_FULL) {
+    env_.ClearDeadReaders();
+    rc = txn.BeginWrite(env_);
+  }
+  if (rc != MDB_SUCCESS) {
+    error = lmdb::MakeError(rc, "beginning a write", env_.directory());
+    return false;
+  }
+  if (txn.id() != state_.lmdb_txn_id + 1) {
+    // owner.lock was removed under us: digests that start from our state would not be true.
+    error = {ErrorCode::kOwned,
+             "another process wrote to " + env_.directory().string() + "; nothing was changed",
+             "stop one of the two, then close the store and open it again"};
+    return false;
+  }
+  UndoLog* const undo = hooks_.undo;
+  State state = state_;
+  bool any_dirty = false;
+  std::uint64_t growth_pages = GrowthPages();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    Request& request = *batch[i];
+    const std::size_t mark = undo != nullptr ? undo->Mark() : 0;
+    State next = state;
+    bool dirty = false;
+    request.result = RunOne(txn, request.change, next, dirty, growth_pages);
+    if (request.result) {
+      if (dirty) state = next;
+      any_dirty = any_dirty || dirty;
+      continue;
+    }
+    const bool is_full = request.result.error().code == ErrorCode::kStoreFull;
+    // A reader that died keeps pages from being used again.
+    if (is_full) env_.ClearDeadReaders();
+    const bool is_alone = batch.size() == 1;
+    if (!dirty && (!is_full || is_alone)) {
+      if (undo != nullptr) undo->RollBackTo(mark);
+      continue;
+    }
+    if (undo != nullptr) undo->RollBackTo(0);
+    // Alone there may be room for it.
+    if (is_full && !is_alone) {
+      error = request.result.error();
+    } else {
+      without = i;
+    }
+    return false;
+  }
+  if (any_dirty) {
+    auto committed = CommitState(txn, state, committing);
+    if (!committed) {
+      error = committed.error();
+      if (error.code == ErrorCode::kStoreFull) env_.ClearDeadReaders();
+      if (undo != nullptr) undo->RollBackTo(0);
+      return false;
+    }
+    // Who came after our files were gone did not see this commit. Who comes later will.
+    if (auto owned = StillOwned(); !owned) {
+      error = MayBeLost(owned.error());
+      Stop(NothingChanged(owned.error()));
+      if (undo != nullptr) undo->RollBackTo(0);
+      return false;
+    }
+    const std::lock_guard lock(mutex_);
+    state_ = state;
+  }
+  if (undo != nullptr) undo->Forget();
+  if (any_dirty && state.commit_sequence % kReaderCheckInterval == 0) env_.ClearDeadReaders();
+  if (any_dirty && hooks_.committed) hooks_.committed(state.commit_sequence);
+  return true;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,68 @@
+// What the codecs of every record share.
+
+#ifndef WAYBILL_STORE_DATABASE_FLATBUFFER_H_
+#define WAYBILL_STORE_DATABASE_FLATBUFFER_H_
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "schema/v1/common_generated.h"
+#include "schema/v2/platform_generated.h"
+#include "waybill/limits.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+inline schema::v1::Time ToTime(Timestamp t) { return {t.seconds, t.nanoseconds}; }
+inline Timestamp FromTime(const schema::v1::Time& t) { return {t.seconds(), t.nanoseconds()}; }
+
+inline std::string_view Text(const flatbuffers::String* string) {
+  return string == nullptr ? std::string_view() : std::string_view(string->c_str(), string->size());
+}
+
+// Whether a string has at most `limit` bytes; none at all has no bytes.
+inline bool Fits(const flatbuffers::String* string, std::size_t limit) {
+  return string == nullptr || string->size() <= limit;
+}
+
+// An empty string is left out.
+inline flatbuffers::Offset<flatbuffers::String> StringUnlessEmpty(
+    flatbuffers::FlatBufferBuilder& builder, std::string_view text) {
+  if (text.empty()) return 0;
+  return builder.CreateString(text.data(), text.size());
+}
+
+template <typename T>
+std::vector<std::uint8_t> Finish(flatbuffers::FlatBufferBuilder& builder,
+                                 flatbuffers::Offset<T> root) {
+  builder.Finish(root);
+  const auto span = builder.GetBufferSpan();
+  return {span.begin(), span.end()};
+}
+
+// nullptr: not a FlatBuffer of that table, or one that is larger than any that was written.
+template <typename T>
+const T* Root(std::span<const std::uint8_t> payload) {
+  if (payload.size() > kMaxValueBytes) return nullptr;
+  constexpr flatbuffers::uoffset_t kMaxDepth = 64;
+  constexpr flatbuffers::uoffset_t kMaxTables = 1'000'000;
+  flatbuffers::Verifier verifier(payload.data(), payload.size(), kMaxDepth, kMaxTables);
+  if (!verifier.VerifyBuffer<T>(nullptr)) return nullptr;
+  return flatbuffers::GetRoot<T>(payload.data());
+}
+
+flatbuffers::Offset<schema::v2::Platform> EncodePlatform(flatbuffers::FlatBufferBuilder& builder,
+                                                         const std::optional<Platform>& platform);
+std::optional<Platform> DecodePlatform(const schema::v2::Platform* platform);
+// Whether a platform, if there is one, is within limits.h.
+bool Fits(const schema::v2::Platform* platform);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DATABASE_FLATBUFFER_H_

@@ -1,0 +1,70 @@
+// The three records of the main table as plain structs (schema/v1/header.fbs,
+// schema/v3/header.fbs).
+
+#ifndef WAYBILL_STORE_DATABASE_HEADER_H_
+#define WAYBILL_STORE_DATABASE_HEADER_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/database/tables.h"
+#include "waybill/report.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+struct Identity {
+  std::uint32_t schema_version = kNewestSchema;
+  std::array<std::uint8_t, 16> uuid{};
+  std::uint64_t hash_seed = 0;
+  Timestamp created;
+  std::string witness_path;
+  std::string last_migration;
+};
+
+struct TableDigest {
+  std::uint64_t count = 0;
+  std::uint64_t checksum_sum = 0;
+  friend bool operator==(const TableDigest&, const TableDigest&) = default;
+
+  void Add(std::uint64_t checksum) {
+    ++count;
+    checksum_sum += checksum;
+  }
+  void Remove(std::uint64_t checksum) {
+    --count;
+    checksum_sum -= checksum;
+  }
+};
+
+struct State {
+  std::uint64_t commit_sequence = 0;
+  std::uint64_t lmdb_txn_id = 0;
+  bool distrustful = false;
+  Timestamp latest_time;
+  TableDigest header;
+  std::array<TableDigest, kTableCount> tables{};
+  std::uint64_t nondefault_handler_records = 0;
+
+  const TableDigest& digest(Table table) const { return tables[Index(table)]; }
+  TableDigest& digest(Table table) { return tables[Index(table)]; }
+};
+
+// Payload bytes, to be sealed under the record's fixed key.
+std::vector<std::uint8_t> EncodeIdentity(const Identity& identity);
+// As the schema version says: an older one has no place for some of it.
+std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version);
+std::vector<std::uint8_t> EncodeTrustJournal(const std::vector<TrustEvent>& events);
+
+// nullopt: not a FlatBuffer of that table, or a field is missing. Those of all versions are read.
+std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload);
+std::optional<State> DecodeState(std::span<const std::uint8_t> payload);
+std::optional<std::vector<TrustEvent>> DecodeTrustJournal(std::span<const std::uint8_t> payload);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DATABASE_HEADER_H_

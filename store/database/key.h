@@ -1,0 +1,76 @@
+// The 16-byte keys of every table.
+//
+//   pulled-records-1   XXH3-128 of the image ref; of another runtime handler than the default the
+//                      last 4 bytes XOR a hash of its name: a ref's copies lie side by side, so
+//                      that "was it pulled for any handler" is one seek
+//   pull-intents---1   8 bytes XXH3-64 of the repository, 8 bytes of the image string (and, seeded
+//                      with that, of another runtime handler than the default): intents of one
+//                      repository lie side by side, so that rule 3 is one seek
+//   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
+//   observed-preload   XXH3-128 of the image ref
+//   imported-files-1   XXH3-128 of the path below image_manager/
+//   runtime-handlers   XXH3-128 of the name
+//   userns-mappings1   XXH3-128 of the pod UID
+//   userns-blocks--1   "userns-block" and the block's number, 4 bytes big-endian: not hashed, so
+//                      that a block has one place in the table, and one tenant
+//   userns-held----1   XXH3-128 of the pod UID
+//   main table         a fixed name of 16 bytes
+//
+// All hashes are seeded with Identity.hash_seed and written big-endian, as XXH128_canonical does.
+
+#ifndef WAYBILL_STORE_DATABASE_KEY_H_
+#define WAYBILL_STORE_DATABASE_KEY_H_
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+struct Key16 {
+  std::array<std::byte, 16> bytes{};
+
+  std::span<const std::byte> span() const { return bytes; }
+  static Key16 From(std::span<const std::byte, 16> from);
+  static constexpr Key16 OfName(std::string_view name) {
+    Key16 key;
+    for (std::size_t i = 0; i < key.bytes.size() && i < name.size(); ++i) {
+      key.bytes[i] = static_cast<std::byte>(name[i]);
+    }
+    return key;
+  }
+  // The key that follows in LMDB's order; of the last one the first.
+  Key16 Next() const;
+  friend auto operator<=>(const Key16&, const Key16&) = default;
+};
+static_assert(sizeof(Key16) == 16);
+
+Key16 HashKey(std::string_view identity, std::uint64_t seed);
+Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
+                    std::uint64_t seed);
+
+Key16 BlockKey(std::uint32_t block);
+
+// How many bytes of a key say the ref of a pulled record, or the repository of an intent.
+inline constexpr std::size_t kRefKeyBytes = 12;
+inline constexpr std::size_t kRepositoryKeyBytes = 8;
+
+// Of a pulled record. An empty handler is the default one.
+Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed);
+// The first key that a record of the same ref can have; its first kRefKeyBytes are common to all.
+Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed);
+
+// Of an intent. Allocates nothing.
+Key16 IntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed);
+// The first key that an intent of the same repository can have; its first kRepositoryKeyBytes are
+// common to all.
+Key16 FirstIntentKeyOfRepository(std::string_view image, std::uint64_t seed);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DATABASE_KEY_H_

@@ -1,0 +1,393 @@
+#include "store/database/pulled_record.h"
+
+#include <flatbuffers/flatbuffers.h>
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "schema/v2/pulled_record_generated.h"
+#include "store/base/hex.h"
+#include "store/database/flatbuffer.h"
+#include "store/database/uuid.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace v1 = schema::v1;
+namespace v2 = schema::v2;
+
+namespace {
+
+constexpr std::string_view kRefPrefix = "sha256:";
+
+bool DecodeRef(std::string_view ref, std::array<std::uint8_t, 32>& raw) {
+  return ref.starts_with(kRefPrefix) && HexDecode(ref.substr(kRefPrefix.size()), raw);
+}
+
+bool IsText(const flatbuffers::String* string, std::string_view text) {
+  return string != nullptr && Text(string) == text;
+}
+
+// In constant time. OpenSSL takes 16 bytes at once, and other sizes byte by byte.
+bool SameHash(const std::uint8_t* a, const std::uint8_t* b) {
+  return (CRYPTO_memcmp(a, b, 16) | CRYPTO_memcmp(a + 16, b + 16, 16)) == 0;
+}
+
+Error TooLong(std::string_view what, std::size_t limit) {
+  return {ErrorCode::kLimitExceeded,
+          std::string(what) + " is longer than " + std::to_string(limit) + " bytes", ""};
+}
+
+Error TooMany(std::string_view what, const std::string& name, std::size_t limit) {
+  return {ErrorCode::kLimitExceeded,
+          "more than " + std::to_string(limit) + " " + std::string(what) + " under " + name, ""};
+}
+
+Result<void> CheckCoordinates(std::string_view uid, std::string_view namespace_name,
+                              std::string_view name) {
+  if (uid.size() > kMaxCoordinateBytes) return TooLong("a uid", kMaxCoordinateBytes);
+  if (namespace_name.size() > kMaxCoordinateBytes)
+    return TooLong("a namespace", kMaxCoordinateBytes);
+  if (name.size() > kMaxCoordinateBytes) return TooLong("a name", kMaxCoordinateBytes);
+  return {};
+}
+
+bool WithinLimits(const Platform& platform) {
+  if (platform.os_features.size() > kMaxOsFeatures) return false;
+  const auto fits = [](const std::string& text) { return text.size() <= kMaxPlatformFieldBytes; };
+  return fits(platform.architecture) && fits(platform.os) && fits(platform.os_version) &&
+         fits(platform.variant) &&
+         std::all_of(platform.os_features.begin(), platform.os_features.end(), fits);
+}
+
+Result<void> CheckLimits(const ImagePulledRecord& record) {
+  if (record.image_ref.size() > kMaxImageRefBytes)
+    return TooLong("the image ref", kMaxImageRefBytes);
+  if (record.runtime_handler.size() > kMaxRuntimeHandlerBytes) {
+    return TooLong("the runtime handler", kMaxRuntimeHandlerBytes);
+  }
+  if (record.manifest_digest.size() > kMaxPlatformFieldBytes) {
+    return TooLong("the manifest digest", kMaxPlatformFieldBytes);
+  }
+  for (const auto* platform : {&record.platform, &record.guest_platform}) {
+    if (*platform && !WithinLimits(**platform)) {
+      return TooLong("a field of the platform", kMaxPlatformFieldBytes);
+    }
+  }
+  if (record.credential_mapping.size() > kMaxImageNamesPerRecord) {
+    return TooMany("image names", record.image_ref, kMaxImageNamesPerRecord);
+  }
+  for (const auto& [name, credentials] : record.credential_mapping) {
+    if (name.size() > kMaxImageBytes) return TooLong("an image name", kMaxImageBytes);
+    if (credentials.kubernetes_secrets.size() > kMaxCredentialsPerName) {
+      return TooMany("secrets", name, kMaxCredentialsPerName);
+    }
+    if (credentials.kubernetes_service_accounts.size() > kMaxCredentialsPerName) {
+      return TooMany("service accounts", name, kMaxCredentialsPerName);
+    }
+    for (const auto& s : credentials.kubernetes_secrets) {
+      if (auto r = CheckCoordinates(s.uid, s.namespace_name, s.name); !r) return r;
+      if (s.credential_hash.size() > kMaxCoordinateBytes) {
+        return TooLong("a credential hash", kMaxCoordinateBytes);
+      }
+    }
+    for (const auto& s : credentials.kubernetes_service_accounts) {
+      if (auto r = CheckCoordinates(s.uid, s.namespace_name, s.name); !r) return r;
+    }
+  }
+  return {};
+}
+
+template <std::size_t N>
+flatbuffers::span<const std::uint8_t, N> Raw(const std::array<std::uint8_t, N>& bytes) {
+  return flatbuffers::span<const std::uint8_t, N>(bytes);
+}
+
+// Namespaces and names repeat within a record; CreateSharedString keeps each once.
+flatbuffers::Offset<v1::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
+                                       const ImagePullSecret& secret) {
+  const ProbeSecret probe{ImagePullSecretView(secret)};
+  const v1::Uuid uid(Raw(probe.uid_raw));
+  const v1::Sha256 hash(Raw(probe.hash_raw));
+  const auto namespace_name = builder.CreateSharedString(secret.namespace_name);
+  const auto name = builder.CreateSharedString(secret.name);
+  flatbuffers::Offset<flatbuffers::String> uid_text;
+  if (!probe.uid_is_raw) uid_text = builder.CreateSharedString(secret.uid);
+  flatbuffers::Offset<flatbuffers::String> hash_text;
+  if (!probe.hash_is_raw && !secret.credential_hash.empty()) {
+    hash_text = builder.CreateSharedString(secret.credential_hash);
+  }
+  return v1::CreateSecret(builder, probe.uid_is_raw ? &uid : nullptr, uid_text, namespace_name,
+                          name, probe.hash_is_raw ? &hash : nullptr, hash_text);
+}
+
+flatbuffers::Offset<v1::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& builder,
+                                               const ImagePullServiceAccount& account) {
+  std::array<std::uint8_t, 16> raw{};
+  const bool is_raw = DecodeUuid(account.uid, raw);
+  const v1::Uuid uid(Raw(raw));
+  const auto namespace_name = builder.CreateSharedString(account.namespace_name);
+  const auto name = builder.CreateSharedString(account.name);
+  flatbuffers::Offset<flatbuffers::String> uid_text;
+  if (!is_raw) uid_text = builder.CreateSharedString(account.uid);
+  return v1::CreateServiceAccount(builder, is_raw ? &uid : nullptr, uid_text, namespace_name, name);
+}
+
+// Whether exactly one form of the UID is there, and the names are; and all are within limits.h.
+template <typename T>
+bool IsComplete(const T& coordinates) {
+  return (coordinates.uid_raw() == nullptr) != (coordinates.uid_text() == nullptr) &&
+         coordinates.namespace_name() != nullptr && coordinates.name() != nullptr &&
+         Fits(coordinates.uid_text(), kMaxCoordinateBytes) &&
+         Fits(coordinates.namespace_name(), kMaxCoordinateBytes) &&
+         Fits(coordinates.name(), kMaxCoordinateBytes);
+}
+
+bool IsComplete(const v1::Entry& entry) {
+  if (entry.image_name() == nullptr || !Fits(entry.image_name(), kMaxImageBytes)) return false;
+  if (entry.secrets() != nullptr) {
+    if (entry.secrets()->size() > kMaxCredentialsPerName) return false;
+    for (const v1::Secret* secret : *entry.secrets()) {
+      if (!IsComplete(*secret) || !Fits(secret->hash_text(), kMaxCoordinateBytes)) return false;
+      if (secret->hash_raw() != nullptr && secret->hash_text() != nullptr) return false;
+    }
+  }
+  if (entry.service_accounts() != nullptr) {
+    if (entry.service_accounts()->size() > kMaxCredentialsPerName) return false;
+    for (const v1::ServiceAccount* account : *entry.service_accounts()) {
+      if (!IsComplete(*account)) return false;
+    }
+  }
+  return true;
+}
+
+// The root of a FlatBuffer that verifies, is complete, in order and within limits.h; else null.
+const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
+  const auto* root = Root<v2::PulledRecord>(payload);
+  if (root == nullptr) return nullptr;
+  if ((root->ref_raw() == nullptr) == (root->ref_text() == nullptr)) return nullptr;
+  if (root->entries() == nullptr || root->entries()->size() > kMaxImageNamesPerRecord) {
+    return nullptr;
+  }
+  if (!Fits(root->ref_text(), kMaxImageRefBytes) ||
+      !Fits(root->runtime_handler(), kMaxRuntimeHandlerBytes) ||
+      !Fits(root->manifest_digest(), kMaxPlatformFieldBytes) || !Fits(root->platform()) ||
+      !Fits(root->guest_platform())) {
+    return nullptr;
+  }
+  const v1::Entry* previous = nullptr;
+  for (const v1::Entry* entry : *root->entries()) {
+    if (!IsComplete(*entry)) return nullptr;
+    if (previous != nullptr && Text(previous->image_name()) >= Text(entry->image_name())) {
+      return nullptr;
+    }
+    previous = entry;
+  }
+  return root;
+}
+
+template <typename T>
+std::string DecodeUid(const T& coordinates) {
+  if (coordinates.uid_raw() == nullptr) return coordinates.uid_text()->str();
+  return EncodeUuid(std::span<const std::uint8_t, 16>(coordinates.uid_raw()->bytes()->data(), 16));
+}
+
+ImagePullSecret Decode(const v1::Secret& secret) {
+  std::string hash;
+  if (secret.hash_raw() != nullptr) {
+    hash = HexEncode({secret.hash_raw()->bytes()->data(), 32});
+  } else if (secret.hash_text() != nullptr) {
+    hash = secret.hash_text()->str();
+  }
+  return {DecodeUid(secret), secret.namespace_name()->str(), secret.name()->str(), std::move(hash)};
+}
+
+ImagePullServiceAccount Decode(const v1::ServiceAccount& account) {
+  return {DecodeUid(account), account.namespace_name()->str(), account.name()->str()};
+}
+
+template <typename T, typename Out>
+void DecodeAll(const flatbuffers::Vector<flatbuffers::Offset<T>>* in, std::vector<Out>& out) {
+  if (in == nullptr) return;
+  out.reserve(in->size());
+  for (const T* item : *in) out.push_back(Decode(*item));
+}
+
+}  // namespace
+
+Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record) {
+  if (auto r = CheckLimits(record); !r) return r.error();
+  flatbuffers::FlatBufferBuilder builder(512);
+  std::vector<flatbuffers::Offset<v1::Entry>> entries;
+  for (const auto& [name, credentials] : record.credential_mapping) {
+    std::vector<flatbuffers::Offset<v1::Secret>> secrets;
+    for (const auto& s : credentials.kubernetes_secrets) secrets.push_back(Encode(builder, s));
+    std::vector<flatbuffers::Offset<v1::ServiceAccount>> accounts;
+    for (const auto& s : credentials.kubernetes_service_accounts) {
+      accounts.push_back(Encode(builder, s));
+    }
+    const auto image_name = builder.CreateString(name);
+    const auto secrets_at = secrets.empty() ? 0 : builder.CreateVector(secrets);
+    const auto accounts_at = accounts.empty() ? 0 : builder.CreateVector(accounts);
+    entries.push_back(v1::CreateEntry(builder, image_name, credentials.node_pods_accessible,
+                                      secrets_at, accounts_at));
+  }
+  std::array<std::uint8_t, 32> raw{};
+  const bool is_raw = DecodeRef(record.image_ref, raw);
+  const v1::Sha256 ref(Raw(raw));
+  flatbuffers::Offset<flatbuffers::String> ref_text;
+  if (!is_raw) ref_text = builder.CreateString(record.image_ref);
+  const auto entries_at = builder.CreateVector(entries);
+  const auto handler = StringUnlessEmpty(builder, record.runtime_handler);
+  const auto manifest = StringUnlessEmpty(builder, record.manifest_digest);
+  const auto platform = EncodePlatform(builder, record.platform);
+  const auto guest = EncodePlatform(builder, record.guest_platform);
+  const v1::Time time = ToTime(record.last_updated.value_or(Timestamp{}));
+  builder.Finish(v2::CreatePulledRecord(builder, is_raw ? &ref : nullptr, ref_text,
+                                        record.last_updated ? &time : nullptr, record.stamp,
+                                        entries_at, handler, manifest, platform, guest));
+  const auto span = builder.GetBufferSpan();
+  if (span.size() > kMaxValueBytes) {
+    return Error{ErrorCode::kLimitExceeded,
+                 "the record of " + record.image_ref + " is larger than " +
+                     std::to_string(kMaxValueBytes) + " bytes",
+                 ""};
+  }
+  return std::vector<std::uint8_t>(span.begin(), span.end());
+}
+
+std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> payload,
+                                             std::uint64_t seed) {
+  const auto* root = ValidRoot(payload);
+  if (root == nullptr) return std::nullopt;
+  const std::string_view handler = Text(root->runtime_handler());
+  if (root->ref_raw() == nullptr) return PulledKey(Text(root->ref_text()), handler, seed);
+  char ref[kRefPrefix.size() + 64];
+  std::memcpy(ref, kRefPrefix.data(), kRefPrefix.size());
+  char* out = ref + kRefPrefix.size();
+  for (const std::uint8_t byte : *root->ref_raw()->bytes()) {
+    *out++ = "0123456789abcdef"[byte >> 4];
+    *out++ = "0123456789abcdef"[byte & 0xF];
+  }
+  return PulledKey({ref, sizeof(ref)}, handler, seed);
+}
+
+std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::uint8_t> payload) {
+  const auto* root = ValidRoot(payload);
+  if (root == nullptr) return std::nullopt;
+  ImagePulledRecord record;
+  record.image_ref =
+      root->ref_raw() != nullptr
+          ? std::string(kRefPrefix) + HexEncode({root->ref_raw()->bytes()->data(), 32})
+          : root->ref_text()->str();
+  if (root->last_updated() != nullptr) record.last_updated = FromTime(*root->last_updated());
+  record.stamp = root->stamp();
+  record.runtime_handler = Text(root->runtime_handler());
+  record.manifest_digest = Text(root->manifest_digest());
+  record.platform = DecodePlatform(root->platform());
+  record.guest_platform = DecodePlatform(root->guest_platform());
+  for (const v1::Entry* entry : *root->entries()) {
+    ImagePullCredentials& credentials = record.credential_mapping[entry->image_name()->str()];
+    credentials.node_pods_accessible = entry->node_pods_accessible();
+    DecodeAll(entry->secrets(), credentials.kubernetes_secrets);
+    DecodeAll(entry->service_accounts(), credentials.kubernetes_service_accounts);
+  }
+  return record;
+}
+
+ProbeSecret::ProbeSecret(const ImagePullSecretView& secret)
+    : text(secret),
+      uid_is_raw(DecodeUuid(secret.uid, uid_raw)),
+      hash_is_raw(HexDecode(secret.credential_hash, hash_raw)) {}
+
+bool EntryView::node_pods_accessible() const { return entry_->node_pods_accessible(); }
+
+std::size_t EntryView::secret_count() const {
+  return entry_->secrets() == nullptr ? 0 : entry_->secrets()->size();
+}
+
+std::size_t EntryView::service_account_count() const {
+  return entry_->service_accounts() == nullptr ? 0 : entry_->service_accounts()->size();
+}
+
+SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const {
+  const v1::Secret* stored = entry_->secrets()->Get(static_cast<flatbuffers::uoffset_t>(secret));
+  SecretMatch match;
+  if (probe.hash_is_raw) {
+    match.hash = stored->hash_raw() != nullptr &&
+                 SameHash(stored->hash_raw()->bytes()->data(), probe.hash_raw.data());
+  } else {
+    const std::string_view hash = Text(stored->hash_text());
+    match.hash = !hash.empty() && hash.size() == probe.text.credential_hash.size() &&
+                 CRYPTO_memcmp(hash.data(), probe.text.credential_hash.data(), hash.size()) == 0;
+  }
+  const bool uid_equal = probe.uid_is_raw
+                             ? stored->uid_raw() != nullptr &&
+                                   std::memcmp(stored->uid_raw()->bytes()->data(),
+                                               probe.uid_raw.data(), probe.uid_raw.size()) == 0
+                             : IsText(stored->uid_text(), probe.text.uid);
+  match.coordinates = uid_equal && IsText(stored->namespace_name(), probe.text.namespace_name) &&
+                      IsText(stored->name(), probe.text.name);
+  return match;
+}
+
+bool EntryView::HasServiceAccount(const ImagePullServiceAccountView& account) const {
+  if (entry_->service_accounts() == nullptr) return false;
+  std::array<std::uint8_t, 16> raw{};
+  const bool is_raw = DecodeUuid(account.uid, raw);
+  for (const v1::ServiceAccount* stored : *entry_->service_accounts()) {
+    const bool uid_equal =
+        is_raw ? stored->uid_raw() != nullptr &&
+                     std::memcmp(stored->uid_raw()->bytes()->data(), raw.data(), raw.size()) == 0
+               : IsText(stored->uid_text(), account.uid);
+    if (uid_equal && IsText(stored->namespace_name(), account.namespace_name) &&
+        IsText(stored->name(), account.name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+PulledRecordView::PulledRecordView(std::span<const std::uint8_t> payload)
+    : record_(flatbuffers::GetRoot<v2::PulledRecord>(payload.data())) {}
+
+std::string_view PulledRecordView::runtime_handler() const {
+  return Text(record_->runtime_handler());
+}
+
+std::optional<Platform> PulledRecordView::guest_platform() const {
+  return DecodePlatform(record_->guest_platform());
+}
+
+bool PulledRecordView::RefIs(std::string_view image_ref) const {
+  std::array<std::uint8_t, 32> raw{};
+  if (DecodeRef(image_ref, raw)) {
+    return record_->ref_raw() != nullptr &&
+           std::memcmp(record_->ref_raw()->bytes()->data(), raw.data(), raw.size()) == 0;
+  }
+  return IsText(record_->ref_text(), image_ref);
+}
+
+std::optional<EntryView> PulledRecordView::Find(std::string_view image_name) const {
+  const auto* entries = record_->entries();
+  flatbuffers::uoffset_t low = 0;
+  flatbuffers::uoffset_t high = entries->size();
+  while (low < high) {
+    const flatbuffers::uoffset_t middle = low + (high - low) / 2;
+    const v1::Entry* entry = entries->Get(middle);
+    const int order = Text(entry->image_name()).compare(image_name);
+    if (order == 0) return EntryView(entry);
+    if (order < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return std::nullopt;
+}
+
+bool PulledRecordView::HasEntries() const { return record_->entries()->size() != 0; }
+
+}  // namespace waybill::internal

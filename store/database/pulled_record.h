@@ -1,0 +1,88 @@
+// A pulled record: encoding, full decoding, and reading in place (schema/v2/pulled_record.fbs).
+
+#ifndef WAYBILL_STORE_DATABASE_PULLED_RECORD_H_
+#define WAYBILL_STORE_DATABASE_PULLED_RECORD_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "store/database/key.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::schema::v1 {
+struct Entry;
+}  // namespace waybill::schema::v1
+namespace waybill::schema::v2 {
+struct PulledRecord;
+}  // namespace waybill::schema::v2
+
+namespace waybill::internal {
+
+// Payload bytes. kLimitExceeded, naming the bound and where, above limits.h.
+Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record);
+
+// nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or entries are out
+// of order.
+std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::uint8_t> payload);
+
+// The key that the record belongs under, or nullopt where DecodePulledRecordValue says so.
+// Allocates nothing: opening asks it of every record.
+std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> payload,
+                                             std::uint64_t seed);
+
+// A pod's secret, its hash and UID decoded once for many comparisons.
+struct ProbeSecret {
+  explicit ProbeSecret(const ImagePullSecretView& secret);
+
+  ImagePullSecretView text;
+  std::array<std::uint8_t, 16> uid_raw{};
+  std::array<std::uint8_t, 32> hash_raw{};
+  bool uid_is_raw;  // after the arrays: making it fills them
+  bool hash_is_raw;
+};
+
+struct SecretMatch {
+  bool hash = false;         // equal, and not empty
+  bool coordinates = false;  // uid, namespace and name all equal
+};
+
+// The credentials under one image name, in place.
+class EntryView {
+ public:
+  explicit EntryView(const schema::v1::Entry* entry) : entry_(entry) {}
+  bool node_pods_accessible() const;
+  std::size_t secret_count() const;
+  std::size_t service_account_count() const;
+  // Hashes are compared in constant time.
+  SecretMatch Match(std::size_t secret, const ProbeSecret& probe) const;
+  bool HasServiceAccount(const ImagePullServiceAccountView& account) const;
+
+ private:
+  const schema::v1::Entry* entry_;
+};
+
+// A record in place. `payload` comes out of an envelope that verified: its bytes are those that
+// were written, so the FlatBuffer's offsets are taken as they are. Allocates nothing.
+class PulledRecordView {
+ public:
+  explicit PulledRecordView(std::span<const std::uint8_t> payload);
+  bool RefIs(std::string_view image_ref) const;
+  std::string_view runtime_handler() const;
+  // Allocates where there is one.
+  std::optional<Platform> guest_platform() const;
+  std::optional<EntryView> Find(std::string_view image_name) const;
+  bool HasEntries() const;
+
+ private:
+  const schema::v2::PulledRecord* record_;
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DATABASE_PULLED_RECORD_H_

@@ -1,0 +1,239 @@
+#include "store/database/reader_pool.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace waybill::internal {
+
+namespace {
+
+// Threads start their search for a slot at different places.
+std::size_t ThreadNumber() {
+  static std::atomic<std::size_t> next{0};
+  thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
+}
+
+// Whether commit `id` is the newest now, and so was when a transaction of that ID was renewed: the
+// meta page that LMDB then copied is written again by commit id + 2 only. If so, the snapshot is
+// the one of that ID and no newer one.
+bool IsNewest(const lmdb::Env& env, std::uint64_t id) {
+  std::atomic_thread_fence(std::memory_order_acquire);
+  MDB_envinfo info{};
+  return mdb_env_info(env.get(), &info) == MDB_SUCCESS && info.me_last_txnid == id;
+}
+
+}  // namespace
+
+void ReaderPool::Slot::Forget() {
+  for (MDB_cursor*& cursor : cursors) {
+    if (cursor != nullptr) mdb_cursor_close(std::exchange(cursor, nullptr));
+  }
+  DropSnapshot();
+  cached_txn_id = 0;
+}
+
+void ReaderPool::Slot::EndTxn() {
+  Forget();
+  txn.Abort();
+}
+
+void ReaderPool::Slot::DropSnapshot() {
+  if (live) txn.Reset();
+  live = false;
+}
+
+void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed,
+                        Keep keep, std::size_t registered) {
+  env_ = &env;
+  handles_ = handles;
+  seed_ = seed;
+  keep_ = keep;
+  std::size_t done = 0;
+  for (; done < std::min(registered, kSlots); ++done) {
+    if (slots_[done].txn.BeginRead(env) != MDB_SUCCESS) break;
+    slots_[done].txn.Reset();
+  }
+  registered_.store(done, std::memory_order_relaxed);
+  attached_.store(true, std::memory_order_seq_cst);
+}
+
+void ReaderPool::Detach() {
+  attached_.store(false, std::memory_order_seq_cst);
+  for (Slot& slot : slots_) {
+    while (slot.busy.exchange(true, std::memory_order_seq_cst)) std::this_thread::yield();
+    slot.EndTxn();
+    slot.busy.store(false, std::memory_order_seq_cst);
+  }
+  while (spares_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+}
+
+void ReaderPool::DropOldSnapshots() {
+  for (Slot& slot : slots_) {
+    if (slot.busy.exchange(true, std::memory_order_seq_cst)) continue;
+    slot.DropSnapshot();
+    slot.busy.store(false, std::memory_order_release);
+  }
+}
+
+ReaderPool::Lease ReaderPool::Acquire() {
+  Lease lease;
+  if (!attached_.load(std::memory_order_seq_cst)) return lease;
+  const std::size_t first = ThreadNumber();
+  const std::size_t registered = registered_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kSlots && lease.slot_ == nullptr; ++i) {
+    Slot& slot = slots_[i < registered ? (first + i) % registered : i];
+    if (!slot.busy.exchange(true, std::memory_order_seq_cst)) lease.slot_ = &slot;
+  }
+  lease.pool_ = this;
+  if (lease.slot_ == nullptr) {
+    lease.spare_ = std::make_unique<Slot>();
+    spares_.fetch_add(1, std::memory_order_seq_cst);
+    lease.slot_ = lease.spare_.get();
+  }
+  // Detach sets the flag before it looks at the slots: one of us sees the other.
+  if (!attached_.load(std::memory_order_seq_cst)) {
+    lease.Release();
+    return lease;
+  }
+  lease.valid_ = lease.Load();
+  return lease;
+}
+
+std::uint64_t ReaderPool::Counter(std::size_t counter) const {
+  std::uint64_t sum = spare_counters_[counter].load(std::memory_order_relaxed);
+  for (const Slot& slot : slots_) sum += slot.counters[counter].load(std::memory_order_relaxed);
+  return sum;
+}
+
+ReaderPool::Lease::Lease(Lease&& other) noexcept { Reacquire(std::move(other)); }
+
+void ReaderPool::Lease::Release() {
+  valid_ = false;
+  if (slot_ == nullptr) return;
+  Slot* const slot = std::exchange(slot_, nullptr);
+  if (spare_ != nullptr) {
+    spare_.reset();
+    pool_->spares_.fetch_sub(1, std::memory_order_seq_cst);
+    return;
+  }
+  // Without a snapshot the pool may be between Detach and Attach, which writes keep_.
+  if (slot->live && (pool_->keep_ == Keep::kNothing || slot->cached_txn_id == 0)) {
+    slot->DropSnapshot();
+  }
+  slot->busy.store(false, std::memory_order_release);
+}
+
+void ReaderPool::Lease::Reacquire(Lease&& other) noexcept {
+  Release();
+  pool_ = std::exchange(other.pool_, nullptr);
+  slot_ = std::exchange(other.slot_, nullptr);
+  spare_ = std::move(other.spare_);
+  valid_ = std::exchange(other.valid_, false);
+}
+
+bool ReaderPool::Lease::Refresh() {
+  if (slot_ == nullptr) return false;
+  slot_->Forget();
+  valid_ = Load();
+  return valid_;
+}
+
+bool ReaderPool::Lease::Load() {
+  Slot& slot = *slot_;
+  if (slot.live && IsNewest(*pool_->env_, slot.cached_txn_id)) return true;
+  slot.DropSnapshot();
+  const int rc = slot.txn ? slot.txn.Renew() : slot.txn.BeginRead(*pool_->env_);
+  if (rc != MDB_SUCCESS) {
+    slot.EndTxn();
+    return false;
+  }
+  slot.live = true;
+  const std::uint64_t id = slot.txn.id();
+  if (slot.cached_txn_id == id && IsNewest(*pool_->env_, id)) return true;
+  slot.cached_txn_id = 0;
+  slot.counts_proven = 0;
+  MDB_val k = lmdb::ToVal(kStateKey.span());
+  MDB_val v{};
+  if (mdb_get(slot.txn.get(), pool_->handles_.main, &k, &v) != MDB_SUCCESS) return false;
+  const Opened opened =
+      OpenEnvelope(kStateKey, lmdb::FromVal(v), RecordKind::kState, kNewest.header);
+  if (opened.state != EnvelopeState::kSound) return false;
+  const auto state = DecodeState(opened.payload);
+  if (!state || state->lmdb_txn_id < id) return false;
+  slot.cached_state = *state;
+  // A preempted reader may see a newer snapshot than its ID; such a state is not remembered.
+  if (state->lmdb_txn_id == id) slot.cached_txn_id = id;
+  return true;
+}
+
+Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) const {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v{};
+  const int rc = mdb_get(txn(), dbi(table), &k, &v);
+  if (rc == MDB_NOTFOUND) return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
+  if (rc != MDB_SUCCESS) return Lookup::kDamaged;
+  const TableInfo& info = InfoOf(table);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, kNewest.version(table));
+  if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
+  payload = opened.payload;
+  return Lookup::kFound;
+}
+
+MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
+  MDB_cursor*& cursor = slot_->cursors[table == Table::kPulled    ? 0
+                                       : table == Table::kIntents ? 1
+                                                                  : 2];
+  int rc = MDB_SUCCESS;
+  if (cursor == nullptr) {
+    rc = mdb_cursor_open(txn(), dbi(table), &cursor);
+  } else {
+    rc = mdb_cursor_renew(txn(), cursor);
+  }
+  return rc == MDB_SUCCESS ? cursor : nullptr;
+}
+
+Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
+                                         bool (*is_it)(Payload, const void*), const void* context,
+                                         Payload* found) const {
+  MDB_cursor* const cursor = CursorOn(table);
+  if (cursor == nullptr) return Lookup::kDamaged;
+  lmdb::Bytes key = first.span();
+  lmdb::Bytes value;
+  int rc = lmdb::CursorGet(cursor, &key, &value, MDB_SET_RANGE);
+  while (rc == MDB_SUCCESS && key.size() == first.bytes.size() &&
+         std::memcmp(key.data(), first.bytes.data(), bytes) == 0) {
+    const Opened opened = OpenEnvelope(Key16::From(key.first<16>()), value, InfoOf(table).kind,
+                                       kNewest.version(table));
+    if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
+    if (is_it(opened.payload, context)) {
+      if (found != nullptr) *found = opened.payload;
+      return Lookup::kFound;
+    }
+    rc = lmdb::CursorGet(cursor, &key, &value, MDB_NEXT);
+  }
+  if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
+  return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
+}
+
+bool ReaderPool::Lease::CountIsTrue(Table table) const {
+  const std::uint32_t bit = std::uint32_t{1} << Index(table);
+  const bool remembers = slot_->cached_txn_id != 0;
+  if (remembers && (slot_->counts_proven & bit) != 0) return true;
+  const auto entries = lmdb::EntriesOf(txn(), main_dbi(), InfoOf(table).name);
+  if (!entries || *entries != state().digest(table).count) return false;
+  if (remembers) slot_->counts_proven |= bit;
+  return true;
+}
+
+bool ReaderPool::Lease::Count(std::size_t counter) {
+  if (slot_ == nullptr || spare_ != nullptr) return false;
+  // Only the holder of the slot writes.
+  auto& mine = slot_->counters[counter];
+  mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace waybill::internal

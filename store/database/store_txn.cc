@@ -1,0 +1,328 @@
+#include "store/database/store_txn.h"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "store/base/image_spellings.h"
+#include "store/database/pulled_record.h"
+#include "store/database/small_records.h"
+#include "store/lmdb/error.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+bool Verifies(const Key16& key, Value value) {
+  return value.size() >= kEnvelopeBytes && StoredChecksum(value) == ComputedChecksum(key, value);
+}
+
+// Whether a pulled record that verifies is of another handler than the default.
+bool IsNondefault(Value value) {
+  const std::span<const std::uint8_t> payload(
+      reinterpret_cast<const std::uint8_t*>(value.data()) + kEnvelopeBytes,
+      value.size() - kEnvelopeBytes);
+  return !PulledRecordView(payload).runtime_handler().empty();
+}
+
+// Whether the table at `digest` is one that a digest covers: the state record itself is not.
+bool Covered(const Key16& key) { return key != kStateKey; }
+
+}  // namespace
+
+int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles) {
+  int rc = mdb_dbi_open(txn, nullptr, 0, &handles.main);
+  for (const Table table : kAllTables) {
+    if (rc != MDB_SUCCESS) return rc;
+    if (!SchemaOf(schema_version).has(table)) continue;
+    rc = mdb_dbi_open(txn, InfoOf(table).name, create ? unsigned{MDB_CREATE} : 0U,
+                      &handles.tables[Index(table)]);
+  }
+  return rc;
+}
+
+Error StoreTxn::LmdbError(int rc, std::string_view doing) const {
+  return lmdb::MakeError(rc, doing, *context_.directory);
+}
+
+Result<void> StoreTxn::CheckSize(Payload payload) const {
+  if (payload.size() <= kMaxValueBytes) return {};
+  return Error{ErrorCode::kLimitExceeded,
+               "a record for " + context_.directory->string() + " has " +
+                   std::to_string(payload.size()) + " bytes, and " +
+                   std::to_string(kMaxValueBytes) + " are allowed; nothing was changed",
+               ""};
+}
+
+Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) const {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v{};
+  const int rc = mdb_get(context_.txn, context_.handles->of(table), &k, &v);
+  if (rc == MDB_NOTFOUND) return std::optional<Payload>();
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
+  const TableInfo& info = InfoOf(table);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, schema().version(table));
+  if (opened.state != EnvelopeState::kSound) {
+    return Error{ErrorCode::kDamaged,
+                 std::string("a value of table ") + info.name + " in " +
+                     context_.directory->string() + " does not verify",
+                 "run `waybill verify`, then `waybill start` to recover the store"};
+  }
+  return std::optional<Payload>(opened.payload);
+}
+
+StoreTxn::Count StoreTxn::CountOf(Table table) {
+  return {&state_.digest(table),
+          table == Table::kPulled ? &state_.nondefault_handler_records : nullptr};
+}
+
+void StoreTxn::Add(const Count& count, Value value) {
+  count.digest->Add(StoredChecksum(value));
+  if (count.nondefault != nullptr && IsNondefault(value)) ++*count.nondefault;
+}
+
+void StoreTxn::Remove(const Count& count, Value value) {
+  count.digest->Remove(StoredChecksum(value));
+  if (count.nondefault != nullptr && IsNondefault(value)) --*count.nondefault;
+}
+
+Result<void> StoreTxn::Recount(MDB_dbi dbi, const Count& count) const {
+  *count.digest = {};
+  if (count.nondefault != nullptr) *count.nondefault = 0;
+  lmdb::Cursor cursor;
+  int rc = cursor.Open(context_.txn, dbi);
+  lmdb::Bytes key;
+  lmdb::Bytes value;
+  while (rc == MDB_SUCCESS) {
+    rc = cursor.Get(&key, &value, MDB_NEXT);
+    if (rc != MDB_SUCCESS || value.size() < kEnvelopeBytes) continue;
+    // What does not verify has a checksum all the same, but no handler that could be read: it may
+    // be another than the default.
+    if (key.size() == 16 && Verifies(Key16::From(key.first<16>()), value)) {
+      Add(count, value);
+    } else {
+      count.digest->Add(StoredChecksum(value));
+      if (count.nondefault != nullptr) ++*count.nondefault;
+    }
+  }
+  if (rc != MDB_NOTFOUND) return LmdbError(rc, "counting a table");
+  return {};
+}
+
+Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
+  MDB_stat stat{};
+  const int rc = mdb_stat(context_.txn, dbi, &stat);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "looking at a table");
+  // The path to a leaf is copied, and each page of it may be split; a large value lies in pages of
+  // its own.
+  const std::uint64_t pages = 2 * (std::uint64_t{stat.ms_depth} + 1) + bytes / stat.ms_psize + 1;
+  if (context_.growth_pages - pages_taken_ < pages) {
+    return LmdbError(MDB_MAP_FULL, "adding a record");
+  }
+  pages_taken_ += pages;
+  return {};
+}
+
+Result<void> StoreTxn::Store(MDB_dbi dbi, const Count& count, const Key16& key, Value value) {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val old{};
+  bool recount = false;
+  const int found = mdb_get(context_.txn, dbi, &k, &old);
+  if (found != MDB_SUCCESS && found != MDB_NOTFOUND) return LmdbError(found, "reading a record");
+  const bool exists = found == MDB_SUCCESS;
+  // The header's own records stay small, and tell of what was lost.
+  if (dbi != context_.handles->main && (!exists || old.mv_size < value.size())) {
+    if (auto r = TakeRoom(dbi, value.size()); !r) return r;
+  }
+  if (exists) {
+    const Value old_value = lmdb::FromVal(old);
+    // Of a damaged value nobody knows which checksum went into the sum.
+    recount = !Verifies(key, old_value);
+    if (!recount) Remove(count, old_value);
+  }
+  MDB_val v = lmdb::ToVal(value);
+  dirty_ = true;
+  const int rc = mdb_put(context_.txn, dbi, &k, &v, 0);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
+  if (recount) return Recount(dbi, count);
+  Add(count, value);
+  return {};
+}
+
+Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
+  return PutAs(schema(), table, key, payload);
+}
+
+Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r.error();
+  const auto value = Seal(key, InfoOf(table).kind, schema().version(table), payload);
+  if (auto r = TakeRoom(context_.handles->of(table), value.size()); !r) return r.error();
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v = lmdb::ToVal(value);
+  const int rc = mdb_put(context_.txn, context_.handles->of(table), &k, &v, MDB_NOOVERWRITE);
+  if (rc == MDB_KEYEXIST) return false;
+  dirty_ = true;
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
+  Add(CountOf(table), value);
+  return true;
+}
+
+Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r;
+  return Store(context_.handles->of(table), CountOf(table), key,
+               Seal(key, InfoOf(table).kind, schema.version(table), payload));
+}
+
+Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
+  const MDB_dbi dbi = context_.handles->of(table);
+  const Count count = CountOf(table);
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val old{};
+  int rc = mdb_get(context_.txn, dbi, &k, &old);
+  if (rc == MDB_NOTFOUND) return false;
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
+  const Value old_value = lmdb::FromVal(old);
+  const bool recount = !Verifies(key, old_value);
+  if (!recount) Remove(count, old_value);
+  dirty_ = true;
+  rc = mdb_del(context_.txn, dbi, &k, nullptr);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
+  if (recount) {
+    if (auto r = Recount(dbi, count); !r) return r.error();
+  }
+  return true;
+}
+
+Result<void> StoreTxn::ForEach(Table table, Visitor visit) const {
+  return ForEachWithPrefix(table, {}, 0, visit);
+}
+
+Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
+                                         Visitor visit) const {
+  if (!schema().has(table)) return {};
+  const TableInfo& info = InfoOf(table);
+  lmdb::Cursor cursor;
+  int rc = cursor.Open(context_.txn, context_.handles->of(table));
+  lmdb::Bytes key = first.span();
+  lmdb::Bytes value;
+  if (rc == MDB_SUCCESS) rc = cursor.Get(&key, &value, MDB_SET_RANGE);
+  for (; rc == MDB_SUCCESS; rc = cursor.Get(&key, &value, MDB_NEXT)) {
+    if (key.size() != 16) continue;
+    const Key16 k = Key16::From(key.first<16>());
+    if (!std::equal(first.bytes.begin(), first.bytes.begin() + static_cast<std::ptrdiff_t>(bytes),
+                    k.bytes.begin())) {
+      return {};
+    }
+    const Opened opened = OpenEnvelope(k, value, info.kind, schema().version(table));
+    auto go_on = visit(k, opened.payload);
+    if (!go_on) return go_on.error();
+    if (!*go_on) return {};
+  }
+  if (rc != MDB_NOTFOUND) return LmdbError(rc, "reading a table");
+  return {};
+}
+
+Result<bool> StoreTxn::HasIntentOfRepository(std::string_view image) const {
+  if (state_.digest(Table::kIntents).count == 0) return false;
+  const RepositoryParts repository = RepositoryPartsOf(image);
+  bool found = false;
+  auto walked = ForEachWithPrefix(
+      Table::kIntents, FirstIntentKeyOfRepository(image, seed()), kRepositoryKeyBytes,
+      [&](const Key16&, Payload payload) -> Result<bool> {
+        found = payload.empty() || RepositoryPartsOf(ViewIntent(payload).image) == repository;
+        return !found;
+      });
+  if (!walked) return walked.error();
+  return found;
+}
+
+Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r;
+  TableDigest ignored;
+  return Store(context_.handles->main, {Covered(key) ? &state_.header : &ignored}, key,
+               Seal(key, kind, schema().header, payload));
+}
+
+Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) const {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v{};
+  const int rc = mdb_get(context_.txn, context_.handles->main, &k, &v);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading the header");
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), kind, schema().header);
+  if (opened.state != EnvelopeState::kSound) {
+    return Error{ErrorCode::kDamaged,
+                 "the header of " + context_.directory->string() + " does not verify",
+                 "run `waybill start` to recover the store"};
+  }
+  return opened.payload;
+}
+
+Result<void> StoreTxn::WriteState() {
+  ++state_.commit_sequence;
+  state_.lmdb_txn_id = mdb_txn_id(context_.txn);
+  state_.latest_time = std::max(state_.latest_time, context_.now);
+  return PutHeaderRecord(kStateKey, RecordKind::kState,
+                         EncodeState(state_, identity().schema_version));
+}
+
+namespace {
+
+Result<std::vector<TrustEvent>> ReadJournal(const StoreTxn& txn) {
+  auto payload = txn.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
+  if (!payload) return payload.error();
+  auto events = DecodeTrustJournal(*payload);
+  return events ? std::move(*events) : std::vector<TrustEvent>();
+}
+
+constexpr std::string_view kImportOf = "the import of ";
+
+}  // namespace
+
+Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason) {
+  auto events = ReadJournal(txn);
+  if (!events) return events.error();
+  if (distrustful && txn.state().distrustful && !events->empty() &&
+      events->back().reason == reason) {
+    return {};
+  }
+  events->push_back({txn.now(), distrustful, std::string(reason)});
+  if (events->size() > kMaxTrustEvents) events->erase(events->begin());
+  txn.state().distrustful = distrustful;
+  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
+}
+
+std::string ImportUnfinished(const std::filesystem::path& kubelet_directory) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
+  return std::string(kImportOf) + (error ? kubelet_directory : absolute).string() +
+         " is not finished; run `waybill start --kubelet-dir` on it again";
+}
+
+bool IsOfImport(std::string_view reason) { return reason.starts_with(kImportOf); }
+
+Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn) {
+  const auto events = ReadJournal(txn);
+  if (!events) return events.error();
+  std::vector<std::string> reasons;
+  if (!txn.state().distrustful) return reasons;
+  for (auto at = events->rbegin(); at != events->rend() && at->distrustful; ++at) {
+    reasons.push_back(at->reason);
+  }
+  return reasons;
+}
+
+Result<void> TakeBackDistrust(StoreTxn& txn, std::string_view reason) {
+  auto events = ReadJournal(txn);
+  if (!events) return events.error();
+  std::size_t at = events->size();
+  while (at > 0 && (*events)[at - 1].distrustful && (*events)[at - 1].reason != reason) --at;
+  if (at == 0 || !(*events)[at - 1].distrustful) return {};
+  events->erase(events->begin() + static_cast<std::ptrdiff_t>(at) - 1);
+  txn.state().distrustful = !events->empty() && events->back().distrustful;
+  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,149 @@
+// One caller's change inside a write transaction: typed tables whose digests stay true.
+
+#ifndef WAYBILL_STORE_DATABASE_STORE_TXN_H_
+#define WAYBILL_STORE_DATABASE_STORE_TXN_H_
+
+#include <lmdb.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/base/function_ref.h"
+#include "store/database/header.h"
+#include "store/database/tables.h"
+#include "store/lmdb/env.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+struct TableHandles {
+  MDB_dbi main = 0;
+  std::array<MDB_dbi, kTableCount> tables{};
+
+  MDB_dbi of(Table table) const { return tables[Index(table)]; }
+};
+
+// Opens the handles of a schema version's tables in `txn`, which must then commit for them to last.
+// With `create`, makes the tables that are missing. Returns an LMDB code.
+int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles);
+
+using Payload = std::span<const std::uint8_t>;
+
+class StoreTxn {
+ public:
+  struct Context {
+    MDB_txn* txn = nullptr;
+    const TableHandles* handles = nullptr;
+    const Identity* identity = nullptr;
+    const std::filesystem::path* directory = nullptr;
+    Timestamp now;    // of this change
+    Timestamp clock;  // what the clock says; `now` is later where that went back
+    // How many pages may go to what makes the store larger: the rest is for deletions.
+    std::uint64_t growth_pages = std::numeric_limits<std::uint64_t>::max();
+  };
+
+  // `state` is changed in place; the caller drops it with the transaction where that fails.
+  StoreTxn(const Context& context, State& state) : context_(context), state_(state) {}
+
+  const Identity& identity() const { return *context_.identity; }
+  std::uint64_t seed() const { return context_.identity->hash_seed; }
+  const Schema& schema() const { return SchemaOf(context_.identity->schema_version); }
+  Timestamp now() const { return context_.now; }
+  Timestamp clock() const { return context_.clock; }
+  // From here on `now` is what the clock says, in later changes, too.
+  void TrustClock() {
+    context_.now = context_.clock;
+    state_.latest_time = context_.clock;
+    dirty_ = true;
+  }
+  State& state() { return state_; }
+  // The sequence of the commit that this change becomes part of: the stamp of what it writes.
+  std::uint64_t sequence() const { return state_.commit_sequence + 1; }
+  const State& state() const { return state_; }
+  // Whether anything was written, or may have been.
+  bool dirty() const { return dirty_; }
+  void Touch() { dirty_ = true; }
+  // Of growth_pages, how many this change may have taken, at most.
+  std::uint64_t pages_taken() const { return pages_taken_; }
+
+  // nullopt: nothing there. kDamaged: there is something, and it does not verify. The bytes last
+  // until the next write.
+  Result<std::optional<Payload>> Get(Table table, const Key16& key) const;
+  Result<void> Put(Table table, const Key16& key, Payload payload);
+  // The same where nothing is under the key yet; otherwise false, and nothing is changed.
+  Result<bool> PutNew(Table table, const Key16& key, Payload payload);
+  // For a migration: as another schema version than the store's.
+  Result<void> PutAs(const Schema& schema, Table table, const Key16& key, Payload payload);
+  // Whether there was something. Deletes what is damaged, too.
+  Result<bool> Delete(Table table, const Key16& key);
+  // In key order; return false to stop. Values that do not verify come with an empty payload. The
+  // table must not be changed meanwhile.
+  using Visitor = FunctionRef<Result<bool>(const Key16&, Payload)>;
+  Result<void> ForEach(Table table, Visitor visit) const;
+  // The same, from `first` on; and of the keys that begin with the first `bytes` of `first`.
+  Result<void> ForEachFrom(Table table, const Key16& first, Visitor visit) const {
+    return ForEachWithPrefix(table, first, 0, visit);
+  }
+  Result<void> ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
+                                 Visitor visit) const;
+
+  // The intents of `image`'s repository, other strings included: true where there is one, or where
+  // one can't be read.
+  Result<bool> HasIntentOfRepository(std::string_view image) const;
+
+  // Main table. kNotFound where the record is missing.
+  Result<void> PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload);
+  Result<Payload> GetHeaderRecord(const Key16& key, RecordKind kind) const;
+  // Advances the sequence and writes the state record: the last thing before a commit.
+  Result<void> WriteState();
+
+ private:
+  Error LmdbError(int rc, std::string_view doing) const;
+  // kLimitExceeded: no value may be as large.
+  Result<void> CheckSize(Payload payload) const;
+  // What the state says of a table: its digest, and of pulled records how many are not the default
+  // handler's (else null).
+  struct Count {
+    TableDigest* digest;
+    std::uint64_t* nondefault = nullptr;
+  };
+  Count CountOf(Table table);
+  static void Add(const Count& count, Value value);
+  static void Remove(const Count& count, Value value);
+  // kStoreFull: there is no room for a value of `bytes` that is new, or larger than before.
+  Result<void> TakeRoom(MDB_dbi dbi, std::size_t bytes);
+  Result<void> Store(MDB_dbi dbi, const Count& count, const Key16& key, Value value);
+  Result<void> Recount(MDB_dbi dbi, const Count& count) const;
+
+  Context context_;
+  State& state_;
+  bool dirty_ = false;
+  std::uint64_t pages_taken_ = 0;
+};
+
+// Records a change of trust in the journal and in the state. Nothing is written where the state is
+// `distrustful` already and the journal's last entry has the same reason.
+Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason);
+
+// While an import is under way, and after one that did not finish, an image whose file was not
+// taken yet must not pass for preloaded: the store is distrustful for this reason, which finishing
+// takes back.
+std::string ImportUnfinished(const std::filesystem::path& kubelet_directory);
+// Whether a reason is that of an unfinished import, of any directory.
+bool IsOfImport(std::string_view reason);
+// Why the store is distrustful, the last reason first; empty: it is not, or that is not known.
+Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn);
+// Takes one reason back, as if it had never been, also from below one that came later; the store
+// stays distrustful for the others. Nothing where it is not in force.
+Result<void> TakeBackDistrust(StoreTxn& txn, std::string_view reason);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DATABASE_STORE_TXN_H_

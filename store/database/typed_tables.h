@@ -1,0 +1,57 @@
+// Records of a StoreTxn by their identities: which key, which codec, and that the identity inside
+// is the one that was asked for.
+
+#ifndef WAYBILL_STORE_DATABASE_TYPED_TABLES_H_
+#define WAYBILL_STORE_DATABASE_TYPED_TABLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/database/small_records.h"
+#include "store/database/store_txn.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// A runtime handler is given as it is stored: the default one as "".
+
+// nullopt: none. kDamaged: unreadable. kConflict: the key holds another image ref or handler.
+Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::string_view image_ref,
+                                                    std::string_view runtime_handler);
+// Whether there is a record, readable or not, of the ref under any handler.
+Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref);
+// Sets record.stamp to the commit that is being made. Replaces what is damaged; kConflict as above.
+Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
+// Makes a record without credentials where the ref has none under the handler: known to have been
+// pulled, to be verified. What can't be read is closed as it is. Whether there was none. A ref that
+// no record can have is passed over.
+Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler);
+Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
+                         std::string_view runtime_handler);
+
+// Whether there is an intent for exactly this string and handler. kDamaged, kConflict as above.
+Result<bool> FindIntent(const StoreTxn& txn, std::string_view image,
+                        std::string_view runtime_handler);
+// Whether it was not there before. Replaces what is damaged.
+Result<bool> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
+Result<bool> EraseIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
+
+// The registry, sorted by name. kDamaged: an entry is unreadable.
+Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn);
+
+// Whether there is an entry, readable or not, for a SHA-256 or for the hash of a string.
+Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind,
+                           std::span<const std::uint8_t, 32> sha256);
+Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind, std::string_view text);
+// Keeps an entry that is there. Whether it was not. entry.sha256 is well-formed.
+Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantineEntry& entry);
+Result<void> EraseQuarantine(StoreTxn& txn, QuarantineKind kind, std::string_view text);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DATABASE_TYPED_TABLES_H_

@@ -1,0 +1,140 @@
+#include "store/handlers/handler_lookup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/database/key.h"
+#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+constexpr std::size_t kMaxNamed = 20;
+}  // namespace
+
+HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view name,
+                           std::string_view& stored) {
+  stored = name;
+  if (name.empty()) return HandlerState::kKnown;
+  if (name.size() > kMaxRuntimeHandlerBytes) return HandlerState::kUnknown;
+  Payload payload;
+  switch (snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload)) {
+    case Lookup::kAbsent:
+      return HandlerState::kUnknown;
+    case Lookup::kDamaged:
+      return HandlerState::kDamaged;
+    case Lookup::kFound:
+      break;
+  }
+  const RuntimeHandlerView handler = ViewRuntimeHandler(payload);
+  if (handler.name != name) return HandlerState::kDamaged;
+  if (handler.is_default) stored = {};
+  return HandlerState::kKnown;
+}
+
+UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
+                                          std::string_view name) {
+  if (snapshot.state().digest(Table::kRuntimeHandlers).count == 0) {
+    return UserNamespaceSupport::kNo;
+  }
+  if (name.size() > kMaxRuntimeHandlerBytes) return UserNamespaceSupport::kUnknownHandler;
+  const auto answer = [](Payload payload) {
+    return ViewRuntimeHandler(payload).user_namespaces ? UserNamespaceSupport::kYes
+                                                       : UserNamespaceSupport::kNo;
+  };
+  Payload payload;
+  switch (snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload)) {
+    case Lookup::kDamaged:
+      return UserNamespaceSupport::kDamaged;
+    case Lookup::kFound:
+      return ViewRuntimeHandler(payload).name == name ? answer(payload)
+                                                      : UserNamespaceSupport::kDamaged;
+    case Lookup::kAbsent:
+      break;
+  }
+  if (!name.empty()) return UserNamespaceSupport::kUnknownHandler;
+  // The default handler under a name of its own.
+  const auto is_default = [](Payload handler, const void*) {
+    return ViewRuntimeHandler(handler).is_default;
+  };
+  switch (snapshot.FindWithPrefix(Table::kRuntimeHandlers, {}, 0, is_default, nullptr, &payload)) {
+    case Lookup::kFound:
+      return answer(payload);
+    case Lookup::kAbsent:
+      return UserNamespaceSupport::kUnknownHandler;
+    case Lookup::kDamaged:
+      break;
+  }
+  return UserNamespaceSupport::kDamaged;
+}
+
+namespace {
+
+// The default handler's entry: the only one that is not found by its name.
+Result<std::optional<RuntimeHandler>> FindDefault(const StoreTxn& txn) {
+  auto handlers = ReadRuntimeHandlers(txn);
+  if (!handlers) return handlers.error();
+  for (RuntimeHandler& handler : *handlers) {
+    if (handler.is_default) return std::optional(std::move(handler));
+  }
+  return std::optional<RuntimeHandler>();
+}
+
+Result<std::optional<RuntimeHandler>> FindNamed(const StoreTxn& txn, std::string_view name) {
+  auto payload = txn.Get(Table::kRuntimeHandlers, HashKey(name, txn.seed()));
+  if (!payload) return payload.error();
+  if (!*payload) return std::optional<RuntimeHandler>();
+  auto handler = DecodeRuntimeHandlerValue(**payload);
+  if (handler && handler->name == name) return handler;
+  return Error{ErrorCode::kDamaged,
+               "the entry of runtime handler \"" + std::string(name) + "\" can't be read",
+               "load the handlers again: `waybill runtimes load`"};
+}
+
+}  // namespace
+
+Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name) {
+  FoundHandler found{std::string(name), std::nullopt, name.empty()};
+  if (txn.state().digest(Table::kRuntimeHandlers).count == 0) return found;
+  auto handler = name.empty() ? FindDefault(txn) : FindNamed(txn, name);
+  if (!handler) return handler.error();
+  if (!*handler) return found;
+  return FoundHandler{(*handler)->is_default ? "" : (*handler)->name, (*handler)->guest_platform,
+                      true};
+}
+
+Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known) {
+  std::string list;
+  for (std::size_t i = 0; i < known.size() && i < kMaxNamed; ++i) {
+    if (!list.empty()) list += ", ";
+    list += known[i].name.empty() ? "the default one" : known[i].name;
+    if (known[i].is_default && !known[i].name.empty()) list += " (the default)";
+  }
+  if (known.size() > kMaxNamed) {
+    list += " and " + std::to_string(known.size() - kMaxNamed) + " more";
+  }
+  return {ErrorCode::kInvalidArgument,
+          "unknown runtime handler \"" + std::string(name.substr(0, kMaxRuntimeHandlerBytes)) +
+              "\"; " +
+              (list.empty() ? "no list of handlers was loaded, so only the default one is known"
+                            : "known are: " + list) +
+              "; nothing was changed",
+          "load what the runtime serves: `waybill runtimes load`"};
+}
+
+std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers) {
+  const auto at = std::find_if(handlers.begin(), handlers.end(),
+                               [](const RuntimeHandler& handler) { return handler.is_default; });
+  return at == handlers.end() ? std::string() : at->name;
+}
+
+std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name) {
+  const bool is_default = std::any_of(handlers.begin(), handlers.end(), [&](const auto& handler) {
+    return handler.is_default && handler.name == name;
+  });
+  return is_default ? std::string() : std::string(name);
+}
+
+}  // namespace waybill::internal

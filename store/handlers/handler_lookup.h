@@ -1,0 +1,51 @@
+// From the runtime handler that a caller names to the one that records are kept under: the default
+// handler's own name is the empty one.
+
+#ifndef WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_
+#define WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/database/reader_pool.h"
+#include "store/database/store_txn.h"
+#include "waybill/result.h"
+#include "waybill/runtime_handler.h"
+
+namespace waybill::internal {
+
+enum class HandlerState : std::uint8_t { kKnown, kUnknown, kDamaged };
+
+// For a decision: allocates nothing, and nothing is read for the empty name. Sets `stored` to "" or
+// to `name`.
+HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view name,
+                           std::string_view& stored);
+
+// Whether the handler supports user namespaces, by the kubelet's rules: none does where no registry
+// was loaded, as of a runtime that is too old to tell.
+enum class UserNamespaceSupport : std::uint8_t { kYes, kNo, kUnknownHandler, kDamaged };
+UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot, std::string_view name);
+
+struct FoundHandler {
+  std::string stored;
+  std::optional<Platform> guest_platform;
+  bool known = true;  // the empty name always is
+};
+// kDamaged: the registry can't be read.
+Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name);
+
+// kInvalidArgument, listing the handlers that are known.
+Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known);
+
+// Empty: not known.
+std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers);
+
+// `name` as it is stored.
+std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_

@@ -1,0 +1,19 @@
+// What a list of runtime handlers must be, whoever hands it in.
+
+#ifndef WAYBILL_STORE_HANDLERS_RUNTIME_HANDLERS_H_
+#define WAYBILL_STORE_HANDLERS_RUNTIME_HANDLERS_H_
+
+#include <vector>
+
+#include "waybill/runtime_handler.h"
+
+namespace waybill::internal {
+
+// kInvalidArgument: a name twice or malformed, two defaults, a nameless handler that is not the
+// default. kLimitExceeded: too many handlers, a name or a guest platform above limits.h. The error
+// names the handler.
+Result<void> CheckRuntimeHandlers(const std::vector<RuntimeHandler>& handlers);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_HANDLERS_RUNTIME_HANDLERS_H_

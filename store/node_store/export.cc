@@ -1,0 +1,81 @@
+// Going back to a kubelet without waybill.
+
+#include <utility>
+
+#include "migrations/kubelet/kubelet_export.h"
+#include "store/database/pulled_record.h"
+#include "store/database/small_records.h"
+#include "store/database/userns_records.h"
+#include "store/node_store/impl.h"
+#include "store/node_store/list.h"
+
+namespace waybill {
+
+using internal::ReaderPool;
+using internal::Table;
+
+namespace {
+
+// Everything of one snapshot.
+Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
+                                        const ReaderPool::Lease& snapshot) {
+  internal::ExportContent content;
+  const auto take = [&](Table table, std::string_view what, auto decode, auto& out) {
+    auto all = ListIn(impl, snapshot, table, what, decode);
+    if (!all) return Result<void>(all.error());
+    out = std::move(*all);
+    return Result<void>();
+  };
+  auto taken =
+      take(Table::kPulled, "the records", internal::DecodePulledRecordValue, content.records);
+  if (taken) {
+    taken = take(Table::kIntents, "the intents", internal::DecodeIntentValue, content.intents);
+  }
+  if (taken) {
+    taken = take(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue,
+                 content.quarantine);
+  }
+  if (taken) {
+    taken = take(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue,
+                 content.preloaded);
+  }
+  if (taken) {
+    taken = take(Table::kImported, "the imported files", internal::DecodeImportedFileValue,
+                 content.imported);
+  }
+  std::vector<internal::UsernsMapping> mappings;
+  if (taken) {
+    taken =
+        take(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping, mappings);
+  }
+  std::vector<internal::UsernsHeld> held;
+  if (taken) taken = take(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld, held);
+  if (!taken) return taken.error();
+  for (internal::UsernsMapping& mapping : mappings) {
+    content.allocations.push_back({.pod_uid = std::move(mapping.pod_uid),
+                                   .host_id = mapping.host_id,
+                                   .length = mapping.length,
+                                   .created = mapping.created});
+  }
+  for (internal::UsernsHeld& one : held) content.held.push_back(std::move(one.pod));
+  content.distrustful = snapshot.state().distrustful;
+  return content;
+}
+
+}  // namespace
+
+Result<ExportReport> NodeStore::Export(const ExportOptions& options) const {
+  return Guarded<ExportReport>([&]() -> Result<ExportReport> {
+    auto content = Collect(*impl_, impl_->Read());
+    if (!content) return content.error();
+    if (content->distrustful) {
+      auto trust = GetTrust();
+      if (!trust) return trust.error();
+      if (!trust->journal.empty()) content->distrust_reason = trust->journal.back().reason;
+    }
+    content->now = impl_->clock();
+    return internal::ExportKubeletDirectory(*content, options);
+  });
+}
+
+}  // namespace waybill

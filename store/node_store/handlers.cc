@@ -1,0 +1,80 @@
+// The registry of runtime handlers (KEP-4216).
+
+#include <algorithm>
+#include <utility>
+
+#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
+#include "store/handlers/replace_handlers.h"
+#include "store/handlers/runtime_handlers.h"
+#include "store/node_store/impl.h"
+#include "store/node_store/list.h"
+
+namespace waybill {
+
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+
+Error PullsInFlight() {
+  return {ErrorCode::kConflict,
+          "pulls are in flight for runtime handlers that this would change; nothing was changed",
+          "record how they ended, then try again"};
+}
+
+}  // namespace
+
+Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const try {
+  auto handlers = ListTable<RuntimeHandler>(*impl_, Table::kRuntimeHandlers, "the runtime handlers",
+                                            internal::DecodeRuntimeHandlerValue);
+  if (handlers) {
+    std::sort(handlers->begin(), handlers->end(),
+              [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
+  }
+  return handlers;
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
+    const std::vector<RuntimeHandler>& handlers, const ChangeOptions& options) try {
+  if (auto r = internal::CheckRuntimeHandlers(handlers); !r) return r.error();
+  RuntimesReport report;
+  const auto replace = [&](StoreTxn& txn) -> Result<void> {
+    auto old = internal::ReadRuntimeHandlers(txn);
+    if (!old) return old.error();
+    auto replaced = internal::ReplaceHandlers(txn, handlers, options.allow_empty);
+    if (!replaced) return replaced.error();
+    // What is in flight is counted under the handler's name, and would be recorded under it again.
+    const bool cleaned_up = replaced->turned_on || replaced->intents_collapsed > 0;
+    const auto is_changed = [&](std::string_view stored) {
+      return (cleaned_up && !stored.empty()) || internal::ChangesHandler(*old, handlers, stored);
+    };
+    if (impl_->in_flight.AnyOf(is_changed)) return PullsInFlight();
+    report = std::move(*replaced);
+    return {};
+  };
+  if (auto written = impl_->Write(replace, options); !written) return written.error();
+  return report;
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& options) try {
+  CollapseReport report;
+  const auto collapse = [&](StoreTxn& txn) -> Result<void> {
+    const auto is_other = [](std::string_view stored) { return !stored.empty(); };
+    if (impl_->in_flight.AnyOf(is_other)) return PullsInFlight();
+    auto collapsed = internal::CollapseHandlers(txn);
+    if (!collapsed) return collapsed.error();
+    report = std::move(*collapsed);
+    return {};
+  };
+  if (auto written = impl_->Write(collapse, options); !written) return written.error();
+  return report;
+} catch (...) {
+  return internal::Caught();
+}
+
+}  // namespace waybill

@@ -1,0 +1,151 @@
+// What a NodeStore is made of. Members are destroyed in reverse order: readers leave, the
+// write-back thread stops, then the environment closes and the lock goes.
+
+#ifndef WAYBILL_STORE_NODE_STORE_IMPL_H_
+#define WAYBILL_STORE_NODE_STORE_IMPL_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string_view>
+
+#include "store/base/caught.h"
+#include "store/database/committer.h"
+#include "store/database/reader_pool.h"
+#include "store/pull/decide.h"
+#include "store/pull/in_flight.h"
+#include "store/pull/write_back_queue.h"
+#include "store/recovery/open_store.h"
+#include "store/userns/allocator.h"
+#include "waybill/node_store.h"
+
+namespace waybill {
+
+class NodeStore::Impl {
+ public:
+  static Result<std::unique_ptr<Impl>> OpenOwner(OpenOptions options);
+  static Result<std::unique_ptr<Impl>> OpenObserver(ObserveOptions options);
+  ~Impl();
+  Result<void> Close() noexcept;
+
+  // node_store_decide.cc
+  Decision Decide(std::string_view image, std::string_view image_ref,
+                  std::string_view runtime_handler, CredentialSource& source);
+  EnsureOutcome Ensure(std::string_view image, std::string_view image_ref,
+                       std::string_view runtime_handler, PullPolicy policy,
+                       CredentialSource& source);
+
+  // A snapshot to read from, of the store as it is on disk now.
+  internal::ReaderPool::Lease Read();
+
+  // Runs a change as the owner, after all that is queued to be written back; an error for everybody
+  // else. No exception leaves it.
+  Result<void> Write(internal::Committer::Change change) noexcept;
+  // The same; a dry run takes it back once it succeeded.
+  Result<void> Write(internal::Committer::Change change, const ChangeOptions& options) noexcept;
+  // Where somebody else must write.
+  Error NotOwner() const;
+
+  Error Unreadable(std::string_view what) const;
+  bool is_owner() const { return is_owner_; }
+
+  const std::filesystem::path directory;
+  const Rules rules;
+  const VerificationPolicy policy;
+  const Clock clock;
+  const UserNamespaceOptions user_namespaces;
+  RecoveryReport report;
+  internal::InFlight in_flight;
+  internal::ReaderPool readers;
+  // By PullPolicy, present_locally, pull_required, as in Metrics.
+  std::array<std::array<std::array<std::atomic<std::uint64_t>, 3>, 3>, 3> ensure_requests{};
+
+  // Owner only, else null.
+  std::optional<internal::OwnedStore> owned;
+  std::unique_ptr<internal::Committer> committer;
+  std::unique_ptr<internal::WriteBackQueue> write_backs;
+  std::optional<internal::Allocator> allocator;  // inside changes only
+  // The last token that was drawn, in this process or one before: a mapping that is older could be
+  // cleaned up by lists that do not know that its pod has come back.
+  std::atomic<std::uint64_t> last_token{0};
+
+  // Rules::kClosed: the commit that took back what a clock told that was ahead; 0: none did.
+  std::atomic<std::uint64_t> clock_mended_at{0};
+  // Takes it back. How many records said a later time.
+  Result<std::uint64_t> MendClock();
+
+  void NoteToken(std::uint64_t token) {
+    std::uint64_t last = last_token.load();
+    while (last < token && !last_token.compare_exchange_weak(last, token)) {
+    }
+  }
+
+  // Observer only. Replaced when the files were: under the mutex, which a decision never waits for,
+  // and without readers.
+  std::optional<internal::OpenedDatabase> observed;
+  std::shared_mutex observed_mutex;
+
+  const internal::OpenedDatabase* database() const {
+    return owned ? &owned->database : observed ? &*observed : nullptr;
+  }
+
+ private:
+  template <typename Options>
+  explicit Impl(const Options& options)
+      : directory(options.directory),
+        rules(options.rules),
+        policy(options.policy),
+        clock(options.clock),
+        user_namespaces(options.user_namespaces) {}
+
+  Result<void> FinishOpening(const OpenOptions& options);
+  // The steps between the opened database and the readers.
+  Result<void> MendClockAtOpening();
+  Result<void> TakeOver(const OpenOptions& options);
+  Result<void> Replay(const OpenOptions& options);
+  // node_store_userns.cc
+  Result<void> OpenUserNamespaces(const OpenOptions& options);
+  Result<void> TakeOverUserNamespaces(const OpenOptions& options);
+  // `behind`: kubelet rules, and a credential was queued to be written back as this began.
+  Decision DecideUncounted(std::string_view image, std::string_view image_ref,
+                           std::string_view runtime_handler, CredentialSource& source,
+                           internal::ReaderPool::Lease& snapshot, bool behind);
+  // Owner: whether it may answer. Looks at the store's files at most once a tick of the kernel's
+  // coarse clock (1 to 10 ms), so that a decision hardly ever pays for it.
+  bool OwnsStill();
+  // Observer: whether the files that are open are those under the store's names.
+  bool FilesAreCurrent();
+  // Observer: opens the files anew. False where that can't be done right now.
+  bool Reopen();
+
+  internal::SeenUnowned seen_unowned_;       // guarded by observed_mutex
+  std::atomic<std::int64_t> looked_at_{-1};  // the tick of OwnsStill's last look
+  bool is_owner_ = false;
+  bool closed_ = false;
+};
+
+// For what deletes much: whether to try again with fewer deletions a transaction, since the map has
+// no room for the pages that `most` of them touch. Lowers `most`.
+inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
+  constexpr std::size_t kManyDeletions = 4096;
+  if (error.code != ErrorCode::kStoreFull || most <= 1) return false;
+  most = std::min(kManyDeletions, most / 8);
+  return true;
+}
+
+// Runs `work`; no exception leaves it.
+template <typename T, typename Work>
+Result<T> Guarded(const Work& work) noexcept {
+  try {
+    return work();
+  } catch (...) {
+    return internal::Caught();
+  }
+}
+
+}  // namespace waybill
+
+#endif  // WAYBILL_STORE_NODE_STORE_IMPL_H_

@@ -1,0 +1,55 @@
+// What is done to a whole store while nobody uses it (waybill/maintenance.h).
+
+#include "waybill/maintenance.h"
+
+#include <time.h>
+
+#include <utility>
+
+#include "migrations/steps/migrate.h"
+#include "store/node_store/impl.h"
+#include "store/recovery/backup.h"
+#include "store/recovery/open_store.h"
+#include "store/recovery/restore.h"
+
+namespace waybill {
+
+Timestamp SystemClock() {
+  struct timespec now {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return {now.tv_sec, static_cast<std::int32_t>(now.tv_nsec)};
+}
+
+Result<MigrationReport> Migrate(const MigrateOptions& options) {
+  return Guarded<MigrationReport>([&]() -> Result<MigrationReport> {
+    if (auto r = internal::CheckVersion(options.to); !r) return r.error();
+    // A dry run writes nothing, so it does not settle with the witness either.
+    OpenOptions open{.directory = options.directory,
+                     .create_if_missing = false,
+                     .witness = Witness::Remembered()};
+    open.clock = options.clock;
+    open.map_bytes = options.map_bytes;
+    RecoveryReport ignored;
+    auto store = internal::OpenAsOwner(
+        open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
+        ignored);
+    if (!store) return store.error();
+    auto report = internal::MigrateStore(*store, {options.to, options.dry_run, options.accept_loss,
+                                                  options.clock, options.progress});
+    if (!report) return report;
+    if (store->witness && !options.dry_run) {
+      if (auto r = store->witness->Sync(); !r) return r.error();
+    }
+    return report;
+  });
+}
+
+Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory) {
+  return Guarded<std::vector<Backup>>([&] { return internal::FindBackups(directory); });
+}
+
+Result<RestoreReport> Restore(const RestoreOptions& options) {
+  return Guarded<RestoreReport>([&] { return internal::RestoreBackup(options); });
+}
+
+}  // namespace waybill

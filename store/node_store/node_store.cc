@@ -1,0 +1,349 @@
+// Opening, closing, and the plumbing that the other node_store_*.cc share.
+
+#include "waybill/node_store.h"
+
+#include <time.h>
+
+#include <utility>
+
+#include "migrations/kubelet/kubelet_directory.h"
+#include "migrations/steps/migrate.h"
+#include "store/base/empty_list.h"
+#include "store/base/files.h"
+#include "store/database/typed_tables.h"
+#include "store/handlers/handler_lookup.h"
+#include "store/handlers/replace_handlers.h"
+#include "store/handlers/runtime_handlers.h"
+#include "store/node_store/impl.h"
+#include "store/pull/clock_ahead.h"
+#include "store/recovery/gap.h"
+#include "store/recovery/replay.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill {
+
+using internal::Committer;
+using internal::ReaderPool;
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+
+// LMDB has kMaxReaders slots for all processes. An observer takes more as it needs them.
+constexpr std::size_t kObserverSlots = 4;
+
+// OpenOptions::allow_empty.
+Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& state,
+                           bool after_gap) {
+  if (options.allow_empty || !options.images_on_node || !options.images_on_node->empty()) return {};
+  const std::uint64_t records = state.digest(Table::kPulled).count;
+  const std::uint64_t intents = state.digest(Table::kIntents).count;
+  if (records + intents == 0 && !after_gap) return {};
+  return internal::EmptyList("the list of images on the node is",
+                             records + intents == 0
+                                 ? "has to close those that were pulled unrecorded"
+                                 : "holds " + internal::HowMany(records, "record") + " and " +
+                                       internal::HowMany(intents, "intent"),
+                             "nothing was replayed");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
+  if (options.runtime_handlers) {
+    if (auto r = internal::CheckRuntimeHandlers(*options.runtime_handlers); !r) return r.error();
+  }
+  if (options.user_namespaces.enabled) {
+    if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
+  }
+  // One that was named and is not there would be taken for one without pods.
+  if (!options.pods_directory.empty()) {
+    auto there = internal::Exists(options.pods_directory);
+    if (!there) return there.error();
+    if (!*there) {
+      return Error{ErrorCode::kNotFound,
+                   "there is no directory of pods " + options.pods_directory.string() +
+                       "; nothing was changed",
+                   "by convention it is pods/ in the kubelet directory"};
+    }
+  }
+  std::unique_ptr<Impl> impl(new Impl(options));
+  impl->is_owner_ = true;
+  auto owned = internal::OpenAsOwner(options, internal::OnDamage::kRecover, impl->report);
+  if (!owned) return owned.error();
+  impl->owned.emplace(std::move(*owned));
+  if (impl->owned->database.identity.schema_version != kNewestSchema) {
+    auto migrated = internal::MigrateStore(
+        *impl->owned,
+        {.to = kNewestSchema, .clock = options.clock, .progress = options.migration_progress});
+    if (!migrated) return migrated.error();
+    impl->report.migration = std::move(*migrated);
+  }
+  if (auto r = impl->FinishOpening(options); !r) return r.error();
+  return impl;
+}
+
+Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
+  Committer::Hooks hooks;
+  hooks.clock = options.clock;
+  hooks.time_never_goes_back = rules == Rules::kClosed;
+  hooks.undo = &in_flight;
+  hooks.still_owned = [this] { return internal::CheckStillOwned(owned->database); };
+  hooks.committed = [this](std::uint64_t sequence) {
+    readers.DropOldSnapshots();
+    if (owned->witness) owned->witness->Advance(sequence);
+  };
+  const internal::OpenedDatabase& opened = owned->database;
+  committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
+                                          owned->state, std::move(hooks));
+
+  // Before anything is imported; replay looks again, at what was.
+  if (auto r = CheckNotEmpty(options, committer->state(), options.gap == Gap::kYes); !r) {
+    return r;
+  }
+  if (auto r = MendClockAtOpening(); !r) return r;
+  // Before what may stop the opening: the next one may name no directory.
+  if (auto r = OpenUserNamespaces(options); !r) return r;
+  if (options.runtime_handlers) {
+    auto replaced = committer->Run([&](StoreTxn& txn) -> Result<void> {
+      auto changes = internal::ReplaceHandlers(txn, *options.runtime_handlers, options.allow_empty);
+      if (!changes) return changes.error();
+      report.runtimes = std::move(*changes);
+      return {};
+    });
+    if (!replaced) return replaced;
+  }
+  if (!options.kubelet_directory.empty()) {
+    if (auto r = TakeOver(options); !r) return r;
+  }
+  if (auto r = Replay(options); !r) return r;
+
+  const internal::State state = committer->state();
+  NoteToken(state.commit_sequence);
+  report.intents_left = state.digest(Table::kIntents).count;
+  report.records = state.digest(Table::kPulled).count;
+  report.quarantine_entries = state.digest(Table::kQuarantine).count;
+  report.commit_sequence = state.commit_sequence;
+  report.distrustful = state.distrustful;
+  if (owned->witness) {
+    if (auto r = owned->witness->Sync(); !r) return r;
+  }
+  readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
+                 ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
+  write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules);
+  return owned->lock.AnnounceRecovered(opened.database_id);
+}
+
+Result<std::uint64_t> NodeStore::Impl::MendClock() {
+  std::uint64_t records = 0;
+  auto mended = Write([&](StoreTxn& txn) -> Result<void> {
+    auto count = internal::MendTimes(txn);
+    if (!count) return count.error();
+    records = *count;
+    return {};
+  });
+  if (!mended) return mended.error();
+  clock_mended_at = committer->state().commit_sequence;
+  return records;
+}
+
+Result<void> NodeStore::Impl::MendClockAtOpening() {
+  const Timestamp latest = committer->state().latest_time;
+  const Timestamp now = clock();
+  if (rules != Rules::kClosed || !internal::IsFromClockAhead(latest, now)) return {};
+  auto records = MendClock();
+  const bool is_full = !records && records.error().code == ErrorCode::kStoreFull;
+  if (!records && !is_full) return records.error();
+  report.clock_was_ahead = "the clock was ahead: it said " + FormatTimestamp(latest) +
+                           ", and now says " + FormatTimestamp(now);
+  if (records) report.times_mended = *records;
+  if (is_full) report.clock_was_ahead += "; the store is full, so its times stay as they are";
+  return {};
+}
+
+Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
+  const bool before = !report.created && (committer->state().digest(Table::kImported).count > 0 ||
+                                          owned->witness_path_before ==
+                                              internal::WitnessIn(options.kubelet_directory));
+  const bool look_for_gap = options.gap == Gap::kDetect && rules == Rules::kClosed;
+  return internal::ImportKubeletDirectory(*committer, options.kubelet_directory,
+                                          before && look_for_gap, internal::OnReadErrorIn(options),
+                                          options.import_progress, report.import);
+}
+
+Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
+  report.replay_skipped = !options.images_on_node.has_value();
+  report.intents_found = committer->state().digest(Table::kIntents).count;
+  const RecoveryReport before = report;
+  return committer->Run([&](StoreTxn& txn) -> Result<void> {
+    report = before;  // the change may run twice
+    if (options.gap != Gap::kNo) {
+      auto in_force = internal::GapInForce(txn);
+      if (!in_force) return in_force.error();
+      report.gap_reason = !in_force->empty()         ? *in_force
+                          : options.gap == Gap::kYes ? internal::GapByWord()
+                          : report.import.newly_written.empty()
+                              ? std::string()
+                              : internal::GapOf(report.import.newly_written);
+    }
+    report.after_gap = !report.gap_reason.empty();
+    if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
+    if (!options.images_on_node) {
+      return report.after_gap ? internal::NoteGap(txn, report.gap_reason) : Result<void>();
+    }
+    auto handlers = internal::ReadRuntimeHandlers(txn);
+    if (!handlers) return handlers.error();
+    std::vector<ImageOnNode> images = *options.images_on_node;
+    for (ImageOnNode& image : images) {
+      // No record can be under such a name; listed without one it may be any handler's.
+      if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
+    }
+    report.intents_found = 0;
+    const std::string default_name = internal::NameOfDefault(*handlers);
+    if (auto r = internal::ReplayIntents(txn, rules, images, default_name, report); !r) return r;
+    for (ImageOnNode& image : images) {
+      image.runtime_handler = internal::StoredName(*handlers, image.runtime_handler);
+    }
+    return report.after_gap ? internal::CloseGap(txn, images, report) : Result<void>();
+  });
+}
+
+Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOptions options) {
+  if (options.user_namespaces.enabled) {
+    if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
+  }
+  std::unique_ptr<Impl> impl(new Impl(options));
+  auto observed = internal::OpenAsObserver(options.directory);
+  if (!observed) return observed.error();
+  impl->observed.emplace(std::move(*observed));
+  impl->readers.Attach(*impl->observed->env, impl->observed->handles,
+                       impl->observed->identity.hash_seed, ReaderPool::Keep::kNothing,
+                       kObserverSlots);
+  return impl;
+}
+
+NodeStore::Impl::~Impl() { static_cast<void>(Close()); }
+
+Result<void> NodeStore::Impl::Close() noexcept {
+  closed_ = true;
+  Result<void> result;
+  if (write_backs) result = Guarded<void>([this] { return write_backs->Flush(); });
+  write_backs.reset();
+  if (database() != nullptr) database()->files->ExtendLockFile();
+  readers.Detach();
+  if (owned && owned->witness) {
+    auto synced = Guarded<void>([this] { return owned->witness->Sync(); });
+    if (result) result = std::move(synced);
+  }
+  committer.reset();
+  owned.reset();
+  observed.reset();
+  return result;
+}
+
+bool NodeStore::Impl::FilesAreCurrent() {
+  const std::shared_lock lock(observed_mutex, std::try_to_lock);
+  return lock.owns_lock() && observed &&
+         observed->files->LookAgain().state == internal::StoreFiles::State::kSame;
+}
+
+bool NodeStore::Impl::OwnsStill() {
+  if (committer->failed()) return false;
+  struct timespec now {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const std::int64_t tick = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  if (looked_at_.load(std::memory_order_relaxed) == tick) return true;
+  if (!committer->CheckOwnership()) return false;
+  looked_at_.store(tick, std::memory_order_relaxed);
+  return true;
+}
+
+bool NodeStore::Impl::Reopen() {
+  const std::unique_lock lock(observed_mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  if (observed) observed->files->ExtendLockFile();
+  readers.Detach();
+  observed.reset();
+  auto opened = internal::OpenAsObserver(directory, &seen_unowned_);
+  if (!opened) return false;
+  observed.emplace(std::move(*opened));
+  readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
+                 ReaderPool::Keep::kNothing, kObserverSlots);
+  return true;
+}
+
+ReaderPool::Lease NodeStore::Impl::Read() {
+  if (closed_) return {};
+  if (is_owner_) return OwnsStill() ? readers.Acquire() : ReaderPool::Lease();
+  if (FilesAreCurrent()) {
+    // The owner may have opened with a larger map since; then LMDB wants the file opened anew.
+    if (ReaderPool::Lease lease = readers.Acquire()) return lease;
+  }
+  return Reopen() ? readers.Acquire() : ReaderPool::Lease();
+}
+
+Error NodeStore::Impl::NotOwner() const {
+  return {ErrorCode::kNotOwner,
+          directory.string() + " is not open for writing; nothing was changed",
+          "open it as the owner"};
+}
+
+Result<void> NodeStore::Impl::Write(Committer::Change change) noexcept {
+  return Guarded<void>([&]() -> Result<void> {
+    if (!committer) return NotOwner();
+    // A credential that was met before must not be merged into what this change makes of it.
+    if (write_backs && write_backs->busy()) write_backs->WaitForAll();
+    return committer->Run(
+        [&](StoreTxn& txn) -> Result<void> { return Guarded<void>([&] { return change(txn); }); });
+  });
+}
+
+Result<void> NodeStore::Impl::Write(Committer::Change change,
+                                    const ChangeOptions& options) noexcept {
+  if (!options.dry_run) return Write(change);
+  bool succeeded = false;
+  auto written = Write([&](StoreTxn& txn) -> Result<void> {
+    succeeded = false;  // the change may run twice
+    if (auto r = change(txn); !r) return r;
+    succeeded = true;
+    // A change that fails is undone, as is what it did to memory.
+    return Error{ErrorCode::kInterrupted, "it was a dry run", ""};
+  });
+  if (succeeded && !written && written.error().code == ErrorCode::kInterrupted) return {};
+  return written;
+}
+
+Error NodeStore::Impl::Unreadable(std::string_view what) const {
+  return {ErrorCode::kDamaged, "cannot read " + std::string(what) + " in " + directory.string(),
+          "run `waybill verify`; if it finds damage, `waybill start` recovers the store"};
+}
+
+NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+NodeStore::~NodeStore() = default;
+
+Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
+  return Guarded<std::unique_ptr<NodeStore>>([&]() -> Result<std::unique_ptr<NodeStore>> {
+    auto impl = Impl::OpenOwner(std::move(options));
+    if (!impl) return impl.error();
+    std::unique_ptr<NodeStore> store(new NodeStore(std::move(*impl)));
+    RecoveryReport& report = store->impl_->report;
+    if (report.distrustful) {
+      auto trust = store->GetTrust();
+      if (trust && !trust->journal.empty()) report.distrust_reason = trust->journal.back().reason;
+    }
+    return store;
+  });
+}
+
+Result<std::unique_ptr<NodeStore>> NodeStore::Observe(ObserveOptions options) {
+  return Guarded<std::unique_ptr<NodeStore>>([&]() -> Result<std::unique_ptr<NodeStore>> {
+    auto impl = Impl::OpenObserver(std::move(options));
+    if (!impl) return impl.error();
+    return std::unique_ptr<NodeStore>(new NodeStore(std::move(*impl)));
+  });
+}
+
+Result<void> NodeStore::Close() { return impl_->Close(); }
+const RecoveryReport& NodeStore::recovery_report() const { return impl_->report; }
+
+}  // namespace waybill

@@ -1,0 +1,392 @@
+// Recording pulls, garbage collection, whole records.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "store/base/empty_list.h"
+#include "store/database/pulled_record.h"
+#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
+#include "store/handlers/handler_lookup.h"
+#include "store/node_store/impl.h"
+#include "store/node_store/list.h"
+#include "store/pull/prune.h"
+#include "store/pull/recording.h"
+#include "waybill/image_name.h"
+
+namespace waybill {
+
+using internal::Lookup;
+using internal::Payload;
+using internal::ReaderPool;
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+
+Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return {};
+  return Error{ErrorCode::kLimitExceeded,
+               "the " + std::string(what) + " is longer than " + std::to_string(limit) +
+                   " bytes; nothing was changed",
+               ""};
+}
+
+Result<void> CheckImage(std::string_view image) {
+  return CheckLength("image", image, kMaxImageBytes);
+}
+
+Result<void> CheckRef(std::string_view image_ref) {
+  if (image_ref.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
+                 "pass what the runtime returned for the image"};
+  }
+  return CheckLength("image ref", image_ref, kMaxImageRefBytes);
+}
+
+Result<void> CheckHandler(std::string_view runtime_handler) {
+  return CheckLength("runtime handler", runtime_handler, kMaxRuntimeHandlerBytes);
+}
+
+Result<void> CheckPull(std::string_view image, std::string_view runtime_handler) {
+  if (auto r = CheckImage(image); !r) return r;
+  return CheckHandler(runtime_handler);
+}
+
+Error Unknown(const StoreTxn& txn, std::string_view runtime_handler) {
+  auto known = internal::ReadRuntimeHandlers(txn);
+  return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
+}
+
+// The handler of a pull that ends: an unknown one where its pull began, since the registry may have
+// been replaced meanwhile.
+Result<internal::FoundHandler> HandlerOfPull(const StoreTxn& txn,
+                                             const internal::InFlight& in_flight,
+                                             std::string_view image,
+                                             std::string_view runtime_handler) {
+  auto handler = internal::FindHandler(txn, runtime_handler);
+  if (!handler || handler->known) return handler;
+  if (in_flight.Get(image, runtime_handler).count > 0) return handler;
+  auto intent = internal::FindIntent(txn, image, runtime_handler);
+  if (intent && !*intent) return Unknown(txn, runtime_handler);
+  return handler;
+}
+
+}  // namespace
+
+Result<void> NodeStore::RecordPullIntent(std::string_view image,
+                                         std::string_view runtime_handler) try {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = internal::FindHandler(txn, runtime_handler);
+    if (!handler) return handler.error();
+    if (!handler->known) return Unknown(txn, runtime_handler);
+    return internal::RecordIntent(txn, impl_->in_flight, image, handler->stored);
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<void> NodeStore::RecordImagePulled(std::string_view image, std::string_view image_ref,
+                                          const std::optional<ImagePullCredentials>& credentials,
+                                          std::string_view runtime_handler,
+                                          const std::optional<PulledManifest>& manifest) try {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+  if (auto r = CheckRef(image_ref); !r) return r;
+  const auto name = ImageName(image);
+  if (!name) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the image \"" + std::string(image) +
+                     "\" does not parse; no record was written, its intent stays",
+                 ""};
+  }
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
+    if (!handler) return handler.error();
+    // For which guest a handler that vanished pulled, nobody can tell: verify again.
+    const std::optional<ImagePullCredentials> unknown;
+    return internal::RecordPulled(
+        txn, impl_->in_flight, impl_->rules,
+        {image, *name, image_ref, handler->stored, handler->known ? credentials : unknown, manifest,
+         handler->guest_platform});
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<void> NodeStore::RecordImagePullFailed(std::string_view image, PullFailure failure,
+                                              std::string_view runtime_handler) try {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
+    if (!handler) return handler.error();
+    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, image, handler->stored,
+                                  failure);
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<PruneToken> NodeStore::BeginPrune() try {
+  if (!impl_->committer) return impl_->NotOwner();
+  const std::uint64_t token = impl_->committer->state().commit_sequence;
+  impl_->NoteToken(token);
+  return PruneToken{token};
+} catch (...) {
+  return internal::Caught();
+}
+
+namespace {
+
+// The images of a list, their handlers as records are kept under them.
+Result<std::vector<internal::PruneImage>> ToPrune(const StoreTxn& txn,
+                                                  const std::vector<ListedImage>& listed) {
+  auto handlers = internal::ReadRuntimeHandlers(txn);
+  if (!handlers) return handlers.error();
+  std::vector<internal::PruneImage> images;
+  images.reserve(listed.size());
+  for (const ListedImage& image : listed) {
+    std::optional<std::string_view> handler;
+    if (!image.runtime_handler.empty()) {
+      const bool is_default = internal::StoredName(*handlers, image.runtime_handler).empty();
+      handler = is_default ? std::string_view() : std::string_view(image.runtime_handler);
+    }
+    images.push_back({image.image_ref, handler});
+  }
+  return images;
+}
+
+void AddTo(PruneReport& sum, const PruneReport& part) {
+  sum.examined += part.examined;
+  sum.removed += part.removed;
+  sum.kept_in_list += part.kept_in_list;
+  sum.kept_newer += part.kept_newer;
+  sum.kept_intent += part.kept_intent;
+  sum.kept_without_credentials += part.kept_without_credentials;
+}
+
+Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage>& listed,
+                            const internal::PruneLimit& limit, const ChangeOptions& options) {
+  PruneReport report;
+  // All in one transaction; in parts where that takes more pages than a full store has left.
+  for (std::optional<internal::PrunePart> part{std::in_place}; part;) {
+    internal::PrunedPart pruned;
+    const auto prune = [&](StoreTxn& txn) -> Result<void> {
+      if (limit.by_stamp && limit.token >= txn.sequence()) {
+        return Error{
+            ErrorCode::kInvalidArgument,
+            "the token " + std::to_string(limit.token) +
+                " is from the future or from another store; nothing was changed",
+            "draw one with BeginPrune (`waybill prune --begin`) before listing the images"};
+      }
+      const std::uint64_t records = txn.state().digest(Table::kPulled).count;
+      if (listed.empty() && records > 0 && !options.allow_empty) {
+        return internal::EmptyList("the list of images on the node is",
+                                   "holds " + internal::HowMany(records, "record"),
+                                   "no record was removed");
+      }
+      auto images = ToPrune(txn, listed);
+      if (!images) return images.error();
+      auto done = internal::PruneRecords(txn, impl.rules, *images, limit, *part);
+      if (!done) return done.error();
+      pruned = *done;
+      return {};
+    };
+    if (auto written = impl.Write(prune, options); !written) {
+      if (!TakeSmallerSteps(written.error(), part->most)) return written.error();
+      continue;
+    }
+    AddTo(report, pruned.report);
+    if (pruned.next) {
+      part->first = *pruned.next;
+    } else {
+      part.reset();
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, PruneToken token,
+                                     const ChangeOptions& options) try {
+  internal::PruneLimit limit;
+  limit.token = token.value;
+  return PruneTo(*impl_, images, limit, options);
+} catch (...) {
+  return internal::Caught();
+}
+Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
+                                           const ChangeOptions& options) try {
+  bool met_ahead = false;
+  internal::PruneLimit limit;
+  limit.by_stamp = false;
+  limit.until = until;
+  if (impl_->rules == Rules::kClosed) {
+    limit.mended_at = impl_->clock_mended_at.load();
+    limit.met_ahead = &met_ahead;
+  }
+  auto report = PruneTo(*impl_, images, limit, options);
+  // So that the next one can collect them. Where there is no room for that they stay as they are.
+  if (report && met_ahead && !options.dry_run) static_cast<void>(impl_->MendClock());
+  return report;
+} catch (...) {
+  return internal::Caught();
+}
+
+namespace {
+
+// The handler that a reader asks for, as records are kept under it. An unknown one is taken as it
+// is: its records stay until they are pruned. nullopt: the registry can't be read.
+std::optional<std::string_view> HandlerToRead(const ReaderPool::Lease& snapshot,
+                                              std::string_view runtime_handler) {
+  std::string_view stored;
+  const auto state = internal::LookUpHandler(snapshot, runtime_handler, stored);
+  if (state == internal::HandlerState::kDamaged) return std::nullopt;
+  return stored;
+}
+
+}  // namespace
+
+Result<ImagePulledRecord> NodeStore::GetRecord(std::string_view image_ref,
+                                               std::string_view runtime_handler) const {
+  return Guarded<ImagePulledRecord>([&]() -> Result<ImagePulledRecord> {
+    const std::string what = "the record of \"" + std::string(image_ref) + "\"";
+    ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->Unreadable(what);
+    const auto handler = HandlerToRead(snapshot, runtime_handler);
+    if (!handler) return impl_->Unreadable("the runtime handlers");
+    const internal::Key16 key = internal::PulledKey(image_ref, *handler, snapshot.seed());
+    Payload payload;
+    Lookup found = snapshot.Get(Table::kPulled, key, payload);
+    if (found == Lookup::kDamaged && snapshot.Refresh()) {
+      found = snapshot.Get(Table::kPulled, key, payload);
+    }
+    if (found == Lookup::kAbsent) {
+      return Error{ErrorCode::kNotFound,
+                   "there is no record of \"" + std::string(image_ref) + "\" " +
+                       (handler->empty() ? "" : "for " + std::string(*handler) + " ") + "in " +
+                       impl_->directory.string(),
+                   ""};
+    }
+    if (found == Lookup::kDamaged) return impl_->Unreadable(what);
+    auto record = internal::DecodePulledRecordValue(payload);
+    if (!record || record->image_ref != image_ref || record->runtime_handler != *handler) {
+      return impl_->Unreadable(what);
+    }
+    return std::move(*record);
+  });
+}
+
+Result<std::vector<ImagePulledRecord>> NodeStore::ListRecords() const {
+  return ListTable<ImagePulledRecord>(*impl_, Table::kPulled, "the records",
+                                      internal::DecodePulledRecordValue);
+}
+
+Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) try {
+  if (auto r = CheckRef(record.image_ref); !r) return r;
+  if (auto r = CheckHandler(record.runtime_handler); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = internal::FindHandler(txn, record.runtime_handler);
+    if (!handler) return handler.error();
+    ImagePulledRecord stored = record;
+    stored.runtime_handler = handler->stored;
+    stored.guest_platform = handler->guest_platform;
+    if (!handler->known) {
+      auto there = internal::FindRecord(txn, record.image_ref, record.runtime_handler);
+      if (there && !*there) return Unknown(txn, record.runtime_handler);
+      if (there) stored.guest_platform = (*there)->guest_platform;
+    }
+    if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
+    return internal::EraseQuarantine(txn, QuarantineKind::kImageRef, record.image_ref);
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<void> NodeStore::DeleteRecord(std::string_view image_ref,
+                                     std::string_view runtime_handler) try {
+  if (auto r = CheckRef(image_ref); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = internal::FindHandler(txn, runtime_handler);
+    if (!handler) return handler.error();
+    auto erased = internal::EraseRecord(txn, image_ref, handler->stored);
+    if (!erased) return erased.error();
+    return {};
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<bool> NodeStore::HasIntent(std::string_view image, std::string_view runtime_handler) const
+    try {
+  if (auto r = CheckImage(image); !r) return r.error();
+  return Guarded<bool>([&]() -> Result<bool> {
+    ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->Unreadable("the intents");
+    const auto handler = HandlerToRead(snapshot, runtime_handler);
+    if (!handler) return impl_->Unreadable("the runtime handlers");
+    const internal::Key16 key = internal::IntentKey(image, *handler, snapshot.seed());
+    Payload payload;
+    Lookup found = snapshot.Get(Table::kIntents, key, payload);
+    if (found == Lookup::kDamaged && snapshot.Refresh()) {
+      found = snapshot.Get(Table::kIntents, key, payload);
+    }
+    if (found == Lookup::kAbsent) return false;
+    if (found == Lookup::kDamaged || internal::ViewIntent(payload).image != image ||
+        internal::ViewIntent(payload).runtime_handler != *handler) {
+      return impl_->Unreadable("the intent of \"" + std::string(image) + "\"");
+    }
+    return true;
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const try {
+  auto intents = ListTable<ImagePullIntent>(*impl_, Table::kIntents, "the intents",
+                                            internal::DecodeIntentValue);
+  if (intents) std::sort(intents->begin(), intents->end());
+  return intents;
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<void> NodeStore::PutIntent(std::string_view image, std::string_view runtime_handler) try {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = internal::FindHandler(txn, runtime_handler);
+    if (!handler) return handler.error();
+    if (!handler->known) return Unknown(txn, runtime_handler);
+    auto stored = internal::StoreIntent(txn, image, handler->stored);
+    if (!stored) return stored.error();
+    return {};
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<void> NodeStore::DeleteIntent(std::string_view image, std::string_view runtime_handler) try {
+  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    auto handler = internal::FindHandler(txn, runtime_handler);
+    if (!handler) return handler.error();
+    return internal::ForgetIntent(txn, impl_->in_flight, image, handler->stored);
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<QuarantineEntry>> NodeStore::ListQuarantine() const {
+  return ListTable<QuarantineEntry>(*impl_, Table::kQuarantine, "the quarantine entries",
+                                    internal::DecodeQuarantineValue);
+}
+
+Result<std::vector<ImagePreloadedRecord>> NodeStore::ListPreloaded() const {
+  return ListTable<ImagePreloadedRecord>(*impl_, Table::kPreloaded, "the preloaded records",
+                                         internal::DecodePreloadedValue);
+}
+
+}  // namespace waybill

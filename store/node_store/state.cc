@@ -1,0 +1,156 @@
+// Statistics, metrics, verification, trust.
+
+#include <fcntl.h>
+
+#include <string>
+#include <utility>
+
+#include "store/database/uuid.h"
+#include "store/node_store/impl.h"
+#include "store/recovery/inspect.h"
+
+namespace waybill {
+
+using internal::ReaderPool;
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+constexpr std::size_t kMaxReasonBytes = 1024;
+constexpr int kVerifyTries = 5;
+constexpr double kPercent = 100.0;
+}  // namespace
+
+Result<Statistics> NodeStore::GetStatistics() const {
+  return Guarded<Statistics>([&]() -> Result<Statistics> {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->Unreadable("the header");
+    const internal::OpenedDatabase& database = *impl_->database();
+    const internal::State& state = snapshot.state();
+    const lmdb::Env::Info info = database.env->GetInfo();
+    Statistics statistics;
+    statistics.store_uuid = internal::EncodeUuid(database.identity.uuid);
+    statistics.schema_version = database.identity.schema_version;
+    statistics.commit_sequence = state.commit_sequence;
+    statistics.records = state.digest(Table::kPulled).count;
+    statistics.nondefault_handler_records = state.nondefault_handler_records;
+    statistics.runtime_handlers = state.digest(Table::kRuntimeHandlers).count;
+    statistics.intents = state.digest(Table::kIntents).count;
+    statistics.quarantine_entries = state.digest(Table::kQuarantine).count;
+    statistics.preloaded_records = state.digest(Table::kPreloaded).count;
+    statistics.imported_files = state.digest(Table::kImported).count;
+    statistics.id_mappings = state.digest(Table::kUsernsMappings).count;
+    statistics.held_pods = state.digest(Table::kUsernsHeld).count;
+    statistics.distrustful = state.distrustful;
+    statistics.map_bytes = info.map_bytes;
+    statistics.used_bytes = (info.last_page + 1) * info.page_size;
+    statistics.readers = info.readers;
+    statistics.max_readers = info.max_readers;
+    return statistics;
+  });
+}
+
+Metrics NodeStore::GetMetrics() const {
+  Metrics metrics;
+  for (std::size_t i = 0; i < metrics.mustpull_checks.size(); ++i) {
+    metrics.mustpull_checks[i] = impl_->readers.Counter(i);
+  }
+  for (std::size_t policy = 0; policy < 3; ++policy) {
+    for (std::size_t present = 0; present < 3; ++present) {
+      for (std::size_t required = 0; required < 3; ++required) {
+        metrics.ensure_image_requests[policy][present][required] =
+            impl_->ensure_requests[policy][present][required].load(std::memory_order_relaxed);
+      }
+    }
+  }
+  if (const auto statistics = GetStatistics()) {
+    metrics.ondisk_pullintents = statistics->intents;
+    metrics.ondisk_pulledrecords = statistics->records;
+    metrics.nondefault_runtime_handler_images = statistics->nondefault_handler_records;
+    metrics.inmemory_pullintents_usage_percent =
+        kPercent * static_cast<double>(impl_->in_flight.size()) / kMaxInFlightImages;
+    if (statistics->map_bytes != 0) {
+      metrics.inmemory_pulledrecords_usage_percent = kPercent *
+                                                     static_cast<double>(statistics->used_bytes) /
+                                                     static_cast<double>(statistics->map_bytes);
+    }
+  }
+  return metrics;
+}
+
+Result<VerifyReport> NodeStore::Verify() const {
+  return Guarded<VerifyReport>([&]() -> Result<VerifyReport> {
+    const std::filesystem::path path = impl_->directory / "data.mdb";
+    internal::Inspection inspection;
+    const auto inspect = [&]() -> Result<void> {
+      auto file = internal::OpenFile(path, O_RDONLY);
+      if (!file) return file.error();
+      auto inspected = internal::InspectFile(*file);
+      if (!inspected) return inspected.error();
+      inspection = std::move(*inspected);
+      return {};
+    };
+    if (impl_->committer) {
+      if (auto r = impl_->committer->WithoutCommits(inspect); !r) return r.error();
+    } else {
+      const auto sequence = [this] {
+        const ReaderPool::Lease snapshot = impl_->Read();
+        return snapshot ? snapshot.state().commit_sequence : 0;
+      };
+      // A commit while the file is read looks like damage: believe it only if nothing was
+      // committed.
+      for (int i = 0;; ++i) {
+        const std::uint64_t before = sequence();
+        if (auto r = inspect(); !r) return r.error();
+        if (inspection.sound || (!inspection.moved && before == sequence())) break;
+        if (i == kVerifyTries) {
+          return Error{
+              ErrorCode::kIo,
+              "the owner of " + impl_->directory.string() + " writes too often to verify it",
+              "try again later"};
+        }
+      }
+    }
+    if (inspection.id_ranges_disagree) {
+      inspection.sound = false;
+      inspection.findings.push_back(
+          "the table of blocks of host IDs contradicts the ID mappings: `waybill start` mends it");
+    }
+    return VerifyReport{inspection.sound, inspection.pages, inspection.values,
+                        std::move(inspection.findings)};
+  });
+}
+
+Result<TrustState> NodeStore::GetTrust() const {
+  return Guarded<TrustState>([&]() -> Result<TrustState> {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->Unreadable("the header");
+    MDB_val k = lmdb::ToVal(internal::kTrustKey.span());
+    MDB_val v{};
+    if (mdb_get(snapshot.txn(), snapshot.main_dbi(), &k, &v) != MDB_SUCCESS) {
+      return impl_->Unreadable("the trust journal");
+    }
+    const internal::Opened opened =
+        internal::OpenEnvelope(internal::kTrustKey, lmdb::FromVal(v),
+                               internal::RecordKind::kTrustJournal, internal::kNewest.header);
+    auto journal = opened.state == internal::EnvelopeState::kSound
+                       ? internal::DecodeTrustJournal(opened.payload)
+                       : std::optional<std::vector<TrustEvent>>();
+    if (!journal) return impl_->Unreadable("the trust journal");
+    return TrustState{snapshot.state().distrustful, std::move(*journal)};
+  });
+}
+
+Result<void> NodeStore::ClearDistrust(std::string_view reason) try {
+  if (reason.empty() || reason.size() > kMaxReasonBytes) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a reason of 1 to " + std::to_string(kMaxReasonBytes) +
+                     " bytes is needed to clear distrust; nothing was changed",
+                 "say why images without a record may be presumed preloaded again"};
+  }
+  return impl_->Write([&](StoreTxn& txn) { return internal::SetTrust(txn, false, reason); });
+} catch (...) {
+  return internal::Caught();
+}
+
+}  // namespace waybill

@@ -1,0 +1,391 @@
+// Host ID ranges for pods in user namespaces (KEP-127).
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "migrations/kubelet/pods_directory.h"
+#include "store/base/empty_list.h"
+#include "store/base/files.h"
+#include "store/base/quote.h"
+#include "store/database/userns_tables.h"
+#include "store/handlers/handler_lookup.h"
+#include "store/node_store/impl.h"
+#include "store/node_store/list.h"
+#include "store/userns/import.h"
+#include "store/userns/reconcile.h"
+
+namespace waybill {
+
+using internal::HashKey;
+using internal::Lookup;
+using internal::Payload;
+using internal::QuoteForMessage;
+using internal::ReaderPool;
+using internal::ShownPodUid;
+using internal::StoreTxn;
+using internal::Table;
+using internal::UserNamespaceSupport;
+
+namespace {
+
+UserNamespace PodMode(const IdMapping& mapping) {
+  return {NamespaceMode::kPod, IdMappings(mapping), IdMappings(mapping)};
+}
+
+Error SwitchedOff() {
+  return {ErrorCode::kConflict,
+          "the feature gate \"UserNamespacesSupport\" is disabled: can't set spec.HostUsers",
+          "switch user namespaces on, or leave hostUsers out of the pod"};
+}
+
+Error NotSupported(std::string_view handler, bool is_known) {
+  std::string message = "can't set `spec.hostUsers: false`, ";
+  message += handler.empty() ? "runtime does not support user namespaces"
+                             : "RuntimeClass handler " + QuoteForMessage(handler) +
+                                   " does not support user namespaces";
+  if (!is_known) message += ": the handler " + QuoteForMessage(handler) + " is not known";
+  return {ErrorCode::kInvalidArgument, message,
+          "the registry decides: `waybill runtimes` shows it, `waybill runtimes load` renews it"};
+}
+
+// nullopt: the pod has no mapping that this snapshot shows.
+struct Found {
+  IdMapping mapping;
+  std::uint64_t stamp = 0;
+};
+Result<std::optional<Found>> Find(const NodeStore::Impl& impl, const ReaderPool::Lease& snapshot,
+                                  std::string_view pod_uid) {
+  const internal::Key16 key = HashKey(pod_uid, snapshot.seed());
+  Payload payload;
+  if (snapshot.state().digest(Table::kUsernsHeld).count > 0) {
+    switch (snapshot.Get(Table::kUsernsHeld, key, payload)) {
+      case Lookup::kFound: {
+        const auto held = internal::DecodeUsernsHeld(payload);
+        if (!held) return impl.Unreadable("the held pods");
+        if (held->pod.pod_uid == pod_uid) return internal::IsHeld(held->pod);
+        return impl.Unreadable("the held pods");
+      }
+      case Lookup::kDamaged:
+        return impl.Unreadable("the held pods");
+      case Lookup::kAbsent:
+        break;
+    }
+  }
+  switch (snapshot.Get(Table::kUsernsMappings, key, payload)) {
+    case Lookup::kFound: {
+      const auto mapping = internal::MappingOf(payload, pod_uid);
+      if (!mapping) return impl.Unreadable("the ID mappings");
+      return std::optional(Found{*mapping, internal::StampOf(payload)});
+    }
+    case Lookup::kDamaged:
+      return impl.Unreadable("the ID mappings");
+    case Lookup::kAbsent:
+      break;
+  }
+  return std::optional<Found>();
+}
+
+std::optional<UserNamespaceAllocation> DecodeAllocation(Payload payload) {
+  auto mapping = internal::DecodeUsernsMapping(payload);
+  if (!mapping) return std::nullopt;
+  return UserNamespaceAllocation{std::move(mapping->pod_uid), mapping->host_id, mapping->length,
+                                 mapping->created, PoolRelation::kInPool};
+}
+
+void Relate(const UserNamespaceOptions& options, UserNamespaceAllocation& allocation) {
+  if (!options.enabled) return;
+  allocation.relation = internal::RelationTo(options.pool, allocation.host_id, allocation.length);
+}
+
+}  // namespace
+
+Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
+  auto opened = TakeOverUserNamespaces(options);
+  if (opened || opened.error().code == ErrorCode::kOutcomeUnknown) return opened;
+  // Whoever opens next may name no directory. Best effort: the error at hand is the one that
+  // counts.
+  static_cast<void>(committer->Run(
+      [&](StoreTxn& txn) { return internal::HoldUntilImport(txn, opened.error().message); }));
+  return opened;
+}
+
+Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options) {
+  std::vector<internal::UsernsFile> files;
+  const std::filesystem::path pods = !options.pods_directory.empty() ? options.pods_directory
+                                     : !options.kubelet_directory.empty()
+                                         ? options.kubelet_directory / "pods"
+                                         : std::filesystem::path();
+  bool were_read = false;
+  if (!pods.empty()) {
+    auto read = internal::ReadPodsDirectory(pods, internal::OnReadErrorIn(options));
+    if (!read) return read.error();
+    files = std::move(*read);
+    for (const auto& place : {pods, options.kubelet_directory}) {
+      if (place.empty() || were_read) continue;
+      auto there = internal::Exists(place);
+      if (!there) return there.error();
+      were_read = *there;
+    }
+  }
+  const UserNamespaceReport before = report.user_namespaces;
+  allocator.emplace(user_namespaces, committer->state().commit_sequence);
+  return committer->Run([&](StoreTxn& txn) -> Result<void> {
+    UserNamespaceReport& userns = report.user_namespaces;
+    userns = before;  // the change may run twice
+    if (auto r = internal::ReconcileUserNamespaces(txn, userns); !r) return r;
+    if (auto r = internal::ImportUserNamespaces(txn, files, userns); !r) return r;
+    if (were_read) {
+      if (auto r = internal::ReleaseAfterImport(txn); !r) return r;
+    }
+    if (auto r = internal::DescribeUserNamespaces(txn, user_namespaces, userns); !r) return r;
+    return allocator->Load(txn);
+  });
+}
+
+Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceRequest& request) try {
+  const UserNamespaceOptions& options = impl_->user_namespaces;
+  if (!options.enabled && request.host_users.has_value()) return SwitchedOff();
+  if (request.host_users.value_or(true)) return UserNamespace{};
+  if (auto r = internal::CheckPodUid(request.pod_uid); !r) return r.error();
+  return Guarded<UserNamespace>([&]() -> Result<UserNamespace> {
+    {
+      const ReaderPool::Lease snapshot = impl_->Read();
+      if (!snapshot) return impl_->Unreadable("the ID mappings");
+      switch (internal::LookUpUserNamespaces(snapshot, request.runtime_handler)) {
+        case UserNamespaceSupport::kYes:
+          break;
+        case UserNamespaceSupport::kNo:
+          return NotSupported(request.runtime_handler, true);
+        case UserNamespaceSupport::kUnknownHandler:
+          return NotSupported(request.runtime_handler, false);
+        case UserNamespaceSupport::kDamaged:
+          return impl_->Unreadable("the runtime handlers");
+      }
+      auto found = Find(*impl_, snapshot, request.pod_uid);
+      if (!found) return found.error();
+      if (*found) {
+        if (auto r = internal::CheckLength(request, (*found)->mapping); !r) return r.error();
+        const bool may_be_collected =
+            impl_->is_owner() && (*found)->stamp <= impl_->last_token.load();
+        if (!may_be_collected) return PodMode((*found)->mapping);
+      }
+    }
+    IdMapping mapping;
+    auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
+      auto created = impl_->allocator->GetOrCreate(txn, request, impl_->last_token.load());
+      if (!created) return created.error();
+      mapping = *created;
+      return {};
+    });
+    if (!written) return written.error();
+    return PodMode(mapping);
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const try {
+  if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
+  return Guarded<UserNamespaceAllocation>([&]() -> Result<UserNamespaceAllocation> {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->Unreadable("the ID mappings");
+    auto found = Find(*impl_, snapshot, pod_uid);
+    if (!found) return found.error();
+    Payload payload;
+    if (!*found) {
+      if (!snapshot.CountIsTrue(Table::kUsernsMappings)) {
+        return impl_->Unreadable("the ID mappings");
+      }
+      return Error{ErrorCode::kNotFound, "pod " + ShownPodUid(pod_uid) + " has no ID mapping", ""};
+    }
+    if (snapshot.Get(Table::kUsernsMappings, HashKey(pod_uid, snapshot.seed()), payload) !=
+        Lookup::kFound) {
+      return impl_->Unreadable("the ID mappings");
+    }
+    auto allocation = DecodeAllocation(payload);
+    if (!allocation) return impl_->Unreadable("the ID mappings");
+    Relate(impl_->user_namespaces, *allocation);
+    return *std::move(allocation);
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
+                                             const ChangeOptions& options) try {
+  const auto checked = internal::CheckPodUid(pod_uid);
+  // Empty it would be the lost ranges' key.
+  if (!checked && pod_uid.empty()) return checked.error();
+  bool released = false;
+  const auto release = [&](StoreTxn& txn) -> Result<void> {
+    auto done = impl_->allocator->Release(txn, pod_uid);
+    if (!done) return done.error();
+    released = *done;
+    // A directory that was imported may have had such a name: that can be let go of.
+    return released ? Result<void>() : checked;
+  };
+  if (auto written = impl_->Write(release, options); !written) return written.error();
+  return released;
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<UserNamespaceAllocation>> NodeStore::ListUserNamespaces() const try {
+  auto all = ListTable<UserNamespaceAllocation>(*impl_, Table::kUsernsMappings, "the ID mappings",
+                                                DecodeAllocation);
+  if (!all) return all;
+  for (UserNamespaceAllocation& one : *all) Relate(impl_->user_namespaces, one);
+  std::sort(all->begin(), all->end(),
+            [](const auto& a, const auto& b) { return a.host_id < b.host_id; });
+  return all;
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const try {
+  auto all = ListTable<internal::UsernsHeld>(*impl_, Table::kUsernsHeld, "the held pods",
+                                             internal::DecodeUsernsHeld);
+  if (!all) return all.error();
+  std::vector<HeldPod> pods;
+  pods.reserve(all->size());
+  for (internal::UsernsHeld& one : *all) pods.push_back(std::move(one.pod));
+  std::sort(pods.begin(), pods.end(),
+            [](const HeldPod& a, const HeldPod& b) { return a.pod_uid < b.pod_uid; });
+  return pods;
+} catch (...) {
+  return internal::Caught();
+}
+
+namespace {
+
+void AddTo(UserNamespaceCleanupReport& sum, UserNamespaceCleanupReport step) {
+  step.examined = std::max(sum.examined, step.examined);
+  step.released += sum.released;
+  step.released_pods.insert(step.released_pods.begin(), sum.released_pods.begin(),
+                            sum.released_pods.end());
+  if (step.released_pods.size() > internal::kMaxNamedPods) {
+    step.released_pods.resize(internal::kMaxNamedPods);
+  }
+  sum = std::move(step);
+}
+
+}  // namespace
+
+Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
+    const std::vector<std::string>& existing, const std::vector<std::string>& running,
+    PruneToken token, const ChangeOptions& options) try {
+  UserNamespaceCleanupReport report;
+  std::unordered_set<std::string_view> pods(existing.begin(), existing.end());
+  pods.insert(running.begin(), running.end());
+  // All in one transaction; in steps where that takes more pages than a full store has left.
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+  while (true) {
+    UserNamespaceCleanupReport step;
+    const auto clean_up = [&](StoreTxn& txn) -> Result<void> {
+      if (token.value > txn.state().commit_sequence) {
+        return Error{ErrorCode::kInvalidArgument,
+                     "the token " + std::to_string(token.value) +
+                         " is from the future or from another store; nothing was changed",
+                     "draw one with BeginPrune (`waybill userns cleanup --begin`) before making "
+                     "the lists"};
+      }
+      auto done = impl_->allocator->CleanUp(txn, pods, token.value, most);
+      if (!done) return done.error();
+      // Who examined no pod released none.
+      if (pods.empty() && done->examined > 0 && !options.allow_empty) {
+        return internal::EmptyList("both lists of pods are",
+                                   "knows host IDs of " + internal::HowMany(done->examined, "pod"),
+                                   "no host IDs were released");
+      }
+      step = std::move(*done);
+      return {};
+    };
+    if (auto written = impl_->Write(clean_up, options); !written) {
+      // Undone steps never end.
+      if (options.dry_run || !TakeSmallerSteps(written.error(), most)) return written.error();
+      continue;
+    }
+    const bool is_last = step.released < most;
+    AddTo(report, std::move(step));
+    if (is_last) return report;
+  }
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<void> NodeStore::AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
+                                           std::uint64_t length) try {
+  if (auto r = internal::CheckPodUid(pod_uid); !r) return r;
+  if (auto r = internal::CheckMapping(host_id, length); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) {
+    return impl_->allocator->Adopt(txn, pod_uid, {host_id, length});
+  });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) try {
+  bool released = false;
+  const auto release = [&](StoreTxn& txn) -> Result<void> {
+    auto done = internal::EraseHeld(txn, {});
+    if (!done) return done.error();
+    released = *done;
+    return {};
+  };
+  if (auto written = impl_->Write(release, options); !written) return written.error();
+  return released;
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
+  return Guarded<UserNamespaceStatistics>([&]() -> Result<UserNamespaceStatistics> {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    auto mappings = ListIn(*impl_, snapshot, Table::kUsernsMappings, "the ID mappings",
+                           internal::DecodeUsernsMapping);
+    if (!mappings) return mappings.error();
+    auto held =
+        ListIn(*impl_, snapshot, Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld);
+    if (!held) return held.error();
+
+    const UserNamespaceOptions& options = impl_->user_namespaces;
+    UserNamespaceStatistics statistics;
+    statistics.enabled = options.enabled;
+    statistics.pool = options.pool;
+    statistics.allocations = mappings->size();
+    statistics.held_pods = held->size();
+    statistics.refused_because = internal::WhyRefused(*held);
+    if (!options.enabled) return statistics;
+    internal::BlockSet taken;
+    for (const internal::UsernsMapping& mapping : *mappings) {
+      taken.Add(internal::BlocksOf(mapping.host_id, mapping.length));
+      switch (internal::RelationTo(options.pool, mapping.host_id, mapping.length)) {
+        case PoolRelation::kInPool:
+          break;
+        case PoolRelation::kOutsidePool:
+          ++statistics.outside_pool;
+          break;
+        case PoolRelation::kOtherLength:
+          ++statistics.other_length;
+          break;
+      }
+    }
+    for (const internal::UsernsHeld& one : *held) {
+      for (const HostIdRange& range : one.pod.ranges) {
+        taken.Add(internal::BlocksOf(range.first, range.length));
+      }
+    }
+    const internal::Slots slots = internal::SlotsOf(options.pool);
+    const internal::BlockSet::Count count = taken.CountFree(slots);
+    statistics.ranges = slots.count;
+    statistics.free = count.free;
+    statistics.used = slots.count - count.free;
+    statistics.largest_free_run = count.largest_run;
+    return statistics;
+  });
+}
+
+}  // namespace waybill
