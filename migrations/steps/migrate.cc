@@ -121,8 +121,10 @@ Result<void> CommitOwned(lmdb::Txn& txn, const OwnedStore& store) {
   if (auto r = lmdb::CommitOrPutBack(txn, *store.database.env); !r) return r;
   if (auto owned = CheckStillOwned(store.database); !owned) {
     Error error = owned.error();
+    error.message += error.code == ErrorCode::kOwned
+                         ? "; what was migrated may be lost"
+                         : "; whether the step was made shows when the store is opened again";
     error.code = ErrorCode::kOutcomeUnknown;
-    error.message += "; what was migrated may be lost";
     return error;
   }
   return {};

@@ -245,6 +245,13 @@ Result<bool> Exists(const std::filesystem::path& path) {
   return SystemError(errno, "look at", path);
 }
 
+Result<bool> IsDirectory(const std::filesystem::path& path) {
+  struct stat st {};
+  if (stat(path.c_str(), &st) == 0) return S_ISDIR(st.st_mode);
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return SystemError(errno, "look at", path);
+}
+
 Result<void> RemoveFile(const std::filesystem::path& path) {
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError(errno, "remove", path);
   return {};

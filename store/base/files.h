@@ -95,6 +95,8 @@ Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path
 // Whether there is anything at all under that name, dangling symlinks included. An error is neither
 // yes nor no: whoever asks must say what it means.
 Result<bool> Exists(const std::filesystem::path& path);
+// Whether `path` leads to a directory, through symlinks too. Errors as of Exists.
+Result<bool> IsDirectory(const std::filesystem::path& path);
 // unlink(2); no error where there is nothing.
 Result<void> RemoveFile(const std::filesystem::path& path);
 

@@ -38,9 +38,14 @@ Error NothingChanged(Error error) {
   return error;
 }
 
-Error MayBeLost(Error error) {
+// What was found out behind a commit.
+Error MayNotStand(Error error) {
+  error.message += error.code == ErrorCode::kOwned
+                       ? "; what was written last may be lost"
+                       : "; whether what was written last stands is not known";
+  error.message += ", and every decision now answers \"pull\"";
   error.code = ErrorCode::kOutcomeUnknown;
-  error.message += "; what was written last may be lost, and every decision now answers \"pull\"";
+  error.hint = "close the store and open it again";
   return error;
 }
 
@@ -327,7 +332,7 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
     }
     // Who came after our files were gone did not see this commit. Who comes later will.
     if (auto owned = StillOwned(); !owned) {
-      error = MayBeLost(owned.error());
+      error = MayNotStand(owned.error());
       Stop(NothingChanged(owned.error()));
       if (undo != nullptr) undo->RollBackTo(0);
       return false;

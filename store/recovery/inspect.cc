@@ -189,18 +189,17 @@ struct Stamp {
   std::string meta_pages;
 };
 
-Result<Stamp> StampOf(const Fd& file) {
+Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
   Stamp stamp;
   struct stat st {};
-  if (fstat(file.get(), &st) != 0) {
-    return Error{ErrorCode::kIo,
-                 "cannot look at data.mdb: " + std::generic_category().message(errno), ""};
-  }
+  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", PathOf(file.get()));
   stamp.bytes = st.st_size;
   stamp.written = st.st_mtim;
   stamp.meta_pages.resize(2 * kMaxPageBytes);
-  // What can't be read the walk finds.
   const ssize_t got = pread(file.get(), stamp.meta_pages.data(), stamp.meta_pages.size(), 0);
+  if (got < 0 && on_error == OnReadError::kFail) {
+    return CanBeSkipped(SystemError(errno, "read", PathOf(file.get())));
+  }
   stamp.meta_pages.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return stamp;
 }
@@ -213,7 +212,7 @@ bool Same(const Stamp& a, const Stamp& b) {
 }  // namespace
 
 Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_error) {
-  auto before = StampOf(file);
+  auto before = StampOf(file, on_error);
   if (!before) return before.error();
   Inspection inspection;
   inspection.sound = true;
@@ -238,7 +237,7 @@ Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_er
   if (file_is == FileIs::kStore) {
     if (auto r = CheckMetaIds(file, *walk, on_error, inspection); !r) return r.error();
   }
-  auto after = StampOf(file);
+  auto after = StampOf(file, on_error);
   if (!after) return after.error();
   inspection.moved = !Same(*before, *after);
   return inspection;

@@ -344,13 +344,14 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Se
 Result<void> CheckStillOwned(const OpenedDatabase& database) {
   const StoreFiles::Look look = database.files->LookAgain();
   if (look.state == StoreFiles::State::kSame) return {};
-  const bool lost = look.state == StoreFiles::State::kChanged;
-  return Error{lost ? ErrorCode::kOwned : ErrorCode::kIo,
+  if (look.state == StoreFiles::State::kUnknown) {
+    return SystemError(look.error_number, "look at", look.path);
+  }
+  return Error{ErrorCode::kOwned,
                std::string(look.what) + " in " + database.env->directory().string() +
-                   (lost ? " under the process that owns the store" : ""),
-               lost ? "find out who did that and what else runs there, then close the store and "
-                      "open it again"
-                    : "try again"};
+                   " under the process that owns the store",
+               "find out who did that and what else runs there, then close the store and open it "
+               "again"};
 }
 
 }  // namespace waybill::internal

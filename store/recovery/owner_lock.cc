@@ -64,6 +64,7 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   auto locked = owner.Id();
   if (!locked) return locked.error();
   const auto named = FileIdOf(path);
+  if (!named && named.error().code != ErrorCode::kNotFound) return named.error();
   if (!named || *named != *locked) {
     return Error{ErrorCode::kOwned,
                  path.string() +

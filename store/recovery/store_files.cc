@@ -14,16 +14,12 @@ struct Texts {
   const char* removed;
   const char* replaced;
   const char* truncated;
-  const char* unknown;
 };
 
 constexpr std::array<Texts, 3> kTexts = {
-    {{"data.mdb", "data.mdb was removed", "data.mdb was replaced", "data.mdb was truncated",
-      "data.mdb can't be looked at"},
-     {"lock.mdb", "lock.mdb was removed", "lock.mdb was replaced", "lock.mdb was truncated",
-      "lock.mdb can't be looked at"},
-     {"owner.lock", "owner.lock was removed", "owner.lock was replaced", "",
-      "owner.lock can't be looked at"}}};
+    {{"data.mdb", "data.mdb was removed", "data.mdb was replaced", "data.mdb was truncated"},
+     {"lock.mdb", "lock.mdb was removed", "lock.mdb was replaced", "lock.mdb was truncated"},
+     {"owner.lock", "owner.lock was removed", "owner.lock was replaced", ""}}};
 constexpr std::size_t kLockFile = 1;
 // Rewritten at opening, when its line gets shorter.
 constexpr std::size_t kOwnerLock = 2;
@@ -47,7 +43,7 @@ StoreFiles::Look StoreFiles::LookAgain() const {
     struct stat st {};
     if (lstat(file.path.c_str(), &st) != 0) {
       if (errno == ENOENT || errno == ENOTDIR) return {State::kChanged, texts.removed};
-      return {State::kUnknown, texts.unknown};
+      return {State::kUnknown, "", file.path.c_str(), errno};
     }
     if (FileId{st.st_dev, st.st_ino} != file.id) return {State::kChanged, texts.replaced};
     if (i == kOwnerLock) continue;

@@ -28,7 +28,9 @@ class StoreFiles {
   };
   struct Look {
     State state = State::kSame;
-    const char* what = "";  // "owner.lock was removed": completes a sentence; lives for ever
+    const char* what = "";  // kChanged: "owner.lock was removed", to complete a sentence
+    const char* path = "";  // kUnknown: of the file; lives as long as this object
+    int error_number = 0;
   };
   // A call of the system a file. Allocates nothing; from any thread.
   Look LookAgain() const;

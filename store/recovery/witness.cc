@@ -104,17 +104,21 @@ void WitnessFile::Advance(std::uint64_t commit_sequence) {
   if (lost_) return;
   auto written = PWriteAll(file_, Format(last_), 0, path_);
   if (written_ || written) written_ = std::move(written);
-  struct stat st {};
-  const bool in_place = lstat(path_.c_str(), &st) == 0 && FileId{st.st_dev, st.st_ino} == id_;
-  if (!in_place) Lose();
+  // Where it can't be looked at, Sync looks again.
+  const auto id = FileIdOf(path_);
+  if (id ? *id != id_ : id.error().code == ErrorCode::kNotFound) Lose();
 }
 
 Result<void> WitnessFile::Sync() {
   if (!lost_) {
+    // What a failed write left would be read as a witness that is garbled.
+    if (!written_) written_ = PWriteAll(file_, Format(last_), 0, path_);
     if (!written_) return written_;
     if (auto r = SyncFile(file_, path_); !r) return r;
     const auto id = FileIdOf(path_);
+    if (!id && id.error().code == ErrorCode::kIo) return id.error();
     const auto content = ReadWholeFile(path_, kMaxReadBytes);
+    if (!content && content.error().code == ErrorCode::kIo) return content.error();
     if (!id || *id != id_ || !content || *content != Format(last_)) Lose();
   }
   if (!lost_) return {};

@@ -78,8 +78,9 @@ Result<void> CheckNew(const std::filesystem::path& directory, const std::filesys
   const std::filesystem::path parent = path.parent_path();
   auto parent_is_there = Exists(parent);
   if (!parent_is_there) return parent_is_there.error();
-  if (!std::filesystem::is_directory(parent, ignored) &&
-      (*parent_is_there || !std::filesystem::is_directory(parent.parent_path(), ignored))) {
+  auto place = IsDirectory(*parent_is_there ? parent : parent.parent_path());
+  if (!place) return place.error();
+  if (!*place) {
     return Error{ErrorCode::kInvalidArgument,
                  "the witness can't be made at " + path.string() + ": " + parent.string() +
                      " is no directory, and none can be made there; nothing was changed",
