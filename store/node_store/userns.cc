@@ -105,6 +105,7 @@ void Relate(const UserNamespaceOptions& options, UserNamespaceAllocation& alloca
 Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
   auto opened = TakeOverUserNamespaces(options);
   if (opened || opened.error().code == ErrorCode::kOutcomeUnknown) return opened;
+  if (options.pods_directory.empty() && options.kubelet_directory.empty()) return opened;
   // Whoever opens next may name no directory. Best effort: the error at hand is the one that
   // counts.
   static_cast<void>(committer->Run(

@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,7 +75,10 @@ class Node {
       return "done";
     }
     if (op == "open") return Open(line);
-    if (!store_) Open({{"onNode", json::array()}});
+    if (!store_) {
+      const json answer = Open({{"onNode", json::array()}});
+      if (!store_) throw std::runtime_error("the store does not open: " + answer.dump());
+    }
     const std::string image = StringOf(line, "image");
     const std::string ref = StringOf(line, "imageRef");
     const std::string handler = StringOf(line, "handler");
@@ -99,7 +103,8 @@ class Node {
     }
     if (op == "prune") return Prune(line);
     if (op == "handlers") return AsJson(store_->ListRuntimeHandlers());
-    if (op == "replaceHandlers") return AsJson(store_->ReplaceRuntimeHandlers(HandlersOf(line)));
+    if (op == "replaceHandlers")
+      return AsJson(store_->ReplaceRuntimeHandlers(HandlersOf(line), {.allow_empty = true}));
     if (op == "collapse") return AsJson(store_->CollapseRuntimeHandlers());
     if (op == "metrics") return AsJson(store_->GetMetrics());
     if (op == "statistics") return AsJson(store_->GetStatistics());
@@ -133,6 +138,7 @@ class Node {
     if (std::filesystem::exists(scratch_ / "kubelet")) {
       options.kubelet_directory = scratch_ / "kubelet";
     }
+    options.allow_empty = true;
     options.clock = clock_.AsClock();
     options.map_bytes = std::uint64_t{64} << 20U;
     Result<std::unique_ptr<NodeStore>> opened = NodeStore::Open(std::move(options));
@@ -207,9 +213,9 @@ class Node {
       }
     }
     if (line.contains("until")) {
-      return AsJson(store_->PruneBefore(images, RequireTime(line, "until")));
+      return AsJson(store_->PruneBefore(images, RequireTime(line, "until"), {.allow_empty = true}));
     }
-    return AsJson(store_->Prune(images, token_));
+    return AsJson(store_->Prune(images, token_, {.allow_empty = true}));
   }
 
   static std::vector<RuntimeHandler> HandlersOf(const json& line) {
