@@ -34,6 +34,7 @@ OpenOptions ScratchStore::Options() const {
   witness += ".witness";
   OpenOptions options{.directory = directory_, .witness = Witness::At(witness)};
   options.images_on_node.emplace();
+  options.allow_empty = true;
   return options;
 }
 

@@ -40,6 +40,8 @@ StoreFiles::Look StoreFiles::LookAgain() const {
   for (std::size_t i = 0; i < count_; ++i) {
     const File& file = files_[i];
     const Texts& texts = kTexts[i];
+    // Before the look: another thread may see the file grow meanwhile.
+    std::int64_t seen = file.bytes.load(std::memory_order_acquire);
     struct stat st {};
     if (lstat(file.path.c_str(), &st) != 0) {
       if (errno == ENOENT || errno == ENOTDIR) return {State::kChanged, texts.removed};
@@ -47,10 +49,10 @@ StoreFiles::Look StoreFiles::LookAgain() const {
     }
     if (FileId{st.st_dev, st.st_ino} != file.id) return {State::kChanged, texts.replaced};
     if (i == kOwnerLock) continue;
-    std::int64_t seen = file.bytes.load(std::memory_order_relaxed);
     if (st.st_size < seen) return {State::kChanged, texts.truncated};
     while (seen < st.st_size &&
-           !file.bytes.compare_exchange_weak(seen, st.st_size, std::memory_order_relaxed)) {
+           !file.bytes.compare_exchange_weak(seen, st.st_size, std::memory_order_release,
+                                             std::memory_order_relaxed)) {
     }
   }
   return {};

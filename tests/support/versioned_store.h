@@ -18,9 +18,11 @@ namespace waybill::testing {
 
 class VersionedStore {
  public:
-  // Nothing yet: the first opening makes one.
-  VersionedStore() = default;
-  explicit VersionedStore(std::uint32_t golden) { PlaceGolden(directory(), golden); }
+  // Nothing yet: the first opening makes one. After the golden stores were written.
+  VersionedStore() { clock_.AdvanceSeconds(std::int64_t{365} * 24 * 60 * 60); }
+  explicit VersionedStore(std::uint32_t golden) : VersionedStore() {
+    PlaceGolden(directory(), golden);
+  }
 
   std::filesystem::path directory() const { return scratch_ / "store"; }
   std::filesystem::path database() const { return directory() / "data.mdb"; }

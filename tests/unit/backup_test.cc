@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(one_is_made_before_the_first_step) {
   const auto state = StateOf(store.directory());
   const RawModel values = ValuesIn(store.directory());
   const MigrationReport report = store.Migrate(2);
-  const std::string name = "v1-" + Digits(state.commit_sequence) + "-20260101T000000Z.mdb";
+  const std::string name = "v1-" + Digits(state.commit_sequence) + "-20270101T000000Z.mdb";
   BOOST_TEST(report.backup == (FolderOf(store) / name).string());
   BOOST_TEST((NamesIn(FolderOf(store)) == std::set<std::string>{name}));
   BOOST_TEST(ModeOf(FolderOf(store)) == 0700U);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(other_names_in_the_folder_are_left_alone) {
   fs::create_directory(FolderOf(store));
   fs::permissions(FolderOf(store), fs::perms::owner_all);
   const std::set<std::string> foreign = {"notes.txt",
-                                         "v1-123-20260101T000000Z.mdb",
+                                         "v1-123-20270101T000000Z.mdb",
                                          "v1-.mdb",
                                          "v-00000000000000000001-x.mdb",
                                          "v1-000000000000000000001-x.mdb",
