@@ -13,7 +13,7 @@
 
 #include "store/base/files.h"
 #include "store/database/header.h"
-#include "store/lmdb/check/page_walk.h"
+#include "store/lmdb/check/page_check.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

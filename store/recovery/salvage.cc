@@ -13,7 +13,7 @@
 #include "store/database/typed_tables.h"
 #include "store/database/userns_records.h"
 #include "store/database/validate.h"
-#include "store/lmdb/check/page_walk.h"
+#include "store/lmdb/check/page_check.h"
 
 namespace waybill::internal {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "store/lmdb/check/page_walk.h"
+#include "store/lmdb/check/page_check.h"
 #include "tests/support/draw.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"

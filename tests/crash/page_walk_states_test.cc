@@ -4,8 +4,8 @@
 #include <cstring>
 #include <random>
 
+#include "store/lmdb/check/page_check.h"
 #include "store/lmdb/check/page_format.h"
-#include "store/lmdb/check/page_walk.h"
 #include "tests/support/draw.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/raw_lmdb.h"

@@ -9,7 +9,7 @@
 
 #include "store/base/files.h"
 #include "store/database/tables.h"
-#include "store/lmdb/check/page_walk.h"
+#include "store/lmdb/check/page_check.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {

@@ -1,6 +1,6 @@
 // The page walk on stores that liblmdb left: every state is sound, and every value is shown.
 
-#include "store/lmdb/check/page_walk.h"
+#include "store/lmdb/check/page_check.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,5 @@
-// The data file of LMDB 0.9 (64-bit, host byte order), as far as the page walk reads it.
+// The data file of LMDB 0.9 (64-bit, host byte order), as far as it is checked; how its pages are
+// read, and what each must be by itself. The rules' numbers are those of page_check.cc.
 //
 //   file      page 0 (meta) · page 1 (meta) · pages 2 … last page, each of them in exactly one of:
 //             the free tree, the main tree, a named table's tree, an overflow extent, the free list
@@ -23,11 +24,17 @@
 #ifndef WAYBILL_STORE_LMDB_CHECK_PAGE_FORMAT_H_
 #define WAYBILL_STORE_LMDB_CHECK_PAGE_FORMAT_H_
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <type_traits>
+
+#include "store/base/files.h"
+#include "waybill/result.h"
 
 namespace waybill::internal {
 
@@ -130,6 +137,137 @@ constexpr std::size_t MaxNodeBytes(std::uint32_t page_bytes) {
 constexpr bool IsPageSize(std::uint32_t bytes) {
   return std::has_single_bit(bytes) && bytes >= kMinPageBytes && bytes <= kMaxPageBytes;
 }
+
+// By pread only: a file that shrinks or a bad sector is a result and never a signal.
+class PageFile {
+ public:
+  // kWhole holds files up to kMaxWholeBytes in memory; larger files, files with an unreadable part
+  // and kOnDemand read each extent when it is asked for.
+  enum class Mode { kWhole, kOnDemand };
+  static constexpr std::uint64_t kMaxWholeBytes = std::uint64_t{512} << 20;
+  // No single extent is larger.
+  static constexpr std::uint64_t kMaxExtentBytes = std::uint64_t{1} << 30;
+
+  // Where an extent lies that is read on demand. One for each extent in use at the same time.
+  class Scratch {
+   public:
+    std::byte* Reserve(std::size_t bytes) {
+      if (bytes > capacity_) {
+        bytes_.reset(new (std::nothrow) std::byte[bytes]);
+        capacity_ = bytes_ == nullptr ? 0 : bytes;
+      }
+      return bytes_.get();
+    }
+
+   private:
+    std::unique_ptr<std::byte[]> bytes_;
+    std::size_t capacity_ = 0;
+  };
+
+  // Does not take the descriptor over. The file's offset is not moved.
+  static Result<PageFile> Open(int fd, Mode mode);
+
+  std::uint64_t size_bytes() const { return size_bytes_; }
+
+  // `count` bytes at `offset`, aligned to 8 in memory if `offset` is. Valid until the scratch is
+  // used again. nullptr: past the end, not readable or too large; `why()` says which.
+  const std::byte* Read(std::uint64_t offset, std::uint64_t count, Scratch& scratch);
+  const char* why() const { return why_; }
+  // What the disk refused says nothing about the file: the error, or whether the caller takes what
+  // was read without it.
+  Result<void> Judge(OnReadError on_error) const {
+    return on_error == OnReadError::kFail ? failure_ : Result<void>();
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  enum class Outcome { kRead, kEnd, kFailed };
+
+  static Outcome ReadExactly(int fd, std::byte* to, std::uint64_t count, std::uint64_t offset);
+  bool ReadWhole();
+
+  int fd_ = -1;
+  std::uint64_t size_bytes_ = 0;
+  std::unique_ptr<std::byte, Free> whole_;
+  const char* why_ = "";
+  Result<void> failure_;  // the first read that failed
+};
+
+// ---- The meta pages: rule 1
+
+struct MetaPage {
+  MetaRecord record{};
+  const char* problem = "it cannot be read";  // nullptr: sound by itself
+};
+
+struct MetaPages {
+  std::array<MetaPage, kMetaPages> page;
+  std::uint32_t page_bytes = 0;  // 0: unknown, nothing in the file can be found
+  // The page LMDB would choose, of those that are sound by themselves; −1: none.
+  int newer = -1;
+  bool fresh = false;  // both (0, 0), without roots
+};
+
+MetaPages ReadMetaPages(PageFile& file);
+
+// ---- One page of a tree: rule 3
+
+enum class TreeKind : std::uint8_t {
+  kFree,   // 8-byte integer keys
+  kMain,   // 16-byte keys: values, and named tables
+  kTable,  // 16-byte keys: values
+};
+
+// Below zero, zero or above, as LMDB orders the keys of such a tree.
+int CompareKeys(TreeKind kind, const std::byte* a, const std::byte* b);
+
+// The keys below a page are ≥ low and < high; nullptr: no bound.
+struct KeyBounds {
+  const std::byte* low = nullptr;
+  const std::byte* high = nullptr;
+};
+
+// A branch or leaf page: checks its layout, then gives access to its nodes.
+class NodePage {
+ public:
+  // nullptr: the header, the offsets, every node, the heap and the order of the keys keep every
+  // rule, and `*this` may be read. Otherwise what is wrong, and `*this` may not be read.
+  const char* Open(const std::byte* bytes, PageNumber number, std::uint32_t page_bytes,
+                   TreeKind kind);
+
+  bool is_leaf() const { return is_leaf_; }
+  unsigned count() const { return count_; }
+  NodeHeader Header(unsigned i) const { return Load<NodeHeader>(bytes_ + Offset(i)); }
+  // A branch's key 0 is empty: not to be read.
+  const std::byte* Key(unsigned i) const { return bytes_ + Offset(i) + kNodeHeaderBytes; }
+  const std::byte* Data(unsigned i) const { return Key(i) + key_bytes_; }
+
+  bool IsWithin(KeyBounds bounds) const;
+  // The bounds of child `i` of a branch that has these.
+  KeyBounds ChildBounds(unsigned i, KeyBounds own) const {
+    return {i == 0 ? own.low : Key(i), i + 1 == count_ ? own.high : Key(i + 1)};
+  }
+  // The child LMDB would follow: the last whose separator is not above the key.
+  unsigned ChildFor(const std::byte* key) const;
+
+ private:
+  static constexpr std::size_t kGranule = 8;
+
+  std::size_t Offset(unsigned i) const {
+    return Load<std::uint16_t>(bytes_ + kPageHeaderBytes + std::size_t{2} * i);
+  }
+  static std::size_t LeafDataBytes(const NodeHeader& node, TreeKind kind, const char** problem);
+  const char* CheckHeap(std::size_t upper, std::uint32_t page_bytes) const;
+  const char* CheckOrder() const;
+
+  const std::byte* bytes_ = nullptr;
+  std::size_t key_bytes_ = 0;
+  unsigned count_ = 0;
+  bool is_leaf_ = false;
+  TreeKind kind_ = TreeKind::kMain;
+};
 
 }  // namespace waybill::internal
 

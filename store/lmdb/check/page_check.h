@@ -1,7 +1,7 @@
 // Checks a raw LMDB data file before liblmdb maps it. liblmdb trusts its pages: a flipped bit can
 // crash it, hide records from lookups, or undo a commit. These functions only read (pread), never
 // crash on any bytes, and take time linear in the file's size. Where memory runs out std::bad_alloc
-// leaves them: that is no verdict on the file.
+// leaves them: that is no verdict on the file. The rules are in page_check.cc.
 //
 // A file that WalkFile calls sound, opened without a lock.mdb by liblmdb 0.9.24, holds exactly what
 // the visitor was shown: an iteration, a lookup of each key and a lookup of any other key agree
@@ -10,8 +10,8 @@
 // its counts (table digests, the header's transaction ID, the witness). The visitor sees every
 // value in the same pass, so that these are checked along with it.
 
-#ifndef WAYBILL_STORE_LMDB_CHECK_PAGE_WALK_H_
-#define WAYBILL_STORE_LMDB_CHECK_PAGE_WALK_H_
+#ifndef WAYBILL_STORE_LMDB_CHECK_PAGE_CHECK_H_
+#define WAYBILL_STORE_LMDB_CHECK_PAGE_CHECK_H_
 
 #include <array>
 #include <cstddef>
@@ -40,6 +40,9 @@ class PageVisitor {
   virtual void OnValue(std::string_view table, PageKey key, std::span<const std::byte> value) = 0;
 };
 
+// How many findings are told in words.
+inline constexpr std::size_t kMaxPageFindings = 50;
+
 struct MetaSummary {
   bool valid = false;
   std::uint64_t txn_id = 0;
@@ -60,7 +63,7 @@ struct WalkResult {
   std::uint64_t last_page = 0;
   std::uint64_t tree_pages = 0;
   std::uint64_t free_pages = 0;
-  // What is wrong: the first Findings::kMaxTexts, and how many in all.
+  // What is wrong: the first kMaxPageFindings, and how many in all.
   std::vector<std::string> findings;
   std::uint64_t finding_count = 0;
 };
@@ -98,4 +101,4 @@ Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key,
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_STORE_LMDB_CHECK_PAGE_WALK_H_
+#endif  // WAYBILL_STORE_LMDB_CHECK_PAGE_CHECK_H_

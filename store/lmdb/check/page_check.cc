@@ -1,0 +1,579 @@
+// How a data file is checked, and which rules it must keep.
+//
+// The file is read into memory with pread (one larger than PageFile::kMaxWholeBytes: extent by
+// extent); nothing of it is mapped. Then, in this order:
+//
+//   1  The meta pages. What has one legal value has it: magic, version, flags, page size, page
+//      number, zeros in the header. Roots lie in the file, depths are possible.
+//   2  The pair of them. Transaction IDs are consecutive, each on page ID & 1; or both are 0 and
+//      nothing has a root. The newer does not have fewer pages. LMDB, and this walk, use the newer.
+//   3  The main tree from its root, then each named table that its leaves hold, then the free tree.
+//      A page's layout (NodePage): the number is its own; offsets, nodes and heap meet end to end
+//      without gap or overlap; sizes of keys and values are legal; keys are in order.
+//   4  A page's place (Walk): every key lies between the separators of all its ancestors, without
+//      which lookups miss keys that an iteration finds; leaves all lie on the tree's last level.
+//   5  A value that is too large for its page: its extent lies in the file, carries its number and
+//      is large enough.
+//   6  The tree's record: entries, branch, leaf and overflow pages are what the walk counted.
+//   7  Each page from 2 to the last is claimed once, by a tree, an extent or the free list. The
+//      second claim fails, which also ends every loop that a hostile file holds. A record of the
+//      free list is of a transaction that was, and its pages descend.
+//
+// Allowed to differ, since LMDB leaves it so: extents larger than their value needs, free pages
+// past the end of the file, free-list records with room behind their count, what free pages and
+// free space hold, a branch of the free tree with one child, any map size.
+//
+// A page that breaks a rule is reported and left out with all below it. That makes the file
+// unsound, and lets a salvage (SalvageTree) show the rest: from either meta page, with the file's
+// end as the bound of all pages and the pages' own kinds in place of the record's depth.
+//
+// It costs time linear in the file's size, in the main the reading, and the memory of the file
+// (one at a time) and a bit a page. The judges: tests/unit/page_walk_test.cc (sound files of every
+// shape), tests/corruption (each flipped bit, swapped, stale and zeroed pages: unsound, or read by
+// LMDB as shown here), tests/crash/page_walk_states_test.cc (what a power cut leaves is sound).
+
+#include "store/lmdb/check/page_check.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/lmdb/check/page_format.h"
+
+namespace waybill::internal {
+namespace {
+
+// ---- What is found, and what is taken
+
+// In words: the first ones in full, all of them counted.
+class PageFindings {
+ public:
+  void Add(std::string text) {
+    ++count_;
+    if (texts_.size() < kMaxPageFindings) texts_.push_back(std::move(text));
+  }
+  std::uint64_t count() const { return count_; }
+  std::vector<std::string> TakeTexts() { return std::move(texts_); }
+
+ private:
+  std::uint64_t count_ = 0;
+  std::vector<std::string> texts_;
+};
+
+// Rule 7.
+class PageClaims {
+ public:
+  // Pages kMetaPages … end − 1 can be claimed.
+  explicit PageClaims(PageNumber end) : end_(end), taken_(static_cast<std::size_t>(end)) {}
+
+  // Claims page by page up to the first that is taken or out of range: a page is looked at twice
+  // only if that ends the call, so all claims of a walk together take time linear in the pages and
+  // claims.
+  bool Claim(PageNumber first, std::uint64_t count = 1) {
+    if (first < kMetaPages || first >= end_ || count > end_ - first) return false;
+    for (PageNumber page = first; page < first + count; ++page) {
+      if (taken_[static_cast<std::size_t>(page)]) return false;
+      taken_[static_cast<std::size_t>(page)] = true;
+    }
+    return true;
+  }
+
+  void ReportUnclaimed(PageFindings& findings) const {
+    const auto free = [this](PageNumber page) {
+      return page < end_ && !taken_[static_cast<std::size_t>(page)];
+    };
+    for (PageNumber page = kMetaPages; page < end_; ++page) {
+      if (!free(page)) continue;
+      PageNumber last = page;
+      while (free(last + 1)) ++last;
+      findings.Add("pages " + std::to_string(page) + " to " + std::to_string(last) +
+                   ": neither in a tree nor in the free list");
+      page = last;
+    }
+  }
+
+ private:
+  PageNumber end_;
+  std::vector<bool> taken_;
+};
+
+// ---- Rule 2: the pair of meta pages
+
+// Not told apart here: the first commit and a compact copy, which both leave (0, 1).
+void CheckMetaPair(const MetaPages& metas, PageFindings& findings) {
+  bool sound = true;
+  for (PageNumber number = 0; number < kMetaPages; ++number) {
+    const char* problem = metas.page[number].problem;
+    if (problem == nullptr) continue;
+    findings.Add("meta page " + std::to_string(number) + ": " + problem);
+    sound = false;
+  }
+  if (!sound || metas.fresh) return;
+  const MetaRecord& newer = metas.page[static_cast<std::size_t>(metas.newer)].record;
+  const MetaRecord& older = metas.page[static_cast<std::size_t>(1 - metas.newer)].record;
+  if (newer.txn_id - older.txn_id != 1 ||
+      newer.txn_id % kMetaPages != static_cast<std::uint64_t>(metas.newer)) {
+    findings.Add("meta pages: transactions " + std::to_string(metas.page[0].record.txn_id) +
+                 " and " + std::to_string(metas.page[1].record.txn_id) +
+                 " cannot follow each other");
+  }
+  if (older.last_page > newer.last_page) {
+    findings.Add("meta pages: the newer one has fewer pages than the older one");
+  }
+}
+
+// ---- Rules 4 and 5: pages on a path from a root
+
+constexpr unsigned kAnyDepth = ~0U;
+
+// What a walk and a lookup share: reads the pages of a path, one for each level, and checks each
+// one and its place. The separators that bound a page lie in the pages above it.
+class PagePath {
+ public:
+  PagePath(PageFile& file, std::uint32_t page_bytes) : file_(file), page_bytes_(page_bytes) {}
+
+  std::uint64_t file_pages() const { return file_.size_bytes() / page_bytes_; }
+
+  // `number` lies in the file. `depth`: the level of the leaves, or
+  // kAnyDepth: the page's own kind is believed. nullptr: sound; else what is wrong.
+  const char* OpenNode(PageNumber number, TreeKind kind, unsigned level, unsigned depth,
+                       KeyBounds bounds, NodePage& page) {
+    const std::byte* bytes = file_.Read(number * page_bytes_, page_bytes_, levels_[level - 1]);
+    if (bytes == nullptr) return file_.why();
+    if (const char* problem = page.Open(bytes, number, page_bytes_, kind)) return problem;
+    if (depth != kAnyDepth && page.is_leaf() != (level == depth)) {
+      return "it is a leaf or a branch on the wrong level";
+    }
+    if (!page.IsWithin(bounds)) return "a key lies outside its ancestors' separators";
+    return nullptr;
+  }
+
+  // The pages of the extent at `first`, whose header was checked against the value that it holds;
+  // 0: `*problem` says what is wrong.
+  std::uint32_t OpenExtent(PageNumber first, std::uint32_t value_bytes, const char** problem);
+  // The value, nullptr: `*problem` says why. Valid until the next one is read.
+  const std::byte* ExtentValue(PageNumber first, std::uint32_t value_bytes, const char** problem) {
+    const std::byte* value =
+        file_.Read(first * page_bytes_ + kPageHeaderBytes, value_bytes, extent_);
+    if (value == nullptr) *problem = file_.why();
+    return value;
+  }
+
+ private:
+  PageFile& file_;
+  const std::uint32_t page_bytes_;
+  std::array<PageFile::Scratch, kMaxTreeDepth> levels_;
+  PageFile::Scratch extent_;
+};
+
+std::uint32_t PagePath::OpenExtent(PageNumber first, std::uint32_t value_bytes,
+                                   const char** problem) {
+  if (first < kMetaPages || first >= file_pages()) {
+    *problem = "its overflow page lies outside the file";
+    return 0;
+  }
+  const std::byte* bytes = file_.Read(first * page_bytes_, kPageHeaderBytes, extent_);
+  if (bytes == nullptr) {
+    *problem = file_.why();
+    return 0;
+  }
+  const auto header = Load<PageHeader>(bytes);
+  if (header.number != first) {
+    *problem = "its overflow page carries another page number";
+    return 0;
+  }
+  if (header.flags != kPageOverflow || header.pad != 0) {
+    *problem = "its overflow page has wrong flags";
+    return 0;
+  }
+  const auto pages = Load<std::uint32_t>(bytes + kOverflowPagesOffset);
+  const std::uint64_t used_bytes = kPageHeaderBytes + std::uint64_t{value_bytes};
+  if (pages > file_pages() - first || std::uint64_t{pages} * page_bytes_ < used_bytes) {
+    *problem = "its overflow page has a wrong number of pages";
+    return 0;
+  }
+  return pages;
+}
+
+// ---- Rules 3 to 7: whole trees
+
+// "free list", "main", or the table's name: as text if it prints, else in hex.
+std::string TreeLabel(TreeKind kind, std::string_view name) {
+  if (kind == TreeKind::kFree) return "free list";
+  if (kind == TreeKind::kMain) return "main";
+  const bool prints =
+      std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f && c != '"'; });
+  if (prints) return "table " + std::string(name);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string label = "table 0x";
+  for (const char c : name) {
+    const auto value = static_cast<unsigned char>(c);
+    label += kDigits[value >> 4];
+    label += kDigits[value & 15];
+  }
+  return label;
+}
+
+class Walk {
+ public:
+  // kExact holds each tree to its record. kSalvage still reports, but follows the pages' own kinds
+  // where the record's depth may be wrong.
+  enum class Mode { kExact, kSalvage };
+
+  // Pages up to `end` belong to the trees.
+  Walk(PageFile& file, std::uint32_t page_bytes, PageNumber end, Mode mode, PageVisitor& visitor,
+       PageFindings& findings)
+      : path_(file, page_bytes),
+        page_bytes_(page_bytes),
+        claims_(end),
+        mode_(mode),
+        visitor_(visitor),
+        findings_(findings) {}
+
+  void MainAndTables(const MetaRecord& meta);
+  // After these: the free tree, and that every page is in one of all these.
+  void FreeListAndCoverage(const MetaRecord& meta);
+
+  std::uint64_t tree_pages() const { return tree_pages_; }
+  std::uint64_t free_pages() const { return free_pages_; }
+  std::uint64_t values() const { return values_; }
+  std::uint64_t tables() const { return tables_.size(); }
+  std::uint64_t skipped() const { return skipped_; }
+
+ private:
+  struct NamedTree {
+    std::string name;
+    TreeRecord tree;
+  };
+
+  // What keeps the rules goes to the visitor, the rest to the findings.
+  void Tree(TreeKind kind, std::string_view name, const TreeRecord& tree);
+  void CheckRecord(const TreeRecord& tree);
+  void Visit(PageNumber number, unsigned level, KeyBounds bounds);
+  void VisitLeaf(PageNumber number, const NodePage& page);
+  // nullptr: the value is left out, and `*problem` says why.
+  const std::byte* OverflowValue(PageNumber first, std::uint32_t bytes, const char** problem);
+  void OnValue(const std::byte* key, std::span<const std::byte> value);
+  void OnFreeRecord(const std::byte* key, std::span<const std::byte> value);
+  void Skip(PageNumber number, const char* problem) {
+    ++skipped_;
+    Report("page " + std::to_string(number) + ": " + problem);
+  }
+  void Report(const std::string& text) { findings_.Add(TreeLabel(kind_, name_) + ": " + text); }
+
+  PagePath path_;
+  const std::uint32_t page_bytes_;
+  PageClaims claims_;
+  const Mode mode_;
+  PageVisitor& visitor_;
+  PageFindings& findings_;
+
+  // Of the tree being walked.
+  TreeKind kind_ = TreeKind::kMain;
+  std::string_view name_;
+  unsigned depth_ = kAnyDepth;
+  TreeRecord seen_{};
+
+  std::uint64_t meta_txn_id_ = 0;
+  std::vector<NamedTree> tables_;  // what the main tree's leaves hold
+  std::uint64_t tree_pages_ = 0;
+  std::uint64_t free_pages_ = 0;
+  std::uint64_t values_ = 0;
+  std::uint64_t skipped_ = 0;
+};
+
+void Walk::MainAndTables(const MetaRecord& meta) {
+  visitor_.OnTable("", meta.main_tree.entries);
+  Tree(TreeKind::kMain, "", meta.main_tree);
+  for (const NamedTree& table : tables_) {
+    visitor_.OnTable(table.name, table.tree.entries);
+    Tree(TreeKind::kTable, table.name, table.tree);
+  }
+}
+
+void Walk::FreeListAndCoverage(const MetaRecord& meta) {
+  meta_txn_id_ = meta.txn_id;
+  Tree(TreeKind::kFree, "", meta.free_tree);
+  claims_.ReportUnclaimed(findings_);
+}
+
+void Walk::Tree(TreeKind kind, std::string_view name, const TreeRecord& tree) {
+  kind_ = kind;
+  name_ = name;
+  depth_ = mode_ == Mode::kExact ? tree.depth : kAnyDepth;
+  seen_ = TreeRecord{};
+  if (tree.root != kNoPage) Visit(tree.root, 1, KeyBounds{});
+  CheckRecord(tree);
+}
+
+void Walk::CheckRecord(const TreeRecord& tree) {
+  const bool is_free = kind_ == TreeKind::kFree;
+  if (tree.flags != (is_free ? kTreeIntegerKeys : 0) || tree.pad != (is_free ? page_bytes_ : 0)) {
+    Report("its record has flags or padding that are not legal here");
+  }
+  if (tree.root == kNoPage ? tree.depth != 0 : tree.depth == 0 || tree.depth > kMaxTreeDepth) {
+    Report("its depth is not possible");
+  }
+  const auto compare = [this](const char* what, std::uint64_t said, std::uint64_t found) {
+    if (said == found) return;
+    Report("its record says " + std::to_string(said) + " " + what + ", the walk found " +
+           std::to_string(found));
+  };
+  compare("entries", tree.entries, seen_.entries);
+  compare("branch pages", tree.branch_pages, seen_.branch_pages);
+  compare("leaf pages", tree.leaf_pages, seen_.leaf_pages);
+  compare("overflow pages", tree.overflow_pages, seen_.overflow_pages);
+}
+
+void Walk::Visit(PageNumber number, unsigned level, KeyBounds bounds) {
+  if (level > kMaxTreeDepth) return Skip(number, "it lies too deep");
+  // Before the claim: a page that is claimed can be multiplied by the page size.
+  if (number >= path_.file_pages()) return Skip(number, "it lies past the file's end");
+  if (!claims_.Claim(number)) return Skip(number, "it is past the last page or in use elsewhere");
+  NodePage page;
+  const char* problem = path_.OpenNode(number, kind_, level, depth_, bounds, page);
+  if (problem != nullptr) return Skip(number, problem);
+  ++tree_pages_;
+  if (page.is_leaf()) {
+    ++seen_.leaf_pages;
+    return VisitLeaf(number, page);
+  }
+  ++seen_.branch_pages;
+  for (unsigned i = 0; i < page.count(); ++i) {
+    Visit(page.Header(i).Child(), level + 1, page.ChildBounds(i, bounds));
+  }
+}
+
+void Walk::VisitLeaf(PageNumber number, const NodePage& page) {
+  for (unsigned i = 0; i < page.count(); ++i) {
+    const NodeHeader node = page.Header(i);
+    const std::byte* value = page.Data(i);
+    if (node.flags == kNodeTree) {
+      ++seen_.entries;
+      tables_.push_back({std::string(reinterpret_cast<const char*>(page.Key(i)), kTableKeyBytes),
+                         Load<TreeRecord>(value)});
+      continue;
+    }
+    if (node.flags == kNodeOverflow) {
+      const char* problem = nullptr;
+      value = OverflowValue(Load<PageNumber>(value), node.DataBytes(), &problem);
+      if (value == nullptr) {
+        ++skipped_;
+        Report("page " + std::to_string(number) + ", value " + std::to_string(i) + ": " + problem);
+        continue;
+      }
+    }
+    ++seen_.entries;
+    OnValue(page.Key(i), {value, node.DataBytes()});
+  }
+}
+
+const std::byte* Walk::OverflowValue(PageNumber first, std::uint32_t bytes, const char** problem) {
+  const std::uint32_t pages = path_.OpenExtent(first, bytes, problem);
+  if (pages == 0) return nullptr;
+  // Claimed before the value is read: no extent is read twice.
+  if (!claims_.Claim(first, pages)) {
+    *problem = "its overflow pages are past the last page or in use elsewhere";
+    return nullptr;
+  }
+  tree_pages_ += pages;
+  seen_.overflow_pages += pages;
+  return path_.ExtentValue(first, bytes, problem);
+}
+
+void Walk::OnValue(const std::byte* key, std::span<const std::byte> value) {
+  if (kind_ == TreeKind::kFree) return OnFreeRecord(key, value);
+  ++values_;
+  visitor_.OnValue(name_, PageKey(key, kTableKeyBytes), value);
+}
+
+void Walk::OnFreeRecord(const std::byte* key, std::span<const std::byte> value) {
+  const auto id = Load<std::uint64_t>(key);
+  const std::string where = "free list, transaction " + std::to_string(id) + ": ";
+  if (id == 0 || id > meta_txn_id_) findings_.Add(where + "there was no such transaction");
+  const auto count = Load<std::uint64_t>(value.data());
+  if (count > value.size() / sizeof(PageNumber) - 1) {
+    findings_.Add(where + "it counts more pages than it has room for");
+    return;
+  }
+  PageNumber previous = kNoPage;
+  for (std::uint64_t i = 1; i <= count; ++i) {
+    const auto page = Load<PageNumber>(value.data() + i * sizeof(PageNumber));
+    if (page >= previous) {
+      findings_.Add(where + "its pages are not in descending order");
+      return;
+    }
+    if (!claims_.Claim(page)) {
+      findings_.Add(where + "page " + std::to_string(page) +
+                    " is past the last page, in use or listed twice");
+    }
+    previous = page;
+    ++free_pages_;
+  }
+}
+
+// ---- One key
+
+Error DamagedPath(PageNumber number, const char* problem) {
+  return {ErrorCode::kDamaged, "main: page " + std::to_string(number) + ": " + problem, ""};
+}
+
+Result<std::vector<std::byte>> ValueInLeaf(PagePath& path, PageNumber number, const NodePage& page,
+                                           PageKey key) {
+  for (unsigned i = 0; i < page.count(); ++i) {
+    if (CompareKeys(TreeKind::kMain, page.Key(i), key.data()) != 0) continue;
+    const NodeHeader node = page.Header(i);
+    if (node.flags == kNodeTree) return DamagedPath(number, "the key names a table");
+    const std::byte* value = page.Data(i);
+    if (node.flags == kNodeOverflow) {
+      const char* problem = nullptr;
+      const auto first = Load<PageNumber>(value);
+      if (path.OpenExtent(first, node.DataBytes(), &problem) == 0 ||
+          (value = path.ExtentValue(first, node.DataBytes(), &problem)) == nullptr) {
+        return DamagedPath(number, problem);
+      }
+    }
+    return std::vector<std::byte>(value, value + node.DataBytes());
+  }
+  return Error{ErrorCode::kNotFound, "main: there is no such key", ""};
+}
+
+Result<std::vector<std::byte>> Find(PageFile& file, std::uint32_t page_bytes,
+                                    const TreeRecord& tree, PageKey key) {
+  if (tree.root == kNoPage) return Error{ErrorCode::kNotFound, "main: it is empty", ""};
+  PagePath path(file, page_bytes);
+  PageNumber number = tree.root;
+  KeyBounds bounds;
+  for (unsigned level = 1; level <= tree.depth; ++level) {
+    if (number < kMetaPages || number >= path.file_pages()) {
+      return DamagedPath(number, "it lies outside the file");
+    }
+    NodePage page;
+    const char* problem = path.OpenNode(number, TreeKind::kMain, level, tree.depth, bounds, page);
+    if (problem != nullptr) return DamagedPath(number, problem);
+    if (page.is_leaf()) return ValueInLeaf(path, number, page, key);
+    const unsigned child = page.ChildFor(key.data());
+    number = page.Header(child).Child();
+    bounds = page.ChildBounds(child, bounds);
+  }
+  return DamagedPath(number, "it lies too deep");
+}
+
+// ---- Results
+
+void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, PageFindings& findings,
+               WalkResult& result) {
+  const MetaRecord& meta = metas.page[static_cast<std::size_t>(metas.newer)].record;
+  const std::uint64_t file_pages = file.size_bytes() / metas.page_bytes;
+  result.last_page = meta.last_page;
+  // Each page past the file's end is named in the free list, by 8 bytes that lie in the file.
+  if (meta.last_page > file_pages + file.size_bytes() / sizeof(PageNumber)) {
+    findings.Add("meta page " + std::to_string(metas.newer) + ": its last page is not possible");
+    return;
+  }
+  Walk walk(file, metas.page_bytes, meta.last_page + 1, Walk::Mode::kExact, visitor, findings);
+  walk.MainAndTables(meta);
+  walk.FreeListAndCoverage(meta);
+  result.tree_pages = walk.tree_pages();
+  result.free_pages = walk.free_pages();
+}
+
+WalkResult WalkOpened(PageFile& file, PageVisitor& visitor) {
+  WalkResult result;
+  PageFindings findings;
+  if (file.size_bytes() == 0) {
+    result.empty_file = true;
+    findings.Add("the data file has 0 bytes");
+  } else {
+    const MetaPages metas = ReadMetaPages(file);
+    result.newer_meta = metas.newer;
+    result.fresh = metas.fresh;
+    result.page_bytes = metas.page_bytes;
+    for (std::size_t i = 0; i < result.meta.size(); ++i) {
+      const MetaPage& page = metas.page[i];
+      MetaSummary& summary = result.meta[i];
+      summary.valid = page.problem == nullptr;
+      if (page.problem != nullptr) summary.problem = page.problem;
+      summary.txn_id = page.record.txn_id;
+      summary.rooted = summary.valid && page.record.main_tree.root != kNoPage;
+    }
+    CheckMetaPair(metas, findings);
+    if (metas.newer >= 0) WalkNewer(file, metas, visitor, findings, result);
+  }
+  result.sound = findings.count() == 0;
+  result.finding_count = findings.count();
+  result.findings = findings.TakeTexts();
+  return result;
+}
+
+SalvageResult SalvageOpened(PageFile& file, const MetaPages& metas, int which,
+                            PageVisitor& visitor) {
+  const MetaPage& meta = metas.page[static_cast<std::size_t>(which)];
+  SalvageResult result;
+  PageFindings findings;
+  // A wrong field elsewhere in it need not keep the tree below its root from being read.
+  if (meta.problem != nullptr) {
+    findings.Add("meta page " + std::to_string(which) + ": " + meta.problem);
+  }
+  // The file bounds the pages here: the last page may be what is damaged.
+  Walk walk(file, metas.page_bytes, file.size_bytes() / metas.page_bytes, Walk::Mode::kSalvage,
+            visitor, findings);
+  walk.MainAndTables(meta.record);
+  result.values = walk.values();
+  result.tables = walk.tables();
+  result.skipped = walk.skipped();
+  result.complete = findings.count() == 0;
+  result.finding_count = findings.count();
+  result.findings = findings.TakeTexts();
+  return result;
+}
+
+Error BadMeta(int which, const char* problem) {
+  return {
+      ErrorCode::kDamaged,
+      "meta page " + std::to_string(which) + " cannot be used: " + problem + "; nothing was read",
+      ""};
+}
+
+// Opens the file, and calls `read(file, metas)` with a page size that is known.
+template <typename T, typename ReadFn>
+Result<T> ReadFrom(int fd, PageFile::Mode mode, int which, OnReadError on_error, ReadFn read) {
+  auto file = PageFile::Open(fd, mode);
+  if (!file) return file.error();
+  if (which != 0 && which != 1) {
+    return Error{ErrorCode::kInvalidArgument, "a data file has the meta pages 0 and 1 only", ""};
+  }
+  const MetaPages metas = ReadMetaPages(*file);
+  if (auto r = file->Judge(on_error); !r) return r.error();
+  if (metas.page_bytes == 0) return BadMeta(which, "the page size cannot be told");
+  Result<T> result = read(*file, metas);
+  if (auto r = file->Judge(on_error); !r) return r.error();
+  return result;
+}
+
+}  // namespace
+
+Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error) {
+  auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
+  if (!file) return file.error();
+  WalkResult walked = WalkOpened(*file, visitor);
+  if (auto r = file->Judge(on_error); !r) return r.error();
+  return walked;
+}
+
+Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
+  return ReadFrom<SalvageResult>(fd, PageFile::Mode::kWhole, which, on_error,
+                                 [&](PageFile& file, const MetaPages& metas) {
+                                   return SalvageOpened(file, metas, which, visitor);
+                                 });
+}
+
+Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key, OnReadError on_error) {
+  const auto find = [&](PageFile& file, const MetaPages& metas) -> Result<std::vector<std::byte>> {
+    const MetaPage& meta = metas.page[static_cast<std::size_t>(which)];
+    if (meta.problem != nullptr) return BadMeta(which, meta.problem);
+    return Find(file, metas.page_bytes, meta.record.main_tree, key);
+  };
+  return ReadFrom<std::vector<std::byte>>(fd, PageFile::Mode::kOnDemand, which, on_error, find);
+}
+
+}  // namespace waybill::internal
