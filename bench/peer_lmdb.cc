@@ -114,8 +114,8 @@ void BareLmdb::OpenEnvironment() {
   Check(mdb_env_open(env_, directory_.c_str(), MDB_NOTLS, 0600), "open");
   MDB_txn* txn = nullptr;
   Check(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn), "begin");
-  Check(mdb_dbi_open(txn, InfoOf(Table::kPulled).name, 0, &records_), "open a table");
-  Check(mdb_dbi_open(txn, InfoOf(Table::kIntents).name, 0, &intents_), "open a table");
+  Check(mdb_dbi_open(txn, SpecOf(Table::kPulled).name, 0, &records_), "open a table");
+  Check(mdb_dbi_open(txn, SpecOf(Table::kIntents).name, 0, &intents_), "open a table");
   Check(mdb_txn_commit(txn), "keep the tables");
   Check(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reader_), "begin");
   mdb_txn_reset(reader_);

@@ -13,7 +13,8 @@
 #include "store/base/files.h"
 #include "store/base/sha256.h"
 #include "store/database/typed_tables.h"
-#include "store/recovery/gap.h"
+#include "store/trust/gap.h"
+#include "store/trust/trust.h"
 
 namespace waybill::internal {
 

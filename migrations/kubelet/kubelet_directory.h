@@ -31,7 +31,7 @@ namespace waybill::internal {
 // listed; kInterrupted where `progress` said so; those of a commit.
 //
 // `taken_over_before`: a file that was not there then, or has changed, tells of a kubelet that ran
-// without waybill. With it the store turns distrustful for that reason (store/recovery/gap.h), in
+// without waybill. With it the store turns distrustful for that reason (store/trust/gap.h), in
 // the transaction that takes the first such file.
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
                                     bool taken_over_before, OnReadError on_error,

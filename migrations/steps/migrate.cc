@@ -99,14 +99,14 @@ Result<void> WriteHeader(Working& working, const Move& move) {
 
 // Tables that the older version does not have.
 Result<void> DropTables(Working& working, const Move& move) {
-  for (const Table table : kAllTables) {
-    if (!SchemaOf(move.from()).has(table) || SchemaOf(move.to()).has(table)) continue;
-    const int rc = mdb_drop(working.context.txn, working.handles.of(table), 1);
+  for (const TableSpec& spec : kTables) {
+    if (!SchemaOf(move.from()).has(spec) || SchemaOf(move.to()).has(spec)) continue;
+    const int rc = mdb_drop(working.context.txn, working.handles.of(spec.table), 1);
     if (rc != MDB_SUCCESS) {
       return lmdb::MakeError(rc, "dropping a table", *working.context.directory);
     }
-    working.state.digest(table) = {};
-    working.handles.tables[Index(table)] = 0;
+    working.state.digest(spec.table) = {};
+    working.handles.tables[Index(spec.table)] = 0;
   }
   return {};
 }

@@ -43,7 +43,7 @@ Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint6
     Key16 key;
     std::vector<std::uint8_t> payload;
   };
-  const Schema& v1 = SchemaOf(1);
+  const Schema v1 = SchemaOf(1);
   Key16 next;
   while (true) {
     std::vector<Value> values;
@@ -51,7 +51,7 @@ Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint6
         run.txn.ForEachFrom(table, next, [&](const Key16& key, Payload payload) -> Result<bool> {
           if (payload.empty()) {
             return Error{ErrorCode::kDamaged,
-                         std::string("a value of table ") + InfoOf(table).name +
+                         std::string("a value of table ") + SpecOf(table).name +
                              " does not verify; nothing was changed",
                          "run `waybill start` to recover the store"};
           }

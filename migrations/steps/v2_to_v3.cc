@@ -14,8 +14,9 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/quote.h"
-#include "store/database/userns_tables.h"
-#include "store/recovery/gap.h"
+#include "store/trust/gap.h"
+#include "store/trust/trust.h"
+#include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
 

@@ -17,6 +17,19 @@ namespace {
 v1::TableDigest ToDigest(const TableDigest& d) { return {d.count, d.checksum_sum}; }
 TableDigest FromDigest(const v1::TableDigest& d) { return {d.count(), d.checksum_sum()}; }
 
+// Where versions 1 to 3 have the digest of a table.
+constexpr auto kDigestFields = std::to_array<flatbuffers::voffset_t>(
+    {v3::State::VT_PULLED_RECORDS, v3::State::VT_PULL_INTENTS, v3::State::VT_QUARANTINE,
+     v3::State::VT_PRELOADED_RECORDS, v3::State::VT_IMPORTED_FILES, v3::State::VT_RUNTIME_HANDLERS,
+     v3::State::VT_USERNS_MAPPINGS, v3::State::VT_USERNS_BLOCKS, v3::State::VT_USERNS_HELD});
+static_assert(kDigestFields.size() == kTableCount);
+flatbuffers::voffset_t DigestField(Table table) { return kDigestFields[Index(table)]; }
+
+const v1::TableDigest* DigestIn(const v3::State& state, Table table) {
+  return reinterpret_cast<const flatbuffers::Table&>(state).GetStruct<const v1::TableDigest*>(
+      DigestField(table));
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
@@ -50,33 +63,27 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
   flatbuffers::FlatBufferBuilder builder(512);
   const v1::Time latest = ToTime(state.latest_time);
   const v1::TableDigest header = ToDigest(state.header);
-  const v1::TableDigest pulled = ToDigest(state.digest(Table::kPulled));
-  const v1::TableDigest intents = ToDigest(state.digest(Table::kIntents));
-  const v1::TableDigest quarantine = ToDigest(state.digest(Table::kQuarantine));
-  const v1::TableDigest preloaded = ToDigest(state.digest(Table::kPreloaded));
-  const v1::TableDigest imported = ToDigest(state.digest(Table::kImported));
-  const v1::TableDigest handlers = ToDigest(state.digest(Table::kRuntimeHandlers));
-  const v1::TableDigest mappings = ToDigest(state.digest(Table::kUsernsMappings));
-  const v1::TableDigest blocks = ToDigest(state.digest(Table::kUsernsBlocks));
-  const v1::TableDigest held = ToDigest(state.digest(Table::kUsernsHeld));
-  const Schema& schema = SchemaOf(schema_version);
-  const bool has_handlers = schema.has(Table::kRuntimeHandlers);
-  const bool has_userns = schema.has(Table::kUsernsMappings);
-  return Finish(
-      builder, v3::CreateState(builder, state.commit_sequence, state.lmdb_txn_id, state.distrustful,
-                               &latest, &header, &pulled, &intents, &quarantine, &preloaded,
-                               &imported, has_handlers ? &handlers : nullptr,
-                               has_handlers ? state.nondefault_handler_records : 0,
-                               has_userns ? &mappings : nullptr, has_userns ? &blocks : nullptr,
-                               has_userns ? &held : nullptr));
+  const Schema schema = SchemaOf(schema_version);
+  v3::StateBuilder fields(builder);
+  fields.add_commit_sequence(state.commit_sequence);
+  fields.add_lmdb_txn_id(state.lmdb_txn_id);
+  fields.add_distrustful(state.distrustful);
+  fields.add_latest_time(&latest);
+  fields.add_header(&header);
+  for (const TableSpec& spec : kTables) {
+    if (!schema.has(spec)) continue;
+    const v1::TableDigest digest = ToDigest(state.digest(spec.table));
+    builder.AddStruct(DigestField(spec.table), &digest);
+  }
+  if (schema.has(Table::kRuntimeHandlers)) {
+    fields.add_nondefault_handler_records(state.nondefault_handler_records);
+  }
+  return Finish(builder, fields.Finish());
 }
 
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v3::State>(payload);
-  if (root == nullptr || root->latest_time() == nullptr || root->header() == nullptr ||
-      root->pulled_records() == nullptr || root->pull_intents() == nullptr ||
-      root->quarantine() == nullptr || root->preloaded_records() == nullptr ||
-      root->imported_files() == nullptr) {
+  if (root == nullptr || root->latest_time() == nullptr || root->header() == nullptr) {
     return std::nullopt;
   }
   State state;
@@ -85,19 +92,12 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.distrustful = root->distrustful();
   state.latest_time = FromTime(*root->latest_time());
   state.header = FromDigest(*root->header());
-  state.digest(Table::kPulled) = FromDigest(*root->pulled_records());
-  state.digest(Table::kIntents) = FromDigest(*root->pull_intents());
-  state.digest(Table::kQuarantine) = FromDigest(*root->quarantine());
-  state.digest(Table::kPreloaded) = FromDigest(*root->preloaded_records());
-  state.digest(Table::kImported) = FromDigest(*root->imported_files());
-  // What an older version has no place for is empty.
-  const auto take = [&state](Table table, const v1::TableDigest* digest) {
-    if (digest != nullptr) state.digest(table) = FromDigest(*digest);
-  };
-  take(Table::kRuntimeHandlers, root->runtime_handlers());
-  take(Table::kUsernsMappings, root->userns_mappings());
-  take(Table::kUsernsBlocks, root->userns_blocks());
-  take(Table::kUsernsHeld, root->userns_held());
+  for (const TableSpec& spec : kTables) {
+    const auto* digest = DigestIn(*root, spec.table);
+    // What an older version has no place for is empty.
+    if (digest == nullptr && SchemaOf(kOldestSchema).has(spec)) return std::nullopt;
+    if (digest != nullptr) state.digest(spec.table) = FromDigest(*digest);
+  }
   state.nondefault_handler_records = root->nondefault_handler_records();
   return state;
 }

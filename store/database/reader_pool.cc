@@ -175,8 +175,8 @@ Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) c
   const int rc = mdb_get(txn(), dbi(table), &k, &v);
   if (rc == MDB_NOTFOUND) return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
   if (rc != MDB_SUCCESS) return Lookup::kDamaged;
-  const TableInfo& info = InfoOf(table);
-  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, kNewest.version(table));
+  const TableSpec& spec = SpecOf(table);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), spec.kind, kNewest.version(table));
   if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
   payload = opened.payload;
   return Lookup::kFound;
@@ -205,7 +205,7 @@ Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::s
   int rc = lmdb::CursorGet(cursor, &key, &value, MDB_SET_RANGE);
   while (rc == MDB_SUCCESS && key.size() == first.bytes.size() &&
          std::memcmp(key.data(), first.bytes.data(), bytes) == 0) {
-    const Opened opened = OpenEnvelope(Key16::From(key.first<16>()), value, InfoOf(table).kind,
+    const Opened opened = OpenEnvelope(Key16::From(key.first<16>()), value, SpecOf(table).kind,
                                        kNewest.version(table));
     if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
     if (is_it(opened.payload, context)) {
@@ -222,7 +222,7 @@ bool ReaderPool::Lease::CountIsTrue(Table table) const {
   const std::uint32_t bit = std::uint32_t{1} << Index(table);
   const bool remembers = slot_->cached_txn_id != 0;
   if (remembers && (slot_->counts_proven & bit) != 0) return true;
-  const auto entries = lmdb::EntriesOf(txn(), main_dbi(), InfoOf(table).name);
+  const auto entries = lmdb::EntriesOf(txn(), main_dbi(), SpecOf(table).name);
   if (!entries || *entries != state().digest(table).count) return false;
   if (remembers) slot_->counts_proven |= bit;
   return true;

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "store/base/image_spellings.h"
 #include "store/database/pulled_record.h"
@@ -35,11 +33,11 @@ bool Covered(const Key16& key) { return key != kStateKey; }
 
 int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles) {
   int rc = mdb_dbi_open(txn, nullptr, 0, &handles.main);
-  for (const Table table : kAllTables) {
+  for (const TableSpec& spec : kTables) {
     if (rc != MDB_SUCCESS) return rc;
-    if (!SchemaOf(schema_version).has(table)) continue;
-    rc = mdb_dbi_open(txn, InfoOf(table).name, create ? unsigned{MDB_CREATE} : 0U,
-                      &handles.tables[Index(table)]);
+    if (!SchemaOf(schema_version).has(spec)) continue;
+    rc = mdb_dbi_open(txn, spec.name, create ? unsigned{MDB_CREATE} : 0U,
+                      &handles.tables[Index(spec.table)]);
   }
   return rc;
 }
@@ -63,11 +61,11 @@ Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) cons
   const int rc = mdb_get(context_.txn, context_.handles->of(table), &k, &v);
   if (rc == MDB_NOTFOUND) return std::optional<Payload>();
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
-  const TableInfo& info = InfoOf(table);
-  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), info.kind, schema().version(table));
+  const TableSpec& spec = SpecOf(table);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), spec.kind, schema().version(table));
   if (opened.state != EnvelopeState::kSound) {
     return Error{ErrorCode::kDamaged,
-                 std::string("a value of table ") + info.name + " in " +
+                 std::string("a value of table ") + spec.name + " in " +
                      context_.directory->string() + " does not verify",
                  "run `waybill verify`, then `waybill start` to recover the store"};
   }
@@ -158,7 +156,7 @@ Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
 
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r.error();
-  const auto value = Seal(key, InfoOf(table).kind, schema().version(table), payload);
+  const auto value = Seal(key, SpecOf(table).kind, schema().version(table), payload);
   if (auto r = TakeRoom(context_.handles->of(table), value.size()); !r) return r.error();
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val v = lmdb::ToVal(value);
@@ -173,7 +171,7 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
   return Store(context_.handles->of(table), CountOf(table), key,
-               Seal(key, InfoOf(table).kind, schema.version(table), payload));
+               Seal(key, SpecOf(table).kind, schema.version(table), payload));
 }
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
@@ -203,7 +201,7 @@ Result<void> StoreTxn::ForEach(Table table, Visitor visit) const {
 Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
                                          Visitor visit) const {
   if (!schema().has(table)) return {};
-  const TableInfo& info = InfoOf(table);
+  const TableSpec& spec = SpecOf(table);
   lmdb::Cursor cursor;
   int rc = cursor.Open(context_.txn, context_.handles->of(table));
   lmdb::Bytes key = first.span();
@@ -216,7 +214,7 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
                     k.bytes.begin())) {
       return {};
     }
-    const Opened opened = OpenEnvelope(k, value, info.kind, schema().version(table));
+    const Opened opened = OpenEnvelope(k, value, spec.kind, schema().version(table));
     auto go_on = visit(k, opened.payload);
     if (!go_on) return go_on.error();
     if (!*go_on) return {};
@@ -266,63 +264,6 @@ Result<void> StoreTxn::WriteState() {
   state_.latest_time = std::max(state_.latest_time, context_.now);
   return PutHeaderRecord(kStateKey, RecordKind::kState,
                          EncodeState(state_, identity().schema_version));
-}
-
-namespace {
-
-Result<std::vector<TrustEvent>> ReadJournal(const StoreTxn& txn) {
-  auto payload = txn.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
-  if (!payload) return payload.error();
-  auto events = DecodeTrustJournal(*payload);
-  return events ? std::move(*events) : std::vector<TrustEvent>();
-}
-
-constexpr std::string_view kImportOf = "the import of ";
-
-}  // namespace
-
-Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason) {
-  auto events = ReadJournal(txn);
-  if (!events) return events.error();
-  if (distrustful && txn.state().distrustful && !events->empty() &&
-      events->back().reason == reason) {
-    return {};
-  }
-  events->push_back({txn.now(), distrustful, std::string(reason)});
-  if (events->size() > kMaxTrustEvents) events->erase(events->begin());
-  txn.state().distrustful = distrustful;
-  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
-}
-
-std::string ImportUnfinished(const std::filesystem::path& kubelet_directory) {
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
-  return std::string(kImportOf) + (error ? kubelet_directory : absolute).string() +
-         " is not finished; run `waybill start --kubelet-dir` on it again";
-}
-
-bool IsOfImport(std::string_view reason) { return reason.starts_with(kImportOf); }
-
-Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn) {
-  const auto events = ReadJournal(txn);
-  if (!events) return events.error();
-  std::vector<std::string> reasons;
-  if (!txn.state().distrustful) return reasons;
-  for (auto at = events->rbegin(); at != events->rend() && at->distrustful; ++at) {
-    reasons.push_back(at->reason);
-  }
-  return reasons;
-}
-
-Result<void> TakeBackDistrust(StoreTxn& txn, std::string_view reason) {
-  auto events = ReadJournal(txn);
-  if (!events) return events.error();
-  std::size_t at = events->size();
-  while (at > 0 && (*events)[at - 1].distrustful && (*events)[at - 1].reason != reason) --at;
-  if (at == 0 || !(*events)[at - 1].distrustful) return {};
-  events->erase(events->begin() + static_cast<std::ptrdiff_t>(at) - 1);
-  txn.state().distrustful = !events->empty() && events->back().distrustful;
-  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
 }
 
 }  // namespace waybill::internal

@@ -34,8 +34,6 @@ struct TableHandles {
 // With `create`, makes the tables that are missing. Returns an LMDB code.
 int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles);
 
-using Payload = std::span<const std::uint8_t>;
-
 class StoreTxn {
  public:
   struct Context {
@@ -54,7 +52,7 @@ class StoreTxn {
 
   const Identity& identity() const { return *context_.identity; }
   std::uint64_t seed() const { return context_.identity->hash_seed; }
-  const Schema& schema() const { return SchemaOf(context_.identity->schema_version); }
+  Schema schema() const { return SchemaOf(context_.identity->schema_version); }
   Timestamp now() const { return context_.now; }
   Timestamp clock() const { return context_.clock; }
   // From here on `now` is what the clock says, in later changes, too.
@@ -127,22 +125,6 @@ class StoreTxn {
   bool dirty_ = false;
   std::uint64_t pages_taken_ = 0;
 };
-
-// Records a change of trust in the journal and in the state. Nothing is written where the state is
-// `distrustful` already and the journal's last entry has the same reason.
-Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason);
-
-// While an import is under way, and after one that did not finish, an image whose file was not
-// taken yet must not pass for preloaded: the store is distrustful for this reason, which finishing
-// takes back.
-std::string ImportUnfinished(const std::filesystem::path& kubelet_directory);
-// Whether a reason is that of an unfinished import, of any directory.
-bool IsOfImport(std::string_view reason);
-// Why the store is distrustful, the last reason first; empty: it is not, or that is not known.
-Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn);
-// Takes one reason back, as if it had never been, also from below one that came later; the store
-// stays distrustful for the others. Nothing where it is not in force.
-Result<void> TakeBackDistrust(StoreTxn& txn, std::string_view reason);
 
 }  // namespace waybill::internal
 

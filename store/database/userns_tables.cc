@@ -8,9 +8,6 @@ namespace waybill::internal {
 
 namespace {
 
-constexpr std::string_view kNotTakenOver =
-    "the ID mappings of the kubelet's pods are not taken over: ";
-
 Error Unreadable(std::string_view what) {
   return {ErrorCode::kDamaged, std::string(what) + " can't be read; nothing was changed",
           "run `waybill start` to recover the store"};
@@ -159,31 +156,6 @@ Result<bool> EraseHeld(StoreTxn& txn, std::string_view pod_uid) {
   auto found = FindHeld(txn, pod_uid);
   if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
   return txn.Delete(Table::kUsernsHeld, PodKey(txn, pod_uid));
-}
-
-Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason) {
-  // A store of an older version learns of it when it is migrated.
-  if (!txn.schema().has(Table::kUsernsHeld)) return {};
-  return StoreHeld(txn, {"", {}, "", std::string(reason), {}});
-}
-
-Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
-  auto lost = FindHeld(txn, {});
-  if (!lost) return lost.error();
-  if (*lost) return {};
-  return HoldLostRanges(txn, std::string(kNotTakenOver) + std::string(why));
-}
-
-bool IsUntilImport(const HeldPod& held) {
-  return held.pod_uid.empty() && held.reason.starts_with(kNotTakenOver);
-}
-
-Result<void> ReleaseAfterImport(StoreTxn& txn) {
-  auto lost = FindHeld(txn, {});
-  if (!lost) return lost.error();
-  if (!*lost || !IsUntilImport((*lost)->pod)) return {};
-  auto erased = EraseHeld(txn, {});
-  return erased ? Result<void>() : erased.error();
 }
 
 }  // namespace waybill::internal

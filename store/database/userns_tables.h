@@ -37,18 +37,6 @@ Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view
 Result<void> StoreHeld(StoreTxn& txn, HeldPod pod);
 Result<bool> EraseHeld(StoreTxn& txn, std::string_view pod_uid);
 
-// Ranges of pods that nobody can name may have been lost: until an operator says otherwise nothing
-// new is handed out.
-Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason);
-
-// The same, until the ID mappings of a kubelet's pods are taken over. Nothing where ranges were
-// lost otherwise.
-Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why);
-// Whether that is all: what there is lies in the kubelet's files, and nothing was handed out here.
-bool IsUntilImport(const HeldPod& held);
-// They are taken over.
-Result<void> ReleaseAfterImport(StoreTxn& txn);
-
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_DATABASE_USERNS_TABLES_H_

@@ -31,7 +31,7 @@ Result<std::vector<T>> ListIn(const NodeStore::Impl& impl,
     if (key.size() != 16) return impl.Unreadable(what);
     const internal::Opened opened =
         internal::OpenEnvelope(internal::Key16::From(key.first<16>()), value,
-                               internal::InfoOf(table).kind, internal::kNewest.version(table));
+                               internal::SpecOf(table).kind, internal::kNewest.version(table));
     if (opened.state != internal::EnvelopeState::kSound) return impl.Unreadable(what);
     auto decoded = decode(opened.payload);
     if (!decoded) return impl.Unreadable(what);

@@ -16,8 +16,8 @@
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/pull/clock_ahead.h"
-#include "store/recovery/gap.h"
 #include "store/recovery/replay.h"
+#include "store/trust/gap.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill {

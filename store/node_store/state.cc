@@ -8,12 +8,12 @@
 #include "store/database/uuid.h"
 #include "store/node_store/impl.h"
 #include "store/recovery/inspect.h"
+#include "store/trust/trust.h"
 
 namespace waybill {
 
 using internal::ReaderPool;
 using internal::StoreTxn;
-using internal::Table;
 
 namespace {
 constexpr std::size_t kMaxReasonBytes = 1024;
@@ -32,15 +32,10 @@ Result<Statistics> NodeStore::GetStatistics() const {
     statistics.store_uuid = internal::EncodeUuid(database.identity.uuid);
     statistics.schema_version = database.identity.schema_version;
     statistics.commit_sequence = state.commit_sequence;
-    statistics.records = state.digest(Table::kPulled).count;
+    for (const internal::TableSpec& spec : internal::kTables) {
+      if (spec.statistic != nullptr) statistics.*spec.statistic = state.digest(spec.table).count;
+    }
     statistics.nondefault_handler_records = state.nondefault_handler_records;
-    statistics.runtime_handlers = state.digest(Table::kRuntimeHandlers).count;
-    statistics.intents = state.digest(Table::kIntents).count;
-    statistics.quarantine_entries = state.digest(Table::kQuarantine).count;
-    statistics.preloaded_records = state.digest(Table::kPreloaded).count;
-    statistics.imported_files = state.digest(Table::kImported).count;
-    statistics.id_mappings = state.digest(Table::kUsernsMappings).count;
-    statistics.held_pods = state.digest(Table::kUsernsHeld).count;
     statistics.distrustful = state.distrustful;
     statistics.map_bytes = info.map_bytes;
     statistics.used_bytes = (info.last_page + 1) * info.page_size;

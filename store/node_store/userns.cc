@@ -10,11 +10,11 @@
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"
-#include "store/database/userns_tables.h"
 #include "store/handlers/handler_lookup.h"
 #include "store/node_store/impl.h"
 #include "store/node_store/list.h"
 #include "store/userns/import.h"
+#include "store/userns/lost_ranges.h"
 #include "store/userns/reconcile.h"
 
 namespace waybill {

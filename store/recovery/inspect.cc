@@ -12,7 +12,6 @@
 #include "store/database/envelope.h"
 #include "store/database/pulled_record.h"
 #include "store/database/userns_records.h"
-#include "store/database/validate.h"
 #include "store/lmdb/check/page_format.h"
 
 namespace waybill::internal {
@@ -26,12 +25,12 @@ class ValueCheck final : public PageVisitor {
   explicit ValueCheck(Inspection& inspection) : inspection_(inspection) {}
 
   void OnTable(std::string_view name, std::uint64_t) override {
-    current_ = std::nullopt;
-    for (const Table table : kAllTables) {
-      if (name == InfoOf(table).name) current_ = table;
+    current_ = nullptr;
+    for (const TableSpec& spec : kTables) {
+      if (name == spec.name) current_ = &spec;
     }
-    if (current_) seen_[Index(*current_)] = true;
-    if (!name.empty() && (!current_ || !schema().has(*current_))) {
+    if (current_ != nullptr) seen_[Index(current_->table)] = true;
+    if (!name.empty() && (current_ == nullptr || !schema().has(*current_))) {
       Find("there is a table that is not ours");
     }
   }
@@ -41,15 +40,15 @@ class ValueCheck final : public PageVisitor {
     const Key16 key = Key16::From(page_key);
     if (table.empty()) {
       OnHeaderRecord(key, value);
-    } else if (current_) {
+    } else if (current_ != nullptr) {
       OnRecord(*current_, key, value);
     }
   }
 
   // What can only be told at the end.
   void Finish() {
-    for (const Table table : kAllTables) {
-      if (schema().has(table) && !seen_[Index(table)]) Find("a table is missing");
+    for (const TableSpec& spec : kTables) {
+      if (schema().has(spec) && !seen_[Index(spec.table)]) Find("a table is missing");
     }
     if (!inspection_.identity) Find("the identity record is missing or damaged");
     if (!trust_seen_) Find("the trust journal is missing or damaged");
@@ -63,17 +62,18 @@ class ValueCheck final : public PageVisitor {
     if (nondefault_ != state.nondefault_handler_records) {
       Find("the count of records under other handlers than the default does not match");
     }
-    for (const Table table : kAllTables) {
-      if (digests_[Index(table)] == state.digest(table)) continue;
-      Find("the digest of table " + std::string(InfoOf(table).name) + " does not match: it holds " +
-           std::to_string(digests_[Index(table)].count) + " values, the header says " +
-           std::to_string(state.digest(table).count));
+    for (const TableSpec& spec : kTables) {
+      const TableDigest& found = digests_[Index(spec.table)];
+      if (found == state.digest(spec.table)) continue;
+      Find("the digest of table " + std::string(spec.name) + " does not match: it holds " +
+           std::to_string(found.count) + " values, the header says " +
+           std::to_string(state.digest(spec.table).count));
     }
   }
 
  private:
   // Until the identity is known, or where it is damaged: the newest, and what is older is read too.
-  const Schema& schema() const {
+  Schema schema() const {
     return inspection_.identity && !inspection_.newer_schema
                ? SchemaOf(inspection_.identity->schema_version)
                : kNewest;
@@ -111,19 +111,19 @@ class ValueCheck final : public PageVisitor {
     Find("the main table has a record that is not ours");
   }
 
-  void OnRecord(Table table, const Key16& key, Value value) {
-    const TableInfo& info = InfoOf(table);
-    if (value.size() >= kEnvelopeBytes) digests_[Index(table)].Add(StoredChecksum(value));
-    const Opened opened = OpenEnvelope(key, value, info.kind, schema().version(table));
+  void OnRecord(const TableSpec& spec, const Key16& key, Value value) {
+    if (value.size() >= kEnvelopeBytes) digests_[Index(spec.table)].Add(StoredChecksum(value));
+    const Opened opened = OpenEnvelope(key, value, spec.kind, schema().version(spec));
     if (opened.state == EnvelopeState::kSound && inspection_.identity &&
-        KeyOfPayload(table, opened.payload, inspection_.identity->hash_seed) == key) {
-      if (table == Table::kPulled && !PulledRecordView(opened.payload).runtime_handler().empty()) {
+        spec.key_of(opened.payload, inspection_.identity->hash_seed) == key) {
+      if (spec.table == Table::kPulled &&
+          !PulledRecordView(opened.payload).runtime_handler().empty()) {
         ++nondefault_;
       }
-      CountBlocks(table, opened.payload);
+      CountBlocks(spec.table, opened.payload);
       return;
     }
-    Find("a value of table " + std::string(info.name) + " does not verify");
+    Find("a value of table " + std::string(spec.name) + " does not verify");
   }
 
   // Sums, whatever the order, of whose each block is: by the mappings, and by the block table.
@@ -148,7 +148,7 @@ class ValueCheck final : public PageVisitor {
   }
 
   Inspection& inspection_;
-  std::optional<Table> current_;
+  const TableSpec* current_ = nullptr;
   std::array<bool, kTableCount> seen_{};
   std::uint64_t nondefault_ = 0;
   std::uint64_t claimed_blocks_ = 0;

@@ -9,6 +9,7 @@
 
 #include "store/lmdb/env.h"
 #include "store/lmdb/error.h"
+#include "store/trust/trust.h"
 
 namespace waybill::internal {
 

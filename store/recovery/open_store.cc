@@ -9,17 +9,18 @@
 #include <utility>
 
 #include "store/database/typed_tables.h"
-#include "store/database/userns_tables.h"
 #include "store/lmdb/error.h"
 #include "store/lmdb/version.h"
 #include "store/recovery/file_system.h"
-#include "store/recovery/gap.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_database.h"
 #include "store/recovery/private_files.h"
 #include "store/recovery/rebuild.h"
 #include "store/recovery/witness_settling.h"
+#include "store/trust/gap.h"
+#include "store/trust/trust.h"
+#include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "store/database/userns_tables.h"
 #include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/salvage.h"
+#include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
 

@@ -23,6 +23,7 @@
 #include "store/recovery/restore_ranges.h"
 #include "store/recovery/salvage.h"
 #include "store/recovery/witness.h"
+#include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
 

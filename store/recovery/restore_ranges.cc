@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/database/userns_tables.h"
+#include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
 

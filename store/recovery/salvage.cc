@@ -9,10 +9,7 @@
 #include <utility>
 
 #include "store/database/pulled_record.h"
-#include "store/database/small_records.h"
 #include "store/database/typed_tables.h"
-#include "store/database/userns_records.h"
-#include "store/database/validate.h"
 #include "store/lmdb/check/page_check.h"
 
 namespace waybill::internal {
@@ -31,8 +28,8 @@ class Collector final : public PageVisitor {
       OnHeaderRecord(key, value);
       return;
     }
-    for (const Table table : kAllTables) {
-      if (name == InfoOf(table).name) OnRecord(table, key, value);
+    for (const TableSpec& spec : kTables) {
+      if (name == spec.name) OnRecord(spec, key, value);
     }
   }
 
@@ -51,21 +48,41 @@ class Collector final : public PageVisitor {
     }
   }
 
-  void OnRecord(Table table, const Key16& key, Value value) {
-    const TableInfo& info = InfoOf(table);
-    const Opened opened = OpenEnvelope(key, value, info.kind, kNewest.version(table));
+  void OnRecord(const TableSpec& spec, const Key16& key, Value value) {
+    const Opened opened = OpenEnvelope(key, value, spec.kind, kNewest.version(spec));
+    const std::size_t table = Index(spec.table);
     // Under which key is not asked: each is stored anew.
-    if (opened.state == EnvelopeState::kSound && KeyOfPayload(table, opened.payload, 0)) {
-      salvaged_.sound[Index(table)].Add(StoredChecksum(value));
-      salvaged_.payloads[Index(table)].emplace_back(opened.payload.begin(), opened.payload.end());
+    if (opened.state == EnvelopeState::kSound && spec.key_of(opened.payload, 0)) {
+      salvaged_.sound[table].Add(StoredChecksum(value));
+      salvaged_.payloads[table].emplace_back(opened.payload.begin(), opened.payload.end());
     } else if (value.size() >= kEnvelopeBytes) {
-      salvaged_.damaged_stored[Index(table)].Add(StoredChecksum(value));
-      salvaged_.damaged_computed[Index(table)].Add(ComputedChecksum(key, value));
+      salvaged_.damaged_stored[table].Add(StoredChecksum(value));
+      salvaged_.damaged_computed[table].Add(ComputedChecksum(key, value));
     }
   }
 
   Salvaged& salvaged_;
 };
+
+// What is under its key already stays.
+Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
+  const auto key = spec.key_of(payload, txn.seed());
+  if (!key) return {};
+  auto put = txn.PutNew(spec.table, *key, payload);
+  return put ? Result<void>() : put.error();
+}
+
+Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules,
+                         Carried& carried) {
+  auto record = DecodePulledRecordValue(payload);
+  if (!record) return {};
+  if (!rules.keeps_credentials(*record)) {
+    record->credential_mapping.clear();
+    ++carried.records_without_credentials;
+  }
+  ++carried.records;
+  return StoreRecord(txn, std::move(*record));
+}
 
 }  // namespace
 
@@ -89,73 +106,28 @@ Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error) {
 
 Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules) {
   Carried carried;
-  for (const auto& payload : salvaged.payloads[Index(Table::kPulled)]) {
-    auto record = DecodePulledRecordValue(payload);
-    if (!record) continue;
-    if (!rules.keeps_credentials(*record)) {
-      record->credential_mapping.clear();
-      ++carried.records_without_credentials;
+  for (const TableSpec& spec : kTables) {
+    if (spec.carry == Carry::kIdRange || (spec.carry == Carry::kIfProven && !rules.preloaded)) {
+      continue;
     }
-    ++carried.records;
-    if (auto r = StoreRecord(txn, std::move(*record)); !r) return r.error();
+    for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
+      auto done = spec.carry == Carry::kCredentials ? CarryRecord(txn, payload, rules, carried)
+                                                    : CarryValue(txn, spec, payload);
+      if (!done) return done.error();
+    }
   }
-  for (const auto& payload : salvaged.payloads[Index(Table::kIntents)]) {
-    const auto intent = DecodeIntentValue(payload);
-    if (!intent) continue;
-    ++carried.intents;
-    if (auto r = StoreIntent(txn, intent->image, intent->runtime_handler); !r) return r.error();
-  }
-  for (const auto& payload : salvaged.payloads[Index(Table::kQuarantine)]) {
-    const auto entry = DecodeQuarantineValue(payload);
-    if (!entry) continue;
-    if (auto r = StoreQuarantine(txn, *entry); !r) return r.error();
-  }
-  for (const auto& payload : salvaged.payloads[Index(Table::kRuntimeHandlers)]) {
-    const auto handler = DecodeRuntimeHandlerValue(payload);
-    if (!handler) continue;
-    const Key16 key = HashKey(handler->name, txn.seed());
-    if (auto r = txn.Put(Table::kRuntimeHandlers, key, payload); !r) return r.error();
-  }
-  for (const auto& payload : salvaged.payloads[Index(Table::kImported)]) {
-    const auto file = DecodeImportedFileValue(payload);
-    if (!file) continue;
-    if (auto r = txn.Put(Table::kImported, HashKey(file->path, txn.seed()), payload); !r)
-      return r.error();
-  }
-  if (!rules.preloaded) return carried;
-  for (const auto& payload : salvaged.payloads[Index(Table::kPreloaded)]) {
-    const auto record = DecodePreloadedValue(payload);
-    if (!record) continue;
-    const Key16 key = HashKey(record->image_ref, txn.seed());
-    if (auto r = txn.Put(Table::kPreloaded, key, payload); !r) return r.error();
-  }
+  carried.intents = salvaged.payloads[Index(Table::kIntents)].size();
   return carried;
 }
 
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {
-  const auto carry = [&](Table table, const auto& key_of) -> Result<void> {
-    for (const auto& payload : salvaged.payloads[Index(table)]) {
-      const std::optional<Key16> key = key_of(payload);
-      if (!key) continue;
-      if (auto r = txn.PutNew(table, *key, payload); !r) return r.error();
+  for (const TableSpec& spec : kTables) {
+    if (spec.carry != Carry::kIdRange) continue;
+    for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
+      if (auto r = CarryValue(txn, spec, payload); !r) return r;
     }
-    return {};
-  };
-  const auto of_pod = [&](std::string_view pod_uid) { return HashKey(pod_uid, txn.seed()); };
-  auto carried = carry(Table::kUsernsMappings, [&](Payload payload) {
-    const auto mapping = DecodeUsernsMapping(payload);
-    return mapping ? std::optional(of_pod(mapping->pod_uid)) : std::nullopt;
-  });
-  if (!carried) return carried;
-  carried = carry(Table::kUsernsBlocks, [](Payload payload) {
-    const auto block = DecodeUsernsBlock(payload);
-    return block ? std::optional(BlockKey(block->block)) : std::nullopt;
-  });
-  if (!carried) return carried;
-  return carry(Table::kUsernsHeld, [&](Payload payload) {
-    const auto held = DecodeUsernsHeld(payload);
-    return held ? std::optional(of_pod(held->pod.pod_uid)) : std::nullopt;
-  });
+  }
+  return {};
 }
 
 bool HasAllIdRanges(const Salvaged& salvaged, const State& state) {

@@ -8,9 +8,10 @@
 #include "store/database/committer.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
-#include "store/database/userns_tables.h"
-#include "store/recovery/gap.h"
 #include "store/recovery/open_store.h"
+#include "store/trust/gap.h"
+#include "store/trust/trust.h"
+#include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
 

@@ -297,13 +297,13 @@ void Tamper(const fs::path& directory, const std::function<void(MDB_txn*)>& chan
 
 void DeleteAll(MDB_txn* txn, Table table) {
   MDB_dbi dbi = 0;
-  CheckLmdb(mdb_dbi_open(txn, internal::InfoOf(table).name, 0, &dbi), "open a table");
+  CheckLmdb(mdb_dbi_open(txn, internal::SpecOf(table).name, 0, &dbi), "open a table");
   CheckLmdb(mdb_drop(txn, dbi, 0), "empty a table");
 }
 
 void DeleteEntry(MDB_txn* txn, Table table) {
   MDB_dbi dbi = 0;
-  CheckLmdb(mdb_dbi_open(txn, internal::InfoOf(table).name, 0, &dbi), "open a table");
+  CheckLmdb(mdb_dbi_open(txn, internal::SpecOf(table).name, 0, &dbi), "open a table");
   CheckLmdb(mdb_drop(txn, dbi, 1), "delete a table");
 }
 
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
       victim.Start();
       BOOST_TEST(victim.Check(kImage, kRef2).pull);
       Tamper(victim.directory(), [&](MDB_txn* txn) { change(txn, table); });
-      BOOST_TEST_CONTEXT(internal::InfoOf(table).name
+      BOOST_TEST_CONTEXT(internal::SpecOf(table).name
                          << (change == DeleteAll ? " emptied" : " deleted")) {
         for (const std::string_view ref : {kRef, kRef2}) BOOST_TEST(victim.Check(kImage, ref).pull);
         BOOST_TEST(observer.Ask("unknown") == "pull");

@@ -41,7 +41,7 @@ std::string KeyText(const internal::Key16& key) {
 
 template <typename T, typename Decode>
 void DecodeAll(const RawModel& values, Table table, const Decode& decode, std::vector<T>& into) {
-  const auto at = values.find(internal::InfoOf(table).name);
+  const auto at = values.find(internal::SpecOf(table).name);
   if (at == values.end()) return;
   for (const auto& [key, value] : at->second) {
     auto decoded = decode(PayloadOf(value));

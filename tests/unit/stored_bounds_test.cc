@@ -16,7 +16,6 @@
 #include "store/database/small_records.h"
 #include "store/database/tables.h"
 #include "store/database/userns_records.h"
-#include "store/database/validate.h"
 #include "store/lmdb/env.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/raw_lmdb.h"
@@ -46,7 +45,7 @@ void PutRaw(const std::filesystem::path& directory, Table table, const Key16& ke
   MDB_txn* txn = nullptr;
   MDB_dbi dbi = 0;
   CheckLmdb(mdb_txn_begin(raw.env(), nullptr, 0, &txn), "begin");
-  CheckLmdb(mdb_dbi_open(txn, internal::InfoOf(table).name, 0, &dbi), "open");
+  CheckLmdb(mdb_dbi_open(txn, internal::SpecOf(table).name, 0, &dbi), "open");
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val v = lmdb::ToVal(value);
   CheckLmdb(mdb_put(txn, dbi, &k, &v, 0), "put");
@@ -61,7 +60,7 @@ void PutLongIntent(const std::filesystem::path& directory) {
 }
 
 bool IsReadable(Table table, const std::vector<std::uint8_t>& payload) {
-  return internal::KeyOfPayload(table, payload, 1).has_value();
+  return internal::SpecOf(table).key_of(payload, 1).has_value();
 }
 
 std::string Bytes(std::size_t size) { return std::string(size, 'x'); }

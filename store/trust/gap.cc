@@ -1,9 +1,10 @@
-#include "store/recovery/gap.h"
+#include "store/trust/gap.h"
 
 #include <algorithm>
 
 #include "store/base/files.h"
 #include "store/database/typed_tables.h"
+#include "store/trust/trust.h"
 
 namespace waybill::internal {
 

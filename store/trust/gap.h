@@ -1,8 +1,8 @@
 // Images that came to the node while nobody recorded it (KEP-2535, "What happens if we reenable the
 // feature"; OpenOptions::gap).
 
-#ifndef WAYBILL_STORE_RECOVERY_GAP_H_
-#define WAYBILL_STORE_RECOVERY_GAP_H_
+#ifndef WAYBILL_STORE_TRUST_GAP_H_
+#define WAYBILL_STORE_TRUST_GAP_H_
 
 #include <filesystem>
 #include <string>
@@ -47,4 +47,4 @@ Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_STORE_RECOVERY_GAP_H_
+#endif  // WAYBILL_STORE_TRUST_GAP_H_
