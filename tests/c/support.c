@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATHS = 256, PATH_BYTES = 512 };
+enum { PATHS = 4096, PATH_BYTES = 512 };
 
 static char directory[PATH_BYTES];
 static pid_t maker;
