@@ -189,73 +189,56 @@ Result<void> ReadObservedImages(JsonValue value, std::vector<std::string>& out) 
   return {};
 }
 
-}  // namespace
-
-Result<ImagePulledRecord> DecodePulledRecord(std::string_view json) try {
+// A file of the kubelet: its header, then what `read` makes of each other field.
+template <typename Record>
+Result<Record> Decode(std::string_view json, std::string_view kind,
+                      Result<void> (*read)(JsonValue field, Record& out)) try {
   const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
   if (!document) return document.error();
   const JsonValue root = document->root();
-  if (auto header = CheckHeader(root, "ImagePulledRecord"); !header) return header.error();
+  if (auto header = CheckHeader(root, kind); !header) return header.error();
 
-  ImagePulledRecord record;
-  for (const JsonValue field : root.members()) {
-    Result<void> read;
-    if (field.key() == "lastUpdatedTime") {
-      read = ReadTime(field, record.last_updated);
-    } else if (field.key() == "imageRef") {
-      read = ReadString(field, kMaxImageRefBytes, record.image_ref);
-    } else if (field.key() == "credentialMapping") {
-      read = ReadMapping(field, record.credential_mapping);
-    } else if (!IsHeaderField(field.key())) {
-      return field.UnknownField();
-    }
-    if (!read) return read.error();
-  }
-  return record;
-} catch (...) {
-  return internal::Caught();
-}
-
-Result<ImagePullIntent> DecodePullIntent(std::string_view json) try {
-  const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
-  if (auto header = CheckHeader(root, "ImagePullIntent"); !header) return header.error();
-
-  ImagePullIntent intent;
+  Record record;
   for (const JsonValue field : root.members()) {
     if (IsHeaderField(field.key())) continue;
-    if (field.key() != "image") return field.UnknownField();
-    if (auto read = ReadString(field, kMaxImageBytes, intent.image); !read) return read.error();
-  }
-  return intent;
-} catch (...) {
-  return internal::Caught();
-}
-
-Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json) try {
-  const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
-  if (auto header = CheckHeader(root, "ImagePreloadedRecord"); !header) return header.error();
-
-  ImagePreloadedRecord record;
-  for (const JsonValue field : root.members()) {
-    Result<void> read;
-    if (field.key() == "lastUpdatedTime") {
-      read = ReadTime(field, record.last_updated);
-    } else if (field.key() == "imageRef") {
-      read = ReadString(field, kMaxImageRefBytes, record.image_ref);
-    } else if (field.key() == "observedImages") {
-      read = ReadObservedImages(field, record.observed_images);
-    } else if (!IsHeaderField(field.key())) {
-      return field.UnknownField();
-    }
-    if (!read) return read.error();
+    if (auto done = read(field, record); !done) return done.error();
   }
   return record;
 } catch (...) {
   return internal::Caught();
+}
+
+Result<void> ReadPulledField(JsonValue field, ImagePulledRecord& out) {
+  if (field.key() == "lastUpdatedTime") return ReadTime(field, out.last_updated);
+  if (field.key() == "imageRef") return ReadString(field, kMaxImageRefBytes, out.image_ref);
+  if (field.key() == "credentialMapping") return ReadMapping(field, out.credential_mapping);
+  return field.UnknownField();
+}
+
+Result<void> ReadIntentField(JsonValue field, ImagePullIntent& out) {
+  if (field.key() == "image") return ReadString(field, kMaxImageBytes, out.image);
+  return field.UnknownField();
+}
+
+Result<void> ReadPreloadedField(JsonValue field, ImagePreloadedRecord& out) {
+  if (field.key() == "lastUpdatedTime") return ReadTime(field, out.last_updated);
+  if (field.key() == "imageRef") return ReadString(field, kMaxImageRefBytes, out.image_ref);
+  if (field.key() == "observedImages") return ReadObservedImages(field, out.observed_images);
+  return field.UnknownField();
+}
+
+}  // namespace
+
+Result<ImagePulledRecord> DecodePulledRecord(std::string_view json) {
+  return Decode<ImagePulledRecord>(json, "ImagePulledRecord", ReadPulledField);
+}
+
+Result<ImagePullIntent> DecodePullIntent(std::string_view json) {
+  return Decode<ImagePullIntent>(json, "ImagePullIntent", ReadIntentField);
+}
+
+Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json) {
+  return Decode<ImagePreloadedRecord>(json, "ImagePreloadedRecord", ReadPreloadedField);
 }
 
 }  // namespace waybill
