@@ -60,6 +60,15 @@ Key16 BlockKey(std::uint32_t block) {
   return key;
 }
 
+std::optional<std::uint32_t> BlockOf(const Key16& key) {
+  std::uint32_t block = 0;
+  for (std::size_t i = 12; i < 16; ++i) {
+    block = block << 8 | std::to_integer<std::uint32_t>(key.bytes[i]);
+  }
+  if (key != BlockKey(block)) return std::nullopt;
+  return block;
+}
+
 Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed) {
   Key16 key = HashKey(image_ref, seed);
   if (runtime_handler.empty()) return key;

@@ -25,6 +25,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -54,7 +55,10 @@ Key16 HashKey(std::string_view identity, std::uint64_t seed);
 Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
                     std::uint64_t seed);
 
+// In the order of the blocks.
 Key16 BlockKey(std::uint32_t block);
+// nullopt: no block's key.
+std::optional<std::uint32_t> BlockOf(const Key16& key);
 
 // How many bytes of a key say the ref of a pulled record, or the repository of an intent.
 inline constexpr std::size_t kRefKeyBytes = 12;

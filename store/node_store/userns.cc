@@ -142,7 +142,7 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
       if (auto r = internal::ReleaseAfterImport(txn); !r) return r;
     }
     if (auto r = internal::DescribeUserNamespaces(txn, user_namespaces, userns); !r) return r;
-    return allocator->Load(txn);
+    return {};
   });
 }
 
@@ -374,17 +374,17 @@ Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
           break;
       }
     }
-    for (const internal::UsernsHeld& one : *held) {
-      for (const HostIdRange& range : one.pod.ranges) {
-        taken.Add(internal::BlocksOf(range.first, range.length));
-      }
-    }
+    internal::AddHeld(*held, taken);
     const internal::Slots slots = internal::SlotsOf(options.pool);
-    const internal::BlockSet::Count count = taken.CountFree(slots);
     statistics.ranges = slots.count;
-    statistics.free = count.free;
-    statistics.used = slots.count - count.free;
-    statistics.largest_free_run = count.largest_run;
+    std::uint32_t run = 0;
+    for (std::uint32_t slot = 0; slot < slots.count; ++slot) {
+      const bool free = !taken.HasAnyOf(slots.At(slot));
+      run = free ? run + 1 : 0;
+      statistics.free += free ? 1 : 0;
+      statistics.largest_free_run = std::max<std::uint64_t>(statistics.largest_free_run, run);
+    }
+    statistics.used = statistics.ranges - statistics.free;
     return statistics;
   });
 }

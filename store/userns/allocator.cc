@@ -98,27 +98,20 @@ std::string WhyRefused(const std::vector<UsernsHeld>& held) {
   return {};
 }
 
+void AddHeld(const std::vector<UsernsHeld>& held, BlockSet& blocks) {
+  for (const UsernsHeld& one : held) {
+    for (const HostIdRange& range : one.pod.ranges) {
+      blocks.Add(BlocksOf(range.first, range.length));
+    }
+  }
+}
+
 Allocator::Allocator(const UserNamespaceOptions& options, std::uint64_t start)
     : pool_(options.pool) {
   // Switched off it only releases.
   if (!options.enabled) return;
   slots_ = SlotsOf(pool_);
   if (slots_.count > 0) next_ = static_cast<std::uint32_t>(start % slots_.count);
-}
-
-Result<void> Allocator::Load(const StoreTxn& txn) {
-  auto blocks = ReadBlocks(txn);
-  if (!blocks) return blocks.error();
-  auto held = ReadHeld(txn);
-  if (!held) return held.error();
-  taken_.Clear();
-  for (const UsernsBlock& block : *blocks) taken_.Add({block.block, 1});
-  for (const UsernsHeld& one : *held) {
-    for (const HostIdRange& range : one.pod.ranges) {
-      taken_.Add(BlocksOf(range.first, range.length));
-    }
-  }
-  return {};
 }
 
 Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request,
@@ -145,35 +138,54 @@ Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceReque
   return Create(txn, request.pod_uid);
 }
 
-Result<IdMapping> Allocator::Create(StoreTxn& txn, std::string_view pod_uid) {
-  std::vector<UsernsHeld> held;
-  if (txn.state().digest(Table::kUsernsHeld).count > 0) {
-    auto all = ReadHeld(txn);
-    if (!all) return all.error();
-    held = std::move(*all);
-    if (const std::string why = WhyRefused(held); !why.empty()) return Refused(why);
-  }
-  bool loaded = false;
-  while (true) {
-    const auto slot = taken_.FindFree(slots_, next_);
-    if (!slot) {
-      // What a transaction took that failed later is free again.
-      if (loaded) return Full(pool_, slots_);
-      if (auto r = Load(txn); !r) return r.error();
-      loaded = true;
-      continue;
+// The table's blocks are met in order, so that what lies between two of them is free.
+Result<std::optional<std::uint32_t>> Allocator::FindFree(const StoreTxn& txn,
+                                                         const BlockSet& held_blocks,
+                                                         std::uint32_t from,
+                                                         std::uint32_t end) const {
+  std::uint32_t slot = from;
+  // Whether one of the slots before `block` is not held; `slot` is then the first.
+  const auto is_free_before = [&](std::uint32_t block) {
+    for (; slot < end && slots_.At(slot).end() <= block; ++slot) {
+      if (!held_blocks.HasAnyOf(slots_.At(slot))) return true;
     }
-    const BlockRange blocks = slots_.At(*slot);
-    taken_.Add(blocks);
-    if (Overlapping(held, blocks, {}) != nullptr) continue;
-    const HostIdRange range{blocks.first * kIdsPerBlock, blocks.count * kIdsPerBlock};
-    auto tenant = StoreMapping(txn, pod_uid, range);
-    if (!tenant) return tenant.error();
-    if (*tenant) continue;
-    next_ = *slot + 1 < slots_.count ? *slot + 1 : 0;
-    return IdMapping{static_cast<std::uint32_t>(range.first), 0,
-                     static_cast<std::uint32_t>(range.length)};
+    return false;
+  };
+  bool found = false;
+  auto walked = txn.ForEachFrom(Table::kUsernsBlocks, BlockKey(slots_.At(from).first),
+                                [&](const Key16& key, Payload) -> Result<bool> {
+                                  const auto block = BlockOf(key);
+                                  if (!block) return true;
+                                  found = is_free_before(*block);
+                                  if (found || slot >= end) return false;
+                                  if (slots_.At(slot).first <= *block) ++slot;
+                                  return true;
+                                });
+  if (!walked) return walked.error();
+  if (!found && !is_free_before(kBlocks)) return std::optional<std::uint32_t>();
+  return std::optional(slot);
+}
+
+Result<IdMapping> Allocator::Create(StoreTxn& txn, std::string_view pod_uid) {
+  BlockSet held_blocks;
+  if (txn.state().digest(Table::kUsernsHeld).count > 0) {
+    auto held = ReadHeld(txn);
+    if (!held) return held.error();
+    if (const std::string why = WhyRefused(*held); !why.empty()) return Refused(why);
+    AddHeld(*held, held_blocks);
   }
+  auto slot = FindFree(txn, held_blocks, next_, slots_.count);
+  if (slot && !*slot) slot = FindFree(txn, held_blocks, 0, next_);
+  if (!slot) return slot.error();
+  if (!*slot) return Full(pool_, slots_);
+  const BlockRange blocks = slots_.At(**slot);
+  const HostIdRange range{blocks.first * kIdsPerBlock, blocks.count * kIdsPerBlock};
+  auto tenant = StoreMapping(txn, pod_uid, range);
+  if (!tenant) return tenant.error();
+  if (*tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(**tenant));
+  next_ = **slot + 1 < slots_.count ? **slot + 1 : 0;
+  return IdMapping{static_cast<std::uint32_t>(range.first), 0,
+                   static_cast<std::uint32_t>(range.length)};
 }
 
 Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range) {
@@ -197,7 +209,6 @@ Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRan
     auto tenant = StoreMapping(txn, pod_uid, range);
     if (!tenant) return tenant.error();
     if (*tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(**tenant));
-    taken_.Add(blocks);
   }
   if (*own) {
     if (auto r = EraseHeld(txn, pod_uid); !r) return r.error();
@@ -206,14 +217,10 @@ Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRan
 }
 
 Result<bool> Allocator::Release(StoreTxn& txn, std::string_view pod_uid) {
-  auto found = FindMapping(txn, pod_uid);
-  if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
   auto erased = EraseMapping(txn, pod_uid);
   if (!erased) return erased.error();
   auto freed = EraseHeld(txn, pod_uid);
   if (!freed) return freed.error();
-  // Of what was held, or can't be read, the blocks are found free when nothing else is.
-  if (found && *found) taken_.Remove(BlocksOf((*found)->host_id, (*found)->length));
   return *erased || *freed;
 }
 

@@ -1,11 +1,12 @@
-// Which range a pod gets, and when it is free again. What decides is the block table, in which a
-// block has room for one tenant only; what is in memory (8 KiB) merely tells where to look, so that
-// a transaction that failed leaves nothing wrong behind.
+// Which range a pod gets, and when it is free again. The table of blocks decides, in which a block
+// has room for one tenant only. In memory is nothing but the place to begin at, so that a
+// transaction that failed leaves nothing wrong behind.
 
 #ifndef WAYBILL_STORE_USERNS_ALLOCATOR_H_
 #define WAYBILL_STORE_USERNS_ALLOCATOR_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -13,7 +14,7 @@
 
 #include "store/database/store_txn.h"
 #include "store/database/userns_records.h"
-#include "store/userns/block_set.h"
+#include "store/userns/pool.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 #include "waybill/user_namespace.h"
@@ -30,9 +31,6 @@ class Allocator {
   // was released is not the next to be handed out.
   Allocator(const UserNamespaceOptions& options, std::uint64_t start);
 
-  // What is taken, read anew.
-  Result<void> Load(const StoreTxn& txn);
-
   // The pod's mapping, or a new one. Errors: NodeStore::GetOrCreateUserNamespace, from the held pod
   // on. A mapping that is no newer than `token` is stamped anew.
   Result<IdMapping> GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request,
@@ -48,18 +46,21 @@ class Allocator {
 
  private:
   Result<IdMapping> Create(StoreTxn& txn, std::string_view pod_uid);
+  // The first free slot from `from` on and before `end`; nullopt: all are taken.
+  Result<std::optional<std::uint32_t>> FindFree(const StoreTxn& txn, const BlockSet& held_blocks,
+                                                std::uint32_t from, std::uint32_t end) const;
 
   UserNamespacePool pool_;
   Slots slots_;
   std::uint32_t next_ = 0;  // the slot to look at first
-  BlockSet taken_;
 };
-static_assert(sizeof(Allocator) <= 16384);
 
 // The pod is held: kConflict, with what to do.
 Error IsHeld(const HeldPod& held);
 // One of `mapping` has another length than the caller counts on: kConflict.
 Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping);
+
+void AddHeld(const std::vector<UsernsHeld>& held, BlockSet& blocks);
 
 // Why nothing new can be handed out; empty: it can.
 std::string WhyRefused(const std::vector<UsernsHeld>& held);

@@ -101,6 +101,20 @@ BlockRange BlocksOf(std::uint64_t first_id, std::uint64_t length) {
   return {first, static_cast<std::uint32_t>(last_id / kIdsPerBlock) - first + 1};
 }
 
+void BlockSet::Add(BlockRange blocks) {
+  if (has_.empty()) has_.resize(kBlocks);
+  for (std::uint32_t i = blocks.first; i < kBlocks && i - blocks.first < blocks.count; ++i) {
+    has_[i] = true;
+  }
+}
+
+bool BlockSet::HasAnyOf(BlockRange blocks) const {
+  for (std::uint32_t i = blocks.first; i < has_.size() && i - blocks.first < blocks.count; ++i) {
+    if (has_[i]) return true;
+  }
+  return false;
+}
+
 Slots SlotsOf(const UserNamespacePool& pool) {
   if (pool.ids_per_pod < kIdsPerBlock || pool.ids_per_pod > kLastId) return {};
   if (pool.first_id > kHostIds || pool.id_count > kHostIds - pool.first_id) return {};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "waybill/result.h"
 #include "waybill/user_namespace.h"
@@ -29,6 +30,17 @@ struct BlockRange {
 
 // Every block that the range touches, as far as there are such: a range may reach past 2^32.
 BlockRange BlocksOf(std::uint64_t first_id, std::uint64_t length);
+
+// Blocks; of a range what lies past the last one is left out.
+class BlockSet {
+ public:
+  void Add(BlockRange blocks);
+  // Whether one of them is in the set.
+  bool HasAnyOf(BlockRange blocks) const;
+
+ private:
+  std::vector<bool> has_;  // empty: none
+};
 
 // The slots that can be handed out: without those that hold kHostBlock or kLastBlock.
 struct Slots {

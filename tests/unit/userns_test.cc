@@ -1,9 +1,13 @@
 // Ranges for pods in user namespaces: who gets which, and what is said to whom.
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "tests/support/draw.h"
 #include "tests/support/userns_store.h"
 
 namespace waybill::testing {
@@ -65,6 +69,86 @@ BOOST_AUTO_TEST_CASE(a_released_range_is_the_last_to_be_handed_out_again) {
   Must(store->ReleaseUserNamespace("a"));
   for (int i = 0; i < 7; ++i) BOOST_TEST(store.Get("p" + std::to_string(i)) != first);
   BOOST_TEST(store.Get("last") == first);
+}
+
+BOOST_AUTO_TEST_CASE(the_only_free_range_is_found_wherever_it_lies) {
+  for (const std::uint32_t size : {1U, 2U, 3U}) {
+    const std::uint32_t ranges = 24;
+    UsernsStore store(SmallPool(size, std::uint64_t{ranges} * size, size));
+    std::map<std::uint32_t, std::string> pods;  // by the first block
+    for (std::uint32_t i = 0; i < ranges; ++i) {
+      const std::string pod = "p" + std::to_string(i);
+      pods[store.Get(pod)] = pod;
+    }
+    BOOST_TEST_REQUIRE(pods.size() == ranges);
+    const std::uint32_t beyond = (ranges + 1) * size;
+    // From before it and, after the second time, from behind it.
+    for (int round = 0; round < 2; ++round) {
+      for (std::uint32_t i = 0; i < ranges; ++i) {
+        const std::uint32_t first = (round == 0 ? i + 1 : ranges - i) * size;
+        std::string& pod = pods[first];
+        Must(store->ReleaseUserNamespace(pod));
+        // Taken in part it is not free.
+        const std::uint64_t last_block = first + size - 1;
+        Must(store->AdoptUserNamespace("other", last_block * kIdsPerBlock, kIdsPerBlock));
+        BOOST_TEST(!store.Try("new").has_value());
+        Must(store->ReleaseUserNamespace("other"));
+        pod += "x";
+        BOOST_TEST(store.Get(pod) == first);
+      }
+    }
+    BOOST_TEST(!store.Try("new").has_value());
+    Must(store->AdoptUserNamespace("beyond", beyond * std::uint64_t{kIdsPerBlock}, kIdsPerBlock));
+    const auto statistics = Must(store->GetUserNamespaceStatistics());
+    BOOST_TEST(statistics.free == 0U);
+    BOOST_TEST(statistics.used == ranges);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_free_range_is_handed_out_and_no_other_whatever_was_adopted) {
+  const std::uint64_t seed = SeedOfThisRun();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  BOOST_TEST_CONTEXT("seed " << seed) {
+    Draw draw(seed);
+    for (int round = 0; round < 12; ++round) {
+      const std::uint32_t size = static_cast<std::uint32_t>(1 + draw.Below(4));
+      const std::uint32_t ranges = static_cast<std::uint32_t>(2 + draw.Below(30));
+      UsernsStore store(SmallPool(size, std::uint64_t{ranges} * size, size));
+      std::vector<bool> taken((ranges + 8) * size + 8);
+      for (int i = 0; i < 20; ++i) {
+        const std::uint32_t length = 1U << draw.Below(3);
+        const auto first =
+            static_cast<std::uint32_t>(draw.Below((ranges + 2) * size / length)) * length;
+        if (first == 0) continue;
+        const bool is_free = std::find(taken.begin() + first, taken.begin() + first + length,
+                                       true) == taken.begin() + first + length;
+        const auto adopted =
+            store->AdoptUserNamespace("adopted" + std::to_string(i),
+                                      std::uint64_t{first} * kIdsPerBlock, length * kIdsPerBlock);
+        BOOST_TEST(adopted.has_value() == is_free);
+        if (is_free) std::fill_n(taken.begin() + first, length, true);
+      }
+      std::set<std::uint32_t> expected;
+      std::uint64_t run = 0;
+      std::uint64_t largest_run = 0;
+      for (std::uint32_t first = size; first < (ranges + 1) * size; first += size) {
+        const auto end = taken.begin() + first + size;
+        const bool is_free = std::find(taken.begin() + first, end, true) == end;
+        if (is_free) expected.insert(first);
+        run = is_free ? run + 1 : 0;
+        largest_run = std::max(largest_run, run);
+      }
+      const auto statistics = Must(store->GetUserNamespaceStatistics());
+      BOOST_TEST(statistics.free == expected.size());
+      BOOST_TEST(statistics.largest_free_run == largest_run);
+      std::set<std::uint32_t> got;
+      while (auto mapping = store.Try("new" + std::to_string(got.size()))) {
+        const auto first = static_cast<std::uint32_t>(mapping->uids.front().host_id / kIdsPerBlock);
+        BOOST_TEST_REQUIRE(got.insert(first).second);
+      }
+      BOOST_TEST((got == expected));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(longer_ranges) {
