@@ -12,13 +12,6 @@ namespace waybill::internal {
 
 namespace {
 
-Error Collision(std::string_view what, std::string_view identity) {
-  return {ErrorCode::kConflict,
-          "the key of " + std::string(what) + " \"" + std::string(identity) +
-              "\" is taken by another one; nothing was changed",
-          "rebuild the store under a new hash seed: set it aside and import again"};
-}
-
 Error Unreadable(std::string_view what, std::string_view identity) {
   return {ErrorCode::kDamaged,
           "the " + std::string(what) + " of \"" + std::string(identity) + "\" can't be read",
@@ -28,6 +21,12 @@ Error Unreadable(std::string_view what, std::string_view identity) {
 bool IsDamaged(const Error& error) { return error.code == ErrorCode::kDamaged; }
 
 }  // namespace
+
+Error KeyIsTaken(const std::string& whose) {
+  return {ErrorCode::kConflict,
+          "the key of " + whose + " is taken by another one; nothing was changed",
+          "rebuild the store under a new hash seed: set it aside and import again"};
+}
 
 Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::string_view image_ref,
                                                     std::string_view runtime_handler) {
@@ -39,7 +38,7 @@ Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::st
   auto record = DecodePulledRecordValue(**payload);
   if (!record) return Unreadable("record", image_ref);
   if (record->image_ref != image_ref || record->runtime_handler != runtime_handler) {
-    return Collision("image ref", image_ref);
+    return KeyIsTaken("image ref \"" + std::string(image_ref) + "\"");
   }
   return record;
 }
@@ -101,7 +100,7 @@ Result<bool> FindIntent(const StoreTxn& txn, std::string_view image,
   const auto intent = DecodeIntentValue(**payload);
   if (!intent) return Unreadable("intent", image);
   if (intent->image != image || intent->runtime_handler != runtime_handler) {
-    return Collision("image", image);
+    return KeyIsTaken("image \"" + std::string(image) + "\"");
   }
   return true;
 }

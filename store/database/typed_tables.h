@@ -18,6 +18,9 @@
 
 namespace waybill::internal {
 
+// The hash that is the key of `whose` ("pod a") is another one's, too: kConflict.
+Error KeyIsTaken(const std::string& whose);
+
 // A runtime handler is given as it is stored: the default one as "".
 
 // nullopt: none. kDamaged: unreadable. kConflict: the key holds another image ref or handler.

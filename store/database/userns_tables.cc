@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/base/quote.h"
+#include "store/database/typed_tables.h"
 
 namespace waybill::internal {
 
@@ -11,13 +12,6 @@ namespace {
 Error Unreadable(std::string_view what) {
   return {ErrorCode::kDamaged, std::string(what) + " can't be read; nothing was changed",
           "run `waybill start` to recover the store"};
-}
-
-Error Collision(std::string_view pod_uid) {
-  return {
-      ErrorCode::kConflict,
-      "the key of pod " + ShownPodUid(pod_uid) + " is taken by another one; nothing was changed",
-      "rebuild the store under a new hash seed: set it aside and import again"};
 }
 
 Key16 PodKey(const StoreTxn& txn, std::string_view pod_uid) { return HashKey(pod_uid, txn.seed()); }
@@ -54,7 +48,7 @@ Result<std::optional<UsernsMapping>> FindMapping(const StoreTxn& txn, std::strin
   if (!*payload) return std::optional<UsernsMapping>();
   auto mapping = DecodeUsernsMapping(**payload);
   if (!mapping) return Unreadable("the ID mapping of pod " + ShownPodUid(pod_uid));
-  if (mapping->pod_uid != pod_uid) return Collision(pod_uid);
+  if (mapping->pod_uid != pod_uid) return KeyIsTaken("pod " + ShownPodUid(pod_uid));
   return mapping;
 }
 
@@ -79,7 +73,7 @@ Result<std::optional<std::string>> StoreMapping(StoreTxn& txn, std::string_view 
   auto added =
       txn.PutNew(Table::kUsernsMappings, PodKey(txn, pod_uid), EncodeUsernsMapping(mapping));
   if (!added) return added.error();
-  if (!*added) return Collision(pod_uid);
+  if (!*added) return KeyIsTaken("pod " + ShownPodUid(pod_uid));
   return std::optional<std::string>();
 }
 
@@ -134,7 +128,7 @@ Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view
   if (!*payload) return std::optional<UsernsHeld>();
   auto held = DecodeUsernsHeld(**payload);
   if (!held) return Unreadable("what is held for pod " + ShownPodUid(pod_uid));
-  if (held->pod.pod_uid != pod_uid) return Collision(pod_uid);
+  if (held->pod.pod_uid != pod_uid) return KeyIsTaken("pod " + ShownPodUid(pod_uid));
   return held;
 }
 
