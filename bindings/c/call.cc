@@ -9,7 +9,9 @@ waybill_code Fail(waybill_error** error, const Error& what) noexcept {
   if (error == nullptr) return code;
   try {
     *error = NewResult<waybill_error>([&](waybill_error& e, Memory& memory) {
-      e = {code, Copy(what.message, memory), Copy(what.hint, memory)};
+      const bool coded = what.hint_code != Hint::kNone;
+      e = {code, static_cast<waybill_hint>(what.hint_code), Copy(what.message, memory),
+           Copy(coded ? HintInC(what.hint_code) : what.hint, memory)};
     });
   } catch (...) {
     *error = nullptr;  // the code has to do

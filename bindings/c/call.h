@@ -27,6 +27,9 @@ inline constexpr auto kClosed = static_cast<ErrorCode>(WAYBILL_CLOSED);
 
 // Tells `error`, where the caller wants to know; never throws.
 waybill_code Fail(waybill_error** error, const Error& what) noexcept;
+
+// What to do, in calls of waybill.h. Empty for kNone.
+std::string_view HintInC(Hint hint);
 waybill_code FailWithoutText(waybill_error** error, ErrorCode code, const char* message) noexcept;
 
 // Runs `body`, which returns Result<void>.

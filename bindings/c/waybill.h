@@ -112,10 +112,36 @@ enum {
   WAYBILL_INTERNAL = 66
 };
 
+/* What to do next, where it is a call of waybill: Hint in waybill/result.h says when each comes. */
+typedef int32_t waybill_hint;
+enum {
+  WAYBILL_HINT_NONE = 0,
+  WAYBILL_HINT_RECOVER = 1,
+  WAYBILL_HINT_VERIFY = 2,
+  WAYBILL_HINT_PULL_AGAIN = 3,
+  WAYBILL_HINT_CREATE = 4,
+  WAYBILL_HINT_MIGRATE = 5,
+  WAYBILL_HINT_ACCEPT_LOSS = 6,
+  WAYBILL_HINT_RESTORE = 7,
+  WAYBILL_HINT_LIST_BACKUPS = 8,
+  WAYBILL_HINT_ALLOW_UNTESTED_LMDB = 9,
+  WAYBILL_HINT_PRUNE_OR_ENLARGE = 10,
+  WAYBILL_HINT_SKIP_UNREADABLE = 11,
+  WAYBILL_HINT_ALLOW_EMPTY = 12,
+  WAYBILL_HINT_BEGIN_PRUNE = 13,
+  WAYBILL_HINT_BEGIN_USERNS_CLEANUP = 14,
+  WAYBILL_HINT_LOAD_HANDLERS = 15,
+  WAYBILL_HINT_FREE_RANGES = 16,
+  WAYBILL_HINT_SETTLE_HELD_PODS = 17,
+  WAYBILL_HINT_RELEASE_POD = 18,
+  WAYBILL_HINT_REPLACE_WITNESS = 19
+};
+
 typedef struct waybill_error {
   waybill_code code;
+  waybill_hint hint_code; /* WAYBILL_HINT_NONE: `hint` needs no translation, or is empty */
   waybill_string message; /* what failed, on which path or key, what was left as it was */
-  waybill_string hint;    /* what to do next; may be empty */
+  waybill_string hint;    /* what to do next, in calls of this header; may be empty */
 } waybill_error;
 
 /* Frees a result: all that came out through a pointer to a pointer, but stores and policies. NULL
@@ -126,6 +152,10 @@ WAYBILL_API waybill_code waybill_free(void* result);
 /* "invalidArgument", as the command line and JSON print it; "ok"; empty for what is no code. Lives
  * for ever, as the names below. */
 WAYBILL_API waybill_string waybill_code_name(waybill_code code);
+
+/* What to do, in calls of this header. Empty for WAYBILL_HINT_NONE and for a number that is not a
+ * hint. Lives for ever. */
+WAYBILL_API waybill_string waybill_hint_text(waybill_hint hint);
 
 /* "0.1.0", of the library that runs. */
 WAYBILL_API waybill_string waybill_version(void);

@@ -4,6 +4,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"
+#include "bindings/cli/hints.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
@@ -81,7 +82,7 @@ class ManifestCommand final : public Command {
     if (platform_) {
       auto parsed = ParsePlatform(*platform_);
       if (!parsed) {
-        return BadFlag("--platform", parsed.error().message, parsed.error().hint);
+        return BadFlag("--platform", parsed.error().message, HintOf(parsed.error()));
       }
       host = *std::move(parsed);
     } else {

@@ -36,7 +36,7 @@ class RestoreCommand final : public Command {
     auto report = Restore(options);
     if (!report) {
       Error error = report.error();
-      if (error.code == ErrorCode::kNotFound && error.hint.empty()) error.hint = ListHint();
+      if (error.code == ErrorCode::kNotFound && !error.has_hint()) error.hint = ListHint();
       return error;
     }
     Write(*report, options.backup.string(), out);

@@ -47,7 +47,7 @@ Result<std::string> ReadAll(int fd, const std::string& path, std::size_t most) {
 
 Error About(const std::string& path, Error error, std::string_view hint) {
   error.message = fmt::format("{}: {}", NameOf(path), error.message);
-  if (error.hint.empty()) error.hint = hint;
+  if (!error.has_hint()) error.hint = hint;
   return error;
 }
 

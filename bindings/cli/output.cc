@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "bindings/cli/hints.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/node_store.h"
 
@@ -241,11 +242,12 @@ void Warn(std::string_view message, std::string_view hint) { Complain("warning",
 void ReportError(const Error& error, Output& out) {
   // What was written before comes first. Where that fails, this error is still the cause to name.
   (void)out.Flush();
-  Complain("error", error.message, error.hint);
+  const std::string hint(HintOf(error));
+  Complain("error", error.message, hint);
   if (!out.json()) return;
   out.WriteJson(
       {{"error",
-        {{"code", ErrorCodeName(error.code)}, {"message", error.message}, {"hint", error.hint}}}});
+        {{"code", ErrorCodeName(error.code)}, {"message", error.message}, {"hint", hint}}}});
 }
 
 }  // namespace waybill::cli

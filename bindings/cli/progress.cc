@@ -50,7 +50,7 @@ Progress ProgressLine::UntilStopped() {
 }
 
 Error WithResumeHint(Error error) {
-  if (error.code == ErrorCode::kInterrupted && error.hint.empty()) {
+  if (error.code == ErrorCode::kInterrupted && !error.has_hint()) {
     error.hint = "it is safe to run the same command again: it goes on from here";
   }
   return error;

@@ -63,8 +63,8 @@ Result<ExitCode> PrintPruneToken(const StoreFlags& flags, Output& out) {
 }
 
 Error WithStartHint(Error error) {
-  if (error.code == ErrorCode::kNotFound && error.hint.empty()) {
-    error.hint = "waybill start makes a store";
+  if (error.code == ErrorCode::kNotFound && !error.has_hint()) {
+    error.hint_code = Hint::kCreate;
   }
   return error;
 }

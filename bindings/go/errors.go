@@ -87,7 +87,9 @@ var (
 type Error struct {
 	Code    Code
 	Message string // what failed, on which path or key, what was left as it was
-	Hint    string // what to do next; empty: the message says it all
+	Hint    string // what to do next; may be empty
+	// HintCode is what to do next, if that is a call of this package. Hint then has its words.
+	HintCode Hint
 
 	cause error
 }
@@ -121,7 +123,10 @@ func takeError(code C.waybill_code, e *C.waybill_error) error {
 	err := &Error{Code: Code(code)}
 	if e != nil {
 		err.Message = goString(e.message)
-		err.Hint = goString(e.hint)
+		err.HintCode = Hint(e.hint_code)
+		if err.Hint = err.HintCode.String(); err.Hint == "" {
+			err.Hint = goString(e.hint)
+		}
 		C.waybill_free(unsafe.Pointer(e))
 	}
 	return err

@@ -27,8 +27,9 @@ constexpr std::string_view kForeignHint =
     "remove that file if the pod is gone; if it lives, start waybill with this kubelet directory, "
     "which takes the file over";
 
-Error Conflict(std::string message, std::string_view hint) {
-  return {ErrorCode::kConflict, std::move(message) + "; nothing was exported", std::string(hint)};
+Error Conflict(std::string message, std::string_view hint, Hint code = Hint::kNone) {
+  return {ErrorCode::kConflict, std::move(message) + "; nothing was exported", std::string(hint),
+          code};
 }
 
 // A range, and whose it is.
@@ -41,10 +42,8 @@ struct Claim {
 Result<void> CheckHeld(const std::vector<HeldPod>& held) {
   if (held.empty()) return {};
   std::string message = "no kubelet can be told of the host IDs of ";
-  bool lost = false;
   for (std::size_t i = 0; i < held.size(); ++i) {
-    lost = lost || held[i].pod_uid.empty();
-    if (i >= kPodsNamed) continue;
+    if (i >= kPodsNamed) break;
     if (i > 0) message += ", ";
     message +=
         held[i].pod_uid.empty() ? "pods that nobody knows" : "pod " + ShownPodUid(held[i].pod_uid);
@@ -53,11 +52,7 @@ Result<void> CheckHeld(const std::vector<HeldPod>& held) {
   if (held.size() > kPodsNamed) {
     message += " and " + std::to_string(held.size() - kPodsNamed) + " more";
   }
-  std::string hint =
-      "for each pod that lives `waybill userns adopt POD FIRST LENGTH`, for each that is gone "
-      "`waybill userns release POD`";
-  if (lost) hint += "; after that `waybill userns release --lost`";
-  return Conflict(std::move(message), hint);
+  return Conflict(std::move(message), {}, Hint::kSettleHeldPods);
 }
 
 Result<void> CheckLengths(const std::vector<Claim>& claims) {
@@ -196,7 +191,7 @@ Result<std::uint64_t> UsernsExport::Write(Timestamp now) const {
       Error error = Shown(r.error(), pod.uid);
       error.message += "; " + std::to_string(written) + " of " + std::to_string(to_write_.size()) +
                        " ID mappings are written, the image folders are as they were";
-      if (error.hint.empty()) error.hint = "mend that, then export again";
+      if (!error.has_hint()) error.hint = "mend that, then export again";
       return error;
     }
     ++written;

@@ -181,15 +181,16 @@ Result<void> CheckResult(const OwnedStore& store, const std::string& backup) {
   if (inspection->sound) return {};
   return Error{ErrorCode::kDamaged,
                "after the migration " + path.string() + " fails its check" +
-                   (inspection->findings.empty() ? "" : ": " + inspection->findings.front()),
-               "put the backup back: waybill restore " + backup};
+                   (inspection->findings.empty() ? "" : ": " + inspection->findings.front()) +
+                   "; the backup is " + backup,
+               {},
+               Hint::kRestore};
 }
 
 Error WouldLose(const std::vector<std::string>& losses) {
   std::string message = "going down would lose";
   for (const std::string& loss : losses) message += (&loss == &losses[0] ? " " : "; ") + loss;
-  return {ErrorCode::kConflict, message + "; nothing was changed",
-          "if that is meant: waybill migrate --accept-loss; a backup is made first"};
+  return {ErrorCode::kConflict, message + "; nothing was changed", {}, Hint::kAcceptLoss};
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint6
             return Error{ErrorCode::kDamaged,
                          std::string("a value of table ") + SpecOf(table).name +
                              " does not verify; nothing was changed",
-                         "run `waybill start` to recover the store"};
+                         {},
+                         Hint::kRecover};
           }
           values.push_back({key, {payload.begin(), payload.end()}});
           return values.size() < kValuesAtOnce;

@@ -39,9 +39,9 @@ Result<void> Up(StepRun& run) {
 }
 Result<void> Down(StepRun&) { return {}; }  // what Losses refuses never gets here
 
-Error CannotHold(const std::string& what, const std::string& hint) {
+Error CannotHold(const std::string& what, const std::string& hint, Hint code = Hint::kNone) {
   return {ErrorCode::kConflict, "the kubelet's files can't hold " + what + "; nothing was changed",
-          hint};
+          hint, code};
 }
 
 // Of several, the first.
@@ -59,9 +59,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   if (!held) return held.error();
   std::erase_if(*held, [](const UsernsHeld& one) { return IsUntilImport(one.pod); });
   if (!held->empty()) {
-    return CannotHold("ranges that nobody can vouch for, of held pods: " + Pods(*held),
-                      "`waybill userns release` those that are gone, `waybill userns adopt` the "
-                      "others");
+    return CannotHold("unverified ranges of held pods: " + Pods(*held), {}, Hint::kSettleHeldPods);
   }
   auto mappings = ReadMappings(txn);
   if (!mappings) return mappings.error();
@@ -81,7 +79,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     losses.push_back(std::to_string(mappings->size()) + " ID mapping" +
                      (mappings->size() == 1 ? "" : "s") +
                      " of pods: a kubelet that does not find them in its files hands their ranges "
-                     "out again, so write them first (`waybill export`)");
+                     "out again, so export them first");
   }
   return losses;
 }

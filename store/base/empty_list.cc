@@ -10,8 +10,8 @@ Error EmptyList(std::string_view list, std::string_view holds, std::string_view 
   return {ErrorCode::kInvalidArgument,
           std::string(list) + " empty, but the store " + std::string(holds) + "; " +
               std::string(outcome),
-          "a runtime that is starting up lists nothing, too: list again; if there is truly nothing "
-          "on the node, say so: allow_empty (`--allow-empty`)"};
+          {},
+          Hint::kAllowEmpty};
 }
 
 }  // namespace waybill::internal

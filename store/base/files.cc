@@ -50,9 +50,8 @@ Error SystemError(int error_number, std::string_view doing, const std::filesyste
 }
 
 Error CanBeSkipped(Error error) {
-  error.hint =
-      "try again; if it goes on, look for disk errors in the kernel's log; `waybill start "
-      "--skip-unreadable` goes on without what can't be read";
+  error.hint.clear();
+  error.hint_code = Hint::kSkipUnreadable;
   return error;
 }
 

@@ -67,7 +67,8 @@ Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) cons
     return Error{ErrorCode::kDamaged,
                  std::string("a value of table ") + spec.name + " in " +
                      context_.directory->string() + " does not verify",
-                 "run `waybill verify`, then `waybill start` to recover the store"};
+                 {},
+                 Hint::kVerify};
   }
   return std::optional<Payload>(opened.payload);
 }
@@ -253,7 +254,8 @@ Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) con
   if (opened.state != EnvelopeState::kSound) {
     return Error{ErrorCode::kDamaged,
                  "the header of " + context_.directory->string() + " does not verify",
-                 "run `waybill start` to recover the store"};
+                 {},
+                 Hint::kRecover};
   }
   return opened.payload;
 }

@@ -15,7 +15,8 @@ namespace {
 Error Unreadable(std::string_view what, std::string_view identity) {
   return {ErrorCode::kDamaged,
           "the " + std::string(what) + " of \"" + std::string(identity) + "\" can't be read",
-          "pull the image again, or run `waybill start` to recover the store"};
+          {},
+          Hint::kPullAgain};
 }
 
 bool IsDamaged(const Error& error) { return error.code == ErrorCode::kDamaged; }

@@ -10,8 +10,10 @@ namespace waybill::internal {
 namespace {
 
 Error Unreadable(std::string_view what) {
-  return {ErrorCode::kDamaged, std::string(what) + " can't be read; nothing was changed",
-          "run `waybill start` to recover the store"};
+  return {ErrorCode::kDamaged,
+          std::string(what) + " can't be read; nothing was changed",
+          {},
+          Hint::kRecover};
 }
 
 Key16 PodKey(const StoreTxn& txn, std::string_view pod_uid) { return HashKey(pod_uid, txn.seed()); }

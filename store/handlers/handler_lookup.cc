@@ -90,7 +90,8 @@ Result<std::optional<RuntimeHandler>> FindNamed(const StoreTxn& txn, std::string
   if (handler && handler->name == name) return handler;
   return Error{ErrorCode::kDamaged,
                "the entry of runtime handler \"" + std::string(name) + "\" can't be read",
-               "load the handlers again: `waybill runtimes load`"};
+               {},
+               Hint::kLoadHandlers};
 }
 
 }  // namespace
@@ -121,7 +122,8 @@ Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& k
               (list.empty() ? "no list of handlers was loaded, so only the default one is known"
                             : "known are: " + list) +
               "; nothing was changed",
-          "load what the runtime serves: `waybill runtimes load`"};
+          {},
+          Hint::kLoadHandlers};
 }
 
 std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers) {

@@ -23,8 +23,10 @@ Error MakeError(int rc, std::string_view doing, const std::filesystem::path& dir
   const std::string where = "while " + std::string(doing) + " in " + directory.string();
   switch (rc) {
     case MDB_MAP_FULL:
-      return {ErrorCode::kStoreFull, "the memory map is full " + where + "; nothing was changed",
-              "prune records, or open with a larger map (--map-size)"};
+      return {ErrorCode::kStoreFull,
+              "the memory map is full " + where + "; nothing was changed",
+              {},
+              Hint::kPruneOrEnlarge};
     case MDB_READERS_FULL:
       return {ErrorCode::kLimitExceeded, "all reader slots are taken " + where,
               "stop observers that are not needed"};
@@ -32,8 +34,7 @@ Error MakeError(int rc, std::string_view doing, const std::filesystem::path& dir
     case MDB_PAGE_NOTFOUND:
     case MDB_INVALID:
     case MDB_VERSION_MISMATCH:
-      return {ErrorCode::kDamaged, std::string(mdb_strerror(rc)) + " " + where,
-              "run `waybill start` to recover the store"};
+      return {ErrorCode::kDamaged, std::string(mdb_strerror(rc)) + " " + where, {}, Hint::kRecover};
     case MDB_PANIC:
       return {ErrorCode::kOutcomeUnknown, "an earlier write failed half way " + where,
               "close the store and open it again"};

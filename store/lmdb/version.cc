@@ -42,9 +42,9 @@ Result<void> CheckVersion() {
   for (const Version& known : kTested) tested += (tested.empty() ? "" : ", ") + ToString(known);
   return Error{ErrorCode::kInvalidArgument,
                "waybill was not tested with LMDB " + ToString(version) +
-                   ", which this process has; nothing was changed",
-               "use a tested version (" + tested +
-                   "), or go on at your own risk: AllowUntestedLmdb, --allow-untested-lmdb"};
+                   ", which this process has, but with " + tested + "; nothing was changed",
+               {},
+               Hint::kAllowUntestedLmdb};
 }
 
 }  // namespace lmdb

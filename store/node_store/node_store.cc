@@ -314,8 +314,10 @@ Result<void> NodeStore::Impl::Write(Committer::Change change,
 }
 
 Error NodeStore::Impl::Unreadable(std::string_view what) const {
-  return {ErrorCode::kDamaged, "cannot read " + std::string(what) + " in " + directory.string(),
-          "run `waybill verify`; if it finds damage, `waybill start` recovers the store"};
+  return {ErrorCode::kDamaged,
+          "cannot read " + std::string(what) + " in " + directory.string(),
+          {},
+          Hint::kVerify};
 }
 
 NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

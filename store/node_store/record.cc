@@ -175,11 +175,11 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
     internal::PrunedPart pruned;
     const auto prune = [&](StoreTxn& txn) -> Result<void> {
       if (limit.by_stamp && limit.token >= txn.sequence()) {
-        return Error{
-            ErrorCode::kInvalidArgument,
-            "the token " + std::to_string(limit.token) +
-                " is from the future or from another store; nothing was changed",
-            "draw one with BeginPrune (`waybill prune --begin`) before listing the images"};
+        return Error{ErrorCode::kInvalidArgument,
+                     "the token " + std::to_string(limit.token) +
+                         " is from the future or from another store; nothing was changed",
+                     {},
+                     Hint::kBeginPrune};
       }
       const std::uint64_t records = txn.state().digest(Table::kPulled).count;
       if (listed.empty() && records > 0 && !options.allow_empty) {

@@ -109,7 +109,8 @@ Result<VerifyReport> NodeStore::Verify() const {
     if (inspection.id_ranges_disagree) {
       inspection.sound = false;
       inspection.findings.push_back(
-          "the table of blocks of host IDs contradicts the ID mappings: `waybill start` mends it");
+          "the table of blocks of host IDs contradicts the ID mappings; the next owner that opens "
+          "the store mends it");
     }
     return VerifyReport{inspection.sound, inspection.pages, inspection.values,
                         std::move(inspection.findings)};

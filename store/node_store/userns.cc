@@ -47,8 +47,7 @@ Error NotSupported(std::string_view handler, bool is_known) {
                              : "RuntimeClass handler " + QuoteForMessage(handler) +
                                    " does not support user namespaces";
   if (!is_known) message += ": the handler " + QuoteForMessage(handler) + " is not known";
-  return {ErrorCode::kInvalidArgument, message,
-          "the registry decides: `waybill runtimes` shows it, `waybill runtimes load` renews it"};
+  return {ErrorCode::kInvalidArgument, message, {}, Hint::kLoadHandlers};
 }
 
 // nullopt: the pod has no mapping that this snapshot shows.
@@ -290,8 +289,8 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
         return Error{ErrorCode::kInvalidArgument,
                      "the token " + std::to_string(token.value) +
                          " is from the future or from another store; nothing was changed",
-                     "draw one with BeginPrune (`waybill userns cleanup --begin`) before making "
-                     "the lists"};
+                     {},
+                     Hint::kBeginUsernsCleanup};
       }
       auto done = impl_->allocator->CleanUp(txn, pods, token.value, most);
       if (!done) return done.error();

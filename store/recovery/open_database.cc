@@ -12,8 +12,10 @@ namespace waybill::internal {
 namespace {
 
 Error Damaged(const std::filesystem::path& directory, const std::string& what) {
-  return {ErrorCode::kDamaged, what + " in " + directory.string() + "; nothing was changed",
-          "run `waybill start` to recover the store"};
+  return {ErrorCode::kDamaged,
+          what + " in " + directory.string() + "; nothing was changed",
+          {},
+          Hint::kRecover};
 }
 
 // Reads the identity and opens the handles in one read transaction, whose ID is returned.
@@ -111,7 +113,8 @@ Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version)
   return {ErrorCode::kOlderSchema,
           directory.string() + " has schema version " + std::to_string(version) +
               ", and this is version " + std::to_string(kNewestSchema) + "; nothing was changed",
-          "take it up with `waybill migrate`, or `waybill start`: both make a backup first"};
+          {},
+          Hint::kMigrate};
 }
 
 Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,

@@ -30,8 +30,10 @@ constexpr std::uint64_t kMinMapBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxMapBytes = std::uint64_t{1} << 44;
 
 Error NoStore(const OpenOptions& options) {
-  return {ErrorCode::kNotFound, "there is no store in " + options.directory.string(),
-          "make one with `waybill start`"};
+  return {ErrorCode::kNotFound,
+          "there is no store in " + options.directory.string(),
+          {},
+          Hint::kCreate};
 }
 
 Error Unsound(const std::filesystem::path& directory, const Inspection& inspection) {
@@ -39,12 +41,12 @@ Error Unsound(const std::filesystem::path& directory, const Inspection& inspecti
   return {
       ErrorCode::kDamaged,
       "the store in " + directory.string() + " fails its check: " + why + "; nothing was changed",
-      "run `waybill start` to recover it"};
+      {},
+      Hint::kRecover};
 }
 
 Error MayBeStale(const std::string& contradiction) {
-  return {ErrorCode::kDamaged, contradiction + "; nothing was changed",
-          "run `waybill start` to recover the store"};
+  return {ErrorCode::kDamaged, contradiction + "; nothing was changed", {}, Hint::kRecover};
 }
 
 Error Moving(const std::filesystem::path& directory) {
@@ -317,8 +319,8 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Se
   auto file = OpenFile(path, O_RDONLY);
   if (!file) {
     if (file.error().code != ErrorCode::kNotFound) return file.error();
-    return Error{ErrorCode::kNotFound, "there is no store in " + directory.string(),
-                 "make one with `waybill start`"};
+    return Error{
+        ErrorCode::kNotFound, "there is no store in " + directory.string(), {}, Hint::kCreate};
   }
   auto id = FileIdOf(*file, path);
   if (!id) return id.error();

@@ -43,7 +43,8 @@ Result<Source> ReadBackup(const Fd& file, const std::filesystem::path& path) {
                  "the backup " + path.string() + " fails its check" +
                      (inspection->findings.empty() ? "" : ": " + inspection->findings.front()) +
                      "; nothing was changed",
-                 "take another one: `waybill restore` without a name lists them"};
+                 {},
+                 Hint::kListBackups};
   }
   auto values = Salvage(file, inspection->newer_meta);
   if (!values) return values.error();

@@ -56,9 +56,9 @@ bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& dir
 Error Foreign(const std::filesystem::path& path) {
   return {ErrorCode::kInvalidArgument,
           "the witness can't be made at " + path.string() +
-              ": what is there is no witness; nothing was changed",
-          "name another path; if it was the witness of a store that is lost, remove it and start "
-          "with --after-gap, since images may have been pulled that nobody recorded"};
+              ": the file there is not a witness; nothing was changed",
+          {},
+          Hint::kReplaceWitness};
 }
 
 // Of a witness that the store does not have yet.

@@ -25,23 +25,23 @@ Error Full(const UserNamespacePool& pool, const Slots& slots) {
           "could not find an empty slot to allocate a user namespace: all " +
               std::to_string(slots.count) + " ranges of the pool from host ID " +
               std::to_string(pool.first_id) + " are taken; nothing was changed",
-          "release the ranges of pods that are gone (`waybill userns cleanup`), see which are held "
-          "(`waybill userns list`), or make the pool larger"};
+          {},
+          Hint::kFreeRanges};
 }
 
 Error Refused(const std::string& why) {
-  return {ErrorCode::kConflict, "no new ID mapping can be handed out: " + why,
-          "`waybill userns list` shows the pods; for each that lives: `waybill userns adopt POD "
-          "FIRST LENGTH`; for each that is gone: `waybill userns release POD`. A kubelet's pods: "
-          "`waybill start --kubelet-dir`. Once no pod lives that is not listed: `waybill userns "
-          "release --lost`"};
+  return {ErrorCode::kConflict,
+          "no new ID mapping can be handed out: " + why,
+          {},
+          Hint::kSettleHeldPods};
 }
 
 Error Taken(std::string_view pod_uid, HostIdRange range, const std::string& by) {
   return {ErrorCode::kConflict,
           "pod " + ShownPodUid(pod_uid) + " can't be given " + Text(range) + ": " + by +
               " has or may have some of them; nothing was changed",
-          "release the other pod first, if it is gone: `waybill userns release POD`"};
+          {},
+          Hint::kReleasePod};
 }
 
 Error HasAnother(std::string_view pod_uid, const UsernsMapping& mapping) {
@@ -53,8 +53,8 @@ Error HasAnother(std::string_view pod_uid, const UsernsMapping& mapping) {
 
 std::string UntilTheFileIsGone(const HeldPod& held) {
   if (held.source.empty()) return "";
-  return "; the next start reads " + held.source +
-         " in the kubelet directory again: mend or remove it if it is wrong";
+  return "; the next opening reads " + held.source +
+         " in the kubelet directory again, so repair or remove that file if it is wrong";
 }
 
 // The first held pod, other than `pod_uid` itself, whose ranges overlap `blocks`.
@@ -73,11 +73,11 @@ const HeldPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange block
 
 Error IsHeld(const HeldPod& held) {
   return {ErrorCode::kConflict,
-          "nobody can vouch for the host IDs of pod " + ShownPodUid(held.pod_uid) + ": " +
-              held.reason + "; it gets no user namespace, and what it may have is given to nobody",
-          "if it is gone: `waybill userns release " + ShownPodUid(held.pod_uid) +
-              "`; if it lives with a range of its own: `waybill userns adopt " +
-              ShownPodUid(held.pod_uid) + " FIRST LENGTH`" + UntilTheFileIsGone(held)};
+          "the host IDs of pod " + ShownPodUid(held.pod_uid) + " are unverified: " + held.reason +
+              "; it gets no user namespace, and no other pod gets its ranges" +
+              UntilTheFileIsGone(held),
+          {},
+          Hint::kSettleHeldPods};
 }
 
 Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping) {

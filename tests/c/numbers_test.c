@@ -27,6 +27,26 @@ NUMBER(WAYBILL_CREDENTIALS_UNAVAILABLE, 16);
 NUMBER(WAYBILL_CLOSED, 64);
 NUMBER(WAYBILL_OUT_OF_MEMORY, 65);
 NUMBER(WAYBILL_INTERNAL, 66);
+NUMBER(WAYBILL_HINT_NONE, 0);
+NUMBER(WAYBILL_HINT_RECOVER, 1);
+NUMBER(WAYBILL_HINT_VERIFY, 2);
+NUMBER(WAYBILL_HINT_PULL_AGAIN, 3);
+NUMBER(WAYBILL_HINT_CREATE, 4);
+NUMBER(WAYBILL_HINT_MIGRATE, 5);
+NUMBER(WAYBILL_HINT_ACCEPT_LOSS, 6);
+NUMBER(WAYBILL_HINT_RESTORE, 7);
+NUMBER(WAYBILL_HINT_LIST_BACKUPS, 8);
+NUMBER(WAYBILL_HINT_ALLOW_UNTESTED_LMDB, 9);
+NUMBER(WAYBILL_HINT_PRUNE_OR_ENLARGE, 10);
+NUMBER(WAYBILL_HINT_SKIP_UNREADABLE, 11);
+NUMBER(WAYBILL_HINT_ALLOW_EMPTY, 12);
+NUMBER(WAYBILL_HINT_BEGIN_PRUNE, 13);
+NUMBER(WAYBILL_HINT_BEGIN_USERNS_CLEANUP, 14);
+NUMBER(WAYBILL_HINT_LOAD_HANDLERS, 15);
+NUMBER(WAYBILL_HINT_FREE_RANGES, 16);
+NUMBER(WAYBILL_HINT_SETTLE_HELD_PODS, 17);
+NUMBER(WAYBILL_HINT_RELEASE_POD, 18);
+NUMBER(WAYBILL_HINT_REPLACE_WITNESS, 19);
 NUMBER(WAYBILL_QUARANTINED_IMAGE_REF, 1);
 NUMBER(WAYBILL_QUARANTINED_IMAGE, 2);
 NUMBER(WAYBILL_KUBELET_V1BETA1, 0);
@@ -105,6 +125,7 @@ static bool is_empty(waybill_string string) { return string.length == 0 && strin
 
 static void have_no_name(int32_t number) {
   CHECK(is_empty(waybill_code_name(number)));
+  CHECK(is_empty(waybill_hint_text(number)));
   CHECK(is_empty(waybill_rules_name(number)));
   CHECK(is_empty(waybill_verification_mode_name(number)));
   CHECK(is_empty(waybill_check_result_name(number)));
@@ -189,7 +210,14 @@ static void errors(void) {
   CHECK(refused->code == WAYBILL_NOT_FOUND);
   CHECK_CONTAINS("not-there", refused->message);
   CHECK(refused->hint.length > 0 && refused->hint.data[refused->hint.length] == '\0');
+  CHECK(refused->hint_code == WAYBILL_HINT_CREATE);
+  CHECK_CONTAINS("waybill_open", refused->hint);
   waybill_free(refused);
+  for (waybill_hint hint = WAYBILL_HINT_RECOVER; hint <= WAYBILL_HINT_REPLACE_WITNESS; ++hint) {
+    const waybill_string words = waybill_hint_text(hint);
+    CHECK(words.length > 0 && words.data[words.length] == '\0');
+    CHECK(memchr(words.data, '`', words.length) == NULL);
+  }
   for (int32_t code = 0; code <= WAYBILL_CREDENTIALS_UNAVAILABLE; ++code) {
     CHECK(waybill_code_name(code).length > 0);
   }

@@ -50,7 +50,7 @@ UsernsModel::Asked UsernsModel::Get(const UserNamespaceRequest& request) {
     return refuse(ErrorCode::kInvalidArgument, "does not support user namespaces");
   }
   const std::string pod_uid(request.pod_uid);
-  if (held_.contains(pod_uid)) return refuse(ErrorCode::kConflict, "nobody can vouch");
+  if (held_.contains(pod_uid)) return refuse(ErrorCode::kConflict, "are unverified");
   if (const auto found = mappings_.find(pod_uid); found != mappings_.end()) {
     Mapping& mapping = found->second;
     if (request.length && *request.length != mapping.range.length) {

@@ -27,7 +27,7 @@ void CheckRefused(const Result<T>& result) {
   BOOST_REQUIRE(!result.has_value());
   BOOST_TEST((result.error().code == ErrorCode::kInvalidArgument));
   BOOST_TEST(result.error().message.find("empty") != std::string::npos);
-  BOOST_TEST(result.error().hint.find("--allow-empty") != std::string::npos);
+  BOOST_TEST((result.error().hint_code == Hint::kAllowEmpty));
 }
 
 std::uint64_t Records(ScratchStore& store) { return Must(store->GetStatistics()).records; }

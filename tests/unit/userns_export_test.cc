@@ -84,7 +84,7 @@ class KubeletDirectory {
     const Error& error = refused.error();
     BOOST_TEST((error.code == code), error.ToString());
     BOOST_TEST(error.message.find(about) != std::string::npos, error.ToString());
-    BOOST_TEST(!error.hint.empty(), error.ToString());
+    BOOST_TEST(error.has_hint(), error.ToString());
     BOOST_TEST((tree() == before));
     BOOST_TEST(fs::is_empty(dir_ / "image_manager"));
   }

@@ -29,7 +29,7 @@ bool Refuses(UsernsStore& store) {
 bool IsHeld(UsernsStore& store, const std::string& pod_uid) {
   const auto got = store.Try(pod_uid);
   return !got && got.error().code == ErrorCode::kConflict &&
-         got.error().message.find("nobody can vouch") != std::string::npos;
+         got.error().message.find("are unverified") != std::string::npos;
 }
 
 void ExpectLostUntilSaidOtherwise(UsernsStore& store) {

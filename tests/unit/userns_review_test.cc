@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(who_resolves_a_held_pod_is_told_of_the_file_that_the_next_s
   store.Reopen();
   const auto held = store.Try("a");
   BOOST_TEST_REQUIRE(!held.has_value());
-  BOOST_TEST(held.error().hint.find("reads pods/a/userns") != std::string::npos);
+  BOOST_TEST(held.error().message.find("reads pods/a/userns") != std::string::npos);
   // The store's own range is the pod's: the word lasts once the file is gone.
   Must(store->AdoptUserNamespace("a", block * kIdsPerBlock, kIdsPerBlock));
   BOOST_TEST(store.Get("a") == block);

@@ -174,7 +174,7 @@ class NodeStore {
   // Opens beside a live owner, or without one, to decide and to read. Changes nothing; every
   // recording function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
   // otherwise). kNotFound: there is no store. kDamaged: no owner has recovered it, and it fails the
-  // walk, contradicts its witness or misses it: run an owner (`waybill start`). kOwned: this
+  // walk, contradicts its witness or misses it: run an owner. kOwned: this
   // process has the store open already, or somebody writes to data.mdb while it is checked.
   // kOlderSchema: no owner has migrated it. kNewerSchema, kIo as for Open.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);

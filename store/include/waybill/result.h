@@ -56,16 +56,67 @@ enum class ErrorCode : std::uint8_t {
   kInternal = 66,
 };
 
+// What to do next, where it is a call of waybill. Each binding has its own words for it: HintText()
+// names C++ calls, the command line its commands.
+enum class Hint : std::uint8_t {
+  kNone = 0,
+  // The store is damaged or stale. An owner that opens it recovers it.
+  kRecover,
+  // Part of the store can't be read. Verifying it says what is damaged; an owner recovers it.
+  kVerify,
+  // One record can't be read. Pulling its image again replaces it; an owner recovers the store.
+  kPullAgain,
+  // There is no store yet. An owner makes one.
+  kCreate,
+  // The store has an older schema. An owner takes it to the newest, after a backup.
+  kMigrate,
+  // The migration would lose something. It goes on only where the caller accepts the loss.
+  kAcceptLoss,
+  // The migration failed. Put back the backup that the message names.
+  kRestore,
+  // The backup is damaged. Take another one.
+  kListBackups,
+  // This version of LMDB was not tested. Use a tested one, or allow this one.
+  kAllowUntestedLmdb,
+  // The map is full. Prune records, or open with a larger map.
+  kPruneOrEnlarge,
+  // The disk refuses to read a part. Skipping what it refuses treats that as damaged.
+  kSkipUnreadable,
+  // The list was empty, but the store is not. List again; confirm an empty list if it is right.
+  kAllowEmpty,
+  // The token is not of this store. Draw one before listing the images.
+  kBeginPrune,
+  // The token is not of this store. Draw one before listing the pods.
+  kBeginUsernsCleanup,
+  // The registry of runtime handlers does not allow it. Load what the runtime serves.
+  kLoadHandlers,
+  // All ID ranges are taken. Release those of pods that are gone, or enlarge the pool.
+  kFreeRanges,
+  // Held pods have unverified ID ranges. Adopt the ranges of pods that live, release the others.
+  kSettleHeldPods,
+  // Another pod has the ID range. Release it once that pod is gone.
+  kReleasePod,
+  // Another file is in the witness's place. Name another path; if a store was lost, close the gap.
+  kReplaceWitness,
+};
+inline constexpr Hint kLastHint = Hint::kReplaceWitness;
+
+// What to do, in C++ calls. Empty for kNone.
+std::string_view HintText(Hint hint);
+
 // The name of a code, as the command line and JSON print it ("invalidArgument").
 std::string_view ErrorCodeName(ErrorCode code);
 
-// What failed, on which path or key, what was left as it was; and what to do next.
+// What failed, on which path or key, what was left as it was; and what to do next: either a hint
+// code, which each binding puts in its own words, or a hint that needs no translation, or neither.
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::kInvalidArgument;
   std::string message;
-  std::string hint;  // empty: the message says it all
+  std::string hint;
+  Hint hint_code = Hint::kNone;
 
-  // "message; hint", for a log line.
+  bool has_hint() const { return !hint.empty() || hint_code != Hint::kNone; }
+  // "message; hint", for a log line, with the words of HintText().
   std::string ToString() const;
 };
 
