@@ -1,5 +1,5 @@
-/* waybill for C, and for whatever calls C: which image was pulled with whose credentials, which
- * pulls were in flight, and which host IDs belong to which pod, on one Kubernetes node.
+/* waybill for C, and for languages that call C: which image was pulled with whose credentials,
+ * which pulls were in flight, and which host IDs belong to which pod, on one Kubernetes node.
  *
  *   waybill_open_options options = WAYBILL_OPEN_OPTIONS_INIT;
  *   options.directory = WAYBILL_STRING("/var/lib/kubelet/waybill");
@@ -20,35 +20,36 @@
  *   waybill_close(store, NULL);
  *   waybill_store_free(store);
  *
- * C11. The rules of what is decided and stored are those of the C++ headers (waybill/node_store.h),
- * function by function under the same name; here is what C adds to them.
+ * C11. Each function decides and stores as the C++ function of the same name
+ * (waybill/node_store.h). This header adds the rules of C.
  *
- * Strings are pointer and length, any bytes. Those that go in are borrowed until the call returns,
- * and need no zero byte behind them; a null pointer is the empty string, and with a length above 0
- * WAYBILL_INVALID_ARGUMENT. Those that come out have a zero byte behind their last one, which does
- * not count, and live as long as what they came in.
+ * Strings are a pointer and a length, and may hold any bytes. Arguments are borrowed until the call
+ * returns and need no terminating zero. A null pointer is the empty string; with a length above 0
+ * it is WAYBILL_INVALID_ARGUMENT. Strings in results have a terminating zero that the length does
+ * not count, and live as long as the result that holds them.
  *
- * Results that come out through a pointer to a pointer belong to the caller: one waybill_free() for
- * each, whatever it is, frees all that is in it. Where a call fails its results are NULL.
+ * The caller owns each result that comes through a pointer to a pointer, and frees it and all that
+ * it holds with one waybill_free(). If a call fails, its results are NULL.
  *
- * Errors: the code that a function returns says what to do. If `error` is not NULL, *error is then
- * set to the text for the person who reads it, which belongs to the caller (waybill_free); it is
- * NULL on success, and where memory ran out. Null pointers where a value must be, arrays without an
- * address and numbers that an enumeration doesn't have are WAYBILL_INVALID_ARGUMENT. Every function
- * on a store may return WAYBILL_CLOSED, WAYBILL_OUT_OF_MEMORY and WAYBILL_INTERNAL; further codes
- * are named with the function. After an error the store is as it was, unless it is said otherwise.
+ * Errors: the returned code says what to do. If `error` is not NULL, *error receives the text for a
+ * human reader, which the caller frees (waybill_free); it is NULL on success and if memory ran out.
+ * A null pointer for a required value, an array without an address and a number outside its
+ * enumeration are WAYBILL_INVALID_ARGUMENT. Every function on a store may return WAYBILL_CLOSED,
+ * WAYBILL_OUT_OF_MEMORY and WAYBILL_INTERNAL; each function lists its other codes. Unless stated
+ * otherwise, an error leaves the store unchanged.
  *
- * Threads: every function may be called from any thread at any time; waybill_close() waits for the
- * calls that run, and those that come later get WAYBILL_CLOSED. Only waybill_store_free() and
- * waybill_policy_free() want to be the last. Callbacks run on the calling thread or on one of the
- * library's own, as each says; one that calls back into its own store gets
- * WAYBILL_INVALID_ARGUMENT, or "pull". They must return: no longjmp, no foreign exception.
- * There is no global state. A store may not be used in the child of a fork.
+ * Threads: every function may be called from any thread at any time. waybill_close() waits for
+ * running calls; later calls get WAYBILL_CLOSED. waybill_store_free() and waybill_policy_free()
+ * must be the last calls on their object. Callbacks run on the calling thread or on a thread of the
+ * library, as each says. A callback that calls into its own store gets WAYBILL_INVALID_ARGUMENT, or
+ * "pull". Callbacks must return: no longjmp, no foreign exception. There is no global state. A
+ * store must not be used in the child of a fork.
  *
- * Versions: symbols carry the version in which they came (WAYBILL_1). No symbol, struct or number
- * of a version ever changes. Structs that begin with struct_size may get members at their end: set
- * it to sizeof, zero the rest (their _INIT does both); zero is the default of each. Structs that
- * only ever come out by pointer may get members at their end, too; those in arrays never do.
+ * Versions: each symbol carries the version that introduced it (WAYBILL_1). No symbol, struct or
+ * number of a version ever changes. Structs that begin with struct_size may get members at their
+ * end: set struct_size to sizeof and the rest to zero, the default of each member (the _INIT macros
+ * do both). Structs that are only returned by pointer may also get members at their end; structs in
+ * arrays never do.
  */
 
 #ifndef WAYBILL_H_
@@ -88,7 +89,7 @@ typedef struct waybill_strings {
 typedef int32_t waybill_code;
 enum {
   WAYBILL_OK = 0,
-  /* What each asks of the caller: waybill/result.h. */
+  /* waybill/result.h says what the caller should do. */
   WAYBILL_INVALID_ARGUMENT = 1,
   WAYBILL_LIMIT_EXCEEDED = 2,
   WAYBILL_NOT_FOUND = 3,
@@ -108,7 +109,7 @@ enum {
   /* waybill_close was called. */
   WAYBILL_CLOSED = 64,
   WAYBILL_OUT_OF_MEMORY = 65,
-  /* A mistake of the library; the text has what is known. Report it. */
+  /* A bug of the library; please report it with the text. */
   WAYBILL_INTERNAL = 66
 };
 
@@ -144,13 +145,13 @@ typedef struct waybill_error {
   waybill_string hint;    /* what to do next, in calls of this header; may be empty */
 } waybill_error;
 
-/* Frees a result: all that came out through a pointer to a pointer, but stores and policies. NULL
- * is nothing. WAYBILL_INVALID_ARGUMENT, and nothing is done: it is no result, as far as can be
- * told; freeing twice is found out only while nobody else got that memory. */
+/* Frees a result that came through a pointer to a pointer, except stores and policies. NULL is
+ * allowed. WAYBILL_INVALID_ARGUMENT: the pointer is not a result, as far as can be told; nothing is
+ * done. A second free is detected only until the memory is used again. */
 WAYBILL_API waybill_code waybill_free(void* result);
 
-/* "invalidArgument", as the command line and JSON print it; "ok"; empty for what is no code. Lives
- * for ever, as the names below. */
+/* "invalidArgument", as the command line and JSON print it; "ok"; empty for an unknown code. This
+ * name and those below live for ever. */
 WAYBILL_API waybill_string waybill_code_name(waybill_code code);
 
 /* What to do, in calls of this header. Empty for WAYBILL_HINT_NONE and for a number that is not a
@@ -160,11 +161,11 @@ WAYBILL_API waybill_string waybill_hint_text(waybill_hint hint);
 /* "0.1.0", of the library that runs. */
 WAYBILL_API waybill_string waybill_version(void);
 
-/* With a version of LMDB that waybill was not tested with, opening, observing, migrating and
- * putting back are WAYBILL_INVALID_ARGUMENT, and nothing is touched. `allow`: go on all the same,
- * in this whole process, from now on. From any thread. */
+/* With an untested version of LMDB, opening, observing, migrating and restoring are
+ * WAYBILL_INVALID_ARGUMENT and change nothing. `allow`: use the untested version anyway, in the
+ * whole process, from now on. From any thread. */
 WAYBILL_API void waybill_allow_untested_lmdb(bool allow);
-/* The schema versions that it writes, and the oldest that it opens. */
+/* The schema version that this library writes, and the oldest that it opens. */
 WAYBILL_API uint32_t waybill_newest_schema(void);
 WAYBILL_API uint32_t waybill_oldest_schema(void);
 
@@ -321,13 +322,13 @@ typedef struct waybill_image_parts {
   waybill_string digest;
 } waybill_image_parts;
 
-/* Whether `image` parses; *parts is all empty where not. `parts` may be NULL. */
+/* Whether `image` parses; if not, *parts is empty. `parts` may be NULL. */
 WAYBILL_API bool waybill_parse_image(waybill_string image, waybill_image_parts* parts);
 /* The full form. WAYBILL_INVALID_ARGUMENT: `image` does not parse or is ambiguous. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_normalise_image(waybill_string image,
                                                                     waybill_string** full,
                                                                     waybill_error** error);
-/* What two strings must share to name the same repository. */
+/* Equal for two strings that name the same repository. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_repository_of(waybill_string image,
                                                                   waybill_string** repository,
                                                                   waybill_error** error);
@@ -345,8 +346,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_normalise_platform(
 typedef struct waybill_manifest_descriptor {
   waybill_string media_type;
   waybill_string digest;
-  uint64_t size;                    /* bytes; 0: not said */
-  const waybill_platform* platform; /* NULL: not said */
+  uint64_t size;                    /* bytes; 0: not given */
+  const waybill_platform* platform; /* NULL: not given */
   bool is_attestation;
 } waybill_manifest_descriptor;
 
@@ -421,7 +422,7 @@ typedef struct waybill_registry_auths {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_auth_document(
     waybill_string json, waybill_registry_auths** auths, waybill_error** error);
 
-/* "2026-01-02T03:04:05Z". WAYBILL_INVALID_ARGUMENT: no such time. */
+/* "2026-01-02T03:04:05Z". WAYBILL_INVALID_ARGUMENT: the time is out of bounds. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_format_timestamp(waybill_timestamp time,
                                                                      waybill_string** text,
                                                                      waybill_error** error);
@@ -467,10 +468,10 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_policy_make(int32_t mode,
                                                                 waybill_policy** policy,
                                                                 waybill_error** error);
 WAYBILL_API void waybill_policy_free(waybill_policy* policy);
-/* The first of WAYBILL_NEVER_VERIFY …; that of the default policy for NULL. */
+/* WAYBILL_NEVER_VERIFY …; for NULL, the mode of the default policy. */
 WAYBILL_API int32_t waybill_policy_mode(const waybill_policy* policy);
 WAYBILL_API int32_t waybill_policy_scope(const waybill_policy* policy);
-/* NULL: the default policy. true for an origin that is none. */
+/* NULL: the default policy. true for an unknown origin. */
 WAYBILL_API bool waybill_policy_requires_verification(const waybill_policy* policy,
                                                       waybill_string image_name, int32_t origin);
 
@@ -499,7 +500,7 @@ WAYBILL_API waybill_user_namespace_pool waybill_default_user_namespace_pool(uint
 /* WAYBILL_INVALID_ARGUMENT, in the kubelet's words. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_check_user_namespace_pool(const waybill_user_namespace_pool* pool, waybill_error** error);
-/* The pool of a node whose `getsubids kubelet` and `getsubids -g kubelet` printed that.
+/* The pool of a node on which `getsubids kubelet` printed `uids` and `getsubids -g kubelet` `gids`.
  * WAYBILL_INVALID_ARGUMENT: PoolOfSubordinateIds. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_pool_of_subordinate_ids(bool user_exists, bool tool_exists, waybill_string uids,
@@ -515,7 +516,7 @@ typedef struct waybill_id_mapping {
 /* CRI's NamespaceMode. */
 enum { WAYBILL_NAMESPACE_POD = 0, WAYBILL_NAMESPACE_NODE = 2 };
 
-/* CRI's UserNamespace. With POD both have one mapping, the same; with NODE none. */
+/* CRI's UserNamespace. With POD, uids and gids are the same single mapping; with NODE, unused. */
 typedef struct waybill_user_namespace {
   int32_t mode;
   uint32_t mapping_count; /* 0 or 1 */
@@ -530,7 +531,7 @@ typedef struct waybill_user_namespace_request {
   waybill_string pod_uid;
   int32_t host_users; /* pod.spec.hostUsers */
   waybill_string runtime_handler;
-  uint32_t length; /* that the caller counts on; 0: whatever it is */
+  uint32_t length; /* that the caller requires; 0: any */
 } waybill_user_namespace_request;
 #define WAYBILL_USER_NAMESPACE_REQUEST_INIT \
   { .struct_size = sizeof(waybill_user_namespace_request) }
@@ -541,7 +542,7 @@ typedef struct waybill_user_namespace_allocation {
   uint32_t host_id;
   uint32_t length;
   waybill_timestamp created;
-  int32_t relation; /* to the pool of today: WAYBILL_POOL_… */
+  int32_t relation; /* to the current pool: WAYBILL_POOL_… */
 } waybill_user_namespace_allocation;
 
 typedef struct waybill_user_namespace_allocations {
@@ -554,10 +555,10 @@ typedef struct waybill_host_id_range {
   uint64_t length;
 } waybill_host_id_range;
 
-/* A pod that may live with host IDs that nobody can vouch for. */
+/* A pod that may live with unverified host IDs. */
 typedef struct waybill_held_pod {
-  waybill_string pod_uid;              /* empty: of pods that nobody knows */
-  const waybill_host_id_range* ranges; /* none: not known, and so nothing new is handed out */
+  waybill_string pod_uid;              /* empty: unknown pods */
+  const waybill_host_id_range* ranges; /* no items: unknown, so no new range is handed out */
   size_t range_count;
   waybill_string source;
   waybill_string reason;
@@ -572,15 +573,15 @@ typedef struct waybill_held_pods {
 /* --- Opening and closing ------------------------------------------------------------------------
  */
 
-/* The wall clock. Called on any thread, the library's own among them. In place of what is no time
- * of the years 1 to 9999 the system's is taken. */
+/* The wall clock. Called on any thread, including the library's own. The system's time replaces a
+ * time outside the years 1 to 9999. */
 typedef waybill_timestamp (*waybill_clock)(void* context);
 /* Units (files, values) done, and in all. Called on the calling thread. Return false to stop. */
 typedef bool (*waybill_progress)(void* context, uint64_t done, uint64_t total);
 
-/* Having no witness is a choice that must be spelt out: 0 is WAYBILL_INVALID_ARGUMENT. ANEW is AT,
- * and an operator's word that the store is the newest although the witness that it remembers under
- * another path is gone. NONE forgets that one. */
+/* The choice must be explicit, even for no witness: 0 is WAYBILL_INVALID_ARGUMENT. ANEW is AT with
+ * an operator's confirmation that the store is the newest, although the witness that it remembers
+ * under another path is missing. NONE forgets that witness. */
 enum {
   WAYBILL_WITNESS_AT = 1,
   WAYBILL_WITNESS_REMEMBERED = 2,
@@ -593,19 +594,19 @@ enum { WAYBILL_GAP_DETECT = 0, WAYBILL_GAP_YES = 1, WAYBILL_GAP_NO = 2 };
 typedef struct waybill_open_options {
   size_t struct_size;
   waybill_string directory;
-  bool must_exist; /* otherwise a store is made where there is none */
+  bool must_exist; /* otherwise a missing store is created */
   bool no_migration;
-  bool allow_empty;     /* an empty images_on_node, and no runtime_handlers, are meant */
-  bool skip_unreadable; /* otherwise what the disk refuses to read is WAYBILL_IO */
+  bool allow_empty;     /* accept an empty images_on_node or runtime_handlers */
+  bool skip_unreadable; /* otherwise a read error of the disk is WAYBILL_IO */
   int32_t witness_kind;
   waybill_string witness_path; /* for WAYBILL_WITNESS_AT and _ANEW only */
   int32_t rules;
   int32_t gap;
   const waybill_policy* policy;                     /* NULL: NeverVerifyPreloadedImages */
-  const waybill_images_on_node* images_on_node;     /* NULL: not known; no items: allow_empty */
+  const waybill_images_on_node* images_on_node;     /* NULL: unknown; no items: see allow_empty */
   waybill_string kubelet_directory;                 /* empty: none */
   waybill_string pods_directory;                    /* empty: pods/ in the kubelet directory */
-  const waybill_runtime_handlers* runtime_handlers; /* NULL: as they were */
+  const waybill_runtime_handlers* runtime_handlers; /* NULL: unchanged */
   const waybill_user_namespace_options* user_namespaces; /* NULL: on, the default pool */
   uint64_t map_bytes;                                    /* 0: the default, 16 GiB */
   waybill_clock clock;                                   /* NULL: the system's */
@@ -632,31 +633,31 @@ typedef struct waybill_observe_options {
 
 typedef struct waybill_store waybill_store;
 
-/* As the one owner. WAYBILL_OWNED, WAYBILL_UNSAFE_PATH, WAYBILL_NEWER_SCHEMA, WAYBILL_OLDER_SCHEMA,
- * WAYBILL_INVALID_ARGUMENT, WAYBILL_NOT_FOUND: the store is as it was. WAYBILL_DISK_FULL,
+/* Opens as the only owner. WAYBILL_OWNED, WAYBILL_UNSAFE_PATH, WAYBILL_NEWER_SCHEMA,
+ * WAYBILL_OLDER_SCHEMA, WAYBILL_INVALID_ARGUMENT, WAYBILL_NOT_FOUND: unchanged. WAYBILL_DISK_FULL,
  * WAYBILL_IO, WAYBILL_STORE_FULL, WAYBILL_CONFLICT, WAYBILL_OUTCOME_UNKNOWN, WAYBILL_INTERRUPTED,
- * WAYBILL_INVALID_ARGUMENT for an empty list (allow_empty): what was recovered and imported until
- * then is kept; open again. */
+ * WAYBILL_INVALID_ARGUMENT for an empty list (allow_empty): what was recovered and imported before
+ * the error is kept; open again. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_open(const waybill_open_options* options,
                                                          waybill_store** store,
                                                          waybill_error** error);
 
-/* Beside a live owner, or without one. Recording functions return WAYBILL_NOT_OWNER.
+/* Opens for reading, with or without a live owner. Recording functions return WAYBILL_NOT_OWNER.
  * WAYBILL_NOT_FOUND, WAYBILL_DAMAGED, WAYBILL_OWNED, WAYBILL_UNSAFE_PATH, WAYBILL_OLDER_SCHEMA,
  * WAYBILL_NEWER_SCHEMA, WAYBILL_IO: NodeStore::Observe. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe(const waybill_observe_options* options,
                                                             waybill_store** store,
                                                             waybill_error** error);
 
-/* Waits for the calls that run, commits waiting write-backs, syncs the witness, releases the lock.
- * Afterwards decisions answer "pull" and everything else is WAYBILL_CLOSED, as is closing again. An
- * error of the write-backs or of the witness (WAYBILL_DAMAGED: that was removed or replaced
- * meanwhile; WAYBILL_IO, WAYBILL_DISK_FULL, WAYBILL_STORE_FULL, WAYBILL_OUTCOME_UNKNOWN) leaves the
- * store closed all the same. */
+/* Waits for running calls, commits waiting write-backs, syncs the witness and releases the lock.
+ * Afterwards decisions answer "pull" and all other calls, closing again included, are
+ * WAYBILL_CLOSED. An error concerns the write-backs or the witness only (WAYBILL_DAMAGED: the
+ * witness was removed or replaced; WAYBILL_IO, WAYBILL_DISK_FULL, WAYBILL_STORE_FULL,
+ * WAYBILL_OUTCOME_UNKNOWN); the store is closed in any case. */
 WAYBILL_API waybill_code waybill_close(waybill_store* store, waybill_error** error);
 
-/* Closes the store if it is open, and frees the handle, which no other call may use then. NULL is
- * nothing. From a callback of the store's own it does nothing at all. */
+/* Closes the store if it is open, and frees the handle; no other call may use it then. NULL is
+ * allowed. Called from a callback of this store, it does nothing. */
 WAYBILL_API void waybill_store_free(waybill_store* store);
 
 /* --- What opening did ---------------------------------------------------------------------------
@@ -721,24 +722,24 @@ typedef struct waybill_user_namespace_report {
   waybill_string refused_because;
 } waybill_user_namespace_report;
 
-/* RecoveryReport in waybill/report.h says what each is. Its parts are pointers, so that each may
- * grow. */
+/* RecoveryReport in waybill/report.h describes the members. The parts are pointers, so that each
+ * can grow. */
 typedef struct waybill_recovery_report {
   bool created;
   bool set_aside;
   waybill_string set_aside_path;
-  waybill_strings removed_paths; /* set aside earlier, and removed */
+  waybill_strings removed_paths; /* set aside earlier, now deleted */
   uint64_t records_carried;
   uint64_t records_without_credentials;
   uint64_t intents_carried;
-  bool witness_made;     /* there was none under its path */
-  bool witness_in_store; /* it lies in the store's directory, and is lost with it */
+  bool witness_made;     /* the witness was missing, and a new one was made */
+  bool witness_in_store; /* it lies in the store's directory and would be lost with it */
   waybill_strings findings;
-  waybill_strings mended;   /* modes that were too loose, and are not any more */
+  waybill_strings mended;   /* modes that were too loose and are now strict */
   waybill_strings warnings; /* what changes no answer, but should be known */
   bool distrustful;
   waybill_string distrust_reason;
-  const waybill_migration_report* migration; /* NULL: the store was of the newest schema */
+  const waybill_migration_report* migration; /* NULL: the store had the newest schema */
   const waybill_runtimes_report* runtimes;   /* NULL: no list of handlers was given */
   const waybill_import_report* import;
   const waybill_user_namespace_report* user_namespaces;
@@ -755,11 +756,11 @@ typedef struct waybill_recovery_report {
   uint64_t records;
   uint64_t quarantine_entries;
   uint64_t commit_sequence;
-  waybill_string clock_was_ahead; /* closed rules; empty: it was not */
+  waybill_string clock_was_ahead; /* closed rules only; empty: the clock was right */
   uint64_t times_mended;
 } waybill_recovery_report;
 
-/* Of a closed store, too. All empty for an observer. */
+/* Works on a closed store, too. Empty for an observer. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_recovery_report(
     waybill_store* store, waybill_recovery_report** report, waybill_error** error);
 
@@ -773,9 +774,9 @@ typedef struct waybill_pod_credentials {
   const waybill_image_pull_service_account* service_account; /* NULL: none */
 } waybill_pod_credentials;
 
-/* Gets a pod's credentials for a decision that depends on them; asked at most once, on the deciding
- * thread, while no lock is held and no snapshot open. What it points *credentials to must stay
- * until the decision returns. false: they could not be had, and the answer is "pull". */
+/* Gets a pod's credentials for a decision that depends on them. Called at most once, on the
+ * deciding thread, with no lock held and no snapshot open. *credentials must stay valid until the
+ * decision returns. false: the credentials are unavailable, and the answer is "pull". */
 typedef bool (*waybill_fetch_credentials)(void* context, waybill_pod_credentials* credentials);
 
 /* The label `result` of kubelet_imagemanager_image_mustpull_checks_total. */
@@ -819,37 +820,38 @@ WAYBILL_API waybill_string waybill_reason_text(int32_t reason); /* one sentence,
 
 typedef struct waybill_decision {
   bool pull;
-  bool credentials_read; /* whether they were looked at */
+  bool credentials_read; /* whether the decision used them */
   uint8_t result;        /* WAYBILL_CHECK_… */
   uint8_t reason;        /* WAYBILL_REASON_… */
 } waybill_decision;
 
-/* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: whatever is wrong, with
- * the arguments, too, is "pull". `image_ref` is empty where the image is not on the node.
- * `credentials` NULL: they could not be had, WAYBILL_REASON_CREDENTIALS_UNAVAILABLE where the
- * answer depends on them. (A pod without any has credentials that are empty, not NULL.) */
+/* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: any error, also in
+ * the arguments, is "pull". `image_ref` is empty if the image is not on the node. `credentials`
+ * NULL: they are unavailable; a decision that depends on them is
+ * WAYBILL_REASON_CREDENTIALS_UNAVAILABLE. (A pod without credentials passes empty ones, not NULL.)
+ */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
     waybill_store* store, waybill_string image, waybill_string image_ref,
     waybill_string runtime_handler, const waybill_pod_credentials* credentials);
-/* The same, with credentials that are fetched if need be. `fetch` NULL: as if it failed. */
+/* The same, with credentials that are fetched only if needed. `fetch` NULL counts as failed. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_lazily(
     waybill_store* store, waybill_string image, waybill_string image_ref,
     waybill_string runtime_handler, waybill_fetch_credentials fetch, void* context);
 
-/* What the first of two calls saw, for the second one. Opaque. */
+/* What the first of two calls saw, for the second call. Opaque. */
 typedef struct waybill_first_look waybill_first_look;
 
-/* The same in two calls, for callers that can't be called back. Where the answer depends on
- * credentials the first one is "pull", WAYBILL_REASON_CREDENTIALS_NEEDED, counted under no label,
- * and *first_look is set (waybill_free): get the credentials, and make the second call with the
- * same store and arguments. Otherwise its answer is the answer, and *first_look is NULL. */
+/* The same in two calls, for callers that can't be called back. If the answer depends on
+ * credentials, the first call answers "pull", WAYBILL_REASON_CREDENTIALS_NEEDED, which no metric
+ * counts, and sets *first_look (waybill_free): get the credentials, and make the second call with
+ * the same store and arguments. Otherwise the first answer is final, and *first_look is NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_first(
     waybill_store* store, waybill_string image, waybill_string image_ref,
     waybill_string runtime_handler, waybill_first_look** first_look);
-/* `credentials` NULL: they could not be had; make the call all the same, so that it is counted.
- * Compares them with the record as the first call saw it: one that was removed meanwhile does not
- * pass for one that never was. For another image than the first call's, or a `first_look` of NULL,
- * the answer is "pull". `first_look` stays the caller's. */
+/* `credentials` NULL: they are unavailable; call anyway, so that the decision is counted. Compares
+ * them with the record that the first call saw, so that a record removed in between does not look
+ * as if it had never existed. If the image differs from the first call's or `first_look` is NULL,
+ * the answer is "pull". The caller still owns `first_look`. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_second(
     waybill_store* store, waybill_string image, waybill_string image_ref,
     waybill_string runtime_handler, waybill_first_look* first_look,
@@ -874,15 +876,15 @@ WAYBILL_API waybill_string waybill_ensure_action_name(int32_t action); /* "ErrIm
 
 typedef struct waybill_ensure_outcome {
   int32_t action;
-  bool decided; /* whether `decision` was asked for */
+  bool decided; /* whether a decision was needed, and `decision` is set */
   waybill_decision decision;
-  waybill_string message; /* what the pod may be told */
+  waybill_string message; /* what the pod may see */
 } waybill_ensure_outcome;
 
-/* The kubelet's outer question: NodeStore::EnsureImage. Where the outcome can't be made (a code
- * other than WAYBILL_OK) do not start the container. `credentials`, `fetch` and `first_look` as
- * above; an outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is none yet, and not counted.
- * WAYBILL_INVALID_ARGUMENT also for a `first_look` of NULL. */
+/* The kubelet's outer question: NodeStore::EnsureImage. On any code other than WAYBILL_OK do not
+ * start the container. `credentials`, `fetch` and `first_look` as above; an outcome with the reason
+ * WAYBILL_REASON_CREDENTIALS_NEEDED is not final and not counted. WAYBILL_INVALID_ARGUMENT also for
+ * a `first_look` of NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image(
     waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
     waybill_string runtime_handler, const waybill_pod_credentials* credentials,
@@ -913,12 +915,12 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
  * WAYBILL_DISK_FULL, WAYBILL_IO: the store is as before. WAYBILL_OUTCOME_UNKNOWN: the commit may or
  * may not have happened; decisions answer "pull" until the store is closed and opened again. */
 
-/* Before each pull; matched by exactly one of the two below. */
+/* Call this before each pull, and exactly one of the two below after it. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_pull_intent(waybill_store* store, waybill_string image,
                            waybill_string runtime_handler, waybill_error** error);
 
-/* The pull succeeded. `credentials` NULL: they are not known. `manifest` NULL: not known. */
+/* The pull succeeded. `credentials` and `manifest` may be NULL if they are unknown. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_image_pulled(
     waybill_store* store, waybill_string image, waybill_string image_ref,
     const waybill_image_pull_credentials* credentials, waybill_string runtime_handler,
@@ -933,13 +935,12 @@ waybill_record_image_pull_failed(waybill_store* store, waybill_string image, int
 /* --- Garbage collection (owner) ----------------------------------------------------------------
  * Errors as in "Recording a pull". */
 
-/* How a change that deletes is made: ChangeOptions in waybill/node_store.h. Wherever these options
- * are taken, NULL is the default of each. */
+/* Options of deletions: ChangeOptions in waybill/node_store.h. NULL stands for the defaults. */
 typedef struct waybill_change_options {
   size_t struct_size;
-  bool allow_empty; /* an empty list is meant; otherwise it is WAYBILL_INVALID_ARGUMENT where the
-                       store holds something that it would delete */
-  bool dry_run;     /* makes the change, reports it, and takes it back */
+  bool allow_empty; /* accept an empty list; otherwise it is WAYBILL_INVALID_ARGUMENT if it would
+                       delete something */
+  bool dry_run;     /* make the change, report it, and undo it */
 } waybill_change_options;
 #define WAYBILL_CHANGE_OPTIONS_INIT \
   { .struct_size = sizeof(waybill_change_options) }
@@ -954,7 +955,7 @@ typedef struct waybill_prune_report {
   uint64_t kept_without_credentials;
 } waybill_prune_report;
 
-/* Draw *token before asking for the lists: of images, or of pods. */
+/* Draw *token before you list the images or pods. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_begin_prune(waybill_store* store,
                                                                 uint64_t* token,
                                                                 waybill_error** error);
@@ -970,17 +971,17 @@ waybill_prune_before(waybill_store* store, const waybill_listed_image* images, s
                      waybill_prune_report** report, waybill_error** error);
 
 /* --- Whole records ------------------------------------------------------------------------------
- * Those that read: WAYBILL_DAMAGED where what is stored can't be read or may have been lost, or
- * nothing can be read at this moment; WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED. Those that
- * write: as in "Recording a pull"; counts of pulls in flight stay as they are. */
+ * Reading functions: WAYBILL_DAMAGED if the stored value is unreadable or may have been lost, or if
+ * the store can't be read at the moment; WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED. Writing
+ * functions: as in "Recording a pull"; they do not change the counts of pulls in flight. */
 
-/* WAYBILL_NOT_FOUND: no such record, surely. */
+/* WAYBILL_NOT_FOUND: the record certainly does not exist. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* store,
                                                                waybill_string image_ref,
                                                                waybill_string runtime_handler,
                                                                waybill_image_pulled_record** record,
                                                                waybill_error** error);
-/* In no order. Where one can't be read none is returned. */
+/* Unordered. If one record is unreadable, the call fails. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_records(
     waybill_store* store, waybill_image_pulled_records** records, waybill_error** error);
 /* Two entries of one image name are WAYBILL_INVALID_ARGUMENT. */
@@ -1038,14 +1039,14 @@ waybill_collapse_runtime_handlers(waybill_store* store, const waybill_change_opt
 /* --- User namespaces (KEP-127) ------------------------------------------------------------------
  * Errors as in "Whole records"; WAYBILL_INVALID_ARGUMENT for a UID that can't be a pod's. */
 
-/* What the pod's sandbox and mounts are to be given. WAYBILL_CONFLICT, WAYBILL_INVALID_ARGUMENT,
- * WAYBILL_LIMIT_EXCEEDED in the order of NodeStore::GetOrCreateUserNamespace; WAYBILL_NOT_OWNER: an
- * observer, and the pod has no mapping. */
+/* The user namespace for the pod's sandbox and mounts. WAYBILL_CONFLICT, WAYBILL_INVALID_ARGUMENT,
+ * WAYBILL_LIMIT_EXCEEDED in the order of NodeStore::GetOrCreateUserNamespace; WAYBILL_NOT_OWNER:
+ * the store is an observer's, and the pod has no mapping. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_or_create_user_namespace(
     waybill_store* store, const waybill_user_namespace_request* request,
     waybill_user_namespace* user_namespace, waybill_error** error);
 
-/* WAYBILL_NOT_FOUND: no mapping, surely. WAYBILL_CONFLICT: the pod is held. */
+/* WAYBILL_NOT_FOUND: the pod certainly has no mapping. WAYBILL_CONFLICT: the pod is held. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_get_user_namespace(waybill_store* store, waybill_string pod_uid,
                            waybill_user_namespace_allocation** allocation, waybill_error** error);
@@ -1070,22 +1071,22 @@ typedef struct waybill_user_namespace_cleanup_report {
   waybill_strings released_pods;
 } waybill_user_namespace_cleanup_report;
 
-/* Releases what belongs to no pod of either list: `existing`, those that the node is to run, and
- * then `running`, those that the runtime runs; both complete, of UIDs, made in this order after
+/* Releases the mappings of pods in neither list. `existing` are the pods that the node should run,
+ * `running` those that the runtime runs. Both are complete lists of UIDs, made in this order after
  * `token` was drawn. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clean_up_user_namespaces(
     waybill_store* store, waybill_strings existing, waybill_strings running, uint64_t token,
     const waybill_change_options* options, waybill_user_namespace_cleanup_report** report,
     waybill_error** error);
 
-/* An operator's word that the pod lives with this range. */
+/* An operator confirms that the pod lives with this range. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_adopt_user_namespace(waybill_store* store,
                                                                          waybill_string pod_uid,
                                                                          uint64_t host_id,
                                                                          uint64_t length,
                                                                          waybill_error** error);
-/* An operator's word that every pod that lives in a user namespace is in the list. *released (may
- * be NULL): whether lost ranges stood in the way. */
+/* An operator confirms that every live pod in a user namespace is listed. *released (may be NULL):
+ * whether lost ranges blocked new ones. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_release_lost_user_namespaces(waybill_store* store, const waybill_change_options* options,
                                      bool* released, waybill_error** error);
@@ -1137,7 +1138,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_statistics(waybill_store
                                                                    waybill_statistics** statistics,
                                                                    waybill_error** error);
 
-/* Metrics in waybill/report.h: what was counted since the store was opened. */
+/* Metrics in waybill/report.h: counts since the store was opened. */
 typedef struct waybill_metrics {
   uint64_t mustpull_checks[5];             /* by WAYBILL_CHECK_… */
   uint64_t ensure_image_requests[3][3][3]; /* by WAYBILL_PULL_…, present_locally, pull_required:
@@ -1165,7 +1166,7 @@ typedef struct waybill_verify_report {
   waybill_strings findings;
 } waybill_verify_report;
 
-/* Reads everything. Damage is no error but the report. WAYBILL_NOT_FOUND, WAYBILL_IO. */
+/* Reads everything. Damage is not an error; the report lists it. WAYBILL_NOT_FOUND, WAYBILL_IO. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify(waybill_store* store,
                                                            waybill_verify_report** report,
                                                            waybill_error** error);
@@ -1186,7 +1187,8 @@ typedef struct waybill_trust_state {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_trust(waybill_store* store,
                                                               waybill_trust_state** trust,
                                                               waybill_error** error);
-/* An operator's word; `reason` of 1 to 1024 bytes is kept. Errors as in "Recording a pull". */
+/* An operator clears distrust; `reason` (1 to 1024 bytes) is kept. Errors as in "Recording a pull".
+ */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clear_distrust(waybill_store* store,
                                                                    waybill_string reason,
                                                                    waybill_error** error);
@@ -1198,8 +1200,8 @@ typedef struct waybill_export_options {
   size_t struct_size;
   waybill_string kubelet_directory;
   int32_t api_version;                          /* WAYBILL_KUBELET_… */
-  bool allow_empty;                             /* an empty images_on_node is meant */
-  const waybill_images_on_node* images_on_node; /* NULL: not known */
+  bool allow_empty;                             /* accept an empty images_on_node */
+  const waybill_images_on_node* images_on_node; /* NULL: unknown */
 } waybill_export_options;
 #define WAYBILL_EXPORT_OPTIONS_INIT \
   { .struct_size = sizeof(waybill_export_options) }
@@ -1242,7 +1244,7 @@ typedef struct waybill_migrate_options {
 
 /* WAYBILL_INVALID_ARGUMENT, WAYBILL_CONFLICT, WAYBILL_DISK_FULL, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
  * WAYBILL_DAMAGED, WAYBILL_INTERRUPTED, WAYBILL_NEWER_SCHEMA, WAYBILL_UNSAFE_PATH, WAYBILL_IO,
- * WAYBILL_STORE_FULL: the store is whole, of the version of the last step that was done.
+ * WAYBILL_STORE_FULL: the store is intact and has the version of the last completed step.
  * WAYBILL_OUTCOME_UNKNOWN: waybill_open finds out. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_migrate(const waybill_migrate_options* options,
                                                             waybill_migration_report** report,
@@ -1269,7 +1271,7 @@ typedef struct waybill_restore_options {
   size_t struct_size;
   waybill_string directory;
   waybill_string backup;
-  bool dry_run;       /* say what would be done, and change nothing */
+  bool dry_run;       /* report what would be done, and change nothing */
   uint64_t map_bytes; /* 0: the default */
   waybill_clock clock;
   void* clock_context;
