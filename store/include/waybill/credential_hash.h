@@ -10,8 +10,8 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// One entry of a docker config. A config's base64 `auth` ("user:password") is to be decoded into
-// the first two by the caller.
+// One entry of a docker config. The caller decodes a base64 `auth` ("user:password") into the first
+// two fields.
 struct AuthConfig {
   std::string username;
   std::string password;

@@ -24,10 +24,10 @@ struct PodCredentials {
 };
 
 // What a decision saw before the pod's credentials were fetched: a copy of the record, for the
-// comparison afterwards. Opaque. Good for one question, about the same image.
+// comparison afterwards. Opaque. Serves one question about one image.
 class FirstLook {
  public:
-  // Whether a decision left something here.
+  // Whether a decision stored something here.
   explicit operator bool() const { return !record_.empty(); }
 
  private:
@@ -35,33 +35,33 @@ class FirstLook {
   std::vector<std::uint8_t> record_;
 };
 
-// Where a decision gets them. Asked at most once a decision, and only if the answer depends on it:
-// the policy requires verification, and the record has an entry for the image name that is not open
+// Where a decision gets the pod's credentials. It asks at most once, and only if the answer depends
+// on them: the policy requires verification, and the record's entry for the image name is not open
 // to all pods of the node (kubelet behaviour). An error makes the answer "pull", `error`. Called on
-// the deciding thread, so from several at once where the caller shares a source between them. The
-// views must stay valid until the decision returns.
+// the deciding thread, so a source that threads share is called from several at once. The views
+// must stay valid until the decision returns.
 class CredentialSource {
  public:
   // No lock is held. May not call back into the same store.
   virtual Result<PodCredentials> Fetch() = 0;
 
   // Whether Fetch may wait for something. If so, the decision copies the record (an allocation) and
-  // lets go of its snapshot meanwhile, so that a slow API server does not keep old pages of the
-  // store alive. The credentials are compared with that copy, as in the kubelet. Afterwards the
-  // decision looks again: what it sees then may close the image, and never opens it.
+  // releases its snapshot meanwhile, so that a slow API server does not keep old pages of the store
+  // alive. It compares the credentials with that copy, as the kubelet does. Then it reads the store
+  // again: that may close the image, but never opens it.
   virtual bool may_block() const { return true; }
 
-  // Whether they are not at hand, and Fetch is not to be called either. A decision that depends on
-  // them is then "pull", kCredentialsNeeded, and counted under no label: get them, and ask again.
+  // Whether the credentials are not at hand and Fetch must not be called. A decision that depends
+  // on them is then "pull", kCredentialsNeeded, and no metric counts it: get them, and ask again.
   virtual bool deferred() const { return false; }
-  // Where a deferred decision leaves what it saw, and the one that asks again finds it.
+  // Where a deferred decision stores what it saw, for the decision that asks again.
   virtual FirstLook* first_look() { return nullptr; }
 
  protected:
   ~CredentialSource() = default;
 };
 
-// Credentials that are at hand already.
+// Credentials at hand.
 class FixedCredentials final : public CredentialSource {
  public:
   explicit FixedCredentials(PodCredentials credentials) : credentials_(credentials) {}
@@ -72,19 +72,19 @@ class FixedCredentials final : public CredentialSource {
   PodCredentials credentials_;
 };
 
-// Credentials that are got only once a decision has shown that it depends on them: for callers that
-// can't wait inside one, such as another language's.
+// Credentials that the caller gets only if a decision depends on them: for callers that can't wait
+// inside a decision, such as another language's.
 //
 //   DeferredCredentials credentials;
 //   Decision decision = store.MustAttemptPull(image, image_ref, credentials);
-//   if (decision.reason == Reason::kCredentialsNeeded) {  // "pull" so far, counted under no label
+//   if (decision.reason == Reason::kCredentialsNeeded) {  // "pull" so far, not counted
 //     credentials.Provide(…);                             // or the error of getting them
 //     decision = store.MustAttemptPull(image, image_ref, credentials);
 //   }
 //
-// The second call is for the same image and the same store: for any other its answer is "pull". Do
-// not ask it with another CredentialSource: a record that was removed between the two calls would
-// then pass for one that never was. Made anew for each question; not for several threads.
+// The second call must name the same image and store, or its answer is "pull". It needs the same
+// object: with another source, a record that was removed between the calls would look as if it had
+// never existed. Use a new object for each question, on one thread at a time.
 class DeferredCredentials final : public CredentialSource {
  public:
   // The views must stay valid until the second call returns.
@@ -102,8 +102,8 @@ class DeferredCredentials final : public CredentialSource {
   std::optional<Result<PodCredentials>> credentials_;
 };
 
-// The label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: an image
-// that is not on the node is counted under no label.
+// The label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: the image is
+// not on the node, and the metric does not count it.
 enum class CheckResult : std::uint8_t {
   kNotCounted,
   kCredentialPolicyAllowed,
@@ -124,10 +124,10 @@ enum class Reason : std::uint8_t {
   kSecretHashMatches,
   kSecretCoordinatesMatch,
   kServiceAccountMatches,
-  kNoRecord,               // verification required, and nothing is known to verify against
-  kPullInFlight,           // no record, but a pull of this image, or of its repository, began
-  kStoreDistrustful,       // no record, and records were lost once
-  kPulledForOtherHandler,  // no record of this handler's copy, but of another's
+  kNoRecord,               // verification required, but no record to verify against
+  kPullInFlight,           // no record, but a pull of this image or its repository began
+  kStoreDistrustful,       // no record, but the store may have lost it
+  kPulledForOtherHandler,  // no record of this handler's copy, but one of another's
   kNoEntryForImageName,
   kEntryWithoutCredentials,
   kNoCredentialMatches,
@@ -137,7 +137,7 @@ enum class Reason : std::uint8_t {
   kRecordDamaged,
   kQuarantined,             // an import file for this image could not be read
   kCredentialsUnavailable,  // the CredentialSource failed
-  kStoreUnavailable,        // closed, full of readers, or not to be trusted at this moment
+  kStoreUnavailable,        // closed, out of reader slots, or in an unknown state
   kCredentialsNeeded,       // the answer depends on credentials that are deferred
 };
 std::string_view ReasonName(Reason reason);  // "secretHashMatches"
@@ -159,19 +159,19 @@ Result<PullPolicy> ParsePullPolicy(std::string_view name);
 // What the kubelet does next.
 enum class EnsureAction : std::uint8_t {
   kPull,              // ask the runtime to pull, between an intent and its outcome
-  kUsePresent,        // start the container with the image that is there
+  kUsePresent,        // start the container with the image on the node
   kInvalidImageName,  // the kubelet's InvalidImageName
   kNeverPull,         // the kubelet's ErrImageNeverPull
-  kCredentialsError,  // under Rules::kKubelet only: the pod's credentials could not be had
+  kCredentialsError,  // Rules::kKubelet only: the pod's credentials are not available
 };
 std::string_view EnsureActionName(EnsureAction action);  // "ErrImageNeverPull"
 
 struct EnsureOutcome {
   EnsureAction action = EnsureAction::kPull;
-  // What the pod may be told: the kubelet's words. Under Rules::kClosed neither `action` nor
-  // `message` differs between an image that is absent and one that this pod may not use.
+  // What the pod may see, in the kubelet's words. Under Rules::kClosed, `action` and `message` are
+  // the same for an absent image and for one that this pod may not use.
   std::string message;
-  // For the node's own log, never for the pod. nullopt where no decision was asked for.
+  // For the node's own log, never for the pod. nullopt: no decision was needed.
   std::optional<Decision> decision;
 };
 

@@ -10,15 +10,15 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// The parts of an image string, as views into it. `name` is the image name: what credentials are
-// kept under. It is the string cut of tag and digest, and nothing else changed: `nginx` and
-// `docker.io/library/nginx` are two names, since a runtime may take a short name from elsewhere.
+// The parts of an image string, as views into it. Credentials are stored under `name`, the string
+// without tag and digest, otherwise unchanged: `nginx` and `docker.io/library/nginx` are two names,
+// since a runtime may resolve a short name elsewhere.
 struct ImageParts {
   std::string_view name;
-  std::string_view domain;  // "registry.example.com:443"; empty where the name has none
+  std::string_view domain;  // "registry.example.com:443"; may be empty
   std::string_view path;    // what follows domain and '/'; at most 255 bytes
-  std::string_view tag;     // without ':'; empty where there is none
-  std::string_view digest;  // "sha256:…", without '@'; empty where there is none
+  std::string_view tag;     // without ':'; may be empty
+  std::string_view digest;  // "sha256:…", without '@'; may be empty
 };
 
 // nullopt: the string does not parse. Takes time linear in its length; any bytes are safe.
@@ -27,14 +27,13 @@ std::optional<ImageParts> ParseImage(std::string_view image);
 // The image name of `image`, or nullopt where it does not parse.
 std::optional<std::string_view> ImageName(std::string_view image);
 
-// The full form: registry and `library/` filled in, tag `latest` where there is neither tag nor
-// digest. nullopt where `image` does not parse or would be ambiguous (64 hex digits). Serves replay
-// and Ensure only; no decision is made on it (kubelet behaviour).
+// The full form: registry and `library/` filled in, and the tag `latest` if `image` has neither tag
+// nor digest. nullopt if `image` does not parse or is ambiguous (64 hex digits). Only replay and
+// Ensure use it; decisions do not (kubelet behaviour).
 std::optional<std::string> NormaliseImage(std::string_view image);
 
-// What two strings must share to name the same repository, whatever their tags and digests:
-// the name part of the full form; where there is no full form, the image name; where the string
-// does not parse, the string.
+// Equal for two strings that name the same repository, whatever their tags and digests: the name in
+// the full form; without a full form, the image name; if the string does not parse, the string.
 std::string RepositoryOf(std::string_view image);
 
 }  // namespace waybill

@@ -1,7 +1,7 @@
 // The kubelet's JSON: its record files, lists of images and of pods, and the documents that hold
-// pull credentials. Decoding is strict (an unknown or repeated field, a field in another case, a
-// wrong kind, version or type, broken JSON or text behind it is kInvalidArgument, naming the
-// field); kLimitExceeded for a document above limits.h. Pure, thread-safe.
+// pull credentials. Decoding is strict: an unknown or repeated field, a field in another case, a
+// wrong kind, version or type, broken JSON or text after it is kInvalidArgument. The error names
+// the field. A document beyond the bounds in limits.h is kLimitExceeded. Pure, thread-safe.
 
 #ifndef WAYBILL_KUBELET_FORMAT_H_
 #define WAYBILL_KUBELET_FORMAT_H_
@@ -17,15 +17,15 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// Accepts apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and what the text of KEP-2535
-// shows: the group imagemanager.kubelet.config.k8s.io/v1alpha1, and the list
-// kubernetesSecretCoordinates (one of the two lists, not both).
+// Accepts apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and the form in KEP-2535: the
+// group imagemanager.kubelet.config.k8s.io/v1alpha1, and the list kubernetesSecretCoordinates (one
+// of the two lists, not both).
 Result<ImagePulledRecord> DecodePulledRecord(std::string_view json);
 Result<ImagePullIntent> DecodePullIntent(std::string_view json);
 Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json);
 
-// As v1.36.3 writes them, or, as v1alpha1, kubelets to v1.34: times cut to the second, mapping
-// sorted by name. Runtime handlers and manifests have no place there and are left out.
+// The bytes that kubelet v1.36.3 writes, or, for v1alpha1, kubelets up to v1.34: times cut to the
+// second, the mapping sorted by name. Runtime handlers and manifests are left out.
 std::string EncodePulledRecord(const ImagePulledRecord& record,
                                KubeletApiVersion version = KubeletApiVersion::kV1Beta1);
 std::string EncodePullIntent(const ImagePullIntent& intent,
@@ -34,15 +34,15 @@ std::string EncodePreloadedRecord(const ImagePreloadedRecord& record,
                                   KubeletApiVersion version = KubeletApiVersion::kV1Beta1);
 
 // `crictl images -o json`: {"images":[{"id":…,"repoTags":[…],"repoDigests":[…],
-// "spec":{"runtimeHandler":…},…}]}. Fields beside these are the runtime's own and pass.
-// kInvalidArgument without "images" or an image without id.
+// "spec":{"runtimeHandler":…},…}]}. Other fields are ignored. kInvalidArgument: "images" or the id
+// of an image is missing.
 Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json);
 
 // The UIDs of the pods in a list that `kubectl get pods -o json`, the kubelet's /pods or `crictl
-// pods -o json` prints: {"items":[{"metadata":{"uid":…},…},…]}. Of a static pod also that by which
-// its node knows it (annotations kubernetes.io/config.hash and .mirror). One UID may be there more
-// than once. kInvalidArgument without "items", a pod without UID, or a list that is only a page of
-// one.
+// pods -o json` prints: {"items":[{"metadata":{"uid":…},…},…]}. For a static pod, the UID under
+// which its node knows it is included (annotations kubernetes.io/config.hash and .mirror). A UID
+// may occur more than once. kInvalidArgument: "items" or the UID of a pod is missing, or the list
+// is only one page of several.
 Result<std::vector<std::string>> DecodePodList(std::string_view json);
 
 // One registry's credentials out of a docker config (config.json or .dockercfg form) or of a Secret
@@ -51,8 +51,8 @@ struct RegistryAuth {
   std::string registry;
   AuthConfig auth;
 };
-// In the document's order. Other fields pass, as they do for the kubelet. kInvalidArgument names
-// the registry whose `auth` is not base64 of "user:password".
+// In the document's order. Other fields are ignored, as by the kubelet. kInvalidArgument: an `auth`
+// is not base64 of "user:password"; the error names the registry.
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json);
 
 // "2026-01-02T03:04:05Z", and back: RFC 3339, any offset, a fraction of up to nine digits; years 1

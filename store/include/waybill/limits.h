@@ -1,5 +1,5 @@
-// Every bound of the store. Exceeding one is ErrorCode::kLimitExceeded, and nothing is changed; in
-// a decision it is the answer "pull". A stored value that exceeds one is damaged: none was written.
+// Every bound of the store. A call that exceeds one is ErrorCode::kLimitExceeded and changes
+// nothing; a decision answers "pull". A stored value that exceeds one counts as damaged.
 
 #ifndef WAYBILL_LIMITS_H_
 #define WAYBILL_LIMITS_H_
@@ -32,7 +32,7 @@ inline constexpr std::size_t kMaxRuntimeHandlers = 1024;
 inline constexpr std::size_t kMaxRuntimeHandlerBytes = 253;
 inline constexpr std::size_t kMaxPlatformFieldBytes = 256;
 inline constexpr std::size_t kMaxOsFeatures = 64;
-// Bytes of a pod's UID as a kubelet gives it; of the name of a pod's directory, whoever made that.
+// Bytes of a pod's UID as a kubelet assigns it; of the name of any pod directory.
 inline constexpr std::size_t kMaxPodUidBytes = 253;
 inline constexpr std::size_t kMaxFileNameBytes = 255;
 // Bytes of a path that the store remembers.
@@ -42,19 +42,20 @@ inline constexpr std::size_t kMaxUsernsFileBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxMappingsPerFile = 340;
 // Images whose pulls are in flight at the same time in one process.
 inline constexpr std::size_t kMaxInFlightImages = 65536;
-// At this many Secrets under one image name a decision writes no further one back (KEP-2535,
+// Once an image name has this many Secrets, decisions stop writing further ones back (KEP-2535,
 // "Cache writes upon successful credentials match").
 inline constexpr std::size_t kMaxSecretsForWriteBack = 100;
-// Rotated credentials that wait to be written back. When full, a decision drops the newest: the
-// next decision on the same pod finds it again.
+// Rotated credentials that wait to be written back. When the queue is full, a decision drops its
+// own; the next decision on the same pod queues it again.
 inline constexpr std::size_t kMaxQueuedWriteBacks = 1024;
 // Patterns in an allowlist.
 inline constexpr std::size_t kMaxAllowlistPatterns = 65536;
 // Entries kept in the journal of distrust; the oldest go first, but never the one in force.
 inline constexpr std::size_t kMaxTrustEvents = 64;
-// Kept of what was replaced: databases under quarantine/; image_manager/before-export-*; of a pod,
-// userns.before-export-*. The oldest go first, but no database that verifies and of which there is
-// no backup, and no folder with a file that neither an import took nor an export wrote.
+// How many replaced copies are kept: databases under quarantine/, folders
+// image_manager/before-export-*, files userns.before-export-* of a pod. The oldest are deleted
+// first. Exempt: a database that verifies and has no backup, and a folder with a file that no
+// import took and no export wrote.
 inline constexpr std::size_t kMaxKeptAside = 3;
 // Processes and threads that read one store at the same time.
 inline constexpr unsigned kMaxReaders = 1022;

@@ -1,4 +1,4 @@
-// What is done to a whole store while nobody uses it: migrating between schema versions, backups,
+// Operations on a whole store that is not in use: migrating between schema versions, backups, and
 // going back to a kubelet without waybill.
 
 #ifndef WAYBILL_MAINTENANCE_H_
@@ -21,14 +21,14 @@ namespace [[gnu::visibility("default")]] waybill {
 using Clock = std::function<Timestamp()>;
 Timestamp SystemClock();
 
-// Called now and then while something long runs: units (files, values) done, and in all. Return
-// false to stop; what that leaves is said where it is taken.
+// Called now and then during a long operation: units (files, values) done, and in all. Return false
+// to stop; each option of this type says what is kept then.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
-// waybill checks LMDB's pages by itself and relies on when LMDB writes what. With a version of LMDB
-// (the library that this process has loaded) that it was not tested with, opening, observing,
-// migrating and putting back are kInvalidArgument, and nothing is touched; the error lists the
-// tested ones. `allow`: go on all the same, in this whole process, from now on.
+// waybill checks LMDB's pages itself and relies on the order of LMDB's writes. If the LMDB library
+// in this process is of an untested version, opening, observing, migrating and restoring are
+// kInvalidArgument and change nothing; the error lists the tested versions. `allow`: use the
+// untested version anyway, in the whole process, from now on.
 void AllowUntestedLmdb(bool allow);
 
 // The schema version that this library writes, and the oldest that it opens.
@@ -45,43 +45,42 @@ struct MigrationStep {
 };
 
 struct MigrationReport {
-  std::uint32_t from = 0;  // equal to `to`: there was nothing to do
+  std::uint32_t from = 0;  // equal to `to`: nothing to do
   std::uint32_t to = 0;
-  std::vector<MigrationStep> steps;  // done, or, in a dry run, to do
+  std::vector<MigrationStep> steps;  // done; in a dry run, planned
   std::string backup;                // made before the first step; empty in a dry run
-  // What going down loses, one line each; whose image must be verified again is said there.
+  // What going down loses, one line each, with the images that must be verified again.
   std::vector<std::string> losses;
 };
 
 struct MigrateOptions {
   std::filesystem::path directory;
   std::uint32_t to = kNewestSchema;
-  bool dry_run = false;      // say what would be done, and change nothing
-  bool accept_loss = false;  // go down even where that loses something
+  bool dry_run = false;      // report what would be done, and change nothing
+  bool accept_loss = false;  // go down even if that loses something
   Progress progress = {};
   Clock clock = SystemClock;
   std::uint64_t map_bytes = kDefaultMapBytes;
 };
 
-// Takes a store to another schema version, one step and one transaction at a time, after a backup
-// that was verified. NodeStore::Open does the same up to the newest version unless told not to.
-// Idempotent: after a crash the store has the version before or after a step, and the same call
-// goes on. Uses the witness that the store remembers.
+// Makes and verifies a backup, then takes a store to another schema version, one transaction for
+// each step. NodeStore::Open does the same up to the newest version unless told not to. Idempotent:
+// after a crash the store has the version before or after a step, and the same call goes on. Uses
+// the witness that the store remembers.
 // kInvalidArgument: a version below kOldestSchema or above kNewestSchema. kConflict: going down
-// would lose something and accept_loss is false, or, from 3 to 2, ID ranges live that no kubelet's
-// files can hold (held pods, ranges of several lengths), whatever accept_loss says; the message
-// says what. kDiskFull: no room for the backup, or for a step. kOwned: the store is in use.
-// kNotFound: there is none. kDamaged: it fails its check, or its witness is gone or
-// contradicts; NodeStore::Open recovers it.
-// kInterrupted: `progress` said so. kNewerSchema, kUnsafePath, kIo, kStoreFull as for Open. After
-// each of these the store is whole, and of the version of the last step that was done.
-// kOutcomeUnknown: the disk failed so that nobody knows; NodeStore::Open finds out.
+// would lose something and accept_loss is false; or, from 3 to 2 and whatever accept_loss says, a
+// kubelet's files can't hold the ID ranges (held pods, ranges of several lengths). The message says
+// which. kDiskFull: no room for the backup or for a step. kOwned: the store is in use. kNotFound:
+// no store. kDamaged: the store fails its check, or its witness is missing or contradicts it;
+// NodeStore::Open recovers it. kInterrupted: `progress` returned false. kNewerSchema, kUnsafePath,
+// kIo, kStoreFull as for Open. After each of these the store is intact and has the version of the
+// last completed step. kOutcomeUnknown: the disk failed during a commit; NodeStore::Open finds out.
 Result<MigrationReport> Migrate(const MigrateOptions& options);
 
 // --- Backups ------------------------------------------------------------------------------------
 
 // backup/<version>-<commit sequence>-<time>.mdb in the store's directory: a compact copy. The last
-// three are kept; of one state, the last.
+// three are kept, and only the last of each state.
 struct Backup {
   std::filesystem::path path;
   std::uint32_t schema_version = 0;
@@ -89,14 +88,14 @@ struct Backup {
   std::uint64_t bytes = 0;
 };
 
-// Those in `directory`, newest first, by their names: their content is not looked at. kUnsafePath,
-// kIo, kNotFound: there is no such directory.
+// The backups in `directory`, newest first, by name; their content is not read. kUnsafePath, kIo.
+// kNotFound: no such directory.
 Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory);
 
 struct RestoreOptions {
   std::filesystem::path directory;
   std::filesystem::path backup;
-  bool dry_run = false;  // say what would be done, and change nothing
+  bool dry_run = false;  // report what would be done, and change nothing
   Clock clock = SystemClock;
   std::uint64_t map_bytes = kDefaultMapBytes;
 };
@@ -105,35 +104,35 @@ struct RestoreReport {
   std::uint32_t schema_version = 0;
   std::uint64_t backup_commit_sequence = 0;
   std::uint64_t records = 0;
-  // Of those: the store that was replaced did not hold the same credentials, could not be read, was
-  // older than its witness or missed that, so they may have been taken back since. To be verified
-  // again.
+  // Of those, to be verified again, since their credentials may have been revoked after the backup:
+  // the replaced store held other ones, was unreadable or older than its witness, or had no
+  // witness.
   std::uint64_t records_without_credentials = 0;
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
-  // Of those that the backup had. Kept: the pod has it. Held: the pod is held, since another one
-  // has or may have some of it, or nobody can vouch for the pod's. Dropped: the store that was
-  // replaced gave the pod another one, or had released it.
+  // Of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its range is
+  // unverified or may overlap another pod's. Dropped: the replaced store gave the pod another
+  // range, or had released it.
   std::uint64_t id_mappings_kept = 0;
   std::uint64_t id_mappings_held = 0;
   std::uint64_t id_mappings_dropped = 0;
-  // Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
+  // Other ranges may have been lost, so no new ones are handed out (HeldPod without a UID).
   bool id_ranges_lost = false;
-  // Where what it replaces is kept; empty: there was nothing, or it is a dry run.
+  // Where the replaced store is kept; empty: there was none, or it is a dry run.
   std::string replaced_path;
-  std::vector<std::string> removed_paths;  // kept there earlier, and gone (kMaxKeptAside)
+  std::vector<std::string> removed_paths;  // kept there earlier, now deleted (kMaxKeptAside)
   std::string distrust_reason;
 };
 
-// Puts a backup in the place of the store, which is kept under quarantine/ (kMaxKeptAside). The
-// store then is distrustful: images that were pulled after the backup have no record in it. What
-// the replaced store had closed, by its quarantine and its intents, stays closed. Pods keep the ID
-// ranges that the replaced store gave them; where that can't be read, or had lost ranges itself,
-// those of the backup are kept beside them or held, ranges count as lost (HeldPod), and a backup of
-// a version that knows no ranges is put back as one of the newest. kDamaged: the backup fails its
-// check. kConflict: it is of another store (by UUID, against the store or its witness).
-// kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the store is as
-// it was; where the last of it fails, the directory's sync, and after a crash, it is the one or the
-// other, whole.
+// Replaces the store with a backup. The replaced store is kept under quarantine/ (kMaxKeptAside).
+// The new store is distrustful, since images pulled after the backup have no record in it. Images
+// that the replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the
+// ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
+// itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
+// backup of a version without ranges is restored as the newest version. kDamaged: the backup fails
+// its check. kConflict: the backup belongs to another store (by UUID, against the store or its
+// witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the
+// store is unchanged; if the final sync of the directory fails, or after a crash, it is the old or
+// the new one, intact.
 Result<RestoreReport> Restore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill -----------------------------------------------------
@@ -144,13 +143,13 @@ enum class KubeletApiVersion : std::uint8_t {
 };
 
 struct ExportOptions {
-  // The directory with, or for, image_manager/ in it. The kubelet must not be running.
+  // The directory that has or gets image_manager/. The kubelet must not be running.
   std::filesystem::path kubelet_directory;
   KubeletApiVersion api_version = KubeletApiVersion::kV1Beta1;
-  // The runtime's complete list: needed where the store is distrustful, since the kubelet knows no
-  // distrust: each image without a record then gets one without credentials.
+  // The runtime's complete list. Required if the store is distrustful: since the kubelet has no
+  // such state, each image without a record then gets one without credentials.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
-  // Whether an empty list is meant; without this it is refused where it is needed.
+  // Accepts an empty list, which is refused otherwise if the list is required.
   bool allow_empty = false;
 };
 
@@ -158,14 +157,14 @@ struct ExportReport {
   std::uint64_t records = 0;
   std::uint64_t intents = 0;
   std::uint64_t preloaded = 0;
-  std::uint64_t closed = 0;  // in quarantine: written so that the kubelet, too, can't read them
+  std::uint64_t closed = 0;  // in quarantine: written as files that the kubelet can't read either
   std::uint64_t made = 0;    // records without credentials, for images of a distrustful store
-  // Written without credentials: of refs of which only other handlers than the default had a
-  // record, and files that a kubelet wrote and no import took.
+  // Written without credentials: refs with records under other handlers only, and files that a
+  // kubelet wrote and no import took.
   std::uint64_t without_credentials = 0;
   std::uint64_t id_mappings = 0;  // pods/<uid>/userns
-  std::string replaced_path;  // where the files that were there are kept; empty: there were none
-  std::vector<std::string> removed_paths;  // kept by earlier exports, and gone (kMaxKeptAside)
+  std::string replaced_path;      // where the earlier files are kept; empty: there were none
+  std::vector<std::string> removed_paths;  // kept by earlier exports, now deleted (kMaxKeptAside)
 };
 
 }  // namespace waybill

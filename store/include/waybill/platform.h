@@ -1,4 +1,4 @@
-// What an image was built for, and what it is to run on (OCI image index, `platform`; CRI and
+// The platform that an image was built for or runs on (OCI image index, `platform`; CRI and
 // containerd use the same five fields). Pure, thread-safe.
 
 #ifndef WAYBILL_PLATFORM_H_
@@ -22,15 +22,15 @@ struct Platform {
   friend bool operator==(const Platform&, const Platform&) = default;
 };
 
-// The one spelling of each platform that has several, as containerd compares them: x86_64 is amd64,
-// aarch64 is arm64, arm without a variant is v7, arm64/v8 is arm64, macos is darwin.
+// One spelling for each platform, as containerd compares them: x86_64 becomes amd64, aarch64 arm64,
+// arm without a variant arm/v7, arm64/v8 arm64, macos darwin.
 Platform NormalisePlatform(Platform platform);
 
-// "linux/arm/v7", "windows/amd64 10.0.20348.1970", os features behind that in parentheses.
+// "linux/arm/v7", "windows/amd64 10.0.20348.1970"; OS features follow in parentheses.
 std::string FormatPlatform(const Platform& platform);
 
-// OS/ARCHITECTURE[/VARIANT], normalised. kInvalidArgument: another number of parts, an empty one,
-// or one with other characters than letters, digits, '.', '_' and '-'.
+// Reads OS/ARCHITECTURE[/VARIANT] and normalises it. kInvalidArgument: too few or too many parts,
+// an empty part, or characters other than letters, digits, '.', '_' and '-'.
 Result<Platform> ParsePlatform(std::string_view text);
 
 }  // namespace waybill

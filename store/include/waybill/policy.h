@@ -25,15 +25,15 @@ std::string_view VerificationModeName(VerificationMode mode);
 // kInvalidArgument for any other spelling; the text lists the four.
 Result<VerificationMode> ParseVerificationMode(std::string_view name);
 
-// What an allowlist pattern opens. The code of the kubelet asks for the name alone; the text of
-// KEP-2535 meant images that the kubelet did not pull.
+// What an allowlist pattern opens. The kubelet's code compares names alone; KEP-2535 speaks of
+// images that the kubelet did not pull.
 enum class AllowlistScope : std::uint8_t { kAnyImage, kPreloadedOnly };
 
 // What is known of an image's origin when the policy is asked.
 enum class ImageOrigin : std::uint8_t {
-  kKubeletPulled,      // there is a record, or an intent
-  kPresumedPreloaded,  // there is none, and the store lost nothing
-  kUnknown,            // there is none, but the store is distrustful: it may have been lost
+  kKubeletPulled,      // a record or an intent exists
+  kPresumedPreloaded,  // neither exists, and the store lost nothing
+  kUnknown,            // neither exists, but the store is distrustful: they may have been lost
 };
 
 // A policy with its allowlist, validated once. Immutable; safe to read from any thread.
@@ -53,8 +53,8 @@ class VerificationPolicy {
   VerificationMode mode() const { return mode_; }
   AllowlistScope scope() const { return scope_; }
 
-  // Whether the credentials of a pod that wants `image` must be verified. `image_name` is its image
-  // name, or the whole image string where that does not parse. Allocates nothing.
+  // Whether a pod's credentials must be verified. `image_name` is the image name, or the whole
+  // image string if that does not parse. Allocates nothing.
   bool RequiresVerification(std::string_view image_name, ImageOrigin origin) const;
 
  private:

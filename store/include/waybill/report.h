@@ -16,72 +16,71 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// What importing a kubelet directory did. Files that were taken by an earlier import and have not
-// changed count as `unchanged` only.
+// What importing a kubelet directory did. Files that have not changed since an earlier import count
+// as `unchanged` only.
 struct ImportReport {
   std::uint64_t files_seen = 0;
   std::uint64_t unchanged = 0;
   std::uint64_t records = 0;      // taken from pulled/
   std::uint64_t intents = 0;      // taken from pulling/
   std::uint64_t preloaded = 0;    // taken from observed-preloaded/
-  std::uint64_t known_refs = 0;   // changed files of refs that the store knew: nothing was added
+  std::uint64_t known_refs = 0;   // changed files of refs that the store knew: not taken
   std::uint64_t quarantined = 0;  // quarantine entries made
   std::uint64_t skipped = 0;      // names that are not the kubelet's, and unfinished .tmp files
   bool interrupted = false;
-  // Of pulled/ and pulling/: the first file that a kubelet wrote since the directory was taken over
-  // before; empty: none.
+  // The first file in pulled/ or pulling/ that a kubelet wrote since the last import; may be empty.
   std::string newly_written;
-  std::vector<std::string> problems;  // one line a file that could not be read; the first 100
+  std::vector<std::string> problems;  // one line for each unreadable file; the first 100
 };
 
 // What opening did (store/README.md, "Opening").
 struct RecoveryReport {
-  bool created = false;                    // there was no store
+  bool created = false;                    // the store is new
   bool set_aside = false;                  // the database failed its check; see set_aside_path
   std::string set_aside_path;              // where the failed one is kept
-  std::vector<std::string> removed_paths;  // set aside earlier, and gone (kMaxKeptAside)
-  std::uint64_t records_carried = 0;       // into the store that took its place
-  std::uint64_t records_without_credentials = 0;  // known, but must be verified anew
+  std::vector<std::string> removed_paths;  // set aside earlier, now deleted (kMaxKeptAside)
+  std::uint64_t records_carried = 0;       // into the rebuilt store
+  std::uint64_t records_without_credentials = 0;  // of those: must be verified again
   std::uint64_t intents_carried = 0;
-  bool witness_made = false;          // there was no witness under its path, and one was made
-  bool witness_in_store = false;      // it lies in the store's directory, and is lost with it
+  bool witness_made = false;          // the witness was missing, and a new one was made
+  bool witness_in_store = false;      // it lies in the store's directory and would be lost with it
   std::vector<std::string> findings;  // what was wrong, one line each
-  // Files and folders of the store that others could read or write, and can't any more: one line
-  // each, with both modes.
+  // Files and folders of the store that lost the modes with which others could read or write them:
+  // one line each, with the old and the new mode.
   std::vector<std::string> mended;
-  // What changes no answer, but should be known: a file system that can't promise what the store
+  // What changes no answer, but should be known: the file system does not guarantee what the store
   // needs.
   std::vector<std::string> warnings;
 
-  // Rules::kClosed: the store knew a time that is more than a day ahead of the clock, so that it
-  // went on from the clock's. Empty: it did not.
+  // Rules::kClosed: the store had a time more than a day ahead of the clock, and goes on from the
+  // clock's. Empty: it had not.
   std::string clock_was_ahead;
-  std::uint64_t times_mended =
-      0;  // records that said a later time, and now say that of this opening
+  // Records with a time in the future, which now have the time of this opening.
+  std::uint64_t times_mended = 0;
 
   bool distrustful = false;
   std::string distrust_reason;
 
-  // What was done to a store of an older schema; nullopt: it was of the newest.
+  // What was done to a store of an older schema; nullopt: it had the newest.
   std::optional<MigrationReport> migration;
-  // What a new list of runtime handlers changed; nullopt: none was given.
+  // What a new list of runtime handlers changed; nullopt: no list was given.
   std::optional<RuntimesReport> runtimes;
 
   ImportReport import;
 
   UserNamespaceReport user_namespaces;
 
-  // A gap in what was recorded (OpenOptions::gap), and why it is taken for one.
+  // Pulls may be unrecorded (OpenOptions::gap), and why the store assumes so.
   bool after_gap = false;
   std::string gap_reason;
-  std::uint64_t gap_closed = 0;         // images that had no record, and got one
-  std::vector<std::string> gap_images;  // their names, or refs, the first 1000
+  std::uint64_t gap_closed = 0;         // images that had no record and got one
+  std::vector<std::string> gap_images;  // their names, or refs; the first 1000
 
   std::uint64_t intents_found = 0;     // left by an earlier process
   std::uint64_t intents_replayed = 0;  // matched an image on the node: closed by a record
   std::uint64_t intents_left = 0;      // still stored when opening ended
-  std::vector<std::string> replayed;   // their image strings, the first 100
-  bool replay_skipped = false;         // no list of images was given, so nothing could be replayed
+  std::vector<std::string> replayed;   // their image strings; the first 100
+  bool replay_skipped = false;         // no list of images was given to replay against
 
   std::uint64_t readers_cleared = 0;  // slots of readers that died
   std::uint64_t records = 0;          // after opening
@@ -94,7 +93,7 @@ struct Statistics {
   std::uint32_t schema_version = 0;
   std::uint64_t commit_sequence = 0;
   std::uint64_t records = 0;
-  // Of those: under another runtime handler than the default.
+  // Of those: not under the default runtime handler.
   std::uint64_t nondefault_handler_records = 0;
   std::uint64_t runtime_handlers = 0;
   std::uint64_t intents = 0;
@@ -102,7 +101,7 @@ struct Statistics {
   std::uint64_t preloaded_records = 0;
   std::uint64_t imported_files = 0;
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
-  std::uint64_t held_pods = 0;    // whose ID range nobody can vouch for
+  std::uint64_t held_pods = 0;    // with unverified ID ranges
   bool distrustful = false;
   std::uint64_t map_bytes = 0;
   std::uint64_t used_bytes = 0;  // of the map, free pages inside included
@@ -122,7 +121,7 @@ struct VerifyReport {
 struct TrustEvent {
   Timestamp at;
   bool distrustful = false;  // the state from then on
-  std::string reason;        // the store's, or, where distrust was cleared, the operator's
+  std::string reason;        // the store's; if distrust was cleared, the operator's
 };
 
 struct TrustState {
@@ -130,8 +129,8 @@ struct TrustState {
   std::vector<TrustEvent> journal;  // oldest first
 };
 
-// The position that a garbage collection, of images or of pods, starts from (store/README.md, rule
-// 4): a commit sequence.
+// The commit sequence at which a garbage collection of images or pods starts (store/README.md, rule
+// 4).
 struct PruneToken {
   std::uint64_t value = 0;
 };
@@ -142,7 +141,7 @@ struct PruneReport {
   std::uint64_t kept_in_list = 0;
   std::uint64_t kept_newer = 0;   // written or confirmed after the token, or not before `until`
   std::uint64_t kept_intent = 0;  // an intent names the same repository (Rules::kClosed)
-  // Listed under another handler only, and the last record of its ref: lost its credentials.
+  // Listed under another handler only, but the last record of its ref: lost its credentials.
   std::uint64_t kept_without_credentials = 0;
 };
 
@@ -154,12 +153,12 @@ struct Metrics {
   std::array<std::array<std::array<std::uint64_t, 3>, 3>, 3> ensure_image_requests{};
   std::uint64_t ondisk_pullintents = 0;
   std::uint64_t ondisk_pulledrecords = 0;
-  // There is no cache in front of the store. These say how full the bounds are that stand in its
-  // place: images in flight of kMaxInFlightImages, and used pages of the map.
+  // The store has no cache. These say how full the bounds are that take its place: images in flight
+  // of kMaxInFlightImages, and used pages of the map.
   double inmemory_pullintents_usage_percent = 0;
   double inmemory_pulledrecords_usage_percent = 0;
-  // KEP-4216, "How can an operator determine if the feature is in use": images under another
-  // runtime handler than the default. waybill_nondefault_runtime_handler_images.
+  // Images under other runtime handlers than the default (KEP-4216, "How can an operator determine
+  // if the feature is in use"). waybill_nondefault_runtime_handler_images.
   std::uint64_t nondefault_runtime_handler_images = 0;
 
   // Prometheus text exposition format, version 0.0.4. Every series, zeros included, so that a rate

@@ -1,7 +1,7 @@
-// Result<T>: what every waybill function that can fail returns. No such function throws, nor does a
-// decision: an exception from a callback that the caller supplied is kInternal, and what was under
-// way is undone. Functions that return a plain value (a spelling, an encoding) throw std::bad_alloc
-// where there is no memory for it, and nothing else.
+// Result<T>: what every waybill function that can fail returns. Such functions and decisions do not
+// throw: an exception from a callback of the caller becomes kInternal, and the change under way is
+// undone. Functions that return a plain value (a spelling, an encoding) throw std::bad_alloc if
+// memory runs out, and nothing else.
 
 #ifndef WAYBILL_RESULT_H_
 #define WAYBILL_RESULT_H_
@@ -16,11 +16,11 @@ namespace [[gnu::visibility("default")]] waybill {
 
 // A code says what the caller should do. The text for the person who reads it is in Error.
 enum class ErrorCode : std::uint8_t {
-  // The call itself is wrong: mend the argument. Unlike kLimitExceeded, no smaller input helps.
+  // The call itself is wrong: correct the argument. Unlike kLimitExceeded, no smaller input helps.
   kInvalidArgument = 1,
   // The argument is sound but larger than a documented bound (waybill/limits.h).
   kLimitExceeded,
-  // There is nothing under that name, and the store is sure of it.
+  // The store knows for certain that nothing has that name.
   kNotFound,
   // Stored bytes do not verify. Never read it as kNotFound: something was there.
   kDamaged,
@@ -31,7 +31,7 @@ enum class ErrorCode : std::uint8_t {
   kNewerSchema,
   // The store was written by an older schema, and migrating was not allowed. Nothing was touched.
   kOlderSchema,
-  // Owner, mode or type of a path is not safe to trust. Mend the path, then try again.
+  // The owner, mode or type of a path is unsafe. Correct it, then try again.
   kUnsafePath,
   // The map is full: prune, or open with a larger map. Deleting still works.
   kStoreFull,
@@ -47,12 +47,11 @@ enum class ErrorCode : std::uint8_t {
   kInterrupted,
   // The commit failed half way: it may or may not be on disk. Close and open again to find out.
   kOutcomeUnknown,
-  // The pod's credentials could not be had. From the caller's CredentialSource.
+  // The caller's CredentialSource could not get the pod's credentials.
   kCredentialsUnavailable,
-  // There was no memory for the call. Nothing was changed.
+  // Memory ran out. Nothing was changed.
   kOutOfMemory = 65,
-  // An exception that is none of waybill's, from a callback of the caller's; or a mistake of the
-  // library. Nothing was changed.
+  // A callback of the caller threw an exception, or the library has a bug. Nothing was changed.
   kInternal = 66,
 };
 

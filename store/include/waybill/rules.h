@@ -11,7 +11,7 @@
 namespace [[gnu::visibility("default")]] waybill {
 
 // kKubelet: every answer and every stored state is that of the kubelet v1.36.3. kClosed: the same
-// but for five rules, each of which can only keep an image closed that the kubelet would open by
+// except for five rules. Each of them can only keep an image closed that the kubelet would open by
 // mistake (store/README.md, "Two sets of rules").
 enum class Rules : std::uint8_t { kClosed, kKubelet };
 

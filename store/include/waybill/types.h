@@ -27,7 +27,7 @@ struct Timestamp {
 };
 
 // Coordinates of a Kubernetes Secret and the hash of the credentials that it held when an image was
-// pulled with it. The hash is opaque: compared, never computed from. Empty: hashing failed; it
+// pulled with it. The hash is opaque and only ever compared. If empty, hashing failed: the hash
 // matches nothing, but the coordinates still can.
 struct ImagePullSecret {
   std::string uid;
@@ -80,8 +80,8 @@ struct ImagePullServiceAccountView {
 };
 
 // Which credentials opened an image under one image name. With node_pods_accessible (pulled without
-// credentials, or with the node's own) every pod of the node may use it. With nothing set, nobody
-// may without another pull.
+// credentials, or with the node's own) every pod of the node may use it. If all fields are empty,
+// every pod must pull it again.
 struct ImagePullCredentials {
   bool node_pods_accessible = false;
   std::vector<ImagePullSecret> kubernetes_secrets;
@@ -98,18 +98,17 @@ struct ImagePullCredentials {
 // pod's image string cut of tag and digest, nothing else changed.
 struct ImagePulledRecord {
   std::string image_ref;
-  std::optional<Timestamp> last_updated;  // none: the kubelet's `null`
+  std::optional<Timestamp> last_updated;  // nullopt: the kubelet's `null`
   std::map<std::string, ImagePullCredentials> credential_mapping;
-  // The commit that wrote the record, counted since the store was made. Set by the store: what a
-  // caller puts there is ignored.
+  // The number of the commit that wrote the record. Set by the store; ignored in arguments.
   std::uint64_t stamp = 0;
   // Whose copy of the image this is. Empty: the default handler's.
   std::string runtime_handler = {};
-  // Which manifest of an index was pulled, and what it is for, where the caller said so.
+  // Which manifest of an index was pulled, and its platform, if the caller passed them.
   std::string manifest_digest = {};
   std::optional<Platform> platform = {};
-  // The guest platform that the handler had when the image was pulled. Set by the store from the
-  // registry of handlers; a handler that has another one now has its images verified again.
+  // The guest platform of the handler when the image was pulled. Set by the store from the registry
+  // of handlers. If the handler's platform changes, its images must be verified again.
   std::optional<Platform> guest_platform = {};
 
   friend bool operator==(const ImagePulledRecord&, const ImagePulledRecord&) = default;
@@ -124,8 +123,7 @@ struct ImagePullIntent {
   friend auto operator<=>(const ImagePullIntent&, const ImagePullIntent&) = default;
 };
 
-// What a newer kubelet knows to have been on the node before it pulled anything. Kept, not used
-// yet.
+// An image that a newer kubelet found on the node before it pulled anything. Stored, not yet used.
 struct ImagePreloadedRecord {
   std::string image_ref;
   std::optional<Timestamp> last_updated;
@@ -139,7 +137,7 @@ struct ImageOnNode {
   std::string id;  // the image ref
   std::vector<std::string> repo_tags;
   std::vector<std::string> repo_digests;
-  // CRI's Image.spec.runtime_handler. Empty: listed without one, so that it may be any handler's.
+  // CRI's Image.spec.runtime_handler. Empty: not given, so the image may be any handler's.
   std::string runtime_handler = {};
 };
 
@@ -162,13 +160,13 @@ struct ListedImage {
   // NOLINTEND(google-explicit-constructor)
 };
 
-// What a file that could not be read stood for, known by its name only.
+// What an unreadable file stood for, known by its name only.
 enum class QuarantineKind : std::uint8_t {
   kImageRef = 1,  // of pulled/: SHA-256 of an image ref
   kImage = 2,     // of pulling/: SHA-256 of an image string
 };
 
-// Closes an image until it is pulled again: a decision on it answers `error`, so "pull".
+// Closes an image until it is pulled again: decisions on it answer "pull", with the result `error`.
 struct QuarantineEntry {
   QuarantineKind kind = QuarantineKind::kImageRef;
   std::string sha256;  // 64 lower-case hex digits

@@ -1,8 +1,8 @@
 // Host ID ranges for pods in user namespaces (KEP-127). A pod with hostUsers: false gets a range of
 // host IDs, the same for UIDs and GIDs, that no other pod of the node shares while it lives.
 //
-// IDs are handed out in blocks of 65,536. Never handed out: block 0, which is the host's own, and
-// the last one, which contains 2^32−1: the kernel maps no range with that ID (kubernetes#139916).
+// IDs are handed out in blocks of 65,536. Two blocks are reserved: block 0 belongs to the host, and
+// the last one contains 2^32−1, which the kernel never maps (kubernetes#139916).
 
 #ifndef WAYBILL_USER_NAMESPACE_H_
 #define WAYBILL_USER_NAMESPACE_H_
@@ -35,7 +35,7 @@ struct IdMapping {
   friend bool operator==(const IdMapping&, const IdMapping&) = default;
 };
 
-// At most one mapping, as all that the kubelet gives or takes.
+// At most one mapping, as the kubelet uses them.
 class IdMappings {
  public:
   IdMappings() = default;
@@ -54,11 +54,11 @@ class IdMappings {
   std::size_t size_ = 0;
 };
 
-// CRI's NamespaceMode, with its numbers, as far as user namespaces have it.
+// CRI's NamespaceMode, with its numbers: the two modes of user namespaces.
 enum class NamespaceMode : std::uint8_t { kPod = 0, kNode = 2 };
 
-// CRI's UserNamespace. With kPod, `uids` and `gids` are one mapping, the same, from container ID 0;
-// they serve as uid_mappings and gid_mappings of the pod's mounts, too. With kNode both are empty.
+// CRI's UserNamespace. With kPod, `uids` and `gids` hold the same mapping, from container ID 0; the
+// pod's mounts use it, too (uid_mappings, gid_mappings). With kNode both are empty.
 struct UserNamespace {
   NamespaceMode mode = NamespaceMode::kNode;
   IdMappings uids;
@@ -73,15 +73,16 @@ struct UserNamespaceRequest {
   std::string_view pod_uid;
   // pod.spec.hostUsers. nullopt: not set.
   std::optional<bool> host_users;
-  // That of the pod's RuntimeClass; empty: the default one.
+  // The handler of the pod's RuntimeClass; empty: the default handler.
   std::string_view runtime_handler = {};
-  // The length that the caller counts on; nullopt: whatever it is.
+  // The length that the caller requires; nullopt: any.
   std::optional<std::uint32_t> length = std::nullopt;
 };
 
 // --- The pool ------------------------------------------------------------------------------------
 
-// Where new ranges are taken from. Wider types than IDs need, so that any input can be told of.
+// Where new ranges are taken from. The types are wider than IDs, so that an out-of-bounds pool can
+// be reported.
 struct UserNamespacePool {
   // A multiple of ids_per_pod, and at least that.
   std::uint64_t first_id = kIdsPerBlock;
@@ -100,11 +101,11 @@ struct UserNamespacePool {
   friend bool operator==(const UserNamespacePool&, const UserNamespacePool&) = default;
 };
 
-// kInvalidArgument, in the kubelet's words: what a pool must be is above. A range that can't be
-// handed out does not count for max_pods. Pure, thread-safe.
+// kInvalidArgument, in the kubelet's words: the pool breaks one of the rules above. Reserved ranges
+// do not count for max_pods. Pure, thread-safe.
 Result<void> CheckUserNamespacePool(const UserNamespacePool& pool);
 
-// What was found out about the user `kubelet`.
+// What the system says about the user `kubelet`.
 struct SubordinateIds {
   bool user_exists = false;
   bool tool_exists = false;  // getsubids is installed
@@ -112,17 +113,18 @@ struct SubordinateIds {
   std::string gids = {};     // what `getsubids -g kubelet` printed
 };
 
-// The pool that a node is configured for (KEP-127, "Configuration of ranges"). Without the user or
-// without the tool: the default one. (v1.36.3 fails to start where only the tool is missing,
-// against the KEP.) Otherwise both outputs must be the same one line, "0: kubelet FIRST COUNT".
-// kInvalidArgument: they are not, in the kubelet's words; or the pool is none. Pure, thread-safe.
+// The pool that a node is configured for (KEP-127, "Configuration of ranges"). If the user or the
+// tool is missing, that is the default pool. (v1.36.3 fails to start if only the tool is missing,
+// against the KEP.) Otherwise both outputs must be the same single line, "0: kubelet FIRST COUNT".
+// kInvalidArgument, in the kubelet's words: they are not, or the pool is invalid. Pure,
+// thread-safe.
 Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
                                                std::uint64_t ids_per_pod = kIdsPerBlock,
                                                std::uint64_t max_pods = 110);
 
 struct UserNamespaceOptions {
-  // The feature UserNamespacesSupport. Off: no new mappings, and `pool` is not looked at;
-  // releasing, listing and cleaning up still work.
+  // The feature UserNamespacesSupport. If off, no new mappings are handed out and `pool` is
+  // ignored; releasing, listing and cleaning up still work.
   bool enabled = true;
   UserNamespacePool pool = {};
 };
@@ -131,12 +133,12 @@ struct UserNamespaceOptions {
 
 enum class PoolRelation : std::uint8_t {
   kInPool,
-  kOutsidePool,  // in part or as a whole (kubernetes#141941)
-  kOtherLength,  // than the pool's ids_per_pod (kubernetes#137912)
+  kOutsidePool,  // partly or wholly (kubernetes#141941)
+  kOtherLength,  // differs from the pool's ids_per_pod (kubernetes#137912)
 };
 
-// A pod's ID mapping. Whatever it is to the pool of today: it stays valid for its pod, keeps
-// blocking what it overlaps, and goes when it is released.
+// A pod's ID mapping. Whatever the pool is now, the mapping stays valid for its pod and blocks the
+// ranges that it overlaps until it is released.
 struct UserNamespaceAllocation {
   std::string pod_uid;
   std::uint32_t host_id = 0;
@@ -154,11 +156,11 @@ struct HostIdRange {
   friend bool operator==(const HostIdRange&, const HostIdRange&) = default;
 };
 
-// A pod that may live with host IDs that nobody can vouch for: its file was broken, its range
-// overlaps another one, or it was lost. It gets no mapping, and its ranges are given to nobody.
+// A pod that may live with unverified host IDs: its file was broken, or its range overlaps another
+// one or was lost. It gets no mapping, and its ranges are not handed out.
 struct HeldPod {
-  std::string pod_uid;  // empty: ranges of pods that nobody knows were lost
-  // Empty: the range is not known, and so no new range can be handed out to anyone.
+  std::string pod_uid;  // empty: ranges of unknown pods were lost
+  // Empty: the range is unknown, so no new range can be handed out to any pod.
   std::vector<HostIdRange> ranges;
   std::string source;  // the file, below the kubelet directory; or empty
   std::string reason;
@@ -171,15 +173,15 @@ struct HeldPod {
 struct UserNamespaceStatistics {
   bool enabled = true;
   UserNamespacePool pool;
-  std::uint64_t ranges = 0;            // that can be handed out at all
-  std::uint64_t used = 0;              // of those: taken, or overlapped by something
+  std::uint64_t ranges = 0;            // all but the reserved ones
+  std::uint64_t used = 0;              // of those: taken, or overlapped by another range
   std::uint64_t free = 0;              // ranges - used
   std::uint64_t largest_free_run = 0;  // ranges side by side
   std::uint64_t allocations = 0;
   std::uint64_t outside_pool = 0;  // of those; see PoolRelation
   std::uint64_t other_length = 0;  // likewise
   std::uint64_t held_pods = 0;
-  // Why nothing can be handed out now: a held pod of unknown range. Empty: nothing of the kind.
+  // Why no range can be handed out now: the range of a held pod is unknown. Empty: ranges can.
   std::string refused_because;
 };
 
@@ -194,7 +196,7 @@ struct UserNamespaceCleanupReport {
 // What opening found and did about ranges.
 struct UserNamespaceReport {
   std::uint64_t files_seen = 0;
-  std::uint64_t unchanged = 0;  // files of mappings that the store has
+  std::uint64_t unchanged = 0;  // files whose mappings the store already has
   std::uint64_t imported = 0;   // mappings taken
   std::uint64_t held = 0;       // pods held by this import, or still held for the same reason
   std::uint64_t repaired_blocks =
