@@ -1,5 +1,5 @@
-// From the runtime handler that a caller names to the one that records are kept under: the default
-// handler's own name is the empty one.
+// Maps the runtime handler that a caller names to the one that records are kept under: the default
+// handler's own name becomes the empty name.
 
 #ifndef WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_
 #define WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_
@@ -19,13 +19,13 @@ namespace waybill::internal {
 
 enum class HandlerState : std::uint8_t { kKnown, kUnknown, kDamaged };
 
-// For a decision: allocates nothing, and nothing is read for the empty name. Sets `stored` to "" or
+// For a decision: allocates nothing, and reads nothing for the empty name. Sets `stored` to "" or
 // to `name`.
 HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view name,
                            std::string_view& stored);
 
-// Whether the handler supports user namespaces, by the kubelet's rules: none does where no registry
-// was loaded, as of a runtime that is too old to tell.
+// Whether the handler supports user namespaces, by the kubelet's rules. Without a loaded registry
+// no handler does: the runtime may be too old to say.
 enum class UserNamespaceSupport : std::uint8_t { kYes, kNo, kUnknownHandler, kDamaged };
 UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot, std::string_view name);
 
@@ -37,10 +37,10 @@ struct FoundHandler {
 // kDamaged: the registry can't be read.
 Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name);
 
-// kInvalidArgument, listing the handlers that are known.
+// kInvalidArgument; the error lists the known handlers.
 Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known);
 
-// Empty: not known.
+// Empty: unknown.
 std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers);
 
 // `name` as it is stored.

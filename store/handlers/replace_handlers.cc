@@ -70,7 +70,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
   for (const auto& [ref, copies] : refs) {
     ImagePulledRecord record;
     record.image_ref = ref;
-    // Not older than any of those that it stands for: garbage collection goes by it.
+    // At least as new as each record that it replaces: garbage collection goes by it.
     record.last_updated = std::max<std::optional<Timestamp>>(txn.now(), copies.updated);
     const auto existing = FindRecord(txn, ref, "");
     if (existing && *existing) {

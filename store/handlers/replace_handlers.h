@@ -1,5 +1,4 @@
-// The registry of runtime handlers, replaced as a whole, and what that means for the records
-// (KEP-4216).
+// Replaces the whole registry of runtime handlers, and adapts the records (KEP-4216).
 
 #ifndef WAYBILL_STORE_HANDLERS_REPLACE_HANDLERS_H_
 #define WAYBILL_STORE_HANDLERS_REPLACE_HANDLERS_H_
@@ -13,14 +12,14 @@
 
 namespace waybill::internal {
 
-// `handlers` passed CheckRuntimeHandlers. kInvalidArgument: there are none, but the registry has
-// some, and allow_empty is false.
+// `handlers` passed CheckRuntimeHandlers. kInvalidArgument: the list is empty, the registry is not,
+// and allow_empty is false.
 Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers,
                                        bool allow_empty);
 
-// Whether a pull that began under `old` for the handler that records are kept under as `stored`
-// would bring an image for another default handler or guest platform under `handlers`. One that
-// vanished changes nothing: such a pull ends without credentials.
+// Whether replacing `old` by `handlers` changes the default handler or guest platform of a pull in
+// flight for `stored` (the handler's name in records). A handler that vanished changes nothing: its
+// pull ends without credentials.
 bool ChangesHandler(const std::vector<RuntimeHandler>& old,
                     const std::vector<RuntimeHandler>& handlers, std::string_view stored);
 

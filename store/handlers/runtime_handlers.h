@@ -1,4 +1,4 @@
-// What a list of runtime handlers must be, whoever hands it in.
+// The rules for every list of runtime handlers.
 
 #ifndef WAYBILL_STORE_HANDLERS_RUNTIME_HANDLERS_H_
 #define WAYBILL_STORE_HANDLERS_RUNTIME_HANDLERS_H_

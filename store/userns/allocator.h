@@ -1,6 +1,6 @@
-// Which range a pod gets, and when it is free again. The table of blocks decides, in which a block
-// has room for one tenant only. In memory is nothing but the place to begin at, so that a
-// transaction that failed leaves nothing wrong behind.
+// Which range a pod gets, and when it is free again. The block table decides: it has room for one
+// tenant per block. In memory is only the place to begin at, so that a failed transaction leaves no
+// wrong state behind.
 
 #ifndef WAYBILL_STORE_USERNS_ALLOCATOR_H_
 #define WAYBILL_STORE_USERNS_ALLOCATOR_H_
@@ -27,19 +27,19 @@ inline constexpr std::size_t kMaxNamedPods = 1000;
 // Used inside changes only (Committer), one at a time.
 class Allocator {
  public:
-  // `options` were checked. Begins to look at a place that depends on `start`, so that a range that
-  // was released is not the next to be handed out.
+  // `options` were checked. The search begins at a place that depends on `start`, so that a
+  // released range is not the next to be handed out.
   Allocator(const UserNamespaceOptions& options, std::uint64_t start);
 
   // The pod's mapping, or a new one. Errors: NodeStore::GetOrCreateUserNamespace, from the held pod
-  // on. A mapping that is no newer than `token` is stamped anew.
+  // on. A mapping not newer than `token` gets a new stamp.
   Result<IdMapping> GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request,
                                 std::uint64_t token);
   // Errors: NodeStore::AdoptUserNamespace.
   Result<void> Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range);
-  // Whether there was a mapping, or the pod was held.
+  // Returns whether the pod had a mapping or was held.
   Result<bool> Release(StoreTxn& txn, std::string_view pod_uid);
-  // `pods`: those of both lists. Releases no more than `most`: `released` says whether that many.
+  // `pods`: the pods of both lists. Releases at most `most`; `released` has the number.
   Result<UserNamespaceCleanupReport> CleanUp(StoreTxn& txn,
                                              const std::unordered_set<std::string_view>& pods,
                                              std::uint64_t token, std::size_t most);
@@ -57,12 +57,12 @@ class Allocator {
 
 // The pod is held: kConflict, with what to do.
 Error IsHeld(const HeldPod& held);
-// One of `mapping` has another length than the caller counts on: kConflict.
+// kConflict: the length of `mapping` is not the one that the caller requires.
 Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping);
 
 void AddHeld(const std::vector<UsernsHeld>& held, BlockSet& blocks);
 
-// Why nothing new can be handed out; empty: it can.
+// Why no new range can be handed out; empty: ranges can.
 std::string WhyRefused(const std::vector<UsernsHeld>& held);
 
 }  // namespace waybill::internal

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxProblems = 100;
 constexpr std::size_t kNobody = SIZE_MAX;
-// Of a held pod. One whose file says ever more is of unknown range in the end.
+// Ranges of a held pod. If its file keeps naming more, its range finally counts as unknown.
 constexpr std::size_t kMaxRanges = 4 * kMaxMappingsPerFile;
 
 std::string Text(HostIdRange range) {
@@ -34,10 +34,10 @@ bool AllWithin(const std::vector<HostIdRange>& ranges, HostIdRange outer) {
                      [&](HostIdRange range) { return Within(range, outer); });
 }
 
-// A file whose pod is to have the mapping, unless somebody else may have some of it.
+// A file whose pod gets the mapping, unless another pod may have part of it.
 struct Candidate {
   const UsernsFile* file;
-  std::string conflict;  // why not; empty: none
+  std::string conflict;  // why not; may be empty
 };
 
 class Import {

@@ -1,5 +1,4 @@
-// What ranges are made of: blocks of 65,536 host IDs, and slots of as many blocks as the pool gives
-// to a pod. Pure.
+// Blocks of 65,536 host IDs, and slots of as many blocks as the pool gives to a pod. Pure.
 
 #ifndef WAYBILL_STORE_USERNS_POOL_H_
 #define WAYBILL_STORE_USERNS_POOL_H_
@@ -28,7 +27,7 @@ struct BlockRange {
   friend bool operator==(const BlockRange&, const BlockRange&) = default;
 };
 
-// Every block that the range touches, as far as there are such: a range may reach past 2^32.
+// Every existing block that the range touches; a range may reach past 2^32.
 BlockRange BlocksOf(std::uint64_t first_id, std::uint64_t length);
 
 // Blocks; of a range what lies past the last one is left out.
@@ -42,7 +41,7 @@ class BlockSet {
   std::vector<bool> has_;  // empty: none
 };
 
-// The slots that can be handed out: without those that hold kHostBlock or kLastBlock.
+// The slots that can be handed out: all without kHostBlock and kLastBlock.
 struct Slots {
   std::uint32_t first_block = 0;
   std::uint32_t blocks_per_slot = 1;
@@ -52,13 +51,13 @@ struct Slots {
     return {first_block + slot * blocks_per_slot, blocks_per_slot};
   }
 };
-// Of a pool that was checked.
+// The pool was checked.
 Slots SlotsOf(const UserNamespacePool& pool);
 PoolRelation RelationTo(const UserNamespacePool& pool, std::uint64_t host_id, std::uint64_t length);
 
 // UserNamespaceRequest::pod_uid.
 Result<void> CheckPodUid(std::string_view pod_uid);
-// What a mapping must be, whatever the pool: NodeStore::AdoptUserNamespace.
+// The rules for a mapping in any pool: NodeStore::AdoptUserNamespace.
 Result<void> CheckMapping(std::uint64_t host_id, std::uint64_t length);
 
 }  // namespace waybill::internal

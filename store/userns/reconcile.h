@@ -1,4 +1,4 @@
-// At opening: the block table must say what the mappings say.
+// At opening: the block table must agree with the mappings.
 
 #ifndef WAYBILL_STORE_USERNS_RECONCILE_H_
 #define WAYBILL_STORE_USERNS_RECONCILE_H_
@@ -9,15 +9,15 @@
 
 namespace waybill::internal {
 
-// Where the two tables disagree (after a rebuild from a damaged database, say), the block table is
-// made anew from the mappings, in favour of never sharing:
+// If the two tables disagree (for example after a rebuild from a damaged database), the block table
+// is rebuilt from the mappings. No block may ever be shared:
 //
 //   a block of a mapping is missing         put in
 //   a block of a pod without that mapping   the pod is held with that block
 //   a block of another pod than the mapping's, or two mappings overlap     both pods are held
 Result<void> ReconcileUserNamespaces(StoreTxn& txn, UserNamespaceReport& report);
 
-// What a report says at the end: what there is, and what is off the pool.
+// The last part of a report: the mappings, and those outside the pool.
 Result<void> DescribeUserNamespaces(const StoreTxn& txn, const UserNamespaceOptions& options,
                                     UserNamespaceReport& report);
 
