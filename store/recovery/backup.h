@@ -2,7 +2,7 @@
 //
 //   backup/v<schema version>-<commit sequence, 20 digits>-<time, YYYYMMDDTHHMMSSZ>.mdb
 //
-// The sequence only grows, so that names of one store sort by age whatever the clock did.
+// The sequence only grows, so that the names of one store sort by age whatever the clock says.
 
 #ifndef WAYBILL_STORE_RECOVERY_BACKUP_H_
 #define WAYBILL_STORE_RECOVERY_BACKUP_H_
@@ -19,9 +19,9 @@ namespace waybill::internal {
 
 inline constexpr std::size_t kBackupsKept = 3;
 
-// Copies the last commit, syncs and checks the copy, and only then lets go of the oldest beyond
-// kBackupsKept, and of earlier ones of the same state. On an error before that nothing of it is
-// left: kDiskFull, kIo, kDamaged (the copy fails its check).
+// Copies the last commit, syncs and checks the copy. Only then it deletes the oldest backups beyond
+// kBackupsKept and earlier ones of the same state. An earlier error leaves no copy: kDiskFull, kIo,
+// kDamaged (the copy fails its check).
 Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now);
 
 // ListBackups of maintenance.h.

@@ -1,4 +1,4 @@
-// What the file system of a store can't promise.
+// What the file system of a store does not guarantee.
 
 #ifndef WAYBILL_STORE_RECOVERY_FILE_SYSTEM_H_
 #define WAYBILL_STORE_RECOVERY_FILE_SYSTEM_H_
@@ -8,7 +8,7 @@
 
 namespace waybill::internal {
 
-// One line for the operator; empty: nothing to say, or it can't be found out.
+// One line for the operator; empty: no concern, or unknown.
 std::string FileSystemWarning(const std::filesystem::path& directory);
 
 }  // namespace waybill::internal

@@ -1,6 +1,6 @@
-// All that can be told of a database file without LMDB: the walk of its pages, every value's
-// envelope and content, the header, the digests. Used by the owner before it opens LMDB, by an
-// observer without an owner, and by `verify`.
+// Checks a database file without LMDB: walks its pages, reads every value's envelope and content,
+// the header and the digests. Used by the owner before it opens LMDB, by an observer without an
+// owner, and by Verify.
 
 #ifndef WAYBILL_STORE_RECOVERY_INSPECT_H_
 #define WAYBILL_STORE_RECOVERY_INSPECT_H_
@@ -21,9 +21,10 @@ namespace waybill::internal {
 struct Inspection {
   // Every rule holds: LMDB may open the file, and no record is missing, stale or damaged.
   bool sound = false;
-  // Somebody wrote to the file while it was read: a finding may be of no file that ever was.
+  // The file changed while it was read, so a finding may describe a mixture of two states.
   bool moved = false;
-  // The identity record verifies and is of a newer schema: hands off, whatever else is wrong.
+  // The identity record verifies and has a newer schema: leave the file alone, whatever else is
+  // wrong.
   bool newer_schema = false;
   std::uint64_t txn_id = 0;  // of the newer meta page
   int newer_meta = -1;       // which one that is; −1: neither
@@ -32,7 +33,7 @@ struct Inspection {
   std::optional<Identity> identity;
   std::optional<State> state;
   std::vector<std::string> findings;
-  // Sound values that contradict each other: opening mends them (store/userns/reconcile.h).
+  // Sound values that contradict each other; opening repairs them (store/userns/reconcile.h).
   bool id_ranges_disagree = false;
 };
 
@@ -42,7 +43,7 @@ enum class FileIs : std::uint8_t {
                  // only
 };
 
-// kIo where the file can't be read. Anything that it may hold is a finding.
+// kIo: the file can't be read. Any content is a finding, not an error.
 Result<Inspection> InspectFile(const Fd& file, FileIs file_is = FileIs::kStore,
                                OnReadError on_error = OnReadError::kFail);
 

@@ -1,5 +1,5 @@
 // quarantine/<time>-<inode>/data.mdb: databases that failed their check or were replaced
-// (KeepAside in salvage.h). There is an end to them.
+// (KeepAside in salvage.h). Their number is bounded.
 
 #ifndef WAYBILL_STORE_RECOVERY_KEPT_DATABASES_H_
 #define WAYBILL_STORE_RECOVERY_KEPT_DATABASES_H_
@@ -10,9 +10,9 @@
 
 namespace waybill::internal {
 
-// Removes those beyond the newest kMaxKeptAside, by when they were set aside, the oldest first; but
-// not one that verifies, unless backup/ has a backup of the same commit that verifies. What can't
-// be looked at or removed stays: the next time tries again. Returns what went.
+// Removes all but the newest kMaxKeptAside, by the time at which they were set aside, the oldest
+// first. A database that verifies stays, unless backup/ has a backup of the same commit that
+// verifies. What can't be read or removed stays until the next attempt. Returns the removed paths.
 std::vector<std::string> RemoveOldDatabases(const std::filesystem::path& directory);
 
 }  // namespace waybill::internal

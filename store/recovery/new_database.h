@@ -1,5 +1,5 @@
-// Makes a database beside the store and puts it in place in one rename, so that there is never half
-// of one under the name data.mdb.
+// Makes a database beside the store and renames it into place, so that data.mdb is never half
+// written.
 
 #ifndef WAYBILL_STORE_RECOVERY_NEW_DATABASE_H_
 #define WAYBILL_STORE_RECOVERY_NEW_DATABASE_H_
@@ -16,7 +16,7 @@
 
 namespace waybill::internal {
 
-// A random UUID and hash seed. kIo where the system has no randomness.
+// A random UUID and hash seed. kIo: the system provides no randomness.
 Result<Identity> NewIdentity(Timestamp now);
 
 struct NewDatabase {
@@ -33,11 +33,11 @@ struct NewDatabase {
 // it.
 Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDatabase& made);
 
-// Renames what PrepareDatabase made over data.mdb and removes lock.mdb, whose transaction ID would
-// pick the wrong meta page of a new file. A crash between the two: see OpenDatabaseAsOwner.
+// Renames the prepared database over data.mdb and removes lock.mdb, whose transaction ID would pick
+// the wrong meta page of a new file. OpenDatabaseAsOwner handles a crash between the two.
 Result<void> InstallDatabase(const std::filesystem::path& directory);
 
-// Removes what an earlier crash left of PrepareDatabase.
+// Removes leftovers of PrepareDatabase after a crash.
 Result<void> ClearPreparation(const std::filesystem::path& directory);
 
 }  // namespace waybill::internal

@@ -11,13 +11,13 @@
 
 namespace waybill::internal {
 
-// `txn_id` is that of the newer meta page as the walk saw it. A lock.mdb that belonged to another
-// data.mdb makes LMDB pick the older page: it is removed once and the file opened again.
+// `txn_id` is the newer meta page's, as the walk saw it. A lock.mdb of another data.mdb makes LMDB
+// pick the older page; it is then removed once and the file opened again.
 Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,
                                            std::uint64_t map_bytes, std::uint64_t txn_id,
                                            const OwnerLock& lock);
 
-// 0 for `txn_id`: an owner is at work, and it has checked that.
+// `txn_id` 0: a live owner has checked it.
 Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
                                               std::uint64_t txn_id);
 

@@ -1,5 +1,5 @@
-// Opening, as far as the database: lock, walk, LMDB, header, witness. What comes after (import,
-// replay) needs the opened store.
+// Opening up to the database: lock, walk, LMDB, header, witness. The later steps (import, replay)
+// need the opened store.
 
 #ifndef WAYBILL_STORE_RECOVERY_OPEN_STORE_H_
 #define WAYBILL_STORE_RECOVERY_OPEN_STORE_H_
@@ -23,23 +23,23 @@
 
 namespace waybill::internal {
 
-// What both kinds of opening end with.
+// The result of both kinds of opening.
 struct OpenedDatabase {
   std::unique_ptr<lmdb::Env> env;
   TableHandles handles;
   Identity identity;
   FileId database_id;  // of data.mdb
-  // Compared with what is under their names before anything is read from them.
+  // Compared with the files under their names before anything is read from them.
   std::unique_ptr<StoreFiles> files;
 };
 
-// The members go in reverse order: the environment closes before the lock is let go.
+// Members are destroyed in reverse order: the environment closes before the lock is released.
 struct OwnedStore {
   OwnerLock lock;
   OpenedDatabase database;
   State state;
   std::optional<WitnessFile> witness;
-  std::string witness_path_before;  // that the store remembered; empty: none, or it was just made
+  std::string witness_path_before;  // as the store remembered it; empty: no path, or a new store
 };
 
 enum class OnDamage : std::uint8_t {
@@ -48,13 +48,13 @@ enum class OnDamage : std::uint8_t {
   kOnlyLook,  // the same, and the witness is neither asked nor changed
 };
 
-// Errors: NodeStore::Open; otherwise than with kRecover also kDamaged. A store of an older schema
-// stays as it is: it is for the caller to migrate it.
+// Errors: NodeStore::Open; without kRecover also kDamaged. A store of an older schema is not
+// changed: the caller migrates it.
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                                RecoveryReport& report);
 
-// What an observer found in a file for which no owner vouched, so that a store that stays closed is
-// not walked at every decision.
+// What an observer found in a file that no live owner has verified, so that it does not walk a bad
+// store at every decision.
 struct SeenUnowned {
   FileId id;
   std::int64_t bytes = 0;
@@ -62,17 +62,17 @@ struct SeenUnowned {
   std::optional<Inspection> inspection;
 };
 
-// Errors: NodeStore::Observe. `seen` is not null: what was found is kept there, and where it keeps
-// the store closed it is believed until the file's inode, size or time changes.
+// Errors: NodeStore::Observe. `seen` is not null. It stores the finding; a finding that keeps the
+// store closed holds until the file's inode, size or time changes.
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
                                       SeenUnowned* seen = nullptr);
 
-// kOwned where the store is not this owner's any more, since a file of it was removed, replaced or
-// truncated; kIo where that can't be found out. The message says what became of which file, and
-// lacks what that means for the caller.
+// kOwned: a file of the store was removed, replaced or truncated, so the store is no longer this
+// owner's. kIo: that can't be checked. The message names the file and the change; the caller adds
+// the consequence.
 Result<void> CheckStillOwned(const OpenedDatabase& database);
 
-// What the disk refuses to read, as the caller wants it.
+// How to treat read errors of the disk, by the caller's options.
 inline OnReadError OnReadErrorIn(const OpenOptions& options) {
   return options.skip_unreadable ? OnReadError::kSkip : OnReadError::kFail;
 }

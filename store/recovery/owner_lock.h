@@ -1,12 +1,12 @@
-// owner.lock: one process writes. Its content, one line, tells observers how far that one is:
+// owner.lock: only one process writes. Its content, one line, tells observers its progress:
 //
 //   "<pid> opening\n"                          the store may be damaged; do not rely on it
-//   "<pid> reopening\n"                        the same, of a store that was recovered before
-//   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and passed the walk
+//   "<pid> reopening\n"                        the same, for a store that was recovered before
+//   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and it passed the walk
 //
-// The lock is an open-file-description lock, so it dies with the process, and a second opening of
-// the file in the same process does not drop it. The owner locks data.mdb, too: whoever removes
-// owner.lock lets nobody in while that file is in place.
+// The lock is an open-file-description lock: it dies with the process, and a second opening of the
+// file in the same process does not drop it. The owner locks data.mdb, too, so that removing
+// owner.lock does not admit a second owner while data.mdb is in place.
 
 #ifndef WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_
 #define WAYBILL_STORE_RECOVERY_OWNER_LOCK_H_
@@ -21,19 +21,19 @@ namespace waybill::internal {
 
 class OwnerLock {
  public:
-  // kOwned where another one holds it, with its process ID where owner.lock is still its own. Locks
-  // data.mdb where there is one.
+  // kOwned: another process holds the lock; the error has its process ID if owner.lock is still
+  // that owner's. Locks data.mdb if it exists.
   static Result<OwnerLock> Take(const std::filesystem::path& directory);
 
-  // Locks what is under the name data.mdb now, in place of what was there before.
+  // Locks the file that is now named data.mdb, instead of the earlier one.
   Result<void> LockDatabase();
-  // data.mdb as it is locked, to read.
+  // The locked data.mdb, for reading.
   const Fd& database() const { return database_; }
   Result<FileId> Id() const { return FileIdOf(file_, path_); }
 
   // Tells observers that they can rely on `database`.
   Result<void> AnnounceRecovered(const FileId& database);
-  // Whether an earlier owner came as far as having a database: then there was one.
+  // Whether an earlier owner had a database.
   bool owned_before() const { return owned_before_; }
 
  private:
@@ -46,7 +46,7 @@ class OwnerLock {
   bool owned_before_ = false;
 };
 
-// Whether a live owner vouches for `database`.
+// Whether a live owner has verified `database`.
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database);
 
 }  // namespace waybill::internal

@@ -1,5 +1,5 @@
-// What lies in the store's directory: nothing in it is followed through a symlink, and nothing is
-// trusted that another user owns or may change.
+// The files in the store's directory: symlinks are not followed, and files that another user owns
+// or can change are not trusted.
 
 #ifndef WAYBILL_STORE_RECOVERY_PRIVATE_FILES_H_
 #define WAYBILL_STORE_RECOVERY_PRIVATE_FILES_H_
@@ -12,12 +12,12 @@
 
 namespace waybill::internal {
 
-// kUnsafePath, and nothing was changed: one of the store's files or folders, or something below
-// them, is a symlink, of another type than it should be, or belongs to another user. `directory` is
-// a private one (CheckPrivateDirectory). Files that the store does not use are passed over.
+// kUnsafePath, and nothing was changed: a file or folder of the store is a symlink, has the wrong
+// type, or belongs to another user. `directory` passed CheckPrivateDirectory. Files that the store
+// does not use are ignored.
 Result<void> CheckStoreFiles(const std::filesystem::path& directory);
 
-// The same, and takes what others may read or write there away from them: one line for each.
+// The same, and removes other users' read and write modes; one line for each change.
 Result<std::vector<std::string>> MendStoreFiles(const std::filesystem::path& directory);
 
 }  // namespace waybill::internal

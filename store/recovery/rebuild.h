@@ -1,4 +1,4 @@
-// Sets a failed database aside and makes one that takes its place, with what was sound in it.
+// Sets a failed database aside and replaces it with a new one that has its sound parts.
 
 #ifndef WAYBILL_STORE_RECOVERY_REBUILD_H_
 #define WAYBILL_STORE_RECOVERY_REBUILD_H_
@@ -15,19 +15,19 @@
 
 namespace waybill::internal {
 
-// `file` is data.mdb in `directory`, and failed `inspection`. The failed file stays under
-// quarantine/, where report.set_aside_path says; nothing in it is changed. What takes its place is
-// distrustful. Carried over:
+// `file` is data.mdb in `directory`, and failed `inspection`. The failed file stays unchanged under
+// quarantine/, at report.set_aside_path. The new store is distrustful. Carried over:
 //
-//   records     of which the credentials only where it is proven that nothing is missing or stale:
-//               the tree is the newest, no witness contradicts, and the table's digest matches.
-//               Otherwise they are known, and must be verified anew.
+//   records     with their credentials only if provably nothing is missing or stale: the tree is
+//   the
+//               newest, no witness contradicts, and the table's digest matches. Otherwise without
+//               credentials: they must be verified again.
 //   intents, quarantine entries, imported files, runtime handlers
-//               all that can be read: each can only close
-//   preloaded records                             only where proven, as above
+//               all that are readable: each can only close
+//   preloaded records                             only if proven, as above
 //
-// Crash-safe at any point: until the rename the old file is in place, and the next opening begins
-// anew.
+// Crash-safe at any point: until the rename the old file is in place, and the next opening starts
+// over.
 Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
                      const Inspection& inspection, OnReadError on_error, const Hearing& hearing,
                      Timestamp now, std::uint64_t map_bytes, RecoveryReport& report);

@@ -1,4 +1,4 @@
-// Replay: what became of the pulls that an earlier process left in flight (KEP-2535, "Kubelet Cache
+// Replay: settles the pulls that an earlier process left in flight (KEP-2535, "Kubelet Cache
 // Housekeeping"; store/README.md, rule 1).
 
 #ifndef WAYBILL_STORE_RECOVERY_REPLAY_H_
@@ -15,12 +15,12 @@
 
 namespace waybill::internal {
 
-// Each intent that names an image on the node closes that image: a record without credentials,
-// where it has none. Rules::kKubelet compares strings as they are and removes the intent;
-// Rules::kClosed compares full forms and keeps it. Strings that are known by hash only (quarantine)
-// close likewise, under both. Fills the intent fields of `report`. Idempotent. `images` name their
-// handlers as the runtime does, and the default one perhaps `default_name`: that one's image is not
-// listed without a handler, which could be any handler's.
+// Each intent that names an image on the node closes that image: if it has no record, it gets one
+// without credentials. Rules::kKubelet compares strings as they are and removes the intent;
+// Rules::kClosed compares full forms and keeps it. Under both, strings known by hash only
+// (quarantine) close in the same way. Fills the intent fields of `report`. Idempotent. `images`
+// have the runtime's names of handlers. `default_name`, if given, is the default handler's: its
+// images are listed under that name, and an image without a handler may be any handler's.
 Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOnNode>& images,
                            const std::string& default_name, RecoveryReport& report);
 

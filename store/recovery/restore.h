@@ -1,4 +1,4 @@
-// Puts a backup in the place of the store.
+// Replaces the store with a backup.
 
 #ifndef WAYBILL_STORE_RECOVERY_RESTORE_H_
 #define WAYBILL_STORE_RECOVERY_RESTORE_H_
@@ -8,8 +8,8 @@
 
 namespace waybill::internal {
 
-// Restore of maintenance.h. A fresh database is made from what the backup holds and renamed into
-// place: a compact copy has transaction IDs that its header does not tell.
+// Restore of maintenance.h. Makes a fresh database from the backup's content and renames it into
+// place, since the transaction IDs of a compact copy contradict its header.
 Result<RestoreReport> RestoreBackup(const RestoreOptions& options);
 
 }  // namespace waybill::internal

@@ -1,4 +1,4 @@
-// Which pods keep which ID ranges when a backup takes the place of a store.
+// Which pods keep which ID ranges when a backup replaces a store.
 
 #ifndef WAYBILL_STORE_RECOVERY_RESTORE_RANGES_H_
 #define WAYBILL_STORE_RECOVERY_RESTORE_RANGES_H_
@@ -12,13 +12,13 @@
 
 namespace waybill::internal {
 
-// Pods live with the ranges that the replaced store gave them, not with those of the backup's day:
-// what `replaced` has is carried over first. `is_whole`: it is sound, and none was handed out
-// since. If so, and unless it holds ranges as lost itself, what only the backup has was released in
-// between, and is dropped. Otherwise a mapping of the backup
+// Pods live with the ranges that the replaced store gave them, so those of `replaced` are carried
+// over first. `is_whole`: `replaced` is sound, and no range was handed out since. If it is whole
+// and has no lost ranges itself, mappings that only the backup has were released after it, and are
+// dropped. Otherwise a mapping of the backup
 //
-//   of a pod that has none         is kept
-//   of a pod that has another      is dropped: that one is newer
+//   of a pod without a mapping     is kept
+//   of a pod with another mapping  is dropped: the other one is newer
 //   of a pod that is held, or of   the pod is held with it, too
 //     which another pod has or may
 //     have some

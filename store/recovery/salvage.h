@@ -1,5 +1,5 @@
-// What a database file holds that verifies, of any schema version, and putting that into another
-// one.
+// Reads the values that verify out of a database file of any schema version, and writes them into
+// another one.
 
 #ifndef WAYBILL_STORE_RECOVERY_SALVAGE_H_
 #define WAYBILL_STORE_RECOVERY_SALVAGE_H_
@@ -24,21 +24,21 @@ struct Salvaged {
   std::vector<TrustEvent> journal;
   // Payloads of the values that verify, by table, in key order.
   std::array<std::vector<std::vector<std::uint8_t>>, kTableCount> payloads;
-  // Over those, and over those that do not, by the checksum they carry and by the one they should.
+  // Over the values that verify, and over the damaged ones: by the checksum that they carry, and by
+  // the one that they should carry.
   std::array<TableDigest, kTableCount> sound;
   std::array<TableDigest, kTableCount> damaged_stored;
   std::array<TableDigest, kTableCount> damaged_computed;
 
-  // Whether the digest shows that the values that verify are current and, with the damaged ones,
-  // all.
+  // Whether the digest proves the verified values current and, with the damaged ones, complete.
   bool Proves(Table table, const State& state) const;
 };
 
-// Reads the tree of meta page `which`. kIo only: damage leaves values out.
+// Reads the tree of meta page `which`. The only error is kIo; damaged values are left out.
 Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error = OnReadError::kFail);
 
-// What may be carried over, beside what only closes (intents, quarantine entries, imported files,
-// runtime handlers).
+// What may be carried over besides values that only close (intents, quarantine entries, imported
+// files, runtime handlers).
 struct CarryRules {
   // Whether a record keeps its credentials.
   std::function<bool(const ImagePulledRecord&)> keeps_credentials;
@@ -52,13 +52,13 @@ struct Carried {
 };
 Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules);
 
-// Host ID ranges, as they are: opening reconciles them. What is under a key already stays.
+// Host ID ranges, unchanged: opening reconciles them. Existing keys keep their values.
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);
-// Whether every range of `state` is among them, of whichever pod.
+// Whether they include every range of `state`, for any pod.
 bool HasAllIdRanges(const Salvaged& salvaged, const State& state);
 
-// A second name for `file`, which is data.mdb in `directory`, under quarantine/: by its time of
-// change and inode, so that whoever begins anew finds his own. Returns it.
+// Links `file`, which is data.mdb in `directory`, into quarantine/, named by its time of change and
+// inode, so that a repeated attempt finds its own link. Returns the path.
 Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, const Fd& file);
 
 }  // namespace waybill::internal

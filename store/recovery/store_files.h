@@ -1,6 +1,6 @@
-// The files under the store's names, and whether they are still those that were opened. Somebody
-// may remove, replace or truncate them while they are open: what is written then goes to files that
-// nobody will find, and LMDB's maps end in SIGBUS behind the new end of a file.
+// Checks that the store's names still lead to the files that were opened. If a file is removed,
+// replaced or truncated while it is open, writes go to a file without a name, or LMDB's map raises
+// SIGBUS beyond the new end.
 
 #ifndef WAYBILL_STORE_RECOVERY_STORE_FILES_H_
 #define WAYBILL_STORE_RECOVERY_STORE_FILES_H_
@@ -17,7 +17,7 @@ namespace waybill::internal {
 
 class StoreFiles {
  public:
-  // As they are open: data.mdb and lock.mdb, and owner.lock by an owner (`owner` is not null).
+  // The open files: data.mdb and lock.mdb, and for an owner (`owner` is not null) owner.lock.
   StoreFiles(const std::filesystem::path& directory, const FileId& data, const FileId& lock,
              const FileId* owner);
 
@@ -32,17 +32,17 @@ class StoreFiles {
     const char* path = "";  // kUnknown: of the file; lives as long as this object
     int error_number = 0;
   };
-  // A call of the system a file. Allocates nothing; from any thread.
+  // One system call for each file. Allocates nothing; from any thread.
   Look LookAgain() const;
-  // Before LMDB closes: it writes to lock.mdb then, and behind the end of a truncated one that
-  // would be SIGBUS. Gives such a file its length back.
+  // To be called before LMDB closes and writes to lock.mdb: restores the length of a truncated
+  // file, since the write would raise SIGBUS.
   void ExtendLockFile() const;
 
  private:
   struct File {
     std::string path;
     FileId id;
-    // The largest that was seen: LMDB never makes them smaller.
+    // The largest size seen: LMDB never shrinks its files.
     mutable std::atomic<std::int64_t> bytes{0};
   };
 

@@ -4,8 +4,8 @@
 //   "waybill-witness 1 <uuid, 36> <commit sequence, 20 digits> <XXH3-64 of what precedes, 16
 //   hex>\n"
 //
-// Store first, witness second: a witness behind its store is what a crash leaves; one ahead of it
-// says that the store went back in time.
+// The store is written first, the witness second. A witness behind its store follows a crash; a
+// witness ahead of its store proves that the store went back in time.
 
 #ifndef WAYBILL_STORE_RECOVERY_WITNESS_H_
 #define WAYBILL_STORE_RECOVERY_WITNESS_H_
@@ -29,26 +29,26 @@ struct Testimony {
 struct WitnessReading {
   bool exists = false;
   bool claims_to_be_one = false;       // it begins as a witness does
-  std::optional<Testimony> testimony;  // nullopt beside `exists`: it is no sound witness
-  std::optional<Error> error;          // the system's: nobody knows what is there
+  std::optional<Testimony> testimony;  // nullopt although `exists`: not a valid witness
+  std::optional<Error> error;          // the system's: the content is unknown
 };
 
 WitnessReading ReadWitness(const std::filesystem::path& path);
 
 class WitnessFile {
  public:
-  // Opens or makes the file at `path` with `first` in it, synced. Makes its directory, but not the
-  // one above. Errors as of files.h.
+  // Opens or makes the file at `path`, writes `first` and syncs it. Makes its directory, but not
+  // the parent's. Errors as in files.h.
   static Result<WitnessFile> Open(const std::filesystem::path& path, const Testimony& first);
 
-  // The last word of a witness that the store no longer has: copies of the store that still
-  // remember it are older than that. Best effort; nothing where it is not a witness of this store.
+  // Updates the witness that the store used before, a last time, so that copies of the store that
+  // still remember it count as older. Best effort; leaves a witness of another store alone.
   static void Retire(const std::filesystem::path& path, const Testimony& last);
 
-  // After a commit. Not synced; an error is kept for Sync.
+  // Called after a commit. Does not sync; Sync reports its error.
   void Advance(std::uint64_t commit_sequence);
-  // kDamaged: the file was removed, replaced or changed by somebody else since it was opened. It
-  // stays so: an older copy of it is removed, so that the next opening misses it.
+  // kDamaged: the file was removed, replaced or changed from outside since it was opened. It is not
+  // repaired: an older copy is removed, so that the next opening misses the witness.
   Result<void> Sync();
 
  private:

@@ -1,13 +1,13 @@
-// What witnesses say of a store that is opened, and which one it has from now on.
+// What witnesses say about a store that is opened, and which witness it has from now on.
 //
-//   remembered and there          must be a witness of this store, and not ahead of it
-//   remembered and gone,          the store may be an older copy: distrustful, and its records lose
-//     or no sound witness         their credentials
-//   another path than the         made there; what is there and is no witness is refused. The one
-//     remembered one              that is remembered is asked as well, unless Witness::Anew says
+//   remembered and present        must belong to this store, and must not be ahead of it
+//   remembered, but missing       the store may be an older copy: it turns distrustful, and its
+//     or invalid                  records lose their credentials
+//   another path than the         a witness is made there; any other existing file is refused. The
+//     remembered one              remembered witness is read as well, unless Witness::Anew confirms
 //                                 that the store is the newest
-//   a first one                   made; a witness that is there already must agree
-//   none (Witness::None)          what was remembered is forgotten
+//   the first witness             is made; an existing one must agree
+//   Witness::None                 the store forgets its witness
 
 #ifndef WAYBILL_STORE_RECOVERY_WITNESS_SETTLING_H_
 #define WAYBILL_STORE_RECOVERY_WITNESS_SETTLING_H_
@@ -26,29 +26,29 @@ namespace waybill::internal {
 
 struct OwnedStore;
 
-// What is to be known before a store is touched.
+// What must be known before the store is changed.
 struct Hearing {
   std::filesystem::path path;  // of the witness from now on; empty: none
   bool is_there = false;       // something is under that path
-  // Why the store may be older than it was; empty: nothing says so.
+  // Why the store may be an older copy; empty: no sign of that.
   std::string contradiction;
   std::optional<Testimony> testimony;  // of the witness that was believed, or that contradicts
 };
 
-// `identity` and `state` are what is stored, null where that can't be read. Writes nothing.
-// kInvalidArgument: a new witness would lie in the store's directory, or overwrite what is no
-// witness. kIo, kUnsafePath: nobody knows what is under the path.
+// `identity` and `state` are the stored ones; null if they are unreadable. Writes nothing.
+// kInvalidArgument: a new witness would lie in the store's directory, or would overwrite a file
+// that is not a witness. kIo, kUnsafePath: the file under the path can't be read.
 Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity,
                             const State* state);
 
-// The same where there is no store yet. Nothing is looked at unless options.witness names a path.
+// The same for a new store. Reads nothing unless options.witness has a path.
 Result<Hearing> HearWitnessOfNone(const OpenOptions& options);
 
-// For whoever does not own the store: why it may be stale; empty: nothing says so.
+// For observers and migrations: why the store may be stale; empty: no sign of that.
 Result<std::string> AskRememberedWitness(const Identity& identity, const State& state);
 
-// Does what was heard makes necessary, and notes in `report` what that was. The store remembers a
-// witness once that is on disk, and distrust is on disk before a new witness vouches for the store.
+// Acts on what the witnesses said, and notes it in `report`. The store remembers a witness only
+// once the witness is on disk. Distrust is on disk before a new witness confirms the store.
 Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, OwnedStore& store,
                            RecoveryReport& report);
 

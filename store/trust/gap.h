@@ -1,5 +1,5 @@
-// Images that came to the node while nobody recorded it (KEP-2535, "What happens if we reenable the
-// feature"; OpenOptions::gap).
+// Images that came to the node unrecorded (KEP-2535, "What happens if we reenable the feature";
+// OpenOptions::gap).
 
 #ifndef WAYBILL_STORE_TRUST_GAP_H_
 #define WAYBILL_STORE_TRUST_GAP_H_
@@ -17,15 +17,15 @@
 
 namespace waybill::internal {
 
-// Where the witness in a kubelet directory lies: the store that has it there took the directory
+// The place of the witness in a kubelet directory. A store that has it there took the directory
 // over.
 std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 
-// Why the store is distrustful from the moment that a gap is found to the one that it is closed, so
-// that a crash in between forgets nothing.
+// Why the store is distrustful while a gap is open. The reason is stored, so that a crash does not
+// lose it.
 
-// At the first take-over of a kubelet directory: pods, but no folder for records, so the kubelet
-// ran without the feature. Empty: no gap, or not to be looked for. kIo: nobody can tell.
+// At the first take-over of a kubelet directory: it has pods, but no folder for records, so the
+// kubelet ran without the feature. Empty: no gap, or the options do not ask. kIo: unknown.
 Result<std::string> FirstGap(const OpenOptions& options);
 // At a later one: `written` names a file that a kubelet wrote since.
 std::string GapOf(const std::string& written);
@@ -34,14 +34,14 @@ std::string GapByWord();
 
 bool IsGap(std::string_view reason);
 
-// The gap that is a reason why the store is distrustful; empty: none.
+// The open gap that makes the store distrustful; empty: no gap is open.
 Result<std::string> GapInForce(const StoreTxn& txn);
-// Makes it one, beside others, unless there is one in force: whoever lets go of those must not let
-// go of this unseen.
+// Adds the gap to the reasons of distrust, unless a gap is open already: clearing the other reasons
+// must not clear this one unseen.
 Result<void> NoteGap(StoreTxn& txn, const std::string& gap);
 
-// Gives each image without a record, of any handler, one without credentials, and takes back the
-// distrust of a gap; other reasons stay.
+// Gives each image without a record under any handler one without credentials, and clears the gap's
+// distrust; other reasons stay.
 Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
                       RecoveryReport& report);
 
