@@ -1,5 +1,5 @@
-// Base64 with the standard alphabet, as Go's encoding/base64 reads it: line ends are skipped, bits
-// behind the last byte are not looked at, anything else out of place is refused.
+// Base64 with the standard alphabet, as Go's encoding/base64 reads it: line ends are skipped,
+// unused trailing bits are ignored, anything else out of place is refused.
 
 #ifndef WAYBILL_STORE_BASE_BASE64_H_
 #define WAYBILL_STORE_BASE_BASE64_H_
@@ -14,7 +14,7 @@ enum class Base64Padding {
   kOptional,  // all of it or none
 };
 
-// Text that is overwritten when it is no longer needed.
+// Text that is overwritten when it is destroyed.
 class WipedString {
  public:
   WipedString() = default;

@@ -1,4 +1,4 @@
-// What becomes of an exception where it would leave the library.
+// Turns an exception into an error before it leaves the library.
 
 #ifndef WAYBILL_STORE_BASE_CAUGHT_H_
 #define WAYBILL_STORE_BASE_CAUGHT_H_
@@ -7,7 +7,7 @@
 
 namespace waybill::internal {
 
-// For `catch (...)`: the exception that is handled, as an Error. kOutOfMemory, which itself takes
+// For `catch (...)`: the current exception as an Error. kOutOfMemory, which itself takes
 // no memory; kInternal for what is neither that nor the system's.
 Error Caught() noexcept;
 

@@ -1,5 +1,5 @@
-// Lists that say what is to stay: an empty one would delete everything, and a runtime that is
-// starting up lists nothing, too.
+// Lists of what to keep. An empty list would delete everything, and a runtime that starts up lists
+// nothing.
 
 #ifndef WAYBILL_STORE_BASE_EMPTY_LIST_H_
 #define WAYBILL_STORE_BASE_EMPTY_LIST_H_
@@ -16,7 +16,7 @@ namespace waybill::internal {
 std::string HowMany(std::uint64_t count, std::string_view noun);
 
 // kInvalidArgument: `list` ("the list of images is") is empty, but the store `holds` something
-// ("2 records"); `outcome` says what was left as it was.
+// ("2 records"); `outcome` says what was left unchanged.
 Error EmptyList(std::string_view list, std::string_view holds, std::string_view outcome);
 
 }  // namespace waybill::internal

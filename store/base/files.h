@@ -1,4 +1,4 @@
-// File system calls that say what they touched, follow no symlink and leave nothing unsynced.
+// File system calls that name the path in their errors, follow no symlink and sync what they write.
 
 #ifndef WAYBILL_STORE_BASE_FILES_H_
 #define WAYBILL_STORE_BASE_FILES_H_
@@ -47,13 +47,13 @@ class Fd {
 // EROFS, else kIo. "cannot <doing> <path>: <reason>".
 Error SystemError(int error_number, std::string_view doing, const std::filesystem::path& path);
 
-// What to do where the disk refuses to read something (kIo). kSkip takes it for damaged, which
-// somebody has to say (OpenOptions::skip_unreadable).
+// What to do if the disk refuses a read (kIo). kSkip treats the part as damaged, and must be
+// requested (OpenOptions::skip_unreadable).
 enum class OnReadError : std::uint8_t { kFail, kSkip };
-// The error, with a hint at that way out.
+// The error, with the hint kSkipUnreadable.
 Error CanBeSkipped(Error error);
 
-// What an open file is called, for messages.
+// The path of an open file, for messages.
 std::filesystem::path PathOf(int fd);
 
 // The device and inode of a file; what "the same file" means.
@@ -79,34 +79,34 @@ Result<void> SyncFile(const Fd& fd, const std::filesystem::path& path);
 Result<void> SyncDirectory(const std::filesystem::path& path);
 // rename(2) within one directory, then sync that directory.
 Result<void> RenameDurably(const std::filesystem::path& from, const std::filesystem::path& to);
-// What is under the two names changes places: renameat2(2), then sync of both directories. Where
-// the kernel or the file system can't do it in one step, in three, by way of `staged` + ".new": a
-// crash between them may leave nothing under `place`, which UndoHalfExchange mends.
+// Exchanges the files under the two names: renameat2(2), then sync of both directories. If the
+// kernel or the file system can't do that, it takes three renames, through `staged` + ".new": a
+// crash between them may leave `place` missing, which UndoHalfExchange repairs.
 Result<void> ExchangeDurably(const std::filesystem::path& staged,
                              const std::filesystem::path& place);
 Result<void> UndoHalfExchange(const std::filesystem::path& staged,
                               const std::filesystem::path& place);
-// New content under `path`, mode 0600, by way of a synced temporary file beside it.
+// Replaces the content of `path`, mode 0600, through a synced temporary file beside it.
 Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_view content);
 
-// What is in a directory, without "." and "..", in no order.
+// The names in a directory, without "." and "..", unordered.
 Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path);
 
-// Whether there is anything at all under that name, dangling symlinks included. An error is neither
-// yes nor no: whoever asks must say what it means.
+// Whether the name exists, dangling symlinks included. An error means neither yes nor no; the
+// caller decides.
 Result<bool> Exists(const std::filesystem::path& path);
 // Whether `path` leads to a directory, through symlinks too. Errors as of Exists.
 Result<bool> IsDirectory(const std::filesystem::path& path);
-// unlink(2); no error where there is nothing.
+// unlink(2); a missing file is not an error.
 Result<void> RemoveFile(const std::filesystem::path& path);
 
-// Without "/" and "/." at the end, which would have the kernel follow a symlink under that name.
+// The path without a final "/" or "/.", which would make the kernel follow a symlink.
 std::filesystem::path WithoutTrailingSlashes(const std::filesystem::path& path);
 
-// A directory that only its owner can change: kUnsafePath for a symlink, another type, a foreign
-// owner, or group or world write permission; kNotFound where there is none.
+// Checks that only its owner can change the directory. kUnsafePath: a symlink, another type,
+// another owner, or group or world write permission. kNotFound: missing.
 Result<void> CheckPrivateDirectory(const std::filesystem::path& path);
-// mkdir(2) 0700, then sync of the parent. No error where it exists; the parent must.
+// mkdir(2) 0700, then sync of the parent, which must exist. An existing directory is not an error.
 Result<void> MakePrivateDirectory(const std::filesystem::path& path);
 
 }  // namespace waybill::internal

@@ -1,5 +1,5 @@
-// A callable that is the caller's: unlike std::function it owns nothing, so making one takes no
-// memory. For parameters only; what is passed must outlive the call.
+// A reference to the caller's callable. Unlike std::function it owns nothing and never allocates.
+// For parameters only; the callable must outlive the call.
 
 #ifndef WAYBILL_STORE_BASE_FUNCTION_REF_H_
 #define WAYBILL_STORE_BASE_FUNCTION_REF_H_

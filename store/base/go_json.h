@@ -20,10 +20,10 @@ namespace waybill {
 void AppendGoJsonString(std::string_view text, std::string& out);
 
 // Bytes of the UTF-8 sequence that `text` begins with: 1 to 4; 0 if `text` is empty or begins with
-// none (overlong, surrogate, above U+10FFFF, cut short).
+// an invalid sequence (overlong, surrogate, above U+10FFFF, cut short).
 std::size_t Utf8SequenceLength(std::string_view text);
 
-// Bytes of `text` before the first that is not UTF-8; text.size() if all of it is.
+// Bytes of `text` before the first invalid UTF-8; text.size() if all of it is valid.
 std::size_t ValidUtf8Prefix(std::string_view text);
 
 }  // namespace waybill

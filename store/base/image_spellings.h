@@ -1,4 +1,4 @@
-// Which image strings name the same repository, and which the same image.
+// Decides which image strings name the same repository or the same image.
 
 #ifndef WAYBILL_STORE_BASE_IMAGE_SPELLINGS_H_
 #define WAYBILL_STORE_BASE_IMAGE_SPELLINGS_H_
@@ -15,8 +15,8 @@ namespace waybill::internal {
 using RepositoryParts = std::array<std::string_view, 3>;
 RepositoryParts RepositoryPartsOf(std::string_view image);
 
-// `image` itself and every other string with the same full form. `image` alone where it has none.
-// What to try where only the hash of a string is known.
+// `image` and every other string with the same full form; only `image` if it has no full form. Used
+// if only the hash of a string is known.
 std::vector<std::string> EquivalentImages(std::string_view image);
 
 }  // namespace waybill::internal

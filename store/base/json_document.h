@@ -9,10 +9,10 @@
 //   2     1       3    number       1
 //   3     1       4    string       x
 //
-// Of numbers, only whole ones from 0 to 2⁶⁴-1 keep a text; others are checked and dropped.
-// Refused: what is not JSON or not UTF-8, a byte order mark, text behind the document, a key twice
-// in one object, more than kMaxJsonDepth levels, more than kMaxJsonNodes nodes. The buffer may hold
-// credentials: it is wiped at the end, and no error message quotes a value.
+// Only whole numbers from 0 to 2⁶⁴-1 keep their text; other numbers are checked and dropped.
+// Refused: invalid JSON or UTF-8, a byte order mark, text after the document, a repeated key in an
+// object, more than kMaxJsonDepth levels or kMaxJsonNodes nodes. The buffer may hold credentials,
+// so it is wiped at the end, and error messages never quote a value.
 
 #ifndef WAYBILL_STORE_BASE_JSON_DOCUMENT_H_
 #define WAYBILL_STORE_BASE_JSON_DOCUMENT_H_
@@ -31,14 +31,14 @@
 
 namespace waybill::internal {
 
-// Bounds the memory: some 28 bytes a node, beside the text.
+// Bounds the memory: some 28 bytes for each node, plus the text.
 inline constexpr std::size_t kMaxJsonNodes = std::size_t{16} << 20;
 
 enum class JsonKind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kString, kArray, kObject };
 
 class JsonDocument;
 
-// A place in a document. Borrowed: the document must outlive it and stay where it is.
+// A place in a document. Borrowed: the document must outlive it and must not move.
 class JsonValue {
  public:
   class Iterator;
@@ -52,13 +52,13 @@ class JsonValue {
   std::string_view key() const;   // empty outside an object
   std::string_view text() const;  // of a string, or a kept number's digits; empty otherwise
 
-  // Members of an object or array in the document's order; none of anything else.
+  // The members of an object or array, in the document's order; empty for other kinds.
   Range members() const;
   std::optional<JsonValue> Find(std::string_view key) const;
 
-  // `items[0].metadata["a b"].uid`; "document" for the root. Of a document with credentials
-  // `credentialMapping{0}.kubernetesSecrets[0].uid`: a key that is no field's name is not told, but
-  // which member of its object it is.
+  // `items[0].metadata["a b"].uid`; "document" for the root. In a document with credentials, keys
+  // that are not field names are replaced by their position:
+  // `credentialMapping{0}.kubernetesSecrets[0].uid`.
   std::string Path() const;
   // kInvalidArgument, or `code`: "<path>: <what>".
   Error Fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument) const;
@@ -66,7 +66,7 @@ class JsonValue {
   Error Expected(std::string_view wanted) const;
   // "<path>: unknown field".
   Error UnknownField() const { return Fail("unknown field"); }
-  // Whether a message may have that key.
+  // Whether a message may quote that key.
   bool MayTell(std::string_view key) const;
 
  private:
@@ -79,7 +79,7 @@ class JsonDocument {
   // kInvalidArgument with the byte offset or path; kLimitExceeded above `max_bytes` or the bounds
   // above. Does not throw.
   static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes);
-  // A document with credentials: no message has anything out of it but these field names.
+  // A document with credentials: messages quote only these field names from it.
   static Result<JsonDocument> ParseSecret(std::string_view json, std::size_t max_bytes,
                                           std::span<const std::string_view> field_names);
 
@@ -110,7 +110,7 @@ class JsonDocument {
     return {text_.data() + at, size};
   }
 
-  // Keys that messages may tell; nullopt: any.
+  // Keys that messages may quote; nullopt: all.
   std::optional<std::span<const std::string_view>> may_tell_;
   std::vector<Node> nodes_;
   std::vector<char> text_;  // not a string: a short one would leave a copy behind when moved
@@ -139,20 +139,20 @@ struct JsonValue::Range {
   std::size_t size() const;
 };
 
-// null leaves `out` alone, as it does in Go. kLimitExceeded above `max_bytes`.
+// null leaves `out` unchanged, as in Go. kLimitExceeded above `max_bytes`.
 Result<void> ReadString(JsonValue value, std::size_t max_bytes, std::string& out);
-// An array of strings: null leaves `out` alone, but none of the strings may be null.
+// An array of strings: null leaves `out` unchanged, but a null among the strings is refused.
 Result<void> ReadStrings(JsonValue value, std::size_t max_bytes, std::vector<std::string>& out);
 Result<void> ReadBool(JsonValue value, bool& out);
-// kInvalidArgument: no whole number of 0 to 2⁶⁴-1.
+// kInvalidArgument: not a whole number from 0 to 2⁶⁴-1.
 Result<void> ReadUnsigned(JsonValue value, std::uint64_t& out);
 // "expected an object" unless `value` is one, or null.
 Result<void> CheckObject(JsonValue value);
 Result<void> CheckArray(JsonValue value);
 // kLimitExceeded if `value` has more than `max` members, which the message calls `what`.
 Result<void> CheckCount(JsonValue value, std::size_t max, std::string_view what);
-// For an object whose unknown fields pass: refuses `name` in another case, which Go would take for
-// `name` itself.
+// For an object whose unknown fields are ignored: refuses `name` in another case, which Go would
+// take for `name` itself.
 Result<void> CheckCase(JsonValue object, std::string_view name);
 
 }  // namespace waybill::internal

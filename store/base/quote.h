@@ -1,4 +1,4 @@
-// Text from outside within a message.
+// Quotes text from outside for messages.
 
 #ifndef WAYBILL_STORE_BASE_QUOTE_H_
 #define WAYBILL_STORE_BASE_QUOTE_H_
@@ -9,12 +9,12 @@
 
 namespace waybill::internal {
 
-// Of longer text the rest is left out.
+// Longer text is cut.
 inline constexpr std::size_t kMaxQuotedBytes = 200;
 
-// Between quotes, in one line, with nothing in it that a terminal obeys, and cut where it is long.
+// In quotes, on one line, without terminal control characters, cut to kMaxQuotedBytes.
 std::string QuoteForMessage(std::string_view text);
-// A pod's UID, which is the name of a directory: as it is where that does no harm, else quoted.
+// A pod's UID, which is the name of a directory: unchanged if it is harmless, otherwise quoted.
 std::string ShownPodUid(std::string_view pod_uid);
 
 }  // namespace waybill::internal

@@ -13,7 +13,7 @@ namespace waybill::internal {
 
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
-// kIo where libcrypto refuses.
+// kIo: libcrypto failed.
 Result<Sha256Digest> Sha256(std::string_view data);
 
 }  // namespace waybill::internal
