@@ -1,4 +1,4 @@
-// Under which name an export keeps what was there before it, and for how long.
+// The names under which an export keeps the earlier files, and for how long.
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_KEPT_ASIDE_H_
 #define WAYBILL_MIGRATIONS_KUBELET_KEPT_ASIDE_H_
@@ -12,12 +12,12 @@
 
 namespace waybill::internal {
 
-// <directory>/<prefix>before-export-<time>[-n]: with the number after the last one. kIo,
-// kUnsafePath: what is there already can't be told.
+// <directory>/<prefix>before-export-<time>[-n], with the next free number. kIo, kUnsafePath: the
+// existing names can't be read.
 Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
                                         std::string_view prefix, Timestamp now);
 
-// What is kept under such names in `directory`, beyond the newest kMaxKeptAside; the oldest first.
+// The paths with such names in `directory`, except the newest kMaxKeptAside; the oldest first.
 std::vector<std::filesystem::path> TooOldAside(const std::filesystem::path& directory,
                                                std::string_view prefix);
 

@@ -15,13 +15,13 @@
 
 namespace waybill::internal {
 
-// What a store holds, of one moment.
+// The content of a store at one moment.
 struct ExportContent {
   std::vector<ImagePulledRecord> records;
   std::vector<ImagePullIntent> intents;
   std::vector<QuarantineEntry> quarantine;
   std::vector<ImagePreloadedRecord> preloaded;
-  // The files that imports took: what became of them since is in the store.
+  // The files that imports took. The store has their later state.
   std::vector<ImportedFile> imported;
   std::vector<UserNamespaceAllocation> allocations;
   std::vector<HeldPod> held;
@@ -33,20 +33,19 @@ struct ExportContent {
 // Writes pods/<uid>/userns for each allocation (userns_export.h), then
 // image_manager/{pulling,pulled,observed-preloaded}:
 //
-//   quarantine entry              a file that no kubelet can read, under its name, whatever else
-//                                 there is of that ref or image
-//   records of one ref            one, with the default handler's credentials if it has a record;
-//                                 the latest of their times
-//   intents of one image          one
-//   what JSON can't hold          as if in quarantine
-//   preloaded records             as they are; none of a distrustful store
-//   image without a record        of a distrustful store: one without credentials
-//   file of pulling/ or pulled/   that no import took, and whose name is not among these: the same
-//                                 intent; the same record, without credentials
+//   quarantine entry              a file that no kubelet can read, whatever else the store has of
+//                                 that ref or image
+//   records of one ref            one record with the default handler's credentials, if it has any,
+//                                 and the latest of their times
+//   intents of one image          one intent
+//   value that JSON can't hold    as if in quarantine
+//   preloaded records             unchanged; left out if the store is distrustful
+//   image without a record        if the store is distrustful: a record without credentials
+//   other file of pulling/ or     if no import took it: the same intent; the same record without
+//     pulled/                     credentials
 //
-// Errors as of NodeStore::Export, and kOwned: another export into that directory is running. Where
-// one is returned, the folders are the old or the new ones, whole; the old ones, while ID mappings
-// are missing.
+// Errors as in NodeStore::Export, and kOwned: another export into that directory is running. On an
+// error the folders are complete, old or new; they are the old ones while ID mappings are missing.
 Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
                                             const ExportOptions& options);
 

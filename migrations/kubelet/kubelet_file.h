@@ -29,29 +29,29 @@ struct KubeletFile {
   KubeletFolder folder = KubeletFolder::kPulled;
   std::string path;  // below image_manager/
   std::size_t bytes = 0;
-  // What to remember it by; nullopt where its bytes could not be had. Of a record the content
-  // alone. Of an intent, and of what can't be read, the time of change too: each pull of an image
-  // writes the same intent again, and taking one twice can only close.
+  // What identifies the file; nullopt if its bytes can't be read. For a record, the content. For an
+  // intent or an unreadable file, also the time of change: each pull of an image writes the same
+  // intent again, and taking one twice can only close.
   std::optional<ImportedFile> identity;
   bool identity_has_time = false;
-  // What it holds; monostate where it can't be read.
+  // The content; monostate if it is unreadable.
   std::variant<std::monostate, ImagePulledRecord, ImagePullIntent, ImagePreloadedRecord> content;
-  // Why it can't be read, and whose images that closes.
+  // Why it is unreadable, and the images that this closes.
   std::string problem;
   std::vector<QuarantineEntry> quarantine;  // `since` is left to the writer
   // The disk refused to read it.
   bool skipped = false;
 };
 
-// `identity` is that of the content; nullopt where the file is gone. kIo: its time can't be had.
+// `identity` is the content's; nullopt: the file is gone. kIo: its time can't be read.
 Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path& image_manager,
                                                      ImportedFile identity);
 
-// Whether what is remembered of a file is that the disk refused to read it.
+// Whether a remembered file was one that the disk refused to read.
 bool WasSkipped(const ImportedFile& remembered);
 
-// Reads image_manager/<folder>/<name>. What is wrong is in the result. kIo, unless that is damage:
-// the disk refuses to read it.
+// Reads image_manager/<folder>/<name>; the result says what is wrong with it. kIo: the disk refuses
+// to read it, unless that counts as damage.
 Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
                                     KubeletFolder folder, const std::string& name,
                                     OnReadError on_error);

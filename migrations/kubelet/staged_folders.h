@@ -1,11 +1,9 @@
-// Folders of image_manager/ that are written aside, then put in place in one step each.
+// Folders of image_manager/ that are written aside, then moved into place in one step each.
 //
-//   image_manager/export.tmp/pulled/…            being written; then, once it was exchanged, what
-//                                                was in its place
-//   image_manager/waybill-exported               what was written (export_manifest.h); changes
-//   places
-//                                                as the folders do, before them
-//   image_manager/before-export-<time>[-n]/…     export.tmp afterwards, or one that a crash left
+//   image_manager/export.tmp/pulled/…            being written; after the exchange, the old folder
+//   image_manager/waybill-exported               what was written (export_manifest.h); exchanged like
+//                                                the folders, and before them
+//   image_manager/before-export-<time>[-n]/…     export.tmp afterwards, or one left by a crash
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_
 #define WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_
@@ -26,12 +24,12 @@
 
 namespace waybill::internal {
 
-// One at a time: each Begin of another one is kOwned until this one is gone. Deletes nothing but
-// what it wrote itself, and that only where nothing was put in place yet.
+// One at a time: another Begin is kOwned until this object is gone. Deletes only files that it
+// wrote itself, and only before the first folder is in place.
 class StagedFolders {
  public:
   // Makes image_manager/ if missing. kNotFound: no such kubelet directory. kUnsafePath: it,
-  // image_manager/ or one of the folders is a symlink, somebody else's, or can be written by
+  // image_manager/ or one of the folders is a symlink, belongs to another user, or is writable by
   // others.
   static Result<StagedFolders> Begin(const std::filesystem::path& kubelet_directory, Timestamp now);
 
@@ -50,18 +48,18 @@ class StagedFolders {
 
   const std::filesystem::path& image_manager() const { return image_manager_; }
   Result<bool> ExistsInPlace(KubeletFolder folder) const;
-  // The records' names there, in no order; none where there is no such folder.
+  // The names of the records in it, unordered; empty if the folder does not exist.
   Result<std::vector<std::string>> NamesInPlace(KubeletFolder folder) const;
   // Begins a new, empty folder, after the last one.
   Result<void> Open(KubeletFolder folder);
   // Adds a file to it. On disk when the next one is opened, or after Place.
   Result<void> Write(const std::string& name, std::string_view content);
-  // Puts all of them in place, in the order in which they were opened, each known to be on disk
-  // before the next. Where the files are kept that were there; empty: there were none.
+  // Moves all folders into place, in the order in which they were opened; each is on disk before
+  // the next. Returns where the earlier files are kept; empty: there were none.
   Result<std::string> Place();
-  // Removes what earlier exports kept, beyond the newest kMaxKeptAside, where an export wrote each
-  // file of it, or an import took it: by path and content in `imported`. What can't be looked at or
-  // removed stays. Returns what went.
+  // Removes what earlier exports kept, except the newest kMaxKeptAside, if an export wrote or an
+  // import took every file in it: by path and content in `imported`. What can't be read or removed
+  // stays. Returns the removed paths.
   std::vector<std::string> RemoveOldAside(
       const std::set<std::pair<std::string, Sha256Digest>>& imported) const;
 

@@ -2,7 +2,7 @@
 // (migrations/README.md, "Going back").
 //
 //   pods/<pod-uid>/userns.tmp                        being written
-//   pods/<pod-uid>/userns.before-export-<time>[-n]   what was there and said something else
+//   pods/<pod-uid>/userns.before-export-<time>[-n]   the earlier file, if its content differed
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_USERNS_EXPORT_H_
 #define WAYBILL_MIGRATIONS_KUBELET_USERNS_EXPORT_H_
@@ -21,24 +21,24 @@ namespace waybill::internal {
 
 class UsernsExport {
  public:
-  // Looks at all that is there, and writes nothing. kConflict:
+  // Reads the existing files, and writes nothing. kConflict:
   //   a pod is held
-  //   mappings of several lengths: a kubelet starts beside those of its idsPerPod only
-  //   two ranges overlap, one of them perhaps that of a file in pods/ of which the store knows
-  //     nothing
-  //   such a file has no sound mapping: its range may be unknown, and no kubelet takes it
-  // kUnsafePath, kIo: pods/, or a pod's directory. Without allocations pods/ is not looked at.
+  //   mappings have several lengths: a kubelet starts only if all have its idsPerPod
+  //   two ranges overlap; one may come from a file in pods/ that the store does not know
+  //   such a file has no valid mapping: its range may be unknown, and no kubelet accepts it
+  // kUnsafePath, kIo: pods/, or a pod's directory. Without allocations pods/ is not read.
   static Result<UsernsExport> Plan(const std::filesystem::path& kubelet_directory,
                                    const std::vector<UserNamespaceAllocation>& allocations,
                                    const std::vector<HeldPod>& held);
 
-  // Makes what directories are missing, replaces each file in one step, and leaves alone those that
-  // say the same. How many mappings there are; all of them on disk. Where it fails, or a crash
-  // comes between, some files are old and some are new, each of them whole: do it all again.
+  // Makes missing directories and replaces each file in one step, except files with the same
+  // content. Returns the number of mappings, all on disk. After an error or a crash some files are
+  // old and some new, each complete: repeat the call.
   Result<std::uint64_t> Write(Timestamp now) const;
 
-  // Of each pod that was written to, removes the files that earlier exports kept beyond the newest
-  // kMaxKeptAside: the pod's range is in the store. What can't be removed stays. Returns what went.
+  // For each pod that was written, removes the files that earlier exports kept, except the newest
+  // kMaxKeptAside: the store has the pod's range. What can't be removed stays. Returns the removed
+  // paths.
   std::vector<std::string> RemoveOldAside() const;
 
  private:

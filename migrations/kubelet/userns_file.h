@@ -2,10 +2,10 @@
 //
 //   {"uidMappings":[{"hostId":65536,"containerId":0,"length":65536}],"gidMappings":[…the same…]}
 //
-// Read as Go's encoding/json does for the kubelet: unknown fields pass, a field's name may be in
-// any case, null and what is missing are the zero value. Where that is too trusting, nothing is
-// taken: a key twice in an object (in another case, too), text that is not UTF-8, and a hostId or
-// length that is missing. Nothing is ever read otherwise than Go reads it.
+// Read as Go's encoding/json does for the kubelet: unknown fields are ignored, a field's name may
+// be in any case, null and missing fields are the zero value. Where that is too lenient, the file
+// is refused: a repeated key in an object (also in another case), invalid UTF-8, a missing hostId
+// or length. No accepted file is read differently than Go reads it.
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_USERNS_FILE_H_
 #define WAYBILL_MIGRATIONS_KUBELET_USERNS_FILE_H_
@@ -18,10 +18,11 @@
 
 namespace waybill::internal {
 
-// `mapping` is set where some kubelet takes the file: one UID and one GID mapping, the same, from
-// container ID 0, and CheckMapping holds. Otherwise `ranges` has what all of them say, UIDs and
-// GIDs, as long as each can be read: a hostId below 2^32, a length of 1 to 2^32, no more than
-// kMaxMappingsPerFile of them, in no more than kMaxUsernsFileBytes. No ranges: who knows.
+// `mapping` is set if some kubelet accepts the file: one UID and one GID mapping, equal, from
+// container ID 0, and CheckMapping holds. Otherwise `ranges` has those of all mappings, UIDs and
+// GIDs, if each is readable: a hostId below 2^32, a length of 1 to 2^32, at most
+// kMaxMappingsPerFile of them, in at most kMaxUsernsFileBytes. No ranges: the pod's range is
+// unknown.
 UsernsFile DecodeUsernsFile(std::string pod_uid, std::string source, std::string_view content);
 
 // Byte for byte as a kubelet writes it.

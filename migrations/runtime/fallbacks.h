@@ -1,4 +1,4 @@
-// What a processor runs beside what it was named for (containerd's platforms package, compare.go,
+// The other platforms that a processor can run (containerd's platforms package, compare.go,
 // platformVector).
 
 #ifndef WAYBILL_MIGRATIONS_RUNTIME_FALLBACKS_H_
@@ -18,8 +18,8 @@ struct Processor {
   friend bool operator==(const Processor&, const Processor&) = default;
 };
 
-// The platform's own processor, then the others, best first. `platform` and the answer are as
-// NormalisePlatform spells them.
+// The platform's own processor, then the others, best first. `platform` and the result are
+// normalised (NormalisePlatform).
 std::vector<Processor> RunnableProcessors(const Platform& platform);
 
 }  // namespace waybill::internal

@@ -1,5 +1,5 @@
-// A guest platform as runtimes write it, in JSON or TOML. Its fields are known by their letters
-// alone: KEP-4216 prints the names of Go's struct ("OSVersion"), JSON those of an image index
+// A guest platform as runtimes write it, in JSON or TOML. Field names are compared by their letters
+// alone: KEP-4216 prints those of Go's struct ("OSVersion"), JSON those of an image index
 // ("os.version"), TOML others ("os_version").
 
 #ifndef WAYBILL_MIGRATIONS_RUNTIME_GUEST_PLATFORM_H_
@@ -19,7 +19,7 @@ namespace waybill::internal {
 
 class GuestPlatformFields {
  public:
-  // Where the value of a field goes: one of the two, or neither of an unknown field, which passes.
+  // Where the value of a field goes: one of the two. Neither: an unknown field, which is ignored.
   struct Target {
     std::string* text = nullptr;
     std::vector<std::string>* list = nullptr;
@@ -43,7 +43,7 @@ class GuestPlatformFields {
     return {};
   }
 
-  // Every field is empty, which is how containerd prints a guest platform that was not set.
+  // Every field is empty: containerd prints an unset guest platform so.
   bool is_unset() const { return platform_ == Platform{}; }
   bool is_complete() const { return !platform_.os.empty() && !platform_.architecture.empty(); }
   static constexpr std::string_view kIncomplete =

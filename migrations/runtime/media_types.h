@@ -1,5 +1,5 @@
-// The media types of what an image index is and may list (OCI image specification, "Media Types";
-// Docker's "Image Manifest Version 2, Schema 2").
+// The media types of image indexes and of the manifests that they list (OCI image specification,
+// "Media Types"; Docker's "Image Manifest Version 2, Schema 2").
 
 #ifndef WAYBILL_MIGRATIONS_RUNTIME_MEDIA_TYPES_H_
 #define WAYBILL_MIGRATIONS_RUNTIME_MEDIA_TYPES_H_

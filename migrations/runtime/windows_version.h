@@ -3,7 +3,7 @@
 // platform_windows_compat.go).
 //
 //   10 . 0 . 20348 . 1970
-//   │    │   │       revision: an update; plays no part in what runs
+//   │    │   │       revision: an update; irrelevant for compatibility
 //   │    │   build: a release. 17763 Windows Server 2019, 20348 Server 2022, 26100 Server 2025
 //   │    minor, at most 255
 //   major, at most 255
@@ -27,7 +27,7 @@ struct WindowsVersion {
   friend auto operator<=>(const WindowsVersion&, const WindowsVersion&) = default;
 };
 
-// The revision may be missing. None where `text` is anything else.
+// The revision may be missing. nullopt: `text` is malformed.
 std::optional<WindowsVersion> ParseWindowsVersion(std::string_view text);
 
 // Whether a Windows of version `host` runs an image of version `image`.

@@ -1,4 +1,4 @@
-// Runs the steps between schema versions on a store that is open and that nobody reads yet.
+// Runs the steps between schema versions on a store that is open but has no readers yet.
 
 #ifndef WAYBILL_MIGRATIONS_STEPS_MIGRATE_H_
 #define WAYBILL_MIGRATIONS_STEPS_MIGRATE_H_
@@ -19,11 +19,11 @@ struct MigrateRequest {
   Progress progress = {};
 };
 
-// kInvalidArgument: there is no such schema version.
+// kInvalidArgument: the schema version does not exist.
 Result<void> CheckVersion(std::uint32_t version);
 
-// Errors, and what they leave: Migrate of maintenance.h; with kDamaged also what the steps left
-// failed its check. On success `store` is what is on disk.
+// Errors, and the state that they leave: Migrate of maintenance.h; kDamaged also if the migrated
+// store fails its check. On success `store` matches the disk.
 Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& request);
 
 }  // namespace waybill::internal

@@ -1,6 +1,6 @@
 // The steps between schema versions, in order. A step takes a store from one version to the next
-// and back, each way in one write transaction. One file a step (v<from>_to_v<to>.cc); a step comes
-// with the golden store of its newer version and with tests of both ways, or a test fails.
+// and back, each way in one write transaction. Each step has one file (v<from>_to_v<to>.cc), the
+// golden store of its newer version, and tests of both ways; a test checks that.
 
 #ifndef WAYBILL_MIGRATIONS_STEPS_STEPS_H_
 #define WAYBILL_MIGRATIONS_STEPS_STEPS_H_
@@ -20,9 +20,9 @@ namespace waybill::internal {
 // Values done so far in this step, and in all; false stops it.
 using StepProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
-// What a step works on. Tables that only the newer version has are there in both directions: made
-// before going up, dropped after going down. `txn` reads and writes as the newer version does;
-// what going down leaves must be written as the older one, by StoreTxn::PutAs.
+// What a step works on. Tables that only the newer version has exist in both directions: they are
+// made before going up and dropped after going down. `txn` reads and writes as the newer version; a
+// step down writes the remaining values as the older one, with StoreTxn::PutAs.
 struct StepRun {
   StoreTxn& txn;
   const StepProgress& progress;
@@ -34,10 +34,11 @@ struct Step {
   std::uint32_t to;  // from + 1
   std::string_view name;
   Result<void> (*up)(StepRun& run);
-  // What has no place in the older version must leave its image "verify again", never "no record".
+  // If the older version can't hold a value, its image must end as "verify again", never as "no
+  // record".
   Result<void> (*down)(StepRun& run);
-  // What going down loses, in words, one line each; empty: nothing. Reads only, a store of the
-  // newer version or of any after it. kConflict: it can't be done at all.
+  // What going down loses, in words, one line each. Only reads, a store of the newer version or a
+  // later one. kConflict: going down is impossible.
   Result<std::vector<std::string>> (*losses)(const StoreTxn& txn);
 };
 
