@@ -13,9 +13,10 @@
 //                     : (*store)->RecordImagePullFailed(image);
 //   }
 //
-// Every call that returns success has reached the disk (fdatasync). All member functions but Close
-// and the destructor may be called from any thread at any time. A store must not be used in the
-// child of a fork, and processes that share one must share a PID namespace (LMDB's reader table).
+// Every call that returns success has reached the disk (fdatasync). All member functions except
+// Close and the destructor may be called from any thread at any time. A store must not be used in
+// the child of a fork. Processes that share a store must share a PID namespace (LMDB's reader
+// table).
 
 #ifndef WAYBILL_NODE_STORE_H_
 #define WAYBILL_NODE_STORE_H_
@@ -42,24 +43,24 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// The small file outside the store that tells when the whole store was wiped, swapped or put back
-// from an older copy. Having none is a choice that must be spelt out: such a loss then goes unseen.
+// A small file outside the store that reveals when the whole store was wiped, swapped or replaced
+// by an older copy. Without a witness such a loss goes unseen, so Witness::None must be explicit.
 class Witness {
  public:
   // A file at `path`, by convention image_manager/waybill in the kubelet directory, which the
-  // kubelet passes over. Outside the store's directory, and absolute: the store remembers the path
-  // as it is given, once the witness is on disk there. The directory that it is in is made if
-  // missing; what is there already and is no witness is left alone (kInvalidArgument). Where the
-  // store remembers another path, the witness there is asked as well: one that is gone or can't be
-  // read means a store that may be stale, as one that contradicts does.
+  // kubelet ignores. The path is absolute and outside the store's directory. The store remembers it
+  // as given, once the witness is on disk. The file's directory is made if missing; an existing
+  // file that is not a witness is left alone (kInvalidArgument). If the store remembers another
+  // path, the witness there is read as well: if it is missing, unreadable or contradicts the store,
+  // the store may be stale.
   static Witness At(std::filesystem::path path) { return {Kind::kAt, std::move(path)}; }
-  // The same, and an operator's word that the store is the newest, although the witness that it
-  // remembers is gone: that one is not asked. Under the path that is remembered it is as At.
+  // The same, but an operator confirms that the store is the newest although the witness that it
+  // remembers is missing: that one is not read. With the remembered path it is the same as At.
   static Witness Anew(std::filesystem::path path) { return {Kind::kAnew, std::move(path)}; }
-  // The one that the store was last opened with, if any. For tools that open a store that somebody
-  // else set up; a wiped store remembers nothing.
+  // The witness that the store was last opened with, if any. For tools that open an existing store;
+  // a wiped store remembers nothing.
   static Witness Remembered() { return {Kind::kRemembered, {}}; }
-  // Forgets the one that the store remembers.
+  // No witness; the store forgets the one that it remembers.
   static Witness None() { return {Kind::kNone, {}}; }
 
   enum class Kind : std::uint8_t { kAt, kRemembered, kNone, kAnew };
@@ -72,63 +73,63 @@ class Witness {
   std::filesystem::path path_;
 };
 
-// Whether images on the node may have been pulled while nobody recorded it (KEP-2535, "What happens
-// if we reenable the feature"): by a kubelet without waybill, or without the feature.
+// Whether images on the node may have been pulled unrecorded, by a kubelet without waybill or
+// without the feature (KEP-2535, "What happens if we reenable the feature").
 enum class Gap : std::uint8_t {
-  // Under Rules::kClosed, look at the kubelet directory: files that a kubelet wrote since they were
-  // taken over last; or, at the first take-over, pods but none of the kubelet's record folders.
+  // Under Rules::kClosed, look for signs in the kubelet directory: files that a kubelet wrote since
+  // the last take-over or, at the first one, pods without the kubelet's record folders.
   kDetect,
   kYes,
   kNo,
 };
 
 struct OpenOptions {
-  // The store's own directory. Made (0700) if missing and create_if_missing, where its parent is
-  // there; otherwise it must be a directory, no symlink, owned by the caller, and neither group-
-  // nor world-writable.
+  // The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
+  // exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
+  // group- nor world-writable.
   std::filesystem::path directory;
   bool create_if_missing = true;
   Witness witness;
   Rules rules = Rules::kClosed;
   VerificationPolicy policy = {};
-  // The runtime's complete list of images, for replay. nullopt: unknown, so that dangling intents
-  // stay and keep their images closed.
+  // The runtime's complete list of images, for replay. nullopt: unknown; dangling intents stay and
+  // keep their images closed.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
-  // Whether an empty images_on_node and empty runtime_handlers are meant. A runtime that is
-  // starting up lists nothing, too: without this, an empty list is kInvalidArgument where the store
-  // holds records or intents or has to close a gap, or holds runtime handlers.
+  // Accepts an empty images_on_node and empty runtime_handlers. A runtime that starts up lists
+  // nothing, so an empty list is otherwise kInvalidArgument if the store holds records or intents
+  // or must close a gap, or if it holds runtime handlers.
   bool allow_empty = false;
   // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
   std::filesystem::path kubelet_directory = {};
-  // Of the import: files. Where it stops, what was taken so far is kept, and the next import goes
-  // on from there.
+  // Counts the files of the import. If it stops the import, the files taken so far are kept, and
+  // the next import goes on from there.
   Progress import_progress = {};
-  // After a gap each image in images_on_node without a record gets one without credentials, and is
-  // named in the report; without that list the store turns distrustful.
+  // After a gap each image in images_on_node without a record gets one without credentials, and the
+  // report names it; without that list the store turns distrustful.
   Gap gap = Gap::kDetect;
-  // The node's runtime handlers, in place of those that the store knew. nullopt: as they were.
+  // The node's runtime handlers, which replace those in the store. nullopt: unchanged.
   std::optional<std::vector<RuntimeHandler>> runtime_handlers = std::nullopt;
-  // Of pods in user namespaces. A pool that is none is kInvalidArgument; one that is another than
-  // before changes nothing for the pods that have a range.
+  // For pods in user namespaces. An invalid pool is kInvalidArgument. A changed pool does not
+  // affect pods that have a range.
   UserNamespaceOptions user_namespaces = {};
-  // Pods' directories, to take over ID mappings from (`<uid>/userns` in it). Empty: pods/ of the
-  // kubelet directory, where that is given and has one.
+  // The directory with the pods' directories, to take over ID mappings from (`<uid>/userns`).
+  // Empty: pods/ in kubelet_directory, if both exist.
   std::filesystem::path pods_directory = {};
-  // Whether a store of an older schema may be taken to the newest, after a backup (Migrate in
-  // maintenance.h). Otherwise it is kOlderSchema, and nothing is touched.
+  // Whether a store of an older schema is taken to the newest, after a backup (Migrate in
+  // maintenance.h). Otherwise it is kOlderSchema, and nothing is changed.
   bool migrate = true;
-  // What the disk refuses to read stops opening with kIo, and nothing is changed: trying again may
-  // help. Where it goes on, this opens all the same: what can't be read of data.mdb counts as
-  // damaged, so that the store is rebuilt, distrustful, from the rest; the image that an unreadable
-  // file of the kubelet is about is closed (a quarantine entry), and a pod whose userns file can't
-  // be read is held.
+  // A read error of the disk stops opening with kIo, and nothing is changed: trying again may help.
+  // If the error persists, this option opens the store anyway. Unreadable parts of data.mdb count
+  // as damaged, so the store is rebuilt from the rest and turns distrustful. An unreadable file of
+  // the kubelet closes its image (a quarantine entry), and a pod with an unreadable userns file is
+  // held.
   bool skip_unreadable = false;
-  // Of the migration: values. Where it stops, the store is as it was before the step
+  // Counts the values of the migration. If it stops the migration, the store is as before the step
   // (kInterrupted).
   Progress migration_progress = {};
   Clock clock = SystemClock;
   // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages. A
-  // store that holds more already gets what it needs.
+  // larger store gets what it needs.
   std::uint64_t map_bytes = kDefaultMapBytes;
 };
 
@@ -140,43 +141,43 @@ struct ObserveOptions {
   Clock clock = SystemClock;
 };
 
-// How a change that deletes is made.
+// Options of changes that delete.
 struct ChangeOptions {
-  // Whether an empty list is meant. A runtime that is starting up lists nothing, too: without this,
-  // an empty list is kInvalidArgument where the store holds something that it would delete.
+  // Accepts an empty list. A runtime that starts up lists nothing, so an empty list is otherwise
+  // kInvalidArgument if it would delete something.
   bool allow_empty = false;
-  // Makes the change, reports it, and takes it back: nothing reaches the disk.
+  // Makes the change, reports it, and undoes it: nothing reaches the disk.
   bool dry_run = false;
 };
 
 // How a pull that did not succeed ended.
 enum class PullFailure : std::uint8_t {
-  kFailed,   // the runtime said so: the image did not arrive by this pull
+  kFailed,   // the runtime reports a failure: this pull did not bring the image
   kUnknown,  // time-out, cancelled, connection lost: it may still arrive (Rules::kClosed keeps the
              // intent; Rules::kKubelet treats it as kFailed)
 };
 
 class NodeStore {
  public:
-  // Opens as the one owner: takes the lock, walks the pages, opens LMDB, checks header and witness,
-  // imports, replays. Idempotent: after a crash or an error at any point, open again. Errors that
-  // leave the store as it was: kOwned (by another process, or open in this one already;
-  // or somebody writes to data.mdb while it is checked),
-  // kUnsafePath, kNewerSchema, kOlderSchema, kInvalidArgument (options), kNotFound
-  // (create_if_missing is false, or there is no pods_directory).
-  // kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, kInvalidArgument (an empty list; see
-  // OpenOptions::allow_empty), and kInterrupted (import_progress returned false): what was
-  // recovered and imported until then is kept. A damaged database is no error: it is set aside, and
-  // recovery_report says so. Nor is a witness that is gone, can't be read or contradicts: the store
-  // turns distrustful, its records lose their credentials, and findings says why.
+  // Opens as the only owner: takes the lock, walks the pages, opens LMDB, checks header and
+  // witness, imports, replays. Idempotent: after a crash or an error at any point, open again.
+  // These errors leave the store unchanged: kOwned (another process owns it, this process has it
+  // open, or data.mdb changes while it is checked), kUnsafePath, kNewerSchema, kOlderSchema,
+  // kInvalidArgument (options), kNotFound (create_if_missing is false, or pods_directory does not
+  // exist). After kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, kInvalidArgument (an
+  // empty list; see OpenOptions::allow_empty) and kInterrupted (import_progress returned false),
+  // what was recovered and imported so far is kept. A damaged database is not an error: it is set
+  // aside, and recovery_report says so. Nor is a witness that is missing, unreadable or contradicts
+  // the store: the store turns distrustful, its records lose their credentials, and findings says
+  // why.
   static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
 
-  // Opens beside a live owner, or without one, to decide and to read. Changes nothing; every
-  // recording function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
-  // otherwise). kNotFound: there is no store. kDamaged: no owner has recovered it, and it fails the
-  // walk, contradicts its witness or misses it: run an owner. kOwned: this
-  // process has the store open already, or somebody writes to data.mdb while it is checked.
-  // kOlderSchema: no owner has migrated it. kNewerSchema, kIo as for Open.
+  // Opens to decide and to read, with or without a live owner. Changes nothing; every recording
+  // function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
+  // otherwise). kNotFound: no store. kDamaged: the store fails the walk, contradicts its witness or
+  // misses it; opening it as an owner recovers it. kOwned: this process has the store open already,
+  // or data.mdb changes while it is checked. kOlderSchema: an owner must migrate it. kNewerSchema,
+  // kIo as for Open.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
   // Closes. No other call may be running.
@@ -185,13 +186,13 @@ class NodeStore {
   NodeStore& operator=(const NodeStore&) = delete;
 
   // Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
-  // decisions answer "pull", recording functions return kNotOwner, reading ones kDamaged. Not to be
-  // called while another call runs. An error (as of Flush; kDamaged: the witness was removed,
-  // replaced or changed while the store was open) tells of write-backs or of the witness only, and
-  // the store is closed all the same.
+  // decisions answer "pull", recording functions return kNotOwner, reading ones kDamaged. Must not
+  // be called while another call runs. An error concerns the write-backs (as for Flush) or the
+  // witness only (kDamaged: it was removed, replaced or changed while the store was open); the
+  // store is closed in any case.
   Result<void> Close();
 
-  // What opening found, did and left. Constant; empty for an observer.
+  // What opening found and did. Constant; empty for an observer.
   const RecoveryReport& recovery_report() const;
 
   // --- Decisions -------------------------------------------------------------------------------
@@ -215,96 +216,94 @@ class NodeStore {
                             CredentialSource& credentials, std::string_view runtime_handler = {});
 
   // Waits until every write-back queued so far is on disk. kIo, kDiskFull, kStoreFull and
-  // kOutcomeUnknown as for a recording; a write-back that failed is dropped, and the next decision
-  // that needs it queues it again. Nothing to do for an observer.
+  // kOutcomeUnknown as for a recording; a failed write-back is dropped, and the next decision that
+  // needs it queues it again. Does nothing for an observer.
   Result<void> Flush();
 
   // --- Recording a pull (owner) ------------------------------------------------------------------
   // Each call is one transaction, on disk when it returns. Errors of all: kInvalidArgument,
   // kLimitExceeded, kConflict (two identities, one key), kNotOwner, kStoreFull, kDiskFull, kIo: the
-  // store is as before. kOutcomeUnknown: the commit may or may not have happened; decisions answer
-  // "pull" from then on, until the store is closed and opened again. kOwned: the same, but nothing
-  // was changed: somebody removed, replaced or truncated owner.lock, lock.mdb or data.mdb under
-  // this owner. The call in which that is found after its commit is kOutcomeUnknown.
+  // store is unchanged. kOutcomeUnknown: the commit may or may not have happened; decisions answer
+  // "pull" until the store is closed and opened again. kOwned: owner.lock, lock.mdb or data.mdb was
+  // removed, replaced or truncated under this owner; nothing was changed, and decisions answer
+  // "pull" likewise. A call that finds that after its commit returns kOutcomeUnknown.
   //
-  // A runtime handler that is not in the registry is kInvalidArgument, and the error lists those
-  // that are. How a pull ended may be recorded all the same where its intent is stored, but for its
-  // credentials: nobody can tell any more for which guest platform it was. The default
-  // handler's own name means the same as the empty one.
+  // A runtime handler that is not in the registry is kInvalidArgument; the error lists the known
+  // ones. If the intent of such a pull is stored, its end can still be recorded, but without
+  // credentials, since its guest platform is unknown. The default handler's own name means the same
+  // as the empty one.
 
-  // To be called before each pull; matched by exactly one RecordImagePulled or
-  // RecordImagePullFailed. Counts the pull as in flight. kLimitExceeded also above
-  // kMaxInFlightImages. `image` need not parse.
+  // Call this before each pull, and exactly one RecordImagePulled or RecordImagePullFailed after
+  // it. Counts the pull as in flight. kLimitExceeded also above kMaxInFlightImages. `image` need
+  // not parse.
   Result<void> RecordPullIntent(std::string_view image, std::string_view runtime_handler = {});
 
   // The pull succeeded. Merges `credentials` into the record of `image_ref`, drops one in-flight
-  // count of `image`, removes its intent when none is left, clears both's quarantine entries.
-  // nullopt: credentials unknown; the record then only says that the kubelet pulled it.
-  // kInvalidArgument where `image` does not parse or `image_ref` is empty: intent and count stay
-  // (kubelet behaviour). An unreadable record is replaced.
-  // `manifest`: which one of an index it was; kept with the record (digest and platform within
-  // limits.h). A copy of another manifest or for another guest platform than the record's is
-  // another image: what was proven for the old one goes.
+  // count of `image`, removes its intent with the last one, and clears the quarantine entries of
+  // both. nullopt: the credentials are unknown; the record then only says that the kubelet pulled
+  // the image. kInvalidArgument: `image` does not parse or `image_ref` is empty; intent and count
+  // stay (kubelet behaviour). An unreadable record is replaced. `manifest`: which manifest of an
+  // index was pulled, stored with the record (digest and platform within limits.h). If manifest or
+  // guest platform differ from the record's, it is another image: the old credentials are dropped.
   Result<void> RecordImagePulled(std::string_view image, std::string_view image_ref,
                                  const std::optional<ImagePullCredentials>& credentials,
                                  std::string_view runtime_handler = {},
                                  const std::optional<PulledManifest>& manifest = std::nullopt);
 
-  // The pull did not succeed. Drops one in-flight count and, when none is left, the intent; under
-  // Rules::kClosed not an intent that was there before this process's own, nor after kUnknown.
+  // The pull did not succeed. Drops one in-flight count and, with the last one, the intent. Under
+  // Rules::kClosed the intent stays after kUnknown, or if an earlier process stored it.
   Result<void> RecordImagePullFailed(std::string_view image,
                                      PullFailure failure = PullFailure::kFailed,
                                      std::string_view runtime_handler = {});
 
   // --- Garbage collection (owner) ----------------------------------------------------------------
 
-  // Draw this before asking for the lists: of images, or of pods (CleanUpUserNamespaces).
+  // Draw a token before you list the images, or the pods (CleanUpUserNamespaces).
   Result<PruneToken> BeginPrune();
 
-  // Deletes the record of each image that is not in `images`, the complete list of images
-  // on the node, and was not written or confirmed after `token` was drawn. Rules::kClosed spares
-  // refs of whose names a pull is in flight or dangling. A ref that the list leaves out by mistake
-  // loses its record, and its image may then be presumed preloaded, under both sets of rules.
-  // An image that is listed under one handler keeps its record there; its record under another one
-  // goes, but never the last that says that the ref was pulled: that one loses its credentials
-  // instead. kInvalidArgument: a token from the future, or an empty list where there are records
-  // (ChangeOptions::allow_empty).
+  // `images` is the complete list of images on the node. Deletes each record whose image is not
+  // listed, unless the record was written or confirmed after `token` was drawn. Rules::kClosed
+  // keeps refs that share a name with a pull in flight or a dangling intent. If the list omits a
+  // ref by mistake, its record is lost, and its image may then be presumed preloaded, under both
+  // sets of rules. An image that is listed under one handler keeps its record there and loses those
+  // under others, except the last record that says that the ref was pulled: that one loses its
+  // credentials instead. kInvalidArgument: a token from the future, or an empty list although
+  // records exist (ChangeOptions::allow_empty).
   Result<PruneReport> Prune(const std::vector<ListedImage>& images, PruneToken token,
                             const ChangeOptions& options = {});
 
-  // The kubelet's form: deletes what is not listed and was last updated before `until`. Compares
-  // clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
+  // The kubelet's form: deletes unlisted records last updated before `until`. It compares clocks,
+  // so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
   // Rules::kClosed: a record whose time is more than a day ahead of the clock gets the time of this
-  // call, so that a later one can delete it; and where the clock was ahead and was put right, an
-  // `until` that is ahead of it deletes nothing that was written since.
-  // kInvalidArgument: an empty list, as above.
+  // call, so that a later call can delete it. If the clock was ahead and was corrected, an `until`
+  // ahead of it does not delete records written since. kInvalidArgument: an empty list, as above.
   Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                   const ChangeOptions& options = {});
 
   // --- Whole records, as an adapter for the kubelet's PullRecordsAccessor needs them -------------
-  // Those that read: kDamaged where what is stored can't be read or may have been lost, and where
-  // nothing can be read at this moment (closed, kOutcomeUnknown before, no reader slot free). Those
-  // that write: errors as in "Recording a pull"; in-flight counts stay as they are.
+  // Reading functions: kDamaged if the stored value is unreadable or may have been lost, or if the
+  // store can't be read at the moment (closed, after kOutcomeUnknown, no free reader slot). Writing
+  // functions: errors as in "Recording a pull"; they do not change in-flight counts.
 
-  // kNotFound: no such record, surely.
+  // kNotFound: the record certainly does not exist.
   Result<ImagePulledRecord> GetRecord(std::string_view image_ref,
                                       std::string_view runtime_handler = {}) const;
-  // In no order. Where one record can't be read none is returned.
+  // Unordered. If one record is unreadable, the call fails.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
   // Replaces the record of record.image_ref under record.runtime_handler. Clears the ref's
-  // quarantine entry. kInvalidArgument: an empty ref, an unknown handler that has no such record.
+  // quarantine entry. kInvalidArgument: an empty ref, or an unknown handler without such a record.
   Result<void> PutRecord(const ImagePulledRecord& record);
-  // Deletes it if there; records of the ref under other handlers stay. Leaves a quarantine entry in
-  // force.
+  // Deletes the record if it exists; records of the ref under other handlers and a quarantine entry
+  // stay.
   Result<void> DeleteRecord(std::string_view image_ref, std::string_view runtime_handler = {});
 
   Result<bool> HasIntent(std::string_view image, std::string_view runtime_handler = {}) const;
   // Sorted by image string, then by handler.
   Result<std::vector<ImagePullIntent>> ListIntents() const;
-  // Stores it without counting a pull in flight.
+  // Stores an intent without counting a pull in flight.
   Result<void> PutIntent(std::string_view image, std::string_view runtime_handler = {});
-  // Deletes it if there. While a pull of `image` is in flight in this process the intent is what
-  // says so: it then goes when that pull ends.
+  // Deletes the intent if it exists. While a pull of `image` is in flight in this process, the
+  // intent stays until that pull ends.
   Result<void> DeleteIntent(std::string_view image, std::string_view runtime_handler = {});
 
   Result<std::vector<QuarantineEntry>> ListQuarantine() const;
@@ -313,112 +312,112 @@ class NodeStore {
   // --- Runtime handlers (KEP-4216) ---------------------------------------------------------------
   // Errors of reading and of writing as in "Whole records".
 
-  // The registry, sorted by name. Empty: none was ever loaded, and only the default handler is
+  // The registry, sorted by name. Empty: no list was ever loaded, and only the default handler is
   // known.
   Result<std::vector<RuntimeHandler>> ListRuntimeHandlers() const;
-  // Replaces the registry as a whole. Records of handlers that vanish stay until they are pruned;
-  // those of a handler whose guest platform is another than when they were pulled, or of a default
-  // handler that has another name now or none, lose their credentials. Where there was no handler
-  // but the default before, what an earlier time with runtime classes left is cleaned up, as by
-  // CollapseRuntimeHandlers. kInvalidArgument: a name twice or malformed, two defaults, a nameless
-  // handler that is not the default, an empty list where the registry has handlers
-  // (ChangeOptions::allow_empty); kLimitExceeded; kConflict: pulls are in flight in this process
-  // for handlers of which this would change the guest platform or the default, or whose intents
-  // would become the default's. Then nothing was changed.
+  // Replaces the whole registry. Records of vanished handlers stay until they are pruned. Records
+  // lose their credentials if their handler's guest platform changed since the pull, or if the
+  // default handler's name changed. If only the default handler was known before, leftovers from an
+  // earlier time with runtime classes are cleaned up, as by CollapseRuntimeHandlers.
+  // kInvalidArgument: a name that is malformed or occurs twice, two defaults, a nameless handler
+  // that is not the default, or an empty list although the registry has handlers
+  // (ChangeOptions::allow_empty). kLimitExceeded. kConflict: pulls in flight in this process use a
+  // handler whose guest platform or default this would change, or whose intents would become the
+  // default's. After an error nothing was changed.
   Result<RuntimesReport> ReplaceRuntimeHandlers(const std::vector<RuntimeHandler>& handlers,
                                                 const ChangeOptions& options = {});
-  // Turns runtime classes off (KEP-4216, "Can the feature be disabled"): each record under another
-  // handler than the default becomes one without credentials under the default, as does the
-  // default's own record of that ref, since nobody can tell the copies apart any more; each intent
-  // becomes the default's; the other handlers leave the registry. kConflict: pulls for others are
-  // in flight in this process. allow_empty says nothing here, nor where one pod is released.
+  // Turns runtime classes off (KEP-4216, "Can the feature be disabled"). Each record under another
+  // handler than the default becomes a record of the default's, without credentials. The default's
+  // own record of that ref loses its credentials, too, since the copies can't be told apart.
+  // Intents become the default's, and the other handlers leave the registry. kConflict: pulls for
+  // other handlers are in flight in this process. Ignores allow_empty.
   Result<CollapseReport> CollapseRuntimeHandlers(const ChangeOptions& options = {});
 
   // --- User namespaces (KEP-127) -----------------------------------------------------------------
-  // Errors of reading and of writing as in "Whole records". Where a pod UID is looked at:
-  // kInvalidArgument if it can't be one (UserNamespaceRequest).
+  // Errors of reading and of writing as in "Whole records"; kInvalidArgument for a malformed pod
+  // UID (UserNamespaceRequest).
 
-  // What the pod's sandbox and mounts are to be given. hostUsers unset or true: NODE, and nothing
-  // is stored. False: the pod's mapping, the same every time, on disk before it is returned. The
-  // lookup costs what a decision costs, but for a pod's first one after an opening or after a token
-  // was drawn: a commit, which keeps a cleanup from taking the range of a pod that came back. An
-  // observer answers for pods that have one, and is kNotOwner for others. In this order:
+  // The user namespace for the pod's sandbox and mounts. hostUsers unset or true: NODE, and nothing
+  // is stored. False: the pod's mapping, always the same, on disk before it is returned. A lookup
+  // costs as much as a decision. A pod's first lookup after an opening or a new token also costs a
+  // commit, which keeps a cleanup from taking the range of a pod that came back. An observer
+  // answers for pods with a mapping; for others it returns kNotOwner. Errors, in this order:
   //   kConflict         hostUsers is set, and user namespaces are switched off (kubelet's words)
   //   kInvalidArgument  the runtime handler does not support user namespaces, or is not in the
-  //                     registry (kubelet's words). Where no registry was loaded none supports
+  //                     registry (kubelet's words). Without a loaded registry no handler supports
   //                     them: an old runtime would ignore the mapping and run the pod as the host's
   //                     root
   //   kConflict         the pod is held (HeldPod), or its mapping has another length than
   //                     request.length
   //   kInvalidArgument  request.length is not the pool's, for a pod without a mapping
-  //   kConflict         a pod of unknown range is held: nothing new is handed out to anyone
+  //   kConflict         a pod of unknown range is held, so no new range is handed out
   //   kLimitExceeded    the pool is full (kubelet's words)
-  // Nothing was changed then.
+  // After an error nothing was changed.
   Result<UserNamespace> GetOrCreateUserNamespace(const UserNamespaceRequest& request);
 
-  // kNotFound: the pod has no mapping, surely. kConflict: it is held.
+  // kNotFound: the pod certainly has no mapping. kConflict: it is held.
   Result<UserNamespaceAllocation> GetUserNamespace(std::string_view pod_uid) const;
-  // The pod is gone: forgets its mapping, and that it was held. Whether there was either.
+  // The pod is gone: forgets its mapping, and that it was held. Returns whether there was either.
+  // Ignores allow_empty.
   Result<bool> ReleaseUserNamespace(std::string_view pod_uid, const ChangeOptions& options = {});
   // Sorted by host ID.
   Result<std::vector<UserNamespaceAllocation>> ListUserNamespaces() const;
   // Sorted by pod UID.
   Result<std::vector<HeldPod>> ListHeldPods() const;
 
-  // Releases what belongs to no pod of either list: `existing`, the pods that the node is to run,
-  // and then `running`, those that the runtime runs. Both complete, of UIDs, and made in this order
-  // after `token` was drawn (BeginPrune): a mapping that was handed out since stays. All in one
-  // transaction. kInvalidArgument: a token from the future, or both lists are empty where pods have
-  // mappings or are held (ChangeOptions::allow_empty: a drained node has no pods).
+  // Releases the mappings of pods in neither list. `existing` are the pods that the node should
+  // run, `running` those that the runtime runs. Both are complete lists of UIDs, made in this order
+  // after `token` was drawn (BeginPrune); mappings handed out since stay. All in one transaction.
+  // kInvalidArgument: a token from the future, or both lists are empty although pods have mappings
+  // or are held (ChangeOptions::allow_empty: a drained node has no pods).
   Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
                                                            const std::vector<std::string>& running,
                                                            PruneToken token,
                                                            const ChangeOptions& options = {});
 
-  // An operator's word that the pod lives with this range: where that could not be read. Held pods
-  // are no longer held. host_id and length are multiples of 65,536, host_id also of length, as all
-  // that kubelets hand out; neither the host's block nor 2^32−1 is in it (kInvalidArgument).
-  // kConflict: another pod has or may have some of it, or the pod has another mapping and is not
-  // held. Nothing to do where it has this one.
+  // An operator confirms that the pod lives with this range, whose file was unreadable. The pod is
+  // then no longer held. kInvalidArgument: host_id and length must be multiples of 65,536, host_id
+  // also of length, as all ranges of kubelets; the range must not contain the host's block or
+  // 2^32−1. kConflict: another pod has or may have some of it, or the pod has another mapping and
+  // is not held. Does nothing if the pod has this mapping.
   Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
                                   std::uint64_t length);
-  // An operator's word that every pod that lives in a user namespace is in the list: lost ranges
-  // (HeldPod without a UID) stand in the way of new ones no longer. Whether they did.
+  // An operator confirms that every live pod in a user namespace is listed: lost ranges (HeldPod
+  // without a UID) no longer block new ones. Returns whether they did.
   Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options = {});
 
   Result<UserNamespaceStatistics> GetUserNamespaceStatistics() const;
 
   // --- Going back --------------------------------------------------------------------------------
 
-  // Writes the kubelet's own files, names and forms as it writes them: to image_manager/{pulled,
-  // pulling,observed-preloaded}, each folder replaced in one step and kept aside, not deleted. What
-  // is in quarantine is written so that the kubelet can't read it either. Of a ref under several
-  // handlers the default's credentials are written. ID mappings go to pods/<uid>/userns; a file
-  // that says something else is kept beside it. kConflict, and nothing is written: a pod is held,
-  // or the file of a pod that the store does not know overlaps a range. Works beside an owner, too;
-  // but the kubelet must be down. kInvalidArgument: the store is distrustful, and
-  // options.images_on_node is missing, or empty without options.allow_empty. kDamaged: a record
-  // can't be read. kOwned: another export into that directory is running. kNotFound, kUnsafePath,
-  // kDiskFull, kIo: the directory. Where it fails the folders are the old or the new ones, whole;
-  // call it again.
+  // Writes the kubelet's own files, with its names and forms, to image_manager/{pulled,pulling,
+  // observed-preloaded}. Each folder is replaced in one step, and the old one is kept aside. Images
+  // in quarantine become files that the kubelet can't read either. A ref under several handlers
+  // gets the default's credentials. ID mappings go to pods/<uid>/userns; a file with other content
+  // is kept beside it. Works beside an owner, but the kubelet must be stopped. kConflict, and
+  // nothing is written: a pod is held, or the file of a pod that the store does not know overlaps a
+  // range. kInvalidArgument: the store is distrustful, and options.images_on_node is missing, or
+  // empty without options.allow_empty. kDamaged: a record is unreadable. kOwned: another export
+  // into that directory is running. kNotFound, kUnsafePath, kDiskFull, kIo: the directory. After an
+  // error the folders are complete, old or new; call it again.
   Result<ExportReport> Export(const ExportOptions& options) const;
 
   // --- State -------------------------------------------------------------------------------------
   // Errors of reading and of writing as in "Whole records".
 
   Result<Statistics> GetStatistics() const;
-  // Counts since this object was opened. Never fails: gauges are 0 where the store can't be read.
+  // Counts since this object was opened. Never fails: gauges are 0 if the store can't be read.
   Metrics GetMetrics() const;
 
-  // Walks the raw pages, reads every value, recomputes the digests. Damage is no error but the
-  // report. Holds back the commits of this process meanwhile; beside a busy owner it may have to
-  // begin anew, and is kIo after several tries. kNotFound, kIo: the file can't be read.
+  // Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the
+  // report lists it. Blocks the commits of this process meanwhile. Beside a busy owner it may have
+  // to start over, and is kIo after several tries. kNotFound, kIo: the file can't be read.
   Result<VerifyReport> Verify() const;
 
   Result<TrustState> GetTrust() const;
-  // An operator's word that images without a record may be presumed preloaded again. `reason` is
-  // kept: 1 to 1024 bytes (kInvalidArgument otherwise). Nothing happens, but the entry is made,
-  // where the store was trustful.
+  // An operator confirms that images without a record may be presumed preloaded again. `reason` (1
+  // to 1024 bytes, kInvalidArgument otherwise) goes into the journal, also if the store was
+  // trustful.
   Result<void> ClearDistrust(std::string_view reason);
 
   class Impl;  // opaque
