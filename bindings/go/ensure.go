@@ -64,7 +64,7 @@ type EnsureOutcome struct {
 // those of [Store.MustAttemptPullLazily]. It counts kubelet_image_manager_ensure_image_requests_total.
 //
 // The error is fetch's own, and the outcome then is made without credentials; or, where the outcome
-// could not be made (ErrClosed, ErrInvalidArgument for a policy that is none, ErrOutOfMemory), its
+// could not be made (ErrClosed, ErrInvalidArgument for an unknown policy, ErrOutOfMemory), its
 // Action is EnsurePull: do not start the container.
 func (s *Store) EnsureImage(image, imageRef, runtimeHandler string, policy PullPolicy, fetch func() (PodCredentials, error)) (EnsureOutcome, error) {
 	var look C.uintptr_t

@@ -13,11 +13,11 @@ import (
 type Code int32
 
 const (
-	// CodeInvalidArgument: the call itself is wrong; mend the argument.
+	// CodeInvalidArgument: the call itself is wrong; correct the argument.
 	CodeInvalidArgument Code = C.WAYBILL_INVALID_ARGUMENT
 	// CodeLimitExceeded: the argument is sound but larger than a documented bound.
 	CodeLimitExceeded Code = C.WAYBILL_LIMIT_EXCEEDED
-	// CodeNotFound: there is nothing under that name, and the store is sure of it.
+	// CodeNotFound: the store knows for certain that nothing has that name.
 	CodeNotFound Code = C.WAYBILL_NOT_FOUND
 	// CodeDamaged: stored bytes do not verify. Never read it as CodeNotFound: something was there.
 	CodeDamaged Code = C.WAYBILL_DAMAGED
@@ -28,7 +28,7 @@ const (
 	CodeNewerSchema Code = C.WAYBILL_NEWER_SCHEMA
 	// CodeOlderSchema: the store was written by an older schema, and migrating was not allowed.
 	CodeOlderSchema Code = C.WAYBILL_OLDER_SCHEMA
-	// CodeUnsafePath: owner, mode or type of a path is not safe to trust.
+	// CodeUnsafePath: the owner, mode or type of a path is unsafe.
 	CodeUnsafePath Code = C.WAYBILL_UNSAFE_PATH
 	// CodeStoreFull: the map is full: prune, or open with a larger map. Deleting still works.
 	CodeStoreFull Code = C.WAYBILL_STORE_FULL
@@ -45,13 +45,13 @@ const (
 	// CodeOutcomeUnknown: the commit failed half way: it may or may not be on disk. Close and open
 	// again to find out.
 	CodeOutcomeUnknown Code = C.WAYBILL_OUTCOME_UNKNOWN
-	// CodeCredentialsUnavailable: the pod's credentials could not be had.
+	// CodeCredentialsUnavailable: the pod's credentials are unavailable.
 	CodeCredentialsUnavailable Code = C.WAYBILL_CREDENTIALS_UNAVAILABLE
 	// CodeClosed: the store was closed, or never opened.
 	CodeClosed Code = C.WAYBILL_CLOSED
 	// CodeOutOfMemory: C could not get the memory that the call needed.
 	CodeOutOfMemory Code = C.WAYBILL_OUT_OF_MEMORY
-	// CodeInternal: a mistake of the library. Report it.
+	// CodeInternal: a bug of the library. Report it.
 	CodeInternal Code = C.WAYBILL_INTERNAL
 )
 
@@ -112,10 +112,10 @@ func (e *Error) Is(target error) bool {
 	return ok && t != nil && t.Code == e.Code && (t.Message == "" || t.Message == e.Message)
 }
 
-// Unwrap returns the cause of the context's end behind CodeInterrupted, if that is what it was.
+// Unwrap returns the cause of the context's end if the code is CodeInterrupted.
 func (e *Error) Unwrap() error { return e.cause }
 
-// takeError makes an error of what a call returned, and frees it.
+// takeError converts the error that a call returned, and frees it.
 func takeError(code C.waybill_code, e *C.waybill_error) error {
 	if code == C.WAYBILL_OK {
 		return nil
@@ -136,7 +136,7 @@ func errClosed() error {
 	return &Error{Code: CodeClosed, Message: "the store was never opened"}
 }
 
-// nameOr is a name that lives for ever in the library, or kind(number) where there is none.
+// nameOr is a name that lives for ever in the library, or kind(number) if the name is empty.
 func nameOr(name C.waybill_string, kind string, number int64) string {
 	if name.length == 0 {
 		return kind + "(" + strconv.FormatInt(number, 10) + ")"

@@ -45,11 +45,11 @@ func (s *Store) ListRuntimeHandlers() ([]RuntimeHandler, error) {
 	return take(handlers, goRuntimeHandlers), err
 }
 
-// ReplaceRuntimeHandlers replaces the registry as a whole. Records of handlers that vanish stay until
-// they are pruned; those of a handler whose guest platform is another than when they were pulled lose
-// their credentials. ErrInvalidArgument: a name twice or malformed, two defaults, a nameless handler
-// that is not the default, an empty list where there are handlers ([AllowEmpty]). ErrConflict: pulls are in flight that this would change. Then nothing was
-// changed. Further errors as of [Store.RecordPullIntent].
+// ReplaceRuntimeHandlers replaces the whole registry. Records of vanished handlers stay until they
+// are pruned. Records lose their credentials if their handler's guest platform changed since the
+// pull. ErrInvalidArgument: a name that is malformed or occurs twice, two defaults, a nameless
+// handler that is not the default, or an empty list although the registry has handlers
+// ([AllowEmpty]). ErrConflict: this would change pulls in flight. Then nothing was changed. Further errors as of [Store.RecordPullIntent].
 func (s *Store) ReplaceRuntimeHandlers(handlers []RuntimeHandler, options ...ChangeOption) (RuntimesReport, error) {
 	var a arena
 	defer a.free()

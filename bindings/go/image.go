@@ -26,7 +26,7 @@ type AuthConfig struct {
 // tag and digest, and nothing else changed.
 type ImageParts struct {
 	Name   string
-	Domain string // "registry.example.com:443"; empty where the name has none
+	Domain string // "registry.example.com:443"; may be empty
 	Path   string // what follows domain and '/'
 	Tag    string // without ':'
 	Digest string // "sha256:…", without '@'
@@ -98,7 +98,7 @@ func DecodeImageIndex(json []byte) ([]ManifestDescriptor, error) {
 // ChooseManifest returns the manifest that a runtime on host pulls, for a handler with the guest
 // platform guest, nil for none (KEP-4216; containerd's platform matchers; of Windows, its container
 // version compatibility). ErrNotFound: none matches, and the error lists what the index offers.
-// ErrInvalidArgument: a platform without OS or architecture, or with a Windows version that is none.
+// ErrInvalidArgument: a platform without OS or architecture, or with a malformed Windows version.
 func ChooseManifest(index []ManifestDescriptor, host Platform, guest *Platform) (ManifestDescriptor, error) {
 	var a arena
 	defer a.free()

@@ -36,7 +36,7 @@ type MigrateOptions struct {
 	Clock      *FakeClock
 }
 
-// Migrate takes a store that nobody has open to another schema version, one step and one transaction
+// Migrate takes a store that is not open to another schema version, one step and one transaction
 // at a time, after a backup that was verified. [Open] does the same up to the newest unless told not
 // to. The same call goes on after a crash. The end of ctx stops it before the next step is committed:
 // ErrInterrupted, with the context's cause.
@@ -44,7 +44,7 @@ type MigrateOptions struct {
 // ErrInvalidArgument: no such version. ErrConflict: going down would lose something, and AcceptLoss is
 // false or does not help; the message says what. ErrDamaged: it fails its check; Open recovers it.
 // ErrDiskFull, ErrOwned, ErrNotFound, ErrNewerSchema, ErrUnsafePath, ErrIO, ErrStoreFull: the store is
-// whole, and of the version of the last step that was done. ErrOutcomeUnknown: Open finds out.
+// intact and has the version of the last completed step. ErrOutcomeUnknown: Open finds out.
 func Migrate(ctx context.Context, o MigrateOptions) (MigrationReport, error) {
 	stop, err := watch(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ type RestoreReport struct {
 	DistrustReason string
 }
 
-// Restore puts a backup in the place of a store that nobody has open; the old one is kept under
+// Restore replaces a store that is not open with a backup; the old one is kept under
 // quarantine/. The store then is distrustful: images that were pulled after the backup have no record
 // in it. ErrDamaged: the backup fails its check. ErrConflict: it is of another store. ErrNewerSchema,
 // ErrOwned, ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO. The store then is as it was. ctx is looked
@@ -202,16 +202,17 @@ type ExportReport struct {
 	Made               uint64   // records without credentials, for images of a distrustful store
 	WithoutCredentials uint64   // of refs that only other handlers had, and files that no import took
 	IDMappings         uint64   // pods/<uid>/userns
-	ReplacedPath       string   // where the files that were there are kept; empty: there were none
+	ReplacedPath       string   // where the earlier files are kept; empty: there were none
 	RemovedPaths       []string // what earlier exports kept, and is removed
 }
 
-// Export writes the kubelet's own files, names and forms as it writes them, to go back to a kubelet
-// without waybill. Each folder is replaced in one step, and what was there is kept. ErrConflict, and
+// Export writes the kubelet's own files, with its names and forms, to go back to a kubelet without
+// waybill. Each folder is replaced in one step, and the old one is kept. ErrConflict, and
 // nothing is written: a pod is held, or ranges overlap. ErrInvalidArgument: the store is distrustful,
-// and ImagesOnNode is missing, or empty without AllowEmpty. ErrDamaged: a record can't be read. ErrOwned: another export into that
-// directory is running. ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO: the directory. Where it fails
-// the folders are the old or the new ones, whole; call it again. ctx is looked at before it begins.
+// and ImagesOnNode is missing, or empty without AllowEmpty. ErrDamaged: a record is unreadable.
+// ErrOwned: another export into that directory is running. ErrNotFound, ErrUnsafePath, ErrDiskFull,
+// ErrIO: the directory. After an error the folders are complete, old or new; call it again. ctx is
+// checked before it begins.
 func (s *Store) Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	if err := alive(ctx); err != nil {
 		return ExportReport{}, err

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// Witness is the small file outside the store that tells when the whole store was wiped, swapped or
-// put back from an older copy. Having none is a choice that must be spelt out: the zero Witness is
+// Witness is a small file outside the store that reveals when the whole store was wiped, swapped or
+// replaced by an older copy. The choice must be explicit, even for no witness: the zero Witness is
 // ErrInvalidArgument.
 type Witness struct {
 	kind C.int32_t
@@ -18,23 +18,23 @@ type Witness struct {
 }
 
 // WitnessAt is a file at an absolute path outside the store's directory, by convention
-// image_manager/waybill in the kubelet directory, which the kubelet passes over. What is there
-// already and is no witness is left alone (ErrInvalidArgument). Where the store remembers another
-// path, the witness there is asked as well: one that is gone means a store that may be stale.
+// image_manager/waybill in the kubelet directory, which the kubelet ignores. An existing file that
+// is not a witness is left alone (ErrInvalidArgument). If the store remembers another path, the
+// witness there is read as well: if it is missing, the store may be stale.
 func WitnessAt(path string) Witness { return Witness{C.WAYBILL_WITNESS_AT, path} }
 
-// WitnessAnew is WitnessAt, and an operator's word that the store is the newest although the witness
-// that it remembers under another path is gone: that one is not asked.
+// WitnessAnew is WitnessAt, but an operator confirms that the store is the newest although the
+// witness that it remembers under another path is missing: that one is not read.
 func WitnessAnew(path string) Witness { return Witness{C.WAYBILL_WITNESS_ANEW, path} }
 
-// WitnessRemembered is the one that the store was last opened with, if any: for tools that open a
-// store that somebody else set up.
+// WitnessRemembered is the witness that the store was last opened with, if any: for tools that open
+// an existing store.
 func WitnessRemembered() Witness { return Witness{kind: C.WAYBILL_WITNESS_REMEMBERED} }
 
-// WitnessNone is none: such a loss then goes unseen. Forgets the one that the store remembers.
+// WitnessNone is no witness: such a loss then goes unseen. The store forgets the one that it remembers.
 func WitnessNone() Witness { return Witness{kind: C.WAYBILL_WITNESS_NONE} }
 
-// Gap says whether images on the node may have been pulled while nobody recorded it (KEP-2535, "What
+// Gap says whether images on the node may have been pulled unrecorded (KEP-2535, "What
 // happens if we reenable the feature").
 type Gap int32
 
@@ -50,54 +50,54 @@ func (g Gap) String() string { return word(int64(g), "Gap", "detect", "yes", "no
 
 // Options are those of [Open]. The zero value of each but Directory and Witness is its default.
 type Options struct {
-	// The store's own directory. Made (0700) if missing and not MustExist, where its parent is there;
-	// otherwise it must be a directory, no symlink, owned by the caller, and neither group- nor
-	// world-writable.
+	// The store's own directory. If it is missing, Open makes it (0700) unless MustExist; its parent
+	// must exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
+	// group- nor world-writable.
 	Directory string
 	MustExist bool
 	Witness   Witness
 	Rules     Rules
 	Policy    *VerificationPolicy // nil: NeverVerifyPreloadedImages
-	// The runtime's complete list of images, for replay. nil: not known, so that dangling intents stay
-	// and keep their images closed.
+	// The runtime's complete list of images, for replay. nil: unknown; dangling intents stay and keep
+	// their images closed.
 	ImagesOnNode []ImageOnNode
-	// Whether an ImagesOnNode and RuntimeHandlers that are empty, but not nil, are meant. A runtime
-	// that is starting up lists nothing, too: without this they are ErrInvalidArgument where the store
-	// holds records or intents or has to close a gap, or holds runtime handlers.
+	// Accepts ImagesOnNode and RuntimeHandlers that are empty, but not nil. A runtime that starts up
+	// lists nothing, so they are otherwise ErrInvalidArgument if the store holds records or intents or
+	// must close a gap, or if it holds runtime handlers.
 	AllowEmpty bool
 	// A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
 	KubeletDirectory string
 	// After a gap each image in ImagesOnNode without a record gets one without credentials; without
 	// that list the store turns distrustful.
 	Gap Gap
-	// The node's runtime handlers, in place of those that the store knew. nil: as they were.
+	// The node's runtime handlers, which replace those in the store. nil: unchanged.
 	RuntimeHandlers []RuntimeHandler
 	// nil: on, with the default pool.
 	UserNamespaces *UserNamespaceOptions
-	// Pods' directories, to take over ID mappings from. Empty: pods/ of KubeletDirectory.
+	// The directory with the pods' directories, to take over ID mappings from. Empty: pods/ of KubeletDirectory.
 	PodsDirectory string
 	// A store of an older schema is ErrOlderSchema; otherwise it is migrated after a backup.
 	NoMigration bool
-	// What the disk refuses to read is ErrIO, and nothing is changed: trying again may help. Where it
-	// goes on, this opens all the same: what can't be read of the store counts as damaged, so that it
-	// is rebuilt, distrustful, from the rest; the image that an unreadable file of the kubelet is about
-	// is closed, and a pod whose userns file can't be read is held.
+	// A read error of the disk is ErrIO, and nothing is changed: trying again may help. If the error
+	// persists, this option opens the store anyway. Unreadable parts count as damaged, so the store is
+	// rebuilt from the rest and turns distrustful. An unreadable file of the kubelet closes its image,
+	// and a pod with an unreadable userns file is held.
 	SkipUnreadable bool
 	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB; 0: 16 GiB.
 	MapBytes uint64
 	Clock    *FakeClock // nil: the system's
 }
 
-// Open opens the store as its one owner: takes the lock, walks the pages, checks header and witness,
+// Open opens the store as its only owner: takes the lock, walks the pages, checks header and witness,
 // migrates, imports, replays what an earlier process left; [Store.RecoveryReport] says what it did. A
-// damaged database is no error: it is set aside, and the report says so. The end of ctx stops an
+// damaged database is not an error: it is set aside, and the report says so. The end of ctx stops an
 // import or a migration, with ErrInterrupted and the context's cause.
 //
 // ErrOwned (by another process, or open in this one already), ErrUnsafePath, ErrNewerSchema,
-// ErrOlderSchema, ErrInvalidArgument, ErrNotFound (MustExist; no PodsDirectory) leave the store as it
-// was. ErrDiskFull, ErrIO, ErrStoreFull, ErrConflict, ErrOutcomeUnknown, ErrInterrupted, and
-// ErrInvalidArgument for an empty list (Options.AllowEmpty): what was
-// recovered and imported until then is kept; open again.
+// ErrOlderSchema, ErrInvalidArgument, ErrNotFound (MustExist; no PodsDirectory) leave the store
+// unchanged. After ErrDiskFull, ErrIO, ErrStoreFull, ErrConflict, ErrOutcomeUnknown, ErrInterrupted
+// and ErrInvalidArgument for an empty list (Options.AllowEmpty), what was recovered and imported so
+// far is kept; open again.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	stop, err := watch(ctx)
 	if err != nil {

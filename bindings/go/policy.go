@@ -77,9 +77,9 @@ type ImageOrigin int32
 const (
 	// OriginKubeletPulled: there is a record, or an intent.
 	OriginKubeletPulled ImageOrigin = C.WAYBILL_ORIGIN_KUBELET_PULLED
-	// OriginPresumedPreloaded: there is none, and the store lost nothing.
+	// OriginPresumedPreloaded: neither exists, and the store lost nothing.
 	OriginPresumedPreloaded ImageOrigin = C.WAYBILL_ORIGIN_PRESUMED_PRELOADED
-	// OriginUnknown: there is none, but it may have been lost.
+	// OriginUnknown: neither exists, but they may have been lost.
 	OriginUnknown ImageOrigin = C.WAYBILL_ORIGIN_UNKNOWN
 )
 
@@ -141,8 +141,8 @@ func (p *VerificationPolicy) Scope() AllowlistScope {
 }
 
 // RequiresVerification says whether the credentials of a pod must be verified that wants an image of
-// this name, or, where it does not parse, of this image string. It is true for an origin that is
-// none.
+// this name, or, where it does not parse, of this image string. It is true for an unknown
+// origin.
 func (p *VerificationPolicy) RequiresVerification(imageName string, origin ImageOrigin) bool {
 	policy, made := p.c()
 	required := C.waybill_policy_requires_verification(policy, borrow(imageName), C.int32_t(origin))

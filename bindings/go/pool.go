@@ -46,7 +46,7 @@ type SubordinateIDs struct {
 
 // PoolOfSubordinateIDs is the pool that a node is configured for. Without the user or without the
 // tool: the default one. Otherwise both outputs must be the same one line, "0: kubelet FIRST COUNT":
-// ErrInvalidArgument, in the kubelet's words, where they are not, or the pool is none.
+// ErrInvalidArgument, in the kubelet's words, where they are not, or the pool is invalid.
 func PoolOfSubordinateIDs(found SubordinateIDs, idsPerPod, maxPods uint64) (UserNamespacePool, error) {
 	var pool C.waybill_user_namespace_pool
 	var e *C.waybill_error

@@ -28,10 +28,10 @@ type PruneReport struct {
 type ChangeOption uint8
 
 const (
-	// AllowEmpty: an empty list is meant. A runtime that is starting up lists nothing, too: without
-	// this an empty list is ErrInvalidArgument where the store holds something that it would delete.
+	// AllowEmpty accepts an empty list. A runtime that starts up lists nothing, so an empty list is
+	// otherwise ErrInvalidArgument if it would delete something.
 	AllowEmpty ChangeOption = 1 << iota
-	// DryRun makes the change, reports it, and takes it back: nothing reaches the disk.
+	// DryRun makes the change, reports it, and undoes it: nothing reaches the disk.
 	DryRun
 )
 

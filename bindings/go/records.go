@@ -6,7 +6,7 @@ import "C"
 import "time"
 
 // GetRecord returns the record of an image ref under a runtime handler, empty for the default one.
-// ErrNotFound: there is no such record, surely. ErrDamaged: what is stored can't be read or may have
+// ErrNotFound: the record certainly does not exist. ErrDamaged: what is stored can't be read or may have
 // been lost, or nothing can be read at this moment.
 func (s *Store) GetRecord(imageRef, runtimeHandler string) (ImagePulledRecord, error) {
 	var record *C.waybill_image_pulled_record
@@ -16,7 +16,7 @@ func (s *Store) GetRecord(imageRef, runtimeHandler string) (ImagePulledRecord, e
 	return take(record, goRecord), err
 }
 
-// ListRecords returns every record, in no order. ErrDamaged: one can't be read, and none is returned.
+// ListRecords returns every record, unordered. ErrDamaged: a record is unreadable.
 func (s *Store) ListRecords() ([]ImagePulledRecord, error) {
 	var records *C.waybill_image_pulled_records
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_records(h, &records, e) })

@@ -59,7 +59,7 @@ type ImportReport struct {
 	Quarantined uint64 // quarantine entries made
 	Skipped     uint64 // names that are not the kubelet's, and unfinished .tmp files
 	Interrupted bool
-	// The first file that a kubelet wrote since the directory was taken over before; empty: none.
+	// The first file that a kubelet wrote since the last import; may be empty.
 	NewlyWritten string
 	Problems     []string // one line a file that could not be read; the first 100
 }

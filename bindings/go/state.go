@@ -22,7 +22,7 @@ type Statistics struct {
 	PreloadedRecords         uint64
 	ImportedFiles            uint64
 	IDMappings               uint64 // of pods in user namespaces
-	HeldPods                 uint64 // whose ID range nobody can vouch for
+	HeldPods                 uint64 // with unverified ID ranges
 	Distrustful              bool
 	MapBytes                 uint64
 	UsedBytes                uint64 // of the map, free pages inside included
@@ -64,7 +64,7 @@ type Metrics struct {
 	EnsureImageRequests [3][3][3]uint64
 	OnDiskPullIntents   uint64
 	OnDiskPulledRecords uint64
-	// There is no cache in front of the store: images in flight of their bound, used pages of the map.
+	// The store has no cache: images in flight of their bound, used pages of the map.
 	InMemoryPullIntentsUsagePercent   float64
 	InMemoryPulledRecordsUsagePercent float64
 	// KEP-4216: images under another runtime handler than the default.
@@ -106,10 +106,10 @@ type VerifyReport struct {
 	Findings []string
 }
 
-// Verify walks the raw pages, reads every value and recomputes the digests. Damage is no error but
-// the report. It holds back the commits of this process meanwhile; beside a busy owner it may have to
-// begin anew, and is ErrIO after several tries. ErrNotFound, ErrIO: the file can't be read. ctx is
-// looked at before it begins.
+// Verify walks the raw pages, reads every value and recomputes the digests. Damage is not an
+// error; the report lists it. Verify blocks the commits of this process meanwhile. Beside a busy
+// owner it may have to start over, and is ErrIO after several tries. ErrNotFound, ErrIO: the file
+// can't be read. ctx is checked before it begins.
 func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	if err := alive(ctx); err != nil {
 		return VerifyReport{}, err
@@ -155,8 +155,8 @@ func (s *Store) Trust() (TrustState, error) {
 	}), err
 }
 
-// ClearDistrust takes an operator's word that images without a record may be presumed preloaded
-// again. reason is kept: 1 to 1,024 bytes (ErrInvalidArgument otherwise). Further errors as of
+// ClearDistrust records an operator's confirmation that images without a record may be presumed
+// preloaded again. reason is kept: 1 to 1,024 bytes (ErrInvalidArgument otherwise). Further errors as of
 // [Store.RecordPullIntent].
 func (s *Store) ClearDistrust(reason string) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {

@@ -69,10 +69,10 @@ type HostIDRange struct {
 	First, Length uint64
 }
 
-// HeldPod is a pod that may live with host IDs that nobody can vouch for: its file was broken, its
-// range overlaps another one, or it was lost. It gets no mapping, and its ranges are given to nobody.
+// HeldPod is a pod that may live with unverified host IDs: its file was broken, or its range overlaps
+// another one or was lost. It gets no mapping, and its ranges are not handed out.
 type HeldPod struct {
-	PodUID string // empty: ranges of pods that nobody knows were lost
+	PodUID string // empty: ranges of unknown pods were lost
 	// Empty: not known, and so no new range can be handed out to anyone.
 	Ranges []HostIDRange
 	Source string // the file, below the kubelet directory; or empty
@@ -235,9 +235,10 @@ func (s *Store) CleanUpUserNamespaces(existing, running []string, token PruneTok
 	}), err
 }
 
-// AdoptUserNamespace takes an operator's word that the pod lives with this range, where that could
-// not be read; a held pod is then held no longer. hostID and length are multiples of 65,536, hostID
-// also of length; neither the host's block nor 2³²−1 is in it (ErrInvalidArgument). ErrConflict:
+// AdoptUserNamespace records an operator's confirmation that the pod lives with this range, whose
+// file was unreadable; the pod is then no longer held. ErrInvalidArgument: hostID and length must be
+// multiples of 65,536, hostID also of length; the range must not contain the host's block or 2³²−1.
+// ErrConflict:
 // another pod has or may have some of it, or the pod has another mapping and is not held. Further
 // errors as of [Store.RecordPullIntent].
 func (s *Store) AdoptUserNamespace(podUID string, hostID, length uint64) error {
@@ -246,8 +247,8 @@ func (s *Store) AdoptUserNamespace(podUID string, hostID, length uint64) error {
 	})
 }
 
-// ReleaseLostUserNamespaces takes an operator's word that every pod that lives in a user namespace is
-// in the list: lost ranges (a HeldPod without a UID) stand in the way of new ones no longer; and says
+// ReleaseLostUserNamespaces records an operator's confirmation that every live pod in a user
+// namespace is listed: lost ranges (a HeldPod without a UID) no longer block new ones. It returns
 // whether they did. Errors as of [Store.RecordPullIntent].
 func (s *Store) ReleaseLostUserNamespaces(options ...ChangeOption) (bool, error) {
 	var a arena
