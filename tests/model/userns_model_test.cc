@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(no_two_pods_share_host_ids) {
        {"new", "same",
         "refused: could not find an empty slot to allocate a user "
         "namespace",
-        "refused: no new ID mapping can be handed out", "refused: nobody can vouch", "adopted",
+        "refused: no new ID mapping can be handed out", "refused: are unverified", "adopted",
         "adopted held", "cleaned up", "kept as newer", "other pool", "crash", "imported", "held",
         "off the pool"}) {
     BOOST_TEST(counts[what] > 100U, what << ": " << counts[what]);
