@@ -14,26 +14,6 @@ namespace {
 constexpr std::size_t kMaxNamed = 20;
 }  // namespace
 
-HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view name,
-                           std::string_view& stored) {
-  stored = name;
-  if (name.empty()) return HandlerState::kKnown;
-  if (name.size() > kMaxRuntimeHandlerBytes) return HandlerState::kUnknown;
-  Payload payload;
-  switch (snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload)) {
-    case Lookup::kAbsent:
-      return HandlerState::kUnknown;
-    case Lookup::kDamaged:
-      return HandlerState::kDamaged;
-    case Lookup::kFound:
-      break;
-  }
-  const RuntimeHandlerView handler = ViewRuntimeHandler(payload);
-  if (handler.name != name) return HandlerState::kDamaged;
-  if (handler.is_default) stored = {};
-  return HandlerState::kKnown;
-}
-
 UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
                                           std::string_view name) {
   if (snapshot.state().digest(Table::kRuntimeHandlers).count == 0) {

@@ -1,5 +1,5 @@
-// Maps the runtime handler that a caller names to the one that records are kept under: the default
-// handler's own name becomes the empty name.
+// The list of runtime handlers, for writers. Maps the handler that a caller names to the one that
+// records are kept under: the default handler's own name becomes the empty name.
 
 #ifndef WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_
 #define WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_
@@ -16,13 +16,6 @@
 #include "waybill/runtime_handler.h"
 
 namespace waybill::internal {
-
-enum class HandlerState : std::uint8_t { kKnown, kUnknown, kDamaged };
-
-// For a decision: allocates nothing, and reads nothing for the empty name. Sets `stored` to "" or
-// to `name`.
-HandlerState LookUpHandler(const ReaderPool::Lease& snapshot, std::string_view name,
-                           std::string_view& stored);
 
 // Whether the handler supports user namespaces, by the kubelet's rules. Without a loaded registry
 // no handler does: the runtime may be too old to say.

@@ -3,106 +3,86 @@
 #include <string>
 #include <utility>
 
-#include "store/handlers/handler_lookup.h"
 #include "store/node_store/impl.h"
 #include "waybill/image_name.h"
 
 namespace waybill {
 
-using internal::EntryView;
-using internal::HandlerState;
-using internal::Opening;
+using internal::DecisionOrEntry;
 using internal::Question;
 using internal::ReaderPool;
 
-namespace {
-
-Opening OpenFor(const ReaderPool::Lease& snapshot, Question& question,
-                std::string_view runtime_handler) {
-  if (snapshot && !runtime_handler.empty()) {
-    switch (internal::LookUpHandler(snapshot, runtime_handler, question.runtime_handler)) {
-      case HandlerState::kKnown:
-        break;
-      case HandlerState::kUnknown:
-        return {
-            Decision{true, CheckResult::kError, Reason::kRuntimeHandlerUnknown, false}, {}, {}, {}};
-      case HandlerState::kDamaged:
-        return {Decision{true, CheckResult::kError, Reason::kRecordDamaged, false}, {}, {}, {}};
-    }
-  }
-  return internal::OpenQuestion(snapshot, question);
-}
-
-}  // namespace
-
+// Steps 1 to 6 are decided on one snapshot; then the credentials are fetched, and compared in steps
+// 7 to 9 (store/pull/decide.h). Fetching may take long, or end in another call: then the snapshot
+// is let go, the record is compared in a copy, and the store is looked at again afterwards.
 Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_view image_ref,
                                           std::string_view runtime_handler,
                                           CredentialSource& source, ReaderPool::Lease& snapshot,
-                                          bool behind) {
-  Question question{rules, policy, image, image_ref, {}};
-  const auto open = [&] {
-    Opening opening = OpenFor(snapshot, question, runtime_handler);
+                                          bool write_backs_queued) {
+  const Question question{rules, policy, image, image_ref, runtime_handler};
+  const auto decide_without_credentials = [&] {
+    DecisionOrEntry now = internal::DecideWithoutCredentials(snapshot, question);
     // LMDB's readers can be fooled for a moment: an oddity counts once a fresh snapshot has it too.
-    if (opening.decision && opening.decision->reason == Reason::kRecordDamaged &&
-        snapshot.Refresh()) {
-      opening = OpenFor(snapshot, question, runtime_handler);
+    if (now.decision && now.decision->reason == Reason::kRecordDamaged && snapshot.Refresh()) {
+      now = internal::DecideWithoutCredentials(snapshot, question);
     }
-    return opening;
+    return now;
+  };
+  const auto decide_on_new_snapshot = [&] {
+    snapshot.Release();
+    snapshot.Reacquire(Read());
+    return decide_without_credentials();
   };
   // A copy in another namespace asks with what a pod before it has rotated: the kubelet has written
   // it by then, so this waits until it is, but only where the answer would be "pull" without it.
-  const auto look_behind_write_backs = [&] {
+  const auto decide_behind_write_backs = [&] {
     snapshot.Release();
     write_backs->WaitFor(image_ref);
-    snapshot.Reacquire(Read());
-    return open();
+    return decide_on_new_snapshot();
   };
 
-  Opening opening = open();
-  FirstLook here;
-  FirstLook* const kept = source.first_look();
-  FirstLook& first = kept != nullptr ? *kept : here;
+  // Steps 1 to 6.
+  DecisionOrEntry now = decide_without_credentials();
+  FirstLook of_this_call;
+  FirstLook* const of_both_calls = source.first_look();
+  FirstLook& first = of_both_calls != nullptr ? *of_both_calls : of_this_call;
   const bool deferred = source.deferred();
   const bool is_second_call = first && !deferred;
-  const bool is_late = is_second_call || deferred || source.may_block();
+  const bool compares_copy = is_second_call || deferred || source.may_block();
   if (!is_second_call) {
-    if (is_late && behind && !opening.decision) opening = look_behind_write_backs();
-    if (opening.decision) return *opening.decision;
-    if (is_late) first.record_.assign(opening.record.begin(), opening.record.end());
-    if (deferred) {
-      return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
-    }
-    if (is_late) snapshot.Release();
+    if (compares_copy && write_backs_queued && !now.decision) now = decide_behind_write_backs();
+    if (now.decision) return *now.decision;
+    if (compares_copy) first.record_.assign(now.record.begin(), now.record.end());
+    if (deferred) return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
+    if (compares_copy) snapshot.Release();
   }
+
+  // The pod's credentials.
   const auto credentials = source.Fetch();
   if (!credentials) return {true, CheckResult::kError, Reason::kCredentialsUnavailable, true};
 
+  // Steps 7 to 9.
   const ImagePullSecretView* write_back = nullptr;
-  const auto compare = [&](const std::optional<EntryView>& entry) -> Decision {
-    if (!entry) return {true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches, true};
-    return internal::CompareCredentials(*entry, *credentials, &write_back);
-  };
   Decision decision;
-  if (is_late) {
-    if (!is_second_call) {
-      snapshot.Reacquire(Read());
-      opening = open();
-    }
-    decision = internal::Stricter(compare(internal::EntryOfCopy(first.record_, question)), opening,
-                                  rules, *credentials);
+  if (compares_copy) {
+    if (!is_second_call) now = decide_on_new_snapshot();
+    decision = internal::ConfirmOrTighten(
+        internal::CompareWithCopy(first.record_, question, now.runtime_handler, *credentials,
+                                  &write_back),
+        now, rules, *credentials);
   } else {
-    decision = compare(opening.entry);
-    if (decision.pull && behind) {
-      opening = look_behind_write_backs();
-      if (opening.decision) {
-        opening.decision->credentials_read = true;
-        return *opening.decision;
+    decision = internal::CompareCredentials(*now.entry, *credentials, &write_back);
+    if (decision.pull && write_backs_queued) {
+      now = decide_behind_write_backs();
+      if (now.decision) {
+        now.decision->credentials_read = true;
+        return *now.decision;
       }
-      decision = compare(opening.entry);
+      decision = internal::CompareCredentials(*now.entry, *credentials, &write_back);
     }
   }
   if (!decision.pull && write_back != nullptr && write_backs) {
-    write_backs->Offer(*ImageName(image), image_ref, question.runtime_handler, *write_back);
+    write_backs->Offer(*ImageName(image), image_ref, now.runtime_handler, *write_back);
   }
   return decision;
 }
@@ -113,10 +93,10 @@ Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_
   if (image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
   try {
     // Before the snapshot is taken: what is written between the two is in it.
-    const bool behind = rules == Rules::kKubelet && write_backs && write_backs->busy();
+    const bool write_backs_queued = rules == Rules::kKubelet && write_backs && write_backs->busy();
     ReaderPool::Lease snapshot = Read();
     const Decision decision =
-        DecideUncounted(image, image_ref, runtime_handler, source, snapshot, behind);
+        DecideUncounted(image, image_ref, runtime_handler, source, snapshot, write_backs_queued);
     if (decision.result == CheckResult::kNotCounted) return decision;
     const auto counter = static_cast<std::size_t>(decision.result);
     if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);

@@ -31,7 +31,7 @@ class NodeStore::Impl {
   ~Impl();
   Result<void> Close() noexcept;
 
-  // node_store_decide.cc
+  // decide.cc
   Decision Decide(std::string_view image, std::string_view image_ref,
                   std::string_view runtime_handler, CredentialSource& source);
   EnsureOutcome Ensure(std::string_view image, std::string_view image_ref,
@@ -109,10 +109,10 @@ class NodeStore::Impl {
   // node_store_userns.cc
   Result<void> OpenUserNamespaces(const OpenOptions& options);
   Result<void> TakeOverUserNamespaces(const OpenOptions& options);
-  // `behind`: kubelet rules, and a credential was queued to be written back as this began.
+  // `write_backs_queued`: kubelet rules, and a credential was queued to be written back before.
   Decision DecideUncounted(std::string_view image, std::string_view image_ref,
                            std::string_view runtime_handler, CredentialSource& source,
-                           internal::ReaderPool::Lease& snapshot, bool behind);
+                           internal::ReaderPool::Lease& snapshot, bool write_backs_queued);
   // Owner: whether it may answer. Looks at the store's files at most once a tick of the kernel's
   // coarse clock (1 to 10 ms), so that a decision hardly ever pays for it.
   bool OwnsStill();

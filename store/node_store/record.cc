@@ -243,8 +243,8 @@ namespace {
 std::optional<std::string_view> HandlerToRead(const ReaderPool::Lease& snapshot,
                                               std::string_view runtime_handler) {
   std::string_view stored;
-  const auto state = internal::LookUpHandler(snapshot, runtime_handler, stored);
-  if (state == internal::HandlerState::kDamaged) return std::nullopt;
+  const auto state = internal::FindStoredHandler(snapshot, runtime_handler, stored);
+  if (state == internal::Lookup::kDamaged) return std::nullopt;
   return stored;
 }
 

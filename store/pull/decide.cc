@@ -2,6 +2,7 @@
 
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
+#include "store/database/key.h"
 #include "store/database/small_records.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
@@ -14,6 +15,8 @@ constexpr Decision Pull(CheckResult result, Reason reason) { return {true, resul
 constexpr Decision Allow(CheckResult result, Reason reason) {
   return {false, result, reason, false};
 }
+constexpr Decision kNoneMatches = {true, CheckResult::kMustAuthenticate,
+                                   Reason::kNoCredentialMatches, true};
 constexpr Decision Fail(Reason reason) { return Pull(CheckResult::kError, reason); }
 
 // An error on the way is an entry: closed.
@@ -45,9 +48,10 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
 
 // Whether the kubelet pulled the ref for another runtime handler (KEP-4216): a pod must not be told
 // that an image is preloaded because it names the handler that nobody pulled it for.
-Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question) {
+Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question,
+                     std::string_view stored_handler) {
   // Where only the default handler was used, its own record was the only one.
-  if (question.runtime_handler.empty() && snapshot.state().nondefault_handler_records == 0) {
+  if (stored_handler.empty() && snapshot.state().nondefault_handler_records == 0) {
     return Lookup::kAbsent;
   }
   const auto is_it = [](Payload payload, const void* context) {
@@ -58,113 +62,151 @@ Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question
                                  kRefKeyBytes, is_it, &question);
 }
 
+// Step 3 where there is no record. `without_record` is the answer of step 5.
+struct Origin {
+  std::optional<Decision> decision;  // set: no need to go on
+  ImageOrigin origin = ImageOrigin::kKubeletPulled;
+  Reason without_record = Reason::kNoRecord;
+};
+
+Origin OriginWithoutRecord(const ReaderPool::Lease& snapshot, const Question& question,
+                           std::string_view stored_handler, bool any_quarantine) {
+  const Lookup other_copy = FindOtherCopy(snapshot, question, stored_handler);
+  const Lookup intent =
+      other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);
+  if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
+    return {Fail(Reason::kRecordDamaged)};
+  }
+  if (any_quarantine && question.rules == Rules::kClosed) {
+    for (const std::string& image : EquivalentImages(question.image)) {
+      if (InQuarantine(snapshot, QuarantineKind::kImage, image)) {
+        return {Fail(Reason::kQuarantined)};
+      }
+    }
+  }
+  if (other_copy == Lookup::kFound) {
+    return {{}, ImageOrigin::kKubeletPulled, Reason::kPulledForOtherHandler};
+  }
+  if (intent == Lookup::kFound) return {{}, ImageOrigin::kKubeletPulled, Reason::kPullInFlight};
+  if (snapshot.state().distrustful) return {{}, ImageOrigin::kUnknown, Reason::kStoreDistrustful};
+  return {{}, ImageOrigin::kPresumedPreloaded, Reason::kNoRecord};
+}
+
+// Step 4 allows.
+Decision AllowedBy(VerificationMode mode) {
+  Reason reason = Reason::kPolicyPresumedPreloaded;
+  if (mode == VerificationMode::kNeverVerify) {
+    reason = Reason::kPolicyNeverVerifies;
+  } else if (mode == VerificationMode::kNeverVerifyAllowlistedImages) {
+    reason = Reason::kPolicyAllowlisted;
+  }
+  return Allow(CheckResult::kCredentialPolicyAllowed, reason);
+}
+
 }  // namespace
 
-Opening OpenQuestion(const ReaderPool::Lease& snapshot, const Question& question) {
-  Opening opening;
-  const auto answer = [&opening](const Decision& decision) {
-    opening.decision = decision;
-    return opening;
+Lookup FindStoredHandler(const ReaderPool::Lease& snapshot, std::string_view name,
+                         std::string_view& stored) {
+  stored = name;
+  if (name.empty()) return Lookup::kFound;
+  if (name.size() > kMaxRuntimeHandlerBytes) return Lookup::kAbsent;
+  Payload payload;
+  const Lookup found =
+      snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload);
+  if (found != Lookup::kFound) return found;
+  const RuntimeHandlerView handler = ViewRuntimeHandler(payload);
+  if (handler.name != name) return Lookup::kDamaged;
+  if (handler.is_default) stored = {};
+  return Lookup::kFound;
+}
+
+DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
+                                         const Question& question) {
+  DecisionOrEntry result;
+  const auto answer = [&result](const Decision& decision) {
+    result.decision = decision;
+    return result;
   };
+
+  // 1. An image that is not on the node.
   if (question.image_ref.empty()) {
     return answer(Pull(CheckResult::kNotCounted, Reason::kImageAbsent));
   }
+
+  // 2. The record of the image ref; before it what closes whether or not there is one.
   if (question.image.size() > kMaxImageBytes || question.image_ref.size() > kMaxImageRefBytes) {
     return answer(Fail(Reason::kArgumentTooLong));
   }
   if (!snapshot) return answer(Fail(Reason::kStoreUnavailable));
-
-  const State& state = snapshot.state();
-  const bool quarantine = state.digest(Table::kQuarantine).count != 0;
-  if (!quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
+  const Lookup handler =
+      FindStoredHandler(snapshot, question.runtime_handler, result.runtime_handler);
+  if (handler == Lookup::kAbsent) return answer(Fail(Reason::kRuntimeHandlerUnknown));
+  if (handler == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+  const bool any_quarantine = snapshot.state().digest(Table::kQuarantine).count != 0;
+  if (!any_quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
     return answer(Fail(Reason::kRecordDamaged));
   }
-  if (quarantine && InQuarantine(snapshot, QuarantineKind::kImageRef, question.image_ref)) {
+  if (any_quarantine && InQuarantine(snapshot, QuarantineKind::kImageRef, question.image_ref)) {
     return answer(Fail(Reason::kQuarantined));
   }
-  // The kubelet asks for an intent only where there is no record.
   const auto unreadable_intent = [&] {
-    return quarantine && InQuarantine(snapshot, QuarantineKind::kImage, question.image);
+    return any_quarantine && InQuarantine(snapshot, QuarantineKind::kImage, question.image);
   };
+  // The kubelet asks for an intent only where there is no record.
   if (question.rules == Rules::kClosed && unreadable_intent()) {
     return answer(Fail(Reason::kQuarantined));
   }
-
-  Payload payload;
   const Lookup found = snapshot.Get(
-      Table::kPulled, PulledKey(question.image_ref, question.runtime_handler, snapshot.seed()),
-      payload);
+      Table::kPulled, PulledKey(question.image_ref, result.runtime_handler, snapshot.seed()),
+      result.record);
   if (found == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
   std::optional<PulledRecordView> record;
-  Reason without_record = Reason::kNoRecord;
-  ImageOrigin origin = ImageOrigin::kKubeletPulled;
   if (found == Lookup::kFound) {
-    record.emplace(payload);
-    if (!record->RefIs(question.image_ref) ||
-        record->runtime_handler() != question.runtime_handler) {
+    record.emplace(result.record);
+    if (!record->RefIs(question.image_ref) || record->runtime_handler() != result.runtime_handler) {
       return answer(Fail(Reason::kRecordDamaged));
     }
-  } else {
+  }
+
+  // 3. Where the image comes from.
+  Origin origin;
+  if (!record) {
     if (unreadable_intent()) return answer(Fail(Reason::kQuarantined));
-    const Lookup other_copy = FindOtherCopy(snapshot, question);
-    const Lookup intent =
-        other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);
-    if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
-      return answer(Fail(Reason::kRecordDamaged));
-    }
-    if (quarantine && question.rules == Rules::kClosed) {
-      for (const std::string& image : EquivalentImages(question.image)) {
-        if (InQuarantine(snapshot, QuarantineKind::kImage, image)) {
-          return answer(Fail(Reason::kQuarantined));
-        }
-      }
-    }
-    if (other_copy == Lookup::kFound) {
-      without_record = Reason::kPulledForOtherHandler;
-    } else if (intent == Lookup::kFound) {
-      without_record = Reason::kPullInFlight;
-    } else if (state.distrustful) {
-      without_record = Reason::kStoreDistrustful;
-      origin = ImageOrigin::kUnknown;
-    } else {
-      origin = ImageOrigin::kPresumedPreloaded;
-    }
+    origin = OriginWithoutRecord(snapshot, question, result.runtime_handler, any_quarantine);
+    if (origin.decision) return answer(*origin.decision);
   }
 
+  // 4. What the policy asks of it.
   const auto image_name = ImageName(question.image);
-  if (!question.policy.RequiresVerification(image_name.value_or(question.image), origin)) {
-    Reason reason = Reason::kPolicyPresumedPreloaded;
-    if (question.policy.mode() == VerificationMode::kNeverVerify) {
-      reason = Reason::kPolicyNeverVerifies;
-    } else if (question.policy.mode() == VerificationMode::kNeverVerifyAllowlistedImages) {
-      reason = Reason::kPolicyAllowlisted;
-    }
-    return answer(Allow(CheckResult::kCredentialPolicyAllowed, reason));
+  if (!question.policy.RequiresVerification(image_name.value_or(question.image), origin.origin)) {
+    return answer(AllowedBy(question.policy.mode()));
   }
 
-  if (!record) return answer(Pull(CheckResult::kMustAuthenticate, without_record));
+  // 5. The entry of the image name.
+  if (!record) return answer(Pull(CheckResult::kMustAuthenticate, origin.without_record));
   if (!image_name) return answer(Fail(Reason::kImageDoesNotParse));
-  opening.image_name = *image_name;
-  opening.record = payload;
-  opening.entry = record->Find(*image_name);
-  if (!opening.entry) {
+  result.entry = record->Find(*image_name);
+  if (!result.entry) {
     return answer(Pull(CheckResult::kMustAuthenticate, record->HasEntries()
                                                            ? Reason::kNoEntryForImageName
                                                            : Reason::kEntryWithoutCredentials));
   }
-  if (opening.entry->node_pods_accessible()) {
+
+  // 6. Open to all pods of the node, or to none.
+  if (result.entry->node_pods_accessible()) {
     return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
   }
-  if (opening.entry->secret_count() == 0 && opening.entry->service_account_count() == 0) {
+  if (result.entry->secret_count() == 0 && result.entry->service_account_count() == 0) {
     return answer(Pull(CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials));
   }
-  return opening;
+  return result;
 }
 
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
                             const ImagePullSecretView** write_back) {
   const std::size_t stored = entry.secret_count();
   const bool may_write_back = stored < kMaxSecretsForWriteBack;
+  // 7. A secret that the image was pulled with.
   for (const ImagePullSecretView& secret : credentials.secrets) {
     const ProbeSecret probe(secret);
     for (std::size_t i = 0; i < stored; ++i) {
@@ -180,24 +222,28 @@ Decision CompareCredentials(const EntryView& entry, const PodCredentials& creden
       }
     }
   }
+  // 8. A service account that it was pulled with.
   if (credentials.service_account && entry.HasServiceAccount(*credentials.service_account)) {
     return {false, CheckResult::kCredentialRecordFound, Reason::kServiceAccountMatches, true};
   }
-  return {true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches, true};
+  // 9. None.
+  return kNoneMatches;
 }
 
-std::optional<EntryView> EntryOfCopy(Payload record, const Question& question) {
+Decision CompareWithCopy(Payload record, const Question& question, std::string_view runtime_handler,
+                         const PodCredentials& credentials,
+                         const ImagePullSecretView** write_back) {
   const PulledRecordView view(record);
   const auto image_name = ImageName(question.image);
-  if (!image_name || !view.RefIs(question.image_ref) ||
-      view.runtime_handler() != question.runtime_handler) {
-    return std::nullopt;
+  if (!image_name || !view.RefIs(question.image_ref) || view.runtime_handler() != runtime_handler) {
+    return kNoneMatches;
   }
-  return view.Find(*image_name);
+  const auto entry = view.Find(*image_name);
+  return entry ? CompareCredentials(*entry, credentials, write_back) : kNoneMatches;
 }
 
-Decision Stricter(const Decision& first, const Opening& later, Rules rules,
-                  const PodCredentials& credentials) {
+Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,
+                          const PodCredentials& credentials) {
   if (later.decision) {
     Decision now = *later.decision;
     now.credentials_read = true;
