@@ -123,7 +123,7 @@ Result<void> NodeStore::RecordImagePullFailed(std::string_view image, PullFailur
     auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
     if (!handler) return handler.error();
     return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, image, handler->stored,
-                                  failure);
+                                  failure == PullFailure::kUnknown);
   });
 } catch (...) {
   return internal::Caught();

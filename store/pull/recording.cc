@@ -121,10 +121,10 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
 }
 
 Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
-                          std::string_view runtime_handler, PullFailure failure) {
+                          std::string_view runtime_handler, bool may_still_arrive) {
   InFlight::Entry entry = in_flight.Get(image, runtime_handler);
   const bool closed = rules == Rules::kClosed;
-  if (closed && (failure == PullFailure::kUnknown || entry.count == 0)) entry.inherited = true;
+  if (closed && (may_still_arrive || entry.count == 0)) entry.inherited = true;
   if (entry.count > 1) {
     --entry.count;
     in_flight.Set(image, runtime_handler, entry);

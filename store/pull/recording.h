@@ -10,8 +10,8 @@
 
 #include "store/database/store_txn.h"
 #include "store/pull/in_flight.h"
-#include "waybill/node_store.h"
 #include "waybill/result.h"
+#include "waybill/rules.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
@@ -32,8 +32,9 @@ struct PulledImage {
 Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
                           const PulledImage& pulled);
 
+// A pull that did not succeed. `may_still_arrive`: nobody knows how it ended.
 Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
-                          std::string_view runtime_handler, PullFailure failure);
+                          std::string_view runtime_handler, bool may_still_arrive);
 
 // Deletes the intent; while a pull of `image` is in flight, only what would keep it after that.
 Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
