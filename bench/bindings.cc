@@ -38,7 +38,7 @@ double AskInCxx(ScratchStore& store, const Questions& questions, std::size_t bat
   store.Open();
   const double each = Ask(questions, batch, [&](const Question& q) {
     FixedCredentials credentials({.secrets = {&q.secret, 1}, .service_account = {}});
-    return !store->MustAttemptPull(q.image, q.image_ref, credentials).pull;
+    return !store->MustAttemptPull({.image = q.image, .image_ref = q.image_ref}, credentials).pull;
   });
   store.Close();
   return each;
@@ -60,7 +60,9 @@ double AskInC(const ScratchStore& store, const Questions& questions, std::size_t
     const waybill_image_pull_secret secret{ToC(q.secret.uid), ToC(q.secret.namespace_name),
                                            ToC(q.secret.name), ToC(q.secret.credential_hash)};
     const waybill_pod_credentials pod{&secret, 1, nullptr};
-    return !waybill_must_attempt_pull(opened, ToC(q.image), ToC(q.image_ref), {}, &pod).pull;
+    return !waybill_must_attempt_pull(opened,
+                                      {.image = ToC(q.image), .image_ref = ToC(q.image_ref)}, &pod)
+                .pull;
   });
   waybill_store_free(opened);
   return each;

@@ -25,7 +25,8 @@ constexpr double kKubeletFilesNs = 35000;
 
 bool Hit(NodeStore& store, const Question& question) {
   FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
-  const Decision decision = store.MustAttemptPull(question.image, question.image_ref, credentials);
+  const Decision decision = store.MustAttemptPull(
+      {.image = question.image, .image_ref = question.image_ref}, credentials);
   return !decision.pull && decision.reason == Reason::kSecretHashMatches;
 }
 

@@ -54,7 +54,8 @@ double Measure(const std::filesystem::path& directory, bool one_by_one, long nan
       for (bool there = false; !stop; there = !there) {
         std::unique_lock lock(mutex, std::defer_lock);
         if (one_by_one) lock.lock();
-        const auto written = there ? store.DeleteIntent(image) : store.PutIntent(image);
+        const auto written =
+            there ? store.DeleteIntent({.image = image}) : store.PutIntent({.image = image});
         if (written) ++done;
       }
     });

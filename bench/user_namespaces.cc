@@ -53,7 +53,10 @@ void Fill(NodeStore& store, std::size_t pods) {
 
 bool Hit(NodeStore& store, const Question& question) {
   FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
-  return !store.MustAttemptPull(question.image, question.image_ref, credentials).pull;
+  return !store
+              .MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
+                               credentials)
+              .pull;
 }
 
 void MeasureLookups(const Bench& bench, ScratchStore& store, std::size_t records) {

@@ -52,10 +52,10 @@ void MeasureIntents(const Bench& bench, ScratchStore& store, std::size_t records
   Turns alone;
   for (std::size_t i = 0; i < bench.effort.commits; ++i) {
     const std::string image = ImageOf(kNewIntents + i);
-    const double mine = NanosecondsOf([&] { Must(store->RecordPullIntent(image)); });
+    const double mine = NanosecondsOf([&] { Must(store->RecordPullIntent({.image = image})); });
     const double bare = NanosecondsOf([&] { peer.PutIntent(image); });
     alone.Add(mine, bare);
-    Must(store->RecordImagePullFailed(image));
+    Must(store->RecordImagePullFailed({.image = image}));
     peer.DeleteIntent(image);
   }
   const Comparison one = alone.Result();
@@ -70,17 +70,19 @@ void MeasureIntents(const Bench& bench, ScratchStore& store, std::size_t records
   for (std::size_t turn = 0; turn < bench.effort.group_turns; ++turn) {
     const double all = NanosecondsOf([&] {
       FromAllCallers(images, [&](const std::string& image) {
-        return store->RecordPullIntent(image).has_value();
+        return store->RecordPullIntent({.image = image}).has_value();
       });
     });
     FromAllCallers(images, [&](const std::string& image) {
-      return store->RecordImagePullFailed(image).has_value();
+      return store->RecordImagePullFailed({.image = image}).has_value();
     });
     const std::size_t singles = kCallers / 2;
     const double single = NanosecondsOf([&] {
-      for (std::size_t i = 0; i < singles; ++i) Must(store->RecordPullIntent(images[i]));
+      for (std::size_t i = 0; i < singles; ++i) Must(store->RecordPullIntent({.image = images[i]}));
     });
-    for (std::size_t i = 0; i < singles; ++i) Must(store->RecordImagePullFailed(images[i]));
+    for (std::size_t i = 0; i < singles; ++i) {
+      Must(store->RecordImagePullFailed({.image = images[i]}));
+    }
     rates.Add(static_cast<double>(together) / all, static_cast<double>(singles) / single);
   }
   const Comparison group = rates.Result();
@@ -101,8 +103,8 @@ double MeasurePulls(const Bench& bench, ScratchStore& store, std::size_t records
     const std::string image_ref = ImageRefOf(kNewPulls + i);
     const ImagePullCredentials credentials = CredentialsOf(kNewPulls + i);
     const double mine = NanosecondsOf([&] {
-      Must(store->RecordPullIntent(image));
-      Must(store->RecordImagePulled(image, image_ref, credentials));
+      Must(store->RecordPullIntent({.image = image}));
+      Must(store->RecordImagePulled({.image = image, .image_ref = image_ref}, credentials));
     });
     const double bare = NanosecondsOf([&] {
       peer.PutIntent(image);

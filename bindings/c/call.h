@@ -22,9 +22,6 @@
 
 namespace waybill::c {
 
-// The code that C has and C++ has not.
-inline constexpr auto kClosed = static_cast<ErrorCode>(WAYBILL_CLOSED);
-
 // Tells `error`, where the caller wants to know; never throws.
 waybill_code Fail(waybill_error** error, const Error& what) noexcept;
 

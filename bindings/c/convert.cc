@@ -13,6 +13,12 @@ std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& a
   return ToTimestamp(*time);
 }
 
+ImageCopy ToCopy(const waybill_image_copy& copy, Arguments& arguments) {
+  return {.image = arguments.Text(copy.image, "copy.image"),
+          .image_ref = arguments.Text(copy.image_ref, "copy.image_ref"),
+          .runtime_handler = arguments.Text(copy.runtime_handler, "copy.runtime_handler")};
+}
+
 Platform ToPlatform(const waybill_platform& platform, Arguments& arguments) {
   return {.architecture = arguments.String(platform.architecture, "architecture"),
           .os = arguments.String(platform.os, "os"),

@@ -125,15 +125,14 @@ void Keep(const std::optional<Decision>& decision, FirstLook& look, waybill_firs
       [&look](waybill_first_look& kept, Memory&) { kept.look = std::move(look); });
 }
 
-waybill_decision Decide(waybill_store* store, waybill_string image, waybill_string image_ref,
-                        waybill_string runtime_handler, CredentialSource& source,
+waybill_decision Decide(waybill_store* store, waybill_image_copy copy, CredentialSource& source,
                         waybill_first_look** keep = nullptr) noexcept {
   waybill_decision decision = ToC(Decision{});
   // The decision stays as it is, "pull", where the store does not let it in.
   static_cast<void>(OnStore(store, nullptr, [&](NodeStore& node_store) -> Result<void> {
-    if (IsText(image) && IsText(image_ref) && IsText(runtime_handler)) {
-      const Decision made =
-          node_store.MustAttemptPull(View(image), View(image_ref), source, View(runtime_handler));
+    if (IsText(copy.image) && IsText(copy.image_ref) && IsText(copy.runtime_handler)) {
+      const Decision made = node_store.MustAttemptPull(
+          {View(copy.image), View(copy.image_ref), View(copy.runtime_handler)}, source);
       if (keep != nullptr) Keep(made, *source.first_look(), keep);
       decision = ToC(made);
     }
@@ -150,8 +149,7 @@ waybill_code NoFirstLook(waybill_error** error) noexcept {
   });
 }
 
-waybill_code Ensure(waybill_store* store, waybill_string image, waybill_string image_ref,
-                    std::int32_t pull_policy, waybill_string runtime_handler,
+waybill_code Ensure(waybill_store* store, waybill_image_copy copy, int32_t pull_policy,
                     CredentialSource& source, waybill_ensure_outcome** outcome,
                     waybill_error** error, waybill_first_look** keep = nullptr) noexcept {
   if (outcome != nullptr) *outcome = nullptr;
@@ -159,11 +157,9 @@ waybill_code Ensure(waybill_store* store, waybill_string image, waybill_string i
     Arguments arguments;
     Prepare(outcome, arguments, "outcome");
     const auto policy = arguments.OneOf(pull_policy, PullPolicy::kNever, "pull_policy");
-    const auto image_text = arguments.Text(image, "image");
-    const auto ref = arguments.Text(image_ref, "image_ref");
-    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    const auto about = ToCopy(copy, arguments);
     if (!arguments.ok()) return arguments.error();
-    const EnsureOutcome made = node_store.EnsureImage(image_text, ref, policy, source, handler);
+    const EnsureOutcome made = node_store.EnsureImage(about, policy, source);
     if (keep != nullptr) Keep(made.decision, *source.first_look(), keep);
     *outcome = NewResult<waybill_ensure_outcome>([&](auto& to, Memory& memory) {
       to = {.action = static_cast<std::int32_t>(made.action),
@@ -178,62 +174,50 @@ waybill_code Ensure(waybill_store* store, waybill_string image, waybill_string i
 }  // namespace
 }  // namespace waybill::c
 
-waybill_decision waybill_must_attempt_pull(waybill_store* store, waybill_string image,
-                                           waybill_string image_ref, waybill_string runtime_handler,
+waybill_decision waybill_must_attempt_pull(waybill_store* store, waybill_image_copy copy,
                                            const waybill_pod_credentials* credentials) {
   waybill::c::GivenCredentials given(credentials);
-  return waybill::c::Decide(store, image, image_ref, runtime_handler, given);
+  return waybill::c::Decide(store, copy, given);
 }
 
-waybill_decision waybill_must_attempt_pull_first(waybill_store* store, waybill_string image,
-                                                 waybill_string image_ref,
-                                                 waybill_string runtime_handler,
+waybill_decision waybill_must_attempt_pull_first(waybill_store* store, waybill_image_copy copy,
                                                  waybill_first_look** first_look) {
   if (first_look == nullptr) return waybill::c::Refused();
   *first_look = nullptr;
   waybill::DeferredCredentials deferred;
-  return waybill::c::Decide(store, image, image_ref, runtime_handler, deferred, first_look);
+  return waybill::c::Decide(store, copy, deferred, first_look);
 }
 
-waybill_decision waybill_must_attempt_pull_second(waybill_store* store, waybill_string image,
-                                                  waybill_string image_ref,
-                                                  waybill_string runtime_handler,
+waybill_decision waybill_must_attempt_pull_second(waybill_store* store, waybill_image_copy copy,
                                                   waybill_first_look* first_look,
                                                   const waybill_pod_credentials* credentials) {
   if (first_look == nullptr) return waybill::c::Refused();
   waybill::c::GivenCredentials given(credentials, &first_look->look);
-  return waybill::c::Decide(store, image, image_ref, runtime_handler, given);
+  return waybill::c::Decide(store, copy, given);
 }
 
-waybill_decision waybill_must_attempt_pull_lazily(waybill_store* store, waybill_string image,
-                                                  waybill_string image_ref,
-                                                  waybill_string runtime_handler,
+waybill_decision waybill_must_attempt_pull_lazily(waybill_store* store, waybill_image_copy copy,
                                                   waybill_fetch_credentials fetch, void* context) {
   waybill::c::FetchedCredentials fetched(store, fetch, context);
-  return waybill::c::Decide(store, image, image_ref, runtime_handler, fetched);
+  return waybill::c::Decide(store, copy, fetched);
 }
 
-waybill_code waybill_ensure_image(waybill_store* store, waybill_string image,
-                                  waybill_string image_ref, int32_t pull_policy,
-                                  waybill_string runtime_handler,
-                                  const waybill_pod_credentials* credentials,
+waybill_code waybill_ensure_image(waybill_store* store, waybill_image_copy copy,
+                                  int32_t pull_policy, const waybill_pod_credentials* credentials,
                                   waybill_ensure_outcome** outcome, waybill_error** error) {
   waybill::c::GivenCredentials given(credentials);
-  return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, given, outcome,
-                            error);
+  return waybill::c::Ensure(store, copy, pull_policy, given, outcome, error);
 }
 
-waybill_code waybill_ensure_image_first(waybill_store* store, waybill_string image,
-                                        waybill_string image_ref, int32_t pull_policy,
-                                        waybill_string runtime_handler,
-                                        waybill_first_look** first_look,
+waybill_code waybill_ensure_image_first(waybill_store* store, waybill_image_copy copy,
+                                        int32_t pull_policy, waybill_first_look** first_look,
                                         waybill_ensure_outcome** outcome, waybill_error** error) {
   if (outcome != nullptr) *outcome = nullptr;
   if (first_look == nullptr) return waybill::c::NoFirstLook(error);
   *first_look = nullptr;
   waybill::DeferredCredentials deferred;
-  const waybill_code code = waybill::c::Ensure(
-      store, image, image_ref, pull_policy, runtime_handler, deferred, outcome, error, first_look);
+  const waybill_code code =
+      waybill::c::Ensure(store, copy, pull_policy, deferred, outcome, error, first_look);
   if (code != WAYBILL_OK) {  // results are NULL where a call fails
     static_cast<void>(waybill_free(*first_look));
     *first_look = nullptr;
@@ -241,27 +225,22 @@ waybill_code waybill_ensure_image_first(waybill_store* store, waybill_string ima
   return code;
 }
 
-waybill_code waybill_ensure_image_second(waybill_store* store, waybill_string image,
-                                         waybill_string image_ref, int32_t pull_policy,
-                                         waybill_string runtime_handler,
-                                         waybill_first_look* first_look,
+waybill_code waybill_ensure_image_second(waybill_store* store, waybill_image_copy copy,
+                                         int32_t pull_policy, waybill_first_look* first_look,
                                          const waybill_pod_credentials* credentials,
                                          waybill_ensure_outcome** outcome, waybill_error** error) {
   if (outcome != nullptr) *outcome = nullptr;
   if (first_look == nullptr) return waybill::c::NoFirstLook(error);
   waybill::c::GivenCredentials given(credentials, &first_look->look);
-  return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, given, outcome,
-                            error);
+  return waybill::c::Ensure(store, copy, pull_policy, given, outcome, error);
 }
 
-waybill_code waybill_ensure_image_lazily(waybill_store* store, waybill_string image,
-                                         waybill_string image_ref, int32_t pull_policy,
-                                         waybill_string runtime_handler,
-                                         waybill_fetch_credentials fetch, void* context,
-                                         waybill_ensure_outcome** outcome, waybill_error** error) {
+waybill_code waybill_ensure_image_lazily(waybill_store* store, waybill_image_copy copy,
+                                         int32_t pull_policy, waybill_fetch_credentials fetch,
+                                         void* context, waybill_ensure_outcome** outcome,
+                                         waybill_error** error) {
   waybill::c::FetchedCredentials fetched(store, fetch, context);
-  return waybill::c::Ensure(store, image, image_ref, pull_policy, runtime_handler, fetched, outcome,
-                            error);
+  return waybill::c::Ensure(store, copy, pull_policy, fetched, outcome, error);
 }
 
 waybill_code waybill_flush(waybill_store* store, waybill_error** error) {

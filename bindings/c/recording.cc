@@ -7,28 +7,23 @@ using namespace waybill::c;
 using waybill::NodeStore;
 using waybill::Result;
 
-waybill_code waybill_record_pull_intent(waybill_store* store, waybill_string image,
-                                        waybill_string runtime_handler, waybill_error** error) {
+waybill_code waybill_record_pull_intent(waybill_store* store, waybill_image_copy copy,
+                                        waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
     Arguments arguments;
-    const auto image_text = arguments.Text(image, "image");
-    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    const auto about = ToCopy(copy, arguments);
     if (!arguments.ok()) return arguments.error();
-    return node_store.RecordPullIntent(image_text, handler);
+    return node_store.RecordPullIntent(about);
   });
 }
 
-waybill_code waybill_record_image_pulled(waybill_store* store, waybill_string image,
-                                         waybill_string image_ref,
+waybill_code waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
                                          const waybill_image_pull_credentials* credentials,
-                                         waybill_string runtime_handler,
                                          const waybill_pulled_manifest* manifest,
                                          waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
     Arguments arguments;
-    const auto image_text = arguments.Text(image, "image");
-    const auto ref = arguments.Text(image_ref, "image_ref");
-    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    const auto about = ToCopy(copy, arguments);
     std::optional<waybill::ImagePullCredentials> known;
     if (credentials != nullptr) known = ToCredentials(*credentials, arguments);
     std::optional<waybill::PulledManifest> chosen;
@@ -37,20 +32,18 @@ waybill_code waybill_record_image_pulled(waybill_store* store, waybill_string im
                 ToPlatform(manifest->platform, arguments)};
     }
     if (!arguments.ok()) return arguments.error();
-    return node_store.RecordImagePulled(image_text, ref, known, handler, chosen);
+    return node_store.RecordImagePulled(about, known, chosen);
   });
 }
 
-waybill_code waybill_record_image_pull_failed(waybill_store* store, waybill_string image,
-                                              int32_t failure, waybill_string runtime_handler,
-                                              waybill_error** error) {
+waybill_code waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy,
+                                              int32_t failure, waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
     Arguments arguments;
-    const auto image_text = arguments.Text(image, "image");
+    const auto about = ToCopy(copy, arguments);
     const auto how = arguments.OneOf(failure, waybill::PullFailure::kUnknown, "failure");
-    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
     if (!arguments.ok()) return arguments.error();
-    return node_store.RecordImagePullFailed(image_text, how, handler);
+    return node_store.RecordImagePullFailed(about, how);
   });
 }
 

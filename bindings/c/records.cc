@@ -9,17 +9,14 @@ using waybill::Result;
 
 namespace {
 
-// What is named by a string and a runtime handler.
 template <typename Body>
-waybill_code OnNamed(waybill_store* store, waybill_string name, const char* what,
-                     waybill_string runtime_handler, waybill_error** error,
-                     const Body& body) noexcept {
+waybill_code OnCopy(waybill_store* store, waybill_image_copy copy, waybill_error** error,
+                    const Body& body) noexcept {
   return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
     Arguments arguments;
-    const auto text = arguments.Text(name, what);
-    const auto handler = arguments.Text(runtime_handler, "runtime_handler");
+    const auto about = ToCopy(copy, arguments);
     if (!arguments.ok()) return arguments.error();
-    return body(node_store, text, handler);
+    return body(node_store, about);
   });
 }
 
@@ -36,16 +33,14 @@ waybill_code GiveListOf(waybill_store* store, C** out, const char* name, waybill
 
 }  // namespace
 
-waybill_code waybill_get_record(waybill_store* store, waybill_string image_ref,
-                                waybill_string runtime_handler,
+waybill_code waybill_get_record(waybill_store* store, waybill_image_copy copy,
                                 waybill_image_pulled_record** record, waybill_error** error) {
   if (record != nullptr) *record = nullptr;
-  return OnNamed(store, image_ref, "image_ref", runtime_handler, error,
-                 [&](NodeStore& node_store, auto ref, auto handler) -> Result<void> {
-                   Arguments arguments;
-                   if (!arguments.Given(record, "record")) return arguments.error();
-                   return Give(node_store.GetRecord(ref, handler), record);
-                 });
+  return OnCopy(store, copy, error, [&](NodeStore& node_store, const auto& about) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(record, "record")) return arguments.error();
+    return Give(node_store.GetRecord(about), record);
+  });
 }
 
 waybill_code waybill_list_records(waybill_store* store, waybill_image_pulled_records** records,
@@ -65,26 +60,23 @@ waybill_code waybill_put_record(waybill_store* store, const waybill_image_pulled
   });
 }
 
-waybill_code waybill_delete_record(waybill_store* store, waybill_string image_ref,
-                                   waybill_string runtime_handler, waybill_error** error) {
-  return OnNamed(store, image_ref, "image_ref", runtime_handler, error,
-                 [&](NodeStore& node_store, auto ref, auto handler) {
-                   return node_store.DeleteRecord(ref, handler);
-                 });
+waybill_code waybill_delete_record(waybill_store* store, waybill_image_copy copy,
+                                   waybill_error** error) {
+  return OnCopy(store, copy, error, [&](NodeStore& node_store, const auto& about) {
+    return node_store.DeleteRecord(about);
+  });
 }
 
-waybill_code waybill_has_intent(waybill_store* store, waybill_string image,
-                                waybill_string runtime_handler, bool* exists,
+waybill_code waybill_has_intent(waybill_store* store, waybill_image_copy copy, bool* exists,
                                 waybill_error** error) {
-  return OnNamed(store, image, "image", runtime_handler, error,
-                 [&](NodeStore& node_store, auto text, auto handler) -> Result<void> {
-                   Arguments arguments;
-                   if (!arguments.Given(exists, "exists")) return arguments.error();
-                   const auto has = node_store.HasIntent(text, handler);
-                   if (!has) return has.error();
-                   *exists = *has;
-                   return {};
-                 });
+  return OnCopy(store, copy, error, [&](NodeStore& node_store, const auto& about) -> Result<void> {
+    Arguments arguments;
+    if (!arguments.Given(exists, "exists")) return arguments.error();
+    const auto has = node_store.HasIntent(about);
+    if (!has) return has.error();
+    *exists = *has;
+    return {};
+  });
 }
 
 waybill_code waybill_list_intents(waybill_store* store, waybill_image_pull_intents** intents,
@@ -93,20 +85,18 @@ waybill_code waybill_list_intents(waybill_store* store, waybill_image_pull_inten
                     [](NodeStore& node_store) { return node_store.ListIntents(); });
 }
 
-waybill_code waybill_put_intent(waybill_store* store, waybill_string image,
-                                waybill_string runtime_handler, waybill_error** error) {
-  return OnNamed(store, image, "image", runtime_handler, error,
-                 [&](NodeStore& node_store, auto text, auto handler) {
-                   return node_store.PutIntent(text, handler);
-                 });
+waybill_code waybill_put_intent(waybill_store* store, waybill_image_copy copy,
+                                waybill_error** error) {
+  return OnCopy(store, copy, error, [&](NodeStore& node_store, const auto& about) {
+    return node_store.PutIntent(about);
+  });
 }
 
-waybill_code waybill_delete_intent(waybill_store* store, waybill_string image,
-                                   waybill_string runtime_handler, waybill_error** error) {
-  return OnNamed(store, image, "image", runtime_handler, error,
-                 [&](NodeStore& node_store, auto text, auto handler) {
-                   return node_store.DeleteIntent(text, handler);
-                 });
+waybill_code waybill_delete_intent(waybill_store* store, waybill_image_copy copy,
+                                   waybill_error** error) {
+  return OnCopy(store, copy, error, [&](NodeStore& node_store, const auto& about) {
+    return node_store.DeleteIntent(about);
+  });
 }
 
 waybill_code waybill_list_quarantine(waybill_store* store, waybill_quarantine_entries** entries,

@@ -161,7 +161,8 @@ waybill_code waybill_close(waybill_store* store, waybill_error** error) {
       return waybill::Error{
           waybill::ErrorCode::kInvalidArgument, "a callback called back into its own store", {}};
     }
-    if (!store->gate.Close()) return waybill::Error{kClosed, "the store is closed already", {}};
+    if (!store->gate.Close())
+      return waybill::Error{waybill::ErrorCode::kClosed, "the store is closed already", {}};
     return store->store->Close();
   });
 }

@@ -97,7 +97,7 @@ waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& bo
         if (is) gate.Leave();
       }
     } inside{store->gate, store->gate.Enter()};
-    if (!inside.is) return Error{kClosed, "the store is closed", "open it again"};
+    if (!inside.is) return Error{ErrorCode::kClosed, "the store is closed", "open it again"};
     return body(*store->store);
   });
 }

@@ -92,11 +92,9 @@ waybill_string waybill_code_name(waybill_code code) {
   switch (code) {
     case WAYBILL_OK:
       return Borrow("ok");
-    case WAYBILL_CLOSED:
-      return Borrow("closed");
     default:
       if (code < WAYBILL_INVALID_ARGUMENT || code > WAYBILL_INTERNAL ||
-          (code > WAYBILL_CREDENTIALS_UNAVAILABLE && code < WAYBILL_OUT_OF_MEMORY)) {
+          (code > WAYBILL_UNAVAILABLE && code < WAYBILL_CLOSED)) {
         return Borrow("");
       }
       return Borrow(waybill::ErrorCodeName(static_cast<waybill::ErrorCode>(code)));

@@ -8,14 +8,16 @@
  *   waybill_store* store = NULL;
  *   waybill_error* error = NULL;
  *   if (waybill_open(&options, &store, &error) != WAYBILL_OK) return fail(error);
- *   if (waybill_must_attempt_pull(store, image, image_ref, handler, &pod_credentials).pull) {
- *     waybill_code code = waybill_record_pull_intent(store, image, handler, &error);
+ *   waybill_image_copy copy = {
+ *       .image = image, .image_ref = image_ref, .runtime_handler = handler};
+ *   if (waybill_must_attempt_pull(store, copy, &pod_credentials).pull) {
+ *     waybill_code code = waybill_record_pull_intent(store, copy, &error);
  *     if (code != WAYBILL_OK) return fail(error);
  *
  *     … pull …
  *
- *     code = waybill_record_image_pulled(store, image, pulled_ref, &credentials, handler, NULL,
- *                                        &error);
+ *     copy.image_ref = pulled_ref;
+ *     code = waybill_record_image_pulled(store, copy, &credentials, NULL, &error);
  *   }
  *   waybill_close(store, NULL);
  *   waybill_store_free(store);
@@ -71,6 +73,26 @@ extern "C" {
 #define WAYBILL_MUST_CHECK
 #endif
 
+/* A struct's member that a designated initialiser may leave out without a warning. */
+#if defined(__cplusplus) && __cplusplus >= 202002L
+#define WAYBILL_EMPTY = {}
+#else
+#define WAYBILL_EMPTY
+#endif
+
+/* What the _INIT of a struct is: struct_size, and the rest zero. */
+#ifdef __cplusplus
+#define WAYBILL_INIT(type)                  \
+  ([]() {                                   \
+    type initialised = type();              \
+    initialised.struct_size = sizeof(type); \
+    return initialised;                     \
+  }())
+#else
+#define WAYBILL_INIT(type) \
+  { .struct_size = sizeof(type) }
+#endif
+
 /* --- Strings, results, errors ---------------------------------------------------------------- */
 
 typedef struct waybill_string {
@@ -79,7 +101,11 @@ typedef struct waybill_string {
 } waybill_string;
 
 /* A waybill_string of a literal. */
+#ifdef __cplusplus
+#define WAYBILL_STRING(literal) (waybill_string{"" literal, sizeof(literal) - 1})
+#else
 #define WAYBILL_STRING(literal) ((waybill_string){"" literal, sizeof(literal) - 1})
+#endif
 
 typedef struct waybill_strings {
   const waybill_string* items;
@@ -106,6 +132,7 @@ enum {
   WAYBILL_INTERRUPTED = 14,
   WAYBILL_OUTCOME_UNKNOWN = 15,
   WAYBILL_CREDENTIALS_UNAVAILABLE = 16,
+  WAYBILL_UNAVAILABLE = 17,
   /* waybill_close was called. */
   WAYBILL_CLOSED = 64,
   WAYBILL_OUT_OF_MEMORY = 65,
@@ -176,6 +203,16 @@ typedef struct waybill_timestamp {
   int64_t seconds;
   int32_t nanoseconds;
 } waybill_timestamp;
+
+/* Which copy of an image a call is about: ImageCopy in waybill/types.h. Name the members: an image
+ * string that is taken for a ref asks about another copy, of which nothing may be known. Each
+ * function says which members it needs, and ignores the others. */
+typedef struct waybill_image_copy {
+  waybill_string image WAYBILL_EMPTY;     /* the container's image string, as the pod wrote it */
+  waybill_string image_ref WAYBILL_EMPTY; /* what the runtime returned; empty: not on the node */
+  waybill_string runtime_handler
+      WAYBILL_EMPTY; /* that the pod's RuntimeClass names; empty: the default */
+} waybill_image_copy;
 
 typedef struct waybill_image_pull_secret {
   waybill_string uid;
@@ -491,8 +528,7 @@ typedef struct waybill_user_namespace_options {
   bool disabled;                    /* the feature UserNamespacesSupport is off */
   waybill_user_namespace_pool pool; /* all zero: the default one */
 } waybill_user_namespace_options;
-#define WAYBILL_USER_NAMESPACE_OPTIONS_INIT \
-  { .struct_size = sizeof(waybill_user_namespace_options) }
+#define WAYBILL_USER_NAMESPACE_OPTIONS_INIT WAYBILL_INIT(waybill_user_namespace_options)
 
 /* What a kubelet without configuration uses. */
 WAYBILL_API waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per_pod,
@@ -533,8 +569,7 @@ typedef struct waybill_user_namespace_request {
   waybill_string runtime_handler;
   uint32_t length; /* that the caller requires; 0: any */
 } waybill_user_namespace_request;
-#define WAYBILL_USER_NAMESPACE_REQUEST_INIT \
-  { .struct_size = sizeof(waybill_user_namespace_request) }
+#define WAYBILL_USER_NAMESPACE_REQUEST_INIT WAYBILL_INIT(waybill_user_namespace_request)
 
 enum { WAYBILL_POOL_INSIDE = 0, WAYBILL_POOL_OUTSIDE = 1, WAYBILL_POOL_OTHER_LENGTH = 2 };
 typedef struct waybill_user_namespace_allocation {
@@ -616,8 +651,7 @@ typedef struct waybill_open_options {
   waybill_progress migration_progress;
   void* migration_context;
 } waybill_open_options;
-#define WAYBILL_OPEN_OPTIONS_INIT \
-  { .struct_size = sizeof(waybill_open_options) }
+#define WAYBILL_OPEN_OPTIONS_INIT WAYBILL_INIT(waybill_open_options)
 
 typedef struct waybill_observe_options {
   size_t struct_size;
@@ -628,8 +662,7 @@ typedef struct waybill_observe_options {
   waybill_clock clock;
   void* clock_context;
 } waybill_observe_options;
-#define WAYBILL_OBSERVE_OPTIONS_INIT \
-  { .struct_size = sizeof(waybill_observe_options) }
+#define WAYBILL_OBSERVE_OPTIONS_INIT WAYBILL_INIT(waybill_observe_options)
 
 typedef struct waybill_store waybill_store;
 
@@ -825,18 +858,15 @@ typedef struct waybill_decision {
   uint8_t reason;        /* WAYBILL_REASON_… */
 } waybill_decision;
 
-/* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: any error, also in
- * the arguments, is "pull". `image_ref` is empty if the image is not on the node. `credentials`
- * NULL: they are unavailable; a decision that depends on them is
- * WAYBILL_REASON_CREDENTIALS_UNAVAILABLE. (A pod without credentials passes empty ones, not NULL.)
- */
+/* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: whatever is wrong, with
+ * the arguments, too, is "pull". Needs all of `copy`.
+ * `credentials` NULL: they could not be had, WAYBILL_REASON_CREDENTIALS_UNAVAILABLE where the
+ * answer depends on them. (A pod without any has credentials that are empty, not NULL.) */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
-    waybill_store* store, waybill_string image, waybill_string image_ref,
-    waybill_string runtime_handler, const waybill_pod_credentials* credentials);
-/* The same, with credentials that are fetched only if needed. `fetch` NULL counts as failed. */
+    waybill_store* store, waybill_image_copy copy, const waybill_pod_credentials* credentials);
+/* The same, with credentials that are fetched if need be. `fetch` NULL: as if it failed. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_lazily(
-    waybill_store* store, waybill_string image, waybill_string image_ref,
-    waybill_string runtime_handler, waybill_fetch_credentials fetch, void* context);
+    waybill_store* store, waybill_image_copy copy, waybill_fetch_credentials fetch, void* context);
 
 /* What the first of two calls saw, for the second call. Opaque. */
 typedef struct waybill_first_look waybill_first_look;
@@ -846,15 +876,13 @@ typedef struct waybill_first_look waybill_first_look;
  * counts, and sets *first_look (waybill_free): get the credentials, and make the second call with
  * the same store and arguments. Otherwise the first answer is final, and *first_look is NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_first(
-    waybill_store* store, waybill_string image, waybill_string image_ref,
-    waybill_string runtime_handler, waybill_first_look** first_look);
-/* `credentials` NULL: they are unavailable; call anyway, so that the decision is counted. Compares
- * them with the record that the first call saw, so that a record removed in between does not look
- * as if it had never existed. If the image differs from the first call's or `first_look` is NULL,
- * the answer is "pull". The caller still owns `first_look`. */
+    waybill_store* store, waybill_image_copy copy, waybill_first_look** first_look);
+/* `credentials` NULL: they could not be had; make the call all the same, so that it is counted.
+ * Compares them with the record as the first call saw it: one that was removed meanwhile does not
+ * pass for one that never was. For another image than the first call's, or a `first_look` of NULL,
+ * the answer is "pull". `first_look` stays the caller's. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_second(
-    waybill_store* store, waybill_string image, waybill_string image_ref,
-    waybill_string runtime_handler, waybill_first_look* first_look,
+    waybill_store* store, waybill_image_copy copy, waybill_first_look* first_look,
     const waybill_pod_credentials* credentials);
 
 /* A container's imagePullPolicy. */
@@ -881,28 +909,26 @@ typedef struct waybill_ensure_outcome {
   waybill_string message; /* what the pod may see */
 } waybill_ensure_outcome;
 
-/* The kubelet's outer question: NodeStore::EnsureImage. On any code other than WAYBILL_OK do not
- * start the container. `credentials`, `fetch` and `first_look` as above; an outcome with the reason
- * WAYBILL_REASON_CREDENTIALS_NEEDED is not final and not counted. WAYBILL_INVALID_ARGUMENT also for
- * a `first_look` of NULL. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image(
-    waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
-    waybill_string runtime_handler, const waybill_pod_credentials* credentials,
-    waybill_ensure_outcome** outcome, waybill_error** error);
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image_lazily(
-    waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
-    waybill_string runtime_handler, waybill_fetch_credentials fetch, void* context,
-    waybill_ensure_outcome** outcome, waybill_error** error);
+/* The kubelet's outer question: NodeStore::EnsureImage. Where the outcome can't be made (a code
+ * other than WAYBILL_OK) do not start the container. `credentials`, `fetch` and `first_look` as
+ * above; an outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is none yet, and not counted.
+ * WAYBILL_INVALID_ARGUMENT also for a `first_look` of NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_ensure_image(waybill_store* store, waybill_image_copy copy, int32_t pull_policy,
+                     const waybill_pod_credentials* credentials, waybill_ensure_outcome** outcome,
+                     waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_ensure_image_lazily(waybill_store* store, waybill_image_copy copy, int32_t pull_policy,
+                            waybill_fetch_credentials fetch, void* context,
+                            waybill_ensure_outcome** outcome, waybill_error** error);
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image_first(
-    waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
-    waybill_string runtime_handler, waybill_first_look** first_look,
-    waybill_ensure_outcome** outcome, waybill_error** error);
+    waybill_store* store, waybill_image_copy copy, int32_t pull_policy,
+    waybill_first_look** first_look, waybill_ensure_outcome** outcome, waybill_error** error);
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image_second(
-    waybill_store* store, waybill_string image, waybill_string image_ref, int32_t pull_policy,
-    waybill_string runtime_handler, waybill_first_look* first_look,
-    const waybill_pod_credentials* credentials, waybill_ensure_outcome** outcome,
-    waybill_error** error);
+    waybill_store* store, waybill_image_copy copy, int32_t pull_policy,
+    waybill_first_look* first_look, const waybill_pod_credentials* credentials,
+    waybill_ensure_outcome** outcome, waybill_error** error);
 
 /* Waits until every write-back queued so far is on disk. WAYBILL_IO, WAYBILL_DISK_FULL,
  * WAYBILL_STORE_FULL, WAYBILL_OUTCOME_UNKNOWN. */
@@ -915,22 +941,22 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
  * WAYBILL_DISK_FULL, WAYBILL_IO: the store is as before. WAYBILL_OUTCOME_UNKNOWN: the commit may or
  * may not have happened; decisions answer "pull" until the store is closed and opened again. */
 
-/* Call this before each pull, and exactly one of the two below after it. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code
-waybill_record_pull_intent(waybill_store* store, waybill_string image,
-                           waybill_string runtime_handler, waybill_error** error);
+/* Before each pull; matched by exactly one of the two below. Ignores copy.image_ref. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_pull_intent(waybill_store* store,
+                                                                       waybill_image_copy copy,
+                                                                       waybill_error** error);
 
-/* The pull succeeded. `credentials` and `manifest` may be NULL if they are unknown. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_image_pulled(
-    waybill_store* store, waybill_string image, waybill_string image_ref,
-    const waybill_image_pull_credentials* credentials, waybill_string runtime_handler,
-    const waybill_pulled_manifest* manifest, waybill_error** error);
+/* The pull succeeded, and copy.image_ref is what the runtime returned for it. `credentials` NULL:
+ * they are not known. `manifest` NULL: not known. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
+                            const waybill_image_pull_credentials* credentials,
+                            const waybill_pulled_manifest* manifest, waybill_error** error);
 
 enum { WAYBILL_PULL_FAILED = 0, WAYBILL_PULL_OUTCOME_UNKNOWN = 1 };
-/* The pull did not succeed. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code
-waybill_record_image_pull_failed(waybill_store* store, waybill_string image, int32_t failure,
-                                 waybill_string runtime_handler, waybill_error** error);
+/* The pull did not succeed. Ignores copy.image_ref. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_image_pull_failed(
+    waybill_store* store, waybill_image_copy copy, int32_t failure, waybill_error** error);
 
 /* --- Garbage collection (owner) ----------------------------------------------------------------
  * Errors as in "Recording a pull". */
@@ -942,8 +968,7 @@ typedef struct waybill_change_options {
                        delete something */
   bool dry_run;     /* make the change, report it, and undo it */
 } waybill_change_options;
-#define WAYBILL_CHANGE_OPTIONS_INIT \
-  { .struct_size = sizeof(waybill_change_options) }
+#define WAYBILL_CHANGE_OPTIONS_INIT WAYBILL_INIT(waybill_change_options)
 
 /* PruneReport */
 typedef struct waybill_prune_report {
@@ -971,14 +996,16 @@ waybill_prune_before(waybill_store* store, const waybill_listed_image* images, s
                      waybill_prune_report** report, waybill_error** error);
 
 /* --- Whole records ------------------------------------------------------------------------------
- * Reading functions: WAYBILL_DAMAGED if the stored value is unreadable or may have been lost, or if
- * the store can't be read at the moment; WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED. Writing
- * functions: as in "Recording a pull"; they do not change the counts of pulls in flight. */
+ * Those that read: WAYBILL_DAMAGED where what is stored can't be read or may have been lost;
+ * WAYBILL_UNAVAILABLE where nothing can be read at this moment; WAYBILL_OUTCOME_UNKNOWN and
+ * WAYBILL_OWNED as of those that write, from the call that found it on; WAYBILL_INVALID_ARGUMENT,
+ * WAYBILL_LIMIT_EXCEEDED. Those that write: as in "Recording a pull"; counts of pulls in flight
+ * stay as they are. Those about a record ignore copy.image, those about an intent copy.image_ref.
+ * WAYBILL_INVALID_ARGUMENT: the one that is needed is empty, and the other is not. */
 
 /* WAYBILL_NOT_FOUND: the record certainly does not exist. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* store,
-                                                               waybill_string image_ref,
-                                                               waybill_string runtime_handler,
+                                                               waybill_image_copy copy,
                                                                waybill_image_pulled_record** record,
                                                                waybill_error** error);
 /* Unordered. If one record is unreadable, the call fails. */
@@ -988,24 +1015,20 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_records(
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_record(
     waybill_store* store, const waybill_image_pulled_record* record, waybill_error** error);
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_record(waybill_store* store,
-                                                                  waybill_string image_ref,
-                                                                  waybill_string runtime_handler,
+                                                                  waybill_image_copy copy,
                                                                   waybill_error** error);
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_has_intent(waybill_store* store,
-                                                               waybill_string image,
-                                                               waybill_string runtime_handler,
+                                                               waybill_image_copy copy,
                                                                bool* exists, waybill_error** error);
 /* Sorted by image string, then by handler. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_intents(
     waybill_store* store, waybill_image_pull_intents** intents, waybill_error** error);
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_intent(waybill_store* store,
-                                                               waybill_string image,
-                                                               waybill_string runtime_handler,
+                                                               waybill_image_copy copy,
                                                                waybill_error** error);
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_intent(waybill_store* store,
-                                                                  waybill_string image,
-                                                                  waybill_string runtime_handler,
+                                                                  waybill_image_copy copy,
                                                                   waybill_error** error);
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_quarantine(
@@ -1133,7 +1156,7 @@ typedef struct waybill_statistics {
   uint32_t max_readers;
 } waybill_statistics;
 
-/* WAYBILL_DAMAGED. */
+/* WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE: as in "Whole records". */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_statistics(waybill_store* store,
                                                                    waybill_statistics** statistics,
                                                                    waybill_error** error);
@@ -1183,7 +1206,7 @@ typedef struct waybill_trust_state {
   size_t journal_count;
 } waybill_trust_state;
 
-/* WAYBILL_DAMAGED. */
+/* WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE: as in "Whole records". */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_trust(waybill_store* store,
                                                               waybill_trust_state** trust,
                                                               waybill_error** error);
@@ -1203,8 +1226,7 @@ typedef struct waybill_export_options {
   bool allow_empty;                             /* accept an empty images_on_node */
   const waybill_images_on_node* images_on_node; /* NULL: unknown */
 } waybill_export_options;
-#define WAYBILL_EXPORT_OPTIONS_INIT \
-  { .struct_size = sizeof(waybill_export_options) }
+#define WAYBILL_EXPORT_OPTIONS_INIT WAYBILL_INIT(waybill_export_options)
 
 /* ExportReport */
 typedef struct waybill_export_report {
@@ -1239,8 +1261,7 @@ typedef struct waybill_migrate_options {
   waybill_progress progress;
   void* progress_context;
 } waybill_migrate_options;
-#define WAYBILL_MIGRATE_OPTIONS_INIT \
-  { .struct_size = sizeof(waybill_migrate_options) }
+#define WAYBILL_MIGRATE_OPTIONS_INIT WAYBILL_INIT(waybill_migrate_options)
 
 /* WAYBILL_INVALID_ARGUMENT, WAYBILL_CONFLICT, WAYBILL_DISK_FULL, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
  * WAYBILL_DAMAGED, WAYBILL_INTERRUPTED, WAYBILL_NEWER_SCHEMA, WAYBILL_UNSAFE_PATH, WAYBILL_IO,
@@ -1276,8 +1297,7 @@ typedef struct waybill_restore_options {
   waybill_clock clock;
   void* clock_context;
 } waybill_restore_options;
-#define WAYBILL_RESTORE_OPTIONS_INIT \
-  { .struct_size = sizeof(waybill_restore_options) }
+#define WAYBILL_RESTORE_OPTIONS_INIT WAYBILL_INIT(waybill_restore_options)
 
 /* RestoreReport */
 typedef struct waybill_restore_report {

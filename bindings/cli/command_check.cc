@@ -101,12 +101,16 @@ class CheckCommand final : public Command {
     if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
     FixedCredentials credentials(pod);
     if (!flags_.pull_policy) {
-      const Decision decision = store.MustAttemptPull(flags_.image, *flags_.image_ref, credentials,
-                                                      flags_.runtime.handler);
+      const Decision decision = store.MustAttemptPull({.image = flags_.image,
+                                                       .image_ref = *flags_.image_ref,
+                                                       .runtime_handler = flags_.runtime.handler},
+                                                      credentials);
       return {.pull = decision.pull, .decision = decision, .outcome = std::nullopt};
     }
-    EnsureOutcome outcome = store.EnsureImage(flags_.image, *flags_.image_ref, *flags_.pull_policy,
-                                              credentials, flags_.runtime.handler);
+    EnsureOutcome outcome = store.EnsureImage({.image = flags_.image,
+                                               .image_ref = *flags_.image_ref,
+                                               .runtime_handler = flags_.runtime.handler},
+                                              *flags_.pull_policy, credentials);
     const bool pull = outcome.action != EnsureAction::kUsePresent;
     return {.pull = pull, .decision = outcome.decision, .outcome = std::move(outcome)};
   }

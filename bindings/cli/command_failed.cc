@@ -31,10 +31,11 @@ class FailedCommand final : public Command {
     auto store = OwnStore(flags_.store, flags_.policy.policy);
     if (!store) return store.error();
     const std::string& handler = flags_.runtime.handler;
-    auto done = (*store)->RecordImagePullFailed(
-        flags_.image, unknown_ ? PullFailure::kUnknown : PullFailure::kFailed, handler);
+    auto done =
+        (*store)->RecordImagePullFailed({.image = flags_.image, .runtime_handler = handler},
+                                        unknown_ ? PullFailure::kUnknown : PullFailure::kFailed);
     if (!done) return done.error();
-    auto dangling = (*store)->HasIntent(flags_.image, handler);
+    auto dangling = (*store)->HasIntent({.image = flags_.image, .runtime_handler = handler});
     if (!dangling) return dangling.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     if (out.json()) {

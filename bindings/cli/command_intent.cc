@@ -24,7 +24,7 @@ class IntentCommand final : public Command {
     auto store = OwnStore(flags_.store, flags_.policy.policy);
     if (!store) return store.error();
     const std::string& handler = flags_.runtime.handler;
-    auto done = (*store)->RecordPullIntent(flags_.image, handler);
+    auto done = (*store)->RecordPullIntent({.image = flags_.image, .runtime_handler = handler});
     if (!done) return done.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     if (out.json()) {

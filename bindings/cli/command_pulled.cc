@@ -53,10 +53,11 @@ class PulledCommand final : public Command {
     auto store = OwnStore(flags_.store, flags_.policy.policy);
     if (!store) return store.error();
     const std::string& handler = flags_.runtime.handler;
-    auto done = (*store)->RecordImagePulled(flags_.image, *flags_.image_ref, credentials, handler,
-                                            *manifest);
+    auto done = (*store)->RecordImagePulled(
+        {.image = flags_.image, .image_ref = *flags_.image_ref, .runtime_handler = handler},
+        credentials, *manifest);
     if (!done) return done.error();
-    auto dangling = (*store)->HasIntent(flags_.image, handler);
+    auto dangling = (*store)->HasIntent({.image = flags_.image, .runtime_handler = handler});
     if (!dangling) return dangling.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
     // What was given, not what the record says now: that may be open to more by earlier pulls.

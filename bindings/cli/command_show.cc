@@ -54,7 +54,7 @@ class ShowCommand final : public Command {
   // A handler that vanished still has records to show; one without any is known, or a mistake.
   Result<bool> ShowRecord(const NodeStore& store, const HandlerNames& names, Output& out) const {
     const std::string& handler = runtime_.handler;
-    auto record = store.GetRecord(*image_ref_, handler);
+    auto record = store.GetRecord({.image_ref = *image_ref_, .runtime_handler = handler});
     if (!record) {
       if (record.error().code != ErrorCode::kNotFound) return record.error();
       if (auto known = names.Check(handler); !known) return known.error();
@@ -101,7 +101,7 @@ class ShowCommand final : public Command {
 
   Result<bool> ShowIntent(const NodeStore& store, const HandlerNames& names, Output& out) const {
     const std::string& handler = runtime_.handler;
-    auto there = store.HasIntent(*image_, handler);
+    auto there = store.HasIntent({.image = *image_, .runtime_handler = handler});
     if (!there) return there.error();
     if (!*there) {
       if (auto known = names.Check(handler); !known) return known.error();

@@ -18,10 +18,10 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 		for name, credentials := range map[string]waybill.PodCredentials{"hit": hit, "miss": miss} {
 			name = fmt.Sprintf("%s, %d secrets", name, n)
 			allocates(t, name, func() bool {
-				return s.MustAttemptPull(image, ref, "", credentials).CredentialsRead
+				return s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, credentials).CredentialsRead
 			})
 			allocates(t, name+", lazily", func() bool {
-				d, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+				d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
 					return credentials, nil
 				})
 				return err == nil && d.CredentialsRead
@@ -29,7 +29,7 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 		}
 	}
 	allocates(t, "no record", func() bool {
-		return !s.MustAttemptPull("other", "sha256:other", "", withSecrets(secret)).Pull()
+		return !s.MustAttemptPull(waybill.ImageCopy{Image: "other", ImageRef: "sha256:other"}, withSecrets(secret)).Pull()
 	})
 	allocates(t, "parsing", func() bool {
 		_, ok := waybill.ParseImage(image)

@@ -37,7 +37,7 @@ func BenchmarkMustAttemptPull(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if s.MustAttemptPull(image, benchmarkRef, "", c.credentials).Pull() != c.pull {
+				if s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: benchmarkRef}, c.credentials).Pull() != c.pull {
 					b.Fatal("not the answer that was to be measured")
 				}
 			}
@@ -46,7 +46,7 @@ func BenchmarkMustAttemptPull(b *testing.B) {
 	b.Run("absent", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if !s.MustAttemptPull(image, "", "", each[0].credentials).Pull() {
+			if !s.MustAttemptPull(waybill.ImageCopy{Image: image}, each[0].credentials).Pull() {
 				b.Fatal("not the answer that was to be measured")
 			}
 		}
@@ -55,7 +55,7 @@ func BenchmarkMustAttemptPull(b *testing.B) {
 		b.ReportAllocs()
 		fetch := func() (waybill.PodCredentials, error) { return each[0].credentials, nil }
 		for b.Loop() {
-			if d, err := s.MustAttemptPullLazily(image, benchmarkRef, "", fetch); d.Pull() || err != nil {
+			if d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: benchmarkRef}, fetch); d.Pull() || err != nil {
 				b.Fatal("not the answer that was to be measured")
 			}
 		}
@@ -64,7 +64,7 @@ func BenchmarkMustAttemptPull(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				if s.MustAttemptPull(image, benchmarkRef, "", each[0].credentials).Pull() {
+				if s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: benchmarkRef}, each[0].credentials).Pull() {
 					b.Error("not the answer that was to be measured")
 				}
 			}

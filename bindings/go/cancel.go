@@ -55,9 +55,19 @@ func (c *canceller) end() {
 func (c *canceller) because(err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Code == CodeInterrupted {
-		e.cause = context.Cause(c.ctx)
+		e.cause = causeOf(c.ctx)
 	}
 	return err
+}
+
+// causeOf is what the context was ended with: for errors.Is also context.Canceled or
+// context.DeadlineExceeded, where the caller gave a cause of its own.
+func causeOf(ctx context.Context) error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return errors.Join(cause, err)
 }
 
 func alive(ctx context.Context) error {
@@ -69,7 +79,7 @@ func alive(ctx context.Context) error {
 		return &Error{
 			Code:    CodeInterrupted,
 			Message: "nothing was begun: " + cause.Error(),
-			cause:   cause,
+			cause:   causeOf(ctx),
 		}
 	}
 	return nil

@@ -11,9 +11,10 @@ import (
 	"unsafe"
 )
 
-// FakeClock is a wall clock for tests that stands still until it is set. It covers the years 1678 to
+// ManualClock is a wall clock that stands still until it is set: for tests, and for callers that have
+// a clock of their own. It covers the years 1678 to
 // 2261; times outside are cut to those. Any number of stores and goroutines may share one.
-type FakeClock struct {
+type ManualClock struct {
 	cell *cell // shared by copies
 }
 
@@ -21,27 +22,27 @@ type cell struct {
 	nanoseconds *int64 // in C memory, since the library's own threads read it
 }
 
-// NewFakeClock makes a clock that stands at t.
-func NewFakeClock(t time.Time) *FakeClock {
+// NewManualClock makes a clock that stands at t.
+func NewManualClock(t time.Time) *ManualClock {
 	nanoseconds := C.malloc(C.size_t(unsafe.Sizeof(int64(0))))
-	c := &FakeClock{&cell{(*int64)(nanoseconds)}}
+	c := &ManualClock{&cell{(*int64)(nanoseconds)}}
 	runtime.AddCleanup(c.cell, func(nanoseconds unsafe.Pointer) { C.free(nanoseconds) }, nanoseconds)
 	c.Set(t)
 	return c
 }
 
 var (
-	firstFakeTime = time.Unix(0, math.MinInt64)
-	lastFakeTime  = time.Unix(0, math.MaxInt64)
+	firstManualTime = time.Unix(0, math.MinInt64)
+	lastManualTime  = time.Unix(0, math.MaxInt64)
 )
 
 // Set moves the clock to t, forwards or backwards.
-func (c *FakeClock) Set(t time.Time) {
-	if t.Before(firstFakeTime) {
-		t = firstFakeTime
+func (c *ManualClock) Set(t time.Time) {
+	if t.Before(firstManualTime) {
+		t = firstManualTime
 	}
-	if t.After(lastFakeTime) {
-		t = lastFakeTime
+	if t.After(lastManualTime) {
+		t = lastManualTime
 	}
 	cell := c.sound()
 	atomic.StoreInt64(cell.nanoseconds, t.UnixNano())
@@ -49,23 +50,23 @@ func (c *FakeClock) Set(t time.Time) {
 }
 
 // Now is where the clock stands.
-func (c *FakeClock) Now() time.Time {
+func (c *ManualClock) Now() time.Time {
 	cell := c.sound()
 	now := atomic.LoadInt64(cell.nanoseconds)
 	runtime.KeepAlive(cell)
 	return time.Unix(0, now).UTC()
 }
 
-func (c *FakeClock) sound() *cell {
+func (c *ManualClock) sound() *cell {
 	if c == nil || c.cell == nil {
-		panic("waybill: a FakeClock that NewFakeClock did not make")
+		panic("waybill: a ManualClock that NewManualClock did not make")
 	}
 	return c.cell
 }
 
 // cClock is what C is given for c, nothing for the system's clock, and what is to be kept alive
 // meanwhile.
-func cClock(c *FakeClock) (C.waybill_clock, unsafe.Pointer, *cell) {
+func cClock(c *ManualClock) (C.waybill_clock, unsafe.Pointer, *cell) {
 	if c == nil {
 		return nil, nil, nil
 	}

@@ -60,16 +60,16 @@ func refOf(i int) string   { return fmt.Sprintf("sha256:%064d", i) }
 func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
 	switch what {
 	case 0, 1, 2, 3:
-		d := s.MustAttemptPull(imageOf(i), refOf(i), "", withSecrets(secret))
+		d := s.MustAttemptPull(waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, withSecrets(secret))
 		if d.Pull() && d.Reason != waybill.ReasonStoreUnavailable {
 			t.Errorf("the tenant was refused: %+v", d)
 		}
 	case 4, 5:
-		if d := s.MustAttemptPull(imageOf(i), refOf(i), "", withSecrets(many(12)...)); !d.Pull() {
+		if d := s.MustAttemptPull(waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, withSecrets(many(12)...)); !d.Pull() {
 			t.Errorf("a stranger was let in: %+v", d)
 		}
 	case 6:
-		d, err := s.MustAttemptPullLazily(imageOf(i), refOf(i), "", func() (waybill.PodCredentials, error) {
+		d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, func() (waybill.PodCredentials, error) {
 			return withSecrets(many(1)...), nil
 		})
 		if !d.Pull() {
@@ -77,18 +77,18 @@ func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
 		}
 		return err
 	case 7:
-		_, err := s.EnsureImage(imageOf(i), refOf(i), "", waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) {
+		_, err := s.EnsureImage(waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) {
 			return withSecrets(secret), nil
 		})
 		return err
 	case 8:
 		name := fmt.Sprintf("other-%d", unique)
-		if err := s.RecordPullIntent(name, ""); err != nil {
+		if err := s.RecordPullIntent(waybill.ImageCopy{Image: name}); err != nil {
 			return err
 		}
-		return s.RecordImagePullFailed(name, "", waybill.PullFailed)
+		return s.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullFailed)
 	case 9:
-		r, err := s.GetRecord(refOf(i), "")
+		r, err := s.GetRecord(waybill.ImageCopy{ImageRef: refOf(i)})
 		if err == nil && (r.ImageRef != refOf(i) || len(r.CredentialMapping) != 1) {
 			t.Errorf("%+v", r)
 		}
@@ -122,7 +122,7 @@ func TestParallelWriteBacks(t *testing.T) {
 			rotated := secret
 			rotated.CredentialHash = fmt.Sprintf("%064d", worker%4)
 			for range 50 {
-				if d := s.MustAttemptPull(image, ref, "", withSecrets(rotated)); d.Pull() {
+				if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(rotated)); d.Pull() {
 					t.Errorf("%+v", d)
 				}
 			}
@@ -130,7 +130,7 @@ func TestParallelWriteBacks(t *testing.T) {
 	}
 	all.Wait()
 	must(t, s.Flush())
-	r, err := s.GetRecord(ref, "")
+	r, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref})
 	must(t, err)
 	if n := len(r.CredentialMapping["registry.example.com/team-a/app"].KubernetesSecrets); n != 1 {
 		t.Errorf("%d secrets: %+v", n, r)

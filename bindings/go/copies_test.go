@@ -19,8 +19,8 @@ func TestCopiesLive(t *testing.T) {
 	if policy.Mode() != waybill.AlwaysVerify || !policy.RequiresVerification("nginx", waybill.OriginPresumedPreloaded) {
 		t.Error("the policy is", policy.Mode())
 	}
-	must(t, store.RecordPullIntent(image, ""))
-	if d := store.MustAttemptPull(image, ref, "", waybill.PodCredentials{}); d.Reason != waybill.ReasonPullInFlight {
+	must(t, store.RecordPullIntent(waybill.ImageCopy{Image: image}))
+	if d := store.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PodCredentials{}); d.Reason != waybill.ReasonPullInFlight {
 		t.Error("decided", d)
 	}
 	must(t, store.Close())
@@ -41,16 +41,16 @@ func collect() {
 			}
 		}
 		for range 100 {
-			waybill.NewFakeClock(time.Unix(7, 0))
+			waybill.NewManualClock(time.Unix(7, 0))
 		}
 	}
 }
 
 //go:noinline
-func copies(t *testing.T) (waybill.Store, waybill.VerificationPolicy, waybill.FakeClock) {
+func copies(t *testing.T) (waybill.Store, waybill.VerificationPolicy, waybill.ManualClock) {
 	policy, err := waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage)
 	must(t, err)
-	clock := waybill.NewFakeClock(time.Unix(1_700_000_000, 0))
+	clock := waybill.NewManualClock(time.Unix(1_700_000_000, 0))
 	store, err := waybill.Open(context.Background(), optionsIn(scratch(t)))
 	must(t, err)
 	return *store, *policy, *clock
@@ -58,14 +58,14 @@ func copies(t *testing.T) (waybill.Store, waybill.VerificationPolicy, waybill.Fa
 
 // A store keeps the clock that it was opened with, whatever becomes of the variable.
 func TestClockOverwritten(t *testing.T) {
-	clock := waybill.NewFakeClock(time.Unix(1_700_000_000, 0))
+	clock := waybill.NewManualClock(time.Unix(1_700_000_000, 0))
 	o := optionsIn(scratch(t))
 	o.Clock = clock
 	store := open(t, o)
-	*clock = *waybill.NewFakeClock(time.Unix(1_800_000_000, 0))
+	*clock = *waybill.NewManualClock(time.Unix(1_800_000_000, 0))
 	collect()
 	pull(t, store, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
-	record, err := store.GetRecord(ref, "")
+	record, err := store.GetRecord(waybill.ImageCopy{ImageRef: ref})
 	must(t, err)
 	if !record.LastUpdatedTime.Equal(time.Unix(1_700_000_000, 0)) {
 		t.Error("recorded at", record.LastUpdatedTime)

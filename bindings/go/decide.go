@@ -20,7 +20,7 @@ import (
 
 // question is what a decision is asked, but for the credentials.
 type question struct {
-	image, imageRef, runtimeHandler string
+	copy ImageCopy
 	// What the first of two calls left; the second one frees it. 0: there is one call only.
 	look C.uintptr_t
 }
@@ -44,8 +44,7 @@ func (s *Store) decideFirst(q *question) Decision {
 		return closedDecision
 	}
 	o := s.opened
-	first := C.waybill_go_decide_first(o.number(), borrow(q.image), borrow(q.imageRef),
-		borrow(q.runtimeHandler))
+	first := C.waybill_go_decide_first(o.number(), borrowCopy(&q.copy))
 	runtime.KeepAlive(o)
 	q.look = first.look
 	return goDecision(first.bits)
@@ -57,8 +56,7 @@ func (s *Store) decideWithout(q *question) Decision {
 		return closedDecision
 	}
 	o := s.opened
-	bits := C.waybill_go_decide_without(o.number(), q.look, borrow(q.image), borrow(q.imageRef),
-		borrow(q.runtimeHandler))
+	bits := C.waybill_go_decide_without(o.number(), q.look, borrowCopy(&q.copy))
 	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
@@ -73,8 +71,7 @@ func (s *Store) decideOne(q *question, credentials *PodCredentials) Decision {
 		secret = borrowSecret(&credentials.Secrets[0])
 	}
 	account, kind := borrowServiceAccount(credentials.ServiceAccount)
-	bits := C.waybill_go_decide_one(o.number(), q.look, borrow(q.image), borrow(q.imageRef),
-		borrow(q.runtimeHandler), secret, C.size_t(len(credentials.Secrets)), account, kind)
+	bits := C.waybill_go_decide_one(o.number(), q.look, borrowCopy(&q.copy), secret, C.size_t(len(credentials.Secrets)), account, kind)
 	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
@@ -89,8 +86,7 @@ func (s *Store) decideFew(q *question, credentials *PodCredentials) Decision {
 		few.secrets[i] = borrowSecret(&credentials.Secrets[i])
 	}
 	account, kind := borrowServiceAccount(credentials.ServiceAccount)
-	bits := C.waybill_go_decide_few(o.number(), q.look, borrow(q.image), borrow(q.imageRef),
-		borrow(q.runtimeHandler), few, C.size_t(len(credentials.Secrets)), account, kind)
+	bits := C.waybill_go_decide_few(o.number(), q.look, borrowCopy(&q.copy), few, C.size_t(len(credentials.Secrets)), account, kind)
 	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
@@ -104,8 +100,7 @@ func (s *Store) decideMany(q *question, credentials *PodCredentials) Decision {
 	if kind == C.WAYBILL_GO_UNAVAILABLE {
 		return s.decideWithout(q)
 	}
-	bits := C.waybill_go_decide_many(o.number(), q.look, borrow(q.image), borrow(q.imageRef),
-		borrow(q.runtimeHandler), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
+	bits := C.waybill_go_decide_many(o.number(), q.look, borrowCopy(&q.copy), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
 		C.size_t(len(packed)), C.size_t(len(credentials.Secrets)), kind)
 	runtime.KeepAlive(o)
 	return goDecision(bits)
@@ -113,6 +108,14 @@ func (s *Store) decideMany(q *question, credentials *PodCredentials) Decision {
 
 // number is the handle in a form that cgo does not look behind. The store is to be kept alive.
 func (o *opened) number() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(o.handle))) }
+
+func borrowCopy(c *ImageCopy) C.waybill_image_copy {
+	return C.waybill_image_copy{
+		image:           borrow(c.Image),
+		image_ref:       borrow(c.ImageRef),
+		runtime_handler: borrow(c.RuntimeHandler),
+	}
+}
 
 func borrowSecret(s *ImagePullSecret) C.waybill_image_pull_secret {
 	return C.waybill_image_pull_secret{

@@ -71,6 +71,15 @@ func (r Reason) Text() string {
 	return nameOr(C.waybill_reason_text(C.int32_t(r)), "Reason", int64(r))
 }
 
+// ImageCopy is the copy of an image that a call is about. Name the fields: an image string that is
+// taken for a ref asks about another copy, of which nothing may be known. Each method says which
+// fields it needs, and ignores the others: one value does for a decision and for the pull after it.
+type ImageCopy struct {
+	Image          string // the container's image string, as the pod wrote it
+	ImageRef       string // what the runtime returned for it; empty: not on the node
+	RuntimeHandler string // that the pod's RuntimeClass names; empty: the default one
+}
+
 // Decision is the answer to "must this pull be attempted?". Reason is for the node's own log, never
 // for the pod. The zero Decision, which a function is left with that recovered from a panic of fetch,
 // says "pull".
@@ -84,19 +93,30 @@ type Decision struct {
 // Pull says whether to pull. false: start the container with the image that is there.
 func (d Decision) Pull() bool { return !d.usePresent }
 
+// NewDecision makes a decision, for tests of code that takes one.
+func NewDecision(pull bool, result CheckResult, reason Reason) Decision {
+	return Decision{usePresent: !pull, Result: result, Reason: reason}
+}
+
+// String returns "pull: noCredentialMatches" or "use present: secretHashMatches", for the node's log.
+func (d Decision) String() string {
+	if d.Pull() {
+		return "pull: " + d.Reason.String()
+	}
+	return "use present: " + d.Reason.String()
+}
+
 var closedDecision = Decision{Result: CheckError, Reason: ReasonStoreUnavailable}
 
-// MustAttemptPull answers KEP-2535's MustAttemptImagePull for a container that wants image. imageRef
-// is what the runtime returned for it, empty where it is not on the node; runtimeHandler is the one
-// of the pod's RuntimeClass, empty for the default one (KEP-4216): credentials of another handler's
-// copy do not count.
+// MustAttemptPull answers KEP-2535's MustAttemptImagePull for a copy of an image; it needs all of
+// copy. Credentials of another runtime handler's copy do not count (KEP-4216).
 //
 // It never fails: what can't be read, verified or understood is "pull". It waits for no write and
 // takes no lock that another goroutine holds; with up to 8 secrets it allocates nothing. A credential
 // that matched by hash or by coordinates only is queued to be written back ([Store.Flush]). Under
-// RulesKubelet a decision that would be "pull" waits first for those that are queued for imageRef.
-func (s *Store) MustAttemptPull(image, imageRef, runtimeHandler string, credentials PodCredentials) Decision {
-	return s.decide(&question{image: image, imageRef: imageRef, runtimeHandler: runtimeHandler}, &credentials)
+// RulesKubelet a decision that would be "pull" waits first for those that are queued for the ref.
+func (s *Store) MustAttemptPull(copy ImageCopy, credentials PodCredentials) Decision {
+	return s.decide(&question{copy: copy}, &credentials)
 }
 
 // MustAttemptPullLazily is MustAttemptPull for credentials that cost something: fetch is called at
@@ -109,8 +129,8 @@ func (s *Store) MustAttemptPull(image, imageRef, runtimeHandler string, credenti
 //
 // Where fetch fails, or panics, the decision is "pull", counted as `error`, and the error is fetch's
 // own. A nil fetch fails with ErrCredentialsUnavailable.
-func (s *Store) MustAttemptPullLazily(image, imageRef, runtimeHandler string, fetch func() (PodCredentials, error)) (Decision, error) {
-	q := question{image: image, imageRef: imageRef, runtimeHandler: runtimeHandler}
+func (s *Store) MustAttemptPullLazily(copy ImageCopy, fetch func() (PodCredentials, error)) (Decision, error) {
+	q := question{copy: copy}
 	decision := s.decideFirst(&q)
 	if q.look == 0 {
 		return decision, nil

@@ -12,7 +12,7 @@ import (
 func TestDecisions(t *testing.T) {
 	s := newStore(t)
 	account := waybill.ImagePullServiceAccount{UID: "sa", Namespace: "team-a", Name: "builder"}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Pull() || d.Reason != waybill.ReasonPolicyPresumedPreloaded || d.Result != waybill.CheckCredentialPolicyAllowed {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Pull() || d.Reason != waybill.ReasonPolicyPresumedPreloaded || d.Result != waybill.CheckCredentialPolicyAllowed {
 		t.Errorf("before: %+v", d)
 	}
 	pull(t, s, image, ref, waybill.ImagePullCredentials{
@@ -41,20 +41,20 @@ func TestDecisions(t *testing.T) {
 		{"rotated", withSecrets(rotated), waybill.ReasonSecretCoordinatesMatch}, // written back
 	}
 	for _, c := range each {
-		d := s.MustAttemptPull(image, ref, "", c.credentials)
+		d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, c.credentials)
 		open := c.want != waybill.ReasonNoCredentialMatches
 		if d.Reason != c.want || d.Pull() == open || !d.CredentialsRead {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
 	must(t, s.Flush())
-	if d := s.MustAttemptPull(image, ref, "", withSecrets(rotated)); d.Reason != waybill.ReasonSecretHashMatches {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(rotated)); d.Reason != waybill.ReasonSecretHashMatches {
 		t.Errorf("after the write-back: %+v", d)
 	}
-	if d := s.MustAttemptPull(image, "", "", withSecrets(secret)); d.Reason != waybill.ReasonImageAbsent || d.Result != waybill.CheckNotCounted || d.CredentialsRead {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image}, withSecrets(secret)); d.Reason != waybill.ReasonImageAbsent || d.Result != waybill.CheckNotCounted || d.CredentialsRead {
 		t.Errorf("absent: %+v", d)
 	}
-	if d := s.MustAttemptPull(image, ref, "kata", withSecrets(secret)); d.Reason != waybill.ReasonRuntimeHandlerUnknown {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref, RuntimeHandler: "kata"}, withSecrets(secret)); d.Reason != waybill.ReasonRuntimeHandlerUnknown {
 		t.Errorf("another handler: %+v", d)
 	}
 }
@@ -81,23 +81,23 @@ func TestLazyCredentials(t *testing.T) {
 		asked++
 		return withSecrets(secret), nil
 	}
-	d, err := s.MustAttemptPullLazily(image, ref, "", fetch)
+	d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, fetch)
 	if err != nil || d.Pull() || asked != 1 || !d.CredentialsRead {
 		t.Errorf("%+v, %v, asked %d times", d, err, asked)
 	}
-	d, err = s.MustAttemptPullLazily("other:v1", "sha256:other", "", fetch)
+	d, err = s.MustAttemptPullLazily(waybill.ImageCopy{Image: "other:v1", ImageRef: "sha256:other"}, fetch)
 	if err != nil || d.Pull() || asked != 1 || d.CredentialsRead {
 		t.Errorf("not needed: %+v, %v, asked %d times", d, err, asked)
 	}
 
 	failure := errors.New("no API server")
-	d, err = s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+	d, err = s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
 		return withSecrets(secret), failure
 	})
 	if err != failure || !d.Pull() || d.Result != waybill.CheckError || d.Reason != waybill.ReasonCredentialsUnavailable {
 		t.Errorf("failed: %+v, %v", d, err)
 	}
-	d, err = s.MustAttemptPullLazily(image, ref, "", nil)
+	d, err = s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, nil)
 	if !errors.Is(err, waybill.ErrCredentialsUnavailable) || !d.Pull() || d.Result != waybill.CheckError {
 		t.Errorf("nil: %+v, %v", d, err)
 	}
@@ -118,19 +118,19 @@ func TestFetchDoesWhatItLikes(t *testing.T) {
 				t.Error("the panic did not come through")
 			}
 		}()
-		s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) { panic("a mistake") })
+		s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) { panic("a mistake") })
 	}()
-	d, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
-		if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull() {
+	d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
+		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
 			t.Errorf("inside: %+v", d)
 		}
-		return withSecrets(secret), s.DeleteRecord(ref, "")
+		return withSecrets(secret), s.DeleteRecord(waybill.ImageCopy{ImageRef: ref})
 	})
 	if err != nil || d.Reason != waybill.ReasonSecretHashMatches {
 		t.Errorf("the record went meanwhile: %+v, %v", d, err)
 	}
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
-	d, err = s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+	d, err = s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
 		return withSecrets(secret), s.Close()
 	})
 	if err != nil || !d.Pull() {
@@ -163,7 +163,7 @@ func TestRecordThatGoesWhileCredentialsAreFetched(t *testing.T) {
 				s := open(t, options)
 				pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
 				fetch := func() (waybill.PodCredentials, error) {
-					must(t, s.DeleteRecord(ref, ""))
+					must(t, s.DeleteRecord(waybill.ImageCopy{ImageRef: ref}))
 					if c.panics {
 						panic("a mistake")
 					}
@@ -173,12 +173,12 @@ func TestRecordThatGoesWhileCredentialsAreFetched(t *testing.T) {
 				func() {
 					defer func() { _ = recover() }()
 					if outer {
-						outcome, err := s.EnsureImage(image, ref, "", waybill.PullIfNotPresent, fetch)
+						outcome, err := s.EnsureImage(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PullIfNotPresent, fetch)
 						pulls = outcome.Action != waybill.EnsureUsePresent
 						wantCode(t, err, c.err)
 						return
 					}
-					d, err := s.MustAttemptPullLazily(image, ref, "", fetch)
+					d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, fetch)
 					pulls = d.Pull()
 					wantCode(t, err, c.err)
 				}()
@@ -218,7 +218,7 @@ func TestEnsureImage(t *testing.T) {
 		"no policy": {image, ref, 9, with(secret), waybill.EnsurePull, waybill.ErrInvalidArgument},
 	}
 	for name, c := range each {
-		outcome, err := s.EnsureImage(c.image, c.ref, "", c.policy, c.fetch)
+		outcome, err := s.EnsureImage(waybill.ImageCopy{Image: c.image, ImageRef: c.ref}, c.policy, c.fetch)
 		if outcome.Action != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %+v, %v", name, outcome, err)
 		}
@@ -237,27 +237,27 @@ func TestHostileStrings(t *testing.T) {
 		"1 MiB": strings.Repeat("x", 1<<20), "no UTF-8": "\xff\xfe\x00\xc0", "zeros": "\x00\x00",
 	} {
 		hostile := waybill.ImagePullSecret{UID: text, Namespace: text, Name: text, CredentialHash: text}
-		if d := s.MustAttemptPull(text, text, text, withSecrets(hostile)); !d.Pull() {
+		if d := s.MustAttemptPull(waybill.ImageCopy{Image: text, ImageRef: text, RuntimeHandler: text}, withSecrets(hostile)); !d.Pull() {
 			t.Errorf("%s: %+v", name, d)
 		}
-		if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, hostile, hostile)); d.Reason != waybill.ReasonNoCredentialMatches {
+		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(hostile, hostile, hostile)); d.Reason != waybill.ReasonNoCredentialMatches {
 			t.Errorf("%s: %+v", name, d)
 		}
-		if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Pull() {
+		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(hostile, secret)); d.Pull() {
 			t.Errorf("%s, beside a good one: %+v", name, d)
 		}
 	}
 	// Many secrets that are larger than any pod's count as if they could not be had.
 	long := strings.Repeat("x", 64<<20)
 	hostile := waybill.ImagePullSecret{UID: long, Namespace: long, Name: long, CredentialHash: long}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets(hostile, secret)); d.Pull() {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(hostile, secret)); d.Pull() {
 		t.Errorf("few: %+v", d)
 	}
 	credentials := withSecrets(append(many(8), hostile, secret)...)
-	if d := s.MustAttemptPull(image, ref, "", credentials); d.Reason != waybill.ReasonCredentialsUnavailable || d.Result != waybill.CheckError {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, credentials); d.Reason != waybill.ReasonCredentialsUnavailable || d.Result != waybill.CheckError {
 		t.Errorf("many: %+v", d)
 	}
-	outcome, err := s.EnsureImage(image, ref, "", waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) { return credentials, nil })
+	outcome, err := s.EnsureImage(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) { return credentials, nil })
 	if err != nil || outcome.Action != waybill.EnsurePull {
 		t.Errorf("many: %+v, %v", outcome, err)
 	}
@@ -269,7 +269,7 @@ func TestZeroDecisionsPull(t *testing.T) {
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
 	decide := func() (d waybill.Decision, err error) {
 		defer func() { _ = recover() }()
-		return s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) { panic("no credentials") })
+		return s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) { panic("no credentials") })
 	}
 	if d, _ := decide(); !d.Pull() {
 		t.Errorf("after a panic: %+v", d)

@@ -60,18 +60,17 @@ type EnsureOutcome struct {
 	Decision *Decision
 }
 
-// EnsureImage answers the kubelet's outer question: pull, use what is there, or refuse. Arguments are
-// those of [Store.MustAttemptPullLazily]. It counts kubelet_image_manager_ensure_image_requests_total.
+// EnsureImage answers the kubelet's outer question: pull, use what is there, or refuse. copy and fetch
+// are those of [Store.MustAttemptPullLazily]. It counts kubelet_image_manager_ensure_image_requests_total.
 //
 // The error is fetch's own, and the outcome then is made without credentials; or, where the outcome
 // could not be made (ErrClosed, ErrInvalidArgument for an unknown policy, ErrOutOfMemory), its
 // Action is EnsurePull: do not start the container.
-func (s *Store) EnsureImage(image, imageRef, runtimeHandler string, policy PullPolicy, fetch func() (PodCredentials, error)) (EnsureOutcome, error) {
+func (s *Store) EnsureImage(copy ImageCopy, policy PullPolicy, fetch func() (PodCredentials, error)) (EnsureOutcome, error) {
 	var look C.uintptr_t
 	var first *C.waybill_ensure_outcome
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_go_ensure_first(h, borrow(image), borrow(imageRef), C.int32_t(policy),
-			borrow(runtimeHandler), &look, &first, e)
+		return C.waybill_go_ensure_first(h, borrowCopy(&copy), C.int32_t(policy), &look, &first, e)
 	})
 	outcome := take(first, goOutcome)
 	if look == 0 {
@@ -80,8 +79,7 @@ func (s *Store) EnsureImage(image, imageRef, runtimeHandler string, policy PullP
 	second := func(packed []byte, secrets int, kind C.int32_t) (EnsureOutcome, error) {
 		var outcome *C.waybill_ensure_outcome
 		err := s.call(func(h handle, e errorOut) C.waybill_code {
-			return C.waybill_go_ensure_second(h, look, borrow(image), borrow(imageRef),
-				C.int32_t(policy), borrow(runtimeHandler),
+			return C.waybill_go_ensure_second(h, look, borrowCopy(&copy), C.int32_t(policy),
 				(*C.char)(unsafe.Pointer(unsafe.SliceData(packed))), C.size_t(len(packed)),
 				C.size_t(secrets), kind, &outcome, e)
 		})

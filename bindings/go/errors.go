@@ -42,11 +42,14 @@ const (
 	CodeNotOwner Code = C.WAYBILL_NOT_OWNER
 	// CodeInterrupted: the context ended. What was done until then is kept.
 	CodeInterrupted Code = C.WAYBILL_INTERRUPTED
-	// CodeOutcomeUnknown: the commit failed half way: it may or may not be on disk. Close and open
-	// again to find out.
+	// CodeOutcomeUnknown: a commit failed half way, in this call or an earlier one: it may or may not
+	// be on disk. Close and open again to find out.
 	CodeOutcomeUnknown Code = C.WAYBILL_OUTCOME_UNKNOWN
 	// CodeCredentialsUnavailable: the pod's credentials are unavailable.
 	CodeCredentialsUnavailable Code = C.WAYBILL_CREDENTIALS_UNAVAILABLE
+	// CodeUnavailable: nothing can be read at this moment. Nothing is known to be damaged: try again.
+	// Never read it as CodeNotFound.
+	CodeUnavailable Code = C.WAYBILL_UNAVAILABLE
 	// CodeClosed: the store was closed, or never opened.
 	CodeClosed Code = C.WAYBILL_CLOSED
 	// CodeOutOfMemory: C could not get the memory that the call needed.
@@ -78,6 +81,7 @@ var (
 	ErrInterrupted            error = &Error{Code: CodeInterrupted}
 	ErrOutcomeUnknown         error = &Error{Code: CodeOutcomeUnknown}
 	ErrCredentialsUnavailable error = &Error{Code: CodeCredentialsUnavailable}
+	ErrUnavailable            error = &Error{Code: CodeUnavailable}
 	ErrClosed                 error = &Error{Code: CodeClosed}
 	ErrOutOfMemory            error = &Error{Code: CodeOutOfMemory}
 	ErrInternal               error = &Error{Code: CodeInternal}
@@ -112,7 +116,8 @@ func (e *Error) Is(target error) bool {
 	return ok && t != nil && t.Code == e.Code && (t.Message == "" || t.Message == e.Message)
 }
 
-// Unwrap returns the cause of the context's end if the code is CodeInterrupted.
+// Unwrap returns what the context ended with behind CodeInterrupted, if that is what it was:
+// errors.Is finds context.Cause and context.Canceled or context.DeadlineExceeded.
 func (e *Error) Unwrap() error { return e.cause }
 
 // takeError converts the error that a call returned, and frees it.

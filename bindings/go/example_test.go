@@ -43,23 +43,23 @@ func Example_firstPull() {
 	ours := waybill.ImagePullSecret{UID: "b7a3d7f0", Namespace: "team-a", Name: "registry", CredentialHash: hash}
 
 	// The image is not on the node, so it must be pulled. The intent is on disk before that begins.
-	decision := store.MustAttemptPull(image, "", "", waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
+	decision := store.MustAttemptPull(waybill.ImageCopy{Image: image}, waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
 	fmt.Println(decision.Pull(), decision.Reason)
-	if err := store.RecordPullIntent(image, ""); err != nil {
+	if err := store.RecordPullIntent(waybill.ImageCopy{Image: image}); err != nil {
 		panic(err)
 	}
 	// … the container runtime pulls, with the secret …
 	err = store.RecordImagePulled(waybill.PulledImage{
-		Image: image, ImageRef: imageRef,
+		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{ours}},
 	})
 	if err != nil {
 		panic(err)
 	}
 
-	decision = store.MustAttemptPull(image, imageRef, "", waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
+	decision = store.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: imageRef}, waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
 	fmt.Println(decision.Pull(), decision.Reason)
-	decision = store.MustAttemptPull(image, imageRef, "", waybill.PodCredentials{})
+	decision = store.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: imageRef}, waybill.PodCredentials{})
 	fmt.Println(decision.Pull(), decision.Reason)
 	// Output:
 	// true imageAbsent
@@ -84,7 +84,7 @@ func ExampleOpen() {
 	if err != nil {
 		panic(err)
 	}
-	if err := store.RecordPullIntent("registry.example.com/team-a/app:v1", ""); err != nil {
+	if err := store.RecordPullIntent(waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1"}); err != nil {
 		panic(err)
 	}
 	// The process ends here, and nobody knows how the pull did.
@@ -99,7 +99,7 @@ func ExampleOpen() {
 	defer store.Close()
 	report := store.RecoveryReport()
 	fmt.Println("intents found:", report.IntentsFound, "replayed:", report.Replayed)
-	decision := store.MustAttemptPull("registry.example.com/team-a/app:v1", "sha256:0f3a", "", waybill.PodCredentials{})
+	decision := store.MustAttemptPull(waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1", ImageRef: "sha256:0f3a"}, waybill.PodCredentials{})
 	fmt.Println(decision.Pull(), decision.Reason)
 	// Output:
 	// intents found: 1 replayed: [registry.example.com/team-a/app:v1]
@@ -109,7 +109,7 @@ func ExampleOpen() {
 func ExampleStore_MustAttemptPull() {
 	store, done := exampleStore()
 	defer done()
-	decision := store.MustAttemptPull("nginx:1.27", "sha256:4c0f", "", waybill.PodCredentials{})
+	decision := store.MustAttemptPull(waybill.ImageCopy{Image: "nginx:1.27", ImageRef: "sha256:4c0f"}, waybill.PodCredentials{})
 	fmt.Println(decision.Pull())
 	fmt.Println(decision.Result)
 	fmt.Println(decision.Reason.Text())
@@ -126,17 +126,17 @@ func ExampleStore_MustAttemptPullLazily() {
 	fetch := func() (waybill.PodCredentials, error) {
 		return waybill.PodCredentials{}, errors.New("the API server doesn't answer")
 	}
-	decision, err := store.MustAttemptPullLazily("nginx:1.27", "sha256:4c0f", "", fetch)
+	decision, err := store.MustAttemptPullLazily(waybill.ImageCopy{Image: "nginx:1.27", ImageRef: "sha256:4c0f"}, fetch)
 	fmt.Println(decision.Pull(), decision.Result, err)
 
 	err = store.RecordImagePulled(waybill.PulledImage{
-		Image: "nginx:1.27", ImageRef: "sha256:4c0f",
+		ImageCopy:   waybill.ImageCopy{Image: "nginx:1.27", ImageRef: "sha256:4c0f"},
 		Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{{UID: "1", Namespace: "a", Name: "b"}}},
 	})
 	if err != nil {
 		panic(err)
 	}
-	decision, err = store.MustAttemptPullLazily("nginx:1.27", "sha256:4c0f", "", fetch)
+	decision, err = store.MustAttemptPullLazily(waybill.ImageCopy{Image: "nginx:1.27", ImageRef: "sha256:4c0f"}, fetch)
 	fmt.Println(decision.Pull(), decision.Result, err)
 	// Output:
 	// false credentialPolicyAllowed <nil>
@@ -148,7 +148,7 @@ func ExampleStore_Prune() {
 	defer done()
 	for _, ref := range []string{"sha256:01", "sha256:02"} {
 		err := store.RecordImagePulled(waybill.PulledImage{
-			Image: "nginx:1.27", ImageRef: ref,
+			ImageCopy:   waybill.ImageCopy{Image: "nginx:1.27", ImageRef: ref},
 			Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true},
 		})
 		if err != nil {

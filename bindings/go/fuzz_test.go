@@ -58,22 +58,22 @@ func FuzzDecision(f *testing.F) {
 		if in.number(2) == 1 {
 			credentials.ServiceAccount = &waybill.ImagePullServiceAccount{UID: in.text(), Namespace: in.text(), Name: in.text()}
 		}
-		if d := s.MustAttemptPull(image, ref, "", credentials); d.Reason != waybill.ReasonNoCredentialMatches || !d.CredentialsRead {
+		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, credentials); d.Reason != waybill.ReasonNoCredentialMatches || !d.CredentialsRead {
 			t.Fatalf("a stranger: %+v", d)
 		}
 		// The tenant's own secret opens the image wherever it stands among others.
 		at := in.number(len(credentials.Secrets) + 1)
 		own := append(append(append([]waybill.ImagePullSecret{}, credentials.Secrets[:at]...), secret), credentials.Secrets[at:]...)
 		credentials.Secrets = own
-		if d := s.MustAttemptPull(image, ref, "", credentials); d.Pull() {
+		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, credentials); d.Pull() {
 			t.Fatalf("the tenant, secret %d of %d: %+v", at, len(own), d)
 		}
-		lazily, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) { return credentials, nil })
+		lazily, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) { return credentials, nil })
 		if lazily.Pull() || err != nil {
 			t.Fatalf("lazily: %+v, %v", lazily, err)
 		}
 		// Whatever is asked of any image, any ref, any handler: no record there, no credentials read.
-		if d := s.MustAttemptPull(in.text(), "x"+in.text(), in.text(), credentials); d.CredentialsRead {
+		if d := s.MustAttemptPull(waybill.ImageCopy{Image: in.text(), ImageRef: "x" + in.text(), RuntimeHandler: in.text()}, credentials); d.CredentialsRead {
 			t.Fatalf("elsewhere: %+v", d)
 		}
 	})
@@ -106,7 +106,7 @@ func FuzzRecord(f *testing.F) {
 		if err := s.PutRecord(r); err != nil {
 			return // beyond a bound
 		}
-		got, err := s.GetRecord(r.ImageRef, "")
+		got, err := s.GetRecord(waybill.ImageCopy{ImageRef: r.ImageRef})
 		if err != nil {
 			t.Fatalf("%+v: %v", r, err)
 		}
@@ -121,7 +121,7 @@ func FuzzRecord(f *testing.F) {
 		if _, err := waybill.DecodePulledRecord(text); err != nil {
 			t.Logf("%q: %v", text, err) // such as bytes that are no UTF-8
 		}
-		if err := s.DeleteRecord(r.ImageRef, ""); err != nil {
+		if err := s.DeleteRecord(waybill.ImageCopy{ImageRef: r.ImageRef}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -78,8 +78,8 @@ func closedStores(t *testing.T) map[string]*waybill.Store {
 // pull records that image was pulled.
 func pull(t testing.TB, s *waybill.Store, image, ref string, credentials waybill.ImagePullCredentials) {
 	t.Helper()
-	must(t, s.RecordPullIntent(image, ""))
-	must(t, s.RecordImagePulled(waybill.PulledImage{Image: image, ImageRef: ref, Credentials: &credentials}))
+	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: image}))
+	must(t, s.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: image, ImageRef: ref}, Credentials: &credentials}))
 }
 
 func must(t testing.TB, err error) {

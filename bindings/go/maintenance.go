@@ -33,7 +33,7 @@ type MigrateOptions struct {
 	DryRun     bool   // say what would be done, and change nothing
 	AcceptLoss bool   // go down even where that loses something
 	MapBytes   uint64 // 0: 16 GiB
-	Clock      *FakeClock
+	Clock      *ManualClock
 }
 
 // Migrate takes a store that is not open to another schema version, one step and one transaction
@@ -120,7 +120,7 @@ type RestoreOptions struct {
 	Backup    string // the file
 	DryRun    bool   // say what would be done, and change nothing
 	MapBytes  uint64 // 0: 16 GiB
-	Clock     *FakeClock
+	Clock     *ManualClock
 }
 
 // RestoreReport says what a backup brought back.

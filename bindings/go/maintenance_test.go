@@ -15,8 +15,8 @@ func TestStateOfAStore(t *testing.T) {
 	ctx := context.Background()
 	s := newStore(t)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
-	must(t, s.RecordPullIntent("other:v1", ""))
-	s.MustAttemptPull(image, ref, "", withSecrets())
+	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: "other:v1"}))
+	s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets())
 
 	statistics, err := s.Statistics()
 	if err != nil || statistics.Records != 1 || statistics.Intents != 1 || statistics.SchemaVersion != waybill.NewestSchema() || len(statistics.StoreUUID) != 36 || statistics.MapBytes != 64<<20 {
@@ -68,14 +68,14 @@ func TestExportAndImport(t *testing.T) {
 	if i := recovery.Import; i.Records != 1 || i.Quarantined != 1 || len(i.Problems) != 1 || i.FilesSeen != 2 {
 		t.Errorf("%+v", recovery)
 	}
-	if d := imported.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull() {
+	if d := imported.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
 		t.Errorf("%+v", d)
 	}
 	q, err := imported.ListQuarantine()
 	if err != nil || len(q) != 1 || q[0].Kind != waybill.QuarantinedImageRef || q[0].SHA256 != hexSHA256("broken") || !strings.Contains(q[0].Source, broken) || q[0].Since.IsZero() {
 		t.Errorf("%+v, %v", q, err)
 	}
-	if d := imported.MustAttemptPull("app:v1", "broken", "", withSecrets()); d.Reason != waybill.ReasonQuarantined {
+	if d := imported.MustAttemptPull(waybill.ImageCopy{Image: "app:v1", ImageRef: "broken"}, withSecrets()); d.Reason != waybill.ReasonQuarantined {
 		t.Errorf("%+v", d)
 	}
 }
@@ -110,7 +110,7 @@ func TestMigrateAndRestore(t *testing.T) {
 	if m := s.RecoveryReport().Migration; m == nil || m.To != newest || m.Backup == "" {
 		t.Errorf("%+v", m)
 	}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull() {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
 		t.Errorf("%+v", d)
 	}
 	must(t, s.Close())
@@ -127,7 +127,7 @@ func TestMigrateAndRestore(t *testing.T) {
 	if r := s.RecoveryReport(); !r.Distrustful || r.DistrustReason == "" {
 		t.Errorf("%+v", r)
 	}
-	if d := s.MustAttemptPull("unknown:v1", "sha256:unknown", "", withSecrets()); d.Reason != waybill.ReasonStoreDistrustful {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: "unknown:v1", ImageRef: "sha256:unknown"}, withSecrets()); d.Reason != waybill.ReasonStoreDistrustful {
 		t.Errorf("%+v", d)
 	}
 	wantCode(t, second(waybill.ListBackups(o.Directory+"/none")), waybill.ErrNotFound)
@@ -145,20 +145,20 @@ func TestRuntimeHandlers(t *testing.T) {
 	if got, err := s.ListRuntimeHandlers(); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	must(t, s.RecordPullIntent(image, "kata"))
+	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: image, RuntimeHandler: "kata"}))
 	must(t, s.RecordImagePulled(waybill.PulledImage{
-		Image: image, ImageRef: ref, RuntimeHandler: "kata",
+		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: ref, RuntimeHandler: "kata"},
 		Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true},
 		Manifest:    &waybill.PulledManifest{Digest: "sha256:" + strings.Repeat("a", 64), Platform: *guest},
 	}))
-	record, err := s.GetRecord(ref, "kata")
+	record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref, RuntimeHandler: "kata"})
 	if err != nil || !reflect.DeepEqual(record.Platform, guest) || !reflect.DeepEqual(record.GuestPlatform, guest) || record.ManifestDigest == "" {
 		t.Errorf("%+v, %v", record, err)
 	}
-	if d := s.MustAttemptPull(image, ref, "kata", withSecrets()); d.Pull() {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref, RuntimeHandler: "kata"}, withSecrets()); d.Pull() {
 		t.Errorf("%+v", d)
 	}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Reason != waybill.ReasonPulledForOtherHandler {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Reason != waybill.ReasonPulledForOtherHandler {
 		t.Errorf("%+v", d)
 	}
 	_, err = s.ReplaceRuntimeHandlers([]waybill.RuntimeHandler{{Name: "a/b"}})

@@ -85,7 +85,7 @@ type Options struct {
 	SkipUnreadable bool
 	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB; 0: 16 GiB.
 	MapBytes uint64
-	Clock    *FakeClock // nil: the system's
+	Clock    *ManualClock // nil: the system's
 }
 
 // Open opens the store as its only owner: takes the lock, walks the pages, checks header and witness,
@@ -147,7 +147,7 @@ type ObserveOptions struct {
 	Rules          Rules
 	Policy         *VerificationPolicy   // nil: NeverVerifyPreloadedImages
 	UserNamespaces *UserNamespaceOptions // nil: on, with the default pool
-	Clock          *FakeClock            // nil: the system's
+	Clock          *ManualClock          // nil: the system's
 }
 
 // Observe opens beside a live owner, or without one, to decide and to read. It changes nothing; what

@@ -4,25 +4,24 @@ package waybill
 import "C"
 
 // RecordPullIntent is to be called before each pull (KEP-2535), and matched by exactly one
-// RecordImagePulled or RecordImagePullFailed. The intent is on disk before it returns. image need
-// not parse. ErrLimitExceeded also above 65,536 images in flight; further errors are those that
+// RecordImagePulled or RecordImagePullFailed. The intent is on disk before it returns. The image
+// need not parse; copy.ImageRef is ignored. ErrLimitExceeded also above 65,536 images in flight; further errors are those that
 // every recording method can have:
 //
 // ErrInvalidArgument (also for a runtime handler that the registry does not know), ErrLimitExceeded,
 // ErrConflict, ErrNotOwner, ErrStoreFull, ErrDiskFull, ErrIO, ErrClosed leave the store as it was.
 // ErrOutcomeUnknown: the commit may or may not have happened; decisions answer "pull" from then on,
 // until the store is closed and opened again.
-func (s *Store) RecordPullIntent(image, runtimeHandler string) error {
+func (s *Store) RecordPullIntent(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_record_pull_intent(h, borrow(image), borrow(runtimeHandler), e)
+		return C.waybill_record_pull_intent(h, borrowCopy(&copy), e)
 	})
 }
 
 // PulledImage is what a pull that succeeded brought.
 type PulledImage struct {
-	Image          string // the container's image string
-	ImageRef       string // what the runtime returned for it
-	RuntimeHandler string // empty: the default one
+	// Its ImageRef is what the runtime returned after the pull.
+	ImageCopy
 	// What it was pulled with; nil: not known, and the record then only says that it was pulled.
 	Credentials *ImagePullCredentials
 	// Which manifest of an index it was; nil: not known.
@@ -49,8 +48,7 @@ func (s *Store) RecordImagePulled(p PulledImage) error {
 		manifest.platform = cPlatform(&a, &p.Manifest.Platform)
 	}
 	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_record_image_pulled(h, borrow(p.Image), borrow(p.ImageRef), credentials,
-			borrow(p.RuntimeHandler), manifest, e)
+		return C.waybill_record_image_pulled(h, borrowCopy(&p.ImageCopy), credentials, manifest, e)
 	})
 }
 
@@ -70,12 +68,11 @@ func (f PullFailure) String() string {
 	return word(int64(f), "PullFailure", "failed", "outcomeUnknown")
 }
 
-// RecordImagePullFailed drops one in-flight count of image and, when none is left, its intent; under
+// RecordImagePullFailed drops one in-flight count of copy.Image and, when none is left, its intent; under
 // RulesClosed not an intent that was there before this process's own, nor after PullOutcomeUnknown.
-// Errors as of [Store.RecordPullIntent].
-func (s *Store) RecordImagePullFailed(image, runtimeHandler string, failure PullFailure) error {
+// copy.ImageRef is ignored. Errors as of [Store.RecordPullIntent].
+func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_record_image_pull_failed(h, borrow(image), C.int32_t(failure),
-			borrow(runtimeHandler), e)
+		return C.waybill_record_image_pull_failed(h, borrowCopy(&copy), C.int32_t(failure), e)
 	})
 }

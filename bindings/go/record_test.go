@@ -24,7 +24,7 @@ func TestRecordsComeBackAsTheyWent(t *testing.T) {
 			t.Fatalf("%+v: %v", r, err)
 		}
 		stored[r.ImageRef+"\x00"+r.RuntimeHandler] = r
-		got, err := s.GetRecord(r.ImageRef, r.RuntimeHandler)
+		got, err := s.GetRecord(waybill.ImageCopy{ImageRef: r.ImageRef, RuntimeHandler: r.RuntimeHandler})
 		must(t, err)
 		compareRecords(t, r, got)
 	}
@@ -100,7 +100,7 @@ func compareRecords(t testing.TB, want, got waybill.ImagePulledRecord) {
 
 func TestRecordErrors(t *testing.T) {
 	s := newStore(t)
-	_, err := s.GetRecord("sha256:none", "")
+	_, err := s.GetRecord(waybill.ImageCopy{ImageRef: "sha256:none"})
 	wantCode(t, err, waybill.ErrNotFound)
 	wantCode(t, s.PutRecord(waybill.ImagePulledRecord{}), waybill.ErrInvalidArgument)
 	wantCode(t, s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref, RuntimeHandler: "kata"}), waybill.ErrInvalidArgument)
@@ -109,16 +109,16 @@ func TestRecordErrors(t *testing.T) {
 		"put":     s.PutRecord(waybill.ImagePulledRecord{ImageRef: huge}),
 		"in it":   s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref, CredentialMapping: map[string]waybill.ImagePullCredentials{huge: {}}}),
 		"secret":  s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref, CredentialMapping: map[string]waybill.ImagePullCredentials{"a": {KubernetesSecrets: []waybill.ImagePullSecret{{UID: huge}}}}}),
-		"intent":  s.RecordPullIntent(huge, ""),
-		"pulled":  s.RecordImagePulled(waybill.PulledImage{Image: image, ImageRef: huge}),
-		"missing": second(s.GetRecord(huge, "")),
+		"intent":  s.RecordPullIntent(waybill.ImageCopy{Image: huge}),
+		"pulled":  s.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: image, ImageRef: huge}}),
+		"missing": second(s.GetRecord(waybill.ImageCopy{ImageRef: huge})),
 	} {
 		if err == nil {
 			t.Errorf("%s: 1 MiB went through", what)
 		}
 	}
-	must(t, s.DeleteRecord("sha256:none", ""))
-	must(t, s.DeleteIntent("none", ""))
+	must(t, s.DeleteRecord(waybill.ImageCopy{ImageRef: "sha256:none"}))
+	must(t, s.DeleteIntent(waybill.ImageCopy{Image: "none"}))
 	if records, err := s.ListRecords(); len(records) != 0 || err != nil {
 		t.Errorf("%v, %v", records, err)
 	}
@@ -127,30 +127,30 @@ func TestRecordErrors(t *testing.T) {
 func TestIntents(t *testing.T) {
 	s := newStore(t)
 	for _, text := range []string{"b:v1", "a:v1", "\xff\x00 is no image"} {
-		must(t, s.PutIntent(text, ""))
+		must(t, s.PutIntent(waybill.ImageCopy{Image: text}))
 	}
 	intents, err := s.ListIntents()
 	want := []waybill.ImagePullIntent{{Image: "a:v1"}, {Image: "b:v1"}, {Image: "\xff\x00 is no image"}}
 	if err != nil || !reflect.DeepEqual(intents, want) {
 		t.Errorf("%q, %v", intents, err)
 	}
-	must(t, s.DeleteIntent("a:v1", ""))
+	must(t, s.DeleteIntent(waybill.ImageCopy{Image: "a:v1"}))
 	for text, want := range map[string]bool{"a:v1": false, "b:v1": true} {
-		if got, err := s.HasIntent(text, ""); got != want || err != nil {
+		if got, err := s.HasIntent(waybill.ImageCopy{Image: text}); got != want || err != nil {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	must(t, s.RecordPullIntent("c:v1", ""))
-	must(t, s.RecordImagePullFailed("c:v1", "", waybill.PullOutcomeUnknown))
-	if got, err := s.HasIntent("c:v1", ""); !got || err != nil {
+	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: "c:v1"}))
+	must(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: "c:v1"}, waybill.PullOutcomeUnknown))
+	if got, err := s.HasIntent(waybill.ImageCopy{Image: "c:v1"}); !got || err != nil {
 		t.Errorf("of a pull with an unknown end: %v, %v", got, err)
 	}
-	wantCode(t, s.RecordImagePullFailed("c:v1", "", 5), waybill.ErrInvalidArgument)
+	wantCode(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: "c:v1"}, 5), waybill.ErrInvalidArgument)
 }
 
 func TestPrune(t *testing.T) {
 	o := optionsIn(scratch(t))
-	o.Clock = waybill.NewFakeClock(time.Unix(1_000_000_000, 0))
+	o.Clock = waybill.NewManualClock(time.Unix(1_000_000_000, 0))
 	s := open(t, o)
 	for i := range 4 {
 		pull(t, s, imageOf(i), refOf(i), waybill.ImagePullCredentials{NodePodsAccessible: true})

@@ -5,13 +5,15 @@ import "C"
 
 import "time"
 
-// GetRecord returns the record of an image ref under a runtime handler, empty for the default one.
-// ErrNotFound: the record certainly does not exist. ErrDamaged: what is stored can't be read or may have
-// been lost, or nothing can be read at this moment.
-func (s *Store) GetRecord(imageRef, runtimeHandler string) (ImagePulledRecord, error) {
+// GetRecord returns the record of copy.ImageRef under copy.RuntimeHandler; copy.Image is ignored.
+// ErrNotFound: there is no such record, surely. ErrDamaged: what is stored can't be read or may have
+// been lost. ErrUnavailable: nothing can be read at this moment. ErrOutcomeUnknown, ErrOwned: as of
+// [Store.RecordPullIntent], from the call that found it on. ErrInvalidArgument: the ref is empty, and
+// copy.Image is not.
+func (s *Store) GetRecord(copy ImageCopy) (ImagePulledRecord, error) {
 	var record *C.waybill_image_pulled_record
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_get_record(h, borrow(imageRef), borrow(runtimeHandler), &record, e)
+		return C.waybill_get_record(h, borrowCopy(&copy), &record, e)
 	})
 	return take(record, goRecord), err
 }
@@ -35,25 +37,25 @@ func (s *Store) PutRecord(r ImagePulledRecord) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_put_record(h, record, e) })
 }
 
-// DeleteRecord deletes a record if it is there; records of the ref under other handlers stay, and a
+// DeleteRecord deletes the record of copy.ImageRef under copy.RuntimeHandler if it is there; records of the ref under other handlers stay, and a
 // quarantine stays in force. Errors as of [Store.RecordPullIntent].
-func (s *Store) DeleteRecord(imageRef, runtimeHandler string) error {
+func (s *Store) DeleteRecord(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_delete_record(h, borrow(imageRef), borrow(runtimeHandler), e)
+		return C.waybill_delete_record(h, borrowCopy(&copy), e)
 	})
 }
 
-// HasIntent says whether an intent of image under a runtime handler is stored. ErrDamaged as of
-// [Store.GetRecord].
-func (s *Store) HasIntent(image, runtimeHandler string) (bool, error) {
+// HasIntent says whether an intent of copy.Image under copy.RuntimeHandler is stored; copy.ImageRef is
+// ignored, as in the others about an intent. Errors as of [Store.GetRecord].
+func (s *Store) HasIntent(copy ImageCopy) (bool, error) {
 	var exists C.bool
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_has_intent(h, borrow(image), borrow(runtimeHandler), &exists, e)
+		return C.waybill_has_intent(h, borrowCopy(&copy), &exists, e)
 	})
 	return bool(exists), err
 }
 
-// ListIntents returns every intent, sorted by image string, then by handler. ErrDamaged as of
+// ListIntents returns every intent, sorted by image string, then by handler. Errors as of
 // [Store.GetRecord].
 func (s *Store) ListIntents() ([]ImagePullIntent, error) {
 	var intents *C.waybill_image_pull_intents
@@ -65,17 +67,17 @@ func (s *Store) ListIntents() ([]ImagePullIntent, error) {
 
 // PutIntent stores an intent without counting a pull in flight. Errors as of
 // [Store.RecordPullIntent].
-func (s *Store) PutIntent(image, runtimeHandler string) error {
+func (s *Store) PutIntent(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_put_intent(h, borrow(image), borrow(runtimeHandler), e)
+		return C.waybill_put_intent(h, borrowCopy(&copy), e)
 	})
 }
 
-// DeleteIntent deletes an intent if it is there. While a pull of image is in flight in this process
+// DeleteIntent deletes an intent if it is there. While a pull of the image is in flight in this process
 // the intent goes when that pull ends. Errors as of [Store.RecordPullIntent].
-func (s *Store) DeleteIntent(image, runtimeHandler string) error {
+func (s *Store) DeleteIntent(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_delete_intent(h, borrow(image), borrow(runtimeHandler), e)
+		return C.waybill_delete_intent(h, borrowCopy(&copy), e)
 	})
 }
 
@@ -104,7 +106,7 @@ type QuarantineEntry struct {
 	Since  time.Time
 }
 
-// ListQuarantine returns what is in quarantine. ErrDamaged as of [Store.GetRecord].
+// ListQuarantine returns what is in quarantine. Errors as of [Store.GetRecord].
 func (s *Store) ListQuarantine() ([]QuarantineEntry, error) {
 	var entries *C.waybill_quarantine_entries
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_quarantine(h, &entries, e) })
@@ -121,7 +123,7 @@ func (s *Store) ListQuarantine() ([]QuarantineEntry, error) {
 	}), err
 }
 
-// ListPreloaded returns what imports took from observed-preloaded/. ErrDamaged as of
+// ListPreloaded returns what imports took from observed-preloaded/. Errors as of
 // [Store.GetRecord].
 func (s *Store) ListPreloaded() ([]ImagePreloadedRecord, error) {
 	var records *C.waybill_image_preloaded_records

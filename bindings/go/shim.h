@@ -125,92 +125,84 @@ typedef struct waybill_go_first {
   uint32_t bits;
 } waybill_go_first;
 
-static inline waybill_go_first waybill_go_decide_first(uintptr_t store, waybill_string image,
-                                                       waybill_string image_ref,
-                                                       waybill_string runtime_handler) {
+static inline waybill_go_first waybill_go_decide_first(uintptr_t store, waybill_image_copy copy) {
   waybill_first_look* look = NULL;
   waybill_go_first first;
-  first.bits = waybill_go_bits(waybill_must_attempt_pull_first((waybill_store*)store, image,
-                                                               image_ref, runtime_handler, &look));
+  first.bits = waybill_go_bits(waybill_must_attempt_pull_first((waybill_store*)store, copy, &look));
   first.look = (uintptr_t)look;
   return first;
 }
 
 /* The only call, or the second one: then it frees what the first one left. `credentials` NULL: they
  * could not be had. */
-static inline uint32_t waybill_go_decide(uintptr_t store, uintptr_t look, waybill_string image,
-                                         waybill_string image_ref, waybill_string runtime_handler,
+static inline uint32_t waybill_go_decide(uintptr_t store, uintptr_t look, waybill_image_copy copy,
                                          const waybill_pod_credentials* credentials) {
   waybill_store* s = (waybill_store*)store;
   uint32_t bits;
   if (look == 0) {
-    return waybill_go_bits(
-        waybill_must_attempt_pull(s, image, image_ref, runtime_handler, credentials));
+    return waybill_go_bits(waybill_must_attempt_pull(s, copy, credentials));
   }
-  bits = waybill_go_bits(waybill_must_attempt_pull_second(s, image, image_ref, runtime_handler,
-                                                          (waybill_first_look*)look, credentials));
+  bits = waybill_go_bits(
+      waybill_must_attempt_pull_second(s, copy, (waybill_first_look*)look, credentials));
   waybill_free((void*)look);
   return bits;
 }
 
 static inline uint32_t waybill_go_decide_without(uintptr_t store, uintptr_t look,
-                                                 waybill_string image, waybill_string image_ref,
-                                                 waybill_string runtime_handler) {
-  return waybill_go_decide(store, look, image, image_ref, runtime_handler, NULL);
+                                                 waybill_image_copy copy) {
+  return waybill_go_decide(store, look, copy, NULL);
 }
 
 /* At most one secret. */
-static inline uint32_t waybill_go_decide_one(uintptr_t store, uintptr_t look, waybill_string image,
-                                             waybill_string image_ref,
-                                             waybill_string runtime_handler,
+static inline uint32_t waybill_go_decide_one(uintptr_t store, uintptr_t look,
+                                             waybill_image_copy copy,
                                              waybill_image_pull_secret secret, size_t secrets,
                                              waybill_image_pull_service_account account,
                                              int32_t kind) {
   const waybill_pod_credentials credentials = {
       &secret, secrets, kind == WAYBILL_GO_SECRETS_AND_ACCOUNT ? &account : NULL};
-  return waybill_go_decide(store, look, image, image_ref, runtime_handler, &credentials);
+  return waybill_go_decide(store, look, copy, &credentials);
 }
 
-static inline uint32_t waybill_go_decide_few(uintptr_t store, uintptr_t look, waybill_string image,
-                                             waybill_string image_ref,
-                                             waybill_string runtime_handler, waybill_go_few few,
+static inline uint32_t waybill_go_decide_few(uintptr_t store, uintptr_t look,
+                                             waybill_image_copy copy, waybill_go_few few,
                                              size_t secrets,
                                              waybill_image_pull_service_account account,
                                              int32_t kind) {
   const waybill_pod_credentials credentials = {
       few.secrets, secrets, kind == WAYBILL_GO_SECRETS_AND_ACCOUNT ? &account : NULL};
-  return waybill_go_decide(store, look, image, image_ref, runtime_handler, &credentials);
+  return waybill_go_decide(store, look, copy, &credentials);
 }
 
-static inline uint32_t waybill_go_decide_many(uintptr_t store, uintptr_t look, waybill_string image,
-                                              waybill_string image_ref,
-                                              waybill_string runtime_handler, const char* packed,
+static inline uint32_t waybill_go_decide_many(uintptr_t store, uintptr_t look,
+                                              waybill_image_copy copy, const char* packed,
                                               size_t bytes, size_t secrets, int32_t kind) {
   waybill_go_pod pod;
   const bool unpacked = waybill_go_unpack(&pod, packed, bytes, secrets, kind);
-  const uint32_t decision = waybill_go_decide(store, look, image, image_ref, runtime_handler,
-                                              unpacked ? &pod.credentials : NULL);
+  const uint32_t decision =
+      waybill_go_decide(store, look, copy, unpacked ? &pod.credentials : NULL);
   free(pod.many);
   return decision;
 }
 
-static inline waybill_code waybill_go_ensure_first(waybill_store* store, waybill_string image,
-                                                   waybill_string image_ref, int32_t pull_policy,
-                                                   waybill_string runtime_handler, uintptr_t* look,
+static inline waybill_code waybill_go_ensure_first(waybill_store* store, waybill_image_copy copy,
+                                                   int32_t pull_policy, uintptr_t* look,
                                                    waybill_ensure_outcome** outcome,
                                                    waybill_error** error) {
   waybill_first_look* first = NULL;
-  const waybill_code code = waybill_ensure_image_first(store, image, image_ref, pull_policy,
-                                                       runtime_handler, &first, outcome, error);
+  const waybill_code code =
+      waybill_ensure_image_first(store, copy, pull_policy, &first, outcome, error);
   *look = (uintptr_t)first;
   return code;
 }
 
 /* Frees what the first call left. */
-static inline waybill_code waybill_go_ensure_second(
-    waybill_store* store, uintptr_t look, waybill_string image, waybill_string image_ref,
-    int32_t pull_policy, waybill_string runtime_handler, const char* packed, size_t bytes,
-    size_t secrets, int32_t kind, waybill_ensure_outcome** outcome, waybill_error** error) {
+static inline waybill_code waybill_go_ensure_second(waybill_store* store, uintptr_t look,
+                                                    waybill_image_copy copy, int32_t pull_policy,
+                                                    const char* packed, size_t bytes,
+                                                    size_t secrets, int32_t kind,
+                                                    waybill_ensure_outcome** outcome,
+                                                    waybill_error** error) {
   waybill_go_pod pod;
   waybill_code code;
   bool unpacked = false;
@@ -218,9 +210,8 @@ static inline waybill_code waybill_go_ensure_second(
   if (kind != WAYBILL_GO_UNAVAILABLE) {
     unpacked = waybill_go_unpack(&pod, packed, bytes, secrets, kind);
   }
-  code = waybill_ensure_image_second(store, image, image_ref, pull_policy, runtime_handler,
-                                     (waybill_first_look*)look, unpacked ? &pod.credentials : NULL,
-                                     outcome, error);
+  code = waybill_ensure_image_second(store, copy, pull_policy, (waybill_first_look*)look,
+                                     unpacked ? &pod.credentials : NULL, outcome, error);
   free(pod.many);
   waybill_free((void*)look);
   return code;

@@ -20,7 +20,7 @@ func TestOpenAgainRemembers(t *testing.T) {
 		t.Error("the report of a new store doesn't say so")
 	}
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
-	must(t, s.RecordPullIntent("dangling:v1", ""))
+	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: "dangling:v1"}))
 	must(t, s.Close())
 
 	o.ImagesOnNode = []waybill.ImageOnNode{{ID: "sha256:1", RepoTags: []string{"docker.io/library/dangling:v1"}}}
@@ -30,10 +30,10 @@ func TestOpenAgainRemembers(t *testing.T) {
 		len(report.Replayed) != 1 || report.Replayed[0] != "dangling:v1" || report.ReplaySkipped {
 		t.Errorf("report: %+v", report)
 	}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); d.Pull() {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
 		t.Errorf("%+v", d)
 	}
-	if d := s.MustAttemptPull("dangling:v1", "sha256:1", "", withSecrets()); !d.Pull() {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: "dangling:v1", ImageRef: "sha256:1"}, withSecrets()); !d.Pull() {
 		t.Errorf("a pull that was cut off opened its image: %+v", d)
 	}
 	must(t, s.Close())
@@ -145,17 +145,17 @@ func TestClosed(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range closedStores(t) {
 		t.Run(name, func(t *testing.T) {
-			if d := s.MustAttemptPull(image, ref, "", withSecrets(secret)); !d.Pull() || d.Result != waybill.CheckError {
+			if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); !d.Pull() || d.Result != waybill.CheckError {
 				t.Errorf("%+v", d)
 			}
-			d, err := s.MustAttemptPullLazily(image, ref, "", func() (waybill.PodCredentials, error) {
+			d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
 				t.Error("credentials were fetched")
 				return waybill.PodCredentials{}, nil
 			})
 			if !d.Pull() || err != nil {
 				t.Errorf("%+v, %v", d, err)
 			}
-			outcome, err := s.EnsureImage(image, ref, "", waybill.PullIfNotPresent, nil)
+			outcome, err := s.EnsureImage(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PullIfNotPresent, nil)
 			wantCode(t, err, waybill.ErrClosed)
 			if outcome.Action != waybill.EnsurePull {
 				t.Errorf("%+v", outcome)
@@ -164,14 +164,14 @@ func TestClosed(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 			each := []error{
-				s.Close(), s.Flush(), s.RecordPullIntent(image, ""),
-				s.RecordImagePulled(waybill.PulledImage{Image: image, ImageRef: ref}),
-				s.RecordImagePullFailed(image, "", waybill.PullFailed),
-				s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref}), s.DeleteRecord(ref, ""),
-				s.PutIntent(image, ""), s.DeleteIntent(image, ""),
+				s.Close(), s.Flush(), s.RecordPullIntent(waybill.ImageCopy{Image: image}),
+				s.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: image, ImageRef: ref}}),
+				s.RecordImagePullFailed(waybill.ImageCopy{Image: image}, waybill.PullFailed),
+				s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref}), s.DeleteRecord(waybill.ImageCopy{ImageRef: ref}),
+				s.PutIntent(waybill.ImageCopy{Image: image}), s.DeleteIntent(waybill.ImageCopy{Image: image}),
 				s.AdoptUserNamespace(podUID, 65536, 65536), s.ClearDistrust("reason"),
 				second(s.BeginPrune()), second(s.Prune(nil, 0)), second(s.PruneBefore(nil, time.Now())),
-				second(s.GetRecord(ref, "")), second(s.ListRecords()), second(s.HasIntent(image, "")),
+				second(s.GetRecord(waybill.ImageCopy{ImageRef: ref})), second(s.ListRecords()), second(s.HasIntent(waybill.ImageCopy{Image: image})),
 				second(s.ListIntents()), second(s.ListQuarantine()), second(s.ListPreloaded()),
 				second(s.ListRuntimeHandlers()), second(s.ReplaceRuntimeHandlers(nil)),
 				second(s.CollapseRuntimeHandlers()), second(s.GetUserNamespace(podUID)),
@@ -197,7 +197,7 @@ func TestDroppedStoreIsClosed(t *testing.T) {
 	func() {
 		s, err := waybill.Open(context.Background(), o)
 		must(t, err)
-		must(t, s.RecordPullIntent(image, ""))
+		must(t, s.RecordPullIntent(waybill.ImageCopy{Image: image}))
 	}()
 	for range 10_000 {
 		runtime.GC()
@@ -222,10 +222,10 @@ func TestObserver(t *testing.T) {
 	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
 	must(t, err)
 	defer observer.Close()
-	if d := observer.MustAttemptPull(image, ref, "", withSecrets()); d.Pull() || d.Reason != waybill.ReasonNodePodsAccessible {
+	if d := observer.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Pull() || d.Reason != waybill.ReasonNodePodsAccessible {
 		t.Errorf("%+v", d)
 	}
-	wantCode(t, observer.RecordPullIntent(image, ""), waybill.ErrNotOwner)
+	wantCode(t, observer.RecordPullIntent(waybill.ImageCopy{Image: image}), waybill.ErrNotOwner)
 	if r := observer.RecoveryReport(); r.Records != 0 || r.Created {
 		t.Errorf("%+v", r)
 	}
@@ -236,7 +236,7 @@ func TestClockAndPolicyLive(t *testing.T) {
 	now := time.Date(2031, 5, 6, 7, 8, 9, 123_456_789, time.UTC)
 	s := func() *waybill.Store {
 		o := optionsIn(scratch(t))
-		o.Clock = waybill.NewFakeClock(now)
+		o.Clock = waybill.NewManualClock(now)
 		policy, err := waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage)
 		must(t, err)
 		o.Policy = policy
@@ -245,19 +245,19 @@ func TestClockAndPolicyLive(t *testing.T) {
 	for range 5 {
 		runtime.GC()
 	}
-	if d := s.MustAttemptPull(image, ref, "", withSecrets()); d.Reason != waybill.ReasonNoRecord {
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Reason != waybill.ReasonNoRecord {
 		t.Errorf("%+v", d)
 	}
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
-	record, err := s.GetRecord(ref, "")
+	record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref})
 	if err != nil || !record.LastUpdatedTime.Equal(now) {
 		t.Errorf("%v, %v", record.LastUpdatedTime, err)
 	}
 }
 
-func TestFakeClock(t *testing.T) {
+func TestManualClock(t *testing.T) {
 	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(-1, 999_999_999), time.Date(1700, 1, 1, 0, 0, 0, 1, time.UTC)} {
-		clock := waybill.NewFakeClock(at)
+		clock := waybill.NewManualClock(at)
 		if !clock.Now().Equal(at) {
 			t.Errorf("%v became %v", at, clock.Now())
 		}
@@ -268,11 +268,11 @@ func TestFakeClock(t *testing.T) {
 		if at.Unix() < 0 {
 			continue // what the store makes of times before 1970 is its own affair
 		}
-		if record, err := s.GetRecord(ref, ""); err != nil || !record.LastUpdatedTime.Equal(at) {
+		if record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref}); err != nil || !record.LastUpdatedTime.Equal(at) {
 			t.Errorf("stored %v as %v, %v", at, record.LastUpdatedTime, err)
 		}
 	}
-	if now := waybill.NewFakeClock(time.Time{}).Now(); now.Year() != 1677 {
+	if now := waybill.NewManualClock(time.Time{}).Now(); now.Year() != 1677 {
 		t.Errorf("the year 1 was cut to %v", now)
 	}
 	defer func() {
@@ -280,7 +280,7 @@ func TestFakeClock(t *testing.T) {
 			t.Error("the zero clock was set")
 		}
 	}()
-	new(waybill.FakeClock).Set(time.Now())
+	new(waybill.ManualClock).Set(time.Now())
 }
 
 func TestVersions(t *testing.T) {

@@ -51,7 +51,7 @@ func TestTraces(t *testing.T) {
 			defer f.Close()
 			p := player{T: t, options: optionsIn(scratch(t))}
 			p.options.Rules = waybill.RulesKubelet
-			p.options.Clock = waybill.NewFakeClock(time.Unix(0, 0))
+			p.options.Clock = waybill.NewManualClock(time.Unix(0, 0))
 			lines := bufio.NewScanner(f)
 			lines.Buffer(nil, 16<<20)
 			for n := 1; lines.Scan() && !t.Failed(); n++ {
@@ -82,16 +82,16 @@ func (p *player) play(line *traceLine) {
 	case "check":
 		p.check(line)
 	case "intent":
-		must(p.T, p.store.RecordPullIntent(line.Image, ""))
+		must(p.T, p.store.RecordPullIntent(waybill.ImageCopy{Image: line.Image}))
 	case "pulled":
-		err := p.store.RecordImagePulled(waybill.PulledImage{Image: line.Image, ImageRef: line.ImageRef, Credentials: line.Credentials})
+		err := p.store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: line.Image, ImageRef: line.ImageRef}, Credentials: line.Credentials})
 		if _, parses := waybill.ParseImage(line.Image); parses {
 			must(p.T, err)
 		} else {
 			wantCode(p.T, err, waybill.ErrInvalidArgument)
 		}
 	case "failed":
-		must(p.T, p.store.RecordImagePullFailed(line.Image, "", waybill.PullFailed))
+		must(p.T, p.store.RecordImagePullFailed(waybill.ImageCopy{Image: line.Image}, waybill.PullFailed))
 	case "prune":
 		until, err := waybill.ParseTimestamp(line.Until)
 		must(p.T, err)
@@ -131,7 +131,7 @@ func (p *player) check(line *traceLine) {
 	var err error
 	if line.CredentialsUnavailable || p.line%2 == 0 {
 		asked := 0
-		d, err = p.store.MustAttemptPullLazily(line.Image, line.ImageRef, "", func() (waybill.PodCredentials, error) {
+		d, err = p.store.MustAttemptPullLazily(waybill.ImageCopy{Image: line.Image, ImageRef: line.ImageRef}, func() (waybill.PodCredentials, error) {
 			asked++
 			if line.CredentialsUnavailable {
 				return waybill.PodCredentials{}, waybill.ErrCredentialsUnavailable
@@ -142,7 +142,7 @@ func (p *player) check(line *traceLine) {
 			p.Errorf("line %d: %+v, asked %d times", p.line, d, asked)
 		}
 	} else {
-		d = p.store.MustAttemptPull(line.Image, line.ImageRef, "", credentials)
+		d = p.store.MustAttemptPull(waybill.ImageCopy{Image: line.Image, ImageRef: line.ImageRef}, credentials)
 	}
 	must(p.T, p.store.Flush()) // the kubelet writes back before it answers
 	want := line.Answer

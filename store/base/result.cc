@@ -36,6 +36,10 @@ std::string_view ErrorCodeName(ErrorCode code) {
       return "outcomeUnknown";
     case ErrorCode::kCredentialsUnavailable:
       return "credentialsUnavailable";
+    case ErrorCode::kUnavailable:
+      return "unavailable";
+    case ErrorCode::kClosed:
+      return "closed";
     case ErrorCode::kOutOfMemory:
       return "outOfMemory";
     case ErrorCode::kInternal:

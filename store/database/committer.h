@@ -66,6 +66,8 @@ class Committer {
   State state() const;
   // After kOutcomeUnknown, and where the store is not ours any more.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // What every Run fails with then.
+  Error WhyFailed() const;
   // Asks Hooks::still_owned between commits. False: failed(), or it can't be told now.
   bool CheckOwnership();
 
@@ -96,7 +98,6 @@ class Committer {
   Result<void> StillOwned() const {
     return hooks_.still_owned ? hooks_.still_owned() : Result<void>();
   }
-  Error WhyFailed() const;
   StoreTxn::Context MakeContext(MDB_txn* txn, const State& state) const;
   std::uint64_t GrowthPages() const;
 

@@ -64,6 +64,8 @@ class ReaderPool {
 
     // False: the store is closed, out of reader slots, or its header can't be trusted.
     explicit operator bool() const { return valid_; }
+    // Whether a snapshot was had: one that is not valid has a header that can't be trusted.
+    bool has_snapshot() const { return slot_ != nullptr && slot_->live; }
     const State& state() const { return slot_->cached_state; }
     std::uint64_t seed() const { return pool_->seed_; }
     // A newer snapshot in the same slot, nothing remembered. False as above.

@@ -107,10 +107,8 @@ Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_
   }
 }
 
-Decision NodeStore::MustAttemptPull(std::string_view image, std::string_view image_ref,
-                                    CredentialSource& credentials,
-                                    std::string_view runtime_handler) {
-  return impl_->Decide(image, image_ref, runtime_handler, credentials);
+Decision NodeStore::MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials) {
+  return impl_->Decide(copy.image, copy.image_ref, copy.runtime_handler, credentials);
 }
 
 namespace {
@@ -168,11 +166,10 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
   return outcome;
 }
 
-EnsureOutcome NodeStore::EnsureImage(std::string_view image, std::string_view image_ref,
-                                     PullPolicy policy, CredentialSource& credentials,
-                                     std::string_view runtime_handler) {
+EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
+                                     CredentialSource& credentials) {
   try {
-    return impl_->Ensure(image, image_ref, runtime_handler, policy, credentials);
+    return impl_->Ensure(copy.image, copy.image_ref, copy.runtime_handler, policy, credentials);
   } catch (...) {
     // Out of memory: what is not known to be allowed is pulled, or refused.
     EnsureOutcome outcome;

@@ -48,8 +48,11 @@ class NodeStore::Impl {
   Result<void> Write(internal::Committer::Change change, const ChangeOptions& options) noexcept;
   // Where somebody else must write.
   Error NotOwner() const;
+  Error Closed() const;
 
+  // Of what a snapshot shows; and where there is none to read it from.
   Error Unreadable(std::string_view what) const;
+  Error NoSnapshot(const internal::ReaderPool::Lease& none, std::string_view what) const;
   bool is_owner() const { return is_owner_; }
 
   const std::filesystem::path directory;

@@ -18,7 +18,7 @@ Result<std::vector<T>> ListIn(const NodeStore::Impl& impl,
                               const internal::ReaderPool::Lease& snapshot, internal::Table table,
                               std::string_view what,
                               std::optional<T> (*decode)(internal::Payload)) {
-  if (!snapshot) return impl.Unreadable(what);
+  if (!snapshot) return impl.NoSnapshot(snapshot, what);
   std::vector<T> all;
   lmdb::Cursor cursor;
   if (cursor.Open(snapshot.txn(), snapshot.dbi(table)) != MDB_SUCCESS) {

@@ -282,7 +282,13 @@ ReaderPool::Lease NodeStore::Impl::Read() {
   return Reopen() ? readers.Acquire() : ReaderPool::Lease();
 }
 
+Error NodeStore::Impl::Closed() const {
+  return {ErrorCode::kClosed, directory.string() + " was closed; nothing was changed",
+          "open it again"};
+}
+
 Error NodeStore::Impl::NotOwner() const {
+  if (closed_) return Closed();
   return {ErrorCode::kNotOwner,
           directory.string() + " is not open for writing; nothing was changed",
           "open it as the owner"};
@@ -318,6 +324,15 @@ Error NodeStore::Impl::Unreadable(std::string_view what) const {
           "cannot read " + std::string(what) + " in " + directory.string(),
           {},
           Hint::kVerify};
+}
+
+Error NodeStore::Impl::NoSnapshot(const ReaderPool::Lease& none, std::string_view what) const {
+  if (closed_) return Closed();
+  if (committer && committer->failed()) return committer->WhyFailed();
+  if (none.has_snapshot()) return Unreadable(what);
+  return {ErrorCode::kUnavailable,
+          "cannot read " + std::string(what) + " in " + directory.string() + " at this moment",
+          "try again; if it goes on, stop observers that are not needed, or open the store again"};
 }
 
 NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -38,11 +38,13 @@ Result<void> CheckImage(std::string_view image) {
   return CheckLength("image", image, kMaxImageBytes);
 }
 
+Error EmptyRef() {
+  return {ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
+          "pass what the runtime returned for the image"};
+}
+
 Result<void> CheckRef(std::string_view image_ref) {
-  if (image_ref.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
-                 "pass what the runtime returned for the image"};
-  }
+  if (image_ref.empty()) return EmptyRef();
   return CheckLength("image ref", image_ref, kMaxImageRefBytes);
 }
 
@@ -50,9 +52,20 @@ Result<void> CheckHandler(std::string_view runtime_handler) {
   return CheckLength("runtime handler", runtime_handler, kMaxRuntimeHandlerBytes);
 }
 
-Result<void> CheckPull(std::string_view image, std::string_view runtime_handler) {
-  if (auto r = CheckImage(image); !r) return r;
-  return CheckHandler(runtime_handler);
+Result<void> CheckIntent(const ImageCopy& copy) {
+  if (copy.image.empty() && !copy.image_ref.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the image is empty, beside the image ref \"" +
+                     std::string(copy.image_ref.substr(0, kMaxImageRefBytes)) +
+                     "\"; nothing was changed",
+                 "pass the container's image string"};
+  }
+  return CheckImage(copy.image);
+}
+
+Result<void> CheckPull(const ImageCopy& copy) {
+  if (auto r = CheckIntent(copy); !r) return r;
+  return CheckHandler(copy.runtime_handler);
 }
 
 Error Unknown(const StoreTxn& txn, std::string_view runtime_handler) {
@@ -76,53 +89,50 @@ Result<internal::FoundHandler> HandlerOfPull(const StoreTxn& txn,
 
 }  // namespace
 
-Result<void> NodeStore::RecordPullIntent(std::string_view image,
-                                         std::string_view runtime_handler) try {
-  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+Result<void> NodeStore::RecordPullIntent(const ImageCopy& copy) try {
+  if (auto r = CheckPull(copy); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, runtime_handler);
+    auto handler = internal::FindHandler(txn, copy.runtime_handler);
     if (!handler) return handler.error();
-    if (!handler->known) return Unknown(txn, runtime_handler);
-    return internal::RecordIntent(txn, impl_->in_flight, image, handler->stored);
+    if (!handler->known) return Unknown(txn, copy.runtime_handler);
+    return internal::RecordIntent(txn, impl_->in_flight, copy.image, handler->stored);
   });
 } catch (...) {
   return internal::Caught();
 }
 
-Result<void> NodeStore::RecordImagePulled(std::string_view image, std::string_view image_ref,
+Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                                           const std::optional<ImagePullCredentials>& credentials,
-                                          std::string_view runtime_handler,
                                           const std::optional<PulledManifest>& manifest) try {
-  if (auto r = CheckPull(image, runtime_handler); !r) return r;
-  if (auto r = CheckRef(image_ref); !r) return r;
-  const auto name = ImageName(image);
+  if (auto r = CheckPull(copy); !r) return r;
+  if (auto r = CheckRef(copy.image_ref); !r) return r;
+  const auto name = ImageName(copy.image);
   if (!name) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the image \"" + std::string(image) +
+                 "the image \"" + std::string(copy.image) +
                      "\" does not parse; no record was written, its intent stays",
                  ""};
   }
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
+    auto handler = HandlerOfPull(txn, impl_->in_flight, copy.image, copy.runtime_handler);
     if (!handler) return handler.error();
     // For which guest a handler that vanished pulled, nobody can tell: verify again.
     const std::optional<ImagePullCredentials> unknown;
     return internal::RecordPulled(
         txn, impl_->in_flight, impl_->rules,
-        {image, *name, image_ref, handler->stored, handler->known ? credentials : unknown, manifest,
-         handler->guest_platform});
+        {copy.image, *name, copy.image_ref, handler->stored, handler->known ? credentials : unknown,
+         manifest, handler->guest_platform});
   });
 } catch (...) {
   return internal::Caught();
 }
 
-Result<void> NodeStore::RecordImagePullFailed(std::string_view image, PullFailure failure,
-                                              std::string_view runtime_handler) try {
-  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure) try {
+  if (auto r = CheckPull(copy); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = HandlerOfPull(txn, impl_->in_flight, image, runtime_handler);
+    auto handler = HandlerOfPull(txn, impl_->in_flight, copy.image, copy.runtime_handler);
     if (!handler) return handler.error();
-    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, image, handler->stored,
+    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, copy.image, handler->stored,
                                   failure == PullFailure::kUnknown);
   });
 } catch (...) {
@@ -250,15 +260,15 @@ std::optional<std::string_view> HandlerToRead(const ReaderPool::Lease& snapshot,
 
 }  // namespace
 
-Result<ImagePulledRecord> NodeStore::GetRecord(std::string_view image_ref,
-                                               std::string_view runtime_handler) const {
+Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
   return Guarded<ImagePulledRecord>([&]() -> Result<ImagePulledRecord> {
-    const std::string what = "the record of \"" + std::string(image_ref) + "\"";
+    if (copy.image_ref.empty() && !copy.image.empty()) return EmptyRef();
+    const std::string what = "the record of \"" + std::string(copy.image_ref) + "\"";
     ReaderPool::Lease snapshot = impl_->Read();
-    if (!snapshot) return impl_->Unreadable(what);
-    const auto handler = HandlerToRead(snapshot, runtime_handler);
+    if (!snapshot) return impl_->NoSnapshot(snapshot, what);
+    const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
-    const internal::Key16 key = internal::PulledKey(image_ref, *handler, snapshot.seed());
+    const internal::Key16 key = internal::PulledKey(copy.image_ref, *handler, snapshot.seed());
     Payload payload;
     Lookup found = snapshot.Get(Table::kPulled, key, payload);
     if (found == Lookup::kDamaged && snapshot.Refresh()) {
@@ -266,14 +276,14 @@ Result<ImagePulledRecord> NodeStore::GetRecord(std::string_view image_ref,
     }
     if (found == Lookup::kAbsent) {
       return Error{ErrorCode::kNotFound,
-                   "there is no record of \"" + std::string(image_ref) + "\" " +
+                   "there is no record of \"" + std::string(copy.image_ref) + "\" " +
                        (handler->empty() ? "" : "for " + std::string(*handler) + " ") + "in " +
                        impl_->directory.string(),
                    ""};
     }
     if (found == Lookup::kDamaged) return impl_->Unreadable(what);
     auto record = internal::DecodePulledRecordValue(payload);
-    if (!record || record->image_ref != image_ref || record->runtime_handler != *handler) {
+    if (!record || record->image_ref != copy.image_ref || record->runtime_handler != *handler) {
       return impl_->Unreadable(what);
     }
     return std::move(*record);
@@ -306,13 +316,12 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) try {
   return internal::Caught();
 }
 
-Result<void> NodeStore::DeleteRecord(std::string_view image_ref,
-                                     std::string_view runtime_handler) try {
-  if (auto r = CheckRef(image_ref); !r) return r;
+Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) try {
+  if (auto r = CheckRef(copy.image_ref); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, runtime_handler);
+    auto handler = internal::FindHandler(txn, copy.runtime_handler);
     if (!handler) return handler.error();
-    auto erased = internal::EraseRecord(txn, image_ref, handler->stored);
+    auto erased = internal::EraseRecord(txn, copy.image_ref, handler->stored);
     if (!erased) return erased.error();
     return {};
   });
@@ -320,24 +329,23 @@ Result<void> NodeStore::DeleteRecord(std::string_view image_ref,
   return internal::Caught();
 }
 
-Result<bool> NodeStore::HasIntent(std::string_view image, std::string_view runtime_handler) const
-    try {
-  if (auto r = CheckImage(image); !r) return r.error();
+Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const try {
+  if (auto r = CheckIntent(copy); !r) return r.error();
   return Guarded<bool>([&]() -> Result<bool> {
     ReaderPool::Lease snapshot = impl_->Read();
-    if (!snapshot) return impl_->Unreadable("the intents");
-    const auto handler = HandlerToRead(snapshot, runtime_handler);
+    if (!snapshot) return impl_->NoSnapshot(snapshot, "the intents");
+    const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
-    const internal::Key16 key = internal::IntentKey(image, *handler, snapshot.seed());
+    const internal::Key16 key = internal::IntentKey(copy.image, *handler, snapshot.seed());
     Payload payload;
     Lookup found = snapshot.Get(Table::kIntents, key, payload);
     if (found == Lookup::kDamaged && snapshot.Refresh()) {
       found = snapshot.Get(Table::kIntents, key, payload);
     }
     if (found == Lookup::kAbsent) return false;
-    if (found == Lookup::kDamaged || internal::ViewIntent(payload).image != image ||
+    if (found == Lookup::kDamaged || internal::ViewIntent(payload).image != copy.image ||
         internal::ViewIntent(payload).runtime_handler != *handler) {
-      return impl_->Unreadable("the intent of \"" + std::string(image) + "\"");
+      return impl_->Unreadable("the intent of \"" + std::string(copy.image) + "\"");
     }
     return true;
   });
@@ -354,13 +362,13 @@ Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const try {
   return internal::Caught();
 }
 
-Result<void> NodeStore::PutIntent(std::string_view image, std::string_view runtime_handler) try {
-  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+Result<void> NodeStore::PutIntent(const ImageCopy& copy) try {
+  if (auto r = CheckPull(copy); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, runtime_handler);
+    auto handler = internal::FindHandler(txn, copy.runtime_handler);
     if (!handler) return handler.error();
-    if (!handler->known) return Unknown(txn, runtime_handler);
-    auto stored = internal::StoreIntent(txn, image, handler->stored);
+    if (!handler->known) return Unknown(txn, copy.runtime_handler);
+    auto stored = internal::StoreIntent(txn, copy.image, handler->stored);
     if (!stored) return stored.error();
     return {};
   });
@@ -368,12 +376,12 @@ Result<void> NodeStore::PutIntent(std::string_view image, std::string_view runti
   return internal::Caught();
 }
 
-Result<void> NodeStore::DeleteIntent(std::string_view image, std::string_view runtime_handler) try {
-  if (auto r = CheckPull(image, runtime_handler); !r) return r;
+Result<void> NodeStore::DeleteIntent(const ImageCopy& copy) try {
+  if (auto r = CheckPull(copy); !r) return r;
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, runtime_handler);
+    auto handler = internal::FindHandler(txn, copy.runtime_handler);
     if (!handler) return handler.error();
-    return internal::ForgetIntent(txn, impl_->in_flight, image, handler->stored);
+    return internal::ForgetIntent(txn, impl_->in_flight, copy.image, handler->stored);
   });
 } catch (...) {
   return internal::Caught();

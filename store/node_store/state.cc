@@ -24,7 +24,7 @@ constexpr double kPercent = 100.0;
 Result<Statistics> NodeStore::GetStatistics() const {
   return Guarded<Statistics>([&]() -> Result<Statistics> {
     const ReaderPool::Lease snapshot = impl_->Read();
-    if (!snapshot) return impl_->Unreadable("the header");
+    if (!snapshot) return impl_->NoSnapshot(snapshot, "the header");
     const internal::OpenedDatabase& database = *impl_->database();
     const internal::State& state = snapshot.state();
     const lmdb::Env::Info info = database.env->GetInfo();
@@ -120,7 +120,7 @@ Result<VerifyReport> NodeStore::Verify() const {
 Result<TrustState> NodeStore::GetTrust() const {
   return Guarded<TrustState>([&]() -> Result<TrustState> {
     const ReaderPool::Lease snapshot = impl_->Read();
-    if (!snapshot) return impl_->Unreadable("the header");
+    if (!snapshot) return impl_->NoSnapshot(snapshot, "the header");
     MDB_val k = lmdb::ToVal(internal::kTrustKey.span());
     MDB_val v{};
     if (mdb_get(snapshot.txn(), snapshot.main_dbi(), &k, &v) != MDB_SUCCESS) {

@@ -153,7 +153,7 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
   return Guarded<UserNamespace>([&]() -> Result<UserNamespace> {
     {
       const ReaderPool::Lease snapshot = impl_->Read();
-      if (!snapshot) return impl_->Unreadable("the ID mappings");
+      if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
       switch (internal::LookUpUserNamespaces(snapshot, request.runtime_handler)) {
         case UserNamespaceSupport::kYes:
           break;
@@ -191,7 +191,7 @@ Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod
   if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
   return Guarded<UserNamespaceAllocation>([&]() -> Result<UserNamespaceAllocation> {
     const ReaderPool::Lease snapshot = impl_->Read();
-    if (!snapshot) return impl_->Unreadable("the ID mappings");
+    if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
     auto found = Find(*impl_, snapshot, pod_uid);
     if (!found) return found.error();
     Payload payload;

@@ -54,17 +54,18 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
 }
 
 PLAIN_CALL(flush, waybill_flush(store, error))
-PLAIN_CALL(record_pull_intent, waybill_record_pull_intent(store, IMAGE, NONE, error))
+PLAIN_CALL(record_pull_intent, waybill_record_pull_intent(store, COPY(.image = IMAGE), error))
 PLAIN_CALL(record_image_pulled,
-           waybill_record_image_pulled(store, IMAGE, REF, &kCredentials, NONE, NULL, error))
-PLAIN_CALL(record_image_pull_failed,
-           waybill_record_image_pull_failed(store, IMAGE, WAYBILL_PULL_FAILED, NONE, error))
+           waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = REF), &kCredentials,
+                                       NULL, error))
+PLAIN_CALL(record_image_pull_failed, waybill_record_image_pull_failed(store, COPY(.image = IMAGE),
+                                                                      WAYBILL_PULL_FAILED, error))
 RESULT_CALL(ensure_image, waybill_ensure_outcome,
-            waybill_ensure_image(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, &kPod,
-                                 &result, error))
+            waybill_ensure_image(store, COPY(.image = IMAGE, .image_ref = REF),
+                                 WAYBILL_PULL_IF_NOT_PRESENT, &kPod, &result, error))
 RESULT_CALL(ensure_image_lazily, waybill_ensure_outcome,
-            waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
-                                        NULL, &result, error))
+            waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
+                                        WAYBILL_PULL_IF_NOT_PRESENT, fetch, NULL, &result, error))
 PLAIN_CALL(begin_prune, waybill_begin_prune(store, &number, error))
 RESULT_CALL(prune, waybill_prune_report,
             waybill_prune(store, &kListed, 1, TOKEN, NULL, &result, error))
@@ -73,15 +74,16 @@ RESULT_CALL(prune_before, waybill_prune_report,
                                  error))
 PLAIN_CALL(put_record, waybill_put_record(store, &kRecord, error))
 RESULT_CALL(get_record, waybill_image_pulled_record,
-            waybill_get_record(store, kRecord.image_ref, NONE, &result, error))
+            waybill_get_record(store, COPY(.image_ref = kRecord.image_ref), &result, error))
 RESULT_CALL(get_no_record, waybill_image_pulled_record,
-            waybill_get_record(store, WAYBILL_STRING("sha256:none"), NONE, &result, error))
+            waybill_get_record(store, COPY(.image_ref = WAYBILL_STRING("sha256:none")), &result,
+                               error))
 RESULT_CALL(list_records, waybill_image_pulled_records, waybill_list_records(store, &result, error))
-PLAIN_CALL(delete_record, waybill_delete_record(store, kRecord.image_ref, NONE, error))
-PLAIN_CALL(put_intent, waybill_put_intent(store, IMAGE, NONE, error))
-PLAIN_CALL(has_intent, waybill_has_intent(store, IMAGE, NONE, &flag, error))
+PLAIN_CALL(delete_record, waybill_delete_record(store, COPY(.image_ref = kRecord.image_ref), error))
+PLAIN_CALL(put_intent, waybill_put_intent(store, COPY(.image = IMAGE), error))
+PLAIN_CALL(has_intent, waybill_has_intent(store, COPY(.image = IMAGE), &flag, error))
 RESULT_CALL(list_intents, waybill_image_pull_intents, waybill_list_intents(store, &result, error))
-PLAIN_CALL(delete_intent, waybill_delete_intent(store, IMAGE, NONE, error))
+PLAIN_CALL(delete_intent, waybill_delete_intent(store, COPY(.image = IMAGE), error))
 RESULT_CALL(list_quarantine, waybill_quarantine_entries,
             waybill_list_quarantine(store, &result, error))
 RESULT_CALL(list_preloaded, waybill_image_preloaded_records,
@@ -186,7 +188,11 @@ const store_call kStoreCalls[] = {
 const size_t kStoreCallCount = sizeof(kStoreCalls) / sizeof(kStoreCalls[0]);
 
 bool all_decide_to_pull(waybill_store* store) {
-  bool pull = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).pull;
-  pull = waybill_must_attempt_pull(store, IMAGE, REF, NONE, NULL).pull && pull;
-  return waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, fetch, NULL).pull && pull;
+  bool pull = waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).pull;
+  pull =
+      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), NULL).pull && pull;
+  return waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE, .image_ref = REF), fetch,
+                                          NULL)
+             .pull &&
+         pull;
 }

@@ -23,7 +23,7 @@ static void expect_closed(waybill_store* store) {
     }
   }
   CHECK(all_decide_to_pull(store));
-  CHECK(waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).reason ==
+  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).reason ==
         WAYBILL_REASON_STORE_UNAVAILABLE);
   waybill_recovery_report* report = NULL;
   CHECK_CODE(WAYBILL_OK, waybill_get_recovery_report(store, &report, &error));

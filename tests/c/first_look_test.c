@@ -39,15 +39,18 @@ static waybill_decision ask(const char* name, int32_t rules, const waybill_pod_c
                             uint64_t counts[5]) {
   waybill_store* store = open_with(name, rules);
   waybill_first_look* look = NULL;
-  const waybill_decision first = waybill_must_attempt_pull_first(store, IMAGE, REF, NONE, &look);
+  const waybill_decision first =
+      waybill_must_attempt_pull_first(store, COPY(.image = IMAGE, .image_ref = REF), &look);
   CHECK(first.pull && look != NULL);
   CHECK(first.result == WAYBILL_CHECK_NOT_COUNTED);
   CHECK(first.reason == WAYBILL_REASON_CREDENTIALS_NEEDED);
   prune_the_record(store);
   const waybill_decision second =
-      waybill_must_attempt_pull_second(store, IMAGE, REF, NONE, look, pod);
+      waybill_must_attempt_pull_second(store, COPY(.image = IMAGE, .image_ref = REF), look, pod);
   for (size_t i = 1; i < 5; ++i) counts[i] = checks(store, i);
-  CHECK(waybill_must_attempt_pull_second(store, IMAGE, OTHER_REF, NONE, look, &kPod).pull);
+  CHECK(waybill_must_attempt_pull_second(store, COPY(.image = IMAGE, .image_ref = OTHER_REF), look,
+                                         &kPod)
+            .pull);
   MUST(waybill_free(look));
   end_store(store);
   return second;
@@ -80,18 +83,19 @@ static void the_outer_question(const char* name, int32_t rules) {
   waybill_store* store = open_with(name, rules);
   waybill_first_look* look = NULL;
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_first(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, &look,
-                                  &outcome, &error));
+  MUST(waybill_ensure_image_first(store, COPY(.image = IMAGE, .image_ref = REF),
+                                  WAYBILL_PULL_IF_NOT_PRESENT, &look, &outcome, &error));
   CHECK(look != NULL && outcome->action == WAYBILL_ENSURE_PULL);
   CHECK(outcome->decision.reason == WAYBILL_REASON_CREDENTIALS_NEEDED);
   waybill_free(outcome);
   prune_the_record(store);
-  MUST(waybill_ensure_image_second(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, look,
-                                   &kPodWithout, &outcome, &error));
+  MUST(waybill_ensure_image_second(store, COPY(.image = IMAGE, .image_ref = REF),
+                                   WAYBILL_PULL_IF_NOT_PRESENT, look, &kPodWithout, &outcome,
+                                   &error));
   CHECK(outcome->action == WAYBILL_ENSURE_PULL);
   waybill_free(outcome);
-  MUST(waybill_ensure_image_second(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, look,
-                                   &kPod, &outcome, &error));
+  MUST(waybill_ensure_image_second(store, COPY(.image = IMAGE, .image_ref = REF),
+                                   WAYBILL_PULL_IF_NOT_PRESENT, look, &kPod, &outcome, &error));
   CHECK(outcome->action == WAYBILL_ENSURE_USE_PRESENT);
   waybill_free(outcome);
   waybill_free(look);
@@ -101,11 +105,12 @@ static void the_outer_question(const char* name, int32_t rules) {
 static void one_call_is_enough(void) {
   waybill_store* store = open_with("enough", WAYBILL_RULES_CLOSED);
   waybill_first_look* look = check_poison();
-  CHECK(!waybill_must_attempt_pull_first(store, IMAGE, OTHER_REF, NONE, &look).pull);
+  CHECK(!waybill_must_attempt_pull_first(store, COPY(.image = IMAGE, .image_ref = OTHER_REF), &look)
+             .pull);
   CHECK(look == NULL);
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_first(store, IMAGE, OTHER_REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, &look,
-                                  &outcome, &error));
+  MUST(waybill_ensure_image_first(store, COPY(.image = IMAGE, .image_ref = OTHER_REF),
+                                  WAYBILL_PULL_IF_NOT_PRESENT, &look, &outcome, &error));
   CHECK(look == NULL && outcome->action == WAYBILL_ENSURE_USE_PRESENT);
   waybill_free(outcome);
   end_store(store);
@@ -113,23 +118,25 @@ static void one_call_is_enough(void) {
 
 static void null_pointers(void) {
   waybill_store* store = open_with("null", WAYBILL_RULES_CLOSED);
-  CHECK(waybill_must_attempt_pull_first(store, IMAGE, REF, NONE, NULL).pull);
-  CHECK(waybill_must_attempt_pull_second(store, IMAGE, REF, NONE, NULL, &kPod).pull);
+  CHECK(waybill_must_attempt_pull_first(store, COPY(.image = IMAGE, .image_ref = REF), NULL).pull);
+  CHECK(waybill_must_attempt_pull_second(store, COPY(.image = IMAGE, .image_ref = REF), NULL, &kPod)
+            .pull);
   waybill_first_look* look = check_poison();
-  CHECK(waybill_must_attempt_pull_first(NULL, IMAGE, REF, NONE, &look).pull && look == NULL);
+  CHECK(waybill_must_attempt_pull_first(NULL, COPY(.image = IMAGE, .image_ref = REF), &look).pull &&
+        look == NULL);
   waybill_ensure_outcome* outcome = check_poison();
   CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_ensure_image_first(store, IMAGE, REF, WAYBILL_PULL_NEVER, NONE, NULL, &outcome,
-                                        &error));
+             waybill_ensure_image_first(store, COPY(.image = IMAGE, .image_ref = REF),
+                                        WAYBILL_PULL_NEVER, NULL, &outcome, &error));
   CHECK(outcome == NULL);
   look = check_poison();
-  CHECK_CODE(
-      WAYBILL_INVALID_ARGUMENT,
-      waybill_ensure_image_first(store, IMAGE, REF, WAYBILL_PULL_NEVER, NONE, &look, NULL, &error));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_ensure_image_first(store, COPY(.image = IMAGE, .image_ref = REF),
+                                        WAYBILL_PULL_NEVER, &look, NULL, &error));
   CHECK(look == NULL);
   CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_ensure_image_second(store, IMAGE, REF, WAYBILL_PULL_NEVER, NONE, NULL, &kPod,
-                                         &outcome, &error));
+             waybill_ensure_image_second(store, COPY(.image = IMAGE, .image_ref = REF),
+                                         WAYBILL_PULL_NEVER, NULL, &kPod, &outcome, &error));
   end_store(store);
 }
 

@@ -16,8 +16,10 @@ static const waybill_runtime_handlers kRegistry = {kHandlers, 2};
 
 static void registry(waybill_store* store) {
   const waybill_image_pull_intent refused = {.image = IMAGE, .runtime_handler = KATA};
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_put_intent(store, refused.image, refused.runtime_handler, &error));
+  CHECK_CODE(
+      WAYBILL_INVALID_ARGUMENT,
+      waybill_put_intent(
+          store, COPY(.image = refused.image, .runtime_handler = refused.runtime_handler), &error));
   waybill_runtimes_report* report = NULL;
   MUST(waybill_replace_runtime_handlers(store, &kRegistry, &kDryRun, &report, &error));
   CHECK(report->added.count == 2);
@@ -52,21 +54,28 @@ static void registry(waybill_store* store) {
 }
 
 static void copies(waybill_store* store) {
-  MUST(waybill_record_pull_intent(store, IMAGE, KATA, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE, .runtime_handler = KATA), &error));
   waybill_image_pull_intents* intents = NULL;
   MUST(waybill_list_intents(store, &intents, &error));
   CHECK(intents->count == 1);
   CHECK_TEXT("kata", intents->items[0].runtime_handler);
   waybill_free(intents);
-  MUST(waybill_record_image_pulled(store, IMAGE, REF, &kCredentials, KATA, NULL, &error));
-  CHECK(!waybill_must_attempt_pull(store, IMAGE, REF, KATA, &kPod).pull);
-  CHECK(waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).reason ==
+  MUST(waybill_record_image_pulled(store,
+                                   COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = KATA),
+                                   &kCredentials, NULL, &error));
+  CHECK(!waybill_must_attempt_pull(
+             store, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = KATA), &kPod)
+             .pull);
+  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).reason ==
         WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER);
-  CHECK(waybill_must_attempt_pull(store, IMAGE, REF, WAYBILL_STRING("gvisor"), &kPod).reason ==
-        WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN);
+  CHECK(waybill_must_attempt_pull(
+            store,
+            COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = WAYBILL_STRING("gvisor")),
+            &kPod)
+            .reason == WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN);
   waybill_image_pulled_record* record = NULL;
-  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_record(store, REF, NONE, &record, &error));
-  MUST(waybill_get_record(store, REF, KATA, &record, &error));
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_record(store, COPY(.image_ref = REF), &record, &error));
+  MUST(waybill_get_record(store, COPY(.image_ref = REF, .runtime_handler = KATA), &record, &error));
   CHECK_TEXT("kata", record->runtime_handler);
   CHECK_TEXT("arm64", record->guest_platform->architecture);
   waybill_free(record);
@@ -79,14 +88,15 @@ static void copies(waybill_store* store) {
   CHECK(report->records == 1 && report->handlers.count == 1);
   CHECK_TEXT("kata", report->handlers.items[0]);
   waybill_free(report);
-  CHECK(waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).reason ==
+  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).reason ==
         WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS);
 }
 
 static int32_t ensured(waybill_store* store, waybill_string image, waybill_string ref,
                        int32_t policy, const waybill_pod_credentials* pod) {
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image(store, image, ref, policy, NONE, pod, &outcome, &error));
+  MUST(waybill_ensure_image(store, COPY(.image = image, .image_ref = ref), policy, pod, &outcome,
+                            &error));
   const int32_t action = outcome->action;
   CHECK(action == WAYBILL_ENSURE_PULL || outcome->message.length > 0);
   if (pod == NULL && outcome->decided) {

@@ -40,7 +40,8 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
 }
 
 static waybill_decision decide(fetching* with) {
-  return waybill_must_attempt_pull_lazily(with->store, IMAGE, REF, NONE, fetch, with);
+  return waybill_must_attempt_pull_lazily(with->store, COPY(.image = IMAGE, .image_ref = REF),
+                                          fetch, with);
 }
 
 static void fetched_once_if_need_be(waybill_store* store) {
@@ -49,10 +50,11 @@ static void fetched_once_if_need_be(waybill_store* store) {
   CHECK(!decision.pull && decision.credentials_read && with.count == 1);
 
   /* No record of this one: whose credentials they are does not matter. */
-  CHECK(!waybill_must_attempt_pull_lazily(store, IMAGE, WAYBILL_STRING("sha256:unknown"), NONE,
-                                          fetch, &with)
-             .pull);
-  CHECK(waybill_must_attempt_pull_lazily(store, IMAGE, NONE, NONE, fetch, &with).pull);
+  CHECK(
+      !waybill_must_attempt_pull_lazily(
+           store, COPY(.image = IMAGE, .image_ref = WAYBILL_STRING("sha256:unknown")), fetch, &with)
+           .pull);
+  CHECK(waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE), fetch, &with).pull);
   CHECK(with.count == 1);
 }
 
@@ -62,16 +64,17 @@ static void failing_fetch(waybill_store* store) {
   CHECK(decision.pull && with.count == 1);
   CHECK(decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
   CHECK(decision.result == WAYBILL_CHECK_ERROR);
-  decision = waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, NULL, NULL);
+  decision =
+      waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE, .image_ref = REF), NULL, NULL);
   CHECK(decision.pull && decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
 
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
-                                   &with, &outcome, &error));
+  MUST(waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
+                                   WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome, &error));
   CHECK(outcome->decided && outcome->decision.pull && outcome->action == WAYBILL_ENSURE_PULL);
   waybill_free(outcome);
-  MUST(waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, NULL, NULL,
-                                   &outcome, &error));
+  MUST(waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
+                                   WAYBILL_PULL_IF_NOT_PRESENT, NULL, NULL, &outcome, &error));
   CHECK(outcome->decision.pull);
   waybill_free(outcome);
 }
@@ -80,8 +83,8 @@ static void own_store_called_back(waybill_store* store) {
   fetching with = {.store = store, .succeeds = true, .calls_back = true};
   CHECK(!decide(&with).pull);
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
-                                   &with, &outcome, &error));
+  MUST(waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
+                                   WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome, &error));
   CHECK(outcome->action == WAYBILL_ENSURE_USE_PRESENT);
   waybill_free(outcome);
   CHECK(with.count == 2);
@@ -114,7 +117,9 @@ static bool fetch_nonsense(void* context, waybill_pod_credentials* credentials) 
 
 static void wrong_answers(waybill_store* store) {
   for (int which = 0; which <= 2; ++which) {
-    CHECK(waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, fetch_nonsense, &which).pull);
+    CHECK(waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
+                                           fetch_nonsense, &which)
+              .pull);
   }
 }
 
@@ -127,7 +132,7 @@ typedef struct strange_clock {
 static waybill_timestamp ask_the_store(void* context) {
   strange_clock* self = context;
   if (self->store != NULL) {
-    if (waybill_put_intent(self->store, IMAGE, NONE, NULL) == WAYBILL_INVALID_ARGUMENT &&
+    if (waybill_put_intent(self->store, COPY(.image = IMAGE), NULL) == WAYBILL_INVALID_ARGUMENT &&
         waybill_close(self->store, NULL) == WAYBILL_INVALID_ARGUMENT &&
         all_decide_to_pull(self->store)) {
       ++self->refusals;
@@ -165,9 +170,9 @@ static void clock_that_lies(void) {
   const waybill_code opened = waybill_open(&options, &store, NULL);
   CHECK((store != NULL) == (opened == WAYBILL_OK));
   if (opened != WAYBILL_OK) return;
-  const waybill_code put = waybill_put_intent(store, IMAGE, NONE, NULL);
-  const waybill_code recorded =
-      waybill_record_image_pulled(store, IMAGE, REF, &kCredentials, NONE, NULL, NULL);
+  const waybill_code put = waybill_put_intent(store, COPY(.image = IMAGE), NULL);
+  const waybill_code recorded = waybill_record_image_pulled(
+      store, COPY(.image = IMAGE, .image_ref = REF), &kCredentials, NULL, NULL);
   CHECK(put != WAYBILL_INTERNAL && recorded != WAYBILL_INTERNAL);
   waybill_store_free(store);
 }
@@ -181,8 +186,8 @@ static void failing_fetch_under_kubelet_rules(void) {
   pull(store, IMAGE, REF);
   fetching with = {.store = store};
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_lazily(store, IMAGE, REF, WAYBILL_PULL_IF_NOT_PRESENT, NONE, fetch,
-                                   &with, &outcome, &error));
+  MUST(waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
+                                   WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome, &error));
   CHECK(outcome->action == WAYBILL_ENSURE_CREDENTIALS_ERROR && outcome->decided);
   CHECK(outcome->decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
   waybill_free(outcome);
@@ -195,7 +200,9 @@ int main(void) {
   fetched_once_if_need_be(store);
   failing_fetch(store);
   own_store_called_back(store);
-  CHECK(!waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, fetch_from_other, NULL).pull);
+  CHECK(!waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
+                                          fetch_from_other, NULL)
+             .pull);
   wrong_answers(store);
   end_store(store);
   failing_fetch_under_kubelet_rules();

@@ -36,14 +36,15 @@ static void no_result_of_a_store(waybill_store* s) {
   waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
   request.pod_uid = POD;
   INVALID(waybill_get_recovery_report(s, NULL, &error));
-  INVALID(waybill_ensure_image(s, IMAGE, REF, WAYBILL_PULL_NEVER, NONE, &kPod, NULL, &error));
-  INVALID(waybill_ensure_image_lazily(s, IMAGE, REF, WAYBILL_PULL_NEVER, NONE, NULL, NULL, NULL,
-                                      &error));
+  INVALID(waybill_ensure_image(s, COPY(.image = IMAGE, .image_ref = REF), WAYBILL_PULL_NEVER, &kPod,
+                               NULL, &error));
+  INVALID(waybill_ensure_image_lazily(s, COPY(.image = IMAGE, .image_ref = REF), WAYBILL_PULL_NEVER,
+                                      NULL, NULL, NULL, &error));
   INVALID(waybill_begin_prune(s, NULL, &error));
-  INVALID(waybill_get_record(s, REF, NONE, NULL, &error));
+  INVALID(waybill_get_record(s, COPY(.image_ref = REF), NULL, &error));
   INVALID(waybill_list_records(s, NULL, &error));
   INVALID(waybill_put_record(s, NULL, &error));
-  INVALID(waybill_has_intent(s, IMAGE, NONE, NULL, &error));
+  INVALID(waybill_has_intent(s, COPY(.image = IMAGE), NULL, &error));
   INVALID(waybill_list_intents(s, NULL, &error));
   INVALID(waybill_list_quarantine(s, NULL, &error));
   INVALID(waybill_list_preloaded(s, NULL, &error));
@@ -95,24 +96,29 @@ static void no_value_for_a_store(waybill_store* s) {
 
   /* Arrays and strings inside of what is given. */
   waybill_image_pull_credentials credentials = {.secret_count = 1};
-  INVALID(waybill_record_image_pulled(s, IMAGE, REF, &credentials, NONE, NULL, &error));
+  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), &credentials, NULL,
+                                      &error));
   credentials = (waybill_image_pull_credentials){.service_account_count = 1};
-  INVALID(waybill_record_image_pulled(s, IMAGE, REF, &credentials, NONE, NULL, &error));
+  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), &credentials, NULL,
+                                      &error));
   waybill_image_pull_secret secret = kSecret;
   secret.name = kNowhere;
   credentials = (waybill_image_pull_credentials){.secrets = &secret, .secret_count = 1};
-  INVALID(waybill_record_image_pulled(s, IMAGE, REF, &credentials, NONE, NULL, &error));
+  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), &credentials, NULL,
+                                      &error));
   const waybill_pulled_manifest manifest = {.digest = DIGEST, .platform = {.os = kNowhere}};
-  INVALID(waybill_record_image_pulled(s, IMAGE, REF, NULL, NONE, &manifest, &error));
+  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), NULL, &manifest,
+                                      &error));
   const waybill_pulled_manifest features = {.digest = DIGEST, .platform.os_features = {NULL, 1}};
-  INVALID(waybill_record_image_pulled(s, IMAGE, REF, NULL, NONE, &features, &error));
+  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), NULL, &features,
+                                      &error));
   const waybill_image_pulled_record record = {.image_ref = REF, .credential_mapping_count = 1};
   INVALID(waybill_put_record(s, &record, &error));
 
   const waybill_pod_credentials pod = {.secret_count = 1};
-  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, NONE, &pod).pull);
+  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = REF), &pod).pull);
   const waybill_pod_credentials pod_of_nowhere = {.secrets = &secret, .secret_count = 1};
-  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, NONE, &pod_of_nowhere).pull);
+  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = REF), &pod_of_nowhere).pull);
 }
 
 static void strings_of_nowhere(waybill_store* s) {
@@ -120,32 +126,40 @@ static void strings_of_nowhere(waybill_store* s) {
   waybill_image_pulled_record* record;
   waybill_user_namespace_allocation* allocation;
   waybill_ensure_outcome* outcome;
-  INVALID(waybill_record_pull_intent(s, kNowhere, NONE, &error));
-  INVALID(waybill_record_pull_intent(s, IMAGE, kNowhere, &error));
-  INVALID(waybill_record_image_pulled(s, kNowhere, REF, NULL, NONE, NULL, &error));
-  INVALID(waybill_record_image_pulled(s, IMAGE, kNowhere, NULL, NONE, NULL, &error));
-  INVALID(waybill_record_image_pulled(s, IMAGE, REF, NULL, kNowhere, NULL, &error));
-  INVALID(waybill_record_image_pull_failed(s, kNowhere, WAYBILL_PULL_FAILED, NONE, &error));
-  INVALID(waybill_record_image_pull_failed(s, IMAGE, WAYBILL_PULL_FAILED, kNowhere, &error));
-  INVALID_RESULT(record, waybill_get_record(s, kNowhere, NONE, &record, &error));
-  INVALID_RESULT(record, waybill_get_record(s, REF, kNowhere, &record, &error));
-  INVALID(waybill_delete_record(s, kNowhere, NONE, &error));
-  INVALID(waybill_delete_record(s, REF, kNowhere, &error));
-  INVALID(waybill_has_intent(s, kNowhere, NONE, &flag, &error));
-  INVALID(waybill_has_intent(s, IMAGE, kNowhere, &flag, &error));
-  INVALID(waybill_put_intent(s, kNowhere, NONE, &error));
-  INVALID(waybill_put_intent(s, IMAGE, kNowhere, &error));
-  INVALID(waybill_delete_intent(s, kNowhere, NONE, &error));
-  INVALID(waybill_delete_intent(s, IMAGE, kNowhere, &error));
+  INVALID(waybill_record_pull_intent(s, COPY(.image = kNowhere), &error));
+  INVALID(waybill_record_pull_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &error));
+  INVALID(waybill_record_image_pulled(s, COPY(.image = kNowhere, .image_ref = REF), NULL, NULL,
+                                      &error));
+  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = kNowhere), NULL, NULL,
+                                      &error));
+  INVALID(waybill_record_image_pulled(
+      s, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = kNowhere), NULL, NULL, &error));
+  INVALID(
+      waybill_record_image_pull_failed(s, COPY(.image = kNowhere), WAYBILL_PULL_FAILED, &error));
+  INVALID(waybill_record_image_pull_failed(s, COPY(.image = IMAGE, .runtime_handler = kNowhere),
+                                           WAYBILL_PULL_FAILED, &error));
+  INVALID_RESULT(record, waybill_get_record(s, COPY(.image_ref = kNowhere), &record, &error));
+  INVALID_RESULT(record, waybill_get_record(s, COPY(.image_ref = REF, .runtime_handler = kNowhere),
+                                            &record, &error));
+  INVALID(waybill_delete_record(s, COPY(.image_ref = kNowhere), &error));
+  INVALID(waybill_delete_record(s, COPY(.image_ref = REF, .runtime_handler = kNowhere), &error));
+  INVALID(waybill_has_intent(s, COPY(.image = kNowhere), &flag, &error));
+  INVALID(waybill_has_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &flag, &error));
+  INVALID(waybill_put_intent(s, COPY(.image = kNowhere), &error));
+  INVALID(waybill_put_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &error));
+  INVALID(waybill_delete_intent(s, COPY(.image = kNowhere), &error));
+  INVALID(waybill_delete_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &error));
   INVALID_RESULT(allocation, waybill_get_user_namespace(s, kNowhere, &allocation, &error));
   INVALID(waybill_release_user_namespace(s, kNowhere, NULL, &flag, &error));
   INVALID(waybill_adopt_user_namespace(s, kNowhere, 65536, 65536, &error));
   INVALID(waybill_clear_distrust(s, kNowhere, &error));
-  INVALID_RESULT(outcome, waybill_ensure_image(s, kNowhere, REF, WAYBILL_PULL_ALWAYS, NONE, &kPod,
-                                               &outcome, &error));
-  CHECK(waybill_must_attempt_pull(s, kNowhere, REF, NONE, &kPod).pull);
-  CHECK(waybill_must_attempt_pull(s, IMAGE, kNowhere, NONE, &kPod).pull);
-  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, kNowhere, &kPod).pull);
+  INVALID_RESULT(outcome, waybill_ensure_image(s, COPY(.image = kNowhere, .image_ref = REF),
+                                               WAYBILL_PULL_ALWAYS, &kPod, &outcome, &error));
+  CHECK(waybill_must_attempt_pull(s, COPY(.image = kNowhere, .image_ref = REF), &kPod).pull);
+  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = kNowhere), &kPod).pull);
+  CHECK(waybill_must_attempt_pull(
+            s, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = kNowhere), &kPod)
+            .pull);
 }
 
 static void functions_without_a_store(void) {

@@ -24,6 +24,7 @@ NUMBER(WAYBILL_NOT_OWNER, 13);
 NUMBER(WAYBILL_INTERRUPTED, 14);
 NUMBER(WAYBILL_OUTCOME_UNKNOWN, 15);
 NUMBER(WAYBILL_CREDENTIALS_UNAVAILABLE, 16);
+NUMBER(WAYBILL_UNAVAILABLE, 17);
 NUMBER(WAYBILL_CLOSED, 64);
 NUMBER(WAYBILL_OUT_OF_MEMORY, 65);
 NUMBER(WAYBILL_INTERNAL, 66);
@@ -157,12 +158,14 @@ static void are_refused(waybill_store* store, int32_t number) {
 
   waybill_ensure_outcome* outcome = check_poison();
   CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_ensure_image(store, IMAGE, REF, number, NONE, &kPod, &outcome, &error));
+             waybill_ensure_image(store, COPY(.image = IMAGE, .image_ref = REF), number, &kPod,
+                                  &outcome, &error));
   CHECK(outcome == NULL);
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_ensure_image_lazily(store, IMAGE, REF, number, NONE,
-                                                                   NULL, NULL, &outcome, &error));
   CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_record_image_pull_failed(store, IMAGE, number, NONE, &error));
+             waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF), number,
+                                         NULL, NULL, &outcome, &error));
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_record_image_pull_failed(store, COPY(.image = IMAGE), number, &error));
   waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
   request.pod_uid = POD;
   request.host_users = number;
@@ -218,7 +221,7 @@ static void errors(void) {
     CHECK(words.length > 0 && words.data[words.length] == '\0');
     CHECK(memchr(words.data, '`', words.length) == NULL);
   }
-  for (int32_t code = 0; code <= WAYBILL_CREDENTIALS_UNAVAILABLE; ++code) {
+  for (int32_t code = 0; code <= WAYBILL_UNAVAILABLE; ++code) {
     CHECK(waybill_code_name(code).length > 0);
   }
   for (int32_t code = WAYBILL_CLOSED; code <= WAYBILL_INTERNAL; ++code) {

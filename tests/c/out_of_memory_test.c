@@ -127,9 +127,10 @@ static void decisions(void) {
   pull(store, IMAGE, REF);
   for (unsigned long call = 1;; ++call) {
     fail_at(call);
-    const waybill_decision with = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod);
+    const waybill_decision with =
+        waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
     const waybill_decision without =
-        waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPodWithout);
+        waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPodWithout);
     const bool had = no_more_failures();
     CHECK(had || !with.pull);
     CHECK(without.pull);

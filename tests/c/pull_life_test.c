@@ -8,14 +8,14 @@ static waybill_error* error;
 
 static void intent_comes_before_the_pull(waybill_store* store) {
   bool exists = true;
-  MUST(waybill_has_intent(store, IMAGE, NONE, &exists, &error));
+  MUST(waybill_has_intent(store, COPY(.image = IMAGE), &exists, &error));
   CHECK(!exists);
-  const waybill_decision decision = waybill_must_attempt_pull(store, IMAGE, NONE, NONE, &kPod);
+  const waybill_decision decision = waybill_must_attempt_pull(store, COPY(.image = IMAGE), &kPod);
   CHECK(decision.pull);
   CHECK(decision.reason == WAYBILL_REASON_IMAGE_ABSENT);
 
-  MUST(waybill_record_pull_intent(store, IMAGE, NONE, &error));
-  MUST(waybill_has_intent(store, IMAGE, NONE, &exists, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
+  MUST(waybill_has_intent(store, COPY(.image = IMAGE), &exists, &error));
   CHECK(exists);
   waybill_image_pull_intents* intents = NULL;
   MUST(waybill_list_intents(store, &intents, &error));
@@ -23,28 +23,33 @@ static void intent_comes_before_the_pull(waybill_store* store) {
   CHECK_TEXT("registry.example.com/team/app:v1", intents->items[0].image);
   CHECK_TEXT("", intents->items[0].runtime_handler);
   waybill_free(intents);
-  const waybill_decision in_flight = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod);
+  const waybill_decision in_flight =
+      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
   CHECK(in_flight.pull);
   CHECK(in_flight.reason == WAYBILL_REASON_PULL_IN_FLIGHT);
 }
 
 static void pulled_opens_for_those_who_had_the_credentials(waybill_store* store) {
-  MUST(waybill_record_image_pulled(store, IMAGE, REF, &kCredentials, NONE, NULL, &error));
+  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = REF), &kCredentials,
+                                   NULL, &error));
   bool exists = true;
-  MUST(waybill_has_intent(store, IMAGE, NONE, &exists, &error));
+  MUST(waybill_has_intent(store, COPY(.image = IMAGE), &exists, &error));
   CHECK(!exists);
 
-  const waybill_decision decision = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod);
+  const waybill_decision decision =
+      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
   CHECK(!decision.pull);
   CHECK(decision.credentials_read);
   CHECK(decision.result == WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND);
   CHECK(decision.reason == WAYBILL_REASON_SECRET_HASH_MATCHES ||
         decision.reason == WAYBILL_REASON_SECRET_COORDINATES_MATCH);
-  const waybill_decision other = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPodWithout);
+  const waybill_decision other =
+      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPodWithout);
   CHECK(other.pull);
   CHECK(other.result == WAYBILL_CHECK_MUST_AUTHENTICATE);
   CHECK(other.reason == WAYBILL_REASON_NO_CREDENTIAL_MATCHES);
-  const waybill_decision without = waybill_must_attempt_pull(store, IMAGE, REF, NONE, NULL);
+  const waybill_decision without =
+      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), NULL);
   CHECK(without.pull);
   CHECK(without.result == WAYBILL_CHECK_ERROR);
   CHECK(without.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
@@ -57,37 +62,40 @@ static void service_accounts_and_the_whole_node(waybill_store* store) {
                                                 .service_account_count = 1};
   const waybill_pod_credentials pod = {.service_account = &account};
   CHECK(!may_use(store, &pod));
-  MUST(waybill_record_pull_intent(store, IMAGE, NONE, &error));
-  MUST(waybill_record_image_pulled(store, IMAGE, REF, &credentials, NONE, NULL, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
+  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = REF), &credentials,
+                                   NULL, &error));
   CHECK(may_use(store, &pod));
   CHECK(!may_use(store, &kPodWithout));
 
   credentials.node_pods_accessible = true;
-  MUST(waybill_record_pull_intent(store, IMAGE, NONE, &error));
-  MUST(waybill_record_image_pulled(store, IMAGE, REF, &credentials, NONE, NULL, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
+  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = REF), &credentials,
+                                   NULL, &error));
   CHECK(may_use(store, &kPodWithout));
-  CHECK(waybill_must_attempt_pull(store, IMAGE, REF, NONE, NULL).reason ==
+  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), NULL).reason ==
         WAYBILL_REASON_NODE_PODS_ACCESSIBLE);
 }
 
 static void pulls_that_fail(waybill_store* store) {
   const waybill_string image = WAYBILL_STRING("registry.example.com/team/other:v1");
   bool exists = false;
-  MUST(waybill_record_pull_intent(store, image, NONE, &error));
-  MUST(waybill_record_image_pull_failed(store, image, WAYBILL_PULL_FAILED, NONE, &error));
-  MUST(waybill_has_intent(store, image, NONE, &exists, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = image), &error));
+  MUST(waybill_record_image_pull_failed(store, COPY(.image = image), WAYBILL_PULL_FAILED, &error));
+  MUST(waybill_has_intent(store, COPY(.image = image), &exists, &error));
   CHECK(!exists);
-  MUST(waybill_record_pull_intent(store, image, NONE, &error));
-  MUST(waybill_record_image_pull_failed(store, image, WAYBILL_PULL_OUTCOME_UNKNOWN, NONE, &error));
-  MUST(waybill_has_intent(store, image, NONE, &exists, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = image), &error));
+  MUST(waybill_record_image_pull_failed(store, COPY(.image = image), WAYBILL_PULL_OUTCOME_UNKNOWN,
+                                        &error));
+  MUST(waybill_has_intent(store, COPY(.image = image), &exists, &error));
   CHECK(exists);
-  MUST(waybill_delete_intent(store, image, NONE, &error));
-  MUST(waybill_has_intent(store, image, NONE, &exists, &error));
+  MUST(waybill_delete_intent(store, COPY(.image = image), &error));
+  MUST(waybill_has_intent(store, COPY(.image = image), &exists, &error));
   CHECK(!exists);
-  MUST(waybill_put_intent(store, image, NONE, &error));
-  MUST(waybill_has_intent(store, image, NONE, &exists, &error));
+  MUST(waybill_put_intent(store, COPY(.image = image), &error));
+  MUST(waybill_has_intent(store, COPY(.image = image), &exists, &error));
   CHECK(exists);
-  MUST(waybill_delete_intent(store, image, NONE, &error));
+  MUST(waybill_delete_intent(store, COPY(.image = image), &error));
 }
 
 static void rotated_secrets_are_written_back(waybill_store* store) {
@@ -96,19 +104,20 @@ static void rotated_secrets_are_written_back(waybill_store* store) {
   waybill_image_pull_secret rotated = kSecret;
   rotated.credential_hash = WAYBILL_STRING("hash-2");
   const waybill_pod_credentials pod = {.secrets = &rotated, .secret_count = 1};
-  const waybill_decision decision = waybill_must_attempt_pull(store, IMAGE, ref, NONE, &pod);
+  const waybill_decision decision =
+      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = ref), &pod);
   CHECK(!decision.pull);
   CHECK(decision.reason == WAYBILL_REASON_SECRET_COORDINATES_MATCH);
   MUST(waybill_flush(store, &error));
   waybill_image_pulled_record* record = NULL;
-  MUST(waybill_get_record(store, ref, NONE, &record, &error));
+  MUST(waybill_get_record(store, COPY(.image_ref = ref), &record, &error));
   CHECK_TEXT("hash-2", record->credential_mapping[0].credentials.secrets[0].credential_hash);
   waybill_free(record);
 }
 
 static void whole_records(waybill_store* store) {
   waybill_image_pulled_record* record = NULL;
-  MUST(waybill_get_record(store, REF, NONE, &record, &error));
+  MUST(waybill_get_record(store, COPY(.image_ref = REF), &record, &error));
   CHECK_TEXT("sha256:aa", record->image_ref);
   CHECK(record->last_updated != NULL && record->last_updated->seconds > 1767225600);
   CHECK(record->stamp > 0);
@@ -129,7 +138,7 @@ static void whole_records(waybill_store* store) {
                                             .manifest_digest = DIGEST,
                                             .platform = &platform};
   MUST(waybill_put_record(store, &mine, &error));
-  MUST(waybill_get_record(store, mine.image_ref, NONE, &record, &error));
+  MUST(waybill_get_record(store, COPY(.image_ref = mine.image_ref), &record, &error));
   CHECK(record->last_updated->seconds == time.seconds && record->last_updated->nanoseconds == 5);
   CHECK_TEXT(DIGEST.data, record->manifest_digest);
   CHECK(record->platform != NULL);
@@ -154,9 +163,10 @@ static void whole_records(waybill_store* store) {
   MUST(waybill_list_records(store, &records, &error));
   CHECK(records->count == 3);
   waybill_free(records);
-  MUST(waybill_delete_record(store, mine.image_ref, NONE, &error));
+  MUST(waybill_delete_record(store, COPY(.image_ref = mine.image_ref), &error));
   record = check_poison();
-  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_record(store, mine.image_ref, NONE, &record, &error));
+  CHECK_CODE(WAYBILL_NOT_FOUND,
+             waybill_get_record(store, COPY(.image_ref = mine.image_ref), &record, &error));
   CHECK(record == NULL);
 }
 
@@ -169,10 +179,11 @@ static void with_the_manifest(waybill_store* store) {
                                              NONE,
                                              {&feature, 1},
                                              WAYBILL_STRING("v8")}};
-  MUST(waybill_record_pull_intent(store, IMAGE, NONE, &error));
-  MUST(waybill_record_image_pulled(store, IMAGE, ref, NULL, NONE, &manifest, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
+  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = ref), NULL, &manifest,
+                                   &error));
   waybill_image_pulled_record* record = NULL;
-  MUST(waybill_get_record(store, ref, NONE, &record, &error));
+  MUST(waybill_get_record(store, COPY(.image_ref = ref), &record, &error));
   CHECK_TEXT(DIGEST.data, record->manifest_digest);
   CHECK_TEXT("arm64", record->platform->architecture);
   CHECK_TEXT("v8", record->platform->variant);
@@ -180,7 +191,7 @@ static void with_the_manifest(waybill_store* store) {
   CHECK_TEXT("sse4", record->platform->os_features.items[0]);
   CHECK(record->credential_mapping_count == 0);
   waybill_free(record);
-  MUST(waybill_delete_record(store, ref, NONE, &error));
+  MUST(waybill_delete_record(store, COPY(.image_ref = ref), &error));
 }
 
 static void images_that_left_are_pruned(waybill_store* store) {

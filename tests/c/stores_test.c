@@ -44,7 +44,8 @@ static void witnesses(void) {
   report = report_of(store);
   CHECK(report->created && report->distrustful && report->distrust_reason.length > 0);
   waybill_free(report);
-  const waybill_decision decision = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod);
+  const waybill_decision decision =
+      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
   CHECK(decision.pull && decision.reason == WAYBILL_REASON_STORE_DISTRUSTFUL);
 
   waybill_trust_state* trust = NULL;
@@ -59,7 +60,7 @@ static void witnesses(void) {
   CHECK(!trust->distrustful);
   CHECK_TEXT("looked at", trust->journal[trust->journal_count - 1].reason);
   waybill_free(trust);
-  CHECK(!waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).pull);
+  CHECK(!waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).pull);
   end_store(store);
 
   /* By memory. */
@@ -177,7 +178,7 @@ static int observe(const char* directory) {
   MUST(waybill_observe(&options, &store, &error));
   CHECK(may_use(store, &kPod));
   CHECK(!may_use(store, &kPodWithout));
-  CHECK_CODE(WAYBILL_NOT_OWNER, waybill_put_intent(store, IMAGE, NONE, &error));
+  CHECK_CODE(WAYBILL_NOT_OWNER, waybill_put_intent(store, COPY(.image = IMAGE), &error));
   waybill_image_pulled_records* records = NULL;
   MUST(waybill_list_records(store, &records, &error));
   CHECK(records->count == 1);
@@ -282,7 +283,7 @@ static void migration_down(void) {
   options.runtime_handlers = &registry;
   waybill_store* store = open_with(&options);
   pull(store, IMAGE, REF);
-  MUST(waybill_put_intent(store, IMAGE, text("kata"), &error));
+  MUST(waybill_put_intent(store, COPY(.image = IMAGE, .runtime_handler = text("kata")), &error));
   end_store(store);
 
   int calls = 0;
@@ -322,7 +323,7 @@ static void gaps(void) {
   CHECK(report->after_gap && report->gap_reason.length > 0 && report->gap_closed == 1);
   CHECK(report->gap_images.count == 1);
   waybill_free(report);
-  CHECK(waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod).reason ==
+  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).reason ==
         WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS);
   end_store(store);
 }

@@ -35,21 +35,22 @@ static void gone_after_the_call(waybill_store* store) {
   strings[4] = secret->name = exactly("pull", 4);
   strings[5] = secret->credential_hash = exactly("hash-7", 6);
   const waybill_image_pull_credentials credentials = {.secrets = secret, .secret_count = 1};
-  MUST(waybill_record_pull_intent(store, strings[0], NONE, &error));
-  MUST(
-      waybill_record_image_pulled(store, strings[0], strings[1], &credentials, NONE, NULL, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = strings[0]), &error));
+  MUST(waybill_record_image_pulled(store, COPY(.image = strings[0], .image_ref = strings[1]),
+                                   &credentials, NULL, &error));
   /* With another hash it is queued, to be written after the call has returned. */
   scribble_and_free(secret->credential_hash);
   strings[5] = secret->credential_hash = exactly("hash-8", 6);
   const waybill_pod_credentials pod = {.secrets = secret, .secret_count = 1};
-  CHECK(!waybill_must_attempt_pull(store, strings[0], strings[1], NONE, &pod).pull);
+  CHECK(!waybill_must_attempt_pull(store, COPY(.image = strings[0], .image_ref = strings[1]), &pod)
+             .pull);
   for (size_t i = 0; i < 6; ++i) scribble_and_free(strings[i]);
   memset(secret, '#', sizeof(*secret));
   free(secret);
   MUST(waybill_flush(store, &error));
 
   waybill_image_pulled_record* record = NULL;
-  MUST(waybill_get_record(store, REF, NONE, &record, &error));
+  MUST(waybill_get_record(store, COPY(.image_ref = REF), &record, &error));
   const waybill_credential_mapping* mapping = record->credential_mapping;
   CHECK_TEXT(IMAGE_NAME, mapping->image_name);
   CHECK_TEXT("uid-7", mapping->credentials.secrets[0].uid);
@@ -63,9 +64,10 @@ static void results_outlive_the_store(void) {
   waybill_store* store = open_store("short");
   pull(store, IMAGE, REF);
   waybill_image_pulled_record* record = NULL;
-  MUST(waybill_get_record(store, REF, NONE, &record, &error));
+  MUST(waybill_get_record(store, COPY(.image_ref = REF), &record, &error));
   waybill_error* refused = NULL;
-  CHECK(waybill_put_intent(store, NONE, WAYBILL_STRING("no such"), &refused) != WAYBILL_OK);
+  CHECK(waybill_put_intent(store, COPY(.runtime_handler = WAYBILL_STRING("no such")), &refused) !=
+        WAYBILL_OK);
   end_store(store);
   CHECK_TEXT("sha256:aa", record->image_ref);
   CHECK_TEXT("hash-1", record->credential_mapping[0].credentials.secrets[0].credential_hash);
@@ -86,32 +88,38 @@ static void a_mebibyte_each(waybill_store* s) {
   const waybill_string big = {bytes, MEBIBYTE};
   bool flag = false;
   waybill_image_pulled_record* record = NULL;
-  CHECK_CODE(WAYBILL_LIMIT_EXCEEDED, waybill_record_pull_intent(s, big, NONE, &error));
-  CHECK(refused(waybill_record_pull_intent(s, IMAGE, big, NULL)));
-  CHECK(refused(waybill_put_intent(s, big, NONE, NULL)));
-  CHECK(refused(waybill_delete_intent(s, big, NONE, NULL)));
-  CHECK(refused(waybill_has_intent(s, big, NONE, &flag, NULL)));
-  CHECK(refused(waybill_record_image_pulled(s, big, REF, &kCredentials, NONE, NULL, NULL)));
-  CHECK(refused(waybill_record_image_pulled(s, IMAGE, big, &kCredentials, NONE, NULL, NULL)));
-  CHECK(refused(waybill_record_image_pull_failed(s, big, WAYBILL_PULL_FAILED, NONE, NULL)));
-  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_record(s, big, NONE, &record, &error));
-  CHECK(refused(waybill_delete_record(s, big, NONE, NULL)));
+  CHECK_CODE(WAYBILL_LIMIT_EXCEEDED, waybill_record_pull_intent(s, COPY(.image = big), &error));
+  CHECK(refused(waybill_record_pull_intent(s, COPY(.image = IMAGE, .runtime_handler = big), NULL)));
+  CHECK(refused(waybill_put_intent(s, COPY(.image = big), NULL)));
+  CHECK(refused(waybill_delete_intent(s, COPY(.image = big), NULL)));
+  CHECK(refused(waybill_has_intent(s, COPY(.image = big), &flag, NULL)));
+  CHECK(refused(waybill_record_image_pulled(s, COPY(.image = big, .image_ref = REF), &kCredentials,
+                                            NULL, NULL)));
+  CHECK(refused(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = big),
+                                            &kCredentials, NULL, NULL)));
+  CHECK(
+      refused(waybill_record_image_pull_failed(s, COPY(.image = big), WAYBILL_PULL_FAILED, NULL)));
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_record(s, COPY(.image_ref = big), &record, &error));
+  CHECK(refused(waybill_delete_record(s, COPY(.image_ref = big), NULL)));
   CHECK(refused(waybill_clear_distrust(s, big, NULL)));
   CHECK(refused(waybill_release_user_namespace(s, big, NULL, NULL, NULL)));
   CHECK(refused(waybill_adopt_user_namespace(s, big, 65536, 65536, NULL)));
   waybill_image_pull_secret secret = kSecret;
   secret.credential_hash = big;
   const waybill_image_pull_credentials credentials = {.secrets = &secret, .secret_count = 1};
-  CHECK(refused(waybill_record_image_pulled(s, IMAGE, REF, &credentials, NONE, NULL, NULL)));
+  CHECK(refused(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), &credentials,
+                                            NULL, NULL)));
   const waybill_pod_credentials pod = {.secrets = &secret, .secret_count = 1};
-  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, NONE, &pod).pull);
-  CHECK(waybill_must_attempt_pull(s, big, REF, NONE, &kPod).reason ==
+  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = REF), &pod).pull);
+  CHECK(waybill_must_attempt_pull(s, COPY(.image = big, .image_ref = REF), &kPod).reason ==
         WAYBILL_REASON_ARGUMENT_TOO_LONG);
-  CHECK(waybill_must_attempt_pull(s, IMAGE, big, NONE, &kPod).pull);
-  CHECK(waybill_must_attempt_pull(s, IMAGE, REF, big, &kPod).pull);
+  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = big), &kPod).pull);
+  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = big),
+                                  &kPod)
+            .pull);
   waybill_ensure_outcome* outcome = NULL;
-  MUST(
-      waybill_ensure_image(s, big, big, WAYBILL_PULL_IF_NOT_PRESENT, big, &kPod, &outcome, &error));
+  MUST(waybill_ensure_image(s, COPY(.image = big, .image_ref = big, .runtime_handler = big),
+                            WAYBILL_PULL_IF_NOT_PRESENT, &kPod, &outcome, &error));
   CHECK(outcome->action != WAYBILL_ENSURE_USE_PRESENT);
   waybill_free(outcome);
 
@@ -143,28 +151,29 @@ static void any_bytes(waybill_store* s) {
   for (size_t i = 0; i < 2; ++i) {
     const waybill_string image = odd[i];
     bool exists = false;
-    MUST(waybill_put_intent(s, image, NONE, &error));
-    MUST(waybill_has_intent(s, image, NONE, &exists, &error));
+    MUST(waybill_put_intent(s, COPY(.image = image), &error));
+    MUST(waybill_has_intent(s, COPY(.image = image), &exists, &error));
     CHECK(exists);
-    MUST(waybill_has_intent(s, (waybill_string){image.data, 1}, NONE, &exists, &error));
+    MUST(waybill_has_intent(s, COPY(.image = (waybill_string){image.data, 1}), &exists, &error));
     CHECK(!exists);
     waybill_image_pull_intents* intents = NULL;
     MUST(waybill_list_intents(s, &intents, &error));
     CHECK(intents->count == 1 && intents->items[0].image.length == image.length &&
           memcmp(intents->items[0].image.data, image.data, image.length) == 0);
     waybill_free(intents);
-    MUST(waybill_delete_intent(s, image, NONE, &error));
+    MUST(waybill_delete_intent(s, COPY(.image = image), &error));
 
     waybill_image_pull_secret secret = kSecret;
     secret.name = secret.credential_hash = image;
     const waybill_image_pull_credentials credentials = {.secrets = &secret, .secret_count = 1};
     const waybill_pod_credentials pod = {.secrets = &secret, .secret_count = 1};
-    MUST(waybill_record_pull_intent(s, IMAGE, NONE, &error));
-    MUST(waybill_record_image_pulled(s, IMAGE, image, &credentials, NONE, NULL, &error));
-    CHECK(!waybill_must_attempt_pull(s, IMAGE, image, NONE, &pod).pull);
-    CHECK(waybill_must_attempt_pull(s, IMAGE, image, NONE, &kPod).pull);
+    MUST(waybill_record_pull_intent(s, COPY(.image = IMAGE), &error));
+    MUST(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = image), &credentials,
+                                     NULL, &error));
+    CHECK(!waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = image), &pod).pull);
+    CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = image), &kPod).pull);
     waybill_image_pulled_record* record = NULL;
-    MUST(waybill_get_record(s, image, NONE, &record, &error));
+    MUST(waybill_get_record(s, COPY(.image_ref = image), &record, &error));
     CHECK(record->image_ref.length == image.length);
     CHECK(memcmp(record->image_ref.data, image.data, image.length) == 0);
     waybill_free(record);

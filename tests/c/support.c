@@ -139,10 +139,11 @@ const waybill_pod_credentials kPodWithout = {.secrets = NULL};
 
 void pull(waybill_store* store, waybill_string image, waybill_string image_ref) {
   waybill_error* error;
-  MUST(waybill_record_pull_intent(store, image, NONE, &error));
-  MUST(waybill_record_image_pulled(store, image, image_ref, &kCredentials, NONE, NULL, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = image), &error));
+  MUST(waybill_record_image_pulled(store, COPY(.image = image, .image_ref = image_ref),
+                                   &kCredentials, NULL, &error));
 }
 
 bool may_use(waybill_store* store, const waybill_pod_credentials* pod) {
-  return !waybill_must_attempt_pull(store, IMAGE, REF, NONE, pod).pull;
+  return !waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), pod).pull;
 }

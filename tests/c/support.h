@@ -8,6 +8,8 @@
 #define IMAGE WAYBILL_STRING("registry.example.com/team/app:v1")
 #define IMAGE_NAME "registry.example.com/team/app"
 #define REF WAYBILL_STRING("sha256:aa")
+/* COPY(.image = IMAGE, .image_ref = REF) */
+#define COPY(...) ((waybill_image_copy){__VA_ARGS__})
 #define NONE WAYBILL_STRING("")
 #define POD WAYBILL_STRING("11111111-2222-3333-4444-555555555555")
 #define DIGEST \

@@ -37,20 +37,21 @@ static void* work(void* context) {
   for (;;) {
     /* Known before it is asked, the closing is also seen. */
     const bool closed = atomic_load(&with->ended);
-    const waybill_decision decision = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod);
-    const waybill_decision lazily =
-        waybill_must_attempt_pull_lazily(store, IMAGE, REF, NONE, fetch, NULL);
+    const waybill_decision decision =
+        waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
+    const waybill_decision lazily = waybill_must_attempt_pull_lazily(
+        store, COPY(.image = IMAGE, .image_ref = REF), fetch, NULL);
     if (closed) CHECK(decision.pull && lazily.pull);
     if (!decision.pull) atomic_fetch_add(&with->decisions, 1);
     CHECK(decision.reason == WAYBILL_REASON_SECRET_HASH_MATCHES ||
           decision.reason == WAYBILL_REASON_STORE_UNAVAILABLE);
 
     waybill_error* error = NULL;
-    waybill_code code = waybill_put_intent(store, WAYBILL_STRING("a"), NONE, &error);
+    waybill_code code = waybill_put_intent(store, COPY(.image = WAYBILL_STRING("a")), &error);
     CHECK(right(code) && (code == WAYBILL_OK) == (error == NULL));
     waybill_free(error);
     waybill_image_pulled_record* record = NULL;
-    code = waybill_get_record(store, REF, NONE, &record, NULL);
+    code = waybill_get_record(store, COPY(.image_ref = REF), &record, NULL);
     CHECK(right(code) && (code == WAYBILL_OK) == (record != NULL));
     if (record != NULL) CHECK_TEXT("sha256:aa", record->image_ref);
     waybill_free(record);

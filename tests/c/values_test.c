@@ -273,7 +273,8 @@ static void policies(void) {
   waybill_store* store = NULL;
   MUST(waybill_open(&options, &store, &error));
   waybill_policy_free(policy);
-  const waybill_decision decision = waybill_must_attempt_pull(store, IMAGE, REF, NONE, &kPod);
+  const waybill_decision decision =
+      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
   CHECK(decision.pull && decision.reason == WAYBILL_REASON_NO_RECORD);
   end_store(store);
 }

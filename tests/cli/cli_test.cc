@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(check_works_beside_a_live_owner) {
   store.Start();
   auto owner = NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()});
   BOOST_REQUIRE(owner.has_value());
-  BOOST_TEST((*owner)->RecordPullIntent(kImage).has_value());
+  BOOST_TEST((*owner)->RecordPullIntent({.image = kImage}).has_value());
   const Strings check = {"--image", kImage, "--image-ref", kRef};
   BOOST_TEST(store.Json("check", check)["reason"] == "pullInFlight");
   BOOST_TEST(store.Run("list", {"--intents"}).out ==

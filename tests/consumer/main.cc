@@ -12,7 +12,11 @@ namespace {
 
 bool MayUse(waybill::NodeStore& store, const std::vector<waybill::ImagePullSecretView>& secrets) {
   waybill::FixedCredentials credentials({secrets, std::nullopt});
-  return !store.MustAttemptPull("registry.example.com/team/app:v1", "sha256:1", credentials).pull;
+  return !store
+              .MustAttemptPull(
+                  {.image = "registry.example.com/team/app:v1", .image_ref = "sha256:1"},
+                  credentials)
+              .pull;
 }
 
 }  // namespace
@@ -29,10 +33,12 @@ int main(int argc, char** argv) {
   if (!hash) return 3;
   const waybill::ImagePullSecret secret{"uid-1", "tenant-a", "pull", *hash};
   const std::string image = "registry.example.com/team/app:v1";
-  if (auto r = (*store)->RecordPullIntent(image); !r) return 3;
+  if (auto r = (*store)->RecordPullIntent({.image = image}); !r) return 3;
   waybill::ImagePullCredentials credentials;
   credentials.kubernetes_secrets.push_back(secret);
-  if (auto r = (*store)->RecordImagePulled(image, "sha256:1", credentials); !r) return 3;
+  if (auto r = (*store)->RecordImagePulled({.image = image, .image_ref = "sha256:1"}, credentials);
+      !r)
+    return 3;
   const bool right = MayUse(**store, {secret}) && !MayUse(**store, {});
   std::puts(right ? "the pod with the secret may, the other may not" : "wrong answers");
   return right && (*store)->Close() ? 0 : 1;

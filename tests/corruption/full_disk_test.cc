@@ -86,7 +86,9 @@ std::string FillAndGoOn(const fs::path& at) {
   const OpenOptions options{.directory = store, .witness = Witness::None()};
   const auto decides = [](NodeStore& of) {
     Pod pod;
-    return !of.MustAttemptPull("registry.example/other", "sha256:other", pod).pull;
+    return !of.MustAttemptPull({.image = "registry.example/other", .image_ref = "sha256:other"},
+                               pod)
+                .pull;
   };
   // Begun before this process has the store open.
   ChildProcess reader([&]() -> ChildProcess::Serve {
@@ -98,14 +100,14 @@ std::string FillAndGoOn(const fs::path& at) {
   });
   auto owner = Must(NodeStore::Open(options));
   if (CopiesOnWrite(at) != !owner->recovery_report().warnings.empty()) return "no warning";
-  Must(owner->PutIntent("registry.example/before"));
+  Must(owner->PutIntent({.image = "registry.example/before"}));
   FillUp(ballast);
   // lock.mdb is there: who only reads needs no room.
   if (const std::string answer = reader.Ask("go"); answer != "decides")
     return "observing: " + answer;
   std::string last = "no write failed";
   for (int i = 0; i < 2000; ++i) {
-    const auto written = owner->PutIntent("registry.example/full/" + std::to_string(i));
+    const auto written = owner->PutIntent({.image = "registry.example/full/" + std::to_string(i)});
     if (written) continue;
     last = written.error().ToString();
     if (written.error().code != ErrorCode::kDiskFull) return last;
@@ -114,12 +116,12 @@ std::string FillAndGoOn(const fs::path& at) {
   if (const std::string answer = reader.Ask("go"); answer != "decides")
     return "observing late: " + answer;
   fs::remove(ballast);
-  Must(owner->PutIntent("registry.example/after"));
+  Must(owner->PutIntent({.image = "registry.example/after"}));
   Must(owner->Close());
   owner = Must(NodeStore::Open(options));
   if (owner->recovery_report().distrustful) return owner->recovery_report().distrust_reason;
   for (const char* image : {"registry.example/before", "registry.example/after"}) {
-    if (!Must(owner->HasIntent(image))) return std::string(image) + " is lost";
+    if (!Must(owner->HasIntent({.image = image}))) return std::string(image) + " is lost";
   }
   Must(owner->Close());
   owner.reset();

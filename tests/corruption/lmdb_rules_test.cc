@@ -55,7 +55,9 @@ ChildProcess::Serve ServeAsObserver(const fs::path& directory) {
     }
     Pod pod(line == "nobody" ? Pod() : Pod(kSecretA));
     const std::string ref(line == "unknown" ? kRef2 : kRef);
-    return std::string(observer->MustAttemptPull(kImage, ref, pod).pull ? "pull" : "no pull");
+    return std::string(observer->MustAttemptPull({.image = kImage, .image_ref = ref}, pod).pull
+                           ? "pull"
+                           : "no pull");
   };
 }
 
@@ -91,7 +93,7 @@ BOOST_AUTO_TEST_CASE(rule_1_a_stale_lock_mdb_does_not_pick_the_meta_page) {
     BOOST_TEST(observer.Ask("a") == "no pull");
     ScratchStore other(Rules::kClosed);
     for (int i = 0; i < commits; ++i) {
-      Must(other->PutIntent("registry.example.com/i" + std::to_string(i)));
+      Must(other->PutIntent({.image = "registry.example.com/i" + std::to_string(i)}));
     }
     other.Stop();
     fs::copy_file(other.directory() / "data.mdb", store.scratch() / "copy",
@@ -164,7 +166,7 @@ BOOST_AUTO_TEST_CASE(rule_2_files_are_private) {
 
 BOOST_AUTO_TEST_CASE(rule_4_a_meta_page_whose_id_lost_two_does_not_undo_a_commit) {
   for (int commits = 0; commits < 8; ++commits) {
-    Must(store->PutIntent("registry.example.com/i" + std::to_string(commits)));
+    Must(store->PutIntent({.image = "registry.example.com/i" + std::to_string(commits)}));
     store.Stop();
     std::string bytes = ReadFile(database());
     const std::size_t at = (InspectPath(database()).txn_id & 1) * kPage +
@@ -199,12 +201,12 @@ BOOST_AUTO_TEST_CASE(rule_4_a_compact_copy_is_not_a_store) {
 BOOST_AUTO_TEST_CASE(rule_5_the_witness_follows_every_commit) {
   const auto witnessed = [&] { return ReadFile(store.witness()).substr(55, 20); };
   for (int i = 0; i < 5; ++i) {
-    Must(store->PutIntent("registry.example.com/i" + std::to_string(i)));
+    Must(store->PutIntent({.image = "registry.example.com/i" + std::to_string(i)}));
     const auto sequence = Must(store->GetStatistics()).commit_sequence;
     BOOST_TEST(std::strtoull(witnessed().c_str(), nullptr, 10) == sequence);
   }
   const std::string before = ReadFile(store.witness());
-  Must(store->DeleteIntent("registry.example.com/none"));  // no change, no commit
+  Must(store->DeleteIntent({.image = "registry.example.com/none"}));  // no change, no commit
   BOOST_TEST(ReadFile(store.witness()) == before);
 }
 
@@ -313,7 +315,7 @@ BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
     for (const Table table : {Table::kPulled, Table::kIntents}) {
       ScratchStore victim(Rules::kClosed);
       victim.Pull(kImage, kRef, WithSecret(kSecretA));
-      Must(victim->PutIntent(kImage));
+      Must(victim->PutIntent({.image = kImage}));
       victim.Stop();
       ChildProcess observer([&] { return ServeAsObserver(victim.directory()); });
       BOOST_TEST(observer.Ask("a") == "no pull");
@@ -326,11 +328,11 @@ BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
         BOOST_TEST(observer.Ask("unknown") == "pull");
         BOOST_TEST(observer.Ask("nobody") == "pull");
         if (table == Table::kPulled) {
-          const auto record = victim->GetRecord(kRef);
+          const auto record = victim->GetRecord({.image_ref = kRef});
           BOOST_TEST((!record && record.error().code == ErrorCode::kDamaged));
           BOOST_TEST(!victim->ListRecords().has_value());
         } else {
-          const auto intent = victim->HasIntent(kImage);
+          const auto intent = victim->HasIntent({.image = kImage});
           BOOST_TEST((!intent && intent.error().code == ErrorCode::kDamaged));
         }
         BOOST_TEST(!Must(victim->Verify()).sound);

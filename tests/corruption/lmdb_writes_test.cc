@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(rule_12_one_callers_invalid_change_fails_alone) {
         if (t % 4 == 0) {
           const auto pruned = store->Prune({}, future);
           if (pruned || pruned.error().code != ErrorCode::kInvalidArgument) ++wrong;
-        } else if (!store->PutIntent(ImageOf(t * 1000 + i))) {
+        } else if (!store->PutIntent({.image = ImageOf(t * 1000 + i)})) {
           ++wrong;
         }
       }
@@ -96,7 +96,8 @@ BOOST_AUTO_TEST_CASE(rule_12_one_callers_invalid_change_fails_alone) {
 std::vector<int> Fill(NodeStore& store, ErrorCode full, std::string& problem) {
   std::vector<int> stored;
   for (int i = 0;; ++i) {
-    const auto written = store.RecordImagePulled(ImageOf(i), RefOf(i), Usual(i));
+    const auto written =
+        store.RecordImagePulled({.image = ImageOf(i), .image_ref = RefOf(i)}, Usual(i));
     if (!written) {
       if (written.error().code != full) problem = written.error().ToString();
       return stored;
@@ -107,7 +108,7 @@ std::vector<int> Fill(NodeStore& store, ErrorCode full, std::string& problem) {
 
 std::string AllThere(NodeStore& store, const std::vector<int>& stored) {
   for (const int i : stored) {
-    if (!store.GetRecord(RefOf(i))) return "lost " + RefOf(i);
+    if (!store.GetRecord({.image_ref = RefOf(i)})) return "lost " + RefOf(i);
   }
   if (Must(store.GetStatistics()).records != stored.size()) return "another count";
   const VerifyReport verified = Must(store.Verify());
@@ -128,7 +129,8 @@ std::string FillASmallDisk(const fs::path& at) {
   // Another record may still fit into pages that are there; if not, the error is the same.
   for (int i = 0; i < 8; ++i) {
     const int next = static_cast<int>(stored.size());
-    const auto again = store->RecordImagePulled(ImageOf(next), RefOf(next), Usual(next));
+    const auto again =
+        store->RecordImagePulled({.image = ImageOf(next), .image_ref = RefOf(next)}, Usual(next));
     if (again) {
       stored.push_back(next);
     } else if (again.error().code != ErrorCode::kDiskFull) {
@@ -137,7 +139,9 @@ std::string FillASmallDisk(const fs::path& at) {
   }
   if (auto lost = AllThere(*store, stored); !lost.empty()) return "full: " + lost;
   Pod nobody;
-  if (!store->MustAttemptPull(ImageOf(0), RefOf(0), nobody).pull) return "opened";
+  if (!store->MustAttemptPull({.image = ImageOf(0), .image_ref = RefOf(0)}, nobody).pull) {
+    return "opened";
+  }
 
   // A full disk does not keep the store from being opened again.
   if (auto closed = store->Close(); !closed) return closed.error().ToString();
@@ -154,7 +158,7 @@ std::string FillASmallDisk(const fs::path& at) {
     return "not the same store";
   }
   const int next = static_cast<int>(stored.size());
-  Must(store->RecordImagePulled(ImageOf(next), RefOf(next), Usual(next)));
+  Must(store->RecordImagePulled({.image = ImageOf(next), .image_ref = RefOf(next)}, Usual(next)));
   stored.push_back(next);
   if (auto lost = AllThere(*store, stored); !lost.empty()) return "after: " + lost;
   return "good";
@@ -183,14 +187,17 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
     BOOST_TEST(AllThere(*store, stored) == "");
     // What is smaller than a record may still find room, but not for ever.
     Result<void> intent;
-    for (int i = 1; intent && i < 1000; ++i) intent = store->PutIntent(ImageOf(-i));
+    for (int i = 1; intent && i < 1000; ++i) {
+      const std::string image = ImageOf(-i);
+      intent = store->PutIntent({.image = image});
+    }
     BOOST_REQUIRE(!intent.has_value());
     BOOST_TEST((intent.error().code == ErrorCode::kStoreFull));
     // Opening, a single deletion, and garbage collection all work.
     Must(store->Close());
     store.reset();
     store = Must(NodeStore::Open(options));
-    Must(store->DeleteRecord(RefOf(0)));
+    Must(store->DeleteRecord({.image_ref = RefOf(0)}));
     const PruneReport pruned =
         Must(store->Prune({}, Must(store->BeginPrune()), {.allow_empty = true}));
     BOOST_TEST(pruned.removed == stored.size() - 1);
@@ -215,7 +222,8 @@ BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
           MakeSecret("n" + std::to_string(k), std::string(1 + random() % 90, 's'), "u", "h"));
     }
     store.Pull(ImageOf(i), RefOf(i) + std::string(random() % 9, 'x'), credentials);
-    Must(store->PutIntent("registry.example.com/" + std::string(1 + random() % 200, 'i')));
+    Must(store->PutIntent(
+        {.image = "registry.example.com/" + std::string(1 + random() % 200, 'i')}));
   }
   store.Stop();
   std::size_t overflow = 0;
@@ -238,7 +246,7 @@ BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
 BOOST_AUTO_TEST_CASE(rule_15_no_flip_in_an_envelope_passes) {
   ScratchStore store(Rules::kClosed);
   for (int i = 0; i < 6; ++i) store.Pull(ImageOf(i), RefOf(i), Usual(i));
-  Must(store->PutIntent(ImageOf(1)));
+  Must(store->PutIntent({.image = ImageOf(1)}));
   store.Stop();
   const fs::path database = store.directory() / "data.mdb";
   const std::string sound = ReadFile(database);
@@ -282,7 +290,9 @@ BOOST_AUTO_TEST_CASE(rule_16_a_record_with_one_secret_is_small) {
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = t; i < records; i += kThreads) {
-        if (!store->RecordImagePulled(ImageOf(i), RefOf(i), Usual(i))) ++failed;
+        if (!store->RecordImagePulled({.image = ImageOf(i), .image_ref = RefOf(i)}, Usual(i))) {
+          ++failed;
+        }
       }
     });
   }

@@ -34,7 +34,7 @@ struct Scene {
       files.push_back(ReadFile(database()));
       store.Start();
     }
-    Must(store->DeleteRecord(kRef));
+    Must(store->DeleteRecord({.image_ref = kRef}));
     store.Pull(kImage, kRef, WithSecret(kRotatedA));
     store.Stop();
     return files;
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_file_with_the_witness_removed_keeps_no_credential
 
 BOOST_AUTO_TEST_CASE(removed_under_a_live_owner) {
   fs::remove(store.witness());
-  Must(store->PutIntent("registry.example.com/more:v1"));
+  Must(store->PutIntent({.image = "registry.example.com/more:v1"}));
   const auto closed = store->Close();
   BOOST_REQUIRE(!closed.has_value());
   BOOST_TEST((closed.error().code == ErrorCode::kDamaged));
@@ -174,14 +174,14 @@ BOOST_AUTO_TEST_CASE(replaced_under_a_live_owner) {
         } else {
           WriteFile(store.witness(), content);
         }
-        if (by_rename) Must(store->PutIntent("registry.example.com/more:v1"));
+        if (by_rename) Must(store->PutIntent({.image = "registry.example.com/more:v1"}));
         const auto closed = store->Close();
         BOOST_REQUIRE(!closed.has_value());
         BOOST_TEST((closed.error().code == ErrorCode::kDamaged));
         store.Start();
         CheckStale(store->recovery_report());
         BOOST_TEST(Pulls(kSecretA));
-        Must(store->DeleteIntent("registry.example.com/more:v1"));
+        Must(store->DeleteIntent({.image = "registry.example.com/more:v1"}));
       }
     }
   }

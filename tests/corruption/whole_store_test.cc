@@ -207,7 +207,9 @@ ChildProcess::Serve ServeAsObserver(const fs::path& directory) {
   std::shared_ptr<NodeStore> observer = Must(NodeStore::Observe({.directory = directory}));
   return [observer](const std::string& hash) {
     Pod pod(MakeSecret("team-x", "pull", "uid-x", hash));
-    return std::string(observer->MustAttemptPull(kImage, kRef, pod).pull ? "pull" : "no pull");
+    return std::string(observer->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull
+                           ? "pull"
+                           : "no pull");
   };
 }
 
@@ -297,7 +299,7 @@ constexpr const char* kDamagedRecord = "a value of table pulled-records-1 does n
 
 BOOST_AUTO_TEST_CASE(a_failed_file_is_kept_and_what_is_sound_carried_over) {
   store.Pull(kOtherImage, kRef2, WithSecret(kSecretB));
-  Must(store->PutIntent("registry.example.com/team/dangling:v1"));
+  Must(store->PutIntent({.image = "registry.example.com/team/dangling:v1"}));
   store.Stop();
   const std::string damaged = FlipUntil(database(), kDamagedRecord);
   WriteFile(database(), damaged);

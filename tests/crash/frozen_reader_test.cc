@@ -115,7 +115,7 @@ void DecideWhileFrozen(NodeStore& store, FrozenHolder& holder, int threads,
     deciding.emplace_back([&] {
       for (int decision = 0; decision < 3; ++decision) {
         Pod pod;
-        if (!is_right(store.MustAttemptPull(kImage, kRef, pod))) ++wrong;
+        if (!is_right(store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod))) ++wrong;
       }
     });
   }

@@ -207,10 +207,10 @@ void WriteKubeletFiles(const fs::path& directory) {
 void Fill(const OpenOptions& options) {
   auto store = Must(NodeStore::Open(options));
   for (std::size_t i = 0; i < 20; ++i) {
-    Must(store->RecordImagePulled(Image(i), Ref(i),
+    Must(store->RecordImagePulled({.image = Image(i), .image_ref = Ref(i)},
                                   WithSecret(MakeSecret("ns", "pull", "uid", "hash"))));
   }
-  for (std::size_t i = 20; i < 23; ++i) Must(store->PutIntent(Image(i)));
+  for (std::size_t i = 20; i < 23; ++i) Must(store->PutIntent({.image = Image(i)}));
   Must(store->Close());
 }
 
@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(while_a_pull_is_recorded) {
   const Place place;
   Fill(place.Options());
   const Work work = [](NodeStore& store) -> Result<void> {
-    if (auto r = store.RecordPullIntent("registry.example/new:v1"); !r) return r;
+    if (auto r = store.RecordPullIntent({.image = "registry.example/new:v1"}); !r) return r;
     return {};
   };
   BOOST_TEST(FailEachCall(

@@ -141,8 +141,8 @@ BOOST_AUTO_TEST_CASE(while_closing) {
   const auto options = [&] { return place.Options(Rules::kKubelet); };
   static_cast<void>(OpenAndTell(options(), nullptr));
   const Then then = [](NodeStore& store) {
-    Must(store.RecordPullIntent(Image(0)));
-    Must(store.RecordImagePulled(Image(1), Ref(1), NodeWide()));
+    Must(store.RecordPullIntent({.image = Image(0)}));
+    Must(store.RecordImagePulled({.image = Image(1), .image_ref = Ref(1)}, NodeWide()));
   };
   BOOST_TEST(KillBeforeEachCall(place, options, then) > 10U);
 }
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(while_intents_are_replayed) {
     const Place place(scratch);
     std::filesystem::create_directory(place.now);
     const Then put = [](NodeStore& store) {
-      for (std::size_t i = 0; i < 60; ++i) Must(store.PutIntent(Image(i)));
+      for (std::size_t i = 0; i < 60; ++i) Must(store.PutIntent({.image = Image(i)}));
     };
     static_cast<void>(OpenAndTell(place.Options(rules), put));
     const auto options = [&] {
@@ -181,10 +181,11 @@ BOOST_AUTO_TEST_CASE(while_a_damaged_database_is_rebuilt) {
   const auto options = [&] { return place.Options(Rules::kClosed); };
   const Then put = [](NodeStore& store) {
     for (std::size_t i = 0; i < 60; ++i) {
-      Must(store.RecordImagePulled(Image(i), "ref number " + std::to_string(i),
-                                   WithSecret(MakeSecret("ns", "pull", "uid", "hash"))));
+      Must(store.RecordImagePulled(
+          {.image = Image(i), .image_ref = "ref number " + std::to_string(i)},
+          WithSecret(MakeSecret("ns", "pull", "uid", "hash"))));
     }
-    for (std::size_t i = 0; i < 10; ++i) Must(store.PutIntent(Image(i)));
+    for (std::size_t i = 0; i < 10; ++i) Must(store.PutIntent({.image = Image(i)}));
   };
   static_cast<void>(OpenAndTell(options(), put));
   const auto database = place.now / "store" / "data.mdb";

@@ -98,7 +98,7 @@ std::span<const Scenario> MaintenanceScenarios() {
       {"putting a backup back",
        [](const Place& place) {
          Must(place.MigrateTo(1));
-         Must(place.Open([](NodeStore& store) { Must(store.PutIntent("in-flight")); }));
+         Must(place.Open([](NodeStore& store) { Must(store.PutIntent({.image = "in-flight"})); }));
        },
        [](const Place& place) { return place.RestoreOldest(); }, true}};
   return scenarios;
@@ -110,8 +110,8 @@ void Begin(const Scenario& scenario, std::size_t records, const Place& place) {
     Must(store.ReplaceRuntimeHandlers(SomeHandlers()));
     for (std::size_t i = 0; i < records; ++i) Must(store.PutRecord(RecordOf(i)));
     for (std::size_t i = 0; i < records / 20; ++i) {
-      Must(store.PutIntent("registry.example/app" + std::to_string(i) + ":v2",
-                           i % 2 == 0 ? "gvisor" : ""));
+      Must(store.PutIntent({.image = "registry.example/app" + std::to_string(i) + ":v2",
+                            .runtime_handler = i % 2 == 0 ? "gvisor" : ""}));
     }
   }));
   scenario.begin(place);

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
   {
     auto store = Must(NodeStore::Open(options));
     for (int i = 0; i < 200; ++i) {
-      Must(store->PutIntent("registry.example/app/" + std::to_string(i)));
+      Must(store->PutIntent({.image = "registry.example/app/" + std::to_string(i)}));
     }
     Must(store->Close());
   }
@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
       if (bytes == 2 * internal::kMaxPageBytes) ++looks;
     };
     Pod pod;
-    const Decision decision =
-        store->MustAttemptPull("registry.example/app:v1", "sha256:" + std::string(64, 'a'), pod);
+    const Decision decision = store->MustAttemptPull(
+        {.image = "registry.example/app:v1", .image_ref = "sha256:" + std::string(64, 'a')}, pod);
     before_read = nullptr;
     BOOST_TEST(decision.pull == pulls);
     return looks / 2;

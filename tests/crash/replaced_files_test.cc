@@ -60,12 +60,12 @@ Result<void> Step(NodeStore& store, std::uint64_t step) {
   record.last_updated = kNow;
   record.credential_mapping["registry.example/team/app"] = WithSecret(SecretOf(step, "mine"));
   if (auto r = store.PutRecord(record); !r) return r;
-  return store.PutIntent(IntentOf(step));
+  return store.PutIntent({.image = IntentOf(step)});
 }
 
 bool Opens(NodeStore& store, std::uint64_t step, const std::string& namespace_name) {
   Pod pod(SecretOf(step, namespace_name));
-  return !store.MustAttemptPull(kImage, kRef, pod).pull;
+  return !store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull;
 }
 
 // Writes until it fails, then closes.
@@ -77,7 +77,7 @@ int WriteOn(const OpenOptions& options, Told& told) {
     if (auto r = Step(**store, step); !r) {
       told.opens = Opens(**store, step - 1, "mine") || Opens(**store, step, "mine");
       told.code = static_cast<int>(r.error().code);
-      if (auto after = (*store)->PutIntent("registry.example/after"); after) return 3;
+      if (auto after = (*store)->PutIntent({.image = "registry.example/after"}); after) return 3;
       static_cast<void>((*store)->Close());
       return 0;
     }
@@ -133,7 +133,7 @@ void JudgeKept(NodeStore& store, std::uint64_t acknowledged) {
   BOOST_TEST(!store.recovery_report().created);
   BOOST_TEST(!store.recovery_report().distrustful, store.recovery_report().distrust_reason);
   for (std::uint64_t step = 1; step <= acknowledged; ++step) {
-    if (!Must(store.HasIntent(IntentOf(step)))) {
+    if (!Must(store.HasIntent({.image = IntentOf(step)}))) {
       BOOST_ERROR("of " << acknowledged << " acknowledged steps, " << step << " is lost");
       return;
     }
@@ -175,7 +175,8 @@ void Disturb(const Disturbance& disturbance, std::uint64_t steps) {
   if (!disturbance.data_is_lost) JudgeKept(**second, acknowledged);
   JudgeClosed(**second, acknowledged);
   Pod stranger;
-  const bool stranger_pulls = (*second)->MustAttemptPull(kImage, kUnknownRef, stranger).pull;
+  const bool stranger_pulls =
+      (*second)->MustAttemptPull({.image = kImage, .image_ref = kUnknownRef}, stranger).pull;
   // What a lost record closed does not pass for preloaded.
   BOOST_TEST((stranger_pulls || !Must((*second)->ListRecords()).empty()));
   Must((*second)->Close());
@@ -211,7 +212,7 @@ BOOST_AUTO_TEST_CASE(an_owner_that_only_decides_opens_nothing_any_more) {
       disturbance.run(scratch / "store");
       while (Opens(*store, 1, "mine")) sched_yield();
       // For good, whatever is put under the names now.
-      const auto failed = store->PutIntent("registry.example/after");
+      const auto failed = store->PutIntent({.image = "registry.example/after"});
       BOOST_REQUIRE(!failed);
       BOOST_TEST((failed.error().code == ErrorCode::kOwned));
       BOOST_TEST_MESSAGE(failed.error().ToString());

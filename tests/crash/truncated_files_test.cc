@@ -29,7 +29,7 @@ OpenOptions OptionsIn(const MemoryDir& scratch) {
 
 bool Pulls(NodeStore& store) {
   Pod pod;
-  return store.MustAttemptPull(kImage, kRef, pod).pull;
+  return store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull;
 }
 
 void WaitForTheNextTick() {
@@ -48,7 +48,7 @@ void Truncate(const fs::path& path, std::uintmax_t bytes) {
 
 void Fill(NodeStore& store) {
   for (int i = 0; i < 100; ++i) {
-    Must(store.PutIntent("registry.example/other/" + std::to_string(i)));
+    Must(store.PutIntent({.image = "registry.example/other/" + std::to_string(i)}));
   }
 }
 
@@ -61,7 +61,7 @@ std::string UnderAnOwner(const MemoryDir& scratch, const std::string& name, int 
   Truncate(path, fs::file_size(path) * static_cast<std::uintmax_t>(part) / 4);
   WaitForTheNextTick();
   if (!writes_first && !Pulls(*store)) return "it opens";
-  const auto written = store->PutIntent("registry.example/late");
+  const auto written = store->PutIntent({.image = "registry.example/late"});
   if (written) return "it writes";
   if (written.error().code != ErrorCode::kOwned) return written.error().ToString();
   if (written.error().message.find(name + " was truncated") == std::string::npos) {

@@ -88,19 +88,20 @@ Result<std::uint32_t> StoreDoer::Do(NodeStore& store, const Operation& operation
 Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
   switch (operation.kind) {
     case Kind::kIntent:
-      return store.RecordPullIntent(operation.image.image);
+      return store.RecordPullIntent({.image = operation.image.image});
     case Kind::kPulled:
-      return store.RecordImagePulled(operation.image.image, operation.ref, operation.credentials);
+      return store.RecordImagePulled({.image = operation.image.image, .image_ref = operation.ref},
+                                     operation.credentials);
     case Kind::kFailed:
-      return store.RecordImagePullFailed(operation.image.image, operation.failure);
+      return store.RecordImagePullFailed({.image = operation.image.image}, operation.failure);
     case Kind::kPutRecord:
       return store.PutRecord(operation.record);
     case Kind::kDeleteRecord:
-      return store.DeleteRecord(operation.ref);
+      return store.DeleteRecord({.image_ref = operation.ref});
     case Kind::kPutIntent:
-      return store.PutIntent(operation.image.image);
+      return store.PutIntent({.image = operation.image.image});
     case Kind::kDeleteIntent:
-      return store.DeleteIntent(operation.image.image);
+      return store.DeleteIntent({.image = operation.image.image});
     case Kind::kDrawToken: {
       auto token = store.BeginPrune();
       if (!token) return token.error();

@@ -162,29 +162,36 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
   ExportOptions export_to;
   export_to.kubelet_directory = exported;
   return {
-      {"RecordPullIntent", [=](NodeStore& s) { return CodeOf(s.RecordPullIntent(other)); }},
+      {"RecordPullIntent",
+       [=](NodeStore& s) { return CodeOf(s.RecordPullIntent({.image = other})); }},
       {"RecordPullIntent of a long image",
        [long_image = std::string(kMaxImageBytes + 1, 'a')](NodeStore& s) {
-         return CodeOf(s.RecordPullIntent(long_image));
+         return CodeOf(s.RecordPullIntent({.image = long_image}));
        }},
       {"RecordImagePulled",
-       [=](NodeStore& s) { return CodeOf(s.RecordImagePulled(other, kRef2, credentials)); }},
+       [=](NodeStore& s) {
+         return CodeOf(s.RecordImagePulled({.image = other, .image_ref = kRef2}, credentials));
+       }},
       {"RecordImagePulled that does not parse",
        [=](NodeStore& s) {
-         return CodeOf(s.RecordImagePulled("UPPER:case:", kRef2, credentials));
+         return CodeOf(
+             s.RecordImagePulled({.image = "UPPER:case:", .image_ref = kRef2}, credentials));
        }},
       {"RecordImagePullFailed",
-       [=](NodeStore& s) { return CodeOf(s.RecordImagePullFailed(other, PullFailure::kFailed)); }},
-      {"PutIntent", [=](NodeStore& s) { return CodeOf(s.PutIntent(other)); }},
-      {"HasIntent", [=](NodeStore& s) { return CodeOf(s.HasIntent(other)); }},
+       [=](NodeStore& s) {
+         return CodeOf(s.RecordImagePullFailed({.image = other}, PullFailure::kFailed));
+       }},
+      {"PutIntent", [=](NodeStore& s) { return CodeOf(s.PutIntent({.image = other})); }},
+      {"HasIntent", [=](NodeStore& s) { return CodeOf(s.HasIntent({.image = other})); }},
       {"ListIntents", [=](NodeStore& s) { return CodeOf(s.ListIntents()); }},
-      {"DeleteIntent", [=](NodeStore& s) { return CodeOf(s.DeleteIntent(other)); }},
+      {"DeleteIntent", [=](NodeStore& s) { return CodeOf(s.DeleteIntent({.image = other})); }},
       {"PutRecord", [=](NodeStore& s) { return CodeOf(s.PutRecord(record)); }},
-      {"GetRecord", [=](NodeStore& s) { return CodeOf(s.GetRecord(kRef)); }},
-      {"GetRecord of none", [=](NodeStore& s) { return CodeOf(s.GetRecord("sha256:none")); }},
+      {"GetRecord", [=](NodeStore& s) { return CodeOf(s.GetRecord({.image_ref = kRef})); }},
+      {"GetRecord of none",
+       [=](NodeStore& s) { return CodeOf(s.GetRecord({.image_ref = "sha256:none"})); }},
       {"ListRecords", [=](NodeStore& s) { return CodeOf(s.ListRecords()); }},
-      {"DeleteRecord", [=](NodeStore& s) { return CodeOf(s.DeleteRecord(kRef2)); }},
-      {"DeleteRecord of the empty ref", [=](NodeStore& s) { return CodeOf(s.DeleteRecord("")); }},
+      {"DeleteRecord", [=](NodeStore& s) { return CodeOf(s.DeleteRecord({.image_ref = kRef2})); }},
+      {"DeleteRecord of the empty ref", [=](NodeStore& s) { return CodeOf(s.DeleteRecord({})); }},
       {"BeginPrune", [=](NodeStore& s) { return CodeOf(s.BeginPrune()); }},
       {"Prune", [=](NodeStore& s) { return CodeOf(s.Prune(listed, {0})); }},
       {"Prune from the future", [=](NodeStore& s) { return CodeOf(s.Prune(listed, {~0ULL})); }},
@@ -195,7 +202,10 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
        [=](NodeStore& s) { return CodeOf(s.ReplaceRuntimeHandlers(handlers)); }},
       {"ListRuntimeHandlers", [=](NodeStore& s) { return CodeOf(s.ListRuntimeHandlers()); }},
       {"RecordPullIntent of an unknown handler",
-       [=](NodeStore& s) { return CodeOf(s.RecordPullIntent(other, "no-handler-of-this-node")); }},
+       [=](NodeStore& s) {
+         return CodeOf(
+             s.RecordPullIntent({.image = other, .runtime_handler = "no-handler-of-this-node"}));
+       }},
       {"CollapseRuntimeHandlers",
        [=](NodeStore& s) { return CodeOf(s.CollapseRuntimeHandlers()); }},
       {"GetOrCreateUserNamespace",
@@ -377,9 +387,10 @@ BOOST_AUTO_TEST_CASE(decisions) {
       Decision denied;
       EnsureOutcome ensured;
       const Outcome outcome = WithFailure(n, [&] {
-        allowed = store->MustAttemptPull(kImage, kRef, with);
-        denied = store->MustAttemptPull(kImage, kRef, without);
-        ensured = store->EnsureImage(kImage, kRef, PullPolicy::kNever, without);
+        allowed = store->MustAttemptPull({.image = kImage, .image_ref = kRef}, with);
+        denied = store->MustAttemptPull({.image = kImage, .image_ref = kRef}, without);
+        ensured =
+            store->EnsureImage({.image = kImage, .image_ref = kRef}, PullPolicy::kNever, without);
         return Code();
       });
       more = outcome.had_failure;
@@ -490,14 +501,14 @@ BOOST_AUTO_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever) 
   std::atomic<int> internal{0};
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
-      const auto written = opened->PutIntent(kImage);
+      const auto written = opened->PutIntent({.image = kImage});
       if (!written && written.error().code == ErrorCode::kInternal) ++internal;
     });
   }
   for (std::thread& caller : callers) caller.join();
   BOOST_TEST(internal == 4);
   throws = false;
-  Must(opened->PutIntent(kImage));
+  Must(opened->PutIntent({.image = kImage}));
   BOOST_TEST(Must(opened->ListIntents()).size() == 1U);
 }
 

@@ -148,7 +148,8 @@ Decision History::Ask(Side& side, const KnownImage& image, const std::string& re
   const std::string name = Named(side, handler);
   const Model::Answer expected = side.model.Check(image, ref, pod, name);
   Pod source = PodOf(pod);
-  const Decision decision = side.store->MustAttemptPull(image.image, ref, source, name);
+  const Decision decision = side.store->MustAttemptPull(
+      {.image = image.image, .image_ref = ref, .runtime_handler = name}, source);
   Expect(Same(decision, expected.decision), side,
          Describe(decision) + " instead of " + Describe(expected.decision));
   Expect((source.asked() != 0) == decision.credentials_read, side, "the pod was asked or not");
@@ -167,7 +168,7 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
   // it.
   for (int attempt = 0; attempt < 100; ++attempt) {
     ExpectDone(side.store->Flush(), side);
-    auto record = side.store->GetRecord(ref, handler);
+    auto record = side.store->GetRecord({.image_ref = ref, .runtime_handler = handler});
     Expect(record.has_value(), side, "the record of a write-back is gone");
     record->stamp = expected.stamp;
     if (*record == expected) {
@@ -175,7 +176,8 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
       return;
     }
     Pod source = PodOf(pod);
-    static_cast<void>(side.store->MustAttemptPull(image.image, ref, source, handler));
+    static_cast<void>(side.store->MustAttemptPull(
+        {.image = image.image, .image_ref = ref, .runtime_handler = handler}, source));
     static_cast<void>(side.model.Check(image, ref, pod, handler));
   }
   Expect(false, side, "a write-back never arrived");
@@ -195,7 +197,8 @@ void History::EnsureStep() {
     std::optional<ImagePullSecret> write_back;
     const EnsureAction expected = side.model.Ensure(image, ref, policy, pod, write_back, name);
     Pod source = PodOf(pod);
-    const EnsureOutcome outcome = side.store->EnsureImage(image.image, ref, policy, source, name);
+    const EnsureOutcome outcome = side.store->EnsureImage(
+        {.image = image.image, .image_ref = ref, .runtime_handler = name}, policy, source);
     messages.insert(outcome.message);
     Expect(outcome.action == expected, side,
            std::string(EnsureActionName(outcome.action)) + " instead of " +

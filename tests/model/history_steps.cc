@@ -25,7 +25,8 @@ void History::IntentStep() {
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
     const bool taken = side.model.Intent(image, name);
-    const auto result = side.store->RecordPullIntent(image.image, name);
+    const auto result =
+        side.store->RecordPullIntent({.image = image.image, .runtime_handler = name});
     ExpectTaken(result, taken, side);
     if (taken) continue;
     for (const RuntimeHandler& known : side.model.handlers()) {
@@ -48,8 +49,8 @@ void History::PulledStep() {
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
-    const auto result =
-        side.store->RecordImagePulled(image.image, ref, credentials, name, manifest);
+    const auto result = side.store->RecordImagePulled(
+        {.image = image.image, .image_ref = ref, .runtime_handler = name}, credentials, manifest);
     ExpectTaken(result, side.model.Pulled(image, ref, credentials, name, manifest), side);
   }
 }
@@ -63,7 +64,8 @@ void History::FailedStep() {
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
-    const auto result = side.store->RecordImagePullFailed(image.image, failure, name);
+    const auto result =
+        side.store->RecordImagePullFailed({.image = image.image, .runtime_handler = name}, failure);
     ExpectTaken(result, side.model.Failed(image, failure, name), side);
   }
 }
@@ -95,7 +97,7 @@ void History::GetRecordStep() {
   Note("get " + Quote(ref) + For(handler));
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
-    auto record = side.store->GetRecord(ref, name);
+    auto record = side.store->GetRecord({.image_ref = ref, .runtime_handler = name});
     const ImagePulledRecord* const expected = side.model.Find(ref, name);
     if (expected == nullptr) {
       Expect(!record && record.error().code == ErrorCode::kNotFound, side, "there is a record");
@@ -115,7 +117,7 @@ void History::DeleteRecordStep() {
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
     side.model.Delete(ref, name);
-    ExpectDone(side.store->DeleteRecord(ref, name), side);
+    ExpectDone(side.store->DeleteRecord({.image_ref = ref, .runtime_handler = name}), side);
   }
 }
 
@@ -125,7 +127,8 @@ void History::PutIntentStep() {
   Note("put intent " + Quote(image.image) + For(handler));
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
-    ExpectTaken(side.store->PutIntent(image.image, name), side.model.PutIntent(image, name), side);
+    ExpectTaken(side.store->PutIntent({.image = image.image, .runtime_handler = name}),
+                side.model.PutIntent(image, name), side);
   }
 }
 
@@ -136,8 +139,8 @@ void History::DeleteIntentStep() {
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
     side.model.DeleteIntent(image, name);
-    ExpectDone(side.store->DeleteIntent(image.image, name), side);
-    const auto there = side.store->HasIntent(image.image, name);
+    ExpectDone(side.store->DeleteIntent({.image = image.image, .runtime_handler = name}), side);
+    const auto there = side.store->HasIntent({.image = image.image, .runtime_handler = name});
     Expect(there.has_value() && *there == side.model.HasIntent(image, name), side,
            "the intent is there, or is not");
   }
@@ -151,16 +154,19 @@ void History::RefusedStep() {
   const std::string& ref = draw_.From(Refs());
   for (Side& side : sides_) {
     NodeStore& store = *side.store;
-    Expect(Refused(store.RecordPullIntent(too_long), ErrorCode::kLimitExceeded), side, "intent");
-    Expect(Refused(store.RecordPullIntent(image, too_long), ErrorCode::kLimitExceeded), side,
-           "intent for a long handler");
-    Expect(Refused(store.RecordImagePullFailed(too_long), ErrorCode::kLimitExceeded), side,
-           "failed");
-    Expect(Refused(store.RecordImagePulled(image, "", std::nullopt), ErrorCode::kInvalidArgument),
+    Expect(Refused(store.RecordPullIntent({.image = too_long}), ErrorCode::kLimitExceeded), side,
+           "intent");
+    Expect(Refused(store.RecordPullIntent({.image = image, .runtime_handler = too_long}),
+                   ErrorCode::kLimitExceeded),
+           side, "intent for a long handler");
+    Expect(Refused(store.RecordImagePullFailed({.image = too_long}), ErrorCode::kLimitExceeded),
+           side, "failed");
+    Expect(Refused(store.RecordImagePulled({.image = image}, std::nullopt),
+                   ErrorCode::kInvalidArgument),
            side, "pulled without a ref");
-    Expect(
-        Refused(store.RecordImagePulled(image, too_long, std::nullopt), ErrorCode::kLimitExceeded),
-        side, "pulled with a long ref");
+    Expect(Refused(store.RecordImagePulled({.image = image, .image_ref = too_long}, std::nullopt),
+                   ErrorCode::kLimitExceeded),
+           side, "pulled with a long ref");
     Expect(Refused(store.PutRecord({}), ErrorCode::kInvalidArgument), side, "put without a ref");
     ImagePulledRecord record;
     record.image_ref = ref;

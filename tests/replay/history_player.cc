@@ -83,20 +83,33 @@ class Node {
     const std::string ref = StringOf(line, "imageRef");
     const std::string handler = StringOf(line, "handler");
     if (op == "check" || op == "ensure") return Ask(op, line, image, ref, handler);
-    if (op == "intent") return AsJson(store_->RecordPullIntent(image, handler));
+    if (op == "intent") {
+      return AsJson(store_->RecordPullIntent({.image = image, .runtime_handler = handler}));
+    }
     if (op == "pulled" || op == "pull") return Pulled(op, line, image, ref, handler);
     if (op == "failed") {
       const auto how = FlagOf(line, "unknown") ? PullFailure::kUnknown : PullFailure::kFailed;
-      return AsJson(store_->RecordImagePullFailed(image, how, handler));
+      return AsJson(
+          store_->RecordImagePullFailed({.image = image, .runtime_handler = handler}, how));
     }
-    if (op == "record") return AsJson(store_->GetRecord(ref, handler));
+    if (op == "record") {
+      return AsJson(store_->GetRecord({.image_ref = ref, .runtime_handler = handler}));
+    }
     if (op == "records") return AsJson(store_->ListRecords());
     if (op == "putRecord") return AsJson(store_->PutRecord(RecordOf(line, ref, handler)));
-    if (op == "deleteRecord") return AsJson(store_->DeleteRecord(ref, handler));
-    if (op == "hasIntent") return AsJson(store_->HasIntent(image, handler));
+    if (op == "deleteRecord") {
+      return AsJson(store_->DeleteRecord({.image_ref = ref, .runtime_handler = handler}));
+    }
+    if (op == "hasIntent") {
+      return AsJson(store_->HasIntent({.image = image, .runtime_handler = handler}));
+    }
     if (op == "intents") return AsJson(store_->ListIntents());
-    if (op == "putIntent") return AsJson(store_->PutIntent(image, handler));
-    if (op == "deleteIntent") return AsJson(store_->DeleteIntent(image, handler));
+    if (op == "putIntent") {
+      return AsJson(store_->PutIntent({.image = image, .runtime_handler = handler}));
+    }
+    if (op == "deleteIntent") {
+      return AsJson(store_->DeleteIntent({.image = image, .runtime_handler = handler}));
+    }
     if (op == "beginPrune") {
       token_ = Valid(store_->BeginPrune());
       return "done";
@@ -160,11 +173,13 @@ class Node {
     if (FlagOf(line, "credentialsUnavailable")) pod.MakeUnavailable();
     json answer;
     if (op == "check") {
-      const Decision decision = store_->MustAttemptPull(image, ref, pod, handler);
+      const Decision decision = store_->MustAttemptPull(
+          {.image = image, .image_ref = ref, .runtime_handler = handler}, pod);
       answer = testing::Words(decision, pod.asked());
     } else {
       const PullPolicy policy = Valid(ParsePullPolicy(RequireString(line, "policy")));
-      const EnsureOutcome outcome = store_->EnsureImage(image, ref, policy, pod, handler);
+      const EnsureOutcome outcome = store_->EnsureImage(
+          {.image = image, .image_ref = ref, .runtime_handler = handler}, policy, pod);
       answer = {{"action", EnsureActionName(outcome.action)}, {"message", outcome.message}};
       answer["decision"] =
           outcome.decision ? testing::Words(*outcome.decision, pod.asked()) : "none";
@@ -176,7 +191,8 @@ class Node {
   json Pulled(const std::string& op, const json& line, const std::string& image,
               const std::string& ref, const std::string& handler) {
     if (op == "pull") {
-      const Result<void> begun = store_->RecordPullIntent(image, handler);
+      const Result<void> begun =
+          store_->RecordPullIntent({.image = image, .runtime_handler = handler});
       if (!begun) return AsJson(begun);
     }
     std::optional<ImagePullCredentials> credentials;
@@ -186,7 +202,8 @@ class Node {
       manifest = PulledManifest{RequireString(line, "manifest"),
                                 PlatformOf(line, "platform").value_or(Platform{})};
     }
-    return AsJson(store_->RecordImagePulled(image, ref, credentials, handler, manifest));
+    return AsJson(store_->RecordImagePulled(
+        {.image = image, .image_ref = ref, .runtime_handler = handler}, credentials, manifest));
   }
 
   static ImagePulledRecord RecordOf(const json& line, const std::string& ref,

@@ -133,7 +133,7 @@ class RecordPlayer final : public Player {
     if (Quarantined(store, QuarantineKind::kImageRef, ref)) {
       return Closes(store, "registry.example.com/a:v1", ref);
     }
-    const Result<ImagePulledRecord> record = store.GetRecord(ref);
+    const Result<ImagePulledRecord> record = store.GetRecord({.image_ref = ref});
     if (!record) return "no record: " + record.error().ToString();
     return Text(json::parse(EncodePulledRecord(*record)));
   }
@@ -142,7 +142,7 @@ class RecordPlayer final : public Player {
     if (Quarantined(store, QuarantineKind::kImage, image)) {
       return Closes(store, image, "sha256:some-image");
     }
-    const Result<bool> there = store.HasIntent(image);
+    const Result<bool> there = store.HasIntent({.image = image});
     if (!there) return "no intent: " + there.error().ToString();
     if (!*there) return "no intent";
     return Text(json::parse(EncodePullIntent({image})));
@@ -158,7 +158,7 @@ class RecordPlayer final : public Player {
 
   static std::string Closes(NodeStore& store, const std::string& image, const std::string& ref) {
     testing::Pod pod;
-    const Decision decision = store.MustAttemptPull(image, ref, pod);
+    const Decision decision = store.MustAttemptPull({.image = image, .image_ref = ref}, pod);
     if (decision.pull && (ref.empty() || decision.result == CheckResult::kError)) {
       return std::string(kRefused);
     }

@@ -88,7 +88,7 @@ class TracePlayer final : public Player {
     const json& answer = line["answer"];
     RequireOnly(answer, {"pull", "credentialsRead", "result", "error"});
 
-    const Decision decision = store_->MustAttemptPull(image, ref, pod);
+    const Decision decision = store_->MustAttemptPull({.image = image, .image_ref = ref}, pod);
     // The kubelet writes back before it answers.
     Expect(store_->Flush(), "write-back", log);
     log.Compare("check " + Text(image) + " " + Text(ref),
@@ -112,7 +112,7 @@ class TracePlayer final : public Player {
 
   void Intent(const json& line, Log& log) {
     RequireOnly(line, {"op", "at", "image"});
-    Expect(store_->RecordPullIntent(RequireString(line, "image")), "intent", log);
+    Expect(store_->RecordPullIntent({.image = RequireString(line, "image")}), "intent", log);
   }
 
   void Pulled(const json& line, Log& log) {
@@ -120,8 +120,8 @@ class TracePlayer final : public Player {
     const std::string image = RequireString(line, "image");
     std::optional<ImagePullCredentials> credentials;
     if (line.contains("credentials")) credentials = CredentialsOf(line["credentials"]);
-    const Result<void> result =
-        store_->RecordImagePulled(image, RequireString(line, "imageRef"), credentials);
+    const Result<void> result = store_->RecordImagePulled(
+        {.image = image, .image_ref = RequireString(line, "imageRef")}, credentials);
     // The kubelet logs that and keeps the intent; here it is an error as well.
     const bool must_fail = !ImageName(image);
     if (must_fail && !result && result.error().code == ErrorCode::kInvalidArgument) return;
@@ -135,7 +135,7 @@ class TracePlayer final : public Player {
 
   void Failed(const json& line, Log& log) {
     RequireOnly(line, {"op", "at", "image"});
-    Expect(store_->RecordImagePullFailed(RequireString(line, "image")), "failed", log);
+    Expect(store_->RecordImagePullFailed({.image = RequireString(line, "image")}), "failed", log);
   }
 
   void Prune(const json& line, Log& log) {

@@ -90,8 +90,9 @@ Decision PowerCutAfterPull(Rules rules) {
   if (child < 0) throw std::runtime_error("fork failed");
   if (child == 0) {
     auto opened = NodeStore::Open(store.Options({}));
-    const bool recorded = opened && (*opened)->RecordPullIntent(kImage) &&
-                          (*opened)->RecordImagePulled(kImage, kImageRef, TenantX());
+    const bool recorded =
+        opened && (*opened)->RecordPullIntent({.image = kImage}) &&
+        (*opened)->RecordImagePulled({.image = kImage, .image_ref = kImageRef}, TenantX());
     _exit(recorded ? 0 : 1);
   }
   int status = 0;
@@ -156,7 +157,7 @@ Decision AnotherRefInside(Rules rules) {
 // the older one; the newer arrives after the start.
 Decision ReplayMatchesOlderImage(Rules rules) {
   ScratchStore store(rules);
-  Must(store->RecordPullIntent(kImage));
+  Must(store->RecordPullIntent({.image = kImage}));
   store.Restart({Listed(kOtherRef, std::string(kImage))});
   return store.Check(kImage, kImageRef);
 }
@@ -165,24 +166,24 @@ Decision ReplayMatchesOlderImage(Rules rules) {
 // then the runtime finishes what it began.
 Decision FailedPullDropsIntent(Rules rules) {
   ScratchStore store(rules);
-  Must(store->RecordPullIntent(kImage));
+  Must(store->RecordPullIntent({.image = kImage}));
   store.Restart();
-  Must(store->RecordPullIntent(kImage));
-  Must(store->RecordImagePullFailed(kImage));
+  Must(store->RecordPullIntent({.image = kImage}));
+  Must(store->RecordImagePullFailed({.image = kImage}));
   return store.Check(kImage, kImageRef);
 }
 
 // While it is being pulled by tag, a pod asks for the same image by digest.
 Decision AskedByDigest(Rules rules) {
   ScratchStore store(rules);
-  Must(store->RecordPullIntent(kImage));
+  Must(store->RecordPullIntent({.image = kImage}));
   return store.Check("registry.example.com/x/app@" + std::string(kDigest), kImageRef);
 }
 
 // The pod wrote a short name; the runtime lists the full one, and so does the next pod.
 Decision ShortNameNeverMatches(Rules rules) {
   ScratchStore store(rules);
-  Must(store->RecordPullIntent("tenant-x/app"));
+  Must(store->RecordPullIntent({.image = "tenant-x/app"}));
   store.Restart({Listed(kImageRef, "docker.io/tenant-x/app:latest")});
   return store.Check("docker.io/tenant-x/app:latest", kImageRef);
 }

@@ -57,7 +57,7 @@ inline void Expect(const Decision& decision, bool pull, CheckResult result, Reas
 
 inline ImagePullCredentials EntryOf(ScratchStore& store, std::string_view ref = kRef,
                                     std::string_view name = kName) {
-  return Must(store->GetRecord(ref)).credential_mapping.at(std::string(name));
+  return Must(store->GetRecord({.image_ref = ref})).credential_mapping.at(std::string(name));
 }
 
 }  // namespace waybill::testing

@@ -68,8 +68,8 @@ class UnwitnessedStore {
   }
   void Pull(std::string_view image, std::string_view image_ref,
             const std::optional<ImagePullCredentials>& credentials) {
-    Must(store_->RecordPullIntent(image));
-    Must(store_->RecordImagePulled(image, image_ref, credentials));
+    Must(store_->RecordPullIntent({.image = image}));
+    Must(store_->RecordImagePulled({.image = image, .image_ref = image_ref}, credentials));
   }
   // What its witness would say.
   std::string Witness() const {
@@ -126,8 +126,12 @@ std::vector<bool> Ask(NodeStore& store, const std::vector<Probe>& probes) {
   answers.reserve(probes.size());
   for (const Probe& probe : probes) {
     Pod pod(probe.secrets);
-    answers.push_back(
-        store.MustAttemptPull(probe.image, probe.image_ref, pod, probe.runtime_handler).pull);
+    answers.push_back(store
+                          .MustAttemptPull({.image = probe.image,
+                                            .image_ref = probe.image_ref,
+                                            .runtime_handler = probe.runtime_handler},
+                                           pod)
+                          .pull);
   }
   return answers;
 }
@@ -156,9 +160,11 @@ SampleStore MakeSampleStore(int more_records) {
 
   const auto pull = [&](const std::string& name, const ImagePullCredentials& credentials,
                         std::string_view handler = {}) {
-    Must(store->RecordPullIntent(ImageOf(name), handler));
+    Must(store->RecordPullIntent({.image = ImageOf(name), .runtime_handler = handler}));
     historian.Note();
-    Must(store->RecordImagePulled(ImageOf(name), RefOf(name), credentials, handler));
+    Must(store->RecordImagePulled(
+        {.image = ImageOf(name), .image_ref = RefOf(name), .runtime_handler = handler},
+        credentials));
     historian.Note();
   };
   const auto serve = [&](const Platform& guest) {
@@ -198,12 +204,12 @@ SampleStore MakeSampleStore(int more_records) {
     pull("more-" + std::to_string(i), WithSecret(i % 2 == 0 ? a_rotated : b));
   }
   for (const char* name : {"in-flight", "of-a"}) {
-    Must(store->PutIntent(ImageOf(name)));
+    Must(store->PutIntent({.image = ImageOf(name)}));
     historian.Note();
   }
   pull("rotated", WithSecret(a_rotated));
   replace("two-secrets", WithSecret(b));
-  Must(store->DeleteRecord(RefOf("deleted")));
+  Must(store->DeleteRecord({.image_ref = RefOf("deleted")}));
   historian.Note();
   std::vector<std::string> listed;
   for (const ImagePulledRecord& record : Must(store->ListRecords())) {
@@ -216,9 +222,9 @@ SampleStore MakeSampleStore(int more_records) {
   historian.Note();
   // An image that the kubelet pulled last: an older store knows nothing of it.
   pull("last", WithSecret(b));
-  Must(store->PutIntent(ImageOf("last-in-flight")));
+  Must(store->PutIntent({.image = ImageOf("last-in-flight")}));
   historian.Note();
-  Must(store->PutIntent(ImageOf("in-flight-for-kata"), "kata"));
+  Must(store->PutIntent({.image = ImageOf("in-flight-for-kata"), .runtime_handler = "kata"}));
   historian.Note();
   serve({"amd64", "windows", "10.0.20348"});
   historian.Note();

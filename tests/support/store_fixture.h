@@ -82,17 +82,17 @@ class ScratchStore {
   }
 
   Decision Check(std::string_view image, std::string_view image_ref, Pod& pod) {
-    return store_->MustAttemptPull(image, image_ref, pod);
+    return store_->MustAttemptPull({.image = image, .image_ref = image_ref}, pod);
   }
   Decision Check(std::string_view image, std::string_view image_ref, Pod&& pod = Pod()) {
-    return store_->MustAttemptPull(image, image_ref, pod);
+    return store_->MustAttemptPull({.image = image, .image_ref = image_ref}, pod);
   }
 
   // A whole pull: the intent before, the outcome after.
   void Pull(std::string_view image, std::string_view image_ref,
             const std::optional<ImagePullCredentials>& credentials) {
-    Must(store_->RecordPullIntent(image));
-    Must(store_->RecordImagePulled(image, image_ref, credentials));
+    Must(store_->RecordPullIntent({.image = image}));
+    Must(store_->RecordImagePulled({.image = image, .image_ref = image_ref}, credentials));
   }
 
  private:

@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
   const OpenStore store;
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
   for (std::size_t i = 0; i < kImages; ++i) {
-    Must(store->RecordPullIntent(Image(i)));
-    Must(store->RecordImagePulled(Image(i), Ref(i), WithSecret(secret)));
+    Must(store->RecordPullIntent({.image = Image(i)}));
+    Must(store->RecordImagePulled({.image = Image(i), .image_ref = Ref(i)}, WithSecret(secret)));
   }
   std::atomic<std::size_t> writing{2};
   std::atomic<std::uint64_t> wrong{0};
@@ -68,14 +68,17 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
     if (which < 2) {
       for (std::size_t i = 0; i < 300; ++i) {
         const std::size_t image = (i * 2 + which) % kImages;
-        if (!store->RecordPullIntent(Image(image))) ++wrong;
+        if (!store->RecordPullIntent({.image = Image(image)})) ++wrong;
         if (i % 3 == 0) {
-          if (!store->RecordImagePullFailed(Image(image))) ++wrong;
+          if (!store->RecordImagePullFailed({.image = Image(image)})) ++wrong;
           continue;
         }
         const auto other =
             MakeSecret("ns", "s" + std::to_string(i), "uid", "h" + std::to_string(i));
-        if (!store->RecordImagePulled(Image(image), Ref(image), WithSecret(other))) ++wrong;
+        if (!store->RecordImagePulled({.image = Image(image), .image_ref = Ref(image)},
+                                      WithSecret(other))) {
+          ++wrong;
+        }
       }
       --writing;
       return;
@@ -84,10 +87,12 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
       for (std::size_t i = 0; i < kImages; ++i) {
         Pod owner(secret);
         Pod stranger(MakeSecret("evil", "pull", "uid-2", "guess"));
-        if (store->MustAttemptPull(Image(i), Ref(i), owner).pull) ++wrong;
-        if (!store->MustAttemptPull(Image(i), Ref(i), stranger).pull) ++wrong;
-        if (store->EnsureImage(Image(i), Ref(i), PullPolicy::kNever, owner).action !=
-            EnsureAction::kUsePresent) {
+        if (store->MustAttemptPull({.image = Image(i), .image_ref = Ref(i)}, owner).pull) ++wrong;
+        if (!store->MustAttemptPull({.image = Image(i), .image_ref = Ref(i)}, stranger).pull) {
+          ++wrong;
+        }
+        if (store->EnsureImage({.image = Image(i), .image_ref = Ref(i)}, PullPolicy::kNever, owner)
+                .action != EnsureAction::kUsePresent) {
           ++wrong;
         }
         decided += 3;
@@ -110,22 +115,22 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
 // Each decision finds its pod's secret moved; Flush brings all of that to the disk.
 BOOST_AUTO_TEST_CASE(write_backs_and_flush) {
   const OpenStore store;
-  Must(
-      store->RecordImagePulled(Image(0), Ref(0), WithSecret(MakeSecret("ns", "s", "uid", "hash"))));
+  Must(store->RecordImagePulled({.image = Image(0), .image_ref = Ref(0)},
+                                WithSecret(MakeSecret("ns", "s", "uid", "hash"))));
   std::atomic<std::uint64_t> wrong{0};
   InThreads(4, [&](std::size_t which) {
     for (std::size_t i = 0; i < 20; ++i) {
       const ImagePullSecret moved =
           MakeSecret("ns" + std::to_string(which), "s" + std::to_string(i), "uid", "hash");
       Pod pod(moved);
-      if (store->MustAttemptPull(Image(0), Ref(0), pod).pull) ++wrong;
+      if (store->MustAttemptPull({.image = Image(0), .image_ref = Ref(0)}, pod).pull) ++wrong;
       if (i % 5 == 0 && !store->Flush()) ++wrong;
-      if (i % 7 == 0 && !store->RecordPullIntent(Image(which + 1))) ++wrong;
+      if (i % 7 == 0 && !store->RecordPullIntent({.image = Image(which + 1)})) ++wrong;
     }
   });
   BOOST_TEST(wrong == 0U);
   Must(store->Flush());
-  const auto record = Must(store->GetRecord(Ref(0)));
+  const auto record = Must(store->GetRecord({.image_ref = Ref(0)}));
   const auto& secrets = record.credential_mapping.at("registry.example/app0").kubernetes_secrets;
   BOOST_TEST(secrets.size() > 1U);
   BOOST_TEST(secrets.size() <= 81U);
@@ -145,7 +150,7 @@ BOOST_AUTO_TEST_CASE(one_invalid_change_of_64_fails_alone) {
         return;
       }
       const std::string image = Image(1000 * static_cast<std::size_t>(round) + which);
-      const auto intent = store->RecordPullIntent(image);
+      const auto intent = store->RecordPullIntent({.image = image});
       codes[which] = intent ? 0 : static_cast<int>(intent.error().code);
     });
     for (std::size_t i = 0; i < kCallers; ++i) {
@@ -169,9 +174,9 @@ BOOST_AUTO_TEST_CASE(garbage_collection_beside_pulls) {
         continue;
       }
       const std::string ref = Ref(which * 100 + i);
-      if (!store->RecordImagePulled(Image(which), ref, NodeWide())) ++wrong;
+      if (!store->RecordImagePulled({.image = Image(which), .image_ref = ref}, NodeWide())) ++wrong;
       if (which == 1 && !store->PutRecord({ref, std::nullopt, {}, 0})) ++wrong;
-      if (which == 2 && !store->DeleteRecord(ref)) ++wrong;
+      if (which == 2 && !store->DeleteRecord({.image_ref = ref})) ++wrong;
       if (which == 3 && !store->Verify()) ++wrong;
     }
   });

@@ -153,11 +153,14 @@ void Count(const NodeStore& store) {
 void Decide(NodeStore& store, std::size_t image) {
   Pod owner(MakeSecret("ns", "pull", "uid", "hash"));
   Pod stranger(MakeSecret("evil", "pull", "uid-2", "guess"));
-  Require(!store.MustAttemptPull(Image(image), Ref(image), owner).pull, "closed to its owner");
-  Require(store.MustAttemptPull(Image(image), Ref(image), stranger).pull, "open to a stranger");
-  Require(store.EnsureImage(Image(image), Ref(image), PullPolicy::kNever, owner).action ==
-              EnsureAction::kUsePresent,
-          "not used where it is present");
+  Require(!store.MustAttemptPull({.image = Image(image), .image_ref = Ref(image)}, owner).pull,
+          "closed to its owner");
+  Require(store.MustAttemptPull({.image = Image(image), .image_ref = Ref(image)}, stranger).pull,
+          "open to a stranger");
+  Require(
+      store.EnsureImage({.image = Image(image), .image_ref = Ref(image)}, PullPolicy::kNever, owner)
+              .action == EnsureAction::kUsePresent,
+      "not used where it is present");
 }
 
 // --- The owner
@@ -200,13 +203,13 @@ void CleanUp(NodeStore& store, Board& board, Draw& draw) {
 }
 
 void Pull(NodeStore& store, std::size_t image, std::size_t i) {
-  Must(store.RecordPullIntent(Image(image)));
+  Must(store.RecordPullIntent({.image = Image(image)}));
   if (i % 3 == 0) {
-    Must(store.RecordImagePullFailed(Image(image)));
+    Must(store.RecordImagePullFailed({.image = Image(image)}));
     return;
   }
   const std::string number = std::to_string(i % 40);
-  Must(store.RecordImagePulled(Image(image), Ref(image),
+  Must(store.RecordImagePulled({.image = Image(image), .image_ref = Ref(image)},
                                WithSecret(MakeSecret("ns", "s" + number, "uid", "h" + number))));
 }
 
@@ -342,8 +345,8 @@ BOOST_AUTO_TEST_CASE(by_an_owner_and_two_observers) {
 
   store.Open();
   for (std::size_t i = 0; i < kImages; ++i) {
-    Must(store->RecordPullIntent(Image(i)));
-    Must(store->RecordImagePulled(Image(i), Ref(i),
+    Must(store->RecordPullIntent({.image = Image(i)}));
+    Must(store->RecordImagePulled({.image = Image(i), .image_ref = Ref(i)},
                                   WithSecret(MakeSecret("ns", "pull", "uid", "hash"))));
   }
   board.open = true;

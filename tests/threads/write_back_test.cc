@@ -22,9 +22,10 @@ int Rotate(ScratchStore& store, std::size_t thread, int times) {
   for (int i = 0; i < times; ++i) {
     const std::string hash = "hash-" + std::to_string(i);
     Pod pod(MakeSecret("team-a", "pull", "uid-a", hash));
-    const Decision decision = store->MustAttemptPull(kImage, RefOf(thread), pod);
+    const Decision decision =
+        store->MustAttemptPull({.image = kImage, .image_ref = RefOf(thread)}, pod);
     const auto flushed = store->Flush();
-    const auto record = store->GetRecord(RefOf(thread));
+    const auto record = store->GetRecord({.image_ref = RefOf(thread)});
     const bool stored = !decision.pull && flushed && record &&
                         record->credential_mapping.at(std::string(kName))
                                 .kubernetes_secrets.at(0)
@@ -42,8 +43,9 @@ BOOST_AUTO_TEST_CASE(none_is_lost_before_a_flush) {
   constexpr std::size_t kThreads = 3;
   ScratchStore store(Rules::kClosed);
   for (std::size_t thread = 0; thread < kThreads; ++thread) {
-    BOOST_REQUIRE(store->RecordPullIntent(kImage));
-    BOOST_REQUIRE(store->RecordImagePulled(kImage, RefOf(thread), WithSecret(kSecretA)));
+    BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
+    BOOST_REQUIRE(store->RecordImagePulled({.image = kImage, .image_ref = RefOf(thread)},
+                                           WithSecret(kSecretA)));
   }
   std::vector<int> lost(kThreads);
   {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kYears = 10LL * 365 * 24 * 3600;
 
 Timestamp TimeOf(ScratchStore& store, std::string_view ref) {
-  return Must(store->GetRecord(ref)).last_updated.value();
+  return Must(store->GetRecord({.image_ref = ref})).last_updated.value();
 }
 
 std::uint64_t Collect(ScratchStore& store, Timestamp until) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_time_of_the_clock_that_was_ahead_takes_nothing_that_was_w
     }
     store.Pull(kImage, kRef2, WithSecret(kSecretA));
     Collect(store, until);
-    BOOST_TEST(store->GetRecord(kRef2).has_value());
+    BOOST_TEST(store->GetRecord({.image_ref = kRef2}).has_value());
   }
 }
 

@@ -39,7 +39,8 @@ class Process {
     if (read(go_[0], &ignored, 1) != 1) return 1;
     const auto store =
         NodeStore::Open({.directory = order_->directory.data(), .witness = Witness::Remembered()});
-    return store && (*store)->PutIntent(order_->image.data()) && (*store)->Close() ? 0 : 1;
+    return store && (*store)->PutIntent({.image = order_->image.data()}) && (*store)->Close() ? 0
+                                                                                              : 1;
   }
 
   Shared<Order> order_;
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_SUITE(committer)
 // the clock is asked there.
 BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   ScratchStore store(Rules::kClosed);
-  Must(store->PutIntent("registry.example/before"));
+  Must(store->PutIntent({.image = "registry.example/before"}));
   OpenOptions options = store.Options({});
   store.Stop();
   const auto throws = std::make_shared<bool>(false);
@@ -69,17 +70,17 @@ BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   };
   const auto opened = Must(NodeStore::Open(options));
   *throws = true;
-  const auto failed = opened->PutIntent("registry.example/during");
+  const auto failed = opened->PutIntent({.image = "registry.example/during"});
   BOOST_REQUIRE(!failed);
   BOOST_TEST((failed.error().code == ErrorCode::kOutOfMemory));
-  BOOST_TEST(!Must(opened->HasIntent("registry.example/during")));
+  BOOST_TEST(!Must(opened->HasIntent({.image = "registry.example/during"})));
   // Nothing was on its way to the disk yet, so the store goes on.
   *throws = false;
-  Must(opened->PutIntent("registry.example/after"));
+  Must(opened->PutIntent({.image = "registry.example/after"}));
   Must(opened->Close());
   store.Start();
-  BOOST_TEST(Must(store->HasIntent("registry.example/before")));
-  Must(store->PutIntent("registry.example/after"));
+  BOOST_TEST(Must(store->HasIntent({.image = "registry.example/before"})));
+  Must(store->PutIntent({.image = "registry.example/after"}));
 }
 
 // owner.lock was removed under a live owner: a second one is not let in, and the first writes no
@@ -90,15 +91,15 @@ BOOST_AUTO_TEST_CASE(a_second_writer_is_refused_where_owner_lock_was_removed) {
   ScratchStore store(Rules::kClosed);
   std::filesystem::remove(store.directory() / "owner.lock");
   BOOST_TEST(!second.Intends("registry.example/other:1", store.directory()));
-  const auto first = store->PutIntent("registry.example/mine:1");
+  const auto first = store->PutIntent({.image = "registry.example/mine:1"});
   BOOST_REQUIRE(!first);
   BOOST_TEST((first.error().code == ErrorCode::kOwned));
   store.Stop();
   BOOST_TEST(successor.Intends("registry.example/other:1", store.directory()));
   store.Start();
   BOOST_TEST(!store->recovery_report().distrustful);
-  BOOST_TEST(Must(store->HasIntent("registry.example/other:1")));
-  BOOST_TEST(!Must(store->HasIntent("registry.example/mine:1")));
+  BOOST_TEST(Must(store->HasIntent({.image = "registry.example/other:1"})));
+  BOOST_TEST(!Must(store->HasIntent({.image = "registry.example/mine:1"})));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,12 +13,14 @@ BOOST_AUTO_TEST_CASE(an_answer_that_needs_none_is_the_answer) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
     DeferredCredentials deferred;
-    const auto decide = [&] { return store->MustAttemptPull(kImage, kRef, deferred); };
+    const auto decide = [&] {
+      return store->MustAttemptPull({.image = kImage, .image_ref = kRef}, deferred);
+    };
     Expect(decide(), false, CheckResult::kCredentialPolicyAllowed,
            Reason::kPolicyPresumedPreloaded);
-    BOOST_REQUIRE(store->RecordPullIntent(kImage));
+    BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
     Expect(decide(), true, CheckResult::kMustAuthenticate, Reason::kPullInFlight);
-    BOOST_REQUIRE(store->RecordImagePulled(kImage, kRef, NodeWide()));
+    BOOST_REQUIRE(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, NodeWide()));
     Expect(decide(), false, CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible);
     const Metrics metrics = store->GetMetrics();
     BOOST_TEST(metrics.mustpull_checks[1] == 1U);
@@ -30,18 +32,19 @@ BOOST_AUTO_TEST_CASE(an_answer_that_needs_none_is_the_answer) {
 BOOST_AUTO_TEST_CASE(an_answer_that_needs_them_is_pull_and_not_counted) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
-    BOOST_REQUIRE(store->RecordPullIntent(kImage));
-    BOOST_REQUIRE(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+    BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
+    BOOST_REQUIRE(
+        store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
     DeferredCredentials deferred;
-    const Decision first = store->MustAttemptPull(kImage, kRef, deferred);
+    const Decision first = store->MustAttemptPull({.image = kImage, .image_ref = kRef}, deferred);
     Expect(first, true, CheckResult::kNotCounted, Reason::kCredentialsNeeded);
     BOOST_TEST(!first.credentials_read);
     const Metrics uncounted = store->GetMetrics();
     for (const std::uint64_t count : uncounted.mustpull_checks) BOOST_TEST(count == 0U);
 
     Pod pod(kSecretA);
-    Expect(store->MustAttemptPull(kImage, kRef, pod), false, CheckResult::kCredentialRecordFound,
-           Reason::kSecretHashMatches);
+    Expect(store->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod), false,
+           CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches);
     BOOST_TEST(store->GetMetrics().mustpull_checks[2] == 1U);
   });
 }
@@ -49,12 +52,14 @@ BOOST_AUTO_TEST_CASE(an_answer_that_needs_them_is_pull_and_not_counted) {
 BOOST_AUTO_TEST_CASE(an_outcome_that_needs_them_starts_nothing_and_is_not_counted) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
-    BOOST_REQUIRE(store->RecordPullIntent(kImage));
-    BOOST_REQUIRE(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+    BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
+    BOOST_REQUIRE(
+        store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
     DeferredCredentials deferred;
     for (const auto& [policy, action] : {std::pair{PullPolicy::kIfNotPresent, EnsureAction::kPull},
                                          std::pair{PullPolicy::kNever, EnsureAction::kNeverPull}}) {
-      const EnsureOutcome outcome = store->EnsureImage(kImage, kRef, policy, deferred);
+      const EnsureOutcome outcome =
+          store->EnsureImage({.image = kImage, .image_ref = kRef}, policy, deferred);
       BOOST_TEST(outcome.action == action);
       BOOST_REQUIRE(outcome.decision.has_value());
       BOOST_TEST(outcome.decision->reason == Reason::kCredentialsNeeded);

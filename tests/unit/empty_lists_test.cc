@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(opening_with_an_empty_list_of_images_is_refused_where_recor
 
 BOOST_AUTO_TEST_CASE(opening_with_an_empty_list_of_images_is_refused_where_an_intent_is) {
   ScratchStore store(Rules::kClosed);
-  Must(store->PutIntent(kImage));
+  Must(store->PutIntent({.image = kImage}));
   store.Stop();
   CheckRefused(NodeStore::Open(WithoutImages(store, Gap::kNo)));
 }
@@ -153,9 +153,10 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_is_not_exported_by_an_empty_list_of_ima
 BOOST_AUTO_TEST_CASE(dry_runs_report_the_change_and_make_none) {
   ScratchStore store(Rules::kClosed);
   Must(store->ReplaceRuntimeHandlers({{"runc", true, true}, {"kata", false, true}}));
-  Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
-  Must(store->RecordImagePulled(kImage, kRef2, WithSecret(kSecretB), "kata"));
-  Must(store->PutIntent("registry.example.com/other:v1", "kata"));
+  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
+  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef2, .runtime_handler = "kata"},
+                                WithSecret(kSecretB)));
+  Must(store->PutIntent({.image = "registry.example.com/other:v1", .runtime_handler = "kata"}));
   Must(store->GetOrCreateUserNamespace({.pod_uid = "pod", .host_users = false}));
   const PruneToken token = Must(store->BeginPrune());
   const std::uint64_t commits = Commits(*store);
@@ -204,11 +205,11 @@ BOOST_AUTO_TEST_CASE(an_observer_makes_no_dry_run) {
 BOOST_AUTO_TEST_CASE(a_dry_run_of_a_restore_reports_it_and_changes_nothing) {
   VersionedStore store;
   store.Open([](NodeStore& opened) {
-    Must(opened.RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+    Must(opened.RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
   });
   RestoreOptions options{.directory = store.directory(), .backup = store.Migrate(1).backup};
   store.Open([](NodeStore& opened) {
-    Must(opened.RecordImagePulled(kImage, kRef2, WithSecret(kSecretA)));
+    Must(opened.RecordImagePulled({.image = kImage, .image_ref = kRef2}, WithSecret(kSecretA)));
   });
   // But for the line that says who owns it.
   const auto tree = [&] {

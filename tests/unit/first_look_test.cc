@@ -32,15 +32,15 @@ Decision DecideWhile(ScratchStore& store, bool deferred, Pod pod,
                      const std::function<void()>& meanwhile) {
   if (!deferred) {
     Fetched source(std::move(pod), meanwhile);
-    return store->MustAttemptPull(kImage, kRef, source);
+    return store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source);
   }
 #ifndef WAYBILL_TEST_OF_ONE_CALL
   DeferredCredentials source;
-  Expect(store->MustAttemptPull(kImage, kRef, source), true, CheckResult::kNotCounted,
-         Reason::kCredentialsNeeded);
+  Expect(store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source), true,
+         CheckResult::kNotCounted, Reason::kCredentialsNeeded);
   meanwhile();
   source.Provide(pod.Fetch());
-  return store->MustAttemptPull(kImage, kRef, source);
+  return store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source);
 #else
   return {};
 #endif
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(credentials_that_a_record_loses_meanwhile_open_under_kubele
     ScratchStore store(rules);
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     const Decision decision = DecideWhile(store, deferred, Pod(kSecretA), [&] {
-      ImagePulledRecord record = Must(store->GetRecord(kRef));
+      ImagePulledRecord record = Must(store->GetRecord({.image_ref = kRef}));
       record.credential_mapping.at(std::string(kName)) = WithSecret(kStranger);
       Must(store->PutRecord(record));
     });
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     Fetched source(Pod(kStranger), [&] { PruneTheRecord(store); });
     const EnsureOutcome outcome =
-        store->EnsureImage(kImage, kRef, PullPolicy::kIfNotPresent, source);
+        store->EnsureImage({.image = kImage, .image_ref = kRef}, PullPolicy::kIfNotPresent, source);
     BOOST_TEST(outcome.action == EnsureAction::kPull);
     BOOST_TEST(store->GetMetrics().ensure_image_requests[1][1][1] == 1U);
   }
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(fetching_that_throws_is_counted_as_an_error) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     Fetched source(Pod(kSecretA), [] { throw 1; });
     const EnsureOutcome outcome =
-        store->EnsureImage(kImage, kRef, PullPolicy::kIfNotPresent, source);
+        store->EnsureImage({.image = kImage, .image_ref = kRef}, PullPolicy::kIfNotPresent, source);
     BOOST_TEST(outcome.action != EnsureAction::kUsePresent);
     ExpectCounted(store, CheckResult::kError);
   }
@@ -176,12 +176,15 @@ BOOST_AUTO_TEST_CASE(a_first_look_is_of_no_use_for_another_image) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.Pull(kImage, kRef2, WithSecret(kStranger));
     DeferredCredentials source;
-    BOOST_TEST(store->MustAttemptPull(kImage, kRef, source).pull);
+    BOOST_TEST(store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source).pull);
     Pod pod(kSecretA);
     source.Provide(pod.Fetch());
-    BOOST_TEST(store->MustAttemptPull(kImage, kRef2, source).pull);
-    BOOST_TEST(store->MustAttemptPull("registry.example.com/team/other:v1", kRef, source).pull);
-    BOOST_TEST(!store->MustAttemptPull(kImage, kRef, source).pull);
+    BOOST_TEST(store->MustAttemptPull({.image = kImage, .image_ref = kRef2}, source).pull);
+    BOOST_TEST(store
+                   ->MustAttemptPull(
+                       {.image = "registry.example.com/team/other:v1", .image_ref = kRef}, source)
+                   .pull);
+    BOOST_TEST(!store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source).pull);
   });
 }
 #endif

@@ -151,13 +151,13 @@ BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) 
   const std::vector<std::string> refs = Fill(*store, 'a', 4000);
   {
     const PinningReader reader(options.directory);
-    for (std::size_t i = 0; i < 40; ++i) Must(store->DeleteRecord(refs[i]));
+    for (std::size_t i = 0; i < 40; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
     Must(store->ClearDistrust("a reason is written to a full store, too"));
     // What was freed is pinned, so there is no more room than before.
     const auto refused = store->PutRecord({std::string(4000, 'b'), {}, {}});
     BOOST_REQUIRE(!refused.has_value());
     BOOST_TEST((refused.error().code == ErrorCode::kStoreFull));
-    for (std::size_t i = 40; i < 60; ++i) Must(store->DeleteRecord(refs[i]));
+    for (std::size_t i = 40; i < 60; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
   }
   // The reader died: nobody told the store.
   const std::vector<ListedImage> listed = EveryOther(refs);

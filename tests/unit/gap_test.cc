@@ -51,7 +51,8 @@ struct Node : ScratchStore {
   }
   Decision Ask() {
     Pod nobody;
-    return opened->MustAttemptPull("registry.example.com/private:v1", kUnrecorded, nobody);
+    return opened->MustAttemptPull(
+        {.image = "registry.example.com/private:v1", .image_ref = kUnrecorded}, nobody);
   }
   std::unique_ptr<NodeStore> opened;
 };
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(what_a_kubelet_wrote_since_tells_of_a_gap) {
   BOOST_TEST((node.Ask().reason == Reason::kEntryWithoutCredentials));
   // What the kubelet did record has its credentials.
   Pod pod(kSecretA);
-  BOOST_TEST(!node.opened->MustAttemptPull(kImage, kRef, pod).pull);
+  BOOST_TEST(!node.opened->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull);
 }
 
 BOOST_AUTO_TEST_CASE(without_a_list_of_images_the_store_turns_distrustful_until_there_is_one) {
@@ -104,14 +105,16 @@ BOOST_AUTO_TEST_CASE(exported_files_that_nobody_touched_are_no_gap) {
     Node node;
     WriteRecordFile(node.kubelet_directory(), "pulled", "sha256:closed", "{");
     node.Open(Gap::kNo, std::nullopt);
-    Must(node.opened->RecordPullIntent(kImage));
-    Must(node.opened->RecordImagePulled(kImage, kRef, WithSecret(kSecretB)));
-    Must(node.opened->PutIntent("registry.example.com/cut-short:v1"));
+    Must(node.opened->RecordPullIntent({.image = kImage}));
+    Must(
+        node.opened->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretB)));
+    Must(node.opened->PutIntent({.image = "registry.example.com/cut-short:v1"}));
     Must(node.opened->Export(
         {.kubelet_directory = node.kubelet_directory(), .api_version = version}));
     // The store may live on before it meets the directory again.
-    Must(node.opened->RecordPullIntent(kImage));
-    Must(node.opened->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+    Must(node.opened->RecordPullIntent({.image = kImage}));
+    Must(
+        node.opened->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
     for (int i = 0; i < 2; ++i) {
       node.opened.reset();
       const RecoveryReport& report = node.Open(Gap::kDetect, std::nullopt);
@@ -127,7 +130,7 @@ BOOST_AUTO_TEST_CASE(an_exported_file_that_a_kubelet_wrote_again_is_a_gap) {
   for (int touched = 0; touched < 4; ++touched) {
     Node node;
     node.Open(Gap::kNo, std::nullopt);
-    Must(node.opened->PutIntent(cut_short));
+    Must(node.opened->PutIntent({.image = cut_short}));
     Must(node.opened->Export({.kubelet_directory = node.kubelet_directory()}));
     node.opened.reset();
     const auto image_manager = node.kubelet_directory() / "image_manager";
@@ -196,11 +199,11 @@ BOOST_AUTO_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it) {
     BOOST_TEST(store->recovery_report().after_gap);
     BOOST_TEST(store->recovery_report().distrustful);
     Pod nobody;
-    BOOST_TEST(store->MustAttemptPull(kImage, kRef, nobody).pull);
+    BOOST_TEST(store->MustAttemptPull({.image = kImage, .image_ref = kRef}, nobody).pull);
   }
   const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
   BOOST_TEST(!report.distrustful);
-  BOOST_TEST(Must(node.opened->HasIntent(kImage)));
+  BOOST_TEST(Must(node.opened->HasIntent({.image = kImage})));
 }
 
 BOOST_AUTO_TEST_CASE(an_operator_can_say_so) {
@@ -270,8 +273,8 @@ BOOST_AUTO_TEST_CASE(an_image_manager_without_records_hides_no_gap) {
   auto store = Must(NodeStore::Open(std::move(options)));
   BOOST_TEST(store->recovery_report().after_gap);
   Pod nobody;
-  BOOST_TEST(
-      (store->MustAttemptPull(kImage, kUnrecorded, nobody).reason == Reason::kStoreDistrustful));
+  BOOST_TEST((store->MustAttemptPull({.image = kImage, .image_ref = kUnrecorded}, nobody).reason ==
+              Reason::kStoreDistrustful));
 }
 
 BOOST_AUTO_TEST_CASE(a_store_that_was_there_before_finds_it_when_it_takes_over) {

@@ -41,13 +41,17 @@ BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
     Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
-    Must(store->RecordImagePulled(kImage, "ref-of-kata", WithSecret(kSecretA), "kata"));
-    Must(store->RecordImagePulled(kImage, "ref-of-runc", WithSecret(kSecretA)));
+    Must(store->RecordImagePulled(
+        {.image = kImage, .image_ref = "ref-of-kata", .runtime_handler = "kata"},
+        WithSecret(kSecretA)));
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = "ref-of-runc"},
+                                  WithSecret(kSecretA)));
     for (const char* ref : {"ref-of-kata", "ref-of-runc"}) {
       DamageEach(store.directory() / "data.mdb", ref);
       BOOST_TEST((store.Check(kImage, ref).reason == Reason::kRecordDamaged));
     }
-    Must(store->RecordImagePulled(kImage, "ref-of-runc", WithSecret(kSecretA)));
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = "ref-of-runc"},
+                                  WithSecret(kSecretA)));
     BOOST_TEST(!store.Check(kImage, "ref-of-runc", Pod(kSecretA)).pull);
     BOOST_TEST((store.Check(kImage, "ref-of-kata").reason == Reason::kRecordDamaged));
   });
@@ -56,13 +60,20 @@ BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
 BOOST_AUTO_TEST_CASE(an_observer_asks_by_handler_too) {
   ScratchStore store(Rules::kClosed);
   Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
-  Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA), "kata"));
+  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
+                                WithSecret(kSecretA)));
   store.Stop();
   auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
   Pod pod(kSecretA);
-  BOOST_TEST(!observer->MustAttemptPull(kImage, kRef, pod, "kata").pull);
-  BOOST_TEST(observer->MustAttemptPull(kImage, kRef, pod).pull);
-  BOOST_TEST(observer->MustAttemptPull(kImage, kRef, pod, "runsc").pull);
+  BOOST_TEST(
+      !observer
+           ->MustAttemptPull({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"}, pod)
+           .pull);
+  BOOST_TEST(observer->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull);
+  BOOST_TEST(
+      observer
+          ->MustAttemptPull({.image = kImage, .image_ref = kRef, .runtime_handler = "runsc"}, pod)
+          .pull);
   BOOST_TEST(Must(observer->ListRuntimeHandlers()).size() == 2U);
 }
 

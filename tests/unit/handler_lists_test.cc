@@ -25,11 +25,11 @@ BOOST_AUTO_TEST_CASE(an_image_listed_for_the_default_handler_ends_no_other_one_s
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
     Must(store->ReplaceRuntimeHandlers({kRunc, kKata}));
-    Must(store->RecordPullIntent(kImage, "kata"));
+    Must(store->RecordPullIntent({.image = kImage, .runtime_handler = "kata"}));
     const ImageOnNode image{std::string(kRef), {std::string(kImage)}, {}, "runc"};
     store.Restart({image});
     BOOST_TEST(store->recovery_report().intents_replayed == 0U);
-    BOOST_TEST(Must(store->HasIntent(kImage, "kata")));
+    BOOST_TEST(Must(store->HasIntent({.image = kImage, .runtime_handler = "kata"})));
     BOOST_TEST(Must(store->ListRecords()).empty());
   });
 }
@@ -41,8 +41,10 @@ BOOST_AUTO_TEST_CASE(of_copies_that_are_gone_the_record_written_last_speaks_for_
       ScratchStore store(Rules::kClosed);
       Must(store->ReplaceRuntimeHandlers({kRunc, kKata, kOther}));
       store.Pull(kImage, kRef, WithSecret(kSecretA));
-      Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA), "kata"));
-      Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretB), last));
+      Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
+                                    WithSecret(kSecretA)));
+      Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = last},
+                                    WithSecret(kSecretB)));
       const PruneToken token = Must(store->BeginPrune());
       Must(store->Prune({{std::string(kRef), "other"}}, token));
       const auto records = Must(store->ListRecords());

@@ -61,14 +61,16 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
       BOOST_TEST(Must(between->ListRecords()).size() < std::size_t{kFiles});
       for (int i = 0; i < kFiles; ++i) {
         Pod nobody;
-        BOOST_TEST_REQUIRE(between->MustAttemptPull(kImage, RefOf(i), nobody).pull);
+        BOOST_TEST_REQUIRE(
+            between->MustAttemptPull({.image = kImage, .image_ref = RefOf(i)}, nobody).pull);
       }
     }
     {
       auto observer = Must(NodeStore::Observe({.directory = store.directory(), .rules = rules}));
       for (int i = 0; i < kFiles; i += 100) {
         Pod nobody;
-        BOOST_TEST(observer->MustAttemptPull(kImage, RefOf(i), nobody).pull);
+        BOOST_TEST(
+            observer->MustAttemptPull({.image = kImage, .image_ref = RefOf(i)}, nobody).pull);
       }
     }
 
@@ -124,17 +126,17 @@ BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
     ScratchStore store(rules);
     WriteRecordFile(store.kubelet_directory(), "pulling", kImage, IntentJson(kImage));
     store.Restart();
-    Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
     BOOST_TEST(Must(store->Prune({}, Must(store->BeginPrune()), {.allow_empty = true})).removed ==
                1U);
     store.Restart();
-    BOOST_TEST(!Must(store->HasIntent(kImage)));
+    BOOST_TEST(!Must(store->HasIntent({.image = kImage})));
 
     const auto path = store.kubelet_directory() / RecordFile("pulling", kImage);
     std::filesystem::last_write_time(
         path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
     store.Restart();
-    BOOST_TEST(Must(store->HasIntent(kImage)));
+    BOOST_TEST(Must(store->HasIntent({.image = kImage})));
     BOOST_TEST(store.Check(kImage, kRef).pull);
   });
 }

@@ -24,11 +24,11 @@ BOOST_AUTO_TEST_CASE(a_decision_sees_each_commit_that_was_acknowledged) {
     ScratchStore store(rules);
     for (int i = 0; i < 20; ++i) {
       BOOST_TEST(!store.Check(kImage, kRef).pull);
-      Must(store->RecordPullIntent(kImage));
+      Must(store->RecordPullIntent({.image = kImage}));
       BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kPullInFlight);
-      Must(store->RecordImagePulled(kImage, kRef, ImagePullCredentials{}));
+      Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, ImagePullCredentials{}));
       BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kEntryWithoutCredentials);
-      Must(store->DeleteRecord(kRef));
+      Must(store->DeleteRecord({.image_ref = kRef}));
     }
   }
 }

@@ -24,8 +24,10 @@ std::string ImageOf(std::size_t i) { return "registry.example/app" + std::to_str
 void Fill(NodeStore& store, std::size_t records, const std::string& handler = {}) {
   Must(store.ReplaceRuntimeHandlers(SomeHandlers()));
   for (std::size_t i = 0; i < records; ++i) {
-    Must(store.RecordPullIntent(ImageOf(i), handler));
-    Must(store.RecordImagePulled(ImageOf(i), RefOf(i), WithSecret(kSecretA), handler));
+    Must(store.RecordPullIntent({.image = ImageOf(i), .runtime_handler = handler}));
+    Must(store.RecordImagePulled(
+        {.image = ImageOf(i), .image_ref = RefOf(i), .runtime_handler = handler},
+        WithSecret(kSecretA)));
   }
 }
 
@@ -95,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_is_open_in_this_process) {
     options.dry_run = true;
     CheckRefused(store, options, ErrorCode::kOwned);
   }
-  Must(opened->PutIntent(ImageOf(0)));
+  Must(opened->PutIntent({.image = ImageOf(0)}));
   Must(opened->Close());
   store.Migrate(1);
 }
@@ -105,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_another_process_owns) {
   ChildProcess owner([&]() -> ChildProcess::Serve {
     std::shared_ptr<NodeStore> opened = Must(NodeStore::Open(store.Options()));
     return [opened](const std::string& image) -> std::string {
-      return opened->PutIntent(image) ? "stored" : "refused";
+      return opened->PutIntent({.image = image}) ? "stored" : "refused";
     };
   });
   BOOST_TEST(owner.Ask("one") == "stored");
@@ -214,7 +216,9 @@ BOOST_AUTO_TEST_CASE(progress_that_stops_it) {
   const VersionedStore store;
   store.Open([](NodeStore& opened) {
     Fill(opened, 1100, "");
-    for (std::size_t i = 0; i < 30; ++i) Must(opened.PutIntent(ImageOf(i), "kata"));
+    for (std::size_t i = 0; i < 30; ++i) {
+      Must(opened.PutIntent({.image = ImageOf(i), .runtime_handler = "kata"}));
+    }
   });
   store.Migrate(2);
   const std::string before = ReadFile(store.database());

@@ -43,9 +43,10 @@ std::string ImageOf(const std::string& name) { return "registry.example/" + name
 
 void Pull(NodeStore& store, const std::string& name, const std::string& handler,
           const std::optional<PulledManifest>& manifest = std::nullopt) {
-  Must(store.RecordPullIntent(ImageOf(name), handler));
-  Must(
-      store.RecordImagePulled(ImageOf(name), RefOf(name), WithSecret(kSecretA), handler, manifest));
+  Must(store.RecordPullIntent({.image = ImageOf(name), .runtime_handler = handler}));
+  Must(store.RecordImagePulled(
+      {.image = ImageOf(name), .image_ref = RefOf(name), .runtime_handler = handler},
+      WithSecret(kSecretA), manifest));
 }
 
 // A store of version 2 with all that version 1 can't say.
@@ -57,10 +58,10 @@ void FillWithHandlers(NodeStore& store) {
   Pull(store, "of-kata", "kata");
   Pull(store, "of-gvisor", "gvisor");
   Pull(store, "chosen", "", PulledManifest{"sha256:" + Sha256Hex("m"), {"amd64", "linux"}});
-  Must(store.PutIntent(ImageOf("in-flight"), "kata"));
-  Must(store.PutIntent(ImageOf("both-in-flight"), "kata"));
-  Must(store.PutIntent(ImageOf("both-in-flight"), "gvisor"));
-  Must(store.PutIntent(ImageOf("both-in-flight")));
+  Must(store.PutIntent({.image = ImageOf("in-flight"), .runtime_handler = "kata"}));
+  Must(store.PutIntent({.image = ImageOf("both-in-flight"), .runtime_handler = "kata"}));
+  Must(store.PutIntent({.image = ImageOf("both-in-flight"), .runtime_handler = "gvisor"}));
+  Must(store.PutIntent({.image = ImageOf("both-in-flight")}));
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_who
   const VersionedStore store(1);
   store.Open([](NodeStore& opened) {
     Pull(opened, "new", "");
-    Must(opened.PutIntent(ImageOf("new-in-flight")));
+    Must(opened.PutIntent({.image = ImageOf("new-in-flight")}));
     Must(opened.ReplaceRuntimeHandlers({{.name = "runc", .is_default = true}}));
   });
   Contents contents = ContentsOf(store.directory());
@@ -155,7 +156,8 @@ BOOST_AUTO_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_who
   // The record still opens.
   store.Open([](NodeStore& opened) {
     Pod pod(kSecretA);
-    BOOST_TEST(!opened.MustAttemptPull(ImageOf("new"), RefOf("new"), pod).pull);
+    BOOST_TEST(
+        !opened.MustAttemptPull({.image = ImageOf("new"), .image_ref = RefOf("new")}, pod).pull);
   });
 }
 
@@ -264,17 +266,19 @@ BOOST_AUTO_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded) {
 
   const RecoveryReport opened = store.Open([](NodeStore& up) {
     Pod owner(kSecretA);
-    BOOST_TEST(!up.MustAttemptPull(ImageOf("plain"), RefOf("plain"), owner).pull);
+    BOOST_TEST(
+        !up.MustAttemptPull({.image = ImageOf("plain"), .image_ref = RefOf("plain")}, owner).pull);
     for (const char* name : {"both", "of-kata", "of-gvisor", "chosen"}) {
       BOOST_TEST_CONTEXT(name) {
-        Expect(up.MustAttemptPull(ImageOf(name), RefOf(name), owner), true,
+        Expect(up.MustAttemptPull({.image = ImageOf(name), .image_ref = RefOf(name)}, owner), true,
                CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials);
       }
     }
     for (const char* name : {"in-flight", "both-in-flight"}) {
       BOOST_TEST_CONTEXT(name) {
-        BOOST_TEST(up.MustAttemptPull(ImageOf(name), RefOf(name), owner).pull);
-        BOOST_TEST(Must(up.HasIntent(ImageOf(name))));
+        BOOST_TEST(
+            up.MustAttemptPull({.image = ImageOf(name), .image_ref = RefOf(name)}, owner).pull);
+        BOOST_TEST(Must(up.HasIntent({.image = ImageOf(name)})));
       }
     }
   });
@@ -317,7 +321,10 @@ BOOST_AUTO_TEST_CASE(an_observer_beside_a_way_down_fails_closed) {
       Pod nobody;
       const std::string name = line.substr(0, space);
       const Decision decision =
-          observed->MustAttemptPull(ImageOf(name), RefOf(name), nobody, line.substr(space + 1));
+          observed->MustAttemptPull({.image = ImageOf(name),
+                                     .image_ref = RefOf(name),
+                                     .runtime_handler = line.substr(space + 1)},
+                                    nobody);
       return decision.pull ? "pull" : "open";
     };
   });

@@ -81,16 +81,18 @@ BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_pla
 // then believes what lock.mdb says.
 BOOST_AUTO_TEST_CASE(a_lock_file_of_another_database_is_replaced) {
   ScratchStore store(Rules::kClosed);
-  for (int i = 0; i < 5; ++i) Must(store->PutIntent("registry.example/" + std::to_string(i)));
+  for (int i = 0; i < 5; ++i) {
+    Must(store->PutIntent({.image = "registry.example/" + std::to_string(i)}));
+  }
   store.Stop();
   ScratchStore other(Rules::kClosed);
-  Must(other->PutIntent("registry.example/other"));
+  Must(other->PutIntent({.image = "registry.example/other"}));
   other.Stop();
   std::filesystem::copy_file(store.directory() / "lock.mdb", other.directory() / "lock.mdb",
                              std::filesystem::copy_options::overwrite_existing);
   const SharedLock observer(other.directory() / "lock.mdb");
   other.Start();
-  BOOST_TEST(Must(other->HasIntent("registry.example/other")));
+  BOOST_TEST(Must(other->HasIntent({.image = "registry.example/other"})));
   BOOST_TEST(!other->recovery_report().distrustful);
 }
 

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(what_was_pruned_is_not_exported) {
   std::filesystem::copy(kFixtures / "kubelet-v1.36", store.kubelet_directory(), kCopyAll);
   store.Restart();
   const auto records = Must(store->ListRecords());
-  Must(store->DeleteRecord(records.front().image_ref));
+  Must(store->DeleteRecord({.image_ref = records.front().image_ref}));
   const ExportReport report = ExportTo(*store, store.kubelet_directory());
   BOOST_TEST(report.records == records.size() - 1);
   BOOST_TEST(report.without_credentials == 0U);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(what_was_pruned_is_not_exported) {
 
 BOOST_AUTO_TEST_CASE(an_observer_exports_too) {
   ScratchStore store(Rules::kClosed);
-  Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
   store.Stop();
   auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
   const std::filesystem::path fresh = store.scratch() / "fresh";
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
   store.Start();
   const std::string reason = store->recovery_report().distrust_reason;
   BOOST_TEST_REQUIRE(!reason.empty());
-  Must(store->RecordImagePulled(kImage, kRef, WithSecret(kSecretA)));
+  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
   const std::filesystem::path fresh = store.scratch() / "fresh";
   std::filesystem::create_directory(fresh);
   const auto refused = store->Export({.kubelet_directory = fresh});
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(what_exports_replaced_goes_but_for_what_nobody_else_has) {
     for (int i = 0; i < 14; ++i) {
       const std::string image = "registry.example.com/new:v" + std::to_string(i);
       store.Pull(image, "sha256:of-" + std::to_string(i), WithSecret(kSecretA));
-      Must(store->PutIntent(image));
+      Must(store->PutIntent({.image = image}));
       const ExportReport report = ExportTo(*store, kubelet);
       if (i == 0) first = report.replaced_path;
       BOOST_TEST(std::filesystem::exists(report.replaced_path));

@@ -26,8 +26,8 @@ std::string ImageOf(const std::string& name) { return "registry.example/" + name
 std::string NameOf(const std::string& name) { return "registry.example/" + name; }
 
 void Pull(NodeStore& store, const std::string& name, const ImagePullCredentials& credentials) {
-  Must(store.RecordPullIntent(ImageOf(name)));
-  Must(store.RecordImagePulled(ImageOf(name), RefOf(name), credentials));
+  Must(store.RecordPullIntent({.image = ImageOf(name)}));
+  Must(store.RecordImagePulled({.image = ImageOf(name), .image_ref = RefOf(name)}, credentials));
 }
 
 // Replaces what is recorded of an image.
@@ -41,7 +41,7 @@ void Replace(NodeStore& store, const std::string& name, const ImagePullCredentia
 // Who may use the image without a pull.
 bool Opens(NodeStore& store, const std::string& name, const ImagePullSecret& secret) {
   Pod pod(secret);
-  return !store.MustAttemptPull(ImageOf(name), RefOf(name), pod).pull;
+  return !store.MustAttemptPull({.image = ImageOf(name), .image_ref = RefOf(name)}, pod).pull;
 }
 
 // A store that lived on after its backup: of version 2, its backup too.
@@ -52,13 +52,13 @@ struct LivedOn : VersionedStore {
         Pull(opened, name, WithSecret(kSecretA));
       }
       Pull(opened, "open", NodeWide());
-      Must(opened.PutIntent(ImageOf("in-flight")));
+      Must(opened.PutIntent({.image = ImageOf("in-flight")}));
     });
     backup = Migrate(1).backup;
     Open([](NodeStore& opened) {
       Replace(opened, "revoked", WithSecret(kSecretB));
       Pull(opened, "more", WithSecret(kSecretB));
-      Must(opened.DeleteRecord(RefOf("gone")));
+      Must(opened.DeleteRecord({.image_ref = RefOf("gone")}));
       Pull(opened, "new", WithSecret(kSecretA));
     });
   }
@@ -120,7 +120,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
         BOOST_TEST(!Opens(store, name, secret), name);
       }
     }
-    BOOST_TEST(Must(store.HasIntent(ImageOf("in-flight"))));
+    BOOST_TEST(Must(store.HasIntent({.image = ImageOf("in-flight")})));
   });
   BOOST_TEST(opened.findings.empty());
   BOOST_TEST(!opened.set_aside);
@@ -329,12 +329,14 @@ BOOST_FIXTURE_TEST_CASE(pulls_in_flight_for_what_is_the_default_handler_again, V
   const fs::path backup = Migrate(1, true).backup;
   Open([](NodeStore& opened) {
     Must(opened.ReplaceRuntimeHandlers({{"runc", false, true}, {"kata", true, true}}));
-    Must(opened.RecordPullIntent(ImageOf("app"), "runc"));
+    Must(opened.RecordPullIntent({.image = ImageOf("app"), .runtime_handler = "runc"}));
   });
   Must(Restore(From(backup)));
   Open([](NodeStore& opened) {
-    BOOST_TEST(Must(opened.HasIntent(ImageOf("app"), "runc")));
-    Must(opened.RecordImagePulled(ImageOf("app"), RefOf("app"), WithSecret(kSecretA), "runc"));
+    BOOST_TEST(Must(opened.HasIntent({.image = ImageOf("app"), .runtime_handler = "runc"})));
+    Must(opened.RecordImagePulled(
+        {.image = ImageOf("app"), .image_ref = RefOf("app"), .runtime_handler = "runc"},
+        WithSecret(kSecretA)));
     BOOST_TEST(Must(opened.ListIntents()).empty());
   });
 }

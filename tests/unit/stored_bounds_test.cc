@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_rebuild_meets_an_intent_above_the_limits) {
   for (const Rules rules : kBothRules) {
     ScratchStore store(rules);
     store.Pull(kImage, kRef, WithSecret(kSecretA));
-    Must(store->RecordPullIntent("registry.example.com/other:v1"));
+    Must(store->RecordPullIntent({.image = "registry.example.com/other:v1"}));
     store.Stop();
     PutLongIntent(store.directory());
     store.Start();

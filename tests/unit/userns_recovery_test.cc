@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_new_store_has_lost_nothing) {
 BOOST_AUTO_TEST_CASE(a_damaged_record_of_an_image_costs_no_range) {
   UsernsStore store;
   const std::uint32_t a = store.Get("a-pod-with-a-name");
-  Must(store->PutIntent("registry.example/some/image:v1"));
+  Must(store->PutIntent({.image = "registry.example/some/image:v1"}));
   store.Close();
   Damage(store.database(), "registry.example/some/image:v1");
   store.Open();
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_comes_up_with_lost_ranges) {
   UsernsStore store;
   PlaceGolden(store.directory(), 2);
   store.Open();
-  Must(store->PutIntent("registry.example/a:v1"));
+  Must(store->PutIntent({.image = "registry.example/a:v1"}));
   store.Close();
   fs::remove_all(store.directory());
   PlaceGolden(store.directory(), 2);

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(down_and_back_by_the_backup) {
 
 BOOST_AUTO_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges) {
   UsernsStore store(SmallPool(4, 4));
-  Must(store->PutIntent("registry.example/a:v1"));
+  Must(store->PutIntent({.image = "registry.example/a:v1"}));
   store.Close();
   Must(Migrate(To(store, 2)));
   std::string copy = ReadFile(store.database());

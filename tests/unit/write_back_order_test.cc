@@ -15,17 +15,19 @@ enum class Way { kAtHand, kFetched, kDeferred };
 
 bool MustPull(NodeStore& store, std::string_view ref, const ImagePullSecret& secret, Way way) {
   Pod pod(secret);
-  if (way == Way::kFetched) return store.MustAttemptPull(kImage, ref, pod).pull;
+  if (way == Way::kFetched) {
+    return store.MustAttemptPull({.image = kImage, .image_ref = ref}, pod).pull;
+  }
   const PodCredentials credentials = Must(pod.Fetch());
   if (way == Way::kAtHand) {
     FixedCredentials fixed(credentials);
-    return store.MustAttemptPull(kImage, ref, fixed).pull;
+    return store.MustAttemptPull({.image = kImage, .image_ref = ref}, fixed).pull;
   }
   DeferredCredentials deferred;
-  const Decision first = store.MustAttemptPull(kImage, ref, deferred);
+  const Decision first = store.MustAttemptPull({.image = kImage, .image_ref = ref}, deferred);
   if (first.reason != Reason::kCredentialsNeeded) return first.pull;
   deferred.Provide(credentials);
-  return store.MustAttemptPull(kImage, ref, deferred).pull;
+  return store.MustAttemptPull({.image = kImage, .image_ref = ref}, deferred).pull;
 }
 
 const ImagePullSecret kRotated = MakeSecret("team-a", "pull", "uid-a", "hash-a-2");
@@ -97,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_is_put_afterwards_keeps_what_it_says) {
       Must(store->PutRecord(record));
       Must(store->Flush());
       BOOST_TEST(EntryOf(store).kubernetes_secrets.at(0).credential_hash == "hash-a-3");
-      Must(store->DeleteRecord(kRef));
+      Must(store->DeleteRecord({.image_ref = kRef}));
     }
   });
 }
@@ -114,7 +116,7 @@ BOOST_AUTO_TEST_CASE(garbage_collection_sees_the_record_as_it_was_met) {
       const auto report = Must(store->PruneBefore({std::string(kRef2)}, until));
       BOOST_TEST(report.removed == 0U);
       BOOST_TEST(report.kept_newer == 1U);
-      Must(store->DeleteRecord(kRef));
+      Must(store->DeleteRecord({.image_ref = kRef}));
     }
   });
 }

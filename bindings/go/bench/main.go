@@ -79,7 +79,7 @@ func ask(store *waybill.Store, questions []question, count int) int {
 	hits := 0
 	for next := 0; count > 0; count-- {
 		q := &questions[next]
-		if !store.MustAttemptPull(q.image, q.imageRef, "", q.credentials).Pull() {
+		if !store.MustAttemptPull(waybill.ImageCopy{Image: q.image, ImageRef: q.imageRef}, q.credentials).Pull() {
 			hits++
 		}
 		if next++; next == len(questions) {

@@ -44,7 +44,7 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 
 // RecordPullIntent returns once the intent is on disk: the pull may begin then, and not before.
 func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) error {
-	if err := m.store.RecordPullIntent(image, ""); err != nil {
+	if err := m.store.RecordPullIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return fmt.Errorf("failed to record image pull intent: %w", err)
 	}
 	m.metrics.noteIntents(logger, m.store)
@@ -57,8 +57,7 @@ func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) er
 func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRef string, credentials *kubeletconfig.ImagePullCredentials) {
 	logger := klog.FromContext(ctx)
 	err := m.store.RecordImagePulled(waybill.PulledImage{
-		Image:       image,
-		ImageRef:    imageRef,
+		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: credentialsToStore(credentials),
 	})
 	if err != nil {
@@ -78,7 +77,7 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 	if ctx.Err() != nil {
 		failure = waybill.PullOutcomeUnknown
 	}
-	if err := m.store.RecordImagePullFailed(image, "", failure); err != nil {
+	if err := m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure); err != nil {
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return
 	}
@@ -105,7 +104,7 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 			return credentials, nil
 		}
 	}
-	decision, err := m.store.MustAttemptPullLazily(image, imageRef, "", fetch)
+	decision, err := m.store.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: imageRef}, fetch)
 	result = decision.Result
 	if err != nil {
 		return true, err

@@ -108,8 +108,8 @@ func TestPruneAsksTheRuntimeUnderClosedRules(t *testing.T) {
 		pullWith(t, manager, "team/app:1", "in use", secretOf("a"))
 		pullWith(t, manager, "team/app:1", "gone", secretOf("a"))
 		manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
-		_, errInUse := store.GetRecord("in use", "")
-		_, errGone := store.GetRecord("gone", "")
+		_, errInUse := store.GetRecord(waybill.ImageCopy{ImageRef: "in use"})
+		_, errGone := store.GetRecord(waybill.ImageCopy{ImageRef: "gone"})
 		if kept := errInUse == nil; kept != (rules == waybill.RulesClosed) {
 			t.Errorf("%v: the record of an image in use: %v", rules, errInUse)
 		}
@@ -123,7 +123,7 @@ func TestPruneWithoutAnAnswerOfTheRuntime(t *testing.T) {
 	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{err: errors.New("the runtime is away")})
 	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
 	manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
-	if _, err := store.GetRecord("ref", ""); err != nil {
+	if _, err := store.GetRecord(waybill.ImageCopy{ImageRef: "ref"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -138,7 +138,7 @@ func TestACancelledPullKeepsItsIntentUnderClosedRules(t *testing.T) {
 		if err := c.act(step{what: failed, image: "team/app:1", cancelled: true}, &answer{}); err != nil {
 			t.Fatal(err)
 		}
-		there, err := store.HasIntent("team/app:1", "")
+		there, err := store.HasIntent(waybill.ImageCopy{Image: "team/app:1"})
 		if err != nil || there != (rules == waybill.RulesClosed) {
 			t.Errorf("%v: %t, %v", rules, there, err)
 		}
@@ -316,7 +316,7 @@ func TestPruneByAListOfNothingDropsNothing(t *testing.T) {
 	if pull, err := manager.MustAttemptImagePull(quiet, "registry.example.com/app:v1", "sha256:1", credentialsOf()); !pull || err != nil {
 		t.Errorf("pull %v, %v: the image passes for preloaded", pull, err)
 	}
-	if _, err := store.GetRecord("sha256:1", ""); err != nil {
+	if _, err := store.GetRecord(waybill.ImageCopy{ImageRef: "sha256:1"}); err != nil {
 		t.Error(err)
 	}
 }

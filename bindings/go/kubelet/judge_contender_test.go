@@ -50,7 +50,7 @@ type contender struct {
 	manager  pullmanager.ImagePullManager
 	accessor pullmanager.PullRecordsAccessor
 	store    *waybill.Store // nil for the kubelet's files
-	clock    *waybill.FakeClock
+	clock    *waybill.ManualClock
 	gauges   [2]float64
 	start    func(c *contender, s step) error // makes manager and accessor anew, as a restart does
 }
@@ -115,7 +115,7 @@ func (c *contender) open(options waybill.Options) error {
 		return err
 	}
 	if c.clock == nil {
-		c.clock = waybill.NewFakeClock(time.Now())
+		c.clock = waybill.NewManualClock(time.Now())
 	}
 	options.Clock = c.clock
 	options.Witness = waybill.WitnessNone()

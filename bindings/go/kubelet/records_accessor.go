@@ -75,7 +75,7 @@ func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
 	if err := a.quarantined(waybill.QuarantinedImage, image); err != nil {
 		return false, err
 	}
-	exists, err := a.store.HasIntent(image, "")
+	exists, err := a.store.HasIntent(waybill.ImageCopy{Image: image})
 	if exists || err != nil {
 		return exists, err
 	}
@@ -85,7 +85,7 @@ func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
 
 // WriteImagePullIntent returns once the intent is on disk.
 func (a *RecordsAccessor) WriteImagePullIntent(logger klog.Logger, image string) error {
-	if err := a.store.PutIntent(image, ""); err != nil {
+	if err := a.store.PutIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return err
 	}
 	a.metrics.noteIntents(logger, a.store)
@@ -94,7 +94,7 @@ func (a *RecordsAccessor) WriteImagePullIntent(logger klog.Logger, image string)
 
 // DeleteImagePullIntent succeeds where there is none.
 func (a *RecordsAccessor) DeleteImagePullIntent(logger klog.Logger, image string) error {
-	if err := a.store.DeleteIntent(image, ""); err != nil {
+	if err := a.store.DeleteIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return err
 	}
 	a.metrics.noteIntents(logger, a.store)
@@ -121,12 +121,13 @@ func (a *RecordsAccessor) GetImagePulledRecord(imageRef string) (*kubeletconfig.
 	if err := a.quarantined(waybill.QuarantinedImageRef, imageRef); err != nil {
 		return nil, true, err
 	}
-	record, err := a.store.GetRecord(imageRef, "")
+	record, err := a.store.GetRecord(waybill.ImageCopy{ImageRef: imageRef})
 	switch {
 	case err == nil:
 		return recordToKubelet(record), true, nil
-	case errors.Is(err, waybill.ErrDamaged):
-		return nil, true, err
+	case errors.Is(err, waybill.ErrDamaged), errors.Is(err, waybill.ErrUnavailable),
+		errors.Is(err, waybill.ErrOutcomeUnknown), errors.Is(err, waybill.ErrOwned):
+		return nil, true, err // it may well be there
 	case !errors.Is(err, waybill.ErrNotFound):
 		return nil, false, err
 	}
@@ -158,7 +159,7 @@ func (a *RecordsAccessor) DeleteImagePulledRecord(logger klog.Logger, imageRef s
 	if imageRef == "" {
 		return nil // no record has such a ref
 	}
-	if err := a.store.DeleteRecord(imageRef, ""); err != nil {
+	if err := a.store.DeleteRecord(waybill.ImageCopy{ImageRef: imageRef}); err != nil {
 		return err
 	}
 	a.metrics.noteRecords(logger, a.store)

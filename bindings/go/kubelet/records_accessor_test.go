@@ -159,10 +159,10 @@ func TestAccessorOfADistrustfulStore(t *testing.T) {
 
 func TestAccessorKnowsOfOtherHandlers(t *testing.T) {
 	store := openTestStore(t, waybill.Options{RuntimeHandlers: []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}})
-	if err := store.RecordImagePulled(waybill.PulledImage{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata"}); err != nil {
+	if err := store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.RecordPullIntent("nginx", "kata"); err != nil {
+	if err := store.RecordPullIntent(waybill.ImageCopy{Image: "nginx", RuntimeHandler: "kata"}); err != nil {
 		t.Fatal(err)
 	}
 	accessor := newAccessor(t, store)

@@ -13,9 +13,9 @@ namespace [[gnu::visibility("default")]] waybill {
 // One entry of a docker config. The caller decodes a base64 `auth` ("user:password") into the first
 // two fields.
 struct AuthConfig {
-  std::string username;
-  std::string password;
-  std::string email;
+  std::string username = {};
+  std::string password = {};
+  std::string email = {};
 };
 
 // Lower-case hex SHA-256 of the auth config's compact JSON as Go writes it: username, password,

@@ -19,8 +19,8 @@ namespace [[gnu::visibility("default")]] waybill {
 // A pod's credentials, borrowed. The secrets are those of its imagePullSecrets that match the
 // image.
 struct PodCredentials {
-  std::span<const ImagePullSecretView> secrets;
-  std::optional<ImagePullServiceAccountView> service_account;
+  std::span<const ImagePullSecretView> secrets = {};
+  std::optional<ImagePullServiceAccountView> service_account = {};
 };
 
 // What a decision saw before the pod's credentials were fetched: a copy of the record, for the
@@ -76,10 +76,10 @@ class FixedCredentials final : public CredentialSource {
 // inside a decision, such as another language's.
 //
 //   DeferredCredentials credentials;
-//   Decision decision = store.MustAttemptPull(image, image_ref, credentials);
-//   if (decision.reason == Reason::kCredentialsNeeded) {  // "pull" so far, not counted
+//   Decision decision = store.MustAttemptPull(copy, credentials);
+//   if (decision.reason == Reason::kCredentialsNeeded) {  // "pull" so far, counted under no label
 //     credentials.Provide(…);                             // or the error of getting them
-//     decision = store.MustAttemptPull(image, image_ref, credentials);
+//     decision = store.MustAttemptPull(copy, credentials);
 //   }
 //
 // The second call must name the same image and store, or its answer is "pull". It needs the same
@@ -170,9 +170,9 @@ struct EnsureOutcome {
   EnsureAction action = EnsureAction::kPull;
   // What the pod may see, in the kubelet's words. Under Rules::kClosed, `action` and `message` are
   // the same for an absent image and for one that this pod may not use.
-  std::string message;
+  std::string message = {};
   // For the node's own log, never for the pod. nullopt: no decision was needed.
-  std::optional<Decision> decision;
+  std::optional<Decision> decision = {};
 };
 
 }  // namespace waybill

@@ -17,8 +17,8 @@ namespace [[gnu::visibility("default")]] waybill {
 
 // One entry of an image index.
 struct ManifestDescriptor {
-  std::string media_type;
-  std::string digest;
+  std::string media_type = {};
+  std::string digest = {};
   std::uint64_t size = 0;                           // bytes; 0: not given
   std::optional<Platform> platform = std::nullopt;  // as written; nullopt: not given
   bool is_attestation = false;  // provenance or an SBOM, not an image (annotation

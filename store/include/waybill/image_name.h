@@ -14,11 +14,11 @@ namespace [[gnu::visibility("default")]] waybill {
 // without tag and digest, otherwise unchanged: `nginx` and `docker.io/library/nginx` are two names,
 // since a runtime may resolve a short name elsewhere.
 struct ImageParts {
-  std::string_view name;
-  std::string_view domain;  // "registry.example.com:443"; may be empty
-  std::string_view path;    // what follows domain and '/'; at most 255 bytes
-  std::string_view tag;     // without ':'; may be empty
-  std::string_view digest;  // "sha256:…", without '@'; may be empty
+  std::string_view name = {};
+  std::string_view domain = {};  // "registry.example.com:443"; may be empty
+  std::string_view path = {};    // what follows domain and '/'; at most 255 bytes
+  std::string_view tag = {};     // without ':'; may be empty
+  std::string_view digest = {};  // "sha256:…", without '@'; may be empty
 };
 
 // nullopt: the string does not parse. Takes time linear in its length; any bytes are safe.

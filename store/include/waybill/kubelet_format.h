@@ -48,8 +48,8 @@ Result<std::vector<std::string>> DecodePodList(std::string_view json);
 // One registry's credentials out of a docker config (config.json or .dockercfg form) or of a Secret
 // of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg.
 struct RegistryAuth {
-  std::string registry;
-  AuthConfig auth;
+  std::string registry = {};
+  AuthConfig auth = {};
 };
 // In the document's order. Other fields are ignored, as by the kubelet. kInvalidArgument: an `auth`
 // is not base64 of "user:password"; the error names the registry.

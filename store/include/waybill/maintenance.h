@@ -40,21 +40,21 @@ inline constexpr std::uint32_t kOldestSchema = 1;
 struct MigrationStep {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
-  std::string name;
+  std::string name = {};
   std::uint64_t values_written = 0;
 };
 
 struct MigrationReport {
   std::uint32_t from = 0;  // equal to `to`: nothing to do
   std::uint32_t to = 0;
-  std::vector<MigrationStep> steps;  // done; in a dry run, planned
-  std::string backup;                // made before the first step; empty in a dry run
+  std::vector<MigrationStep> steps = {};  // done; in a dry run, planned
+  std::string backup = {};                // made before the first step; empty in a dry run
   // What going down loses, one line each, with the images that must be verified again.
-  std::vector<std::string> losses;
+  std::vector<std::string> losses = {};
 };
 
 struct MigrateOptions {
-  std::filesystem::path directory;
+  std::filesystem::path directory = {};
   std::uint32_t to = kNewestSchema;
   bool dry_run = false;      // report what would be done, and change nothing
   bool accept_loss = false;  // go down even if that loses something
@@ -82,7 +82,7 @@ Result<MigrationReport> Migrate(const MigrateOptions& options);
 // backup/<version>-<commit sequence>-<time>.mdb in the store's directory: a compact copy. The last
 // three are kept, and only the last of each state.
 struct Backup {
-  std::filesystem::path path;
+  std::filesystem::path path = {};
   std::uint32_t schema_version = 0;
   std::uint64_t commit_sequence = 0;
   std::uint64_t bytes = 0;
@@ -93,8 +93,8 @@ struct Backup {
 Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory);
 
 struct RestoreOptions {
-  std::filesystem::path directory;
-  std::filesystem::path backup;
+  std::filesystem::path directory = {};
+  std::filesystem::path backup = {};
   bool dry_run = false;  // report what would be done, and change nothing
   Clock clock = SystemClock;
   std::uint64_t map_bytes = kDefaultMapBytes;
@@ -118,9 +118,9 @@ struct RestoreReport {
   // Other ranges may have been lost, so no new ones are handed out (HeldPod without a UID).
   bool id_ranges_lost = false;
   // Where the replaced store is kept; empty: there was none, or it is a dry run.
-  std::string replaced_path;
-  std::vector<std::string> removed_paths;  // kept there earlier, now deleted (kMaxKeptAside)
-  std::string distrust_reason;
+  std::string replaced_path = {};
+  std::vector<std::string> removed_paths = {};  // kept there earlier, now deleted (kMaxKeptAside)
+  std::string distrust_reason = {};
 };
 
 // Replaces the store with a backup. The replaced store is kept under quarantine/ (kMaxKeptAside).
@@ -144,7 +144,7 @@ enum class KubeletApiVersion : std::uint8_t {
 
 struct ExportOptions {
   // The directory that has or gets image_manager/. The kubelet must not be running.
-  std::filesystem::path kubelet_directory;
+  std::filesystem::path kubelet_directory = {};
   KubeletApiVersion api_version = KubeletApiVersion::kV1Beta1;
   // The runtime's complete list. Required if the store is distrustful: since the kubelet has no
   // such state, each image without a record then gets one without credentials.
@@ -162,9 +162,10 @@ struct ExportReport {
   // Written without credentials: refs with records under other handlers only, and files that a
   // kubelet wrote and no import took.
   std::uint64_t without_credentials = 0;
-  std::uint64_t id_mappings = 0;  // pods/<uid>/userns
-  std::string replaced_path;      // where the earlier files are kept; empty: there were none
-  std::vector<std::string> removed_paths;  // kept by earlier exports, now deleted (kMaxKeptAside)
+  std::uint64_t id_mappings = 0;   // pods/<uid>/userns
+  std::string replaced_path = {};  // where the earlier files are kept; empty: there were none
+  std::vector<std::string> removed_paths =
+      {};  // kept by earlier exports, now deleted (kMaxKeptAside)
 };
 
 }  // namespace waybill

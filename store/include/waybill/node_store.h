@@ -5,12 +5,14 @@
 //                                 .witness = Witness::At("/var/lib/kubelet/image_manager/waybill"),
 //                                 .images_on_node = runtime_images});
 //   if (!store) { log(store.error().ToString()); return; }
-//   auto decision = (*store)->MustAttemptPull(image, image_ref, pod_credentials);
+//   ImageCopy copy = {.image = image, .image_ref = image_ref, .runtime_handler = handler};
+//   auto decision = (*store)->MustAttemptPull(copy, pod_credentials);
 //   if (decision.pull) {
-//     if (auto r = (*store)->RecordPullIntent(image); !r) …   // on disk before the pull begins
+//     if (auto r = (*store)->RecordPullIntent(copy); !r) …   // on disk before the pull begins
 //     … pull …
-//     auto r = pulled ? (*store)->RecordImagePulled(image, pulled_ref, credentials)
-//                     : (*store)->RecordImagePullFailed(image);
+//     copy.image_ref = pulled_ref;
+//     auto r = pulled ? (*store)->RecordImagePulled(copy, credentials)
+//                     : (*store)->RecordImagePullFailed(copy);
 //   }
 //
 // Every call that returns success has reached the disk (fdatasync). All member functions except
@@ -87,7 +89,7 @@ struct OpenOptions {
   // The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
   // exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
   // group- nor world-writable.
-  std::filesystem::path directory;
+  std::filesystem::path directory = {};
   bool create_if_missing = true;
   Witness witness;
   Rules rules = Rules::kClosed;
@@ -134,7 +136,7 @@ struct OpenOptions {
 };
 
 struct ObserveOptions {
-  std::filesystem::path directory;
+  std::filesystem::path directory = {};
   Rules rules = Rules::kClosed;
   VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
@@ -186,10 +188,10 @@ class NodeStore {
   NodeStore& operator=(const NodeStore&) = delete;
 
   // Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
-  // decisions answer "pull", recording functions return kNotOwner, reading ones kDamaged. Must not
-  // be called while another call runs. An error concerns the write-backs (as for Flush) or the
-  // witness only (kDamaged: it was removed, replaced or changed while the store was open); the
-  // store is closed in any case.
+  // decisions answer "pull", everything that can fail is kClosed. Not to be
+  // called while another call runs. An error (as of Flush; kDamaged: the witness was removed,
+  // replaced or changed while the store was open) tells of write-backs or of the witness only, and
+  // the store is closed all the same.
   Result<void> Close();
 
   // What opening found and did. Constant; empty for an observer.
@@ -197,23 +199,20 @@ class NodeStore {
 
   // --- Decisions -------------------------------------------------------------------------------
 
-  // KEP-2535, MustAttemptImagePull. `image` is the container's image string, `image_ref` what the
-  // runtime returned for it, empty where the image is not on the node. Never fails: what can't be
+  // KEP-2535, MustAttemptImagePull. Needs all of `copy`. Never fails: what can't be
   // read, verified or understood is "pull". Takes no lock that another thread holds, waits for no
   // write, and allocates nothing unless something is in quarantine or credentials are fetched late.
   // A credential that matched by hash or by coordinates only is queued to be written back (Flush
   // waits for that); an observer does not write back. Under Rules::kKubelet a decision that would
-  // be "pull" waits first for those that are queued for `image_ref`. `runtime_handler` is the one
-  // that the pod's RuntimeClass names: credentials of another handler's copy do not count, but
-  // whether the kubelet pulled the image is asked of all handlers (KEP-4216). A handler that is not
-  // in the registry: "pull", kRuntimeHandlerUnknown.
-  Decision MustAttemptPull(std::string_view image, std::string_view image_ref,
-                           CredentialSource& credentials, std::string_view runtime_handler = {});
+  // be "pull" waits first for those that are queued for the ref. Credentials of
+  // another handler's copy do not count, but whether the kubelet pulled the image is asked of all
+  // handlers (KEP-4216). A handler that is not in the registry: "pull", kRuntimeHandlerUnknown.
+  Decision MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials);
 
   // The kubelet's outer question: pull, use what is there, or refuse. Arguments as above. Never
   // fails either; makes strings. Counts kubelet_image_manager_ensure_image_requests_total.
-  EnsureOutcome EnsureImage(std::string_view image, std::string_view image_ref, PullPolicy policy,
-                            CredentialSource& credentials, std::string_view runtime_handler = {});
+  EnsureOutcome EnsureImage(const ImageCopy& copy, PullPolicy policy,
+                            CredentialSource& credentials);
 
   // Waits until every write-back queued so far is on disk. kIo, kDiskFull, kStoreFull and
   // kOutcomeUnknown as for a recording; a failed write-back is dropped, and the next decision that
@@ -228,33 +227,35 @@ class NodeStore {
   // removed, replaced or truncated under this owner; nothing was changed, and decisions answer
   // "pull" likewise. A call that finds that after its commit returns kOutcomeUnknown.
   //
-  // A runtime handler that is not in the registry is kInvalidArgument; the error lists the known
-  // ones. If the intent of such a pull is stored, its end can still be recorded, but without
-  // credentials, since its guest platform is unknown. The default handler's own name means the same
-  // as the empty one.
+  // kClosed after Close.
+  //
+  // A runtime handler that is not in the registry is kInvalidArgument, and the error lists those
+  // that are. How a pull ended may be recorded all the same where its intent is stored, but for its
+  // credentials: nobody can tell any more for which guest platform it was. The default
+  // handler's own name means the same as the empty one.
 
-  // Call this before each pull, and exactly one RecordImagePulled or RecordImagePullFailed after
-  // it. Counts the pull as in flight. kLimitExceeded also above kMaxInFlightImages. `image` need
-  // not parse.
-  Result<void> RecordPullIntent(std::string_view image, std::string_view runtime_handler = {});
+  // To be called before each pull; matched by exactly one RecordImagePulled or
+  // RecordImagePullFailed. Counts the pull as in flight. kLimitExceeded also above
+  // kMaxInFlightImages. The image need not parse. Ignores copy.image_ref.
+  Result<void> RecordPullIntent(const ImageCopy& copy);
 
-  // The pull succeeded. Merges `credentials` into the record of `image_ref`, drops one in-flight
-  // count of `image`, removes its intent with the last one, and clears the quarantine entries of
-  // both. nullopt: the credentials are unknown; the record then only says that the kubelet pulled
-  // the image. kInvalidArgument: `image` does not parse or `image_ref` is empty; intent and count
-  // stay (kubelet behaviour). An unreadable record is replaced. `manifest`: which manifest of an
-  // index was pulled, stored with the record (digest and platform within limits.h). If manifest or
-  // guest platform differ from the record's, it is another image: the old credentials are dropped.
-  Result<void> RecordImagePulled(std::string_view image, std::string_view image_ref,
+  // The pull succeeded. Merges `credentials` into the record of copy.image_ref, what the runtime
+  // returned after the pull, drops one in-flight count of copy.image, removes its intent when none
+  // is left, clears both's quarantine entries. nullopt: credentials unknown; the record then only
+  // says that the kubelet pulled it. kInvalidArgument where the image does not parse or the ref is
+  // empty: intent and count stay (kubelet behaviour). An unreadable record is replaced. `manifest`:
+  // which one of an index it was; kept with the record (digest and platform within limits.h). A
+  // copy of another manifest or for another guest platform than the record's is another image: what
+  // was proven for the old one goes.
+  Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
-                                 std::string_view runtime_handler = {},
                                  const std::optional<PulledManifest>& manifest = std::nullopt);
 
-  // The pull did not succeed. Drops one in-flight count and, with the last one, the intent. Under
-  // Rules::kClosed the intent stays after kUnknown, or if an earlier process stored it.
-  Result<void> RecordImagePullFailed(std::string_view image,
-                                     PullFailure failure = PullFailure::kFailed,
-                                     std::string_view runtime_handler = {});
+  // The pull did not succeed. Drops one in-flight count and, when none is left, the intent; under
+  // Rules::kClosed not an intent that was there before this process's own, nor after kUnknown.
+  // Ignores copy.image_ref.
+  Result<void> RecordImagePullFailed(const ImageCopy& copy,
+                                     PullFailure failure = PullFailure::kFailed);
 
   // --- Garbage collection (owner) ----------------------------------------------------------------
 
@@ -281,30 +282,33 @@ class NodeStore {
                                   const ChangeOptions& options = {});
 
   // --- Whole records, as an adapter for the kubelet's PullRecordsAccessor needs them -------------
-  // Reading functions: kDamaged if the stored value is unreadable or may have been lost, or if the
-  // store can't be read at the moment (closed, after kOutcomeUnknown, no free reader slot). Writing
-  // functions: errors as in "Recording a pull"; they do not change in-flight counts.
+  // Those that read: kDamaged where what is stored can't be read or may have been lost;
+  // kUnavailable where nothing can be read at this moment; kOutcomeUnknown and kOwned as for those
+  // that write, from the call that found it on. Those
+  // that write: errors as in "Recording a pull"; in-flight counts stay as they are. Calls about a
+  // record ignore copy.image, calls about an intent copy.image_ref. kInvalidArgument:
+  // the one that it needs is empty and the other is not. (Both empty is a question: a kubelet's
+  // files can hold a record of the empty ref and an intent of the empty image.)
 
-  // kNotFound: the record certainly does not exist.
-  Result<ImagePulledRecord> GetRecord(std::string_view image_ref,
-                                      std::string_view runtime_handler = {}) const;
-  // Unordered. If one record is unreadable, the call fails.
+  // kNotFound: no such record, surely.
+  Result<ImagePulledRecord> GetRecord(const ImageCopy& copy) const;
+  // In no order. Where one record can't be read none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
   // Replaces the record of record.image_ref under record.runtime_handler. Clears the ref's
   // quarantine entry. kInvalidArgument: an empty ref, or an unknown handler without such a record.
   Result<void> PutRecord(const ImagePulledRecord& record);
-  // Deletes the record if it exists; records of the ref under other handlers and a quarantine entry
-  // stay.
-  Result<void> DeleteRecord(std::string_view image_ref, std::string_view runtime_handler = {});
+  // Deletes it if there; records of the ref under other handlers stay. Leaves a quarantine entry in
+  // force.
+  Result<void> DeleteRecord(const ImageCopy& copy);
 
-  Result<bool> HasIntent(std::string_view image, std::string_view runtime_handler = {}) const;
+  Result<bool> HasIntent(const ImageCopy& copy) const;
   // Sorted by image string, then by handler.
   Result<std::vector<ImagePullIntent>> ListIntents() const;
-  // Stores an intent without counting a pull in flight.
-  Result<void> PutIntent(std::string_view image, std::string_view runtime_handler = {});
-  // Deletes the intent if it exists. While a pull of `image` is in flight in this process, the
-  // intent stays until that pull ends.
-  Result<void> DeleteIntent(std::string_view image, std::string_view runtime_handler = {});
+  // Stores it without counting a pull in flight.
+  Result<void> PutIntent(const ImageCopy& copy);
+  // Deletes it if there. While a pull of the image is in flight in this process the intent is what
+  // says so: it then goes when that pull ends.
+  Result<void> DeleteIntent(const ImageCopy& copy);
 
   Result<std::vector<QuarantineEntry>> ListQuarantine() const;
   Result<std::vector<ImagePreloadedRecord>> ListPreloaded() const;

@@ -13,9 +13,9 @@
 namespace [[gnu::visibility("default")]] waybill {
 
 struct Platform {
-  std::string architecture;     // Go's names: "amd64", "arm64"
-  std::string os;               // Go's names: "linux", "windows"
-  std::string os_version = {};  // Windows: "10.0.20348.1970"
+  std::string architecture = {};  // Go's names: "amd64", "arm64"
+  std::string os = {};            // Go's names: "linux", "windows"
+  std::string os_version = {};    // Windows: "10.0.20348.1970"
   std::vector<std::string> os_features = {};
   std::string variant = {};  // of arm, "v5" to "v8"; of arm64; of amd64, "v1" to "v4"
 

@@ -41,14 +41,21 @@ enum class ErrorCode : std::uint8_t {
   kIo,
   // Two identities share one key, or a newer state forbids the change. Nothing was changed.
   kConflict,
-  // The handle is an observer's, or was closed.
+  // The handle is an observer's: open the store as the owner.
   kNotOwner,
   // The caller's progress callback asked to stop. What was done so far is kept.
   kInterrupted,
-  // The commit failed half way: it may or may not be on disk. Close and open again to find out.
+  // A commit failed half way, in this call or an earlier one: it may or may not be on disk. Close
+  // and open again to find out.
   kOutcomeUnknown,
   // The caller's CredentialSource could not get the pod's credentials.
   kCredentialsUnavailable,
+  // Nothing can be read at this moment: no reader slot is free, or an observer is between two
+  // files.
+  // Nothing is known to be damaged: try again. Never read it as kNotFound.
+  kUnavailable,
+  // The handle was closed: open the store again. Never read it as kNotFound.
+  kClosed = 64,
   // Memory ran out. Nothing was changed.
   kOutOfMemory = 65,
   // A callback of the caller threw an exception, or the library has a bug. Nothing was changed.
@@ -110,8 +117,8 @@ std::string_view ErrorCodeName(ErrorCode code);
 // code, which each binding puts in its own words, or a hint that needs no translation, or neither.
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::kInvalidArgument;
-  std::string message;
-  std::string hint;
+  std::string message = {};
+  std::string hint = {};
   Hint hint_code = Hint::kNone;
 
   bool has_hint() const { return !hint.empty() || hint_code != Hint::kNone; }

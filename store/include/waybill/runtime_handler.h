@@ -18,7 +18,7 @@ namespace [[gnu::visibility("default")]] waybill {
 struct RuntimeHandler {
   // 1 to kMaxRuntimeHandlerBytes bytes above 0x20, without '/'. Only a default handler whose name
   // is unknown has an empty name.
-  std::string name;
+  std::string name = {};
   bool is_default = false;       // the empty name selects it; at most one on a node
   bool user_namespaces = false;  // CRI, RuntimeHandlerFeatures.user_namespaces
   // The platform of a utility VM, which its images must be built for. nullopt: the host's.
@@ -37,11 +37,11 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json);
 
 // What loading a list of handlers changed.
 struct RuntimesReport {
-  std::vector<std::string> added;
-  std::vector<std::string> vanished;  // their records stay until they are pruned
+  std::vector<std::string> added = {};
+  std::vector<std::string> vanished = {};  // their records stay until they are pruned
   // Handlers whose guest platform changed, and the default if its name changed: their images must
   // be verified again.
-  std::vector<std::string> changed;
+  std::vector<std::string> changed = {};
   std::uint64_t records_to_verify = 0;  // lost their credentials through that
   // Runtime classes were off before. Leftovers from an earlier time with handlers were cleaned up.
   bool turned_on = false;
@@ -53,8 +53,8 @@ struct RuntimesReport {
 struct CollapseReport {
   std::uint64_t records = 0;  // taken from other handlers than the default
   std::uint64_t intents = 0;
-  std::uint64_t records_to_verify = 0;  // under the default handler, without credentials now
-  std::vector<std::string> handlers;    // the handlers that had them
+  std::uint64_t records_to_verify = 0;     // under the default handler, without credentials now
+  std::vector<std::string> handlers = {};  // the handlers that had them
 };
 
 }  // namespace waybill

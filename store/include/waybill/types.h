@@ -30,28 +30,28 @@ struct Timestamp {
 // pulled with it. The hash is opaque and only ever compared. If empty, hashing failed: the hash
 // matches nothing, but the coordinates still can.
 struct ImagePullSecret {
-  std::string uid;
-  std::string namespace_name;
-  std::string name;
-  std::string credential_hash;
+  std::string uid = {};
+  std::string namespace_name = {};
+  std::string name = {};
+  std::string credential_hash = {};
 
   friend auto operator<=>(const ImagePullSecret&, const ImagePullSecret&) = default;
 };
 
 struct ImagePullServiceAccount {
-  std::string uid;
-  std::string namespace_name;
-  std::string name;
+  std::string uid = {};
+  std::string namespace_name = {};
+  std::string name = {};
 
   friend auto operator<=>(const ImagePullServiceAccount&, const ImagePullServiceAccount&) = default;
 };
 
 // The same, borrowed: what a decision reads. The strings must outlive the call.
 struct ImagePullSecretView {
-  std::string_view uid;
-  std::string_view namespace_name;
-  std::string_view name;
-  std::string_view credential_hash;
+  std::string_view uid = {};
+  std::string_view namespace_name = {};
+  std::string_view name = {};
+  std::string_view credential_hash = {};
 
   ImagePullSecretView() = default;
   ImagePullSecretView(std::string_view uid_in, std::string_view namespace_in,
@@ -66,9 +66,9 @@ struct ImagePullSecretView {
 };
 
 struct ImagePullServiceAccountView {
-  std::string_view uid;
-  std::string_view namespace_name;
-  std::string_view name;
+  std::string_view uid = {};
+  std::string_view namespace_name = {};
+  std::string_view name = {};
 
   ImagePullServiceAccountView() = default;
   ImagePullServiceAccountView(std::string_view uid_in, std::string_view namespace_in,
@@ -79,13 +79,23 @@ struct ImagePullServiceAccountView {
       : uid(s.uid), namespace_name(s.namespace_name), name(s.name) {}
 };
 
+// Which copy of an image a call is about, borrowed for the call. Name the members
+// ({.image = …, .image_ref = …}): an image string that is taken for a ref asks about another copy,
+// of which nothing may be known. Each function says which members it needs, and ignores the others:
+// one value does for a decision and for the pull after it.
+struct ImageCopy {
+  std::string_view image = {};      // the container's image string, as the pod wrote it
+  std::string_view image_ref = {};  // what the runtime returned for it; empty: not on the node
+  std::string_view runtime_handler = {};  // that the pod's RuntimeClass names; empty: the default
+};
+
 // Which credentials opened an image under one image name. With node_pods_accessible (pulled without
 // credentials, or with the node's own) every pod of the node may use it. If all fields are empty,
 // every pod must pull it again.
 struct ImagePullCredentials {
   bool node_pods_accessible = false;
-  std::vector<ImagePullSecret> kubernetes_secrets;
-  std::vector<ImagePullServiceAccount> kubernetes_service_accounts;
+  std::vector<ImagePullSecret> kubernetes_secrets = {};
+  std::vector<ImagePullServiceAccount> kubernetes_service_accounts = {};
 
   bool empty() const {
     return !node_pods_accessible && kubernetes_secrets.empty() &&
@@ -97,9 +107,9 @@ struct ImagePullCredentials {
 // One image on the node that the kubelet pulled. credential_mapping is keyed by image name: the
 // pod's image string cut of tag and digest, nothing else changed.
 struct ImagePulledRecord {
-  std::string image_ref;
-  std::optional<Timestamp> last_updated;  // nullopt: the kubelet's `null`
-  std::map<std::string, ImagePullCredentials> credential_mapping;
+  std::string image_ref = {};
+  std::optional<Timestamp> last_updated = {};  // nullopt: the kubelet's `null`
+  std::map<std::string, ImagePullCredentials> credential_mapping = {};
   // The number of the commit that wrote the record. Set by the store; ignored in arguments.
   std::uint64_t stamp = 0;
   // Whose copy of the image this is. Empty: the default handler's.
@@ -117,7 +127,7 @@ struct ImagePulledRecord {
 // A pull that began and whose end is not known. `image` is the container's image string as the pod
 // wrote it; it need not parse.
 struct ImagePullIntent {
-  std::string image;
+  std::string image = {};
   std::string runtime_handler = {};  // empty: the default handler
 
   friend auto operator<=>(const ImagePullIntent&, const ImagePullIntent&) = default;
@@ -125,33 +135,33 @@ struct ImagePullIntent {
 
 // An image that a newer kubelet found on the node before it pulled anything. Stored, not yet used.
 struct ImagePreloadedRecord {
-  std::string image_ref;
-  std::optional<Timestamp> last_updated;
-  std::vector<std::string> observed_images;  // image names, sorted
+  std::string image_ref = {};
+  std::optional<Timestamp> last_updated = {};
+  std::vector<std::string> observed_images = {};  // image names, sorted
 
   friend bool operator==(const ImagePreloadedRecord&, const ImagePreloadedRecord&) = default;
 };
 
 // An image that the container runtime lists: CRI's Image message, `crictl images -o json`.
 struct ImageOnNode {
-  std::string id;  // the image ref
-  std::vector<std::string> repo_tags;
-  std::vector<std::string> repo_digests;
+  std::string id = {};  // the image ref
+  std::vector<std::string> repo_tags = {};
+  std::vector<std::string> repo_digests = {};
   // CRI's Image.spec.runtime_handler. Empty: not given, so the image may be any handler's.
   std::string runtime_handler = {};
 };
 
 // The manifest that a pull chose out of an index (waybill/image_index.h).
 struct PulledManifest {
-  std::string digest;
-  Platform platform;
+  std::string digest = {};
+  Platform platform = {};
 };
 
 // An image that is on the node, for garbage collection. Without a runtime handler it keeps its
 // ref's records under every handler.
 struct ListedImage {
-  std::string image_ref;
-  std::string runtime_handler;
+  std::string image_ref = {};
+  std::string runtime_handler = {};
 
   // NOLINTBEGIN(google-explicit-constructor): a list of refs alone is the usual one.
   ListedImage(std::string ref, std::string handler = {})
@@ -169,10 +179,10 @@ enum class QuarantineKind : std::uint8_t {
 // Closes an image until it is pulled again: decisions on it answer "pull", with the result `error`.
 struct QuarantineEntry {
   QuarantineKind kind = QuarantineKind::kImageRef;
-  std::string sha256;  // 64 lower-case hex digits
-  std::string source;  // the file, below the kubelet directory
-  std::string reason;
-  Timestamp since;
+  std::string sha256 = {};  // 64 lower-case hex digits
+  std::string source = {};  // the file, below the kubelet directory
+  std::string reason = {};
+  Timestamp since = {};
 
   friend bool operator==(const QuarantineEntry&, const QuarantineEntry&) = default;
 };

@@ -61,8 +61,8 @@ enum class NamespaceMode : std::uint8_t { kPod = 0, kNode = 2 };
 // pod's mounts use it, too (uid_mappings, gid_mappings). With kNode both are empty.
 struct UserNamespace {
   NamespaceMode mode = NamespaceMode::kNode;
-  IdMappings uids;
-  IdMappings gids;
+  IdMappings uids = {};
+  IdMappings gids = {};
 
   friend bool operator==(const UserNamespace&, const UserNamespace&) = default;
 };
@@ -70,9 +70,9 @@ struct UserNamespace {
 struct UserNamespaceRequest {
   // 1 to kMaxPodUidBytes bytes above 0x20, neither "." nor "..", without '/': the name of the pod's
   // directory.
-  std::string_view pod_uid;
+  std::string_view pod_uid = {};
   // pod.spec.hostUsers. nullopt: not set.
-  std::optional<bool> host_users;
+  std::optional<bool> host_users = {};
   // The handler of the pod's RuntimeClass; empty: the default handler.
   std::string_view runtime_handler = {};
   // The length that the caller requires; nullopt: any.
@@ -140,10 +140,10 @@ enum class PoolRelation : std::uint8_t {
 // A pod's ID mapping. Whatever the pool is now, the mapping stays valid for its pod and blocks the
 // ranges that it overlaps until it is released.
 struct UserNamespaceAllocation {
-  std::string pod_uid;
+  std::string pod_uid = {};
   std::uint32_t host_id = 0;
   std::uint32_t length = 0;
-  Timestamp created;
+  Timestamp created = {};
   PoolRelation relation = PoolRelation::kInPool;
 
   friend bool operator==(const UserNamespaceAllocation&, const UserNamespaceAllocation&) = default;
@@ -159,12 +159,12 @@ struct HostIdRange {
 // A pod that may live with unverified host IDs: its file was broken, or its range overlaps another
 // one or was lost. It gets no mapping, and its ranges are not handed out.
 struct HeldPod {
-  std::string pod_uid;  // empty: ranges of unknown pods were lost
+  std::string pod_uid = {};  // empty: ranges of unknown pods were lost
   // Empty: the range is unknown, so no new range can be handed out to any pod.
-  std::vector<HostIdRange> ranges;
-  std::string source;  // the file, below the kubelet directory; or empty
-  std::string reason;
-  Timestamp since;
+  std::vector<HostIdRange> ranges = {};
+  std::string source = {};  // the file, below the kubelet directory; or empty
+  std::string reason = {};
+  Timestamp since = {};
 
   friend bool operator==(const HeldPod&, const HeldPod&) = default;
 };
@@ -172,7 +172,7 @@ struct HeldPod {
 // In ranges of the pool's ids_per_pod.
 struct UserNamespaceStatistics {
   bool enabled = true;
-  UserNamespacePool pool;
+  UserNamespacePool pool = {};
   std::uint64_t ranges = 0;            // all but the reserved ones
   std::uint64_t used = 0;              // of those: taken, or overlapped by another range
   std::uint64_t free = 0;              // ranges - used
@@ -182,15 +182,15 @@ struct UserNamespaceStatistics {
   std::uint64_t other_length = 0;  // likewise
   std::uint64_t held_pods = 0;
   // Why no range can be handed out now: the range of a held pod is unknown. Empty: ranges can.
-  std::string refused_because;
+  std::string refused_because = {};
 };
 
 struct UserNamespaceCleanupReport {
   std::uint64_t examined = 0;  // pods
   std::uint64_t released = 0;
   std::uint64_t kept_in_lists = 0;
-  std::uint64_t kept_newer = 0;            // written after the token was drawn
-  std::vector<std::string> released_pods;  // their UIDs, the first 1000
+  std::uint64_t kept_newer = 0;                 // written after the token was drawn
+  std::vector<std::string> released_pods = {};  // their UIDs, the first 1000
 };
 
 // What opening found and did about ranges.
@@ -201,14 +201,14 @@ struct UserNamespaceReport {
   std::uint64_t held = 0;       // pods held by this import, or still held for the same reason
   std::uint64_t repaired_blocks =
       0;  // entries of the block table that contradicted the allocations
-  std::vector<std::string> problems;  // one line a pod; the first 100
-  std::uint64_t allocations = 0;      // after opening
+  std::vector<std::string> problems = {};  // one line a pod; the first 100
+  std::uint64_t allocations = 0;           // after opening
   std::uint64_t held_pods = 0;
   std::uint64_t outside_pool = 0;
   std::uint64_t other_length = 0;
-  std::vector<std::string> off_pool;  // the UIDs of both, the first 100
+  std::vector<std::string> off_pool = {};  // the UIDs of both, the first 100
   // As in UserNamespaceStatistics.
-  std::string refused_because;
+  std::string refused_because = {};
 };
 
 }  // namespace waybill

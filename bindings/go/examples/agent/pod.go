@@ -51,7 +51,7 @@ func (a *agent) startContainer(choices *rand.Rand, pod string, tenant, image int
 	}
 
 	ref, must := a.runtime.ref(image), a.model.mustUse(image, tenant)
-	outcome, err := a.store.EnsureImage(imageName(image), ref, "", policy, fetch)
+	outcome, err := a.store.EnsureImage(waybill.ImageCopy{Image: imageName(image), ImageRef: ref}, policy, fetch)
 	if err != nil && !errors.Is(err, errNoSecrets) {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *agent) check(outcome waybill.EnsureOutcome, failed error, pod string, t
 // pull asks the registry, between an intent and its outcome.
 func (a *agent) pull(choices *rand.Rand, pod string, tenant, image int, secret waybill.ImagePullSecret) error {
 	name, ref := imageName(image), imageRef(image)
-	if err := a.store.RecordPullIntent(name, ""); err != nil {
+	if err := a.store.RecordPullIntent(waybill.ImageCopy{Image: name}); err != nil {
 		return err
 	}
 	a.log.info("Pulling image", "pod", pod, "namespace", tenantName(tenant), "image", name)
@@ -102,10 +102,10 @@ func (a *agent) pull(choices *rand.Rand, pod string, tenant, image int, secret w
 			}
 		}
 		a.log.info("Failed to pull image", "pod", pod, "image", name, "err", "context deadline exceeded")
-		return a.store.RecordImagePullFailed(name, "", waybill.PullOutcomeUnknown)
+		return a.store.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullOutcomeUnknown)
 	case !allows(image, tenant):
 		a.log.info("Failed to pull image", "pod", pod, "namespace", tenantName(tenant), "image", name, "err", "pull access denied")
-		return a.store.RecordImagePullFailed(name, "", waybill.PullFailed)
+		return a.store.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullFailed)
 	}
 	if err := a.runtime.arrive(image); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *agent) pull(choices *rand.Rand, pod string, tenant, image int, secret w
 	if err := a.model.note("may", entry(image, tenant)); err != nil {
 		return err
 	}
-	if err := a.store.RecordImagePulled(waybill.PulledImage{Image: name, ImageRef: ref, Credentials: credentials}); err != nil {
+	if err := a.store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: name, ImageRef: ref}, Credentials: credentials}); err != nil {
 		return err
 	}
 	a.log.info("Successfully pulled image", "pod", pod, "namespace", tenantName(tenant), "image", name, "ref", ref)
