@@ -104,7 +104,8 @@ Result<void> NodeStore::RecordPullIntent(const ImageCopy& copy) try {
 Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                                           const std::optional<ImagePullCredentials>& credentials,
                                           const std::optional<PulledManifest>& manifest) try {
-  if (auto r = CheckPull(copy); !r) return r;
+  if (auto r = CheckImage(copy.image); !r) return r;
+  if (auto r = CheckHandler(copy.runtime_handler); !r) return r;
   if (auto r = CheckRef(copy.image_ref); !r) return r;
   const auto name = ImageName(copy.image);
   if (!name) {
