@@ -41,12 +41,11 @@ struct Claim {
 
 Result<void> CheckHeld(const std::vector<HeldPod>& held) {
   if (held.empty()) return {};
-  std::string message = "no kubelet can be told of the host IDs of ";
+  std::string message = "a kubelet's files can't hold the host IDs of ";
   for (std::size_t i = 0; i < held.size(); ++i) {
     if (i >= kPodsNamed) break;
     if (i > 0) message += ", ";
-    message +=
-        held[i].pod_uid.empty() ? "pods that nobody knows" : "pod " + ShownPodUid(held[i].pod_uid);
+    message += held[i].pod_uid.empty() ? "unknown pods" : "pod " + ShownPodUid(held[i].pod_uid);
     if (!held[i].reason.empty()) message += " (" + held[i].reason + ")";
   }
   if (held.size() > kPodsNamed) {
@@ -171,7 +170,7 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
     } else if (file.mapping) {
       claims.push_back({*file.mapping, "a pod that the store does not know, " + file.source, true});
     } else {
-      return Conflict("nobody can vouch for the host IDs in " + file.source +
+      return Conflict("unverified host IDs in " + file.source +
                           ", of a pod that the store does not know: " + file.problem,
                       kForeignHint);
     }

@@ -17,7 +17,7 @@ std::string Text(HostIdRange range) {
 }
 
 std::string Name(const HeldPod& held) {
-  return held.pod_uid.empty() ? "pods that nobody knows" : "pod " + ShownPodUid(held.pod_uid);
+  return held.pod_uid.empty() ? "unknown pods" : "pod " + ShownPodUid(held.pod_uid);
 }
 
 Error Full(const UserNamespacePool& pool, const Slots& slots) {

@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(held_pods_stop_it) {
   kubelet.CheckConflict("pod a (its file is broken)", {Allocation("b", 1)}, {held});
   HeldPod lost;
   lost.ranges = {{65536, 65536}};
-  kubelet.CheckConflict("pods that nobody knows, pod a", {}, {lost, held});
+  kubelet.CheckConflict("unknown pods, pod a", {}, {lost, held});
   held.pod_uid = "\x1b[31m";
   held.reason = {};
   kubelet.CheckConflict(R"(pod "\u001b[31m", pod "\u001b[31m", pod "\u001b[31m" and 2 more)", {},
@@ -303,8 +303,7 @@ BOOST_AUTO_TEST_CASE(files_that_no_kubelet_takes_stop_it) {
        {"", "{", "{}", R"({"uidMappings":[{"hostId":0,"length":1}]})"}) {
     const KubeletDirectory kubelet;
     WriteFile(kubelet.Pod("foreign"), content);
-    kubelet.CheckConflict("nobody can vouch for the host IDs in pods/foreign/userns",
-                          {Allocation("a", 1)});
+    kubelet.CheckConflict("unverified host IDs in pods/foreign/userns", {Allocation("a", 1)});
     BOOST_TEST(kubelet.Exported({Allocation("foreign", 1)}) == 1U);
   }
 }
