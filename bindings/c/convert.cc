@@ -221,13 +221,18 @@ waybill_held_pod ToC(const HeldPod& pod, Memory& memory) {
   const auto range = [](const HostIdRange& from, Memory&) {
     return waybill_host_id_range{from.first, from.length};
   };
-  return {Copy(pod.pod_uid, memory), CopyEach<waybill_host_id_range>(pod.ranges, memory, range),
-          pod.ranges.size(),         Copy(pod.source, memory),
-          Copy(pod.reason, memory),  ToC(pod.since)};
+  return {Copy(pod.pod_uid, memory),
+          CopyEach<waybill_host_id_range>(pod.ranges, memory, range),
+          pod.ranges.size(),
+          Copy(pod.source, memory),
+          Copy(pod.reason, memory),
+          ToC(pod.since),
+          static_cast<std::int32_t>(pod.kind)};
 }
 
 waybill_trust_event ToC(const TrustEvent& event, Memory& memory) {
-  return {ToC(event.at), event.distrustful, Copy(event.reason, memory)};
+  return {ToC(event.at), static_cast<std::int32_t>(event.kind),
+          static_cast<std::int32_t>(event.action), event.distrustful, Copy(event.reason, memory)};
 }
 
 waybill_backup ToC(const Backup& backup, Memory& memory) {

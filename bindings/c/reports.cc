@@ -188,6 +188,9 @@ waybill_verify_report ToC(const VerifyReport& report, Memory& memory) {
           .findings = CopyStrings(report.findings, memory)};
 }
 
+static_assert(WAYBILL_TRUST_JOURNAL_FULL == static_cast<int>(TrustKind::kJournalFull));
+static_assert(WAYBILL_TRUST_TAKEN_BACK == static_cast<int>(TrustAction::kTakenBack));
+
 waybill_trust_state ToC(const TrustState& trust, Memory& memory) {
   const auto event = [](const TrustEvent& from, Memory& into) { return c::ToC(from, into); };
   return {.distrustful = trust.distrustful,

@@ -8,6 +8,7 @@ using waybill::NodeStore;
 using waybill::Result;
 
 static_assert(WAYBILL_NAMESPACE_NODE == static_cast<int>(waybill::NamespaceMode::kNode));
+static_assert(WAYBILL_HELD_UNTIL_IMPORT == static_cast<int>(waybill::HeldKind::kUntilImport));
 static_assert(WAYBILL_POOL_OTHER_LENGTH == static_cast<int>(waybill::PoolRelation::kOtherLength));
 
 waybill_code waybill_replace_runtime_handlers(waybill_store* store,

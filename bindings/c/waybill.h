@@ -590,6 +590,17 @@ typedef struct waybill_host_id_range {
   uint64_t length;
 } waybill_host_id_range;
 
+/* HeldKind in waybill/user_namespace.h. Others may come: each holds like any other. */
+enum {
+  WAYBILL_HELD_OTHER = 1,
+  WAYBILL_HELD_FILE_CONFLICT = 2,
+  WAYBILL_HELD_TABLES_CONTRADICT = 3,
+  WAYBILL_HELD_UNREADABLE_FILE = 4,
+  WAYBILL_HELD_FROM_BACKUP = 5,
+  WAYBILL_HELD_LOST_RANGES = 6,
+  WAYBILL_HELD_UNTIL_IMPORT = 7
+};
+
 /* A pod that may live with unverified host IDs. */
 typedef struct waybill_held_pod {
   waybill_string pod_uid;              /* empty: unknown pods */
@@ -598,6 +609,7 @@ typedef struct waybill_held_pod {
   waybill_string source;
   waybill_string reason;
   waybill_timestamp since;
+  int32_t kind; /* WAYBILL_HELD_OTHER … */
 } waybill_held_pod;
 
 typedef struct waybill_held_pods {
@@ -1194,8 +1206,30 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify(waybill_store* store,
                                                            waybill_verify_report** report,
                                                            waybill_error** error);
 
+/* TrustKind in waybill/report.h. Others may come: each is a reason like any other. */
+enum {
+  WAYBILL_TRUST_OTHER = 1,
+  WAYBILL_TRUST_OPERATOR = 2,
+  WAYBILL_TRUST_STORE_LOST = 3,
+  WAYBILL_TRUST_STORE_STALE = 4,
+  WAYBILL_TRUST_STORE_REBUILT = 5,
+  WAYBILL_TRUST_STORE_RESTORED = 6,
+  WAYBILL_TRUST_IMPORT_UNFINISHED = 7,
+  WAYBILL_TRUST_GAP = 8,
+  WAYBILL_TRUST_JOURNAL_FULL = 9
+};
+/* TrustAction: a reason for distrust; the end of all reasons; the end of the one of the same kind and
+ * words. */
+enum {
+  WAYBILL_TRUST_DISTRUST = 1,
+  WAYBILL_TRUST_TRUST = 2,
+  WAYBILL_TRUST_TAKEN_BACK = 3
+};
+
 typedef struct waybill_trust_event {
   waybill_timestamp at;
+  int32_t kind;     /* WAYBILL_TRUST_OTHER … */
+  int32_t action;   /* WAYBILL_TRUST_DISTRUST … */
   bool distrustful; /* the state from then on */
   waybill_string reason;
 } waybill_trust_event;

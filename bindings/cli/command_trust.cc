@@ -61,10 +61,11 @@ class TrustCommand final : public Command {
     if (trust.journal.empty()) return;
     std::vector<std::vector<std::string>> rows;
     for (const TrustEvent& event : trust.journal) {
-      rows.push_back(
-          {out.TimeText(event.at), event.distrustful ? "distrustful" : "trusted", event.reason});
+      rows.push_back({out.TimeText(event.at), std::string(TrustActionName(event.action)),
+                      std::string(TrustKindName(event.kind)),
+                      event.distrustful ? "distrustful" : "trusted", event.reason});
     }
-    out.WriteTable({"AT", "STATE", "REASON"}, rows);
+    out.WriteTable({"AT", "ACTION", "KIND", "STATE", "REASON"}, rows);
   }
 
   StoreFlags store_;

@@ -86,6 +86,8 @@ Json JsonOf(const QuarantineEntry& entry) {
 
 Json JsonOf(const TrustEvent& event) {
   return {{"at", FormatTimestamp(event.at)},
+          {"kind", TrustKindName(event.kind)},
+          {"action", TrustActionName(event.action)},
           {"distrustful", event.distrustful},
           {"reason", event.reason}};
 }

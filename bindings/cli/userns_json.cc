@@ -41,7 +41,8 @@ Json JsonOf(const HeldPod& pod) {
           {"ranges", ranges},
           {"source", pod.source},
           {"reason", pod.reason},
-          {"since", FormatTimestamp(pod.since)}};
+          {"since", FormatTimestamp(pod.since)},
+          {"kind", HeldKindName(pod.kind)}};
 }
 
 Json JsonOf(const UserNamespaceReport& report) {

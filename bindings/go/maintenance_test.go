@@ -34,7 +34,8 @@ func TestStateOfAStore(t *testing.T) {
 	wantCode(t, s.ClearDistrust(""), waybill.ErrInvalidArgument)
 	must(t, s.ClearDistrust("no bytes of UTF-8: \xff"))
 	trust, err := s.Trust()
-	if err != nil || len(trust.Journal) != 1 || trust.Journal[0].Reason != "no bytes of UTF-8: \xff" || trust.Journal[0].At.IsZero() {
+	if err != nil || len(trust.Journal) != 1 || trust.Journal[0].Reason != "no bytes of UTF-8: \xff" || trust.Journal[0].At.IsZero() ||
+		trust.Journal[0].Kind != waybill.TrustOperator || trust.Journal[0].Action != waybill.Trusted {
 		t.Errorf("%+v, %v", trust, err)
 	}
 	if q, err := s.ListQuarantine(); len(q) != 0 || err != nil {

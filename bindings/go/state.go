@@ -126,9 +126,37 @@ func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	}), err
 }
 
+// TrustKind says why a store's trust changed. A number of a later version is a reason like any other.
+type TrustKind int32
+
+// The kinds of [TrustEvent].
+const (
+	TrustOther            TrustKind = C.WAYBILL_TRUST_OTHER             // said in words only, by an older version
+	TrustOperator         TrustKind = C.WAYBILL_TRUST_OPERATOR          // an operator's word
+	TrustStoreLost        TrustKind = C.WAYBILL_TRUST_STORE_LOST        // the database was gone
+	TrustStoreStale       TrustKind = C.WAYBILL_TRUST_STORE_STALE       // it may be older than it was
+	TrustStoreRebuilt     TrustKind = C.WAYBILL_TRUST_STORE_REBUILT     // it failed its check
+	TrustStoreRestored    TrustKind = C.WAYBILL_TRUST_STORE_RESTORED    // a backup was put back
+	TrustImportUnfinished TrustKind = C.WAYBILL_TRUST_IMPORT_UNFINISHED // files of a kubelet directory are not taken over yet
+	TrustGap              TrustKind = C.WAYBILL_TRUST_GAP               // images may have been pulled that nobody recorded
+	TrustJournalFull      TrustKind = C.WAYBILL_TRUST_JOURNAL_FULL      // there are more reasons than the journal holds
+)
+
+// TrustAction says what an entry of the journal did.
+type TrustAction int32
+
+// The actions of [TrustEvent].
+const (
+	Distrusted TrustAction = C.WAYBILL_TRUST_DISTRUST   // a reason for distrust
+	Trusted    TrustAction = C.WAYBILL_TRUST_TRUST      // ends every reason before it
+	TakenBack  TrustAction = C.WAYBILL_TRUST_TAKEN_BACK // ends the reason of the same kind and words
+)
+
 // TrustEvent is an entry of the journal of distrust.
 type TrustEvent struct {
 	At          time.Time
+	Kind        TrustKind
+	Action      TrustAction
 	Distrustful bool   // the state from then on
 	Reason      string // the store's, or, where distrust was cleared, the operator's
 }
@@ -149,7 +177,13 @@ func (s *Store) Trust() (TrustState, error) {
 		return TrustState{
 			Distrustful: bool(t.distrustful),
 			Journal: goList(t.journal, t.journal_count, func(e *C.waybill_trust_event) TrustEvent {
-				return TrustEvent{At: goTime(e.at), Distrustful: bool(e.distrustful), Reason: goString(e.reason)}
+				return TrustEvent{
+					At:          goTime(e.at),
+					Kind:        TrustKind(e.kind),
+					Action:      TrustAction(e.action),
+					Distrustful: bool(e.distrustful),
+					Reason:      goString(e.reason),
+				}
 			}),
 		}
 	}), err

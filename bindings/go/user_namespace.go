@@ -69,6 +69,20 @@ type HostIDRange struct {
 	First, Length uint64
 }
 
+// HeldKind says why a pod is held. A number of a later version holds like any other.
+type HeldKind int32
+
+// The kinds of [HeldPod].
+const (
+	HeldOther            HeldKind = C.WAYBILL_HELD_OTHER
+	HeldFileConflict     HeldKind = C.WAYBILL_HELD_FILE_CONFLICT     // its file contradicts another one, or the store
+	HeldTablesContradict HeldKind = C.WAYBILL_HELD_TABLES_CONTRADICT // the store's own tables contradict each other
+	HeldUnreadableFile   HeldKind = C.WAYBILL_HELD_UNREADABLE_FILE   // no kubelet takes its file, or it can't be read
+	HeldFromBackup       HeldKind = C.WAYBILL_HELD_FROM_BACKUP       // its range may be another pod's by now
+	HeldLostRanges       HeldKind = C.WAYBILL_HELD_LOST_RANGES       // without a UID: ranges were lost
+	HeldUntilImport      HeldKind = C.WAYBILL_HELD_UNTIL_IMPORT      // without a UID: until the pods' files were taken over
+)
+
 // HeldPod is a pod that may live with unverified host IDs: its file was broken, or its range overlaps
 // another one or was lost. It gets no mapping, and its ranges are not handed out.
 type HeldPod struct {
@@ -78,6 +92,7 @@ type HeldPod struct {
 	Source string // the file, below the kubelet directory; or empty
 	Reason string
 	Since  time.Time
+	Kind   HeldKind
 }
 
 // UserNamespaceCleanupReport says what a cleanup did.
@@ -204,6 +219,7 @@ func (s *Store) ListHeldPods() ([]HeldPod, error) {
 				Source: goString(p.source),
 				Reason: goString(p.reason),
 				Since:  goTime(p.since),
+				Kind:   HeldKind(p.kind),
 			}
 		})
 	}), err

@@ -193,7 +193,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
        {KubeletFolder::kPulled, KubeletFolder::kPulling, KubeletFolder::kPreloaded}) {
     if (auto r = List(image_manager, folder, entries, report); !r) return r;
   }
-  const std::string unfinished = ImportUnfinished(directory);
+  const Distrust unfinished = ImportUnfinished(directory);
   // A store that lost something cannot tell which of the files it took before, nor what was revoked
   // since.
   bool without_credentials = false;
@@ -203,16 +203,15 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     if (!reasons) return reasons.error();
     without_credentials =
         txn.state().distrustful &&
-        (reasons->empty() || !std::all_of(reasons->begin(), reasons->end(), [](const auto& reason) {
-           return IsOfImport(reason) || IsGap(reason);
-         }));
+        (reasons->empty() || !std::all_of(reasons->begin(), reasons->end(), LosesNothing));
     // What an unfinished import left is not written since.
-    const bool goes_on = std::any_of(reasons->begin(), reasons->end(), IsOfImport);
+    const bool goes_on = std::any_of(reasons->begin(), reasons->end(), [](const Distrust& why) {
+      return why.kind == TrustKind::kImportUnfinished;
+    });
     look_for_gap = taken_over_before && (without_credentials || !goes_on);
-    if (std::find(reasons->begin(), reasons->end(), unfinished) != reasons->end()) return {};
     auto known = AllPathsAreRemembered(txn, entries);
     if (!known) return known.error();
-    return *known ? Result<void>() : SetTrust(txn, true, unfinished);
+    return *known ? Result<void>() : SetDistrust(txn, unfinished);
   });
   if (!begun) return begun;
   const ExportManifest exported =

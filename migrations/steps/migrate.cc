@@ -13,6 +13,7 @@
 #include "store/lmdb/error.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
+#include "store/trust/journal.h"
 
 namespace waybill::internal {
 
@@ -83,12 +84,19 @@ Result<void> WriteHeader(Working& working, const Move& move) {
   StoreTxn before(working.context, working.state);
   auto journal = before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
   if (!journal) return journal.error();
-  const std::vector<std::uint8_t> kept(journal->begin(), journal->end());
+  const auto events = DecodeJournal(*journal);
+  if (!events) {
+    return Error{ErrorCode::kDamaged, "the trust journal can't be read; nothing was changed",
+                 "run `waybill start` to recover the store"};
+  }
   working.identity.schema_version = move.to();
   working.identity.last_migration = std::to_string(move.from()) + " to " +
                                     std::to_string(move.to()) + ": " + std::string(move.step->name);
   StoreTxn after(working.context, working.state);
-  if (auto r = after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, kept); !r) return r;
+  if (auto r = after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
+                                     EncodeJournal(*events, move.to()));
+      !r)
+    return r;
   if (auto r = after.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity,
                                      EncodeIdentity(working.identity));
       !r) {

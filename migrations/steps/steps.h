@@ -46,6 +46,7 @@ std::span<const Step> Steps();
 
 extern const Step kStepV1ToV2;
 extern const Step kStepV2ToV3;
+extern const Step kStepV3ToV4;
 
 }  // namespace waybill::internal
 

@@ -14,7 +14,6 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/quote.h"
-#include "store/trust/gap.h"
 #include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
 
@@ -29,8 +28,8 @@ constexpr std::size_t kMaxNamed = 10;
 Result<void> Up(StepRun& run) {
   auto reasons = ReasonsOfDistrust(run.txn);
   if (!reasons) return reasons.error();
-  for (const std::string& reason : *reasons) {
-    if (!IsOfImport(reason) && !IsGap(reason)) return HoldLostRanges(run.txn, reason);
+  for (const Distrust& why : *reasons) {
+    if (!LosesNothing(why)) return HoldLostRanges(run.txn, why.reason);
   }
   if (run.txn.state().digest(Table::kImported).count > 0) {
     return HoldUntilImport(run.txn, "the store comes from a version that kept none");

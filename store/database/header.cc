@@ -5,29 +5,31 @@
 #include <cstring>
 
 #include "schema/v3/header_generated.h"
+#include "schema/v4/header_generated.h"
 #include "store/database/flatbuffer.h"
 
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
 namespace v3 = schema::v3;
+namespace v4 = schema::v4;
 
 namespace {
 
 v1::TableDigest ToDigest(const TableDigest& d) { return {d.count, d.checksum_sum}; }
 TableDigest FromDigest(const v1::TableDigest& d) { return {d.count(), d.checksum_sum()}; }
 
-// Where versions 1 to 3 have the digest of a table.
+constexpr std::uint32_t kFirstWithDigestList = 4;
+
+// Where the versions before have the digest of a table.
 constexpr auto kDigestFields = std::to_array<flatbuffers::voffset_t>(
     {v3::State::VT_PULLED_RECORDS, v3::State::VT_PULL_INTENTS, v3::State::VT_QUARANTINE,
      v3::State::VT_PRELOADED_RECORDS, v3::State::VT_IMPORTED_FILES, v3::State::VT_RUNTIME_HANDLERS,
      v3::State::VT_USERNS_MAPPINGS, v3::State::VT_USERNS_BLOCKS, v3::State::VT_USERNS_HELD});
-static_assert(kDigestFields.size() == kTableCount);
-flatbuffers::voffset_t DigestField(Table table) { return kDigestFields[Index(table)]; }
 
-const v1::TableDigest* DigestIn(const v3::State& state, Table table) {
+const v1::TableDigest* DigestIn(const v3::State& state, std::size_t table) {
   return reinterpret_cast<const flatbuffers::Table&>(state).GetStruct<const v1::TableDigest*>(
-      DigestField(table));
+      kDigestFields[table]);
 }
 
 }  // namespace
@@ -59,10 +61,19 @@ std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
   return identity;
 }
 
-std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version) {
+std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version,
+                                      std::uint64_t nondefault_handler_records) {
   flatbuffers::FlatBufferBuilder builder(512);
   const v1::Time latest = ToTime(state.latest_time);
   const v1::TableDigest header = ToDigest(state.header);
+  if (schema_version >= kFirstWithDigestList) {
+    std::vector<v1::TableDigest> tables;
+    tables.reserve(kTableCount);
+    for (const TableDigest& digest : state.tables) tables.push_back(ToDigest(digest));
+    const auto tables_at = builder.CreateVectorOfStructs(tables);
+    return Finish(builder, v4::CreateState(builder, state.commit_sequence, state.lmdb_txn_id,
+                                           state.distrustful, &latest, &header, tables_at));
+  }
   const Schema schema = SchemaOf(schema_version);
   v3::StateBuilder fields(builder);
   fields.add_commit_sequence(state.commit_sequence);
@@ -70,20 +81,22 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
   fields.add_distrustful(state.distrustful);
   fields.add_latest_time(&latest);
   fields.add_header(&header);
-  for (const TableSpec& spec : kTables) {
-    if (!schema.has(spec)) continue;
-    const v1::TableDigest digest = ToDigest(state.digest(spec.table));
-    builder.AddStruct(DigestField(spec.table), &digest);
+  for (std::size_t i = 0; i < kDigestFields.size(); ++i) {
+    if (!schema.has(kTables[i])) continue;
+    const v1::TableDigest digest = ToDigest(state.tables[i]);
+    builder.AddStruct(kDigestFields[i], &digest);
   }
-  if (schema.has(Table::kRuntimeHandlers)) {
-    fields.add_nondefault_handler_records(state.nondefault_handler_records);
+  if (HasNondefaultCount(schema_version)) {
+    fields.add_nondefault_handler_records(nondefault_handler_records);
   }
   return Finish(builder, fields.Finish());
 }
 
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v3::State>(payload);
-  if (root == nullptr || root->latest_time() == nullptr || root->header() == nullptr) {
+  const auto* root = Root<v4::State>(payload);
+  const auto* older = Root<v3::State>(payload);
+  if (root == nullptr || older == nullptr || root->latest_time() == nullptr ||
+      root->header() == nullptr) {
     return std::nullopt;
   }
   State state;
@@ -92,36 +105,23 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.distrustful = root->distrustful();
   state.latest_time = FromTime(*root->latest_time());
   state.header = FromDigest(*root->header());
-  for (const TableSpec& spec : kTables) {
-    const auto* digest = DigestIn(*root, spec.table);
+  const bool has_list = root->tables() != nullptr;
+  if (has_list && root->tables()->size() > kTableCount) return std::nullopt;
+  for (std::size_t i = 0; i < kTableCount; ++i) {
+    const v1::TableDigest* digest = nullptr;
+    if (has_list && i < root->tables()->size()) {
+      digest = root->tables()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    } else if (!has_list && i < kDigestFields.size()) {
+      digest = DigestIn(*older, i);
+    }
     // What an older version has no place for is empty.
-    if (digest == nullptr && SchemaOf(kOldestSchema).has(spec)) return std::nullopt;
-    if (digest != nullptr) state.digest(spec.table) = FromDigest(*digest);
+    if (digest == nullptr &&
+        SchemaOf(has_list ? kFirstWithDigestList : kOldestSchema).has(kTables[i])) {
+      return std::nullopt;
+    }
+    if (digest != nullptr) state.tables[i] = FromDigest(*digest);
   }
-  state.nondefault_handler_records = root->nondefault_handler_records();
   return state;
-}
-
-std::vector<std::uint8_t> EncodeTrustJournal(const std::vector<TrustEvent>& events) {
-  flatbuffers::FlatBufferBuilder builder;
-  std::vector<flatbuffers::Offset<v1::TrustEvent>> offsets;
-  for (const TrustEvent& event : events) {
-    const auto reason = builder.CreateString(event.reason);
-    const v1::Time at = ToTime(event.at);
-    offsets.push_back(v1::CreateTrustEvent(builder, &at, event.distrustful, reason));
-  }
-  return Finish(builder, v1::CreateTrustJournal(builder, builder.CreateVector(offsets)));
-}
-
-std::optional<std::vector<TrustEvent>> DecodeTrustJournal(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v1::TrustJournal>(payload);
-  if (root == nullptr || root->events() == nullptr) return std::nullopt;
-  std::vector<TrustEvent> events;
-  for (const auto* event : *root->events()) {
-    if (event->at() == nullptr || event->reason() == nullptr) return std::nullopt;
-    events.push_back({FromTime(*event->at()), event->distrustful(), event->reason()->str()});
-  }
-  return events;
 }
 
 }  // namespace waybill::internal

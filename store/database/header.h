@@ -1,5 +1,5 @@
-// The three records of the main table as plain structs (schema/v1/header.fbs,
-// schema/v3/header.fbs).
+// The identity and the state of the main table as plain structs (schema/v1/header.fbs,
+// schema/v3/header.fbs, schema/v4/header.fbs). The third record: store/trust/journal.h.
 
 #ifndef WAYBILL_STORE_DATABASE_HEADER_H_
 #define WAYBILL_STORE_DATABASE_HEADER_H_
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "store/database/tables.h"
-#include "waybill/report.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
@@ -48,22 +47,27 @@ struct State {
   Timestamp latest_time;
   TableDigest header;
   std::array<TableDigest, kTableCount> tables{};
-  std::uint64_t nondefault_handler_records = 0;
 
   const TableDigest& digest(Table table) const { return tables[Index(table)]; }
   TableDigest& digest(Table table) { return tables[Index(table)]; }
 };
 
+// Whether the state record of a schema version counts pulled records of other handlers than the
+// default: later ones look where it matters.
+constexpr bool HasNondefaultCount(std::uint32_t schema_version) {
+  return schema_version == 2 || schema_version == 3;
+}
+
 // Payload bytes, to be sealed under the record's fixed key.
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity);
-// As the schema version says: an older one has no place for some of it.
-std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version);
-std::vector<std::uint8_t> EncodeTrustJournal(const std::vector<TrustEvent>& events);
+// As the schema version says: an older one has no place for some of it. Versions 2 and 3 also say
+// how many pulled records are of another handler than the default.
+std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version,
+                                      std::uint64_t nondefault_handler_records = 0);
 
 // nullopt: not a FlatBuffer of that table, or a field is missing. Those of all versions are read.
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload);
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload);
-std::optional<std::vector<TrustEvent>> DecodeTrustJournal(std::span<const std::uint8_t> payload);
 
 }  // namespace waybill::internal
 

@@ -195,6 +195,53 @@ MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
   return rc == MDB_SUCCESS ? cursor : nullptr;
 }
 
+Lookup ReaderPool::Lease::GetCopy(const Key16& key, Payload& payload, bool& has_others) const {
+  has_others = false;
+  MDB_cursor* const cursor = CursorOn(Table::kPulled);
+  if (cursor == nullptr) return Lookup::kDamaged;
+  const auto is_of_ref = [&key](lmdb::Bytes other) {
+    return other.size() == key.bytes.size() &&
+           std::memcmp(other.data(), key.bytes.data(), kRefKeyBytes) == 0;
+  };
+  lmdb::Bytes at = key.span();
+  lmdb::Bytes value;
+  int rc = lmdb::CursorGet(cursor, &at, &value, MDB_SET_RANGE);
+  if (rc == MDB_SUCCESS && at.size() == key.bytes.size() &&
+      std::memcmp(at.data(), key.bytes.data(), key.bytes.size()) == 0) {
+    const TableSpec& spec = SpecOf(Table::kPulled);
+    const Opened opened = OpenEnvelope(key, value, spec.kind, kNewest.version(spec));
+    if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
+    payload = opened.payload;
+    return Lookup::kFound;
+  }
+  // Keys that begin alike lie side by side: one of them is next to where this one would be.
+  if (rc == MDB_SUCCESS) {
+    has_others = is_of_ref(at);
+    if (!has_others) rc = lmdb::CursorGet(cursor, &at, &value, MDB_PREV);
+  } else if (rc == MDB_NOTFOUND) {
+    rc = lmdb::CursorGet(cursor, &at, &value, MDB_LAST);
+  }
+  if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
+  has_others = has_others || (rc == MDB_SUCCESS && is_of_ref(at));
+  return CountIsTrue(Table::kPulled) ? Lookup::kAbsent : Lookup::kDamaged;
+}
+
+bool ReaderPool::Lease::ForEach(const TableSpec& spec, FunctionRef<void(Payload)> visit) const {
+  lmdb::Cursor cursor;
+  int rc = cursor.Open(txn(), dbi(spec.table));
+  lmdb::Bytes key;
+  lmdb::Bytes value;
+  while (rc == MDB_SUCCESS) {
+    rc = cursor.Get(&key, &value, MDB_NEXT);
+    if (rc != MDB_SUCCESS) break;
+    if (key.size() != 16) return false;
+    const Opened opened =
+        OpenEnvelope(Key16::From(key.first<16>()), value, spec.kind, kNewest.version(spec));
+    visit(opened.state == EnvelopeState::kSound ? opened.payload : Payload());
+  }
+  return rc == MDB_NOTFOUND;
+}
+
 Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
                                          bool (*is_it)(Payload, const void*), const void* context,
                                          Payload* found) const {

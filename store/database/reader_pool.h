@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 
+#include "store/base/function_ref.h"
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
 #include "store/database/tables.h"
@@ -75,6 +76,9 @@ class ReaderPool {
     void Reacquire(Lease&& other) noexcept;
 
     Lookup Get(Table table, const Key16& key, Payload& payload) const;
+    // Of kPulled, in one search: where there is no value under the key, whether one is there whose
+    // key begins with the same kRefKeyBytes. Allocates nothing once the slot has its cursor.
+    Lookup GetCopy(const Key16& key, Payload& payload, bool& has_others) const;
     // Whether the table holds as many entries as the state says.
     bool CountIsTrue(Table table) const;  // asks LMDB once a snapshot
     // Of kPulled, kIntents or kRuntimeHandlers: the first value whose key begins with the first
@@ -82,6 +86,9 @@ class ReaderPool {
     Lookup FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
                           bool (*is_it)(Payload, const void*), const void* context,
                           Payload* found = nullptr) const;
+    // For what takes no part in a decision. What does not verify comes as an empty payload. False:
+    // LMDB refuses.
+    bool ForEach(const TableSpec& spec, FunctionRef<void(Payload)> visit) const;
     MDB_txn* txn() const { return slot_->txn.get(); }
     MDB_dbi dbi(Table table) const { return pool_->handles_.of(table); }
     MDB_dbi main_dbi() const { return pool_->handles_.main; }

@@ -18,14 +18,6 @@ bool Verifies(const Key16& key, Value value) {
   return value.size() >= kEnvelopeBytes && StoredChecksum(value) == ComputedChecksum(key, value);
 }
 
-// Whether a pulled record that verifies is of another handler than the default.
-bool IsNondefault(Value value) {
-  const std::span<const std::uint8_t> payload(
-      reinterpret_cast<const std::uint8_t*>(value.data()) + kEnvelopeBytes,
-      value.size() - kEnvelopeBytes);
-  return !PulledRecordView(payload).runtime_handler().empty();
-}
-
 // Whether the table at `digest` is one that a digest covers: the state record itself is not.
 bool Covered(const Key16& key) { return key != kStateKey; }
 
@@ -73,42 +65,30 @@ Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) cons
   return std::optional<Payload>(opened.payload);
 }
 
-StoreTxn::Count StoreTxn::CountOf(Table table) {
-  return {&state_.digest(table),
-          table == Table::kPulled ? &state_.nondefault_handler_records : nullptr};
-}
-
-void StoreTxn::Add(const Count& count, Value value) {
-  count.digest->Add(StoredChecksum(value));
-  if (count.nondefault != nullptr && IsNondefault(value)) ++*count.nondefault;
-}
-
-void StoreTxn::Remove(const Count& count, Value value) {
-  count.digest->Remove(StoredChecksum(value));
-  if (count.nondefault != nullptr && IsNondefault(value)) --*count.nondefault;
-}
-
-Result<void> StoreTxn::Recount(MDB_dbi dbi, const Count& count) const {
-  *count.digest = {};
-  if (count.nondefault != nullptr) *count.nondefault = 0;
+Result<void> StoreTxn::Recount(MDB_dbi dbi, TableDigest& digest) const {
+  digest = {};
   lmdb::Cursor cursor;
   int rc = cursor.Open(context_.txn, dbi);
   lmdb::Bytes key;
   lmdb::Bytes value;
   while (rc == MDB_SUCCESS) {
     rc = cursor.Get(&key, &value, MDB_NEXT);
-    if (rc != MDB_SUCCESS || value.size() < kEnvelopeBytes) continue;
-    // What does not verify has a checksum all the same, but no handler that could be read: it may
-    // be another than the default.
-    if (key.size() == 16 && Verifies(Key16::From(key.first<16>()), value)) {
-      Add(count, value);
-    } else {
-      count.digest->Add(StoredChecksum(value));
-      if (count.nondefault != nullptr) ++*count.nondefault;
-    }
+    // What does not verify has a checksum all the same.
+    if (rc == MDB_SUCCESS && value.size() >= kEnvelopeBytes) digest.Add(StoredChecksum(value));
   }
   if (rc != MDB_NOTFOUND) return LmdbError(rc, "counting a table");
   return {};
+}
+
+Result<std::uint64_t> StoreTxn::CountNondefault() const {
+  std::uint64_t count = 0;
+  auto walked = ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    // One that does not verify may be of another.
+    if (payload.empty() || !PulledRecordView(payload).runtime_handler().empty()) ++count;
+    return true;
+  });
+  if (!walked) return walked.error();
+  return count;
 }
 
 Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
@@ -125,7 +105,7 @@ Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
   return {};
 }
 
-Result<void> StoreTxn::Store(MDB_dbi dbi, const Count& count, const Key16& key, Value value) {
+Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value) {
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
   bool recount = false;
@@ -140,14 +120,14 @@ Result<void> StoreTxn::Store(MDB_dbi dbi, const Count& count, const Key16& key, 
     const Value old_value = lmdb::FromVal(old);
     // Of a damaged value nobody knows which checksum went into the sum.
     recount = !Verifies(key, old_value);
-    if (!recount) Remove(count, old_value);
+    if (!recount) digest.Remove(StoredChecksum(old_value));
   }
   MDB_val v = lmdb::ToVal(value);
   dirty_ = true;
   const int rc = mdb_put(context_.txn, dbi, &k, &v, 0);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
-  if (recount) return Recount(dbi, count);
-  Add(count, value);
+  if (recount) return Recount(dbi, digest);
+  digest.Add(StoredChecksum(value));
   return {};
 }
 
@@ -165,19 +145,19 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   if (rc == MDB_KEYEXIST) return false;
   dirty_ = true;
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
-  Add(CountOf(table), value);
+  state_.digest(table).Add(StoredChecksum(value));
   return true;
 }
 
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  return Store(context_.handles->of(table), CountOf(table), key,
+  return Store(context_.handles->of(table), state_.digest(table), key,
                Seal(key, SpecOf(table).kind, schema.version(table), payload));
 }
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   const MDB_dbi dbi = context_.handles->of(table);
-  const Count count = CountOf(table);
+  TableDigest& digest = state_.digest(table);
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
   int rc = mdb_get(context_.txn, dbi, &k, &old);
@@ -185,12 +165,12 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
   const Value old_value = lmdb::FromVal(old);
   const bool recount = !Verifies(key, old_value);
-  if (!recount) Remove(count, old_value);
+  if (!recount) digest.Remove(StoredChecksum(old_value));
   dirty_ = true;
   rc = mdb_del(context_.txn, dbi, &k, nullptr);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
   if (recount) {
-    if (auto r = Recount(dbi, count); !r) return r.error();
+    if (auto r = Recount(dbi, digest); !r) return r.error();
   }
   return true;
 }
@@ -241,7 +221,7 @@ Result<bool> StoreTxn::HasIntentOfRepository(std::string_view image) const {
 Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
   TableDigest ignored;
-  return Store(context_.handles->main, {Covered(key) ? &state_.header : &ignored}, key,
+  return Store(context_.handles->main, Covered(key) ? state_.header : ignored, key,
                Seal(key, kind, schema().header, payload));
 }
 
@@ -264,8 +244,14 @@ Result<void> StoreTxn::WriteState() {
   ++state_.commit_sequence;
   state_.lmdb_txn_id = mdb_txn_id(context_.txn);
   state_.latest_time = std::max(state_.latest_time, context_.now);
+  std::uint64_t nondefault = 0;
+  if (HasNondefaultCount(identity().schema_version)) {
+    auto counted = CountNondefault();
+    if (!counted) return counted.error();
+    nondefault = *counted;
+  }
   return PutHeaderRecord(kStateKey, RecordKind::kState,
-                         EncodeState(state_, identity().schema_version));
+                         EncodeState(state_, identity().schema_version, nondefault));
 }
 
 }  // namespace waybill::internal

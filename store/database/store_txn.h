@@ -106,19 +106,12 @@ class StoreTxn {
   Error LmdbError(int rc, std::string_view doing) const;
   // kLimitExceeded: no value may be as large.
   Result<void> CheckSize(Payload payload) const;
-  // What the state says of a table: its digest, and of pulled records how many are not the default
-  // handler's (else null).
-  struct Count {
-    TableDigest* digest;
-    std::uint64_t* nondefault = nullptr;
-  };
-  Count CountOf(Table table);
-  static void Add(const Count& count, Value value);
-  static void Remove(const Count& count, Value value);
   // kStoreFull: there is no room for a value of `bytes` that is new, or larger than before.
   Result<void> TakeRoom(MDB_dbi dbi, std::size_t bytes);
-  Result<void> Store(MDB_dbi dbi, const Count& count, const Key16& key, Value value);
-  Result<void> Recount(MDB_dbi dbi, const Count& count) const;
+  Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value);
+  Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
+  // Of pulled records: how many are of another handler than the default.
+  Result<std::uint64_t> CountNondefault() const;
 
   Context context_;
   State& state_;

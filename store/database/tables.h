@@ -70,23 +70,23 @@ struct TableSpec {
 
 // clang-format off
 inline constexpr auto kTables = std::to_array<TableSpec>({
-    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2},
+    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2},
      HashOfValidPulledRecord, Carry::kCredentials, &Statistics::records},
-    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2},
+    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2},
      KeyOfIntent, Carry::kAsItIs, &Statistics::intents},
-    {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1},
+    {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1},
      KeyOfQuarantine, Carry::kAsItIs, &Statistics::quarantine_entries},
-    {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1},
+    {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1, 1},
      KeyOfPreloaded, Carry::kIfProven, &Statistics::preloaded_records},
-    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1},
+    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1, 1},
      KeyOfImportedFile, Carry::kAsItIs, &Statistics::imported_files},
-    {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2},
+    {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2, 2},
      KeyOfRuntimeHandler, Carry::kAsItIs, &Statistics::runtime_handlers},
-    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3},
+    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3, 3},
      KeyOfUsernsMapping, Carry::kIdRange, &Statistics::id_mappings},
-    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3},
+    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3, 3},
      KeyOfUsernsBlock, Carry::kIdRange, nullptr},
-    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3},
+    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3, 4},
      KeyOfUsernsHeld, Carry::kIdRange, &Statistics::held_pods},
 });
 // clang-format on

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "schema/v3/user_namespace_generated.h"
+#include "schema/v4/user_namespace_generated.h"
 #include "store/database/flatbuffer.h"
 #include "store/database/uuid.h"
 
@@ -13,6 +14,7 @@ namespace waybill::internal {
 
 namespace v1 = schema::v1;
 namespace v3 = schema::v3;
+namespace v4 = schema::v4;
 
 namespace {
 
@@ -55,6 +57,38 @@ bool MayBeHandedOut(std::uint64_t host_id, std::uint64_t length) {
          length > 0 && host_id + length < kHostIds;
 }
 
+constexpr std::uint16_t kFirstWithKinds = 4;
+
+// What version 3 says in sentences. It compares the first one.
+constexpr std::string_view kUntilImport =
+    "the ID mappings of the kubelet's pods are not taken over: ";
+
+HeldKind KindInWords(const HeldPod& pod) {
+  const std::string_view reason = pod.reason;
+  if (pod.pod_uid.empty()) {
+    return reason.starts_with(kUntilImport) ? HeldKind::kUntilImport : HeldKind::kLostRanges;
+  }
+  if (reason.starts_with("its range overlaps that of pod ") ||
+      reason.starts_with("its range is taken by pod ") || reason.starts_with("its file says ")) {
+    return HeldKind::kFileConflict;
+  }
+  if (reason == "the stored ID mappings contradicted each other") {
+    return HeldKind::kTablesContradict;
+  }
+  if (reason.starts_with("its range is that of a backup")) return HeldKind::kFromBackup;
+  return pod.source.empty() ? HeldKind::kOther : HeldKind::kUnreadableFile;
+}
+
+std::string InOldWords(const HeldPod& pod) {
+  if (!pod.pod_uid.empty()) return pod.reason;
+  const bool begins = pod.reason.starts_with(kUntilImport);
+  if (pod.kind == HeldKind::kUntilImport && !begins) {
+    return std::string(kUntilImport) + pod.reason;
+  }
+  // Only that kind may be taken for it.
+  return pod.kind != HeldKind::kUntilImport && begins ? "lost: " + pod.reason : pod.reason;
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> EncodeUsernsMapping(const UsernsMapping& mapping) {
@@ -90,7 +124,8 @@ std::optional<UsernsBlock> DecodeUsernsBlock(std::span<const std::uint8_t> paylo
   return UsernsBlock{Uid(*root), root->block()};
 }
 
-std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held) {
+std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held, std::uint16_t version) {
+  const bool has_kind = version >= kFirstWithKinds;
   flatbuffers::FlatBufferBuilder builder(256);
   const StoredUid uid(builder, held.pod.pod_uid);
   std::vector<v3::IdRange> ranges;
@@ -98,24 +133,31 @@ std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held) {
   for (const HostIdRange& range : held.pod.ranges) ranges.emplace_back(range.first, range.length);
   const auto ranges_at = builder.CreateVectorOfStructs(ranges);
   const auto source = builder.CreateString(held.pod.source);
-  const auto reason = builder.CreateString(held.pod.reason);
+  const auto reason = builder.CreateString(has_kind ? held.pod.reason : InOldWords(held.pod));
   const v1::Time since = ToTime(held.pod.since);
-  return Finish(builder, v3::CreateUsernsHeld(builder, uid.raw(), uid.text, ranges_at, source,
-                                              reason, &since, held.stamp));
+  return Finish(builder,
+                v4::CreateUsernsHeld(
+                    builder, uid.raw(), uid.text, ranges_at, source, reason, &since, held.stamp,
+                    has_kind ? static_cast<std::uint8_t>(held.pod.kind) : std::uint8_t{0}));
 }
 
 std::optional<UsernsHeld> DecodeUsernsHeld(std::span<const std::uint8_t> payload) {
-  const auto* root = RootWithUid<v3::UsernsHeld>(payload);
+  const auto* root = RootWithUid<v4::UsernsHeld>(payload);
   if (root == nullptr || root->ranges() == nullptr || root->source() == nullptr ||
       root->reason() == nullptr || root->since() == nullptr) {
     return std::nullopt;
   }
-  UsernsHeld held{
-      {Uid(*root), {}, root->source()->str(), root->reason()->str(), FromTime(*root->since())},
-      root->stamp()};
+  UsernsHeld held{{Uid(*root),
+                   {},
+                   root->source()->str(),
+                   root->reason()->str(),
+                   FromTime(*root->since()),
+                   static_cast<HeldKind>(root->kind())},
+                  root->stamp()};
   for (const v3::IdRange* range : *root->ranges()) {
     held.pod.ranges.push_back({range->first(), range->length()});
   }
+  if (root->kind() == 0) held.pod.kind = KindInWords(held.pod);
   return held;
 }
 

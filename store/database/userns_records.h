@@ -35,7 +35,9 @@ struct UsernsHeld {
 
 std::vector<std::uint8_t> EncodeUsernsMapping(const UsernsMapping& mapping);
 std::vector<std::uint8_t> EncodeUsernsBlock(const UsernsBlock& block);
-std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held);
+// As a version of the record has it: 3 knows no kind, and looks for the one that matters to it in
+// the reason's words.
+std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held, std::uint16_t version);
 
 // nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the range is
 // none that may be handed out (of blocks other than the first and the last).

@@ -144,7 +144,9 @@ Result<void> StoreHeld(StoreTxn& txn, HeldPod pod) {
     if (same == (*found)->pod) return {};
   }
   const Key16 key = PodKey(txn, pod.pod_uid);
-  return txn.Put(Table::kUsernsHeld, key, EncodeUsernsHeld({std::move(pod), txn.sequence()}));
+  return txn.Put(
+      Table::kUsernsHeld, key,
+      EncodeUsernsHeld({std::move(pod), txn.sequence()}, txn.schema().version(Table::kUsernsHeld)));
 }
 
 Result<bool> EraseHeld(StoreTxn& txn, std::string_view pod_uid) {

@@ -8,6 +8,7 @@
 #include "store/database/userns_records.h"
 #include "store/node_store/impl.h"
 #include "store/node_store/list.h"
+#include "store/trust/journal.h"
 
 namespace waybill {
 
@@ -71,7 +72,7 @@ Result<ExportReport> NodeStore::Export(const ExportOptions& options) const {
     if (content->distrustful) {
       auto trust = GetTrust();
       if (!trust) return trust.error();
-      if (!trust->journal.empty()) content->distrust_reason = trust->journal.back().reason;
+      content->distrust_reason = internal::LastReasonOf(trust->journal);
     }
     content->now = impl_->clock();
     return internal::ExportKubeletDirectory(*content, options);

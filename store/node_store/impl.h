@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string_view>
@@ -74,6 +75,12 @@ class NodeStore::Impl {
   // The last token that was drawn, in this process or one before: a mapping that is older could be
   // cleaned up by lists that do not know that its pod has come back.
   std::atomic<std::uint64_t> last_token{0};
+
+  // Of pulled records: how many are of another handler than the default. kDamaged: unreadable.
+  Result<std::uint64_t> CountNondefault(const internal::ReaderPool::Lease& snapshot);
+  std::mutex nondefault_mutex;
+  std::uint64_t nondefault_at = 0;  // the commit that it was counted in; 0: none
+  std::uint64_t nondefault_records = 0;
 
   // Rules::kClosed: the commit that took back what a clock told that was ahead; 0: none did.
   std::atomic<std::uint64_t> clock_mended_at{0};

@@ -18,6 +18,7 @@
 #include "store/pull/clock_ahead.h"
 #include "store/recovery/replay.h"
 #include "store/trust/gap.h"
+#include "store/trust/journal.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill {
@@ -180,16 +181,17 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
     if (options.gap != Gap::kNo) {
       auto in_force = internal::GapInForce(txn);
       if (!in_force) return in_force.error();
-      report.gap_reason = !in_force->empty()         ? *in_force
-                          : options.gap == Gap::kYes ? internal::GapByWord()
+      report.gap_reason = !in_force->empty()         ? in_force->reason
+                          : options.gap == Gap::kYes ? internal::GapByWord().reason
                           : report.import.newly_written.empty()
                               ? std::string()
-                              : internal::GapOf(report.import.newly_written);
+                              : internal::GapOf(report.import.newly_written).reason;
     }
     report.after_gap = !report.gap_reason.empty();
     if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
     if (!options.images_on_node) {
-      return report.after_gap ? internal::NoteGap(txn, report.gap_reason) : Result<void>();
+      return report.after_gap ? internal::NoteGap(txn, {TrustKind::kGap, report.gap_reason})
+                              : Result<void>();
     }
     auto handlers = internal::ReadRuntimeHandlers(txn);
     if (!handlers) return handlers.error();
@@ -346,7 +348,7 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
     RecoveryReport& report = store->impl_->report;
     if (report.distrustful) {
       auto trust = store->GetTrust();
-      if (trust && !trust->journal.empty()) report.distrust_reason = trust->journal.back().reason;
+      if (trust) report.distrust_reason = internal::LastReasonOf(trust->journal);
     }
     return store;
   });

@@ -5,15 +5,18 @@
 #include <string>
 #include <utility>
 
+#include "store/database/pulled_record.h"
 #include "store/database/uuid.h"
 #include "store/node_store/impl.h"
 #include "store/recovery/inspect.h"
+#include "store/trust/journal.h"
 #include "store/trust/trust.h"
 
 namespace waybill {
 
 using internal::ReaderPool;
 using internal::StoreTxn;
+using internal::Table;
 
 namespace {
 constexpr std::size_t kMaxReasonBytes = 1024;
@@ -35,7 +38,9 @@ Result<Statistics> NodeStore::GetStatistics() const {
     for (const internal::TableSpec& spec : internal::kTables) {
       if (spec.statistic != nullptr) statistics.*spec.statistic = state.digest(spec.table).count;
     }
-    statistics.nondefault_handler_records = state.nondefault_handler_records;
+    auto nondefault = impl_->CountNondefault(snapshot);
+    if (!nondefault) return nondefault.error();
+    statistics.nondefault_handler_records = *nondefault;
     statistics.distrustful = state.distrustful;
     statistics.map_bytes = info.map_bytes;
     statistics.used_bytes = (info.last_page + 1) * info.page_size;
@@ -43,6 +48,22 @@ Result<Statistics> NodeStore::GetStatistics() const {
     statistics.max_readers = info.max_readers;
     return statistics;
   });
+}
+
+// One walk a commit, whoever asks.
+Result<std::uint64_t> NodeStore::Impl::CountNondefault(const ReaderPool::Lease& snapshot) {
+  const std::uint64_t commit = snapshot.state().commit_sequence;
+  const std::scoped_lock lock(nondefault_mutex);
+  if (nondefault_at == commit) return nondefault_records;
+  std::uint64_t count = 0;
+  const bool walked =
+      snapshot.ForEach(internal::SpecOf(Table::kPulled), [&](internal::Payload one) {
+        if (!one.empty() && !internal::PulledRecordView(one).runtime_handler().empty()) ++count;
+      });
+  if (!walked) return Unreadable("the records");
+  nondefault_records = count;
+  nondefault_at = commit;
+  return count;
 }
 
 Metrics NodeStore::GetMetrics() const {
@@ -130,8 +151,8 @@ Result<TrustState> NodeStore::GetTrust() const {
         internal::OpenEnvelope(internal::kTrustKey, lmdb::FromVal(v),
                                internal::RecordKind::kTrustJournal, internal::kNewest.header);
     auto journal = opened.state == internal::EnvelopeState::kSound
-                       ? internal::DecodeTrustJournal(opened.payload)
-                       : std::optional<std::vector<TrustEvent>>();
+                       ? internal::DecodeJournal(opened.payload)
+                       : std::optional<internal::Journal>();
     if (!journal) return impl_->Unreadable("the trust journal");
     return TrustState{snapshot.state().distrustful, std::move(*journal)};
   });
@@ -144,7 +165,7 @@ Result<void> NodeStore::ClearDistrust(std::string_view reason) try {
                      " bytes is needed to clear distrust; nothing was changed",
                  "say why images without a record may be presumed preloaded again"};
   }
-  return impl_->Write([&](StoreTxn& txn) { return internal::SetTrust(txn, false, reason); });
+  return impl_->Write([&](StoreTxn& txn) { return internal::SetTrust(txn, reason); });
 } catch (...) {
   return internal::Caught();
 }

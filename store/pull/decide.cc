@@ -48,12 +48,7 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
 
 // Whether the kubelet pulled the ref for another runtime handler (KEP-4216): a pod must not be told
 // that an image is preloaded because it names the handler that nobody pulled it for.
-Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question,
-                     std::string_view stored_handler) {
-  // Where only the default handler was used, its own record was the only one.
-  if (stored_handler.empty() && snapshot.state().nondefault_handler_records == 0) {
-    return Lookup::kAbsent;
-  }
+Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question) {
   const auto is_it = [](Payload payload, const void* context) {
     return PulledRecordView(payload).RefIs(static_cast<const Question*>(context)->image_ref);
   };
@@ -70,8 +65,8 @@ struct Origin {
 };
 
 Origin OriginWithoutRecord(const ReaderPool::Lease& snapshot, const Question& question,
-                           std::string_view stored_handler, bool any_quarantine) {
-  const Lookup other_copy = FindOtherCopy(snapshot, question, stored_handler);
+                           bool has_other_copies, bool any_quarantine) {
+  const Lookup other_copy = has_other_copies ? FindOtherCopy(snapshot, question) : Lookup::kAbsent;
   const Lookup intent =
       other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);
   if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
@@ -156,9 +151,10 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
   if (question.rules == Rules::kClosed && unreadable_intent()) {
     return answer(Fail(Reason::kQuarantined));
   }
-  const Lookup found = snapshot.Get(
-      Table::kPulled, PulledKey(question.image_ref, result.runtime_handler, snapshot.seed()),
-      result.record);
+  bool has_other_copies = false;
+  const Lookup found =
+      snapshot.GetCopy(PulledKey(question.image_ref, result.runtime_handler, snapshot.seed()),
+                       result.record, has_other_copies);
   if (found == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
   std::optional<PulledRecordView> record;
   if (found == Lookup::kFound) {
@@ -172,7 +168,7 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
   Origin origin;
   if (!record) {
     if (unreadable_intent()) return answer(Fail(Reason::kQuarantined));
-    origin = OriginWithoutRecord(snapshot, question, result.runtime_handler, any_quarantine);
+    origin = OriginWithoutRecord(snapshot, question, has_other_copies, any_quarantine);
     if (origin.decision) return answer(*origin.decision);
   }
 

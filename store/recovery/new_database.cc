@@ -41,9 +41,9 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
       store_txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(made.identity));
   if (done) {
     done = store_txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
-                                     EncodeTrustJournal(made.journal));
+                                     EncodeJournal(made.journal, made.identity.schema_version));
   }
-  if (done && !made.distrust_reason.empty()) done = SetTrust(store_txn, true, made.distrust_reason);
+  if (done && !made.distrust.empty()) done = SetDistrust(store_txn, made.distrust);
   if (done && made.fill) done = made.fill(store_txn);
   if (done) done = store_txn.WriteState();
   if (!done) return done;

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
+#include "store/trust/journal.h"
+#include "store/trust/trust.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -21,9 +21,9 @@ Result<Identity> NewIdentity(Timestamp now);
 
 struct NewDatabase {
   Identity identity;
-  std::uint64_t sequence = 0;       // the commit sequence before it
-  std::vector<TrustEvent> journal;  // what is inherited of it
-  std::string distrust_reason;      // empty: trustful
+  std::uint64_t sequence = 0;  // the commit sequence before it
+  Journal journal;             // what is inherited of it
+  Distrust distrust;           // empty: trustful
   Timestamp now;
   std::uint64_t map_bytes = 0;
   std::function<Result<void>(StoreTxn&)> fill;  // empty: nothing more

@@ -112,12 +112,12 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
 
 // Why a new store presumes nothing preloaded yet: before anything else could be lost to a crash.
 // Where there is a gap, no record waits to be imported. Empty: it may.
-Result<std::string> DistrustAtFirst(const OpenOptions& options) {
+Result<Distrust> DistrustAtFirst(const OpenOptions& options) {
   auto gap = FirstGap(options);
   if (!gap || !gap->empty() || options.kubelet_directory.empty()) return gap;
   auto there = Exists(options.kubelet_directory / "image_manager");
   if (!there) return there.error();
-  return *there ? ImportUnfinished(options.kubelet_directory) : std::string();
+  return *there ? ImportUnfinished(options.kubelet_directory) : Distrust();
 }
 
 // Makes a store where there is none.
@@ -126,16 +126,17 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   const std::filesystem::path& directory = options.directory;
   if (!options.create_if_missing) return NoStore(options);
   NewDatabase made;
-  auto reason = FindLoss(directory, witness, owned_before);
-  if (!reason) return reason.error();
-  const bool was_lost = !reason->empty();
-  if (!was_lost) reason = DistrustAtFirst(options);
-  if (!reason) return reason.error();
-  made.distrust_reason = std::move(*reason);
+  auto loss = FindLoss(directory, witness, owned_before);
+  if (!loss) return loss.error();
+  const bool was_lost = !loss->empty();
+  auto distrust = was_lost ? Result<Distrust>(Distrust{TrustKind::kStoreLost, std::move(*loss)})
+                           : DistrustAtFirst(options);
+  if (!distrust) return distrust.error();
+  made.distrust = std::move(*distrust);
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
   if (was_lost) {
-    made.fill = [&made](StoreTxn& txn) { return HoldLostRanges(txn, made.distrust_reason); };
+    made.fill = [&made](StoreTxn& txn) { return HoldLostRanges(txn, made.distrust.reason); };
   } else if (!options.pods_directory.empty() || !options.kubelet_directory.empty()) {
     made.fill = [](StoreTxn& txn) { return HoldUntilImport(txn, "the store was just made"); };
   }

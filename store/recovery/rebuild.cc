@@ -107,12 +107,12 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
 
   auto aside = KeepAside(directory, file);
   if (!aside) return aside.error();
-  made.distrust_reason = "the database failed its check";
+  made.distrust = {TrustKind::kStoreRebuilt, "the database failed its check"};
   if (!inspection.findings.empty()) {
-    made.distrust_reason += " (" + inspection.findings.front() + ")";
+    made.distrust.reason += " (" + inspection.findings.front() + ")";
   }
-  if (!hearing.contradiction.empty()) made.distrust_reason += ", and " + hearing.contradiction;
-  made.distrust_reason += "; it is kept as " + aside->string();
+  if (!hearing.contradiction.empty()) made.distrust.reason += ", and " + hearing.contradiction;
+  made.distrust.reason += "; it is kept as " + aside->string();
   const auto proven = [&](Table table) {
     return choice->newest && choice->state && salvaged.Proves(table, *choice->state);
   };
@@ -132,7 +132,7 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
     report.records_without_credentials = carried->records_without_credentials;
     report.intents_carried = carried->intents;
     if (auto r = CarryIdRanges(txn, salvaged); !r) return r;
-    return ranges_lost ? HoldLostRanges(txn, made.distrust_reason) : Result<void>();
+    return ranges_lost ? HoldLostRanges(txn, made.distrust.reason) : Result<void>();
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r;
   if (auto r = InstallDatabase(directory); !r) return r;

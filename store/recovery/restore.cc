@@ -211,7 +211,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   made.sequence = std::max({state.commit_sequence, replaced.sequence,
                             witness.testimony ? witness.testimony->commit_sequence : 0});
   made.journal = source->values.journal;
-  made.distrust_reason = report.distrust_reason;
+  made.distrust = {TrustKind::kStoreRestored, report.distrust_reason};
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
   // What the store that is replaced does not say as well may have been taken back since.
@@ -229,7 +229,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     if (auto r = KeepClosed(txn, replaced.values); !r) return r;
     const bool is_whole = replaced.has_all_ranges && replaced.kept_ranges;
     auto ranges = RestoreIdRanges(txn, replaced.values, is_whole, source->values,
-                                  made.distrust_reason, report);
+                                  made.distrust.reason, report);
     if (!ranges) return ranges;
     report.id_mappings = txn.state().digest(Table::kUsernsMappings).count;
     auto lost = FindHeld(txn, {});

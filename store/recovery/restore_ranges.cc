@@ -75,6 +75,7 @@ class Ranges {
     if (is_new) {
       held.pod_uid = pod_uid;
       held.reason = "its range is that of a backup, and may be another pod's by now";
+      held.kind = HeldKind::kFromBackup;
     } else if (held.ranges.empty()) {
       return {};
     }

@@ -43,8 +43,7 @@ class Collector final : public PageVisitor {
     } else if (key == kTrustKey) {
       const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kNewest.header);
       if (opened.state != EnvelopeState::kSound) return;
-      if (auto journal = DecodeTrustJournal(opened.payload))
-        salvaged_.journal = std::move(*journal);
+      if (auto journal = DecodeJournal(opened.payload)) salvaged_.journal = std::move(*journal);
     }
   }
 

@@ -14,6 +14,7 @@
 #include "store/base/files.h"
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
+#include "store/trust/journal.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 
@@ -21,7 +22,7 @@ namespace waybill::internal {
 
 struct Salvaged {
   std::optional<Identity> identity;
-  std::vector<TrustEvent> journal;
+  Journal journal;
   // Payloads of the values that verify, by table, in key order.
   std::array<std::vector<std::vector<std::uint8_t>>, kTableCount> payloads;
   // Over the values that verify, and over the damaged ones: by the checksum that they carry, and by

@@ -139,13 +139,13 @@ Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
 
 // Of a store that was there before: the gap at its first take-over of a kubelet directory, which is
 // when its witness comes there.
-Result<std::string> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
-                                  const OwnedStore& store) {
+Result<Distrust> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
+                               const OwnedStore& store) {
   const bool takes_over = !options.kubelet_directory.empty() &&
                           witness == WitnessIn(options.kubelet_directory) &&
                           store.database.identity.witness_path != witness &&
                           store.state.digest(Table::kImported).count == 0;
-  return takes_over ? FirstGap(options) : std::string();
+  return takes_over ? FirstGap(options) : Distrust();
 }
 
 Result<void> Commit(const OpenOptions& options, OwnedStore& store,
@@ -250,7 +250,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
         txn.state().commit_sequence =
             std::max(txn.state().commit_sequence, hearing.testimony->commit_sequence);
       }
-      if (auto r = SetTrust(txn, true, hearing.contradiction); !r) return r;
+      if (auto r = SetDistrust(txn, {TrustKind::kStoreStale, hearing.contradiction}); !r) return r;
       if (auto r = DropCredentials(txn, report); !r) return r;
       if (auto r = HoldLostRanges(txn, hearing.contradiction); !r) return r;
       txn.Touch();
@@ -259,7 +259,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
     if (!distrusted) return distrusted;
   }
   const std::filesystem::path before = database.identity.witness_path;
-  auto gap = path.empty() || report.created ? Result<std::string>(std::string())
+  auto gap = path.empty() || report.created ? Result<Distrust>(Distrust())
                                             : GapAtTakeOver(options, path, store);
   if (!gap) return gap.error();
   if (!path.empty()) {

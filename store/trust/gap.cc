@@ -4,7 +4,6 @@
 
 #include "store/base/files.h"
 #include "store/database/typed_tables.h"
-#include "store/trust/trust.h"
 
 namespace waybill::internal {
 
@@ -15,7 +14,10 @@ constexpr std::string_view kGap = "images may have been pulled that nobody recor
 constexpr std::string_view kWhatToDo =
     "; run `waybill start --after-gap --images` with the runtime's list";
 
-std::string Gap(const std::string& why) { return std::string(kGap) + why + std::string(kWhatToDo); }
+// Waybills of schema version 3 know a gap by the words that it begins with.
+Distrust Gap(const std::string& why) {
+  return {TrustKind::kGap, std::string(kGap) + why + std::string(kWhatToDo)};
+}
 
 }  // namespace
 
@@ -24,47 +26,46 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory) 
   return std::filesystem::absolute(kubelet_directory, ignored) / "image_manager" / "waybill";
 }
 
-Result<std::string> FirstGap(const OpenOptions& options) {
+Result<Distrust> FirstGap(const OpenOptions& options) {
   if (options.gap != waybill::Gap::kDetect || options.rules != Rules::kClosed ||
       options.kubelet_directory.empty()) {
-    return std::string();
+    return Distrust();
   }
   const std::filesystem::path image_manager = options.kubelet_directory / "image_manager";
   for (const char* folder : {"pulled", "pulling"}) {
     auto there = Exists(image_manager / folder);
     if (!there) return there.error();
-    if (*there) return std::string();
+    if (*there) return Distrust();
   }
   const std::filesystem::path pods = options.kubelet_directory / "pods";
   auto there = Exists(pods);
   if (!there) return there.error();
-  if (!*there) return std::string();
+  if (!*there) return Distrust();
   const auto names = ListDirectory(pods);
   if (!names && names.error().code == ErrorCode::kIo) return names.error();
   // Pods that may not be listed may be there.
-  if (names && names->empty()) return std::string();
+  if (names && names->empty()) return Distrust();
   return Gap(options.kubelet_directory.string() + " has pods, and no records of pulls");
 }
 
-std::string GapOf(const std::string& written) {
+Distrust GapOf(const std::string& written) {
   return Gap("a kubelet wrote " + written + " since its records were taken over");
 }
 
-std::string GapByWord() { return Gap("requested with --after-gap"); }
+Distrust GapByWord() { return Gap("requested with --after-gap"); }
 
-bool IsGap(std::string_view reason) { return reason.starts_with(kGap); }
-
-Result<std::string> GapInForce(const StoreTxn& txn) {
+Result<Distrust> GapInForce(const StoreTxn& txn) {
   auto reasons = ReasonsOfDistrust(txn);
   if (!reasons) return reasons.error();
-  const auto gap = std::find_if(reasons->begin(), reasons->end(), IsGap);
-  return gap == reasons->end() ? std::string() : *gap;
+  const auto gap = std::find_if(reasons->begin(), reasons->end(),
+                                [](const Distrust& why) { return why.kind == TrustKind::kGap; });
+  return gap == reasons->end() ? Distrust() : *gap;
 }
 
-Result<void> NoteGap(StoreTxn& txn, const std::string& gap) {
+Result<void> NoteGap(StoreTxn& txn, const Distrust& gap) {
   auto in_force = GapInForce(txn);
   if (!in_force) return in_force.error();
-  return in_force->empty() ? SetTrust(txn, true, gap) : Result<void>();
+  return in_force->empty() ? SetDistrust(txn, gap) : Result<void>();
 }
 
 Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
@@ -86,16 +87,10 @@ Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
   if (report.gap_reason.ends_with(kWhatToDo)) {
     report.gap_reason.resize(report.gap_reason.size() - kWhatToDo.size());
   }
+  // An import that is not finished stays so, and what was lost is not found.
   auto in_force = GapInForce(txn);
   if (!in_force) return in_force.error();
-  if (in_force->empty()) return {};
-  auto reasons = ReasonsOfDistrust(txn);
-  if (!reasons) return reasons.error();
-  // An import that is not finished stays so, and what was lost is not found.
-  if (reasons->size() > 1) return TakeBackDistrust(txn, *in_force);
-  return SetTrust(txn, false,
-                  "the gap is filled: images that had no record were closed, " +
-                      std::to_string(report.gap_closed) + " in all");
+  return in_force->empty() ? Result<void>() : TakeBackDistrust(txn, *in_force);
 }
 
 }  // namespace waybill::internal

@@ -6,10 +6,9 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "store/database/store_txn.h"
+#include "store/trust/trust.h"
 #include "waybill/node_store.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
@@ -26,19 +25,17 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 
 // At the first take-over of a kubelet directory: it has pods, but no folder for records, so the
 // kubelet ran without the feature. Empty: no gap, or the options do not ask. kIo: unknown.
-Result<std::string> FirstGap(const OpenOptions& options);
+Result<Distrust> FirstGap(const OpenOptions& options);
 // At a later one: `written` names a file that a kubelet wrote since.
-std::string GapOf(const std::string& written);
+Distrust GapOf(const std::string& written);
 // As an operator says.
-std::string GapByWord();
-
-bool IsGap(std::string_view reason);
+Distrust GapByWord();
 
 // The open gap that makes the store distrustful; empty: no gap is open.
-Result<std::string> GapInForce(const StoreTxn& txn);
+Result<Distrust> GapInForce(const StoreTxn& txn);
 // Adds the gap to the reasons of distrust, unless a gap is open already: clearing the other reasons
 // must not clear this one unseen.
-Result<void> NoteGap(StoreTxn& txn, const std::string& gap);
+Result<void> NoteGap(StoreTxn& txn, const Distrust& gap);
 
 // Gives each image without a record under any handler one without credentials, and clears the gap's
 // distrust; other reasons stay.

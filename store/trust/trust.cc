@@ -1,68 +1,101 @@
 #include "store/trust/trust.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <system_error>
 #include <utility>
 
-#include "waybill/limits.h"
+#include "store/trust/journal.h"
 
 namespace waybill::internal {
 
 namespace {
 
-Result<std::vector<TrustEvent>> ReadJournal(const StoreTxn& txn) {
+Result<Journal> ReadJournal(const StoreTxn& txn) {
   auto payload = txn.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
   if (!payload) return payload.error();
-  auto events = DecodeTrustJournal(*payload);
-  return events ? std::move(*events) : std::vector<TrustEvent>();
+  auto journal = DecodeJournal(*payload);
+  return journal ? std::move(*journal) : Journal();
 }
 
-constexpr std::string_view kImportOf = "the import of ";
+Result<void> Append(StoreTxn& txn, Journal journal, TrustEvent event) {
+  event.at = txn.now();
+  journal.push_back(std::move(event));
+  const std::vector<bool> in_force = InForce(journal);
+  const bool distrustful = std::find(in_force.begin(), in_force.end(), true) != in_force.end();
+  journal.back().distrustful = distrustful;
+  txn.state().distrustful = distrustful;
+  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
+                             EncodeJournal(journal, txn.identity().schema_version));
+}
+
+// Whether it is in force, and the state says so.
+bool Has(const StoreTxn& txn, const Journal& journal, const Distrust& why) {
+  if (!txn.state().distrustful) return false;
+  const std::vector<bool> in_force = InForce(journal);
+  for (std::size_t i = 0; i < journal.size(); ++i) {
+    if (in_force[i] && journal[i].kind == why.kind && journal[i].reason == why.reason) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
-Result<void> SetTrust(StoreTxn& txn, bool distrustful, std::string_view reason) {
-  auto events = ReadJournal(txn);
-  if (!events) return events.error();
-  if (distrustful && txn.state().distrustful && !events->empty() &&
-      events->back().reason == reason) {
-    return {};
+Result<void> SetDistrust(StoreTxn& txn, const Distrust& why) {
+  auto journal = ReadJournal(txn);
+  if (!journal) return journal.error();
+  if (Has(txn, *journal, why)) return {};
+  TrustEvent event{{}, why.kind, TrustAction::kDistrust, true, why.reason};
+  if (!MakeRoom(*journal)) {
+    // None of them is forgotten; what does not fit is never taken back but by an operator.
+    const Distrust full{TrustKind::kJournalFull, "there are more reasons than the journal holds"};
+    if (Has(txn, *journal, full)) return {};
+    event.kind = full.kind;
+    event.reason = full.reason;
   }
-  events->push_back({txn.now(), distrustful, std::string(reason)});
-  if (events->size() > kMaxTrustEvents) events->erase(events->begin());
-  txn.state().distrustful = distrustful;
-  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
+  return Append(txn, std::move(*journal), std::move(event));
 }
 
-std::string ImportUnfinished(const std::filesystem::path& kubelet_directory) {
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
-  return std::string(kImportOf) + (error ? kubelet_directory : absolute).string() +
-         " is not finished; run `waybill start --kubelet-dir` on it again";
+Result<void> SetTrust(StoreTxn& txn, std::string_view reason) {
+  auto journal = ReadJournal(txn);
+  if (!journal) return journal.error();
+  TrustEvent event{{}, TrustKind::kOperator, TrustAction::kTrust, false, std::string(reason)};
+  static_cast<void>(MakeRoom(*journal));  // where all are in force they go with the next entry
+  return Append(txn, std::move(*journal), std::move(event));
 }
 
-bool IsOfImport(std::string_view reason) { return reason.starts_with(kImportOf); }
+Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why) {
+  auto journal = ReadJournal(txn);
+  if (!journal) return journal.error();
+  if (!Has(txn, *journal, why)) return {};
+  TrustEvent event{{}, why.kind, TrustAction::kTakenBack, false, why.reason};
+  static_cast<void>(MakeRoom(*journal));
+  return Append(txn, std::move(*journal), std::move(event));
+}
 
-Result<std::vector<std::string>> ReasonsOfDistrust(const StoreTxn& txn) {
-  const auto events = ReadJournal(txn);
-  if (!events) return events.error();
-  std::vector<std::string> reasons;
+Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn) {
+  const auto journal = ReadJournal(txn);
+  if (!journal) return journal.error();
+  std::vector<Distrust> reasons;
   if (!txn.state().distrustful) return reasons;
-  for (auto at = events->rbegin(); at != events->rend() && at->distrustful; ++at) {
-    reasons.push_back(at->reason);
+  const std::vector<bool> in_force = InForce(*journal);
+  for (std::size_t i = journal->size(); i > 0; --i) {
+    if (in_force[i - 1]) reasons.push_back({(*journal)[i - 1].kind, (*journal)[i - 1].reason});
   }
   return reasons;
 }
 
-Result<void> TakeBackDistrust(StoreTxn& txn, std::string_view reason) {
-  auto events = ReadJournal(txn);
-  if (!events) return events.error();
-  std::size_t at = events->size();
-  while (at > 0 && (*events)[at - 1].distrustful && (*events)[at - 1].reason != reason) --at;
-  if (at == 0 || !(*events)[at - 1].distrustful) return {};
-  events->erase(events->begin() + static_cast<std::ptrdiff_t>(at) - 1);
-  txn.state().distrustful = !events->empty() && events->back().distrustful;
-  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeTrustJournal(*events));
+Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
+  // Waybills of schema version 3 take this sentence back, word for word.
+  return {TrustKind::kImportUnfinished,
+          "the import of " + (error ? kubelet_directory : absolute).string() +
+              " is not finished; run `waybill start --kubelet-dir` on it again"};
+}
+
+bool LosesNothing(const Distrust& why) {
+  return why.kind == TrustKind::kImportUnfinished || why.kind == TrustKind::kGap;
 }
 
 }  // namespace waybill::internal

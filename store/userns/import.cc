@@ -66,17 +66,17 @@ class Import {
              "; the store knows its range");
         return {};
       }
-      return Hold(file, file.problem, file.ranges);
+      return Hold(file, HeldKind::kUnreadableFile, file.problem, file.ranges);
     }
     if (mapping == mappings_.end()) {
       if (held != held_.end() && !AllWithin(held->second.ranges, *file.mapping)) {
-        return Hold(file, held->second.reason, {*file.mapping});
+        return Hold(file, held->second.kind, held->second.reason, {*file.mapping});
       }
       candidates_.push_back({&file, {}});
       return {};
     }
     if (mapping->second != *file.mapping) {
-      return Hold(file,
+      return Hold(file, HeldKind::kFileConflict,
                   "its file says " + Text(*file.mapping) + ", the store " + Text(mapping->second),
                   {*file.mapping});
     }
@@ -93,7 +93,9 @@ class Import {
     CompareCandidates();
     for (const Candidate& candidate : candidates_) {
       if (!candidate.conflict.empty()) {
-        if (auto r = Hold(*candidate.file, candidate.conflict, {*candidate.file->mapping}); !r) {
+        if (auto r = Hold(*candidate.file, HeldKind::kFileConflict, candidate.conflict,
+                          {*candidate.file->mapping});
+            !r) {
           return r;
         }
         continue;
@@ -101,7 +103,8 @@ class Import {
       auto tenant = StoreMapping(txn_, candidate.file->pod_uid, *candidate.file->mapping);
       if (!tenant) return tenant.error();
       if (*tenant) {
-        if (auto r = Hold(*candidate.file, "its range is taken by pod " + ShownPodUid(**tenant),
+        if (auto r = Hold(*candidate.file, HeldKind::kFileConflict,
+                          "its range is taken by pod " + ShownPodUid(**tenant),
                           {*candidate.file->mapping});
             !r) {
           return r;
@@ -120,7 +123,7 @@ class Import {
   }
 
   // Held with what it is held for already.
-  Result<void> Hold(const UsernsFile& file, const std::string& reason,
+  Result<void> Hold(const UsernsFile& file, HeldKind kind, std::string reason,
                     std::vector<HostIdRange> ranges) {
     Tell("pod " + ShownPodUid(file.pod_uid) + " is held: " + reason);
     ++report_.held;
@@ -128,7 +131,8 @@ class Import {
     const bool was_unknown = !held.pod_uid.empty() && held.ranges.empty();
     held.pod_uid = file.pod_uid;
     held.source = file.source;
-    held.reason = reason;
+    held.reason = std::move(reason);
+    held.kind = kind;
     if (ranges.empty() || was_unknown) {
       held.ranges.clear();
     } else {

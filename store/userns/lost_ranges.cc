@@ -4,28 +4,27 @@
 
 namespace waybill::internal {
 
-namespace {
-constexpr std::string_view kNotTakenOver =
-    "the ID mappings of the kubelet's pods are not taken over: ";
-
-}  // namespace
-
 Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason) {
   // A store of an older version learns of it when it is migrated.
   if (!txn.schema().has(Table::kUsernsHeld)) return {};
-  return StoreHeld(txn, {"", {}, "", std::string(reason), {}});
+  return StoreHeld(txn, {"", {}, "", std::string(reason), {}, HeldKind::kLostRanges});
 }
 
 Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
   auto lost = FindHeld(txn, {});
   if (!lost) return lost.error();
-  if (*lost) return {};
-  return HoldLostRanges(txn, std::string(kNotTakenOver) + std::string(why));
+  if (*lost || !txn.schema().has(Table::kUsernsHeld)) return {};
+  // Waybills of schema version 3 know it by the words that it begins with.
+  return StoreHeld(txn,
+                   {"",
+                    {},
+                    "",
+                    "the ID mappings of the kubelet's pods are not taken over: " + std::string(why),
+                    {},
+                    HeldKind::kUntilImport});
 }
 
-bool IsUntilImport(const HeldPod& held) {
-  return held.pod_uid.empty() && held.reason.starts_with(kNotTakenOver);
-}
+bool IsUntilImport(const HeldPod& held) { return held.kind == HeldKind::kUntilImport; }
 
 Result<void> ReleaseAfterImport(StoreTxn& txn) {
   auto lost = FindHeld(txn, {});

@@ -93,18 +93,21 @@ class Reconciliation {
     if (!before) return before.error();
     std::string reason = "the stored ID mappings contradicted each other";
     std::string source;
+    HeldKind kind = HeldKind::kTablesContradict;
     if (*before) {
       // Of unknown range it stays: it may be anything.
       if ((*before)->pod.ranges.empty()) return {};
       reason = (*before)->pod.reason;
       source = (*before)->pod.source;
+      kind = (*before)->pod.kind;
       ranges.insert(ranges.end(), (*before)->pod.ranges.begin(), (*before)->pod.ranges.end());
     }
     if (report.problems.size() < kMaxNamed) {
       report.problems.push_back("pod " + ShownPodUid(pod_uid) + " is held: " + reason);
     }
     ++report.held;
-    return StoreHeld(txn, {pod_uid, std::move(ranges), std::move(source), std::move(reason), {}});
+    return StoreHeld(txn,
+                     {pod_uid, std::move(ranges), std::move(source), std::move(reason), {}, kind});
   }
 
   std::vector<UsernsMapping> mappings_;

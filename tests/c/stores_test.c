@@ -52,6 +52,8 @@ static void witnesses(void) {
   MUST(waybill_get_trust(store, &trust, &error));
   CHECK(trust->distrustful && trust->journal_count > 0);
   CHECK(trust->journal[trust->journal_count - 1].distrustful);
+  CHECK(trust->journal[trust->journal_count - 1].kind == WAYBILL_TRUST_STORE_LOST);
+  CHECK(trust->journal[trust->journal_count - 1].action == WAYBILL_TRUST_DISTRUST);
   CHECK(trust->journal[trust->journal_count - 1].reason.length > 0);
   waybill_free(trust);
   CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_clear_distrust(store, NONE, &error));
@@ -59,6 +61,8 @@ static void witnesses(void) {
   MUST(waybill_get_trust(store, &trust, &error));
   CHECK(!trust->distrustful);
   CHECK_TEXT("looked at", trust->journal[trust->journal_count - 1].reason);
+  CHECK(trust->journal[trust->journal_count - 1].kind == WAYBILL_TRUST_OPERATOR);
+  CHECK(trust->journal[trust->journal_count - 1].action == WAYBILL_TRUST_TRUST);
   waybill_free(trust);
   CHECK(!waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).pull);
   end_store(store);

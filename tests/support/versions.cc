@@ -9,6 +9,7 @@
 #include "store/database/envelope.h"
 #include "store/database/pulled_record.h"
 #include "store/database/small_records.h"
+#include "store/trust/journal.h"
 
 namespace waybill::testing {
 
@@ -110,7 +111,7 @@ Contents ContentsOf(const std::filesystem::path& directory) {
   for (const auto& file : imported) {
     contents.imported[file.path] = {file.content.begin(), file.content.end()};
   }
-  for (auto& event : Decoded(internal::DecodeTrustJournal(HeaderIn(values, internal::kTrustKey)))) {
+  for (auto& event : Decoded(internal::DecodeJournal(HeaderIn(values, internal::kTrustKey)))) {
     contents.journal.emplace_back(event.at, event.distrustful, event.reason);
   }
   contents.distrustful = StateOf(directory).distrustful;

@@ -76,7 +76,10 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
 
     store.Start();
     BOOST_TEST(!store->recovery_report().distrustful);
-    BOOST_TEST(Must(store->GetTrust()).journal.empty());
+    const auto journal = Must(store->GetTrust()).journal;
+    BOOST_TEST_REQUIRE(!journal.empty());
+    BOOST_TEST((journal.back().kind == TrustKind::kImportUnfinished));
+    BOOST_TEST((journal.back().action == TrustAction::kTakenBack));
     BOOST_TEST(Must(store->ListRecords()).size() == std::size_t{kFiles});
     for (int i = 0; i < kFiles; i += 50) {
       BOOST_TEST(!store.Check(kImage, RefOf(i), Pod(kSecretA)).pull);

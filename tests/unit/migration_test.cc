@@ -262,7 +262,6 @@ BOOST_AUTO_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded) {
     BOOST_TEST(record.credential_mapping.empty() == (record.image_ref != RefOf("plain")));
   }
   BOOST_TEST(down.intents.size() == 2U);
-  BOOST_TEST(StateOf(store.directory()).nondefault_handler_records == 0U);
 
   const RecoveryReport opened = store.Open([](NodeStore& up) {
     Pod owner(kSecretA);

@@ -182,7 +182,8 @@ BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
     BOOST_TEST(IsReadable(Table::kUsernsBlocks, internal::EncodeUsernsBlock({uid, 1})) == readable);
     internal::UsernsHeld held;
     held.pod.pod_uid = uid;
-    BOOST_TEST(IsReadable(Table::kUsernsHeld, internal::EncodeUsernsHeld(held)) == readable);
+    BOOST_TEST(IsReadable(Table::kUsernsHeld, internal::EncodeUsernsHeld(held, kNewestSchema)) ==
+               readable);
   }
 }
 

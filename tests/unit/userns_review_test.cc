@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(restores_keep_what_lives) {
   store.Close();
   RestoreOptions restore{.directory = store.directory(), .backup = v2};
   restore.map_bytes = std::uint64_t{64} << 20U;
-  BOOST_TEST(Must(Restore(restore)).schema_version == 3U);
+  BOOST_TEST(Must(Restore(restore)).schema_version == kNewestSchema);
   BOOST_TEST(store.Get("a") == a);
   BOOST_TEST(store.Get("b") == b);
   for (const std::uint32_t other : AllThatIsHandedOut(store))
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(down_and_back_by_the_backup) {
   RestoreOptions restore{.directory = store.directory(), .backup = migrated.backup};
   restore.map_bytes = std::uint64_t{64} << 20U;
   const auto report = Must(Restore(restore));
-  BOOST_TEST(report.schema_version == 3U);
+  BOOST_TEST(report.schema_version == kNewestSchema);
   for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
 }
 

@@ -50,7 +50,8 @@ inline constexpr std::size_t kMaxSecretsForWriteBack = 100;
 inline constexpr std::size_t kMaxQueuedWriteBacks = 1024;
 // Patterns in an allowlist.
 inline constexpr std::size_t kMaxAllowlistPatterns = 65536;
-// Entries kept in the journal of distrust; the oldest go first, but never the one in force.
+// Entries kept in the journal of distrust; the oldest go first, but none that is in force. Where
+// all are, one entry more says that there are others.
 inline constexpr std::size_t kMaxTrustEvents = 64;
 // How many replaced copies are kept: databases under quarantine/, folders
 // image_manager/before-export-*, files userns.before-export-* of a pod. The oldest are deleted

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "waybill/maintenance.h"
@@ -117,13 +118,44 @@ struct VerifyReport {
   std::vector<std::string> findings;
 };
 
+// Why a store's trust changed. The numbers are stored, and never 0. A number that this version does
+// not know closes as much as any other.
+enum class TrustKind : std::uint8_t {
+  kOther = 1,             // said in words only, by a version before schema version 4
+  kOperator = 2,          // an operator's word
+  kStoreLost = 3,         // the database was gone
+  kStoreStale = 4,        // it may be older than it was: its witness is gone, or says so
+  kStoreRebuilt = 5,      // it failed its check
+  kStoreRestored = 6,     // a backup was put back
+  kImportUnfinished = 7,  // files of a kubelet directory are not taken over yet
+  kGap = 8,               // images may have been pulled that nobody recorded
+  kJournalFull = 9,       // there are more reasons than the journal holds
+};
+
+enum class TrustAction : std::uint8_t {
+  kDistrust = 1,   // a reason not to presume an image without a record preloaded
+  kTrust = 2,      // ends every reason before it
+  kTakenBack = 3,  // ends the reason of the same kind and words: what it told of was made good
+};
+
+// Spellings for output: "operator", "storeLost", …; "distrust", "trust", "takenBack". "unknown": a
+// number of a later version.
+std::string_view TrustKindName(TrustKind kind);
+std::string_view TrustActionName(TrustAction action);
+
 // An entry of the journal of distrust.
 struct TrustEvent {
   Timestamp at;
+  TrustKind kind = TrustKind::kOther;
+  TrustAction action = TrustAction::kDistrust;
   bool distrustful = false;  // the state from then on
   std::string reason;        // the store's; if distrust was cleared, the operator's
+
+  friend bool operator==(const TrustEvent&, const TrustEvent&) = default;
 };
 
+// The journal only grows. Of more than kMaxTrustEvents (waybill/limits.h) the oldest go that are no
+// longer a reason for distrust.
 struct TrustState {
   bool distrustful = false;
   std::vector<TrustEvent> journal;  // oldest first

@@ -156,6 +156,21 @@ struct HostIdRange {
   friend bool operator==(const HostIdRange&, const HostIdRange&) = default;
 };
 
+// Why a pod is held. The numbers are stored, and never 0. A number that this version does not know
+// holds as much as any other.
+enum class HeldKind : std::uint8_t {
+  kOther = 1,
+  kFileConflict = 2,      // its file contradicts another one, or the store
+  kTablesContradict = 3,  // the store's own tables contradict each other
+  kUnreadableFile = 4,    // no kubelet takes its file, or it can't be read
+  kFromBackup = 5,        // its range is that of a backup, and may be another pod's by now
+  kLostRanges = 6,        // without a UID: ranges were lost
+  kUntilImport = 7,       // without a UID: until the kubelet's pods' files were taken over
+};
+
+// Spellings for output: "fileConflict", …. "unknown": a number of a later version.
+std::string_view HeldKindName(HeldKind kind);
+
 // A pod that may live with unverified host IDs: its file was broken, or its range overlaps another
 // one or was lost. It gets no mapping, and its ranges are not handed out.
 struct HeldPod {
@@ -165,6 +180,7 @@ struct HeldPod {
   std::string source = {};  // the file, below the kubelet directory; or empty
   std::string reason = {};
   Timestamp since = {};
+  HeldKind kind = HeldKind::kOther;
 
   friend bool operator==(const HeldPod&, const HeldPod&) = default;
 };

@@ -1,0 +1,41 @@
+// Version 4 says in types what version 3 says in sentences: each entry of the trust journal and
+// each held pod has a kind, and the digests of all tables are one list in the state record.
+//
+// Up: kinds come from the sentences (store/trust/journal.cc, store/database/userns_records.cc).
+//
+// Down: the sentences that version 3 looks for are there again. What was taken back goes from the
+// journal, as it did then. Nothing that decides is lost.
+
+#include <string>
+#include <vector>
+
+#include "migrations/steps/steps.h"
+#include "store/database/userns_tables.h"
+
+namespace waybill::internal {
+
+namespace {
+
+// Writes each held pod as `version` of its record has it. The header's records are written with
+// each step.
+Result<void> WriteHeld(StepRun& run, const Schema& schema) {
+  auto held = ReadHeld(run.txn);
+  if (!held) return held.error();
+  for (const UsernsHeld& one : *held) {
+    auto put = run.txn.PutAs(schema, Table::kUsernsHeld, HashKey(one.pod.pod_uid, run.txn.seed()),
+                             EncodeUsernsHeld(one, schema.version(Table::kUsernsHeld)));
+    if (!put) return put;
+    ++run.values_written;
+  }
+  return {};
+}
+
+Result<void> Up(StepRun& run) { return WriteHeld(run, SchemaOf(4)); }
+Result<void> Down(StepRun& run) { return WriteHeld(run, SchemaOf(3)); }
+Result<std::vector<std::string>> Losses(const StoreTxn&) { return std::vector<std::string>(); }
+
+}  // namespace
+
+const Step kStepV3ToV4 = {3, 4, "kinds", Up, Down, Losses};
+
+}  // namespace waybill::internal
