@@ -86,8 +86,10 @@ Result<void> WriteHeader(Working& working, const Move& move) {
   if (!journal) return journal.error();
   const auto events = DecodeJournal(*journal);
   if (!events) {
-    return Error{ErrorCode::kDamaged, "the trust journal can't be read; nothing was changed",
-                 "run `waybill start` to recover the store"};
+    return Error{ErrorCode::kDamaged,
+                 "the trust journal can't be read; nothing was changed",
+                 {},
+                 Hint::kRecover};
   }
   working.identity.schema_version = move.to();
   working.identity.last_migration = std::to_string(move.from()) + " to " +

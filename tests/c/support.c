@@ -101,6 +101,12 @@ waybill_timestamp tick(void* context) {
   return (waybill_timestamp){atomic_fetch_add(&seconds, 1), 0};
 }
 
+void empty_directory(waybill_string path) {
+  if (!is_there(path)) return;
+  nftw(path.data, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+  make_directory(path);
+}
+
 waybill_open_options store_options(const char* name) {
   waybill_open_options options = WAYBILL_OPEN_OPTIONS_INIT;
   options.directory = scratch(name);

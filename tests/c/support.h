@@ -30,6 +30,8 @@ void copy_file(waybill_string from, waybill_string to);
 /* Makes `to`. */
 void copy_tree(waybill_string from, waybill_string to);
 bool is_there(waybill_string path);
+/* A directory, if it is there. */
+void empty_directory(waybill_string path);
 
 /* Options of a store in `name`, made if it is missing: no witness, the clock of `tick`, a small
  * map.

@@ -89,12 +89,21 @@ bool Place::KeepsAside(const Is& is) const {
 
 std::span<const Scenario> MaintenanceScenarios() {
   static const Scenario scenarios[] = {
-      {"going down", [](const Place&) {}, [](const Place& place) { return place.MigrateTo(1); },
-       false, 2},
-      {"going up", [](const Place& place) { Must(place.MigrateTo(1)); },
-       [](const Place& place) { return place.MigrateTo(kNewestSchema); }, false, 2},
-      {"opening an older version", [](const Place& place) { Must(place.MigrateTo(1)); },
-       [](const Place& place) { return place.Open(); }, false, 2},
+      {"going down",
+       [](const Place&) {},
+       [](const Place& place) { return place.MigrateTo(1); },
+       false,
+       {2, 3}},
+      {"going up",
+       [](const Place& place) { Must(place.MigrateTo(1)); },
+       [](const Place& place) { return place.MigrateTo(kNewestSchema); },
+       false,
+       {2, 3}},
+      {"opening an older version",
+       [](const Place& place) { Must(place.MigrateTo(1)); },
+       [](const Place& place) { return place.Open(); },
+       false,
+       {2, 3}},
       {"putting a backup back",
        [](const Place& place) {
          Must(place.MigrateTo(1));
@@ -117,12 +126,15 @@ void Begin(const Scenario& scenario, std::size_t records, const Place& place) {
   scenario.begin(place);
 }
 
-std::optional<Is> BetweenSteps(const Scenario& scenario, std::size_t records) {
-  if (!scenario.between) return std::nullopt;
-  const Place place;
-  Begin(scenario, records, place);
-  Must(place.MigrateTo(*scenario.between));
-  return place.Look();
+std::vector<Is> BetweenSteps(const Scenario& scenario, std::size_t records) {
+  std::vector<Is> between;
+  for (const std::uint32_t version : scenario.between) {
+    const Place place;
+    Begin(scenario, records, place);
+    Must(place.MigrateTo(version));
+    between.push_back(place.Look());
+  }
+  return between;
 }
 
 }  // namespace waybill::testing

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <span>
 
 #include "tests/support/memory_dir.h"
@@ -51,8 +50,8 @@ struct Scenario {
   const char* name;
   std::function<void(const Place&)> begin;  // of a store of the newest version
   std::function<Result<void>(const Place&)> run;
-  bool replaces = false;                      // the store, which is to be kept aside
-  std::optional<std::uint32_t> between = {};  // the version between two steps
+  bool replaces = false;                    // the store, which is to be kept aside
+  std::vector<std::uint32_t> between = {};  // the versions between its steps
 };
 std::span<const Scenario> MaintenanceScenarios();
 
@@ -60,8 +59,8 @@ std::span<const Scenario> MaintenanceScenarios();
 // brings it where the scenario begins.
 void Begin(const Scenario& scenario, std::size_t records, const Place& place);
 
-// What such a store is between the steps of the scenario; nullopt: there is but one.
-std::optional<Is> BetweenSteps(const Scenario& scenario, std::size_t records);
+// What such a store is between the steps of the scenario.
+std::vector<Is> BetweenSteps(const Scenario& scenario, std::size_t records);
 
 }  // namespace waybill::testing
 
