@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "store/base/caught.h"
 #include "store/database/uuid.h"
 
 namespace waybill::internal {
@@ -99,14 +100,19 @@ void WitnessFile::Retire(const std::filesystem::path& path, const Testimony& las
   static_cast<void>(SyncFile(*file, path));
 }
 
-void WitnessFile::Advance(std::uint64_t commit_sequence) {
+void WitnessFile::Advance(std::uint64_t commit_sequence) noexcept {
   last_.commit_sequence = commit_sequence;
   if (lost_) return;
-  auto written = PWriteAll(file_, Format(last_), 0, path_);
-  if (written_ || written) written_ = std::move(written);
-  // Where it can't be looked at, Sync looks again.
-  const auto id = FileIdOf(path_);
-  if (id ? *id != id_ : id.error().code == ErrorCode::kNotFound) Lose();
+  try {
+    auto written = PWriteAll(file_, Format(last_), 0, path_);
+    if (written_ || written) written_ = std::move(written);
+    // Where it can't be looked at, Sync looks again.
+    const auto id = FileIdOf(path_);
+    if (id ? *id != id_ : id.error().code == ErrorCode::kNotFound) Lose();
+  } catch (...) {
+    // Sync writes it again.
+    written_ = Caught();
+  }
 }
 
 Result<void> WitnessFile::Sync() {

@@ -46,7 +46,7 @@ class WitnessFile {
   static void Retire(const std::filesystem::path& path, const Testimony& last);
 
   // Called after a commit. Does not sync; Sync reports its error.
-  void Advance(std::uint64_t commit_sequence);
+  void Advance(std::uint64_t commit_sequence) noexcept;
   // kDamaged: the file was removed, replaced or changed from outside since it was opened. It is not
   // repaired: an older copy is removed, so that the next opening misses the witness.
   Result<void> Sync();
