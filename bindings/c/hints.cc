@@ -1,6 +1,7 @@
 // What the library advises, in calls of waybill.h.
 
 #include "bindings/c/call.h"
+#include "bindings/c/convert.h"
 
 namespace waybill::c {
 

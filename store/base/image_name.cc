@@ -25,7 +25,7 @@
 namespace waybill {
 namespace {
 
-constexpr std::size_t kMaxPathBytes = 255;
+constexpr std::size_t kMaxImagePathBytes = 255;
 constexpr std::size_t kMaxTagBytes = 128;
 
 enum CharClass : std::uint8_t {
@@ -152,7 +152,7 @@ inline bool Scan(std::string_view image, ImageParts& parts) {
   }
   parts.name = Between(begin, at);
   parts.path = Between(path, at);
-  if (parts.path.size() > kMaxPathBytes) return false;
+  if (parts.path.size() > kMaxImagePathBytes) return false;
   if (at == end) return true;
 
   if (*at != ':') return false;
@@ -191,7 +191,7 @@ std::optional<RepositoryParts> FullName(std::string_view image, std::string_view
   const std::string_view library =
       is_official || path.find('/') == std::string_view::npos ? kLibrary : "";
   // Filling in can make the path too long, and puts `[ab]`, a host by the grammar, into the path.
-  if (library.size() + path.size() > kMaxPathBytes || path.starts_with('[')) return std::nullopt;
+  if (library.size() + path.size() > kMaxImagePathBytes || path.starts_with('[')) return std::nullopt;
   return RepositoryParts{"docker.io/", library, path};
 }
 
