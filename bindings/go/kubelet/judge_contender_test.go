@@ -50,6 +50,7 @@ type contender struct {
 	manager  pullmanager.ImagePullManager
 	accessor pullmanager.PullRecordsAccessor
 	store    *waybill.Store // nil for the kubelet's files
+	now      time.Time      // as the clock was set last
 	clock    *waybill.ManualClock
 	gauges   [2]float64
 	start    func(c *contender, s step) error // makes manager and accessor anew, as a restart does
@@ -166,8 +167,17 @@ func readLabels() (values [4]float64) {
 }
 
 func (c *contender) do(s step) (a answer) {
-	if c.clock != nil {
-		c.clock.Set(time.Now())
+	if now := time.Now(); c.clock != nil && !now.Equal(c.now) {
+		// Time passes: what was queued to be written back is written by now, as it was within the
+		// decision by the kubelet.
+		if c.store != nil {
+			if a.err = c.store.Flush(); a.err != nil {
+				a.failed = true
+				return a
+			}
+		}
+		c.now = now
+		c.clock.Set(now)
 	}
 	gauges := [2]prometheus.Gauge{
 		sharedMetrics().intents.GaugeMetric.(prometheus.Gauge),
