@@ -165,7 +165,7 @@ void Disturb(const Disturbance& disturbance, std::uint64_t steps) {
   }
   BOOST_TEST(writer.Wait() == 0);
   if (!second) second = NodeStore::Open(options);
-  BOOST_REQUIRE_MESSAGE(second, second.error().ToString());
+  BOOST_REQUIRE_MESSAGE(second.has_value(), (second ? "" : second.error().ToString()));
   const std::uint64_t acknowledged = told->acknowledged;
   const bool said = told->code == static_cast<int>(ErrorCode::kOwned) ||
                     told->code == static_cast<int>(ErrorCode::kOutcomeUnknown);
