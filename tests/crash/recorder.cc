@@ -493,6 +493,8 @@ WAYBILL_INTERPOSED ssize_t pread(int fd, void* to, size_t size, off_t offset) {
 WAYBILL_READING(off_t, lseek, (int fd, off_t offset, int whence), (fd, offset, whence), fd)
 WAYBILL_READING(int, stat, (const char* path, struct stat* st), (path, st), path)
 WAYBILL_READING(int, lstat, (const char* path, struct stat* st), (path, st), path)
+WAYBILL_READING(int, statx, (int at, const char* path, int flags, unsigned mask, struct statx* st),
+                (at, path, flags, mask, st), {at, path})
 WAYBILL_READING(int, fstat, (int fd, struct stat* st), (fd, st), fd)
 WAYBILL_READING(int, fstatat, (int at, const char* path, struct stat* st, int flags),
                 (at, path, st, flags), {at, path})
