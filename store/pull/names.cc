@@ -1,13 +1,11 @@
-// The spellings of the public enumerations.
+// How decisions and rules are spelt.
 
 #include <array>
 #include <string>
 
 #include "store/base/caught.h"
 #include "waybill/decision.h"
-#include "waybill/report.h"
 #include "waybill/rules.h"
-#include "waybill/user_namespace.h"
 
 namespace waybill {
 
@@ -25,21 +23,6 @@ Result<Enum> Parse(std::string_view name, const std::array<std::string_view, N>&
                "unknown " + std::string(what) + " \"" + std::string(name) + "\"",
                "use one of " + known};
 }
-
-// Of an enumeration that begins at 1 and may be read from disk.
-template <typename Enum, std::size_t N>
-std::string_view StoredName(Enum value, const std::array<std::string_view, N>& names) {
-  const auto number = static_cast<std::size_t>(value);
-  return number >= 1 && number <= N ? names[number - 1] : "unknown";
-}
-
-constexpr std::array<std::string_view, 9> kTrustKinds = {
-    "other",         "operator",         "storeLost", "storeStale", "storeRebuilt",
-    "storeRestored", "importUnfinished", "gap",       "journalFull"};
-constexpr std::array<std::string_view, 3> kTrustActions = {"distrust", "trust", "takenBack"};
-constexpr std::array<std::string_view, 7> kHeldKinds = {
-    "other",      "fileConflict", "tablesContradict", "unreadableFile",
-    "fromBackup", "lostRanges",   "untilImport"};
 
 constexpr std::array<std::string_view, 2> kRules = {"closed", "kubelet"};
 constexpr std::array<std::string_view, 3> kPullPolicies = {"Always", "IfNotPresent", "Never"};
@@ -115,9 +98,5 @@ std::string_view ReasonName(Reason reason) {
 std::string_view ReasonText(Reason reason) {
   return kReasons[static_cast<std::size_t>(reason)].text;
 }
-
-std::string_view TrustKindName(TrustKind kind) { return StoredName(kind, kTrustKinds); }
-std::string_view TrustActionName(TrustAction action) { return StoredName(action, kTrustActions); }
-std::string_view HeldKindName(HeldKind kind) { return StoredName(kind, kHeldKinds); }
 
 }  // namespace waybill

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "schema/v4/header_generated.h"
+#include "store/base/stored_name.h"
 #include "store/database/flatbuffer.h"
 #include "waybill/limits.h"
 
@@ -158,3 +159,18 @@ std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload) {
 }
 
 }  // namespace waybill::internal
+
+namespace waybill {
+
+std::string_view TrustKindName(TrustKind kind) {
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "other",         "operator",         "storeLost", "storeStale", "storeRebuilt",
+      "storeRestored", "importUnfinished", "gap",       "journalFull"};
+  return internal::StoredName(kind, kNames);
+}
+std::string_view TrustActionName(TrustAction action) {
+  static constexpr std::array<std::string_view, 3> kNames = {"distrust", "trust", "takenBack"};
+  return internal::StoredName(action, kNames);
+}
+
+}  // namespace waybill

@@ -1,6 +1,21 @@
 #include "store/userns/lost_ranges.h"
 
+#include <array>
 #include <string>
+#include <string_view>
+
+#include "store/base/stored_name.h"
+
+namespace waybill {
+
+std::string_view HeldKindName(HeldKind kind) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "other",      "fileConflict", "tablesContradict", "unreadableFile",
+      "fromBackup", "lostRanges",   "untilImport"};
+  return internal::StoredName(kind, kNames);
+}
+
+}  // namespace waybill
 
 namespace waybill::internal {
 
