@@ -30,58 +30,58 @@ struct ImportReport {
   std::uint64_t skipped = 0;      // names that are not the kubelet's, and unfinished .tmp files
   bool interrupted = false;
   // The first file in pulled/ or pulling/ that a kubelet wrote since the last import; may be empty.
-  std::string newly_written;
-  std::vector<std::string> problems;  // one line for each unreadable file; the first 100
+  std::string newly_written = {};
+  std::vector<std::string> problems = {};  // one line for each unreadable file; the first 100
 };
 
 // What opening did (store/README.md, "Opening").
 struct RecoveryReport {
-  bool created = false;                    // the store is new
-  bool set_aside = false;                  // the database failed its check; see set_aside_path
-  std::string set_aside_path;              // where the failed one is kept
-  std::vector<std::string> removed_paths;  // set aside earlier, now deleted (kMaxKeptAside)
-  std::uint64_t records_carried = 0;       // into the rebuilt store
+  bool created = false;                         // the store is new
+  bool set_aside = false;                       // the database failed its check; see set_aside_path
+  std::string set_aside_path = {};              // where the failed one is kept
+  std::vector<std::string> removed_paths = {};  // set aside earlier, now deleted (kMaxKeptAside)
+  std::uint64_t records_carried = 0;            // into the rebuilt store
   std::uint64_t records_without_credentials = 0;  // of those: must be verified again
   std::uint64_t intents_carried = 0;
-  bool witness_made = false;          // the witness was missing, and a new one was made
-  bool witness_in_store = false;      // it lies in the store's directory and would be lost with it
-  std::vector<std::string> findings;  // what was wrong, one line each
+  bool witness_made = false;      // the witness was missing, and a new one was made
+  bool witness_in_store = false;  // it lies in the store's directory and would be lost with it
+  std::vector<std::string> findings = {};  // what was wrong, one line each
   // Files and folders of the store that lost the modes with which others could read or write them:
   // one line each, with the old and the new mode.
-  std::vector<std::string> mended;
+  std::vector<std::string> mended = {};
   // What changes no answer, but should be known: the file system does not guarantee what the store
   // needs.
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = {};
 
   // Rules::kClosed: the store had a time more than a day ahead of the clock, and goes on from the
   // clock's. Empty: it had not.
-  std::string clock_was_ahead;
+  std::string clock_was_ahead = {};
   // Records with a time in the future, which now have the time of this opening.
   std::uint64_t times_mended = 0;
 
   bool distrustful = false;
-  std::string distrust_reason;
+  std::string distrust_reason = {};
 
   // What was done to a store of an older schema; nullopt: it had the newest.
-  std::optional<MigrationReport> migration;
+  std::optional<MigrationReport> migration = {};
   // What a new list of runtime handlers changed; nullopt: no list was given.
-  std::optional<RuntimesReport> runtimes;
+  std::optional<RuntimesReport> runtimes = {};
 
-  ImportReport import;
+  ImportReport import = {};
 
-  UserNamespaceReport user_namespaces;
+  UserNamespaceReport user_namespaces = {};
 
   // Pulls may be unrecorded (OpenOptions::gap), and why the store assumes so.
   bool after_gap = false;
-  std::string gap_reason;
-  std::uint64_t gap_closed = 0;         // images that had no record and got one
-  std::vector<std::string> gap_images;  // their names, or refs; the first 1000
+  std::string gap_reason = {};
+  std::uint64_t gap_closed = 0;              // images that had no record and got one
+  std::vector<std::string> gap_images = {};  // their names, or refs; the first 1000
 
-  std::uint64_t intents_found = 0;     // left by an earlier process
-  std::uint64_t intents_replayed = 0;  // matched an image on the node: closed by a record
-  std::uint64_t intents_left = 0;      // still stored when opening ended
-  std::vector<std::string> replayed;   // their image strings; the first 100
-  bool replay_skipped = false;         // no list of images was given to replay against
+  std::uint64_t intents_found = 0;         // left by an earlier process
+  std::uint64_t intents_replayed = 0;      // matched an image on the node: closed by a record
+  std::uint64_t intents_left = 0;          // still stored when opening ended
+  std::vector<std::string> replayed = {};  // their image strings; the first 100
+  bool replay_skipped = false;             // no list of images was given to replay against
 
   std::uint64_t readers_cleared = 0;  // slots of readers that died
   std::uint64_t records = 0;          // after opening
@@ -90,7 +90,7 @@ struct RecoveryReport {
 };
 
 struct Statistics {
-  std::string store_uuid;
+  std::string store_uuid = {};
   std::uint32_t schema_version = 0;
   std::uint64_t commit_sequence = 0;
   std::uint64_t records = 0;
@@ -115,7 +115,7 @@ struct VerifyReport {
   bool sound = false;
   std::uint64_t pages = 0;
   std::uint64_t values = 0;
-  std::vector<std::string> findings;
+  std::vector<std::string> findings = {};
 };
 
 // Why a store's trust changed. The numbers are stored, and never 0. A number that this version does
@@ -145,11 +145,11 @@ std::string_view TrustActionName(TrustAction action);
 
 // An entry of the journal of distrust.
 struct TrustEvent {
-  Timestamp at;
+  Timestamp at = {};
   TrustKind kind = TrustKind::kOther;
   TrustAction action = TrustAction::kDistrust;
   bool distrustful = false;  // the state from then on
-  std::string reason;        // the store's; if distrust was cleared, the operator's
+  std::string reason = {};   // the store's; if distrust was cleared, the operator's
 
   friend bool operator==(const TrustEvent&, const TrustEvent&) = default;
 };
@@ -158,7 +158,7 @@ struct TrustEvent {
 // longer a reason for distrust.
 struct TrustState {
   bool distrustful = false;
-  std::vector<TrustEvent> journal;  // oldest first
+  std::vector<TrustEvent> journal = {};  // oldest first
 };
 
 // The commit sequence at which a garbage collection of images or pods starts (store/README.md, rule
