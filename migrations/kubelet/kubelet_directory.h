@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "store/database/committer.h"
-#include "waybill/node_store.h"
+#include "waybill/maintenance.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 

@@ -166,10 +166,9 @@ Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
   const bool before = !report.created && (committer->state().digest(Table::kImported).count > 0 ||
                                           owned->witness_path_before ==
                                               internal::WitnessIn(options.kubelet_directory));
-  const bool look_for_gap = options.gap == Gap::kDetect && rules == Rules::kClosed;
-  return internal::ImportKubeletDirectory(*committer, options.kubelet_directory,
-                                          before && look_for_gap, internal::OnReadErrorIn(options),
-                                          options.import_progress, report.import);
+  return internal::ImportKubeletDirectory(
+      *committer, options.kubelet_directory, before && internal::DetectsGap(options),
+      internal::OnReadErrorIn(options), options.import_progress, report.import);
 }
 
 Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {

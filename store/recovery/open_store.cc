@@ -113,8 +113,9 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
 // Why a new store presumes nothing preloaded yet: before anything else could be lost to a crash.
 // Where there is a gap, no record waits to be imported. Empty: it may.
 Result<Distrust> DistrustAtFirst(const OpenOptions& options) {
-  auto gap = FirstGap(options);
-  if (!gap || !gap->empty() || options.kubelet_directory.empty()) return gap;
+  if (options.kubelet_directory.empty()) return Distrust();
+  auto gap = DetectsGap(options) ? FirstGap(options.kubelet_directory) : Distrust();
+  if (!gap || !gap->empty()) return gap;
   auto there = Exists(options.kubelet_directory / "image_manager");
   if (!there) return there.error();
   return *there ? ImportUnfinished(options.kubelet_directory) : Distrust();

@@ -17,7 +17,7 @@
 #include "store/recovery/owner_lock.h"
 #include "store/recovery/store_files.h"
 #include "store/recovery/witness.h"
-#include "waybill/node_store.h"
+#include "waybill/options.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 
@@ -71,6 +71,11 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
 // owner's. kIo: that can't be checked. The message names the file and the change; the caller adds
 // the consequence.
 Result<void> CheckStillOwned(const OpenedDatabase& database);
+
+// Whether to look in the kubelet directory, if any, for signs of unrecorded pulls.
+inline bool DetectsGap(const OpenOptions& options) {
+  return options.gap == Gap::kDetect && options.rules == Rules::kClosed;
+}
 
 // How to treat read errors of the disk, by the caller's options.
 inline OnReadError OnReadErrorIn(const OpenOptions& options) {

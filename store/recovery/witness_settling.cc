@@ -141,11 +141,11 @@ Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
 // when its witness comes there.
 Result<Distrust> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
                                const OwnedStore& store) {
-  const bool takes_over = !options.kubelet_directory.empty() &&
+  const bool takes_over = DetectsGap(options) && !options.kubelet_directory.empty() &&
                           witness == WitnessIn(options.kubelet_directory) &&
                           store.database.identity.witness_path != witness &&
                           store.state.digest(Table::kImported).count == 0;
-  return takes_over ? FirstGap(options) : Distrust();
+  return takes_over ? FirstGap(options.kubelet_directory) : Distrust();
 }
 
 Result<void> Commit(const OpenOptions& options, OwnedStore& store,

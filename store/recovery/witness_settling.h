@@ -18,7 +18,7 @@
 
 #include "store/database/header.h"
 #include "store/recovery/witness.h"
-#include "waybill/node_store.h"
+#include "waybill/options.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 

@@ -26,18 +26,14 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory) 
   return std::filesystem::absolute(kubelet_directory, ignored) / "image_manager" / "waybill";
 }
 
-Result<Distrust> FirstGap(const OpenOptions& options) {
-  if (options.gap != waybill::Gap::kDetect || options.rules != Rules::kClosed ||
-      options.kubelet_directory.empty()) {
-    return Distrust();
-  }
-  const std::filesystem::path image_manager = options.kubelet_directory / "image_manager";
+Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory) {
+  const std::filesystem::path image_manager = kubelet_directory / "image_manager";
   for (const char* folder : {"pulled", "pulling"}) {
     auto there = Exists(image_manager / folder);
     if (!there) return there.error();
     if (*there) return Distrust();
   }
-  const std::filesystem::path pods = options.kubelet_directory / "pods";
+  const std::filesystem::path pods = kubelet_directory / "pods";
   auto there = Exists(pods);
   if (!there) return there.error();
   if (!*there) return Distrust();
@@ -45,7 +41,7 @@ Result<Distrust> FirstGap(const OpenOptions& options) {
   if (!names && names.error().code == ErrorCode::kIo) return names.error();
   // Pods that may not be listed may be there.
   if (names && names->empty()) return Distrust();
-  return Gap(options.kubelet_directory.string() + " has pods, and no records of pulls");
+  return Gap(kubelet_directory.string() + " has pods, and no records of pulls");
 }
 
 Distrust GapOf(const std::string& written) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "store/trust/trust.h"
-#include "waybill/node_store.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
@@ -24,8 +23,8 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 // lose it.
 
 // At the first take-over of a kubelet directory: it has pods, but no folder for records, so the
-// kubelet ran without the feature. Empty: no gap, or the options do not ask. kIo: unknown.
-Result<Distrust> FirstGap(const OpenOptions& options);
+// kubelet ran without the feature. Empty: no gap. kIo: unknown.
+Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory);
 // At a later one: `written` names a file that a kubelet wrote since.
 Distrust GapOf(const std::string& written);
 // As an operator says.

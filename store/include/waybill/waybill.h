@@ -11,6 +11,7 @@
 #include "waybill/limits.h"           // IWYU pragma: export
 #include "waybill/maintenance.h"      // IWYU pragma: export
 #include "waybill/node_store.h"       // IWYU pragma: export
+#include "waybill/options.h"          // IWYU pragma: export
 #include "waybill/platform.h"         // IWYU pragma: export
 #include "waybill/policy.h"           // IWYU pragma: export
 #include "waybill/report.h"           // IWYU pragma: export

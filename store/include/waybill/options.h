@@ -1,0 +1,138 @@
+// What a caller chooses: the options of opening, observing and deleting, and what each means.
+
+#ifndef WAYBILL_OPTIONS_H_
+#define WAYBILL_OPTIONS_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "waybill/limits.h"
+#include "waybill/maintenance.h"
+#include "waybill/policy.h"
+#include "waybill/rules.h"
+#include "waybill/runtime_handler.h"
+#include "waybill/types.h"
+#include "waybill/user_namespace.h"
+
+namespace [[gnu::visibility("default")]] waybill {
+
+// A small file outside the store that reveals when the whole store was wiped, swapped or replaced
+// by an older copy. Without a witness such a loss goes unseen, so Witness::None must be explicit.
+class Witness {
+ public:
+  // A file at `path`, by convention image_manager/waybill in the kubelet directory, which the
+  // kubelet ignores. The path is absolute and outside the store's directory. The store remembers it
+  // as given, once the witness is on disk. The file's directory is made if missing; an existing
+  // file that is not a witness is left alone (kInvalidArgument). If the store remembers another
+  // path, the witness there is read as well: if it is missing, unreadable or contradicts the store,
+  // the store may be stale.
+  static Witness At(std::filesystem::path path) { return {Kind::kAt, std::move(path)}; }
+  // The same, but an operator confirms that the store is the newest although the witness that it
+  // remembers is missing: that one is not read. With the remembered path it is the same as At.
+  static Witness Anew(std::filesystem::path path) { return {Kind::kAnew, std::move(path)}; }
+  // The witness that the store was last opened with, if any. For tools that open an existing store;
+  // a wiped store remembers nothing.
+  static Witness Remembered() { return {Kind::kRemembered, {}}; }
+  // No witness; the store forgets the one that it remembers.
+  static Witness None() { return {Kind::kNone, {}}; }
+
+  enum class Kind : std::uint8_t { kAt, kRemembered, kNone, kAnew };
+  Kind kind() const { return kind_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  Witness(Kind kind, std::filesystem::path path) : kind_(kind), path_(std::move(path)) {}
+  Kind kind_;
+  std::filesystem::path path_;
+};
+
+// Whether images on the node may have been pulled unrecorded, by a kubelet without waybill or
+// without the feature (KEP-2535, "What happens if we reenable the feature").
+enum class Gap : std::uint8_t {
+  // Under Rules::kClosed, look for signs in the kubelet directory: files that a kubelet wrote since
+  // the last take-over or, at the first one, pods without the kubelet's record folders.
+  kDetect,
+  kYes,
+  kNo,
+};
+
+struct OpenOptions {
+  // The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
+  // exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
+  // group- nor world-writable.
+  std::filesystem::path directory = {};
+  bool create_if_missing = true;
+  Witness witness;
+  Rules rules = Rules::kClosed;
+  VerificationPolicy policy = {};
+  // The runtime's complete list of images, for replay. nullopt: unknown; dangling intents stay and
+  // keep their images closed.
+  std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  // Accepts an empty images_on_node and empty runtime_handlers. A runtime that starts up lists
+  // nothing, so an empty list is otherwise kInvalidArgument if the store holds records or intents
+  // or must close a gap, or if it holds runtime handlers.
+  bool allow_empty = false;
+  // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
+  std::filesystem::path kubelet_directory = {};
+  // Counts the files of the import. If it stops the import, the files taken so far are kept, and
+  // the next import goes on from there.
+  Progress import_progress = {};
+  // After a gap each image in images_on_node without a record gets one without credentials, and the
+  // report names it; without that list the store turns distrustful.
+  Gap gap = Gap::kDetect;
+  // The node's runtime handlers, which replace those in the store. nullopt: unchanged.
+  std::optional<std::vector<RuntimeHandler>> runtime_handlers = std::nullopt;
+  // For pods in user namespaces. An invalid pool is kInvalidArgument. A changed pool does not
+  // affect pods that have a range.
+  UserNamespaceOptions user_namespaces = {};
+  // The directory with the pods' directories, to take over ID mappings from (`<uid>/userns`).
+  // Empty: pods/ in kubelet_directory, if both exist.
+  std::filesystem::path pods_directory = {};
+  // Whether a store of an older schema is taken to the newest, after a backup (Migrate in
+  // maintenance.h). Otherwise it is kOlderSchema, and nothing is changed.
+  bool migrate = true;
+  // A read error of the disk stops opening with kIo, and nothing is changed: trying again may help.
+  // If the error persists, this option opens the store anyway. Unreadable parts of data.mdb count
+  // as damaged, so the store is rebuilt from the rest and turns distrustful. An unreadable file of
+  // the kubelet closes its image (a quarantine entry), and a pod with an unreadable userns file is
+  // held.
+  bool skip_unreadable = false;
+  // Counts the values of the migration. If it stops the migration, the store is as before the step
+  // (kInterrupted).
+  Progress migration_progress = {};
+  Clock clock = SystemClock;
+  // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages. A
+  // larger store gets what it needs.
+  std::uint64_t map_bytes = kDefaultMapBytes;
+};
+
+struct ObserveOptions {
+  std::filesystem::path directory = {};
+  Rules rules = Rules::kClosed;
+  VerificationPolicy policy = {};
+  UserNamespaceOptions user_namespaces = {};
+  Clock clock = SystemClock;
+};
+
+// Options of changes that delete.
+struct ChangeOptions {
+  // Accepts an empty list. A runtime that starts up lists nothing, so an empty list is otherwise
+  // kInvalidArgument if it would delete something.
+  bool allow_empty = false;
+  // Makes the change, reports it, and undoes it: nothing reaches the disk.
+  bool dry_run = false;
+};
+
+// How a pull that did not succeed ended.
+enum class PullFailure : std::uint8_t {
+  kFailed,   // the runtime reports a failure: this pull did not bring the image
+  kUnknown,  // time-out, cancelled, connection lost: it may still arrive (Rules::kClosed keeps the
+             // intent; Rules::kKubelet treats it as kFailed)
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_OPTIONS_H_
