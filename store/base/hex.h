@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,13 +47,13 @@ inline bool IsLowerHex(const char* text, std::size_t size) {
 template <std::size_t N>
 bool HexDecode(std::string_view text, std::array<std::uint8_t, N>& bytes) {
   if (text.size() != 2 * N || !AllLowerHex<2 * N>(text.data())) return false;
-  std::array<std::uint8_t, 2 * N> nibbles;
-  for (std::size_t i = 0; i < 2 * N; ++i) {
-    const auto byte = static_cast<std::uint8_t>(text[i]);
-    nibbles[i] = static_cast<std::uint8_t>((byte & 0xf) + (byte > '9' ? 9 : 0));
-  }
+  std::array<std::uint16_t, N> pairs;
+  std::memcpy(pairs.data(), text.data(), 2 * N);
   for (std::size_t i = 0; i < N; ++i) {
-    bytes[i] = static_cast<std::uint8_t>((nibbles[2 * i] << 4) | nibbles[2 * i + 1]);
+    // Of all digits, letters alone have bit 6. The first digit of a pair is the low byte.
+    const int letters = (pairs[i] >> 6) & 0x0101;
+    const int nibbles = (pairs[i] & 0x0f0f) + 9 * letters;
+    bytes[i] = static_cast<std::uint8_t>((nibbles << 4) | (nibbles >> 8));
   }
   return true;
 }
