@@ -1,6 +1,7 @@
 #include "store/database/store_txn.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,31 @@ bool Verifies(const Key16& key, Value value) {
 // Whether the table at `digest` is one that a digest covers: the state record itself is not.
 bool Covered(const Key16& key) { return key != kStateKey; }
 
+std::uint64_t BigEndian(const void* at) {
+  std::uint64_t value;
+  std::memcpy(&value, at, sizeof(value));
+  return __builtin_bswap64(value);
+}
+
+// LMDB's own order, as two numbers: a search compares some ten keys, and each would be a call of
+// memcmp.
+int CompareKeys(const MDB_val* a, const MDB_val* b) {
+  constexpr std::size_t kBytes = sizeof(Key16::bytes);
+  if (a->mv_size != kBytes || b->mv_size != kBytes) {
+    const int order = std::memcmp(a->mv_data, b->mv_data, std::min(a->mv_size, b->mv_size));
+    return order != 0 ? order : (a->mv_size > b->mv_size) - (a->mv_size < b->mv_size);
+  }
+  const char* const left = static_cast<const char*>(a->mv_data);
+  const char* const right = static_cast<const char*>(b->mv_data);
+  std::uint64_t x = BigEndian(left);
+  std::uint64_t y = BigEndian(right);
+  if (x == y) {
+    x = BigEndian(left + 8);
+    y = BigEndian(right + 8);
+  }
+  return (x > y) - (x < y);
+}
+
 }  // namespace
 
 int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles) {
@@ -28,8 +54,9 @@ int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHan
   for (const TableSpec& spec : kTables) {
     if (rc != MDB_SUCCESS) return rc;
     if (!SchemaOf(schema_version).has(spec)) continue;
-    rc = mdb_dbi_open(txn, spec.name, create ? unsigned{MDB_CREATE} : 0U,
-                      &handles.tables[Index(spec.table)]);
+    MDB_dbi& handle = handles.tables[Index(spec.table)];
+    rc = mdb_dbi_open(txn, spec.name, create ? unsigned{MDB_CREATE} : 0U, &handle);
+    if (rc == MDB_SUCCESS) rc = mdb_set_compare(txn, handle, CompareKeys);
   }
   return rc;
 }
