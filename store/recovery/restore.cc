@@ -187,10 +187,11 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
                         witness.testimony->uuid);
   }
   if (witness.error) return *witness.error;
-  // A store that is older than its witness, or misses it, was put back itself: it tells nothing of
-  // what was taken back, and of ranges that were handed out, since.
+  // A store that is older than its witness or than the backup, or misses its witness, was put back
+  // itself: it tells nothing of what was taken back, and of ranges that were handed out, since.
   const bool misses_witness = !witness_path.empty() && !witness.testimony;
-  if (misses_witness ||
+  const bool is_newer = replaced.sequence >= state.commit_sequence;
+  if (misses_witness || !is_newer ||
       (witness.testimony && witness.testimony->commit_sequence > replaced.sequence)) {
     replaced.credentials.clear();
     replaced.has_all_ranges = false;
@@ -227,9 +228,10 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
     if (auto r = KeepClosed(txn, replaced.values); !r) return r;
-    const bool is_whole = replaced.has_all_ranges && replaced.kept_ranges;
-    auto ranges = RestoreIdRanges(txn, replaced.values, is_whole, source->values,
-                                  made.distrust.reason, report);
+    auto known = is_newer ? ReplacedRanges::kNewer : ReplacedRanges::kMayBeOlder;
+    if (replaced.has_all_ranges && replaced.kept_ranges) known = ReplacedRanges::kWhole;
+    auto ranges =
+        RestoreIdRanges(txn, replaced.values, known, source->values, made.distrust.reason, report);
     if (!ranges) return ranges;
     report.id_mappings = txn.state().digest(Table::kUsernsMappings).count;
     auto lost = FindHeld(txn, {});

@@ -18,8 +18,11 @@ bool Overlap(HostIdRange a, HostIdRange b) {
 
 class Ranges {
  public:
-  Ranges(StoreTxn& txn, bool are_all_known, RestoreReport& report)
-      : txn_(txn), are_all_known_(are_all_known), report_(report) {}
+  Ranges(StoreTxn& txn, ReplacedRanges known, RestoreReport& report)
+      : txn_(txn),
+        are_all_known_(known == ReplacedRanges::kWhole),
+        may_be_older_(known == ReplacedRanges::kMayBeOlder),
+        report_(report) {}
 
   Result<void> ReadStore() {
     auto held = ReadHeld(txn_);
@@ -45,6 +48,11 @@ class Ranges {
     }
     if (*now) {
       const bool is_same = (*now)->host_id == mapping.host_id && (*now)->length == mapping.length;
+      if (!is_same && may_be_older_) {
+        ++report_.id_mappings_held;
+        if (auto r = TakeAndHold(mapping.pod_uid); !r) return r.error();
+        return Hold(mapping.pod_uid, {range});
+      }
       ++(is_same ? report_.id_mappings_kept : report_.id_mappings_dropped);
       return {};
     }
@@ -57,9 +65,9 @@ class Ranges {
                          [&](HostIdRange other) { return Overlap(range, other); });
     });
     if (!may_be_anothers) {
-      auto tenant = StoreMapping(txn_, mapping.pod_uid, range);
-      if (!tenant) return tenant.error();
-      if (!*tenant) {
+      auto is_free = StoreIfFree(mapping.pod_uid, range);
+      if (!is_free) return is_free.error();
+      if (*is_free) {
         ++report_.id_mappings_kept;
         return StampAnew(txn_, mapping);
       }
@@ -74,7 +82,11 @@ class Ranges {
     HeldPod& held = at->second;
     if (is_new) {
       held.pod_uid = pod_uid;
-      held.reason = "its range is that of a backup, and may be another pod's by now";
+      held.reason =
+          may_be_older_
+              ? "its range is that of a backup, or of the store that it replaced, and may "
+                "be another pod's by now"
+              : "its range is that of a backup, and may be another pod's by now";
       held.kind = HeldKind::kFromBackup;
     } else if (held.ranges.empty()) {
       return {};
@@ -89,20 +101,49 @@ class Ranges {
   }
 
  private:
+  // Stores the mapping. False: another pod has some of the range. If that pod's mapping may be the
+  // older one, it is held.
+  Result<bool> StoreIfFree(const std::string& pod_uid, HostIdRange range) {
+    bool is_free = true;
+    while (true) {
+      auto tenant = StoreMapping(txn_, pod_uid, range);
+      if (!tenant) return tenant.error();
+      if (!*tenant) break;
+      is_free = false;
+      if (!may_be_older_) return false;
+      auto taken = TakeAndHold(**tenant);
+      if (!taken || !*taken) return taken;
+    }
+    if (is_free) return true;
+    auto erased = EraseMapping(txn_, pod_uid);
+    return erased ? Result<bool>(false) : erased.error();
+  }
+
+  // False: the pod has no mapping.
+  Result<bool> TakeAndHold(const std::string& pod_uid) {
+    auto mapping = FindMapping(txn_, pod_uid);
+    if (!mapping) return mapping.error();
+    if (!*mapping) return false;
+    if (auto erased = EraseMapping(txn_, pod_uid); !erased) return erased;
+    auto held = Hold(pod_uid, {{(*mapping)->host_id, (*mapping)->length}});
+    return held ? Result<bool>(true) : held.error();
+  }
+
   StoreTxn& txn_;
   bool are_all_known_;
+  const bool may_be_older_;
   RestoreReport& report_;
   std::map<std::string, HeldPod> held_;
 };
 
 }  // namespace
 
-Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, bool is_whole,
+Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRanges known,
                              const Salvaged& backup, std::string_view reason,
                              RestoreReport& report) {
   if (!txn.schema().has(Table::kUsernsHeld)) return {};
   if (auto r = CarryIdRanges(txn, replaced); !r) return r;
-  Ranges ranges(txn, is_whole, report);
+  Ranges ranges(txn, known, report);
   if (auto r = ranges.ReadStore(); !r) return r;
   std::map<std::string, HostIdRange> of_backup;
   for (const auto& payload : backup.payloads[Index(Table::kUsernsMappings)]) {

@@ -3,6 +3,7 @@
 #ifndef WAYBILL_STORE_RECOVERY_RESTORE_RANGES_H_
 #define WAYBILL_STORE_RECOVERY_RESTORE_RANGES_H_
 
+#include <cstdint>
 #include <string_view>
 
 #include "store/database/store_txn.h"
@@ -12,10 +13,16 @@
 
 namespace waybill::internal {
 
+// What the mappings of a replaced store say.
+enum class ReplacedRanges : std::uint8_t {
+  kWhole,       // it is sound, and no range was handed out since
+  kNewer,       // they are newer than the backup's
+  kMayBeOlder,  // its sequence is below the backup's: it was put back itself
+};
+
 // Pods live with the ranges that the replaced store gave them, so those of `replaced` are carried
-// over first. `is_whole`: `replaced` is sound, and no range was handed out since. If it is whole
-// and has no lost ranges itself, mappings that only the backup has were released after it, and are
-// dropped. Otherwise a mapping of the backup
+// over first. If it is whole and has no lost ranges itself, mappings that only the backup has were
+// released after it, and are dropped. Otherwise a mapping of the backup
 //
 //   of a pod without a mapping     is kept
 //   of a pod with another mapping  is dropped: the other one is newer
@@ -23,8 +30,9 @@ namespace waybill::internal {
 //     which another pod has or may
 //     have some
 //
-// and ranges stay lost. Fills the ID mapping fields of `report`.
-Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, bool is_whole,
+// and ranges stay lost. If `replaced` may be older, two mappings that contradict each other are
+// both unverified: their pods are held. Fills the ID mapping fields of `report`.
+Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRanges known,
                              const Salvaged& backup, std::string_view reason,
                              RestoreReport& report);
 

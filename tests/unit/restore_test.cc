@@ -237,6 +237,27 @@ BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_its_witness, LivedOn) {
   Open([](NodeStore& store) { BOOST_TEST(!Opens(store, "same", kSecretA)); });
 }
 
+// Without a witness the backup proves it: the sequence of a store only grows.
+BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_the_backup, VersionedStore) {
+  const auto open = [this](const std::function<void(NodeStore&)>& then) {
+    OpenOptions options = Options();
+    options.witness = Witness::None();
+    auto store = Must(NodeStore::Open(options));
+    then(*store);
+    Must(store->Close());
+  };
+  open([](NodeStore& store) { Pull(store, "image", WithSecret(kSecretA)); });
+  const std::string older = ReadFile(database());
+  open([](NodeStore& store) { Pull(store, "another", WithSecret(kSecretB)); });
+  const fs::path backup = Migrate(1).backup;
+  open([](NodeStore& store) { Replace(store, "image", WithSecret(kSecretB)); });
+  WriteFile(database(), older);
+  fs::remove(directory() / "lock.mdb");
+  const RestoreReport report = Must(Restore(From(backup)));
+  BOOST_TEST(report.records_without_credentials == 2U);
+  open([](NodeStore& store) { BOOST_TEST(!Opens(store, "image", kSecretA)); });
+}
+
 // An image that a file closed which nobody could read stays closed.
 BOOST_FIXTURE_TEST_CASE(what_the_replaced_store_had_in_quarantine_stays_closed, VersionedStore) {
   Open([](NodeStore& store) { Pull(store, "image", WithSecret(kSecretA)); });

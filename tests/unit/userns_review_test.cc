@@ -207,6 +207,34 @@ BOOST_AUTO_TEST_CASE(a_pod_that_came_back_under_its_uid_while_lists_were_made) {
   BOOST_TEST(!store.Try("other").has_value());
 }
 
+// The store that a backup replaces may itself be the older one.
+BOOST_AUTO_TEST_CASE(a_backup_that_is_newer_than_the_store_that_it_replaces) {
+  UsernsStore store(SmallPool(4, 8));
+  Must(store->AdoptUserNamespace("static", 4 * kIdsPerBlock, kIdsPerBlock));
+  Must(store->AdoptUserNamespace("steady", 9 * kIdsPerBlock, kIdsPerBlock));
+  store.Close();
+  const std::string older = ReadFile(store.database());
+  Must(store->ReleaseUserNamespace("static"));
+  Must(store->AdoptUserNamespace("living", 4 * kIdsPerBlock, kIdsPerBlock));
+  Must(store->AdoptUserNamespace("static", 5 * kIdsPerBlock, kIdsPerBlock));
+  store.Close();
+  const auto migrated = Must(Migrate(To(store, 2)));
+  WriteFile(store.database(), older);
+  fs::remove(store.directory() / "lock.mdb");
+  RestoreOptions restore{.directory = store.directory(), .backup = migrated.backup};
+  restore.map_bytes = std::uint64_t{64} << 20U;
+  Must(Restore(restore));
+  const auto is_elsewhere = [&](const std::string& pod, std::uint64_t block) {
+    const auto got = store.Try(pod);
+    return !got || got->uids.front().host_id != block * kIdsPerBlock;
+  };
+  BOOST_TEST(is_elsewhere("static", 4));
+  BOOST_TEST(is_elsewhere("living", 5));
+  BOOST_TEST(store.Get("steady") == 9U);
+  for (const std::uint32_t other : AllThatIsHandedOut(store))
+    BOOST_TEST((other != 4 && other != 5));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

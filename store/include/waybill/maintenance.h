@@ -105,8 +105,8 @@ struct RestoreReport {
   std::uint64_t backup_commit_sequence = 0;
   std::uint64_t records = 0;
   // Of those, to be verified again, since their credentials may have been revoked after the backup:
-  // the replaced store held other ones, was unreadable or older than its witness, or had no
-  // witness.
+  // the replaced store held other ones, was unreadable, older than its witness or than the backup,
+  // or missed its witness.
   std::uint64_t records_without_credentials = 0;
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
   // Of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its range is
@@ -128,7 +128,8 @@ struct RestoreReport {
 // that the replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the
 // ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
 // itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
-// backup of a version without ranges is restored as the newest version. kDamaged: the backup fails
+// backup of a version without ranges is restored as the newest version. If that store is older than
+// the backup, pods of which the two say different ranges are held. kDamaged: the backup fails
 // its check. kConflict: the backup belongs to another store (by UUID, against the store or its
 // witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the
 // store is unchanged; if the final sync of the directory fails, or after a crash, it is the old or
