@@ -21,6 +21,7 @@ class Ranges {
   Ranges(StoreTxn& txn, ReplacedRanges known, RestoreReport& report)
       : txn_(txn),
         are_all_known_(known == ReplacedRanges::kWhole),
+        may_be_lost_(!are_all_known_),
         may_be_older_(known == ReplacedRanges::kMayBeOlder),
         report_(report) {}
 
@@ -32,11 +33,15 @@ class Ranges {
       held_.emplace(pod_uid, std::move(one.pod));
     }
     const auto lost = held_.find("");
-    if (lost != held_.end() && !IsUntilImport(lost->second)) are_all_known_ = false;
+    if (lost == held_.end()) return {};
+    are_all_known_ = false;
+    if (!IsUntilImport(lost->second)) may_be_lost_ = true;
     return {};
   }
 
   bool are_all_known() const { return are_all_known_; }
+  // False: what is not known lies in a kubelet's files.
+  bool may_be_lost() const { return may_be_lost_; }
 
   Result<void> Add(const UsernsMapping& mapping) {
     const HostIdRange range{mapping.host_id, mapping.length};
@@ -131,6 +136,7 @@ class Ranges {
 
   StoreTxn& txn_;
   bool are_all_known_;
+  bool may_be_lost_;
   const bool may_be_older_;
   RestoreReport& report_;
   std::map<std::string, HeldPod> held_;
@@ -170,7 +176,7 @@ Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRa
     if (mapping != of_backup.end() && Overlap(mapping->second, range)) continue;
     if (auto r = ranges.Hold(block->pod_uid, {range}); !r) return r;
   }
-  return HoldLostRanges(txn, reason);
+  return ranges.may_be_lost() ? HoldLostRanges(txn, reason) : Result<void>();
 }
 
 }  // namespace waybill::internal

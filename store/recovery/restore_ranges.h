@@ -21,8 +21,9 @@ enum class ReplacedRanges : std::uint8_t {
 };
 
 // Pods live with the ranges that the replaced store gave them, so those of `replaced` are carried
-// over first. If it is whole and has no lost ranges itself, mappings that only the backup has were
-// released after it, and are dropped. Otherwise a mapping of the backup
+// over first. If it is whole, and has neither lost ranges itself nor a kubelet's to take over,
+// mappings that only the backup has were released after it, and are dropped. Otherwise a mapping of
+// the backup
 //
 //   of a pod without a mapping     is kept
 //   of a pod with another mapping  is dropped: the other one is newer
@@ -30,8 +31,9 @@ enum class ReplacedRanges : std::uint8_t {
 //     which another pod has or may
 //     have some
 //
-// and ranges stay lost. If `replaced` may be older, two mappings that contradict each other are
-// both unverified: their pods are held. Fills the ID mapping fields of `report`.
+// and ranges stay lost, or the kubelet's to be taken over. If `replaced` may be older, two mappings
+// that contradict each other are both unverified: their pods are held. Fills the ID mapping fields
+// of `report`.
 Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRanges known,
                              const Salvaged& backup, std::string_view reason,
                              RestoreReport& report);

@@ -235,6 +235,29 @@ BOOST_AUTO_TEST_CASE(a_backup_that_is_newer_than_the_store_that_it_replaces) {
     BOOST_TEST((other != 4 && other != 5));
 }
 
+// Where a kubelet's ranges are still to be taken over, that a pod has none does not say that its
+// range was released.
+BOOST_AUTO_TEST_CASE(down_and_up_and_back_by_the_backup) {
+  UsernsStore store(SmallPool(4, 4));
+  WriteRecordFile(store.kubelet(), "pulling", "x", "{");
+  OpenOptions options = store.Options();
+  options.kubelet_directory = store.kubelet();
+  Must(Must(NodeStore::Open(options))->Close());
+  const std::uint32_t block = store.Get("living");
+  store.Close();
+  const auto migrated = Must(Migrate(To(store, 2)));
+  Must(Migrate(To(store, kNewestSchema)));
+  store.Open();
+  BOOST_TEST(!store.report().refused_because.empty());
+  store.Close();
+  RestoreOptions restore{.directory = store.directory(), .backup = migrated.backup};
+  restore.map_bytes = std::uint64_t{64} << 20U;
+  const auto report = Must(Restore(restore));
+  BOOST_TEST(report.id_mappings_dropped == 0U);
+  fs::create_directory(store.pods());
+  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
