@@ -32,7 +32,7 @@ Result<void> Up(StepRun& run) {
     if (!LosesNothing(why)) return HoldLostRanges(run.txn, why.reason);
   }
   if (run.txn.state().digest(Table::kImported).count > 0) {
-    return HoldUntilImport(run.txn, "the store comes from a version that kept none");
+    return HoldRangesOfKubelet(run.txn);
   }
   return {};
 }

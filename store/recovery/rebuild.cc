@@ -9,6 +9,7 @@
 #include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/salvage.h"
+#include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
@@ -70,6 +71,19 @@ Result<Choice> ChooseTree(const Fd& file, OnReadError on_error,
   return choice;
 }
 
+// Whether the store was distrustful for a loss: then it may be an old copy.
+bool LostBefore(const Journal& journal, const State& state) {
+  if (!state.distrustful) return false;
+  const std::vector<bool> in_force = InForce(journal);
+  bool is_known = false;
+  for (std::size_t i = 0; i < journal.size(); ++i) {
+    if (!in_force[i]) continue;
+    if (!LosesNothing({journal[i].kind, journal[i].reason})) return true;
+    is_known = true;
+  }
+  return !is_known;
+}
+
 }  // namespace
 
 Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
@@ -122,6 +136,7 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
       !choice->newest || !salvaged.identity || SchemaOf(schema_before).has(Table::kUsernsHeld);
   const bool ranges_lost =
       had_ranges && !(choice->newest && choice->state && HasAllIdRanges(salvaged, *choice->state));
+  const bool lost_before = !had_ranges && LostBefore(made.journal, *choice->state);
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (choice->state) txn.state().latest_time = choice->state->latest_time;
     auto carried = CarryOver(
@@ -132,7 +147,10 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
     report.records_without_credentials = carried->records_without_credentials;
     report.intents_carried = carried->intents;
     if (auto r = CarryIdRanges(txn, salvaged); !r) return r;
-    return ranges_lost ? HoldLostRanges(txn, made.distrust.reason) : Result<void>();
+    if (ranges_lost || lost_before) return HoldLostRanges(txn, made.distrust.reason);
+    const bool may_have_imported =
+        !proven(Table::kImported) || txn.state().digest(Table::kImported).count > 0;
+    return had_ranges || !may_have_imported ? Result<void>() : HoldRangesOfKubelet(txn);
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r;
   if (auto r = InstallDatabase(directory); !r) return r;

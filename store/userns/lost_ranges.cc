@@ -39,6 +39,10 @@ Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
                     HeldKind::kUntilImport});
 }
 
+Result<void> HoldRangesOfKubelet(StoreTxn& txn) {
+  return HoldUntilImport(txn, "the store comes from a version that kept none");
+}
+
 bool IsUntilImport(const HeldPod& held) { return held.kind == HeldKind::kUntilImport; }
 
 Result<void> ReleaseAfterImport(StoreTxn& txn) {

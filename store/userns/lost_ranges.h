@@ -18,6 +18,8 @@ Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason);
 // The same, until the ID mappings of a kubelet's pods are taken over. Nothing where ranges were
 // lost otherwise.
 Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why);
+// The same for a store of a version that kept no ranges, beside a kubelet.
+Result<void> HoldRangesOfKubelet(StoreTxn& txn);
 // Whether that is all: what there is lies in the kubelet's files, and nothing was handed out here.
 bool IsUntilImport(const HeldPod& held);
 // They are taken over.

@@ -258,6 +258,28 @@ BOOST_AUTO_TEST_CASE(down_and_up_and_back_by_the_backup) {
   for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
 }
 
+BOOST_AUTO_TEST_CASE(a_damaged_store_of_a_version_that_knew_no_ranges_beside_a_kubelet) {
+  UsernsStore store(SmallPool(4, 4));
+  WriteRecordFile(store.kubelet(), "pulling", "x", "{");
+  OpenOptions options = store.Options();
+  options.kubelet_directory = store.kubelet();
+  Must(Must(NodeStore::Open(options))->Close());
+  Must(store->PutIntent({.image = "registry.example/a:v1"}));
+  store.Close();
+  Must(Migrate(To(store, 2)));
+  std::string damaged = ReadFile(store.database());
+  for (std::size_t at = damaged.find("registry.example/a"); at != std::string::npos;
+       at = damaged.find("registry.example/a", at + 1)) {
+    damaged[at] = 'R';
+  }
+  WriteFile(store.database(), damaged);
+  // Of its pods nothing was read yet.
+  store.Open();
+  BOOST_TEST(store->recovery_report().set_aside);
+  BOOST_TEST(!store.report().refused_because.empty());
+  BOOST_TEST(!store.Try("new").has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
