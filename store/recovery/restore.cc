@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/database/pulled_record.h"
 #include "store/database/small_records.h"
@@ -23,6 +24,7 @@
 #include "store/recovery/restore_ranges.h"
 #include "store/recovery/salvage.h"
 #include "store/recovery/witness.h"
+#include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
@@ -122,6 +124,18 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
     const bool of_default = !has_handlers || is_default(intent->runtime_handler);
     const std::string handler = of_default ? "" : intent->runtime_handler;
     if (auto r = StoreIntent(txn, intent->image, handler); !r) return r.error();
+  }
+  return {};
+}
+
+// A gap or an import that is still open goes on being a reason for distrust: the next opening
+// closes it, which an operator's word does not.
+Result<void> KeepOpen(StoreTxn& txn, const Journal& replaced) {
+  const std::vector<bool> in_force = InForce(replaced);
+  for (std::size_t i = 0; i < replaced.size(); ++i) {
+    const Distrust why{replaced[i].kind, replaced[i].reason};
+    if (!in_force[i] || !LosesNothing(why)) continue;
+    if (auto r = SetDistrust(txn, why); !r) return r;
   }
   return {};
 }
@@ -228,6 +242,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
     if (auto r = KeepClosed(txn, replaced.values); !r) return r;
+    if (auto r = KeepOpen(txn, replaced.values.journal); !r) return r;
     auto known = is_newer ? ReplacedRanges::kNewer : ReplacedRanges::kMayBeOlder;
     if (replaced.has_all_ranges && replaced.kept_ranges) known = ReplacedRanges::kWhole;
     auto ranges =

@@ -92,6 +92,19 @@ BOOST_AUTO_TEST_CASE(without_a_list_of_images_the_store_turns_distrustful_until_
   BOOST_TEST(!node.Open(Gap::kDetect, OnNode()).after_gap);
 }
 
+BOOST_AUTO_TEST_CASE(a_backup_put_back_forgets_no_gap) {
+  Node node;
+  const auto backup = Must(Migrate({.directory = node.directory(), .to = 3})).backup;
+  node.Open(Gap::kYes, std::nullopt);
+  node.opened.reset();
+  Must(Restore({.directory = node.directory(), .backup = backup}));
+  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+  BOOST_TEST(report.after_gap);
+  BOOST_TEST(report.gap_closed == 1U);
+  Must(node.opened->ClearDistrust("seen"));
+  BOOST_TEST(node.Ask().pull);
+}
+
 BOOST_AUTO_TEST_CASE(a_start_without_new_files_has_no_gap) {
   Node node;
   const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
