@@ -74,6 +74,13 @@ Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path) {
   return FileId{st.st_dev, st.st_ino};
 }
 
+bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b) {
+  if (a == b) return true;
+  const auto id = FileIdOf(a);
+  const auto other = FileIdOf(b);
+  return id && other && *id == *other;
+}
+
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags, mode_t mode) {
   // O_NONBLOCK: a FIFO under that name must not hang us.
   Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode));

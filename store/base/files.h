@@ -65,6 +65,9 @@ struct FileId {
 Result<FileId> FileIdOf(const std::filesystem::path& path);
 Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path);
 
+// Two spellings of one path, or two names of one file.
+bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b);
+
 // open(2) with O_CLOEXEC and O_NOFOLLOW; the result is a regular file.
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags, mode_t mode = 0600);
 // A directory, not through a symlink at its last component.

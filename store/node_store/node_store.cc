@@ -163,9 +163,10 @@ Result<void> NodeStore::Impl::MendClockAtOpening() {
 }
 
 Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
-  const bool before = !report.created && (committer->state().digest(Table::kImported).count > 0 ||
-                                          owned->witness_path_before ==
-                                              internal::WitnessIn(options.kubelet_directory));
+  const bool before =
+      !report.created && (committer->state().digest(Table::kImported).count > 0 ||
+                          internal::IsSameFile(owned->witness_path_before,
+                                               internal::WitnessIn(options.kubelet_directory)));
   return internal::ImportKubeletDirectory(
       *committer, options.kubelet_directory, before && internal::DetectsGap(options),
       internal::OnReadErrorIn(options), options.import_progress, report.import);

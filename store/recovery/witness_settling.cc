@@ -26,14 +26,6 @@ Result<std::filesystem::path> PathOf(const Witness& witness) {
   return Error{ErrorCode::kInvalidArgument, "the witness is not named; nothing was changed", ""};
 }
 
-// Two spellings of one path, or two names of one file.
-bool IsSame(const std::filesystem::path& a, const std::filesystem::path& b) {
-  if (a == b) return true;
-  const auto id = FileIdOf(a);
-  const auto other = FileIdOf(b);
-  return id && other && *id == *other;
-}
-
 // Through symlinks, relative parts and bind mounts; of paths that need not be there.
 bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& directory) {
   std::error_code error;
@@ -143,7 +135,7 @@ Result<Distrust> GapAtTakeOver(const OpenOptions& options, const std::filesystem
                                const OwnedStore& store) {
   const bool takes_over = DetectsGap(options) && !options.kubelet_directory.empty() &&
                           witness == WitnessIn(options.kubelet_directory) &&
-                          store.database.identity.witness_path != witness &&
+                          !IsSameFile(store.database.identity.witness_path, witness) &&
                           store.state.digest(Table::kImported).count == 0;
   return takes_over ? FirstGap(options.kubelet_directory) : Distrust();
 }
@@ -192,7 +184,7 @@ Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity
   if (hearing.path.empty()) return hearing;
   const WitnessReading reading = ReadWitness(hearing.path);
   if (reading.error) return *reading.error;
-  const bool is_remembered = !before.empty() && IsSame(hearing.path, before);
+  const bool is_remembered = !before.empty() && IsSameFile(hearing.path, before);
   if (!is_remembered) {
     if (auto r = CheckNew(options.directory, hearing.path, reading); !r) return r.error();
   }
@@ -282,7 +274,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   database.identity = identity;
   const Testimony now{identity.uuid, store.state.commit_sequence};
   if (store.witness) store.witness->Advance(now.commit_sequence);
-  if (!before.empty() && !is_contradicted && (path.empty() || !IsSame(before, path))) {
+  if (!before.empty() && !is_contradicted && (path.empty() || !IsSameFile(before, path))) {
     WitnessFile::Retire(before, now);
   }
   return {};

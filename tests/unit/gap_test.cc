@@ -105,6 +105,37 @@ BOOST_AUTO_TEST_CASE(a_backup_put_back_forgets_no_gap) {
   BOOST_TEST(node.Ask().pull);
 }
 
+// One directory under another spelling is the one that was taken over before.
+struct Respelled : Node {
+  OpenOptions In(const std::filesystem::path& spelt) const {
+    OpenOptions options = Options({});
+    options.directory = scratch() / "another";
+    options.images_on_node.reset();
+    options.kubelet_directory = spelt;
+    options.witness = Witness::At(spelt / "image_manager" / "waybill");
+    return options;
+  }
+  Respelled() {
+    std::filesystem::create_directory(kubelet);
+    Must(Must(NodeStore::Open(In(kubelet)))->Close());
+  }
+  const std::filesystem::path kubelet = scratch() / "the-kubelet";
+  const std::filesystem::path respelled = scratch() / "kubelet" / ".." / "the-kubelet";
+};
+
+BOOST_FIXTURE_TEST_CASE(what_a_kubelet_wrote_in_a_respelled_directory, Respelled) {
+  WriteRecordFile(kubelet, "pulled", kRef, RecordFor(kRef));
+  auto store = Must(NodeStore::Open(In(respelled)));
+  BOOST_TEST(store->recovery_report().after_gap);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_respelled_directory_is_no_first_take_over, Respelled) {
+  std::filesystem::create_directories(kubelet / "pods" / "one");
+  auto store = Must(NodeStore::Open(In(respelled)));
+  BOOST_TEST(!store->recovery_report().after_gap);
+  BOOST_TEST(!store->recovery_report().distrustful);
+}
+
 BOOST_AUTO_TEST_CASE(a_start_without_new_files_has_no_gap) {
   Node node;
   const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
