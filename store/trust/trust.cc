@@ -87,10 +87,10 @@ Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn) {
 
 Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
   std::error_code error;
-  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
+  const auto path = std::filesystem::canonical(kubelet_directory, error);
   // Waybills of schema version 3 take this sentence back, word for word.
   return {TrustKind::kImportUnfinished,
-          "the import of " + (error ? kubelet_directory : absolute).string() +
+          "the import of " + (error ? kubelet_directory : path).string() +
               " is not finished; run `waybill start --kubelet-dir` on it again"};
 }
 

@@ -35,7 +35,7 @@ Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn);
 
 // While an import is under way, and after one that did not finish, an image whose file was not
 // taken yet must not pass for preloaded: the store is distrustful for this reason, which finishing
-// takes back.
+// takes back, under whatever spelling of the directory's path.
 Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory);
 
 // Whether records of a kubelet may be taken over with their credentials: nothing was lost that they

@@ -136,6 +136,18 @@ BOOST_FIXTURE_TEST_CASE(a_respelled_directory_is_no_first_take_over, Respelled) 
   BOOST_TEST(!store->recovery_report().distrustful);
 }
 
+BOOST_FIXTURE_TEST_CASE(an_import_that_was_stopped_ends_under_another_spelling, Respelled) {
+  WriteRecordFile(kubelet, "pulled", kRef, RecordFor(kRef));
+  OpenOptions options = In(kubelet);
+  options.gap = Gap::kNo;
+  options.import_progress = [](auto, auto) { return false; };
+  BOOST_TEST((NodeStore::Open(options).error().code == ErrorCode::kInterrupted));
+  options = In(respelled);
+  options.gap = Gap::kNo;
+  auto store = Must(NodeStore::Open(options));
+  BOOST_TEST(!store->recovery_report().distrustful, store->recovery_report().distrust_reason);
+}
+
 BOOST_AUTO_TEST_CASE(a_start_without_new_files_has_no_gap) {
   Node node;
   const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
