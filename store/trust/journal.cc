@@ -141,7 +141,11 @@ std::vector<std::uint8_t> EncodeJournal(const Journal& journal, std::uint32_t sc
 
 std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v4::TrustJournal>(payload);
-  if (root == nullptr || root->events() == nullptr) return std::nullopt;
+  // One more than are kept: the word that ends as many.
+  if (root == nullptr || root->events() == nullptr ||
+      root->events()->size() > kMaxTrustEvents + 1) {
+    return std::nullopt;
+  }
   Journal journal;
   for (const auto* event : *root->events()) {
     if (event->at() == nullptr || event->reason() == nullptr) return std::nullopt;

@@ -20,7 +20,8 @@ using Journal = std::vector<TrustEvent>;  // oldest first
 // was taken back: what is in force for such a reason says it in the sentence that they look for,
 // and what was taken back is left out, as they do.
 std::vector<std::uint8_t> EncodeJournal(const Journal& journal, std::uint32_t schema_version);
-// nullopt: not a FlatBuffer of that record, or a field is missing. Those of all versions are read:
+// nullopt: not a FlatBuffer of that record, a field is missing, or it has more entries than any
+// journal. Those of all versions are read:
 // the kinds of an older one come from its sentences.
 std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload);
 

@@ -74,6 +74,13 @@ BOOST_AUTO_TEST_CASE(what_a_later_version_wrote_is_a_reason_until_an_operator_en
   BOOST_TEST((internal::InForce(journal) == std::vector<bool>{false, false, false}));
 }
 
+BOOST_AUTO_TEST_CASE(a_stored_journal_above_the_limits_is_damaged) {
+  Journal journal(kMaxTrustEvents + 1, Event(TrustKind::kGap, TrustAction::kDistrust, "a"));
+  BOOST_TEST(internal::DecodeJournal(internal::EncodeJournal(journal, kNewestSchema)).has_value());
+  journal.push_back(journal.back());
+  BOOST_TEST(!internal::DecodeJournal(internal::EncodeJournal(journal, kNewestSchema)).has_value());
+}
+
 // Whatever goes to make room, the reasons in force stay the same ones.
 BOOST_AUTO_TEST_CASE(no_reason_in_force_is_dropped_and_none_comes_back) {
   const auto seed = std::random_device{}();
