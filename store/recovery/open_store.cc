@@ -11,6 +11,7 @@
 #include "store/database/typed_tables.h"
 #include "store/lmdb/error.h"
 #include "store/lmdb/version.h"
+#include "store/recovery/backup.h"
 #include "store/recovery/file_system.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
@@ -106,6 +107,9 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
   there = Exists(directory / "quarantine");
   if (!there) return there.error();
   if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
+  auto backups = FindBackups(directory);
+  if (!backups) return backups.error();
+  if (!backups->empty()) return "of the store in " + directory.string() + " only backup/ is left";
   if (owned_before) return "of the store in " + directory.string() + " only owner.lock is left";
   return std::string();
 }

@@ -103,6 +103,21 @@ BOOST_AUTO_TEST_CASE(data_removed_beside_its_lock_file_is_a_loss) {
   CheckDistrust("data.mdb is gone");
 }
 
+// `rm` without -r leaves the directories.
+BOOST_AUTO_TEST_CASE(backups_alone_tell_of_a_store_that_was_lost) {
+  store.Stop();
+  Must(Migrate({.directory = store.directory(), .to = 3}));
+  store.Start();
+  store.Stop();
+  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock"}) {
+    fs::remove(store.directory() / name);
+  }
+  fs::remove(store.witness());
+  BOOST_REQUIRE(!Must(ListBackups(store.directory())).empty());
+  store.Start();
+  CheckDistrust("only backup/ is left");
+}
+
 BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {
   store.Stop();
   CopyAside();
