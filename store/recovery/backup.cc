@@ -45,7 +45,7 @@ bool ParseName(const std::string& name, Backup& backup) {
          sequence.ptr != end && *sequence.ptr == '-';
 }
 
-// Before the first byte: a copy that fails half way fills the disk that the store is on.
+// Checked before the first byte: a copy that fails half way fills the store's own disk.
 Result<void> CheckRoom(const std::filesystem::path& directory, std::uint64_t bytes) {
   struct statvfs fs {};
   if (statvfs(directory.c_str(), &fs) != 0) return SystemError(errno, "look at", directory);
@@ -78,9 +78,9 @@ Result<void> Copy(const OwnedStore& store, const std::filesystem::path& path) {
                "look for disk and memory errors in the kernel's log"};
 }
 
-// Lets go of what is too old, and of earlier ones of the same state, so that a migration that fails
-// again and again does not push out the others. Never of the one just made: those of a store that
-// was here before may have higher sequences.
+// Removes the oldest backups, and earlier ones of the same state, so that a migration that keeps
+// failing does not push out the others. Never the one just made: backups of a store that was here
+// before may have higher sequences.
 Result<void> RemoveOldBackups(const std::filesystem::path& directory, const Backup& made) {
   auto backups = FindBackups(directory);
   if (!backups) return backups.error();
@@ -112,7 +112,7 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
     if (!ParseName(name, backup)) continue;
     backup.path = folder / name;
     struct stat st {};
-    // A symlink is no backup: what it leads to is not the store's.
+    // Symlinks do not count as backups: what they lead to is not the store's.
     if (lstat(backup.path.c_str(), &st) != 0) {
       if (errno == ENOENT) continue;
       return SystemError(errno, "look at", backup.path);

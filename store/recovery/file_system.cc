@@ -14,7 +14,7 @@ struct CopyOnWrite {
   const char* name;
 };
 
-// statfs(2), and the sources of those that it does not name.
+// From statfs(2), and from the sources of the file systems that it leaves out.
 constexpr std::array<CopyOnWrite, 4> kCopyOnWrite = {
     {{0x9123683E, "btrfs"}, {0xCA451A4E, "bcachefs"}, {0x2FC12FC1, "ZFS"}, {0x3434, "NILFS"}}};
 

@@ -45,7 +45,7 @@ class ValueCheck final : public PageVisitor {
     }
   }
 
-  // What can only be told at the end.
+  // The checks that need every value.
   void Finish() {
     for (const TableSpec& spec : kTables) {
       if (schema().has(spec) && !seen_[Index(spec.table)]) Find("a table is missing");
@@ -69,7 +69,7 @@ class ValueCheck final : public PageVisitor {
   }
 
  private:
-  // Until the identity is known, or where it is damaged: the newest, and what is older is read too.
+  // The newest if the identity is damaged or not known yet: it reads older records, too.
   Schema schema() const {
     return inspection_.identity && !inspection_.newer_schema
                ? SchemaOf(inspection_.identity->schema_version)
@@ -119,7 +119,7 @@ class ValueCheck final : public PageVisitor {
     Find("a value of table " + std::string(spec.name) + " does not verify");
   }
 
-  // Sums, whatever the order, of whose each block is: by the mappings, and by the block table.
+  // Sums up which pod has which block, in any order: by the mappings, and by the table of blocks.
   void CountBlocks(Table table, Payload payload) {
     if (table == Table::kUsernsMappings) {
       const auto mapping = DecodeUsernsMapping(payload);
@@ -150,9 +150,9 @@ class ValueCheck final : public PageVisitor {
   std::array<TableDigest, kTableCount> digests_{};
 };
 
-// The header in the tree of each meta page tells that page's transaction ID: a flipped bit can make
-// LMDB take the older tree for the newer.
-// A compact copy has IDs of its own, and its header those of the original.
+// The state record in each meta page's tree must have that page's transaction ID: a flipped bit
+// could make LMDB take the older tree for the newer. Not so in a compact copy, which has IDs of its
+// own.
 Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, OnReadError on_error,
                           Inspection& inspection) {
   for (int which = 0; which < 2; ++which) {
@@ -173,8 +173,8 @@ Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, OnReadError on
   return {};
 }
 
-// What changes whenever somebody writes to the file. The meta pages as well as the time: two writes
-// may fall into one tick of the kernel's clock.
+// What every write to the file changes. The time alone is not enough: two writes may fall into one
+// tick of the kernel's clock.
 struct Stamp {
   off_t bytes = 0;
   struct timespec written {};

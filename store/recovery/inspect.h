@@ -39,8 +39,8 @@ struct Inspection {
 
 enum class FileIs : std::uint8_t {
   kStore,
-  kCompactCopy,  // has transaction IDs 0 and 1, and the header of the original: valid in backup/
-                 // only
+  // Has transaction IDs 0 and 1, and the header of the original: valid in backup/ only.
+  kCompactCopy,
 };
 
 // kIo: the file can't be read. Any content is a finding, not an error.

@@ -31,7 +31,7 @@ std::vector<Kept> ListKept(const std::filesystem::path& quarantine) {
   for (const std::string& name : *names) {
     struct stat st {};
     Kept kept{{}, quarantine / name};
-    // One without a database is none, and not ours to touch.
+    // A folder without a database is not ours to remove.
     if (lstat(kept.folder.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
     kept.since = st.st_mtim;
     if (lstat((kept.folder / "data.mdb").c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
@@ -64,7 +64,7 @@ bool HasBackupOf(const Inspection& database, const std::vector<Backup>& backups)
 bool MayGo(const Kept& kept, const std::vector<Backup>& backups) {
   const auto inspection = Look(kept.folder / "data.mdb", FileIs::kStore);
   if (!inspection || inspection->newer_schema) return false;
-  // What was sound in one that failed was carried over when it was set aside.
+  // The sound values of a failed database were carried over when it was set aside.
   return !inspection->sound || HasBackupOf(*inspection, backups);
 }
 
@@ -79,7 +79,7 @@ std::vector<std::string> RemoveOldDatabases(const std::filesystem::path& directo
   for (std::size_t i = 0; i < all.size() - kMaxKeptAside; ++i) {
     if (!MayGo(all[i], *backups)) continue;
     if (!RemoveFile(all[i].folder / "data.mdb")) continue;
-    // What somebody else put there stays.
+    // Fails if somebody else put a file there: that one stays.
     static_cast<void>(rmdir(all[i].folder.c_str()));
     removed.push_back(all[i].folder.string());
   }

@@ -52,8 +52,8 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
   return {};
 }
 
-// The kernel's own: libcrypto allocates at its first use, and crashes where it cannot. As few bytes
-// as these come all at once.
+// From the kernel: libcrypto allocates at its first use, and crashes if that fails. getrandom
+// returns so few bytes all at once.
 bool Randomise(void* bytes, std::size_t count) {
   ssize_t got = -1;
   do {
@@ -110,13 +110,13 @@ Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDa
 }
 
 Result<void> InstallDatabase(const std::filesystem::path& directory) {
-  // lock.mdb goes last: alone in the directory it is all that tells of a data.mdb that was lost. A
-  // crash in between leaves it beside the wrong file, which opening finds by its transaction ID.
+  // lock.mdb is removed last: alone in the directory it proves that data.mdb was lost. After a
+  // crash in between it belongs to another file; opening detects that by the transaction ID.
   if (auto r = RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"); !r) {
     return r;
   }
   if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
-  // Best effort: it is done, and the next opening clears it, too.
+  // Best effort: the database is in place, and the next opening clears the rest.
   static_cast<void>(ClearPreparation(directory));
   return {};
 }

@@ -22,7 +22,7 @@ Result<Identity> NewIdentity(Timestamp now);
 struct NewDatabase {
   Identity identity;
   std::uint64_t sequence = 0;  // the commit sequence before it
-  Journal journal;             // what is inherited of it
+  Journal journal;             // entries that it takes over
   Distrust distrust;           // empty: trustful
   Timestamp now;
   std::uint64_t map_bytes = 0;

@@ -68,7 +68,7 @@ Result<void> NoteFiles(const std::filesystem::path& directory, const OwnerLock* 
   }
   database.files =
       std::make_unique<StoreFiles>(directory, *data, *lock, owner_id ? &*owner_id : nullptr);
-  static_cast<void>(database.files->LookAgain());  // for their sizes
+  static_cast<void>(database.files->LookAgain());  // notes their sizes
   return {};
 }
 
@@ -88,7 +88,8 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock
   if (!env) return env.error();
   database.env = std::move(*env);
   if (!options.read_only) {
-    // Makes LMDB look at the meta pages again where a killed owner left an old ID in lock.mdb.
+    // A killed owner may have left an old ID in lock.mdb: this makes LMDB read the meta pages
+    // again.
     lmdb::Txn txn;
     const int rc = txn.BeginWrite(*database.env);
     if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the database", options.directory);

@@ -17,7 +17,7 @@ Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& director
                                            std::uint64_t map_bytes, std::uint64_t txn_id,
                                            const OwnerLock& lock);
 
-// `txn_id` 0: a live owner has checked it.
+// `txn_id` 0: a live owner has checked the file.
 Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
                                               std::uint64_t txn_id);
 

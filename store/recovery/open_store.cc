@@ -59,8 +59,8 @@ Error Moving(const std::filesystem::path& directory) {
               " names it)"};
 }
 
-// A file that fails its check, and does so again in the same way: what somebody writes to meanwhile
-// only looks damaged.
+// Whether the file fails its check again in the same way. A file that is being written to only
+// looks damaged.
 Result<bool> FailsAgain(const Fd& file, const Inspection& first, OnReadError on_error) {
   if (first.moved) return false;
   auto second = InspectFile(file, FileIs::kStore, on_error);
@@ -90,14 +90,14 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
     if (auto r = MakePrivateDirectory(options.directory); !r) return r;
   }
   if (auto r = CheckPrivateDirectory(options.directory); !r) return r;
-  // Before there is a lock file: a directory that is no store stays as it was.
+  // Before a lock file is made, so that a directory without a store stays unchanged.
   if (options.create_if_missing) return {};
   there = Exists(options.directory / "data.mdb");
   if (!there) return there.error();
   return *there ? Result<void>() : NoStore(options);
 }
 
-// What else of a store is there without data.mdb, so that it must have been lost. Empty: nothing.
+// Why a store without data.mdb counts as lost: which other trace of it exists. Empty: no trace.
 Result<std::string> FindLoss(const std::filesystem::path& directory, const Hearing& witness,
                              bool owned_before) {
   auto there = Exists(directory / "lock.mdb");
@@ -114,8 +114,8 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
   return std::string();
 }
 
-// Why a new store presumes nothing preloaded yet: before anything else could be lost to a crash.
-// Where there is a gap, no record waits to be imported. Empty: it may.
+// Why a new store starts distrustful. Noted in its first commit, so that no crash can lose it. If
+// there is a gap, there are no records to import. Empty: it starts trustful.
 Result<Distrust> DistrustAtFirst(const OpenOptions& options) {
   if (options.kubelet_directory.empty()) return Distrust();
   auto gap = DetectsGap(options) ? FirstGap(options.kubelet_directory) : Distrust();
@@ -125,7 +125,7 @@ Result<Distrust> DistrustAtFirst(const OpenOptions& options) {
   return *there ? ImportUnfinished(options.kubelet_directory) : Distrust();
 }
 
-// Makes a store where there is none.
+// Creates a store. If other store files exist but data.mdb does not, the store was lost.
 Result<void> Create(const OpenOptions& options, const Hearing& witness, bool owned_before,
                     RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
@@ -249,7 +249,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     return MayBeStale(hearing.contradiction);
   }
 
-  // Whatever has its name now keeps it: an earlier opening may have failed in between.
+  // An earlier opening may have failed between a rename and its sync.
   if (auto r = SyncDirectory(directory); !r) return r.error();
   auto database = OpenDatabaseAsOwner(directory, options.map_bytes, inspection->txn_id, *lock);
   if (!database) return database.error();
@@ -265,7 +265,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
 
 namespace {
 
-// Why an observer stays away from a file that no owner vouches for; nullopt: it does not.
+// Why an observer refuses a file that no live owner has verified; nullopt: it does not.
 std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspection& inspection) {
   if (inspection.newer_schema) return NewerSchema(directory);
   if (!inspection.sound) {
@@ -278,7 +278,7 @@ std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspe
   return std::nullopt;
 }
 
-// What to compare the file by. Later writes may fall into the tick of its time unless that is past.
+// `settled`: the time of the last change is past, so that a later write is sure to change it.
 Result<SeenUnowned> LookAt(const Fd& file, const std::filesystem::path& path, bool& settled) {
   constexpr std::int64_t kNanos = 1'000'000'000;
   struct stat st {};

@@ -44,8 +44,8 @@ struct OwnedStore {
 
 enum class OnDamage : std::uint8_t {
   kRecover,
-  kRefuse,    // kDamaged: it fails its check, or may be stale as its witness has it
-  kOnlyLook,  // the same, and the witness is neither asked nor changed
+  kRefuse,    // kDamaged: the store fails its check, or its witness says that it may be stale
+  kOnlyLook,  // kDamaged: the store fails its check. The witness is neither read nor changed
 };
 
 // Errors: NodeStore::Open; without kRecover also kDamaged. A store of an older schema is not
@@ -53,8 +53,8 @@ enum class OnDamage : std::uint8_t {
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                                RecoveryReport& report);
 
-// What an observer found in a file that no live owner has verified, so that it does not walk a bad
-// store at every decision.
+// What an observer found in a file that no live owner has verified. Kept so that it does not walk a
+// bad store at every decision.
 struct SeenUnowned {
   FileId id;
   std::int64_t bytes = 0;

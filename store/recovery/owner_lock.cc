@@ -14,9 +14,9 @@ std::filesystem::path PathIn(const std::filesystem::path& directory) {
   return directory / "owner.lock";
 }
 
-// The bytes of the file that are locked. What the line says of a recovery is believed only while
-// its byte is: an owner that was killed leaves the line, and the next one holds the first byte
-// before it can change that.
+// The bytes of the file that are locked. "recovered" in the line counts only while kRecoveredByte
+// is locked: a killed owner leaves its line behind, and the next owner locks kOwnedByte before it
+// can change the line.
 constexpr off_t kOwnedByte = 0;
 constexpr off_t kRecoveredByte = 1;
 
@@ -60,7 +60,7 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
         "stop that process, or use a command that only observes (check, list, show, stats)"};
   }
   OwnerLock owner(std::move(*file), path);
-  // Removed between the two calls: then another may hold the one that is there now.
+  // If the file was removed between the two calls, another process may hold the one there now.
   auto locked = owner.Id();
   if (!locked) return locked.error();
   const auto named = FileIdOf(path);

@@ -56,7 +56,7 @@ class Walk {
     auto names = ListDirectory(path);
     if (!names) return names.error();
     for (const std::string& name : *names) {
-      // What an earlier backup left unfinished: removed before the next, never opened.
+      // An unfinished backup is never opened, and is removed before the next one.
       if (name == kUnfinished && path.filename() == kBackup) continue;
       if (auto r = Look(path / name, Type::kEither, depth + 1); !r) return r;
     }
@@ -66,7 +66,7 @@ class Walk {
  private:
   Result<void> Mend(const std::filesystem::path& path, mode_t mode) {
     if (mended_ == nullptr || (mode & kOthers) == 0) return {};
-    // No symlink, and only we can put one there: the directory is private.
+    // Not a symlink, and no other user can put one there: the directory is private.
     if (chmod(path.c_str(), mode & S_IRWXU) != 0) return SystemError(errno, "chmod", path);
     char modes[64];
     std::snprintf(modes, sizeof(modes), " had mode %04o, and has %04o now", mode & 07777U,

@@ -131,7 +131,7 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
     return choice->newest && choice->state && salvaged.Proves(table, *choice->state);
   };
   const bool credentials_proven = proven(Table::kPulled);
-  // What is older than the last commit may be of an older version, too.
+  // A tree older than the last commit may have an older schema version, too.
   const bool had_ranges =
       !choice->newest || !salvaged.identity || SchemaOf(schema_before).has(Table::kUsernsHeld);
   const bool ranges_lost =

@@ -18,13 +18,12 @@ namespace waybill::internal {
 // `file` is data.mdb in `directory`, and failed `inspection`. The failed file stays unchanged under
 // quarantine/, at report.set_aside_path. The new store is distrustful. Carried over:
 //
-//   records     with their credentials only if provably nothing is missing or stale: the tree is
-//   the
-//               newest, no witness contradicts, and the table's digest matches. Otherwise without
-//               credentials: they must be verified again.
+//   records             if provably nothing is missing or stale (the tree is the newest, no witness
+//                       contradicts, and the table's digest matches) with their credentials;
+//                       otherwise without, so that they must be verified again
+//   preloaded records   only if proven in the same way
 //   intents, quarantine entries, imported files, runtime handlers
-//               all that are readable: each can only close
-//   preloaded records                             only if proven, as above
+//                       all that verify: each can only close
 //
 // Crash-safe at any point: until the rename the old file is in place, and the next opening starts
 // over.

@@ -31,7 +31,7 @@ Result<void> CloseImage(StoreTxn& txn, const std::string& image_ref,
   return {};
 }
 
-// Whether one of the strings that a listed one may stand for is in quarantine.
+// Whether `listed`, or under kClosed an equivalent string, is in quarantine.
 Result<bool> NamesQuarantined(const StoreTxn& txn, Rules rules, const std::string& listed) {
   if (rules == Rules::kKubelet) return IsQuarantined(txn, QuarantineKind::kImage, listed);
   for (const std::string& image : EquivalentImages(listed)) {
@@ -63,13 +63,13 @@ Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOn
         const auto [first, last] = intents.equal_range(Comparable(listed, rules));
         for (auto at = first; at != last; ++at) {
           const ImagePullIntent& intent = at->second;
-          // An image that is listed for another handler is not what this pull was to bring. Of an
-          // intent of the default handler nobody knows: it may be of a time without handlers.
+          // An image listed for another handler is not what this pull fetched. An intent of the
+          // default handler matches any: it may predate handlers.
           if (!image.runtime_handler.empty() && !intent.runtime_handler.empty() &&
               image.runtime_handler != intent.runtime_handler) {
             continue;
           }
-          // The kubelet makes no record for a string without a name, and leaves its intent.
+          // The kubelet writes no record for a string without an image name, and keeps its intent.
           if (rules == Rules::kKubelet && !ImageName(intent.image)) continue;
           if (auto r = CloseImage(txn, image.id, intent.runtime_handler); !r) return r;
           replayed.insert(intent);

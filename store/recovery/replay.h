@@ -19,8 +19,8 @@ namespace waybill::internal {
 // without credentials. Rules::kKubelet compares strings as they are and removes the intent;
 // Rules::kClosed compares full forms and keeps it. Under both, strings known by hash only
 // (quarantine) close in the same way. Fills the intent fields of `report`. Idempotent. `images`
-// have the runtime's names of handlers. `default_name`, if given, is the default handler's: its
-// images are listed under that name, and an image without a handler may be any handler's.
+// name handlers as the runtime does. `default_name` is the runtime's name of the default handler,
+// or empty. An image without a handler may belong to any handler.
 Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOnNode>& images,
                            const std::string& default_name, RecoveryReport& report);
 

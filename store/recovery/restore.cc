@@ -53,7 +53,7 @@ Result<Source> ReadBackup(const Fd& file, const std::filesystem::path& path) {
   return Source{std::move(*inspection), std::move(*values)};
 }
 
-// Credentials by ref and handler, of a store that is sound.
+// By image ref and runtime handler.
 using Credentials =
     std::map<std::pair<std::string, std::string>, std::map<std::string, ImagePullCredentials>>;
 
@@ -63,11 +63,11 @@ struct Replaced {
   std::optional<Identity> identity;
   std::uint64_t sequence = 0;
   Timestamp latest_time;
-  Credentials credentials;  // empty where it is not sound
+  Credentials credentials;  // empty if the store is not sound
   Salvaged values;
-  // Every pod's ID range is among them, and none was handed out since.
+  // `values` has every pod's ID range, and none was handed out since.
   bool has_all_ranges = false;
-  // False: it is of a version that kept none, so that others did, a kubelet or this store before.
+  // False: its schema version has none. A kubelet, or this store before a migration down, had them.
   bool kept_ranges = false;
 };
 
@@ -102,8 +102,8 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
   return replaced;
 }
 
-// What the store that is replaced had closed stays closed: its quarantine and its pulls in flight.
-// These under the names that the backup's registry gives the handlers.
+// What the replaced store had closed stays closed: its quarantine entries and its intents. Handlers
+// of intents get the names that the backup's registry has for them.
 Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
   const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
   auto registry = ReadRuntimeHandlers(txn);
@@ -128,8 +128,8 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
   return {};
 }
 
-// A gap or an import that is still open goes on being a reason for distrust: the next opening
-// closes it, which an operator's word does not.
+// A gap or an import that is still open stays a reason for distrust: the next opening closes it,
+// which an operator's word does not.
 Result<void> KeepOpen(StoreTxn& txn, const Journal& replaced) {
   const std::vector<bool> in_force = InForce(replaced);
   for (std::size_t i = 0; i < replaced.size(); ++i) {
@@ -140,7 +140,7 @@ Result<void> KeepOpen(StoreTxn& txn, const Journal& replaced) {
   return {};
 }
 
-// Whether no pod can live with a range that the store handed out.
+// Whether no pod can be using a range that the store handed out.
 bool HasNoRanges(const Replaced& replaced) {
   if (!replaced.has_all_ranges) return false;
   const auto& payloads = replaced.values.payloads;
@@ -201,8 +201,8 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
                         witness.testimony->uuid);
   }
   if (witness.error) return *witness.error;
-  // A store that is older than its witness or than the backup, or misses its witness, was put back
-  // itself: it tells nothing of what was taken back, and of ranges that were handed out, since.
+  // A store that is older than its witness or than the backup, or lacks its witness, may be an old
+  // copy itself: credentials may have been revoked since, and ranges handed out.
   const bool misses_witness = !witness_path.empty() && !witness.testimony;
   const bool is_newer = replaced.sequence >= state.commit_sequence;
   if (misses_witness || !is_newer ||
@@ -218,8 +218,8 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
 
   NewDatabase made;
   made.identity = identity;
-  // Ranges of living pods have no place in an older version: such a backup is put back as the
-  // newest.
+  // An older schema version has no place for the ranges of living pods: then the backup is restored
+  // as the newest version.
   if (!HasNoRanges(replaced)) made.identity.schema_version = kNewestSchema;
   report.schema_version = made.identity.schema_version;
   made.identity.witness_path = witness_path;
@@ -229,7 +229,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   made.distrust = {TrustKind::kStoreRestored, report.distrust_reason};
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
-  // What the store that is replaced does not say as well may have been taken back since.
+  // Credentials that the replaced store does not have as well may have been revoked since.
   const auto keeps = [&](const ImagePulledRecord& record) {
     if (record.credential_mapping.empty()) return true;
     const auto at = replaced.credentials.find({record.image_ref, record.runtime_handler});

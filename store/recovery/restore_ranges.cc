@@ -81,7 +81,7 @@ class Ranges {
     return Hold(mapping.pod_uid, {range});
   }
 
-  // With what it is held for already. Of unknown range it stays so: it may be anything.
+  // Adds `ranges` to those that the pod is held with. An unknown range stays unknown.
   Result<void> Hold(const std::string& pod_uid, const std::vector<HostIdRange>& ranges) {
     const auto [at, is_new] = held_.try_emplace(pod_uid);
     HeldPod& held = at->second;
@@ -167,7 +167,7 @@ Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRa
     if (*now) continue;
     if (auto r = ranges.Hold(held->pod.pod_uid, held->pod.ranges); !r) return r;
   }
-  // Of a backup whose tables contradicted each other.
+  // Blocks without a matching mapping: the backup's tables contradict each other.
   for (const auto& payload : backup.payloads[Index(Table::kUsernsBlocks)]) {
     const auto block = DecodeUsernsBlock(payload);
     if (!block) continue;

@@ -22,14 +22,13 @@ enum class ReplacedRanges : std::uint8_t {
 
 // Pods live with the ranges that the replaced store gave them, so those of `replaced` are carried
 // over first. If it is whole, and has neither lost ranges itself nor a kubelet's to take over,
-// mappings that only the backup has were released after it, and are dropped. Otherwise a mapping of
-// the backup
+// mappings that only the backup has were released after it, and are dropped. Otherwise, a mapping
+// of the backup
 //
-//   of a pod without a mapping     is kept
-//   of a pod with another mapping  is dropped: the other one is newer
-//   of a pod that is held, or of   the pod is held with it, too
-//     which another pod has or may
-//     have some
+//   whose pod has no mapping       is kept
+//   whose pod has another mapping  is dropped: the other one is newer
+//   whose pod is held, or whose    makes the pod held with that range, too
+//     range may be another pod's
 //
 // and ranges stay lost, or the kubelet's to be taken over. If `replaced` may be older, two mappings
 // that contradict each other are both unverified: their pods are held. Fills the ID mapping fields

@@ -50,7 +50,7 @@ class Collector final : public PageVisitor {
   void OnRecord(const TableSpec& spec, const Key16& key, Value value) {
     const Opened opened = OpenEnvelope(key, value, spec.kind, kNewest.version(spec));
     const std::size_t table = Index(spec.table);
-    // Under which key is not asked: each is stored anew.
+    // Its key does not matter: each value is stored under a new one.
     if (opened.state == EnvelopeState::kSound && spec.key_of(opened.payload, 0)) {
       salvaged_.sound[table].Add(StoredChecksum(value));
       salvaged_.payloads[table].emplace_back(opened.payload.begin(), opened.payload.end());
@@ -63,7 +63,7 @@ class Collector final : public PageVisitor {
   Salvaged& salvaged_;
 };
 
-// What is under its key already stays.
+// An existing value under the key stays.
 Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   const auto key = spec.key_of(payload, txn.seed());
   if (!key) return {};

@@ -25,8 +25,8 @@ struct Salvaged {
   Journal journal;
   // Payloads of the values that verify, by table, in key order.
   std::array<std::vector<std::vector<std::uint8_t>>, kTableCount> payloads;
-  // Over the values that verify, and over the damaged ones: by the checksum that they carry, and by
-  // the one that they should carry.
+  // Of the values that verify; of the damaged ones by the checksum that they carry; and of the
+  // damaged ones by the checksum that they should carry.
   std::array<TableDigest, kTableCount> sound;
   std::array<TableDigest, kTableCount> damaged_stored;
   std::array<TableDigest, kTableCount> damaged_computed;
@@ -47,8 +47,8 @@ struct CarryRules {
 };
 struct Carried {
   std::uint64_t records = 0;
-  std::uint64_t records_without_credentials =
-      0;  // of those, where there were some or may have been
+  // Of those, the ones that had credentials, or may have had some.
+  std::uint64_t records_without_credentials = 0;
   std::uint64_t intents = 0;
 };
 Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules);

@@ -23,7 +23,7 @@ constexpr std::array<Texts, 3> kTexts = {
      {"lock.mdb", "lock.mdb was removed", "lock.mdb was replaced", "lock.mdb was truncated"},
      {"owner.lock", "owner.lock was removed", "owner.lock was replaced", ""}}};
 constexpr std::size_t kLockFile = 1;
-// Rewritten at opening, when its line gets shorter.
+// Its size is not compared: opening may make its line shorter.
 constexpr std::size_t kOwnerLock = 2;
 
 struct NameLookup {
@@ -59,7 +59,7 @@ StoreFiles::Look StoreFiles::LookAgain() const {
   for (std::size_t i = 0; i < count_; ++i) {
     const File& file = files_[i];
     const Texts& texts = kTexts[i];
-    // Before the look: another thread may see the file grow meanwhile.
+    // Loaded before lstat: another thread may see the file grow meanwhile.
     std::int64_t seen = file.bytes.load(std::memory_order_acquire);
     NameLookup found;
     if (!LookUp(file.path.c_str(), found)) {

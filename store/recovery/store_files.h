@@ -23,8 +23,8 @@ class StoreFiles {
 
   enum class State : std::uint8_t {
     kSame,
-    kChanged,  // for good: what is open is not the store any more
-    kUnknown,  // they can't be looked at now
+    kChanged,  // for good: the open files are no longer the store
+    kUnknown,  // they can't be checked now
   };
   struct Look {
     State state = State::kSame;

@@ -60,7 +60,7 @@ WitnessReading ReadWitness(const std::filesystem::path& path) {
   WitnessReading reading;
   struct stat st {};
   if (lstat(path.c_str(), &st) != 0) {
-    // Without its directory it is gone as well.
+    // Without its directory it is gone, too.
     if (errno == ENOENT || errno == ENOTDIR) return reading;
     reading.exists = true;
     reading.error = SystemError(errno, "look at the witness", path);
@@ -106,7 +106,7 @@ void WitnessFile::Advance(std::uint64_t commit_sequence) noexcept {
   try {
     auto written = PWriteAll(file_, Format(last_), 0, path_);
     if (written_ || written) written_ = std::move(written);
-    // Where it can't be looked at, Sync looks again.
+    // If the path can't be checked now, Sync checks again.
     const auto id = FileIdOf(path_);
     if (id ? *id != id_ : id.error().code == ErrorCode::kNotFound) Lose();
   } catch (...) {
@@ -117,7 +117,7 @@ void WitnessFile::Advance(std::uint64_t commit_sequence) noexcept {
 
 Result<void> WitnessFile::Sync() {
   if (!lost_) {
-    // What a failed write left would be read as a witness that is garbled.
+    // A failed write may have left a garbled line.
     if (!written_) written_ = PWriteAll(file_, Format(last_), 0, path_);
     if (!written_) return written_;
     if (auto r = SyncFile(file_, path_); !r) return r;
@@ -136,7 +136,7 @@ Result<void> WitnessFile::Sync() {
 
 void WitnessFile::Lose() {
   lost_ = true;
-  // It does not follow the store's commits: an older copy of both would agree with each other.
+  // An older copy in its place would agree with an older copy of the store.
   const WitnessReading reading = ReadWitness(path_);
   const bool is_older_copy = reading.testimony && reading.testimony->uuid == last_.uuid &&
                              reading.testimony->commit_sequence < last_.commit_sequence;

@@ -26,7 +26,7 @@ Result<std::filesystem::path> PathOf(const Witness& witness) {
   return Error{ErrorCode::kInvalidArgument, "the witness is not named; nothing was changed", ""};
 }
 
-// Through symlinks, relative parts and bind mounts; of paths that need not be there.
+// Sees through symlinks, relative parts and bind mounts. The paths need not exist.
 bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& directory) {
   std::error_code error;
   std::filesystem::path at =
@@ -53,7 +53,7 @@ Error Foreign(const std::filesystem::path& path) {
           Hint::kReplaceWitness};
 }
 
-// Of a witness that the store does not have yet.
+// Checks the place of a witness that the store does not have yet.
 Result<void> CheckNew(const std::filesystem::path& directory, const std::filesystem::path& path,
                       const WitnessReading& reading) {
   if (path.filename().empty()) {
@@ -80,7 +80,7 @@ Result<void> CheckNew(const std::filesystem::path& directory, const std::filesys
                  "name a file in a directory that is there"};
   }
   if (reading.exists && !reading.claims_to_be_one) return Foreign(path);
-  // It is written there first.
+  // WriteFileDurably writes there first.
   std::filesystem::path temporary = path;
   temporary += ".tmp";
   const WitnessReading unfinished = ReadWitness(temporary);
@@ -92,7 +92,7 @@ Result<void> CheckNew(const std::filesystem::path& directory, const std::filesys
   return {};
 }
 
-// What a witness that the store has says against it. Nothing: empty.
+// Why a witness that the store has contradicts it; empty: it does not.
 std::string ContradictionOf(const WitnessReading& witness, const std::filesystem::path& path,
                             const Identity& identity, const State* state) {
   if (!witness.exists) {
@@ -111,8 +111,8 @@ std::string ContradictionOf(const WitnessReading& witness, const std::filesystem
   return {};
 }
 
-// A stale record may name credentials that were revoked since: its image stays known, and must be
-// verified anew.
+// A stale record may have credentials that were revoked since. Its image stays on record, and must
+// be verified again.
 Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
   std::vector<ImagePulledRecord> records;
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
@@ -129,8 +129,8 @@ Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
   return {};
 }
 
-// Of a store that was there before: the gap at its first take-over of a kubelet directory, which is
-// when its witness comes there.
+// The gap that an existing store finds when it first takes a kubelet directory over, which is when
+// its witness comes there.
 Result<Distrust> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
                                const OwnedStore& store) {
   const bool takes_over = DetectsGap(options) && !options.kubelet_directory.empty() &&
@@ -206,7 +206,7 @@ Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity
   }
   const WitnessReading old = ReadWitness(before);
   if (old.error) return *old.error;
-  // Moved by hand: it tells of the very last commit, which one that stayed behind does not.
+  // Moved by hand: it has the last commit, which an outdated copy does not.
   const bool is_moved = !old.exists && reading.testimony && state != nullptr &&
                         reading.testimony->commit_sequence == state->commit_sequence;
   if (is_moved) return hearing;
@@ -225,11 +225,11 @@ Result<std::string> AskRememberedWitness(const Identity& identity, const State& 
 Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, OwnedStore& store,
                            RecoveryReport& report) {
   OpenedDatabase& database = store.database;
-  // Where the database was rebuilt the path may have come to light only then.
+  // A rebuild may have found a path that could not be read before.
   const bool remembers = options.witness.kind() == Witness::Kind::kRemembered;
   const std::filesystem::path path =
       remembers ? std::filesystem::path(database.identity.witness_path) : hearing.path;
-  // A store that was made or rebuilt was made by what was heard.
+  // A new or rebuilt store took the contradiction into account already.
   const bool is_contradicted =
       !hearing.contradiction.empty() && !report.created && !report.set_aside;
   if (!hearing.contradiction.empty() && !report.created) {
@@ -238,7 +238,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   if (is_contradicted) {
     auto distrusted = Commit(options, store, [&](StoreTxn& txn) -> Result<void> {
       if (hearing.testimony) {
-        // Past the witness, or the same old copy could come back unnoticed.
+        // Past the witness: otherwise the same old copy could come back unnoticed.
         txn.state().commit_sequence =
             std::max(txn.state().commit_sequence, hearing.testimony->commit_sequence);
       }
