@@ -14,7 +14,7 @@ constexpr std::string_view kGap = "images may have been pulled that nobody recor
 constexpr std::string_view kWhatToDo =
     "; run `waybill start --after-gap --images` with the runtime's list";
 
-// Waybills of schema version 3 know a gap by the words that it begins with.
+// Schema version 3 knows a gap by its first words.
 Distrust Gap(const std::string& why) {
   return {TrustKind::kGap, std::string(kGap) + why + std::string(kWhatToDo)};
 }
@@ -39,7 +39,7 @@ Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory) {
   if (!*there) return Distrust();
   const auto names = ListDirectory(pods);
   if (!names && names.error().code == ErrorCode::kIo) return names.error();
-  // Pods that may not be listed may be there.
+  // If the directory can't be listed, there may be pods.
   if (names && names->empty()) return Distrust();
   return Gap(kubelet_directory.string() + " has pods, and no records of pulls");
 }
@@ -79,11 +79,11 @@ Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
                                 : !image.repo_digests.empty() ? image.repo_digests.front()
                                                               : image.id);
   }
-  // The reason stands; what to do about it was done.
+  // The advice has been followed: the report keeps the reason alone.
   if (report.gap_reason.ends_with(kWhatToDo)) {
     report.gap_reason.resize(report.gap_reason.size() - kWhatToDo.size());
   }
-  // An import that is not finished stays so, and what was lost is not found.
+  // Other reasons stay: an unfinished import, or a loss.
   auto in_force = GapInForce(txn);
   if (!in_force) return in_force.error();
   return in_force->empty() ? Result<void>() : TakeBackDistrust(txn, *in_force);

@@ -27,7 +27,7 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory);
 // At a later one: `written` names a file that a kubelet wrote since.
 Distrust GapOf(const std::string& written);
-// As an operator says.
+// At the word of an operator.
 Distrust GapByWord();
 
 // The open gap that makes the store distrustful; empty: no gap is open.

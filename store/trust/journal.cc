@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kFirstWithKinds = 4;
 
-// With what the sentences of versions 1 to 3 begin. Those versions compare the first two.
+// How the sentences of versions 1 to 3 begin. Those versions compare the first two.
 struct Sentence {
   TrustKind kind;
   std::string_view begins;
@@ -43,15 +43,15 @@ constexpr std::array<Sentence, 11> kSentences = {{
 TrustKind KindInWords(std::string_view reason, bool distrustful) {
   for (const Sentence& sentence : kSentences) {
     if (!reason.starts_with(sentence.begins)) continue;
-    // Words that an operator gives may begin like the store's.
+    // An operator's words may begin like the store's.
     if (!distrustful && !reason.starts_with("the gap is filled: ")) break;
     return sentence.kind;
   }
   return distrustful ? TrustKind::kOther : TrustKind::kOperator;
 }
 
-// A reason of the kinds that older versions compare, as they look for it; any other never begins
-// like one of those.
+// Older versions compare two kinds of reasons by their first words: reasons of these kinds begin
+// with them, and no other reason does.
 std::string InOldWords(const TrustEvent& event) {
   for (const Sentence& sentence : {kSentences[0], kSentences[1]}) {
     const bool begins = event.reason.starts_with(sentence.begins);
@@ -76,7 +76,7 @@ Journal InOldTerms(const Journal& journal) {
     TrustEvent kept = event;
     kept.distrustful = event.action != TrustAction::kTrust;
     if (kept.distrustful && !in_force[i]) {
-      // Of those that a word of trust ended; one that was taken back would be in force again.
+      // Keeps what an operator cleared. A reason that was taken back would be in force again.
       const auto end = std::find_if(
           journal.begin() + static_cast<std::ptrdiff_t>(i), journal.end(), [&](const auto& later) {
             return later.action == TrustAction::kTrust || IsTakenBackBy(event, later);

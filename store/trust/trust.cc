@@ -47,7 +47,7 @@ Result<void> SetDistrust(StoreTxn& txn, const Distrust& why) {
   if (Has(txn, *journal, why)) return {};
   TrustEvent event{{}, why.kind, TrustAction::kDistrust, true, why.reason};
   if (!MakeRoom(*journal)) {
-    // None of them is forgotten; what does not fit is never taken back but by an operator.
+    // No reason is dropped. Only an operator can clear the ones that did not fit.
     const Distrust full{TrustKind::kJournalFull, "there are more reasons than the journal holds"};
     if (Has(txn, *journal, full)) return {};
     event.kind = full.kind;
@@ -60,7 +60,7 @@ Result<void> SetTrust(StoreTxn& txn, std::string_view reason) {
   auto journal = ReadJournal(txn);
   if (!journal) return journal.error();
   TrustEvent event{{}, TrustKind::kOperator, TrustAction::kTrust, false, std::string(reason)};
-  static_cast<void>(MakeRoom(*journal));  // where all are in force they go with the next entry
+  static_cast<void>(MakeRoom(*journal));  // if all are in force, this entry ends them
   return Append(txn, std::move(*journal), std::move(event));
 }
 
@@ -88,7 +88,7 @@ Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn) {
 Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
   std::error_code error;
   const auto path = std::filesystem::canonical(kubelet_directory, error);
-  // Waybills of schema version 3 take this sentence back, word for word.
+  // Schema version 3 takes this sentence back, word for word.
   return {TrustKind::kImportUnfinished,
           "the import of " + (error ? kubelet_directory : path).string() +
               " is not finished; run `waybill start --kubelet-dir` on it again"};

@@ -15,31 +15,31 @@
 
 namespace waybill::internal {
 
-// Why a store is distrustful: what the journal says of it.
+// Why a store is distrustful, as the journal says it.
 struct Distrust {
   TrustKind kind = TrustKind::kOther;
-  std::string reason;  // empty: there is none
+  std::string reason;  // empty: no reason
 
   bool empty() const { return reason.empty(); }
 };
 
-// Notes a reason for distrust. Nothing is written where the same one is in force already.
+// Notes a reason for distrust. Writes nothing if the same one is in force.
 Result<void> SetDistrust(StoreTxn& txn, const Distrust& why);
-// An operator's word: no reason is in force any longer.
+// At an operator's word: ends every reason.
 Result<void> SetTrust(StoreTxn& txn, std::string_view reason);
-// Takes one reason back, also from below one that came later; the store stays distrustful for the
-// others. Nothing where it is not in force.
+// Takes one reason back, even if later ones exist; the store stays distrustful for the others.
+// Writes nothing if it is not in force.
 Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why);
-// Those in force, the last one first; empty: the store is trustful, or that is not known.
+// The reasons in force, the last one first. Empty: the store is trustful, or its journal can't be
+// read.
 Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn);
 
-// While an import is under way, and after one that did not finish, an image whose file was not
-// taken yet must not pass for preloaded: the store is distrustful for this reason, which finishing
-// takes back, under whatever spelling of the directory's path.
+// Until an import has finished, an image whose record is not imported yet must not pass for
+// preloaded. Finishing the import takes this reason back, under any spelling of the path.
 Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory);
 
-// Whether records of a kubelet may be taken over with their credentials: nothing was lost that they
-// could be older than.
+// Whether a kubelet's records may be imported with their credentials: the reason does not mean that
+// something newer was lost.
 bool LosesNothing(const Distrust& why);
 
 }  // namespace waybill::internal
