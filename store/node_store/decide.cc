@@ -14,7 +14,7 @@ using internal::ReaderPool;
 
 // Steps 1 to 6 are decided on one snapshot; then the credentials are fetched, and compared in steps
 // 7 to 9 (store/pull/decide.h). Fetching may take long, or end in another call: then the snapshot
-// is let go, the record is compared in a copy, and the store is looked at again afterwards.
+// is released, a copy of the record is compared, and the store is read again afterwards.
 Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_view image_ref,
                                           std::string_view runtime_handler,
                                           CredentialSource& source, ReaderPool::Lease& snapshot,
@@ -22,7 +22,8 @@ Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_vi
   const Question question{rules, policy, image, image_ref, runtime_handler};
   const auto decide_without_credentials = [&] {
     DecisionOrEntry now = internal::DecideWithoutCredentials(snapshot, question);
-    // LMDB's readers can be fooled for a moment: an oddity counts once a fresh snapshot has it too.
+    // LMDB's readers can be misled for a moment: damage counts only if a fresh snapshot has it,
+    // too.
     if (now.decision && now.decision->reason == Reason::kRecordDamaged && snapshot.Refresh()) {
       now = internal::DecideWithoutCredentials(snapshot, question);
     }
@@ -33,8 +34,8 @@ Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_vi
     snapshot.Reacquire(Read());
     return decide_without_credentials();
   };
-  // A copy in another namespace asks with what a pod before it has rotated: the kubelet has written
-  // it by then, so this waits until it is, but only where the answer would be "pull" without it.
+  // A copy of a secret in another namespace may match what an earlier pod rotated. A kubelet has
+  // written that by now, so this waits for it, but only if the answer would be "pull" otherwise.
   const auto decide_behind_write_backs = [&] {
     snapshot.Release();
     write_backs->WaitFor(image_ref);
@@ -92,7 +93,7 @@ Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_
   // An absent image needs no store, and is not counted.
   if (image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
   try {
-    // Before the snapshot is taken: what is written between the two is in it.
+    // Read before the snapshot is taken, which then has what is written in between.
     const bool write_backs_queued = rules == Rules::kKubelet && write_backs && write_backs->busy();
     ReaderPool::Lease snapshot = Read();
     const Decision decision =
@@ -150,7 +151,7 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
                       " already present on machine and can be accessed by the pod";
     return outcome;
   }
-  // The kubelet passes the error on, and so tells that the image is there (rule 5).
+  // The kubelet passes the error on, which reveals that the image is there (rule 5).
   if (rules == Rules::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
     count(present, kUnknown);
     outcome.action = EnsureAction::kCredentialsError;

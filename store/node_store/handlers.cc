@@ -46,7 +46,7 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
     if (!old) return old.error();
     auto replaced = internal::ReplaceHandlers(txn, handlers, options.allow_empty);
     if (!replaced) return replaced.error();
-    // What is in flight is counted under the handler's name, and would be recorded under it again.
+    // Pulls in flight are counted under the handler's name, and would be recorded under it.
     const bool cleaned_up = replaced->turned_on || replaced->intents_collapsed > 0;
     const auto is_changed = [&](std::string_view stored) {
       return (cleaned_up && !stored.empty()) || internal::ChangesHandler(*old, handlers, stored);

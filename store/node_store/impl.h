@@ -47,11 +47,11 @@ class NodeStore::Impl {
   Result<void> Write(internal::Committer::Change change) noexcept;
   // The same; a dry run takes it back once it succeeded.
   Result<void> Write(internal::Committer::Change change, const ChangeOptions& options) noexcept;
-  // Where somebody else must write.
+  // Why this store does not write.
   Error NotOwner() const;
   Error Closed() const;
 
-  // Of what a snapshot shows; and where there is none to read it from.
+  // `what` can't be read; there is no snapshot to read it from.
   Error Unreadable(std::string_view what) const;
   Error NoSnapshot(const internal::ReaderPool::Lease& none, std::string_view what) const;
   bool is_owner() const { return is_owner_; }
@@ -72,19 +72,19 @@ class NodeStore::Impl {
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
   std::optional<internal::Allocator> allocator;  // inside changes only
-  // The last token that was drawn, in this process or one before: a mapping that is older could be
-  // cleaned up by lists that do not know that its pod has come back.
+  // The last token drawn, in this process or an earlier one. A mapping with an older stamp could be
+  // cleaned up by lists that were made before its pod came back.
   std::atomic<std::uint64_t> last_token{0};
 
-  // Of pulled records: how many are of another handler than the default. kDamaged: unreadable.
+  // How many pulled records have another handler than the default. kDamaged: unreadable.
   Result<std::uint64_t> CountNondefault(const internal::ReaderPool::Lease& snapshot);
   std::mutex nondefault_mutex;
-  std::uint64_t nondefault_at = 0;  // the commit that it was counted in; 0: none
+  std::uint64_t nondefault_at = 0;  // the commit that was counted; 0: none
   std::uint64_t nondefault_records = 0;
 
-  // Rules::kClosed: the commit that took back what a clock told that was ahead; 0: none did.
+  // Rules::kClosed: the commit that mended times from a clock that was ahead; 0: none.
   std::atomic<std::uint64_t> clock_mended_at{0};
-  // Takes it back. How many records said a later time.
+  // Mends them. Returns how many records had a later time.
   Result<std::uint64_t> MendClock();
 
   void NoteToken(std::uint64_t token) {
@@ -93,8 +93,8 @@ class NodeStore::Impl {
     }
   }
 
-  // Observer only. Replaced when the files were: under the mutex, which a decision never waits for,
-  // and without readers.
+  // Observer only. Reopened if the files were replaced: under the mutex, which a decision never
+  // waits for, and without readers.
   std::optional<internal::OpenedDatabase> observed;
   std::shared_mutex observed_mutex;
 
@@ -116,7 +116,7 @@ class NodeStore::Impl {
   Result<void> MendClockAtOpening();
   Result<void> TakeOver(const OpenOptions& options);
   Result<void> Replay(const OpenOptions& options);
-  // node_store_userns.cc
+  // userns.cc
   Result<void> OpenUserNamespaces(const OpenOptions& options);
   Result<void> TakeOverUserNamespaces(const OpenOptions& options);
   // `write_backs_queued`: kubelet rules, and a credential was queued to be written back before.
@@ -128,7 +128,7 @@ class NodeStore::Impl {
   bool OwnsStill();
   // Observer: whether the files that are open are those under the store's names.
   bool FilesAreCurrent();
-  // Observer: opens the files anew. False where that can't be done right now.
+  // Observer: reopens the files. False: that can't be done right now.
   bool Reopen();
 
   internal::SeenUnowned seen_unowned_;       // guarded by observed_mutex
@@ -137,8 +137,8 @@ class NodeStore::Impl {
   bool closed_ = false;
 };
 
-// For what deletes much: whether to try again with fewer deletions a transaction, since the map has
-// no room for the pages that `most` of them touch. Lowers `most`.
+// For large deletions: whether to try again with fewer in a transaction, because the map has no
+// room for the pages that `most` of them touch. Lowers `most`.
 inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
   constexpr std::size_t kManyDeletions = 4096;
   if (error.code != ErrorCode::kStoreFull || most <= 1) return false;

@@ -12,7 +12,7 @@
 
 namespace waybill {
 
-// Every value of a table in one snapshot. An error where one can't be read, or some are missing.
+// Every value of a table in one snapshot. An error if one can't be read or is missing.
 template <typename T>
 Result<std::vector<T>> ListIn(const NodeStore::Impl& impl,
                               const internal::ReaderPool::Lease& snapshot, internal::Table table,

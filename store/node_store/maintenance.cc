@@ -1,4 +1,4 @@
-// What is done to a whole store while nobody uses it (waybill/maintenance.h).
+// What is done to a whole store that is not in use (waybill/maintenance.h).
 
 #include "waybill/maintenance.h"
 

@@ -1,4 +1,4 @@
-// Opening, closing, and the plumbing that the other node_store_*.cc share.
+// Opening, closing, and what the other files of this folder share.
 
 #include "waybill/node_store.h"
 
@@ -57,7 +57,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   if (options.user_namespaces.enabled) {
     if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
   }
-  // One that was named and is not there would be taken for one without pods.
+  // A missing directory would pass for one without pods.
   if (!options.pods_directory.empty()) {
     auto there = internal::Exists(options.pods_directory);
     if (!there) return there.error();
@@ -98,12 +98,12 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));
 
-  // Before anything is imported; replay looks again, at what was.
+  // Before anything is imported; Replay checks again afterwards.
   if (auto r = CheckNotEmpty(options, committer->state(), options.gap == Gap::kYes); !r) {
     return r;
   }
   if (auto r = MendClockAtOpening(); !r) return r;
-  // Before what may stop the opening: the next one may name no directory.
+  // Before any step that may fail: the next opening may name no directory.
   if (auto r = OpenUserNamespaces(options); !r) return r;
   if (options.runtime_handlers) {
     auto replaced = committer->Run([&](StoreTxn& txn) -> Result<void> {
@@ -197,7 +197,7 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
     if (!handlers) return handlers.error();
     std::vector<ImageOnNode> images = *options.images_on_node;
     for (ImageOnNode& image : images) {
-      // No record can be under such a name; listed without one it may be any handler's.
+      // No record can have such a name. Without it, the image may belong to any handler.
       if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
     }
     report.intents_found = 0;
@@ -278,7 +278,7 @@ ReaderPool::Lease NodeStore::Impl::Read() {
   if (closed_) return {};
   if (is_owner_) return OwnsStill() ? readers.Acquire() : ReaderPool::Lease();
   if (FilesAreCurrent()) {
-    // The owner may have opened with a larger map since; then LMDB wants the file opened anew.
+    // If the owner has enlarged the map since, LMDB needs the file reopened.
     if (ReaderPool::Lease lease = readers.Acquire()) return lease;
   }
   return Reopen() ? readers.Acquire() : ReaderPool::Lease();
@@ -299,7 +299,7 @@ Error NodeStore::Impl::NotOwner() const {
 Result<void> NodeStore::Impl::Write(Committer::Change change) noexcept {
   return Guarded<void>([&]() -> Result<void> {
     if (!committer) return NotOwner();
-    // A credential that was met before must not be merged into what this change makes of it.
+    // A credential that was queued before must not be merged into what this change writes.
     if (write_backs && write_backs->busy()) write_backs->WaitForAll();
     return committer->Run(
         [&](StoreTxn& txn) -> Result<void> { return Guarded<void>([&] { return change(txn); }); });
@@ -314,7 +314,7 @@ Result<void> NodeStore::Impl::Write(Committer::Change change,
     succeeded = false;  // the change may run twice
     if (auto r = change(txn); !r) return r;
     succeeded = true;
-    // A change that fails is undone, as is what it did to memory.
+    // A change that fails is undone, in memory too.
     return Error{ErrorCode::kInterrupted, "it was a dry run", ""};
   });
   if (succeeded && !written && written.error().code == ErrorCode::kInterrupted) return {};

@@ -73,8 +73,8 @@ Error Unknown(const StoreTxn& txn, std::string_view runtime_handler) {
   return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
 }
 
-// The handler of a pull that ends: an unknown one where its pull began, since the registry may have
-// been replaced meanwhile.
+// The handler of a pull that ends. An unknown one is accepted if its pull was begun: the registry
+// may have been replaced meanwhile.
 Result<internal::FoundHandler> HandlerOfPull(const StoreTxn& txn,
                                              const internal::InFlight& in_flight,
                                              std::string_view image,
@@ -117,7 +117,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
     auto handler = HandlerOfPull(txn, impl_->in_flight, copy.image, copy.runtime_handler);
     if (!handler) return handler.error();
-    // For which guest a handler that vanished pulled, nobody can tell: verify again.
+    // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
     return internal::RecordPulled(
         txn, impl_->in_flight, impl_->rules,
@@ -151,7 +151,7 @@ Result<PruneToken> NodeStore::BeginPrune() try {
 
 namespace {
 
-// The images of a list, their handlers as records are kept under them.
+// The images of a list, their handlers by the names that records have.
 Result<std::vector<internal::PruneImage>> ToPrune(const StoreTxn& txn,
                                                   const std::vector<ListedImage>& listed) {
   auto handlers = internal::ReadRuntimeHandlers(txn);
@@ -181,7 +181,7 @@ void AddTo(PruneReport& sum, const PruneReport& part) {
 Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage>& listed,
                             const internal::PruneLimit& limit, const ChangeOptions& options) {
   PruneReport report;
-  // All in one transaction; in parts where that takes more pages than a full store has left.
+  // All in one transaction; in parts if a full store has too few pages left for that.
   for (std::optional<internal::PrunePart> part{std::in_place}; part;) {
     internal::PrunedPart pruned;
     const auto prune = [&](StoreTxn& txn) -> Result<void> {
@@ -240,7 +240,7 @@ Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& image
     limit.met_ahead = &met_ahead;
   }
   auto report = PruneTo(*impl_, images, limit, options);
-  // So that the next one can collect them. Where there is no room for that they stay as they are.
+  // So that the next prune can remove them. In a full store they stay as they are.
   if (report && met_ahead && !options.dry_run) static_cast<void>(impl_->MendClock());
   return report;
 } catch (...) {
@@ -249,7 +249,7 @@ Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& image
 
 namespace {
 
-// The handler that a reader asks for, as records are kept under it. An unknown one is taken as it
+// The handler that a reader asks for, by the name that records have. An unknown one is used as it
 // is: its records stay until they are pruned. nullopt: the registry can't be read.
 std::optional<std::string_view> HandlerToRead(const ReaderPool::Lease& snapshot,
                                               std::string_view runtime_handler) {

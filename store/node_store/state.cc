@@ -50,7 +50,7 @@ Result<Statistics> NodeStore::GetStatistics() const {
   });
 }
 
-// One walk a commit, whoever asks.
+// Walks the table once a commit.
 Result<std::uint64_t> NodeStore::Impl::CountNondefault(const ReaderPool::Lease& snapshot) {
   const std::uint64_t commit = snapshot.state().commit_sequence;
   const std::scoped_lock lock(nondefault_mutex);

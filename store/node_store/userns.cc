@@ -50,7 +50,7 @@ Error NotSupported(std::string_view handler, bool is_known) {
   return {ErrorCode::kInvalidArgument, message, {}, Hint::kLoadHandlers};
 }
 
-// nullopt: the pod has no mapping that this snapshot shows.
+// nullopt: the snapshot has no mapping of the pod.
 struct Found {
   IdMapping mapping;
   std::uint64_t stamp = 0;
@@ -105,8 +105,7 @@ Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
   auto opened = TakeOverUserNamespaces(options);
   if (opened || opened.error().code == ErrorCode::kOutcomeUnknown) return opened;
   if (options.pods_directory.empty() && options.kubelet_directory.empty()) return opened;
-  // Whoever opens next may name no directory. Best effort: the error at hand is the one that
-  // counts.
+  // The next opening may name no directory. Best effort: the error at hand is the one that counts.
   static_cast<void>(committer->Run(
       [&](StoreTxn& txn) { return internal::HoldUntilImport(txn, opened.error().message); }));
   return opened;
@@ -217,14 +216,14 @@ Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod
 Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
                                              const ChangeOptions& options) try {
   const auto checked = internal::CheckPodUid(pod_uid);
-  // Empty it would be the lost ranges' key.
+  // The empty UID is the key of lost ranges.
   if (!checked && pod_uid.empty()) return checked.error();
   bool released = false;
   const auto release = [&](StoreTxn& txn) -> Result<void> {
     auto done = impl_->allocator->Release(txn, pod_uid);
     if (!done) return done.error();
     released = *done;
-    // A directory that was imported may have had such a name: that can be let go of.
+    // An imported directory may have had such a name: its range can be released.
     return released ? Result<void>() : checked;
   };
   if (auto written = impl_->Write(release, options); !written) return written.error();
@@ -280,7 +279,7 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
   UserNamespaceCleanupReport report;
   std::unordered_set<std::string_view> pods(existing.begin(), existing.end());
   pods.insert(running.begin(), running.end());
-  // All in one transaction; in steps where that takes more pages than a full store has left.
+  // All in one transaction; in steps if a full store has too few pages left for that.
   std::size_t most = std::numeric_limits<std::size_t>::max();
   while (true) {
     UserNamespaceCleanupReport step;
@@ -294,7 +293,7 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
       }
       auto done = impl_->allocator->CleanUp(txn, pods, token.value, most);
       if (!done) return done.error();
-      // Who examined no pod released none.
+      // If no pod was examined, none was released.
       if (pods.empty() && done->examined > 0 && !options.allow_empty) {
         return internal::EmptyList("both lists of pods are",
                                    "knows host IDs of " + internal::HowMany(done->examined, "pod"),
@@ -304,7 +303,7 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
       return {};
     };
     if (auto written = impl_->Write(clean_up, options); !written) {
-      // Undone steps never end.
+      // A dry run undoes each step, so it would never end.
       if (options.dry_run || !TakeSmallerSteps(written.error(), most)) return written.error();
       continue;
     }
