@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
-#include <system_error>
 
 #include "store/database/envelope.h"
 #include "store/database/userns_records.h"
@@ -19,6 +18,11 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::size_t kMaxFindings = 50;
+
+std::optional<State> ReadState(Value value) {
+  const Opened opened = OpenEnvelope(kStateKey, value, RecordKind::kState, kNewest.header);
+  return opened.state == EnvelopeState::kSound ? DecodeState(opened.payload) : std::nullopt;
+}
 
 class ValueCheck final : public PageVisitor {
  public:
@@ -83,8 +87,7 @@ class ValueCheck final : public PageVisitor {
 
   void OnHeaderRecord(const Key16& key, Value value) {
     if (key == kStateKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kState, kNewest.header);
-      if (opened.state == EnvelopeState::kSound) inspection_.state = DecodeState(opened.payload);
+      inspection_.state = ReadState(value);
       return;
     }
     if (value.size() >= kEnvelopeBytes) header_.Add(StoredChecksum(value));
@@ -153,18 +156,14 @@ class ValueCheck final : public PageVisitor {
 // The state record in each meta page's tree must have that page's transaction ID: a flipped bit
 // could make LMDB take the older tree for the newer. Not so in a compact copy, which has IDs of its
 // own.
-Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, OnReadError on_error,
-                          Inspection& inspection) {
-  for (int which = 0; which < 2; ++which) {
-    const MetaSummary& meta = walk.meta[static_cast<std::size_t>(which)];
+Result<void> CheckMetaIds(const Fd& file, OnReadError on_error, Inspection& inspection) {
+  for (const std::size_t which : {0U, 1U}) {
+    const MetaSummary& meta = inspection.meta[which];
     if (!meta.valid || !meta.rooted) continue;
-    auto value = FindInMain(file.get(), which, kStateKey.bytes, on_error);
+    auto value = FindInMain(file.get(), static_cast<int>(which), kStateKey.bytes, on_error);
     if (!value && value.error().code == ErrorCode::kIo) return value.error();
-    std::optional<State> state;
-    if (value) {
-      const Opened opened = OpenEnvelope(kStateKey, *value, RecordKind::kState, kNewest.header);
-      if (opened.state == EnvelopeState::kSound) state = DecodeState(opened.payload);
-    }
+    std::optional<State>& state = inspection.states_by_meta[which];
+    if (value) state = ReadState(*value);
     if (state && state->lmdb_txn_id == meta.txn_id) continue;
     inspection.sound = false;
     inspection.findings.push_back("meta page " + std::to_string(which) +
@@ -177,8 +176,9 @@ Result<void> CheckMetaIds(const Fd& file, const WalkResult& walk, OnReadError on
 // tick of the kernel's clock.
 struct Stamp {
   off_t bytes = 0;
-  struct timespec written {};
+  std::pair<time_t, long> written;
   std::string meta_pages;
+  friend bool operator==(const Stamp&, const Stamp&) = default;
 };
 
 Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
@@ -186,7 +186,7 @@ Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
   struct stat st {};
   if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", PathOf(file.get()));
   stamp.bytes = st.st_size;
-  stamp.written = st.st_mtim;
+  stamp.written = {st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
   stamp.meta_pages.resize(2 * kMaxPageBytes);
   const ssize_t got = pread(file.get(), stamp.meta_pages.data(), stamp.meta_pages.size(), 0);
   if (got < 0 && on_error == OnReadError::kFail) {
@@ -194,11 +194,6 @@ Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
   }
   stamp.meta_pages.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return stamp;
-}
-
-bool Same(const Stamp& a, const Stamp& b) {
-  return a.bytes == b.bytes && a.written.tv_sec == b.written.tv_sec &&
-         a.written.tv_nsec == b.written.tv_nsec && a.meta_pages == b.meta_pages;
 }
 
 }  // namespace
@@ -221,17 +216,18 @@ Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_er
     inspection.sound = false;
     inspection.findings.insert(inspection.findings.begin(), "the file holds no commit");
   }
+  inspection.meta = walk->meta;
   inspection.newer_meta = walk->newer_meta;
   if (walk->newer_meta >= 0) {
     inspection.txn_id = walk->meta[static_cast<std::size_t>(walk->newer_meta)].txn_id;
   }
   inspection.pages = walk->tree_pages + walk->free_pages;
   if (file_is == FileIs::kStore) {
-    if (auto r = CheckMetaIds(file, *walk, on_error, inspection); !r) return r.error();
+    if (auto r = CheckMetaIds(file, on_error, inspection); !r) return r.error();
   }
   auto after = StampOf(file, on_error);
   if (!after) return after.error();
-  inspection.moved = !Same(*before, *after);
+  inspection.moved = *before != *after;
   return inspection;
 }
 

@@ -28,6 +28,9 @@ struct Inspection {
   bool newer_schema = false;
   std::uint64_t txn_id = 0;  // of the newer meta page
   int newer_meta = -1;       // which one that is; −1: neither
+  std::array<MetaSummary, 2> meta;
+  // In the tree of each meta page, where it verifies; of a compact copy nullopt.
+  std::array<std::optional<State>, 2> states_by_meta;
   std::uint64_t pages = 0;
   std::uint64_t values = 0;
   std::optional<Identity> identity;
@@ -35,6 +38,9 @@ struct Inspection {
   std::vector<std::string> findings;
   // Sound values that contradict each other; opening repairs them (store/userns/reconcile.h).
   bool id_ranges_disagree = false;
+
+  // ": <the first finding>", or nothing.
+  std::string Why() const { return findings.empty() ? "" : ": " + findings.front(); }
 };
 
 enum class FileIs : std::uint8_t {

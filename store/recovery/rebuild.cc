@@ -1,7 +1,6 @@
 #include "store/recovery/rebuild.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,59 +15,28 @@ namespace waybill::internal {
 
 namespace {
 
-// The state record in the tree of meta page `which`, if there is a sound one.
-Result<std::optional<State>> StateIn(const Fd& file, int which, OnReadError on_error) {
-  auto value = FindInMain(file.get(), which, kStateKey.bytes, on_error);
-  if (!value && value.error().code == ErrorCode::kIo) return value.error();
-  if (!value) return std::optional<State>();
-  const Opened opened = OpenEnvelope(kStateKey, *value, RecordKind::kState, kNewest.header);
-  if (opened.state != EnvelopeState::kSound) return std::optional<State>();
-  return DecodeState(opened.payload);
-}
-
-// Discards what it is shown; for the metas alone.
-class Ignore final : public PageVisitor {
-  void OnTable(std::string_view, std::uint64_t) override {}
-  void OnValue(std::string_view, PageKey, Value) override {}
-};
-
 struct Choice {
   int which = -1;  // the meta page to salvage from; −1: neither
   std::optional<State> state;
-  bool newest = false;  // proven to be the last commit
+  bool newest = false;  // proven to be the last commit; then there is a state
 };
 
-Result<Choice> ChooseTree(const Fd& file, OnReadError on_error,
-                          const std::optional<Testimony>& testimony) {
-  Ignore ignore;
-  auto walk = WalkFile(file.get(), ignore, on_error);
-  if (!walk) return walk.error();
-  std::array<std::optional<State>, 2> states;
-  for (const int which : {0, 1}) {
-    auto state = StateIn(file, which, on_error);
-    if (!state) return state.error();
-    states[static_cast<std::size_t>(which)] = *state;
-  }
-  Choice choice;
-  if (!states[0] && !states[1]) {
-    choice.which = walk->newer_meta;
-    return choice;
-  }
-  const auto sequence = [&](int i) {
-    const auto& state = states[static_cast<std::size_t>(i)];
-    return state ? state->commit_sequence : 0;
-  };
-  choice.which = sequence(1) >= sequence(0) ? 1 : 0;
-  choice.state = states[static_cast<std::size_t>(choice.which)];
-  const auto other = static_cast<std::size_t>(1 - choice.which);
-  const MetaSummary& other_meta = walk->meta[other];
-  const bool other_is_older = states[other].has_value() || (other_meta.valid && !other_meta.rooted);
-  const std::uint64_t newest_meta = std::max(walk->meta[0].valid ? walk->meta[0].txn_id : 0,
-                                             walk->meta[1].valid ? walk->meta[1].txn_id : 0);
-  choice.newest = other_is_older && choice.state->lmdb_txn_id >= newest_meta;
-  if (testimony && choice.state->commit_sequence < testimony->commit_sequence)
-    choice.newest = false;
-  return choice;
+Choice ChooseTree(const Inspection& inspection, const Hearing& hearing) {
+  const auto& meta = inspection.meta;
+  const auto& states = inspection.states_by_meta;
+  if (!states[0] && !states[1]) return {inspection.newer_meta, std::nullopt, false};
+  const auto txn_id = [&](std::size_t i) { return meta[i].valid ? meta[i].txn_id : 0; };
+  const bool is_second =
+      !states[0] || (states[1] && states[1]->commit_sequence >= states[0]->commit_sequence);
+  const std::size_t chosen = is_second ? 1 : 0;
+  const std::size_t other = 1 - chosen;
+  const State& state = *states[chosen];
+  const bool other_is_older = states[other] || (meta[other].valid && !meta[other].rooted);
+  const bool is_newest =
+      other_is_older && state.lmdb_txn_id >= std::max(txn_id(0), txn_id(1)) &&
+      hearing.contradiction.empty() &&
+      (!hearing.testimony || state.commit_sequence >= hearing.testimony->commit_sequence);
+  return {static_cast<int>(chosen), state, is_newest};
 }
 
 // Whether the store was distrustful for a loss: then it may be an old copy.
@@ -90,19 +58,17 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
                      const Inspection& inspection, OnReadError on_error, const Hearing& hearing,
                      Timestamp now, std::uint64_t map_bytes, RecoveryReport& report) {
   const std::optional<Testimony>& testimony = hearing.testimony;
-  auto choice = ChooseTree(file, on_error, testimony);
-  if (!choice) return choice.error();
-  if (!hearing.contradiction.empty()) choice->newest = false;
+  const Choice choice = ChooseTree(inspection, hearing);
   Salvaged salvaged;
-  if (choice->which >= 0) {
-    auto read = Salvage(file, choice->which, on_error);
+  if (choice.which >= 0) {
+    auto read = Salvage(file, choice.which, on_error);
     if (!read) return read.error();
     salvaged = std::move(*read);
   }
   NewDatabase made;
   made.now = now;
   made.map_bytes = map_bytes;
-  made.sequence = choice->state ? choice->state->commit_sequence : 0;
+  made.sequence = choice.state ? choice.state->commit_sequence : 0;
   made.journal = std::move(salvaged.journal);
   std::uint32_t schema_before = kNewestSchema;
   if (salvaged.identity) {
@@ -128,17 +94,17 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
   if (!hearing.contradiction.empty()) made.distrust.reason += ", and " + hearing.contradiction;
   made.distrust.reason += "; it is kept as " + aside->string();
   const auto proven = [&](Table table) {
-    return choice->newest && choice->state && salvaged.Proves(table, *choice->state);
+    return choice.newest && salvaged.Proves(table, *choice.state);
   };
   const bool credentials_proven = proven(Table::kPulled);
   // A tree older than the last commit may have an older schema version, too.
   const bool had_ranges =
-      !choice->newest || !salvaged.identity || SchemaOf(schema_before).has(Table::kUsernsHeld);
+      !choice.newest || !salvaged.identity || SchemaOf(schema_before).has(Table::kUsernsHeld);
   const bool ranges_lost =
-      had_ranges && !(choice->newest && choice->state && HasAllIdRanges(salvaged, *choice->state));
-  const bool lost_before = !had_ranges && LostBefore(made.journal, *choice->state);
+      had_ranges && !(choice.newest && HasAllIdRanges(salvaged, *choice.state));
+  const bool lost_before = !had_ranges && LostBefore(made.journal, *choice.state);
   made.fill = [&](StoreTxn& txn) -> Result<void> {
-    if (choice->state) txn.state().latest_time = choice->state->latest_time;
+    if (choice.state) txn.state().latest_time = choice.state->latest_time;
     auto carried = CarryOver(
         txn, salvaged,
         {[&](const ImagePulledRecord&) { return credentials_proven; }, proven(Table::kPreloaded)});
