@@ -10,7 +10,6 @@
 #include "store/node_store/impl.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/open_store.h"
-#include "store/recovery/restore.h"
 
 namespace waybill {
 

@@ -23,15 +23,11 @@ namespace {
 constexpr std::string_view kEnding = ".mdb";
 constexpr std::size_t kSequenceDigits = 20;
 
-std::string NameOf(std::uint32_t version, std::uint64_t sequence, Timestamp now) {
-  const std::time_t seconds = static_cast<std::time_t>(now.seconds);
-  struct tm utc {};
-  gmtime_r(&seconds, &utc);
-  char time[32];
-  strftime(time, sizeof(time), "%Y%m%dT%H%M%SZ", &utc);
-  std::string digits = std::to_string(sequence);
+std::string NameOf(const Backup& backup, Timestamp now) {
+  std::string digits = std::to_string(backup.commit_sequence);
   digits.insert(0, kSequenceDigits - digits.size(), '0');
-  return "v" + std::to_string(version) + "-" + digits + "-" + time + std::string(kEnding);
+  return "v" + std::to_string(backup.schema_version) + "-" + digits + "-" +
+         TimeInNames(static_cast<std::time_t>(now.seconds)) + std::string(kEnding);
 }
 
 // False: not the name of a backup.
@@ -73,8 +69,7 @@ Result<void> Copy(const OwnedStore& store, const std::filesystem::path& path) {
   if (same) return {};
   return Error{ErrorCode::kDamaged,
                "the backup of " + env.directory().string() + " fails its check" +
-                   (inspection->findings.empty() ? "" : ": " + inspection->findings.front()) +
-                   "; nothing was changed",
+                   inspection->Why() + "; nothing was changed",
                "look for disk and memory errors in the kernel's log"};
 }
 
@@ -96,6 +91,14 @@ Result<void> RemoveOldBackups(const std::filesystem::path& directory, const Back
 }
 
 }  // namespace
+
+std::string TimeInNames(std::time_t time) {
+  struct tm utc {};
+  gmtime_r(&time, &utc);
+  char text[32];
+  strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &utc);
+  return text;
+}
 
 Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) {
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
@@ -150,7 +153,7 @@ Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
   Backup made;
   made.schema_version = store.database.identity.schema_version;
   made.commit_sequence = store.state.commit_sequence;
-  made.path = folder / NameOf(made.schema_version, made.commit_sequence, now);
+  made.path = folder / NameOf(made, now);
   if (auto r = RenameDurably(unfinished, made.path); !r) return r.error();
   if (auto r = RemoveOldBackups(env.directory(), made); !r) return r.error();
   std::error_code ignored;

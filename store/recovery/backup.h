@@ -8,7 +8,9 @@
 #define WAYBILL_STORE_RECOVERY_BACKUP_H_
 
 #include <cstddef>
+#include <ctime>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "store/recovery/open_store.h"
@@ -26,6 +28,12 @@ Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now);
 
 // ListBackups of maintenance.h.
 Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory);
+
+// Restore of maintenance.h.
+Result<RestoreReport> RestoreBackup(const RestoreOptions& options);
+
+// "YYYYMMDDTHHMMSSZ", for the names of files.
+std::string TimeInNames(std::time_t time);
 
 }  // namespace waybill::internal
 

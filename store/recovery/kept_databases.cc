@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "store/base/files.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
 #include "waybill/limits.h"
@@ -69,6 +69,24 @@ bool MayGo(const Kept& kept, const std::vector<Backup>& backups) {
 }
 
 }  // namespace
+
+Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, const Fd& file) {
+  struct stat st {};
+  const std::filesystem::path database = directory / "data.mdb";
+  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", database);
+  const std::filesystem::path quarantine = directory / "quarantine";
+  const std::filesystem::path aside =
+      quarantine / (TimeInNames(st.st_mtim.tv_sec) + "-" + std::to_string(st.st_ino));
+  for (const auto& made : {quarantine, aside}) {
+    if (auto r = MakePrivateDirectory(made); !r) return r.error();
+  }
+  const std::filesystem::path kept = aside / "data.mdb";
+  if (link(database.c_str(), kept.c_str()) != 0 && errno != EEXIST) {
+    return SystemError(errno, "keep the database as", kept);
+  }
+  if (auto r = SyncDirectory(aside); !r) return r.error();
+  return kept;
+}
 
 std::vector<std::string> RemoveOldDatabases(const std::filesystem::path& directory) {
   std::vector<std::string> removed;

@@ -1,5 +1,3 @@
-#include "store/recovery/restore.h"
-
 #include <fcntl.h>
 
 #include <algorithm>
@@ -14,7 +12,9 @@
 #include "store/database/typed_tables.h"
 #include "store/database/userns_tables.h"
 #include "store/database/uuid.h"
+#include "store/handlers/handler_lookup.h"
 #include "store/lmdb/version.h"
+#include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"
@@ -42,8 +42,7 @@ Result<Source> ReadBackup(const Fd& file, const std::filesystem::path& path) {
   if (inspection->newer_schema) return NewerSchema(path);
   if (!inspection->sound) {
     return Error{ErrorCode::kDamaged,
-                 "the backup " + path.string() + " fails its check" +
-                     (inspection->findings.empty() ? "" : ": " + inspection->findings.front()) +
+                 "the backup " + path.string() + " fails its check" + inspection->Why() +
                      "; nothing was changed",
                  {},
                  Hint::kListBackups};
@@ -59,7 +58,7 @@ using Credentials =
 
 // The store that is replaced.
 struct Replaced {
-  Fd file;
+  Fd file;  // not valid: there is none
   std::optional<Identity> identity;
   std::uint64_t sequence = 0;
   Timestamp latest_time;
@@ -72,9 +71,10 @@ struct Replaced {
 };
 
 Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
-  auto file = OpenFile(database, O_RDONLY);
-  if (!file) return file.error();
   Replaced replaced;
+  auto file = OpenFile(database, O_RDONLY);
+  if (!file && file.error().code == ErrorCode::kNotFound) return replaced;
+  if (!file) return file.error();
   auto inspection = InspectFile(*file);
   if (!inspection) return inspection.error();
   if (inspection->newer_schema) return NewerSchema(database.parent_path());
@@ -91,11 +91,9 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
   if (inspection->sound) {
     replaced.has_all_ranges = true;
     replaced.kept_ranges = SchemaOf(replaced.identity->schema_version).has(Table::kUsernsHeld);
-    for (const auto& payload : replaced.values.payloads[Index(Table::kPulled)]) {
-      auto record = DecodePulledRecordValue(payload);
-      if (!record) continue;
-      replaced.credentials[{record->image_ref, record->runtime_handler}] =
-          std::move(record->credential_mapping);
+    for (ImagePulledRecord& record : replaced.values.All(Table::kPulled, DecodePulledRecordValue)) {
+      replaced.credentials[{record.image_ref, record.runtime_handler}] =
+          std::move(record.credential_mapping);
     }
   }
   replaced.file = std::move(*file);
@@ -108,22 +106,12 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
   const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
   auto registry = ReadRuntimeHandlers(txn);
   if (!registry) return registry.error();
-  const auto is_default = [&](const std::string& name) {
-    return std::any_of(registry->begin(), registry->end(), [&](const RuntimeHandler& handler) {
-      return handler.is_default && handler.name == name;
-    });
-  };
-  for (const auto& payload : replaced.payloads[Index(Table::kQuarantine)]) {
-    const auto entry = DecodeQuarantineValue(payload);
-    if (!entry) continue;
-    if (auto r = StoreQuarantine(txn, *entry); !r) return r.error();
+  for (const auto& entry : replaced.All(Table::kQuarantine, DecodeQuarantineValue)) {
+    if (auto r = StoreQuarantine(txn, entry); !r) return r.error();
   }
-  for (const auto& payload : replaced.payloads[Index(Table::kIntents)]) {
-    const auto intent = DecodeIntentValue(payload);
-    if (!intent) continue;
-    const bool of_default = !has_handlers || is_default(intent->runtime_handler);
-    const std::string handler = of_default ? "" : intent->runtime_handler;
-    if (auto r = StoreIntent(txn, intent->image, handler); !r) return r.error();
+  for (const auto& intent : replaced.All(Table::kIntents, DecodeIntentValue)) {
+    const std::string handler = has_handlers ? StoredName(*registry, intent.runtime_handler) : "";
+    if (auto r = StoreIntent(txn, intent.image, handler); !r) return r.error();
   }
   return {};
 }
@@ -178,24 +166,17 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   const Identity& identity = *source->inspection.identity;
   const State& state = *source->inspection.state;
 
-  Replaced replaced;
-  auto there = Exists(directory / "data.mdb");
-  if (!there) return there.error();
-  if (*there) {
-    auto read = ReadReplaced(directory / "data.mdb");
-    if (!read) return read.error();
-    replaced = std::move(*read);
-  }
+  auto read = ReadReplaced(directory / "data.mdb");
+  if (!read) return read.error();
+  Replaced& replaced = *read;
   if (replaced.identity && replaced.identity->uuid != identity.uuid) {
     return AnotherStore(options, identity.uuid, "the store in " + directory.string(),
                         replaced.identity->uuid);
   }
   const std::string witness_path =
       replaced.identity ? replaced.identity->witness_path : identity.witness_path;
-  auto reading =
-      witness_path.empty() ? Result<WitnessReading>(WitnessReading{}) : ReadWitness(witness_path);
-  if (!reading) return reading.error();
-  const WitnessReading& witness = *reading;
+  const WitnessReading witness =
+      witness_path.empty() ? WitnessReading() : ReadWitness(witness_path);
   if (witness.testimony && witness.testimony->uuid != identity.uuid) {
     return AnotherStore(options, identity.uuid, "the witness " + witness_path,
                         witness.testimony->uuid);

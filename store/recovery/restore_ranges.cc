@@ -152,29 +152,24 @@ Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRa
   Ranges ranges(txn, known, report);
   if (auto r = ranges.ReadStore(); !r) return r;
   std::map<std::string, HostIdRange> of_backup;
-  for (const auto& payload : backup.payloads[Index(Table::kUsernsMappings)]) {
-    const auto mapping = DecodeUsernsMapping(payload);
-    if (!mapping) continue;
-    of_backup[mapping->pod_uid] = {mapping->host_id, mapping->length};
-    if (auto r = ranges.Add(*mapping); !r) return r;
+  for (const auto& mapping : backup.All(Table::kUsernsMappings, DecodeUsernsMapping)) {
+    of_backup[mapping.pod_uid] = {mapping.host_id, mapping.length};
+    if (auto r = ranges.Add(mapping); !r) return r;
   }
   if (ranges.are_all_known()) return {};
-  for (const auto& payload : backup.payloads[Index(Table::kUsernsHeld)]) {
-    const auto held = DecodeUsernsHeld(payload);
-    if (!held || held->pod.pod_uid.empty()) continue;
-    auto now = FindMapping(txn, held->pod.pod_uid);
+  for (const auto& [pod, stamp] : backup.All(Table::kUsernsHeld, DecodeUsernsHeld)) {
+    if (pod.pod_uid.empty()) continue;
+    auto now = FindMapping(txn, pod.pod_uid);
     if (!now) return now.error();
     if (*now) continue;
-    if (auto r = ranges.Hold(held->pod.pod_uid, held->pod.ranges); !r) return r;
+    if (auto r = ranges.Hold(pod.pod_uid, pod.ranges); !r) return r;
   }
   // Blocks without a matching mapping: the backup's tables contradict each other.
-  for (const auto& payload : backup.payloads[Index(Table::kUsernsBlocks)]) {
-    const auto block = DecodeUsernsBlock(payload);
-    if (!block) continue;
-    const HostIdRange range{std::uint64_t{block->block} * kIdsPerBlock, kIdsPerBlock};
-    const auto mapping = of_backup.find(block->pod_uid);
+  for (const auto& block : backup.All(Table::kUsernsBlocks, DecodeUsernsBlock)) {
+    const HostIdRange range{std::uint64_t{block.block} * kIdsPerBlock, kIdsPerBlock};
+    const auto mapping = of_backup.find(block.pod_uid);
     if (mapping != of_backup.end() && Overlap(mapping->second, range)) continue;
-    if (auto r = ranges.Hold(block->pod_uid, {range}); !r) return r;
+    if (auto r = ranges.Hold(block.pod_uid, {range}); !r) return r;
   }
   return ranges.may_be_lost() ? HoldLostRanges(txn, reason) : Result<void>();
 }

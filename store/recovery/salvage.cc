@@ -1,11 +1,5 @@
 #include "store/recovery/salvage.h"
 
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <string>
 #include <utility>
 
 #include "store/database/pulled_record.h"
@@ -136,28 +130,6 @@ bool HasAllIdRanges(const Salvaged& salvaged, const State& state) {
   // A block's entry says whose it is as well as the mapping does.
   return whole(Table::kUsernsHeld) &&
          (whole(Table::kUsernsMappings) || whole(Table::kUsernsBlocks));
-}
-
-Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, const Fd& file) {
-  struct stat st {};
-  const std::filesystem::path database = directory / "data.mdb";
-  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", database);
-  struct tm utc {};
-  gmtime_r(&st.st_mtim.tv_sec, &utc);
-  char time[32];
-  strftime(time, sizeof(time), "%Y%m%dT%H%M%SZ", &utc);
-  const std::filesystem::path quarantine = directory / "quarantine";
-  const std::filesystem::path aside =
-      quarantine / (std::string(time) + "-" + std::to_string(st.st_ino));
-  for (const auto& made : {quarantine, aside}) {
-    if (auto r = MakePrivateDirectory(made); !r) return r.error();
-  }
-  const std::filesystem::path kept = aside / "data.mdb";
-  if (link(database.c_str(), kept.c_str()) != 0 && errno != EEXIST) {
-    return SystemError(errno, "keep the database as", kept);
-  }
-  if (auto r = SyncDirectory(aside); !r) return r.error();
-  return kept;
 }
 
 }  // namespace waybill::internal

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -31,6 +30,15 @@ struct Salvaged {
   std::array<TableDigest, kTableCount> damaged_stored;
   std::array<TableDigest, kTableCount> damaged_computed;
 
+  // The values of a table, without those that `decode` refuses.
+  template <typename T>
+  std::vector<T> All(Table table, std::optional<T> (*decode)(Payload)) const {
+    std::vector<T> all;
+    for (const auto& payload : payloads[Index(table)]) {
+      if (auto value = decode(payload)) all.push_back(*std::move(value));
+    }
+    return all;
+  }
   // Whether the digest proves the verified values current and, with the damaged ones, complete.
   bool Proves(Table table, const State& state) const;
 };
@@ -57,10 +65,6 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);
 // Whether they include every range of `state`, for any pod.
 bool HasAllIdRanges(const Salvaged& salvaged, const State& state);
-
-// Links `file`, which is data.mdb in `directory`, into quarantine/, named by its time of change and
-// inode, so that a repeated attempt finds its own link. Returns the path.
-Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, const Fd& file);
 
 }  // namespace waybill::internal
 
