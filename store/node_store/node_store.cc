@@ -215,7 +215,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOp
     if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
   }
   std::unique_ptr<Impl> impl(new Impl(options));
-  auto observed = internal::OpenAsObserver(options.directory);
+  auto observed = internal::OpenAsObserver(options.directory, impl->seen_unowned_);
   if (!observed) return observed.error();
   impl->observed.emplace(std::move(*observed));
   impl->readers.Attach(*impl->observed->env, impl->observed->handles,
@@ -266,7 +266,7 @@ bool NodeStore::Impl::Reopen() {
   if (observed) observed->files->ExtendLockFile();
   readers.Detach();
   observed.reset();
-  auto opened = internal::OpenAsObserver(directory, &seen_unowned_);
+  auto opened = internal::OpenAsObserver(directory, seen_unowned_);
   if (!opened) return false;
   observed.emplace(std::move(*opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,

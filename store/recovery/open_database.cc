@@ -1,11 +1,10 @@
-#include "store/recovery/open_database.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "store/lmdb/error.h"
+#include "store/recovery/open_store.h"
 
 namespace waybill::internal {
 

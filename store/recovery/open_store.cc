@@ -15,7 +15,6 @@
 #include "store/recovery/file_system.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
-#include "store/recovery/open_database.h"
 #include "store/recovery/private_files.h"
 #include "store/recovery/rebuild.h"
 #include "store/recovery/witness_settling.h"
@@ -30,20 +29,16 @@ namespace {
 constexpr std::uint64_t kMinMapBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxMapBytes = std::uint64_t{1} << 44;
 
-Error NoStore(const OpenOptions& options) {
-  return {ErrorCode::kNotFound,
-          "there is no store in " + options.directory.string(),
-          {},
-          Hint::kCreate};
+Error NoStore(const std::filesystem::path& directory) {
+  return {ErrorCode::kNotFound, "there is no store in " + directory.string(), {}, Hint::kCreate};
 }
 
 Error Unsound(const std::filesystem::path& directory, const Inspection& inspection) {
-  const std::string why = inspection.findings.empty() ? "" : inspection.findings.front();
-  return {
-      ErrorCode::kDamaged,
-      "the store in " + directory.string() + " fails its check: " + why + "; nothing was changed",
-      {},
-      Hint::kRecover};
+  return {ErrorCode::kDamaged,
+          "the store in " + directory.string() + " fails its check" + inspection.Why() +
+              "; nothing was changed",
+          {},
+          Hint::kRecover};
 }
 
 Error MayBeStale(const std::string& contradiction) {
@@ -78,23 +73,21 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
                  "a map of " + std::to_string(options.map_bytes) + " bytes is out of range",
                  "use " + std::to_string(kMinMapBytes) + " to " + std::to_string(kMaxMapBytes)};
   }
-  auto there = Exists(options.directory / "data.mdb");
-  if (!there) return there.error();
-  if (!*there) {
+  auto store_is_there = Exists(options.directory / "data.mdb");
+  if (!store_is_there) return store_is_there.error();
+  if (!*store_is_there) {
     if (auto heard = HearWitnessOfNone(options); !heard) return heard.error();
   }
-  there = Exists(options.directory);
-  if (!there) return there.error();
-  if (!*there) {
-    if (!options.create_if_missing) return NoStore(options);
+  auto directory_is_there = Exists(options.directory);
+  if (!directory_is_there) return directory_is_there.error();
+  if (!*directory_is_there) {
+    if (!options.create_if_missing) return NoStore(options.directory);
     if (auto r = MakePrivateDirectory(options.directory); !r) return r;
   }
   if (auto r = CheckPrivateDirectory(options.directory); !r) return r;
   // Before a lock file is made, so that a directory without a store stays unchanged.
-  if (options.create_if_missing) return {};
-  there = Exists(options.directory / "data.mdb");
-  if (!there) return there.error();
-  return *there ? Result<void>() : NoStore(options);
+  const bool has_store = *store_is_there || options.create_if_missing;
+  return has_store ? Result<void>() : NoStore(options.directory);
 }
 
 // Why a store without data.mdb counts as lost: which other trace of it exists. Empty: no trace.
@@ -129,7 +122,7 @@ Result<Distrust> DistrustAtFirst(const OpenOptions& options) {
 Result<void> Create(const OpenOptions& options, const Hearing& witness, bool owned_before,
                     RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
-  if (!options.create_if_missing) return NoStore(options);
+  if (!options.create_if_missing) return NoStore(directory);
   NewDatabase made;
   auto loss = FindLoss(directory, witness, owned_before);
   if (!loss) return loss.error();
@@ -184,9 +177,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   auto lock = OwnerLock::Take(directory);
   if (!lock) return lock.error();
   if (on_damage == OnDamage::kRecover) {
-    auto mended = MendStoreFiles(directory);
-    if (!mended) return mended.error();
-    report.mended = std::move(*mended);
+    if (auto r = CheckStoreFiles(directory, &report.mended); !r) return r.error();
   }
   std::string warning = FileSystemWarning(directory);
   if (!warning.empty()) report.warnings.push_back(std::move(warning));
@@ -229,8 +220,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     if (inspection->sound) break;
     if (attempt > 0) {
       return Error{ErrorCode::kIo,
-                   "the database just made in " + directory.string() + " does not verify: " +
-                       (inspection->findings.empty() ? "" : inspection->findings.front()),
+                   "the database just made in " + directory.string() + " does not verify" +
+                       inspection->Why(),
                    "look for disk and memory errors in the kernel's log"};
     }
     auto fails_again = FailsAgain(file, *inspection, on_error);
@@ -294,39 +285,35 @@ Result<SeenUnowned> LookAt(const Fd& file, const std::filesystem::path& path, bo
 
 // Walks the file, and returns the newest transaction ID in it.
 Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, const Fd& file,
-                                     SeenUnowned* seen) {
+                                     SeenUnowned& seen) {
   bool settled = false;
   auto look = LookAt(file, directory / "data.mdb", settled);
   if (!look) return look.error();
-  if (seen != nullptr && seen->inspection && seen->id == look->id && seen->bytes == look->bytes &&
-      seen->written == look->written) {
-    if (auto refusal = Refusal(directory, *seen->inspection)) return *refusal;
+  if (seen.inspection && seen.id == look->id && seen.bytes == look->bytes &&
+      seen.written == look->written) {
+    if (auto refusal = Refusal(directory, *seen.inspection)) return *refusal;
   }
   auto inspection = InspectFile(file);
   if (!inspection) return inspection.error();
   auto refusal = Refusal(directory, *inspection);
-  if (refusal) {
-    if (seen != nullptr && settled && !inspection->moved) {
-      *seen = *look;
-      seen->inspection = std::move(*inspection);
-    }
-    return *refusal;
+  if (!refusal) return inspection->txn_id;
+  if (settled && !inspection->moved) {
+    seen = *look;
+    seen.inspection = std::move(*inspection);
   }
-  return inspection->txn_id;
+  return *refusal;
 }
 
 }  // namespace
 
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, SeenUnowned* seen) {
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, SeenUnowned& seen) {
   if (auto r = lmdb::CheckVersion(); !r) return r.error();
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
   if (auto r = CheckStoreFiles(directory); !r) return r.error();
   const std::filesystem::path path = directory / "data.mdb";
   auto file = OpenFile(path, O_RDONLY);
   if (!file) {
-    if (file.error().code != ErrorCode::kNotFound) return file.error();
-    return Error{
-        ErrorCode::kNotFound, "there is no store in " + directory.string(), {}, Hint::kCreate};
+    return file.error().code == ErrorCode::kNotFound ? NoStore(directory) : file.error();
   }
   auto id = FileIdOf(*file, path);
   if (!id) return id.error();

@@ -1,5 +1,6 @@
 // Opening up to the database: lock, walk, LMDB, header, witness. The later steps (import, replay)
-// need the opened store.
+// need the opened store. open_store.cc takes the steps; open_database.cc is the one that opens
+// LMDB.
 
 #ifndef WAYBILL_STORE_RECOVERY_OPEN_STORE_H_
 #define WAYBILL_STORE_RECOVERY_OPEN_STORE_H_
@@ -62,10 +63,22 @@ struct SeenUnowned {
   std::optional<Inspection> inspection;
 };
 
-// Errors: NodeStore::Observe. `seen` is not null. It stores the finding; a finding that keeps the
-// store closed holds until the file's inode, size or time changes.
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
-                                      SeenUnowned* seen = nullptr);
+// Errors: NodeStore::Observe. A finding that keeps the store closed is stored in `seen`, and holds
+// until the file's inode, size or time changes.
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, SeenUnowned& seen);
+
+// Opens LMDB on a file that passed the walk, and makes sure that LMDB sees what the walk saw.
+// `txn_id` is the newer meta page's, as the walk saw it. A lock.mdb of another data.mdb makes LMDB
+// pick the older page; it is then removed once and the file opened again.
+Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,
+                                           std::uint64_t map_bytes, std::uint64_t txn_id,
+                                           const OwnerLock& lock);
+// The same, but removes nothing. `txn_id` 0: a live owner has checked the file.
+Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
+                                              std::uint64_t txn_id);
+
+Error NewerSchema(const std::filesystem::path& directory);
+Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version);
 
 // kOwned: a file of the store was removed, replaced or truncated, so the store is no longer this
 // owner's. kIo: that can't be checked. The message names the file and the change; the caller adds

@@ -12,10 +12,8 @@ namespace waybill::internal {
 
 namespace {
 
-constexpr const char* kFiles[] = {"data.mdb", "lock.mdb", "owner.lock"};
 constexpr const char* kUnfinished = "new.tmp";
 constexpr const char* kBackup = "backup";
-constexpr const char* kFolders[] = {"new.tmp", kBackup, "quarantine"};
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 // quarantine/<time>/data.mdb
 constexpr int kMaxDepth = 3;
@@ -26,79 +24,65 @@ Error Unsafe(const std::filesystem::path& path, const std::string& what, const c
   return {ErrorCode::kUnsafePath, path.string() + " " + what + "; nothing was changed", hint};
 }
 
-class Walk {
- public:
-  explicit Walk(std::vector<std::string>* mended) : mended_(mended) {}
+Result<void> Mend(const std::filesystem::path& path, mode_t mode,
+                  std::vector<std::string>& mended) {
+  if ((mode & kOthers) == 0) return {};
+  // Not a symlink, and no other user can put one there: the directory is private.
+  if (chmod(path.c_str(), mode & S_IRWXU) != 0) return SystemError(errno, "chmod", path);
+  char modes[64];
+  std::snprintf(modes, sizeof(modes), " had mode %04o, and has %04o now", mode & 07777U,
+                mode & S_IRWXU);
+  mended.push_back(path.string() + modes);
+  return {};
+}
 
-  Result<void> Look(const std::filesystem::path& path, Type type, int depth) {
-    struct stat st {};
-    if (lstat(path.c_str(), &st) != 0) {
-      if (errno == ENOENT) return {};
-      return SystemError(errno, "look at", path);
-    }
-    if (S_ISLNK(st.st_mode)) {
-      return Unsafe(path, "is a symlink", "put what it leads to in its place, or remove it");
-    }
-    const bool folder = S_ISDIR(st.st_mode);
-    if (folder ? type == Type::kFile : type == Type::kFolder || !S_ISREG(st.st_mode)) {
-      return Unsafe(path, folder ? "is a directory" : "is not what it should be",
-                    "move it away while nothing has the store open");
-    }
-    if (st.st_uid != geteuid()) {
-      return Unsafe(path,
-                    "belongs to user " + std::to_string(st.st_uid) + ", not to user " +
-                        std::to_string(geteuid()) + " who runs this",
-                    "find out who put it there; chown it only if you trust what is in it");
-    }
-    if (auto r = Mend(path, st.st_mode); !r) return r;
-    if (!folder) return {};
-    if (depth == kMaxDepth) return Unsafe(path, "lies too deep for a store", "move it away");
-    auto names = ListDirectory(path);
-    if (!names) return names.error();
-    for (const std::string& name : *names) {
-      // An unfinished backup is never opened, and is removed before the next one.
-      if (name == kUnfinished && path.filename() == kBackup) continue;
-      if (auto r = Look(path / name, Type::kEither, depth + 1); !r) return r;
-    }
-    return {};
+Result<void> Look(const std::filesystem::path& path, Type type, int depth,
+                  std::vector<std::string>* mended) {
+  struct stat st {};
+  if (lstat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT) return {};
+    return SystemError(errno, "look at", path);
   }
-
- private:
-  Result<void> Mend(const std::filesystem::path& path, mode_t mode) {
-    if (mended_ == nullptr || (mode & kOthers) == 0) return {};
-    // Not a symlink, and no other user can put one there: the directory is private.
-    if (chmod(path.c_str(), mode & S_IRWXU) != 0) return SystemError(errno, "chmod", path);
-    char modes[64];
-    std::snprintf(modes, sizeof(modes), " had mode %04o, and has %04o now", mode & 07777U,
-                  mode & S_IRWXU);
-    mended_->push_back(path.string() + modes);
-    return {};
+  if (S_ISLNK(st.st_mode)) {
+    return Unsafe(path, "is a symlink", "put what it leads to in its place, or remove it");
   }
-
-  std::vector<std::string>* const mended_;
-};
-
-Result<void> LookAtAll(const std::filesystem::path& directory, std::vector<std::string>* mended) {
-  Walk walk(mended);
-  for (const char* name : kFiles) {
-    if (auto r = walk.Look(directory / name, Type::kFile, 1); !r) return r;
+  const bool folder = S_ISDIR(st.st_mode);
+  if (folder ? type == Type::kFile : type == Type::kFolder || !S_ISREG(st.st_mode)) {
+    return Unsafe(path, folder ? "is a directory" : "is not what it should be",
+                  "move it away while nothing has the store open");
   }
-  for (const char* name : kFolders) {
-    if (auto r = walk.Look(directory / name, Type::kFolder, 1); !r) return r;
+  if (st.st_uid != geteuid()) {
+    return Unsafe(path,
+                  "belongs to user " + std::to_string(st.st_uid) + ", not to user " +
+                      std::to_string(geteuid()) + " who runs this",
+                  "find out who put it there; chown it only if you trust what is in it");
+  }
+  if (mended != nullptr) {
+    if (auto r = Mend(path, st.st_mode, *mended); !r) return r;
+  }
+  if (!folder) return {};
+  if (depth == kMaxDepth) return Unsafe(path, "lies too deep for a store", "move it away");
+  auto names = ListDirectory(path);
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    // An unfinished backup is never opened, and is removed before the next one.
+    if (name == kUnfinished && path.filename() == kBackup) continue;
+    if (auto r = Look(path / name, Type::kEither, depth + 1, mended); !r) return r;
   }
   return {};
 }
 
 }  // namespace
 
-Result<void> CheckStoreFiles(const std::filesystem::path& directory) {
-  return LookAtAll(directory, nullptr);
-}
-
-Result<std::vector<std::string>> MendStoreFiles(const std::filesystem::path& directory) {
-  std::vector<std::string> mended;
-  if (auto r = LookAtAll(directory, &mended); !r) return r.error();
-  return mended;
+Result<void> CheckStoreFiles(const std::filesystem::path& directory,
+                             std::vector<std::string>* mended) {
+  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock"}) {
+    if (auto r = Look(directory / name, Type::kFile, 1, mended); !r) return r;
+  }
+  for (const char* name : {kUnfinished, kBackup, "quarantine"}) {
+    if (auto r = Look(directory / name, Type::kFolder, 1, mended); !r) return r;
+  }
+  return {};
 }
 
 }  // namespace waybill::internal

@@ -15,10 +15,9 @@ namespace waybill::internal {
 // kUnsafePath, and nothing was changed: a file or folder of the store is a symlink, has the wrong
 // type, or belongs to another user. `directory` passed CheckPrivateDirectory. Files that the store
 // does not use are ignored.
-Result<void> CheckStoreFiles(const std::filesystem::path& directory);
-
-// The same, and removes other users' read and write modes; one line for each change.
-Result<std::vector<std::string>> MendStoreFiles(const std::filesystem::path& directory);
+// With `mended`, removes other users' modes, and adds a line to it for each change.
+Result<void> CheckStoreFiles(const std::filesystem::path& directory,
+                             std::vector<std::string>* mended = nullptr);
 
 }  // namespace waybill::internal
 

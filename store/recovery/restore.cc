@@ -18,7 +18,7 @@
 #include "store/recovery/inspect.h"
 #include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"
-#include "store/recovery/open_database.h"
+#include "store/recovery/open_store.h"
 #include "store/recovery/owner_lock.h"
 #include "store/recovery/private_files.h"
 #include "store/recovery/restore_ranges.h"
