@@ -15,11 +15,9 @@ using internal::ReaderPool;
 // Steps 1 to 6 are decided on one snapshot; then the credentials are fetched, and compared in steps
 // 7 to 9 (store/pull/decide.h). Fetching may take long, or end in another call: then the snapshot
 // is released, a copy of the record is compared, and the store is read again afterwards.
-Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_view image_ref,
-                                          std::string_view runtime_handler,
-                                          CredentialSource& source, ReaderPool::Lease& snapshot,
-                                          bool write_backs_queued) {
-  const Question question{rules, policy, image, image_ref, runtime_handler};
+Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSource& source,
+                                          ReaderPool::Lease& snapshot, bool write_backs_queued) {
+  const Question question{rules, policy, copy.image, copy.image_ref, copy.runtime_handler};
   const auto decide_without_credentials = [&] {
     DecisionOrEntry now = internal::DecideWithoutCredentials(snapshot, question);
     // LMDB's readers can be misled for a moment: damage counts only if a fresh snapshot has it,
@@ -38,7 +36,7 @@ Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_vi
   // written that by now, so this waits for it, but only if the answer would be "pull" otherwise.
   const auto decide_behind_write_backs = [&] {
     snapshot.Release();
-    write_backs->WaitFor(image_ref);
+    write_backs->WaitFor(copy.image_ref);
     return decide_on_new_snapshot();
   };
 
@@ -83,21 +81,19 @@ Decision NodeStore::Impl::DecideUncounted(std::string_view image, std::string_vi
     }
   }
   if (!decision.pull && write_back != nullptr && write_backs) {
-    write_backs->Offer(*ImageName(image), image_ref, now.runtime_handler, *write_back);
+    write_backs->Offer(*ImageName(copy.image), copy.image_ref, now.runtime_handler, *write_back);
   }
   return decision;
 }
 
-Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_ref,
-                                 std::string_view runtime_handler, CredentialSource& source) {
+Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source) {
   // An absent image needs no store, and is not counted.
-  if (image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
+  if (copy.image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
   try {
     // Read before the snapshot is taken, which then has what is written in between.
     const bool write_backs_queued = rules == Rules::kKubelet && write_backs && write_backs->busy();
     ReaderPool::Lease snapshot = Read();
-    const Decision decision =
-        DecideUncounted(image, image_ref, runtime_handler, source, snapshot, write_backs_queued);
+    const Decision decision = DecideUncounted(copy, source, snapshot, write_backs_queued);
     if (decision.result == CheckResult::kNotCounted) return decision;
     const auto counter = static_cast<std::size_t>(decision.result);
     if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
@@ -109,7 +105,7 @@ Decision NodeStore::Impl::Decide(std::string_view image, std::string_view image_
 }
 
 Decision NodeStore::MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials) {
-  return impl_->Decide(copy.image, copy.image_ref, copy.runtime_handler, credentials);
+  return impl_->Decide(copy, credentials);
 }
 
 namespace {
@@ -122,11 +118,11 @@ std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\
 
 }  // namespace
 
-EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view image_ref,
-                                      std::string_view runtime_handler, PullPolicy pull_policy,
-                                      CredentialSource& source) {
+EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
+                                     CredentialSource& credentials) try {
+  const std::string_view image = copy.image;
   const auto count = [&](std::size_t present, std::size_t required) {
-    ensure_requests[static_cast<std::size_t>(pull_policy)][present][required].fetch_add(
+    impl_->ensure_requests[static_cast<std::size_t>(policy)][present][required].fetch_add(
         1, std::memory_order_relaxed);
   };
   EnsureOutcome outcome;
@@ -137,12 +133,12 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
                       Quoted(image.substr(0, kMaxImageBytes)) + ": it is not a valid image name";
     return outcome;
   }
-  const std::size_t present = image_ref.empty() ? kFalse : kTrue;
-  if (pull_policy == PullPolicy::kAlways) {
+  const std::size_t present = copy.image_ref.empty() ? kFalse : kTrue;
+  if (policy == PullPolicy::kAlways) {
     count(present, kTrue);
     return outcome;
   }
-  const Decision decision = Decide(image, image_ref, runtime_handler, source);
+  const Decision decision = impl_->Decide(copy, credentials);
   outcome.decision = decision;
   if (!decision.pull) {
     count(present, kFalse);
@@ -152,31 +148,24 @@ EnsureOutcome NodeStore::Impl::Ensure(std::string_view image, std::string_view i
     return outcome;
   }
   // The kubelet passes the error on, which reveals that the image is there (rule 5).
-  if (rules == Rules::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
+  if (impl_->rules == Rules::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
     count(present, kUnknown);
     outcome.action = EnsureAction::kCredentialsError;
     outcome.message = "Failed to get the credentials of the pod for image " + Quoted(image);
     return outcome;
   }
   if (decision.reason != Reason::kCredentialsNeeded) count(present, kTrue);
-  if (pull_policy == PullPolicy::kNever) {
+  if (policy == PullPolicy::kNever) {
     outcome.action = EnsureAction::kNeverPull;
     outcome.message =
         "Container image " + Quoted(image) + " is not present with pull policy of Never";
   }
   return outcome;
-}
-
-EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
-                                     CredentialSource& credentials) {
-  try {
-    return impl_->Ensure(copy.image, copy.image_ref, copy.runtime_handler, policy, credentials);
-  } catch (...) {
-    // Out of memory: what is not known to be allowed is pulled, or refused.
-    EnsureOutcome outcome;
-    if (policy == PullPolicy::kNever) outcome.action = EnsureAction::kNeverPull;
-    return outcome;
-  }
+} catch (...) {
+  // Out of memory: what is not known to be allowed is pulled, or refused.
+  EnsureOutcome outcome;
+  if (policy == PullPolicy::kNever) outcome.action = EnsureAction::kNeverPull;
+  return outcome;
 }
 
 Result<void> NodeStore::Flush() try {

@@ -7,7 +7,6 @@
 #include "store/database/small_records.h"
 #include "store/database/userns_records.h"
 #include "store/node_store/impl.h"
-#include "store/node_store/list.h"
 #include "store/trust/journal.h"
 
 namespace waybill {
@@ -21,36 +20,27 @@ namespace {
 Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
                                         const ReaderPool::Lease& snapshot) {
   internal::ExportContent content;
+  Result<void> taken;
   const auto take = [&](Table table, std::string_view what, auto decode, auto& out) {
+    if (!taken) return;
     auto all = ListIn(impl, snapshot, table, what, decode);
-    if (!all) return Result<void>(all.error());
-    out = std::move(*all);
-    return Result<void>();
+    if (all) {
+      out = std::move(*all);
+    } else {
+      taken = all.error();
+    }
   };
-  auto taken =
-      take(Table::kPulled, "the records", internal::DecodePulledRecordValue, content.records);
-  if (taken) {
-    taken = take(Table::kIntents, "the intents", internal::DecodeIntentValue, content.intents);
-  }
-  if (taken) {
-    taken = take(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue,
-                 content.quarantine);
-  }
-  if (taken) {
-    taken = take(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue,
-                 content.preloaded);
-  }
-  if (taken) {
-    taken = take(Table::kImported, "the imported files", internal::DecodeImportedFileValue,
-                 content.imported);
-  }
   std::vector<internal::UsernsMapping> mappings;
-  if (taken) {
-    taken =
-        take(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping, mappings);
-  }
   std::vector<internal::UsernsHeld> held;
-  if (taken) taken = take(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld, held);
+  take(Table::kPulled, "the records", internal::DecodePulledRecordValue, content.records);
+  take(Table::kIntents, "the intents", internal::DecodeIntentValue, content.intents);
+  take(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue,
+       content.quarantine);
+  take(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue,
+       content.preloaded);
+  take(Table::kImported, "the imported files", internal::DecodeImportedFileValue, content.imported);
+  take(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping, mappings);
+  take(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld, held);
   if (!taken) return taken.error();
   for (internal::UsernsMapping& mapping : mappings) {
     content.allocations.push_back({.pod_uid = std::move(mapping.pod_uid),

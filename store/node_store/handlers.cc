@@ -8,7 +8,6 @@
 #include "store/handlers/replace_handlers.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
-#include "store/node_store/list.h"
 
 namespace waybill {
 

@@ -12,6 +12,8 @@
 #include <optional>
 #include <shared_mutex>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "store/base/caught.h"
 #include "store/database/committer.h"
@@ -33,11 +35,7 @@ class NodeStore::Impl {
   Result<void> Close() noexcept;
 
   // decide.cc
-  Decision Decide(std::string_view image, std::string_view image_ref,
-                  std::string_view runtime_handler, CredentialSource& source);
-  EnsureOutcome Ensure(std::string_view image, std::string_view image_ref,
-                       std::string_view runtime_handler, PullPolicy policy,
-                       CredentialSource& source);
+  Decision Decide(const ImageCopy& copy, CredentialSource& source);
 
   // A snapshot to read from, of the store as it is on disk now.
   internal::ReaderPool::Lease Read();
@@ -120,14 +118,15 @@ class NodeStore::Impl {
   Result<void> OpenUserNamespaces(const OpenOptions& options);
   Result<void> TakeOverUserNamespaces(const OpenOptions& options);
   // `write_backs_queued`: kubelet rules, and a credential was queued to be written back before.
-  Decision DecideUncounted(std::string_view image, std::string_view image_ref,
-                           std::string_view runtime_handler, CredentialSource& source,
+  Decision DecideUncounted(const ImageCopy& copy, CredentialSource& source,
                            internal::ReaderPool::Lease& snapshot, bool write_backs_queued);
   // Owner: whether it may answer. Looks at the store's files at most once a tick of the kernel's
   // coarse clock (1 to 10 ms), so that a decision hardly ever pays for it.
   bool OwnsStill();
   // Observer: whether the files that are open are those under the store's names.
   bool FilesAreCurrent();
+  // Observer: opens the files, and attaches the readers.
+  Result<void> OpenFiles();
   // Observer: reopens the files. False: that can't be done right now.
   bool Reopen();
 
@@ -154,6 +153,32 @@ Result<T> Guarded(const Work& work) noexcept {
   } catch (...) {
     return internal::Caught();
   }
+}
+
+// Every value of a table in one snapshot. An error if one can't be read or is missing.
+template <typename T>
+Result<std::vector<T>> ListIn(const NodeStore::Impl& impl,
+                              const internal::ReaderPool::Lease& snapshot, internal::Table table,
+                              std::string_view what,
+                              std::optional<T> (*decode)(internal::Payload)) {
+  if (!snapshot) return impl.NoSnapshot(snapshot, what);
+  std::vector<T> all;
+  bool are_sound = true;
+  const auto add = [&](internal::Payload payload) {
+    auto decoded = payload.empty() ? std::nullopt : decode(payload);
+    are_sound = are_sound && decoded.has_value();
+    if (decoded) all.push_back(*std::move(decoded));
+  };
+  const bool walked = snapshot.ForEach(internal::SpecOf(table), add);
+  if (!walked || !are_sound || !snapshot.CountIsTrue(table)) return impl.Unreadable(what);
+  return all;
+}
+
+template <typename T>
+Result<std::vector<T>> ListTable(NodeStore::Impl& impl, internal::Table table,
+                                 std::string_view what,
+                                 std::optional<T> (*decode)(internal::Payload)) {
+  return Guarded<std::vector<T>>([&] { return ListIn<T>(impl, impl.Read(), table, what, decode); });
 }
 
 }  // namespace waybill

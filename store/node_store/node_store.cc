@@ -215,13 +215,17 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOp
     if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
   }
   std::unique_ptr<Impl> impl(new Impl(options));
-  auto observed = internal::OpenAsObserver(options.directory, impl->seen_unowned_);
-  if (!observed) return observed.error();
-  impl->observed.emplace(std::move(*observed));
-  impl->readers.Attach(*impl->observed->env, impl->observed->handles,
-                       impl->observed->identity.hash_seed, ReaderPool::Keep::kNothing,
-                       kObserverSlots);
+  if (auto r = impl->OpenFiles(); !r) return r.error();
   return impl;
+}
+
+Result<void> NodeStore::Impl::OpenFiles() {
+  auto opened = internal::OpenAsObserver(directory, seen_unowned_);
+  if (!opened) return opened.error();
+  observed.emplace(std::move(*opened));
+  readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
+                 ReaderPool::Keep::kNothing, kObserverSlots);
+  return {};
 }
 
 NodeStore::Impl::~Impl() { static_cast<void>(Close()); }
@@ -266,12 +270,7 @@ bool NodeStore::Impl::Reopen() {
   if (observed) observed->files->ExtendLockFile();
   readers.Detach();
   observed.reset();
-  auto opened = internal::OpenAsObserver(directory, seen_unowned_);
-  if (!opened) return false;
-  observed.emplace(std::move(*opened));
-  readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
-                 ReaderPool::Keep::kNothing, kObserverSlots);
-  return true;
+  return OpenFiles().has_value();
 }
 
 ReaderPool::Lease NodeStore::Impl::Read() {

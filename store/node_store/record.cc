@@ -11,7 +11,6 @@
 #include "store/database/typed_tables.h"
 #include "store/handlers/handler_lookup.h"
 #include "store/node_store/impl.h"
-#include "store/node_store/list.h"
 #include "store/pull/prune.h"
 #include "store/pull/recording.h"
 #include "waybill/image_name.h"
@@ -254,9 +253,17 @@ namespace {
 std::optional<std::string_view> HandlerToRead(const ReaderPool::Lease& snapshot,
                                               std::string_view runtime_handler) {
   std::string_view stored;
-  const auto state = internal::FindStoredHandler(snapshot, runtime_handler, stored);
-  if (state == internal::Lookup::kDamaged) return std::nullopt;
+  const Lookup state = internal::FindStoredHandler(snapshot, runtime_handler, stored);
+  if (state == Lookup::kDamaged) return std::nullopt;
   return stored;
+}
+
+// Damage counts only if a fresh snapshot has it, too.
+Lookup GetTwice(ReaderPool::Lease& snapshot, Table table, const internal::Key16& key,
+                Payload& payload) {
+  const Lookup found = snapshot.Get(table, key, payload);
+  return found == Lookup::kDamaged && snapshot.Refresh() ? snapshot.Get(table, key, payload)
+                                                         : found;
 }
 
 }  // namespace
@@ -271,10 +278,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
     if (!handler) return impl_->Unreadable("the runtime handlers");
     const internal::Key16 key = internal::PulledKey(copy.image_ref, *handler, snapshot.seed());
     Payload payload;
-    Lookup found = snapshot.Get(Table::kPulled, key, payload);
-    if (found == Lookup::kDamaged && snapshot.Refresh()) {
-      found = snapshot.Get(Table::kPulled, key, payload);
-    }
+    const Lookup found = GetTwice(snapshot, Table::kPulled, key, payload);
     if (found == Lookup::kAbsent) {
       return Error{ErrorCode::kNotFound,
                    "there is no record of \"" + std::string(copy.image_ref) + "\" " +
@@ -323,26 +327,22 @@ Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) try {
     auto handler = internal::FindHandler(txn, copy.runtime_handler);
     if (!handler) return handler.error();
     auto erased = internal::EraseRecord(txn, copy.image_ref, handler->stored);
-    if (!erased) return erased.error();
-    return {};
+    return erased ? Result<void>() : erased.error();
   });
 } catch (...) {
   return internal::Caught();
 }
 
-Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const try {
-  if (auto r = CheckIntent(copy); !r) return r.error();
+Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
   return Guarded<bool>([&]() -> Result<bool> {
+    if (auto r = CheckIntent(copy); !r) return r.error();
     ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the intents");
     const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
     const internal::Key16 key = internal::IntentKey(copy.image, *handler, snapshot.seed());
     Payload payload;
-    Lookup found = snapshot.Get(Table::kIntents, key, payload);
-    if (found == Lookup::kDamaged && snapshot.Refresh()) {
-      found = snapshot.Get(Table::kIntents, key, payload);
-    }
+    const Lookup found = GetTwice(snapshot, Table::kIntents, key, payload);
     if (found == Lookup::kAbsent) return false;
     if (found == Lookup::kDamaged || internal::ViewIntent(payload).image != copy.image ||
         internal::ViewIntent(payload).runtime_handler != *handler) {
@@ -350,8 +350,6 @@ Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const try {
     }
     return true;
   });
-} catch (...) {
-  return internal::Caught();
 }
 
 Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const try {
@@ -370,8 +368,7 @@ Result<void> NodeStore::PutIntent(const ImageCopy& copy) try {
     if (!handler) return handler.error();
     if (!handler->known) return Unknown(txn, copy.runtime_handler);
     auto stored = internal::StoreIntent(txn, copy.image, handler->stored);
-    if (!stored) return stored.error();
-    return {};
+    return stored ? Result<void>() : stored.error();
   });
 } catch (...) {
   return internal::Caught();

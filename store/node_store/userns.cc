@@ -12,7 +12,6 @@
 #include "store/base/quote.h"
 #include "store/handlers/handler_lookup.h"
 #include "store/node_store/impl.h"
-#include "store/node_store/list.h"
 #include "store/userns/import.h"
 #include "store/userns/lost_ranges.h"
 #include "store/userns/reconcile.h"
@@ -53,38 +52,26 @@ Error NotSupported(std::string_view handler, bool is_known) {
 // nullopt: the snapshot has no mapping of the pod.
 struct Found {
   IdMapping mapping;
-  std::uint64_t stamp = 0;
+  Payload payload;  // lives as long as the snapshot
 };
 Result<std::optional<Found>> Find(const NodeStore::Impl& impl, const ReaderPool::Lease& snapshot,
                                   std::string_view pod_uid) {
   const internal::Key16 key = HashKey(pod_uid, snapshot.seed());
   Payload payload;
   if (snapshot.state().digest(Table::kUsernsHeld).count > 0) {
-    switch (snapshot.Get(Table::kUsernsHeld, key, payload)) {
-      case Lookup::kFound: {
-        const auto held = internal::DecodeUsernsHeld(payload);
-        if (!held) return impl.Unreadable("the held pods");
-        if (held->pod.pod_uid == pod_uid) return internal::IsHeld(held->pod);
-        return impl.Unreadable("the held pods");
-      }
-      case Lookup::kDamaged:
-        return impl.Unreadable("the held pods");
-      case Lookup::kAbsent:
-        break;
+    const Lookup found = snapshot.Get(Table::kUsernsHeld, key, payload);
+    if (found == Lookup::kFound) {
+      const auto held = internal::DecodeUsernsHeld(payload);
+      if (held && held->pod.pod_uid == pod_uid) return internal::IsHeld(held->pod);
     }
+    if (found != Lookup::kAbsent) return impl.Unreadable("the held pods");
   }
-  switch (snapshot.Get(Table::kUsernsMappings, key, payload)) {
-    case Lookup::kFound: {
-      const auto mapping = internal::MappingOf(payload, pod_uid);
-      if (!mapping) return impl.Unreadable("the ID mappings");
-      return std::optional(Found{*mapping, internal::StampOf(payload)});
-    }
-    case Lookup::kDamaged:
-      return impl.Unreadable("the ID mappings");
-    case Lookup::kAbsent:
-      break;
-  }
-  return std::optional<Found>();
+  const Lookup found = snapshot.Get(Table::kUsernsMappings, key, payload);
+  if (found == Lookup::kAbsent) return std::optional<Found>();
+  const auto mapping =
+      found == Lookup::kFound ? internal::MappingOf(payload, pod_uid) : std::nullopt;
+  if (!mapping) return impl.Unreadable("the ID mappings");
+  return std::optional(Found{*mapping, payload});
 }
 
 std::optional<UserNamespaceAllocation> DecodeAllocation(Payload payload) {
@@ -139,17 +126,15 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
     if (were_read) {
       if (auto r = internal::ReleaseAfterImport(txn); !r) return r;
     }
-    if (auto r = internal::DescribeUserNamespaces(txn, user_namespaces, userns); !r) return r;
-    return {};
+    return internal::DescribeUserNamespaces(txn, user_namespaces, userns);
   });
 }
 
-Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceRequest& request) try {
-  const UserNamespaceOptions& options = impl_->user_namespaces;
-  if (!options.enabled && request.host_users.has_value()) return SwitchedOff();
-  if (request.host_users.value_or(true)) return UserNamespace{};
-  if (auto r = internal::CheckPodUid(request.pod_uid); !r) return r.error();
+Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceRequest& request) {
   return Guarded<UserNamespace>([&]() -> Result<UserNamespace> {
+    if (!impl_->user_namespaces.enabled && request.host_users.has_value()) return SwitchedOff();
+    if (request.host_users.value_or(true)) return UserNamespace{};
+    if (auto r = internal::CheckPodUid(request.pod_uid); !r) return r.error();
     {
       const ReaderPool::Lease snapshot = impl_->Read();
       if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
@@ -168,7 +153,7 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
       if (*found) {
         if (auto r = internal::CheckLength(request, (*found)->mapping); !r) return r.error();
         const bool may_be_collected =
-            impl_->is_owner() && (*found)->stamp <= impl_->last_token.load();
+            impl_->is_owner() && internal::StampOf((*found)->payload) <= impl_->last_token.load();
         if (!may_be_collected) return PodMode((*found)->mapping);
       }
     }
@@ -182,35 +167,26 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
     if (!written) return written.error();
     return PodMode(mapping);
   });
-} catch (...) {
-  return internal::Caught();
 }
 
-Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const try {
-  if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
+Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const {
   return Guarded<UserNamespaceAllocation>([&]() -> Result<UserNamespaceAllocation> {
+    if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
     auto found = Find(*impl_, snapshot, pod_uid);
     if (!found) return found.error();
-    Payload payload;
     if (!*found) {
       if (!snapshot.CountIsTrue(Table::kUsernsMappings)) {
         return impl_->Unreadable("the ID mappings");
       }
       return Error{ErrorCode::kNotFound, "pod " + ShownPodUid(pod_uid) + " has no ID mapping", ""};
     }
-    if (snapshot.Get(Table::kUsernsMappings, HashKey(pod_uid, snapshot.seed()), payload) !=
-        Lookup::kFound) {
-      return impl_->Unreadable("the ID mappings");
-    }
-    auto allocation = DecodeAllocation(payload);
+    auto allocation = DecodeAllocation((*found)->payload);
     if (!allocation) return impl_->Unreadable("the ID mappings");
     Relate(impl_->user_namespaces, *allocation);
     return *std::move(allocation);
   });
-} catch (...) {
-  return internal::Caught();
 }
 
 Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
@@ -361,16 +337,9 @@ Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
     internal::BlockSet taken;
     for (const internal::UsernsMapping& mapping : *mappings) {
       taken.Add(internal::BlocksOf(mapping.host_id, mapping.length));
-      switch (internal::RelationTo(options.pool, mapping.host_id, mapping.length)) {
-        case PoolRelation::kInPool:
-          break;
-        case PoolRelation::kOutsidePool:
-          ++statistics.outside_pool;
-          break;
-        case PoolRelation::kOtherLength:
-          ++statistics.other_length;
-          break;
-      }
+      const auto relation = internal::RelationTo(options.pool, mapping.host_id, mapping.length);
+      if (relation == PoolRelation::kOutsidePool) ++statistics.outside_pool;
+      if (relation == PoolRelation::kOtherLength) ++statistics.other_length;
     }
     internal::AddHeld(*held, taken);
     const internal::Slots slots = internal::SlotsOf(options.pool);
