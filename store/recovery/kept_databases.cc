@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "store/recovery/backup.h"
@@ -19,8 +18,9 @@ namespace waybill::internal {
 namespace {
 
 struct Kept {
-  struct timespec since {};
+  std::pair<time_t, long> since;  // seconds, nanoseconds
   std::filesystem::path folder;
+  friend auto operator<=>(const Kept&, const Kept&) = default;
 };
 
 // Oldest first.
@@ -33,14 +33,11 @@ std::vector<Kept> ListKept(const std::filesystem::path& quarantine) {
     Kept kept{{}, quarantine / name};
     // A folder without a database is not ours to remove.
     if (lstat(kept.folder.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
-    kept.since = st.st_mtim;
+    kept.since = {st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     if (lstat((kept.folder / "data.mdb").c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     all.push_back(std::move(kept));
   }
-  std::sort(all.begin(), all.end(), [](const Kept& a, const Kept& b) {
-    return std::tie(a.since.tv_sec, a.since.tv_nsec, a.folder) <
-           std::tie(b.since.tv_sec, b.since.tv_nsec, b.folder);
-  });
+  std::sort(all.begin(), all.end());
   return all;
 }
 

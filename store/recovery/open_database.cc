@@ -65,8 +65,7 @@ Result<void> NoteFiles(const std::filesystem::path& directory, const OwnerLock* 
                    "stop whoever replaces it, then try again"};
     }
   }
-  database.files =
-      std::make_unique<StoreFiles>(directory, *data, *lock, owner_id ? &*owner_id : nullptr);
+  database.files = std::make_unique<StoreFiles>(directory, *data, *lock, owner_id);
   static_cast<void>(database.files->LookAgain());  // notes their sizes
   return {};
 }

@@ -12,10 +12,8 @@
 #include "store/lmdb/error.h"
 #include "store/lmdb/version.h"
 #include "store/recovery/backup.h"
-#include "store/recovery/file_system.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
-#include "store/recovery/private_files.h"
 #include "store/recovery/rebuild.h"
 #include "store/recovery/witness_settling.h"
 #include "store/trust/gap.h"
@@ -148,24 +146,6 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   return {};
 }
 
-Result<State> ReadState(const OpenedDatabase& database) {
-  State state;
-  lmdb::Txn txn;
-  if (const int rc = txn.BeginRead(*database.env); rc != MDB_SUCCESS) {
-    return lmdb::MakeError(rc, "reading the store", database.env->directory());
-  }
-  StoreTxn::Context context;
-  context.txn = txn.get();
-  context.handles = &database.handles;
-  context.identity = &database.identity;
-  context.directory = &database.env->directory();
-  auto payload = StoreTxn(context, state).GetHeaderRecord(kStateKey, RecordKind::kState);
-  if (!payload) return payload.error();
-  if (auto decoded = DecodeState(*payload)) return *decoded;
-  return Error{ErrorCode::kDamaged,
-               "the state record in " + database.env->directory().string() + " can't be read", ""};
-}
-
 }  // namespace
 
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
@@ -229,11 +209,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     if (!*fails_again) return Moving(directory);
     if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
-    if (auto r = Rebuild(directory, file, *inspection, on_error, hearing, options.clock(),
-                         options.map_bytes, report);
-        !r) {
-      return r.error();
-    }
+    if (auto r = Rebuild(options, file, *inspection, hearing, report); !r) return r.error();
   }
 
   if (on_damage == OnDamage::kRefuse && !hearing.contradiction.empty()) {
@@ -245,9 +221,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   auto database = OpenDatabaseAsOwner(directory, options.map_bytes, inspection->txn_id, *lock);
   if (!database) return database.error();
   report.readers_cleared = database->env->ClearDeadReaders();
-  auto state = ReadState(*database);
-  if (!state) return state.error();
-  OwnedStore store{std::move(*lock), std::move(*database), *state, std::nullopt, {}};
+  // LMDB sees the commit that the walk saw, so this is its state.
+  OwnedStore store{std::move(*lock), std::move(*database), *inspection->state, std::nullopt, {}};
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (on_damage == OnDamage::kOnlyLook) return store;
   if (auto r = SettleWitness(options, hearing, store, report); !r) return r.error();

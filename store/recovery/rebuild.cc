@@ -7,6 +7,7 @@
 
 #include "store/recovery/kept_databases.h"
 #include "store/recovery/new_database.h"
+#include "store/recovery/open_store.h"
 #include "store/recovery/salvage.h"
 #include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
@@ -54,20 +55,20 @@ bool LostBefore(const Journal& journal, const State& state) {
 
 }  // namespace
 
-Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
-                     const Inspection& inspection, OnReadError on_error, const Hearing& hearing,
-                     Timestamp now, std::uint64_t map_bytes, RecoveryReport& report) {
+Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspection& inspection,
+                     const Hearing& hearing, RecoveryReport& report) {
+  const std::filesystem::path& directory = options.directory;
   const std::optional<Testimony>& testimony = hearing.testimony;
   const Choice choice = ChooseTree(inspection, hearing);
   Salvaged salvaged;
   if (choice.which >= 0) {
-    auto read = Salvage(file, choice.which, on_error);
+    auto read = Salvage(file, choice.which, OnReadErrorIn(options));
     if (!read) return read.error();
     salvaged = std::move(*read);
   }
   NewDatabase made;
-  made.now = now;
-  made.map_bytes = map_bytes;
+  made.now = options.clock();
+  made.map_bytes = options.map_bytes;
   made.sequence = choice.state ? choice.state->commit_sequence : 0;
   made.journal = std::move(salvaged.journal);
   std::uint32_t schema_before = kNewestSchema;
@@ -76,7 +77,7 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
     schema_before = made.identity.schema_version;
     made.identity.schema_version = kNewestSchema;
   } else {
-    auto fresh = NewIdentity(now);
+    auto fresh = NewIdentity(made.now);
     if (!fresh) return fresh.error();
     made.identity = *fresh;
   }
@@ -106,8 +107,8 @@ Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (choice.state) txn.state().latest_time = choice.state->latest_time;
     auto carried = CarryOver(
-        txn, salvaged,
-        {[&](const ImagePulledRecord&) { return credentials_proven; }, proven(Table::kPreloaded)});
+        txn, salvaged, [&](const ImagePulledRecord&) { return credentials_proven; },
+        proven(Table::kPreloaded));
     if (!carried) return carried.error();
     report.records_carried = carried->records;
     report.records_without_credentials = carried->records_without_credentials;

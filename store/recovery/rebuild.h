@@ -3,20 +3,16 @@
 #ifndef WAYBILL_STORE_RECOVERY_REBUILD_H_
 #define WAYBILL_STORE_RECOVERY_REBUILD_H_
 
-#include <cstdint>
-#include <filesystem>
-
 #include "store/base/files.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/witness_settling.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
 
 namespace waybill::internal {
 
-// `file` is data.mdb in `directory`, and failed `inspection`. The failed file stays unchanged under
-// quarantine/, at report.set_aside_path. The new store is distrustful. Carried over:
+// `file` is data.mdb in options.directory, and failed `inspection`. The failed file stays unchanged
+// under quarantine/, at report.set_aside_path. The new store is distrustful. Carried over:
 //
 //   records             if provably nothing is missing or stale (the tree is the newest, no witness
 //                       contradicts, and the table's digest matches) with their credentials;
@@ -27,9 +23,8 @@ namespace waybill::internal {
 //
 // Crash-safe at any point: until the rename the old file is in place, and the next opening starts
 // over.
-Result<void> Rebuild(const std::filesystem::path& directory, const Fd& file,
-                     const Inspection& inspection, OnReadError on_error, const Hearing& hearing,
-                     Timestamp now, std::uint64_t map_bytes, RecoveryReport& report);
+Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspection& inspection,
+                     const Hearing& hearing, RecoveryReport& report);
 
 }  // namespace waybill::internal
 

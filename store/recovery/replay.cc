@@ -24,13 +24,6 @@ std::string Comparable(std::string_view image, Rules rules) {
   return std::string(image);
 }
 
-Result<void> CloseImage(StoreTxn& txn, const std::string& image_ref,
-                        const std::string& runtime_handler) {
-  auto closed = CloseCopy(txn, image_ref, runtime_handler);
-  if (!closed) return closed.error();
-  return {};
-}
-
 // Whether `listed`, or under kClosed an equivalent string, is in quarantine.
 Result<bool> NamesQuarantined(const StoreTxn& txn, Rules rules, const std::string& listed) {
   if (rules == Rules::kKubelet) return IsQuarantined(txn, QuarantineKind::kImage, listed);
@@ -71,7 +64,7 @@ Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOn
           }
           // The kubelet writes no record for a string without an image name, and keeps its intent.
           if (rules == Rules::kKubelet && !ImageName(intent.image)) continue;
-          if (auto r = CloseImage(txn, image.id, intent.runtime_handler); !r) return r;
+          if (auto r = CloseCopy(txn, image.id, intent.runtime_handler); !r) return r.error();
           replayed.insert(intent);
         }
         if (!quarantine) continue;
@@ -80,7 +73,7 @@ Result<void> ReplayIntents(StoreTxn& txn, Rules rules, const std::vector<ImageOn
         if (*closed) {
           const bool of_default = image.runtime_handler == default_name;
           const std::string stored = of_default ? "" : image.runtime_handler;
-          if (auto r = CloseImage(txn, image.id, stored); !r) return r;
+          if (auto r = CloseCopy(txn, image.id, stored); !r) return r.error();
         }
       }
     }

@@ -20,9 +20,9 @@
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_store.h"
 #include "store/recovery/owner_lock.h"
-#include "store/recovery/private_files.h"
 #include "store/recovery/restore_ranges.h"
 #include "store/recovery/salvage.h"
+#include "store/recovery/store_files.h"
 #include "store/recovery/witness.h"
 #include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
@@ -218,7 +218,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   };
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     txn.state().latest_time = std::max(state.latest_time, replaced.latest_time);
-    auto carried = CarryOver(txn, source->values, {keeps, true});
+    auto carried = CarryOver(txn, source->values, keeps, true);
     if (!carried) return carried.error();
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;

@@ -65,11 +65,11 @@ Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   return put ? Result<void>() : put.error();
 }
 
-Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules,
-                         Carried& carried) {
+Result<void> CarryRecord(StoreTxn& txn, Payload payload,
+                         FunctionRef<bool(const ImagePulledRecord&)> keeps, Carried& carried) {
   auto record = DecodePulledRecordValue(payload);
   if (!record) return {};
-  if (!rules.keeps_credentials(*record)) {
+  if (!keeps(*record)) {
     record->credential_mapping.clear();
     ++carried.records_without_credentials;
   }
@@ -97,14 +97,15 @@ Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error) {
   return salvaged;
 }
 
-Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules) {
+Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged,
+                          FunctionRef<bool(const ImagePulledRecord&)> keeps, bool preloaded) {
   Carried carried;
   for (const TableSpec& spec : kTables) {
-    if (spec.carry == Carry::kIdRange || (spec.carry == Carry::kIfProven && !rules.preloaded)) {
+    if (spec.carry == Carry::kIdRange || (spec.carry == Carry::kIfProven && !preloaded)) {
       continue;
     }
     for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
-      auto done = spec.carry == Carry::kCredentials ? CarryRecord(txn, payload, rules, carried)
+      auto done = spec.carry == Carry::kCredentials ? CarryRecord(txn, payload, keeps, carried)
                                                     : CarryValue(txn, spec, payload);
       if (!done) return done.error();
     }

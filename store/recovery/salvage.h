@@ -6,11 +6,11 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/base/function_ref.h"
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
 #include "store/trust/journal.h"
@@ -46,20 +46,16 @@ struct Salvaged {
 // Reads the tree of meta page `which`. The only error is kIo; damaged values are left out.
 Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error = OnReadError::kFail);
 
-// What may be carried over besides values that only close (intents, quarantine entries, imported
-// files, runtime handlers).
-struct CarryRules {
-  // Whether a record keeps its credentials.
-  std::function<bool(const ImagePulledRecord&)> keeps_credentials;
-  bool preloaded = false;
-};
 struct Carried {
   std::uint64_t records = 0;
   // Of those, the ones that had credentials, or may have had some.
   std::uint64_t records_without_credentials = 0;
   std::uint64_t intents = 0;
 };
-Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules);
+// Carries over values that only close (intents, quarantine entries, imported files, runtime
+// handlers) and records, with their credentials if `keeps` says so; preloaded records on demand.
+Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged,
+                          FunctionRef<bool(const ImagePulledRecord&)> keeps, bool preloaded);
 
 // Host ID ranges, unchanged: opening reconciles them. Existing keys keep their values.
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);

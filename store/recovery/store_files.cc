@@ -2,12 +2,110 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 namespace waybill::internal {
+
+namespace {
+
+constexpr const char* kUnfinished = "new.tmp";
+constexpr const char* kBackup = "backup";
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+// quarantine/<time>/data.mdb
+constexpr int kMaxDepth = 3;
+
+enum class Type { kFile, kFolder, kEither };
+
+Error Unsafe(const std::filesystem::path& path, const std::string& what, const char* hint) {
+  return {ErrorCode::kUnsafePath, path.string() + " " + what + "; nothing was changed", hint};
+}
+
+Result<void> Mend(const std::filesystem::path& path, mode_t mode,
+                  std::vector<std::string>& mended) {
+  if ((mode & kOthers) == 0) return {};
+  // Not a symlink, and no other user can put one there: the directory is private.
+  if (chmod(path.c_str(), mode & S_IRWXU) != 0) return SystemError(errno, "chmod", path);
+  char modes[64];
+  std::snprintf(modes, sizeof(modes), " had mode %04o, and has %04o now", mode & 07777U,
+                mode & S_IRWXU);
+  mended.push_back(path.string() + modes);
+  return {};
+}
+
+Result<void> CheckOne(const std::filesystem::path& path, Type type, int depth,
+                      std::vector<std::string>* mended) {
+  struct stat st {};
+  if (lstat(path.c_str(), &st) != 0) {
+    if (errno == ENOENT) return {};
+    return SystemError(errno, "look at", path);
+  }
+  if (S_ISLNK(st.st_mode)) {
+    return Unsafe(path, "is a symlink", "put what it leads to in its place, or remove it");
+  }
+  const bool folder = S_ISDIR(st.st_mode);
+  if (folder ? type == Type::kFile : type == Type::kFolder || !S_ISREG(st.st_mode)) {
+    return Unsafe(path, folder ? "is a directory" : "is not what it should be",
+                  "move it away while nothing has the store open");
+  }
+  if (st.st_uid != geteuid()) {
+    return Unsafe(path,
+                  "belongs to user " + std::to_string(st.st_uid) + ", not to user " +
+                      std::to_string(geteuid()) + " who runs this",
+                  "find out who put it there; chown it only if you trust what is in it");
+  }
+  if (mended != nullptr) {
+    if (auto r = Mend(path, st.st_mode, *mended); !r) return r;
+  }
+  if (!folder) return {};
+  if (depth == kMaxDepth) return Unsafe(path, "lies too deep for a store", "move it away");
+  auto names = ListDirectory(path);
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    // An unfinished backup is never opened, and is removed before the next one.
+    if (name == kUnfinished && path.filename() == kBackup) continue;
+    if (auto r = CheckOne(path / name, Type::kEither, depth + 1, mended); !r) return r;
+  }
+  return {};
+}
+
+struct CopyOnWrite {
+  std::uint32_t magic;
+  const char* name;
+};
+
+// From statfs(2), and from the sources of the file systems that it leaves out.
+constexpr std::array<CopyOnWrite, 4> kCopyOnWrite = {
+    {{0x9123683E, "btrfs"}, {0xCA451A4E, "bcachefs"}, {0x2FC12FC1, "ZFS"}, {0x3434, "NILFS"}}};
+
+}  // namespace
+
+Result<void> CheckStoreFiles(const std::filesystem::path& directory,
+                             std::vector<std::string>* mended) {
+  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock"}) {
+    if (auto r = CheckOne(directory / name, Type::kFile, 1, mended); !r) return r;
+  }
+  for (const char* name : {kUnfinished, kBackup, "quarantine"}) {
+    if (auto r = CheckOne(directory / name, Type::kFolder, 1, mended); !r) return r;
+  }
+  return {};
+}
+
+std::string FileSystemWarning(const std::filesystem::path& directory) {
+  struct statfs info {};
+  if (statfs(directory.c_str(), &info) != 0) return {};
+  for (const CopyOnWrite& known : kCopyOnWrite) {
+    if (static_cast<std::uint32_t>(info.f_type) != known.magic) continue;
+    return directory.string() + " lies on " + known.name +
+           ", which copies what is written: where it is full, every process that has the store "
+           "open may be ended by SIGBUS; keep the store on ext4 or xfs, or never let it fill up";
+  }
+  return {};
+}
 
 namespace {
 
@@ -46,12 +144,12 @@ bool LookUp(const char* path, NameLookup& found) {
 }  // namespace
 
 StoreFiles::StoreFiles(const std::filesystem::path& directory, const FileId& data,
-                       const FileId& lock, const FileId* owner)
-    : count_(owner != nullptr ? 3 : 2) {
-  const std::array<const FileId*, 3> ids = {&data, &lock, owner};
+                       const FileId& lock, const std::optional<FileId>& owner)
+    : count_(owner ? 3 : 2) {
+  const std::array<FileId, 3> ids = {data, lock, owner.value_or(FileId())};
   for (std::size_t i = 0; i < count_; ++i) {
     files_[i].path = (directory / kTexts[i].name).string();
-    files_[i].id = *ids[i];
+    files_[i].id = ids[i];
   }
 }
 

@@ -1,6 +1,4 @@
-// Checks that the store's names still lead to the files that were opened. If a file is removed,
-// replaced or truncated while it is open, writes go to a file without a name, or LMDB's map raises
-// SIGBUS beyond the new end.
+// The files of a store: whether they are safe to open, and whether they are still the open ones.
 
 #ifndef WAYBILL_STORE_RECOVERY_STORE_FILES_H_
 #define WAYBILL_STORE_RECOVERY_STORE_FILES_H_
@@ -9,17 +7,35 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "store/base/files.h"
+#include "waybill/result.h"
 
 namespace waybill::internal {
 
+// Symlinks are not followed, and files that another user owns or can change are not trusted.
+// kUnsafePath, and nothing was changed: a file or folder of the store is a symlink, has the wrong
+// type, or belongs to another user. `directory` passed CheckPrivateDirectory. Files that the store
+// does not use are ignored.
+// With `mended`, removes other users' modes, and adds a line to it for each change.
+Result<void> CheckStoreFiles(const std::filesystem::path& directory,
+                             std::vector<std::string>* mended = nullptr);
+
+// What the file system does not guarantee: one line for the operator; empty: no concern, or
+// unknown.
+std::string FileSystemWarning(const std::filesystem::path& directory);
+
+// Checks that the store's names still lead to the files that were opened. If a file is removed,
+// replaced or truncated while it is open, writes go to a file without a name, or LMDB's map raises
+// SIGBUS beyond the new end.
 class StoreFiles {
  public:
-  // The open files: data.mdb and lock.mdb, and for an owner (`owner` is not null) owner.lock.
+  // The open files: data.mdb and lock.mdb, and for an owner owner.lock.
   StoreFiles(const std::filesystem::path& directory, const FileId& data, const FileId& lock,
-             const FileId* owner);
+             const std::optional<FileId>& owner);
 
   enum class State : std::uint8_t {
     kSame,

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "store/base/files.h"
-#include "store/recovery/file_system.h"
+#include "store/recovery/store_files.h"
 #include "tests/support/child_process.h"
 #include "tests/support/mounts.h"
 #include "tests/support/versioned_store.h"
