@@ -182,7 +182,7 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
       auto in_force = internal::GapInForce(txn);
       if (!in_force) return in_force.error();
       report.gap_reason = !in_force->empty()         ? in_force->reason
-                          : options.gap == Gap::kYes ? internal::GapByWord().reason
+                          : options.gap == Gap::kYes ? internal::RequestedGap().reason
                           : report.import.newly_written.empty()
                               ? std::string()
                               : internal::GapOf(report.import.newly_written).reason;

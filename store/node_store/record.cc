@@ -33,10 +33,6 @@ Result<void> CheckLength(std::string_view what, std::string_view text, std::size
                ""};
 }
 
-Result<void> CheckImage(std::string_view image) {
-  return CheckLength("image", image, kMaxImageBytes);
-}
-
 Error EmptyRef() {
   return {ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
           "pass what the runtime returned for the image"};
@@ -59,7 +55,7 @@ Result<void> CheckIntent(const ImageCopy& copy) {
                      "\"; nothing was changed",
                  "pass the container's image string"};
   }
-  return CheckImage(copy.image);
+  return CheckLength("image", copy.image, kMaxImageBytes);
 }
 
 Result<void> CheckPull(const ImageCopy& copy) {
@@ -103,7 +99,7 @@ Result<void> NodeStore::RecordPullIntent(const ImageCopy& copy) try {
 Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                                           const std::optional<ImagePullCredentials>& credentials,
                                           const std::optional<PulledManifest>& manifest) try {
-  if (auto r = CheckImage(copy.image); !r) return r;
+  if (auto r = CheckLength("image", copy.image, kMaxImageBytes); !r) return r;
   if (auto r = CheckHandler(copy.runtime_handler); !r) return r;
   if (auto r = CheckRef(copy.image_ref); !r) return r;
   const auto name = ImageName(copy.image);

@@ -74,7 +74,7 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
   auto store_is_there = Exists(options.directory / "data.mdb");
   if (!store_is_there) return store_is_there.error();
   if (!*store_is_there) {
-    if (auto heard = HearWitnessOfNone(options); !heard) return heard.error();
+    if (auto heard = HearWitnessOfNewStore(options); !heard) return heard.error();
   }
   auto directory_is_there = Exists(options.directory);
   if (!directory_is_there) return directory_is_there.error();
@@ -107,7 +107,7 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
 
 // Why a new store starts distrustful. Noted in its first commit, so that no crash can lose it. If
 // there is a gap, there are no records to import. Empty: it starts trustful.
-Result<Distrust> DistrustAtFirst(const OpenOptions& options) {
+Result<Distrust> InitialDistrust(const OpenOptions& options) {
   if (options.kubelet_directory.empty()) return Distrust();
   auto gap = DetectsGap(options) ? FirstGap(options.kubelet_directory) : Distrust();
   if (!gap || !gap->empty()) return gap;
@@ -126,7 +126,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   if (!loss) return loss.error();
   const bool was_lost = !loss->empty();
   auto distrust = was_lost ? Result<Distrust>(Distrust{TrustKind::kStoreLost, std::move(*loss)})
-                           : DistrustAtFirst(options);
+                           : InitialDistrust(options);
   if (!distrust) return distrust.error();
   made.distrust = std::move(*distrust);
   made.now = options.clock();
@@ -170,7 +170,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   auto there = Exists(database_path);
   if (!there) return there.error();
   if (!*there) {
-    auto heard = HearWitnessOfNone(options);
+    auto heard = HearWitnessOfNewStore(options);
     if (!heard) return heard.error();
     hearing = std::move(*heard);
     is_heard = true;

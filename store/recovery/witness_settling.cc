@@ -154,7 +154,7 @@ Result<void> Commit(const OpenOptions& options, OwnedStore& store,
 
 }  // namespace
 
-Result<Hearing> HearWitnessOfNone(const OpenOptions& options) {
+Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options) {
   Hearing hearing;
   if (!NamesPath(options.witness)) return hearing;
   auto path = PathOf(options.witness);

@@ -42,7 +42,7 @@ Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity
                             const State* state);
 
 // The same for a new store. Reads nothing unless options.witness has a path.
-Result<Hearing> HearWitnessOfNone(const OpenOptions& options);
+Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options);
 
 // For observers and migrations: why the store may be stale; empty: no sign of that.
 Result<std::string> AskRememberedWitness(const Identity& identity, const State& state);

@@ -48,7 +48,7 @@ Distrust GapOf(const std::string& written) {
   return Gap("a kubelet wrote " + written + " since its records were taken over");
 }
 
-Distrust GapByWord() { return Gap("requested with --after-gap"); }
+Distrust RequestedGap() { return Gap("requested with --after-gap"); }
 
 Result<Distrust> GapInForce(const StoreTxn& txn) {
   auto reasons = ReasonsOfDistrust(txn);

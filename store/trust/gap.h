@@ -28,7 +28,7 @@ Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory);
 // At a later one: `written` names a file that a kubelet wrote since.
 Distrust GapOf(const std::string& written);
 // At the word of an operator.
-Distrust GapByWord();
+Distrust RequestedGap();
 
 // The open gap that makes the store distrustful; empty: no gap is open.
 Result<Distrust> GapInForce(const StoreTxn& txn);
