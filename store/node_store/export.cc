@@ -56,7 +56,7 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
 }  // namespace
 
 Result<ExportReport> NodeStore::Export(const ExportOptions& options) const {
-  return Guarded<ExportReport>([&]() -> Result<ExportReport> {
+  return Guarded([&]() -> Result<ExportReport> {
     auto content = Collect(*impl_, impl_->Read());
     if (!content) return content.error();
     if (content->distrustful) {

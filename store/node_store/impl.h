@@ -145,9 +145,9 @@ inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
   return true;
 }
 
-// Runs `work`; no exception leaves it.
-template <typename T, typename Work>
-Result<T> Guarded(const Work& work) noexcept {
+// Runs `work`, which returns a Result; no exception leaves it.
+template <typename Work>
+auto Guarded(const Work& work) noexcept -> decltype(work()) {
   try {
     return work();
   } catch (...) {
@@ -178,7 +178,7 @@ template <typename T>
 Result<std::vector<T>> ListTable(NodeStore::Impl& impl, internal::Table table,
                                  std::string_view what,
                                  std::optional<T> (*decode)(internal::Payload)) {
-  return Guarded<std::vector<T>>([&] { return ListIn<T>(impl, impl.Read(), table, what, decode); });
+  return Guarded([&] { return ListIn<T>(impl, impl.Read(), table, what, decode); });
 }
 
 }  // namespace waybill

@@ -20,7 +20,7 @@ Timestamp SystemClock() {
 }
 
 Result<MigrationReport> Migrate(const MigrateOptions& options) {
-  return Guarded<MigrationReport>([&]() -> Result<MigrationReport> {
+  return Guarded([&]() -> Result<MigrationReport> {
     if (auto r = internal::CheckVersion(options.to); !r) return r.error();
     // A dry run writes nothing, so it does not settle with the witness either.
     OpenOptions open{.directory = options.directory,
@@ -44,11 +44,11 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
 }
 
 Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory) {
-  return Guarded<std::vector<Backup>>([&] { return internal::FindBackups(directory); });
+  return Guarded([&] { return internal::FindBackups(directory); });
 }
 
 Result<RestoreReport> Restore(const RestoreOptions& options) {
-  return Guarded<RestoreReport>([&] { return internal::RestoreBackup(options); });
+  return Guarded([&] { return internal::RestoreBackup(options); });
 }
 
 }  // namespace waybill

@@ -233,12 +233,12 @@ NodeStore::Impl::~Impl() { static_cast<void>(Close()); }
 Result<void> NodeStore::Impl::Close() noexcept {
   closed_ = true;
   Result<void> result;
-  if (write_backs) result = Guarded<void>([this] { return write_backs->Flush(); });
+  if (write_backs) result = Guarded([this] { return write_backs->Flush(); });
   write_backs.reset();
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
   if (owned && owned->witness) {
-    auto synced = Guarded<void>([this] { return owned->witness->Sync(); });
+    auto synced = Guarded([this] { return owned->witness->Sync(); });
     if (result) result = std::move(synced);
   }
   committer.reset();
@@ -296,12 +296,12 @@ Error NodeStore::Impl::NotOwner() const {
 }
 
 Result<void> NodeStore::Impl::Write(Committer::Change change) noexcept {
-  return Guarded<void>([&]() -> Result<void> {
+  return Guarded([&]() -> Result<void> {
     if (!committer) return NotOwner();
     // A credential that was queued before must not be merged into what this change writes.
     if (write_backs && write_backs->busy()) write_backs->WaitForAll();
     return committer->Run(
-        [&](StoreTxn& txn) -> Result<void> { return Guarded<void>([&] { return change(txn); }); });
+        [&](StoreTxn& txn) -> Result<void> { return Guarded([&] { return change(txn); }); });
   });
 }
 
@@ -340,7 +340,7 @@ NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 NodeStore::~NodeStore() = default;
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
-  return Guarded<std::unique_ptr<NodeStore>>([&]() -> Result<std::unique_ptr<NodeStore>> {
+  return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {
     auto impl = Impl::OpenOwner(std::move(options));
     if (!impl) return impl.error();
     std::unique_ptr<NodeStore> store(new NodeStore(std::move(*impl)));
@@ -354,7 +354,7 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
 }
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Observe(ObserveOptions options) {
-  return Guarded<std::unique_ptr<NodeStore>>([&]() -> Result<std::unique_ptr<NodeStore>> {
+  return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {
     auto impl = Impl::OpenObserver(std::move(options));
     if (!impl) return impl.error();
     return std::unique_ptr<NodeStore>(new NodeStore(std::move(*impl)));

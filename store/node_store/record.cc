@@ -17,6 +17,7 @@
 
 namespace waybill {
 
+using internal::FoundHandler;
 using internal::Lookup;
 using internal::Payload;
 using internal::ReaderPool;
@@ -38,9 +39,9 @@ Error EmptyRef() {
           "pass what the runtime returned for the image"};
 }
 
-Result<void> CheckRef(std::string_view image_ref) {
-  if (image_ref.empty()) return EmptyRef();
-  return CheckLength("image ref", image_ref, kMaxImageRefBytes);
+Result<void> CheckRef(const ImageCopy& copy) {
+  if (copy.image_ref.empty()) return EmptyRef();
+  return CheckLength("image ref", copy.image_ref, kMaxImageRefBytes);
 }
 
 Result<void> CheckHandler(std::string_view runtime_handler) {
@@ -68,71 +69,76 @@ Error Unknown(const StoreTxn& txn, std::string_view runtime_handler) {
   return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
 }
 
-// The handler of a pull that ends. An unknown one is accepted if its pull was begun: the registry
-// may have been replaced meanwhile.
-Result<internal::FoundHandler> HandlerOfPull(const StoreTxn& txn,
-                                             const internal::InFlight& in_flight,
-                                             std::string_view image,
-                                             std::string_view runtime_handler) {
-  auto handler = internal::FindHandler(txn, runtime_handler);
-  if (!handler || handler->known) return handler;
-  if (in_flight.Get(image, runtime_handler).count > 0) return handler;
-  auto intent = internal::FindIntent(txn, image, runtime_handler);
-  if (intent && !*intent) return Unknown(txn, runtime_handler);
-  return handler;
+Result<void> CheckKnown(const StoreTxn& txn, const ImageCopy& copy, const FoundHandler& handler) {
+  return handler.known ? Result<void>() : Unknown(txn, copy.runtime_handler);
+}
+
+// For a pull that ends. An unknown handler is accepted if its pull was begun: the registry may have
+// been replaced meanwhile.
+Result<void> CheckBegun(const StoreTxn& txn, const internal::InFlight& in_flight,
+                        const ImageCopy& copy, const FoundHandler& handler) {
+  if (handler.known || in_flight.Get(copy.image, copy.runtime_handler).count > 0) return {};
+  auto intent = internal::FindIntent(txn, copy.image, copy.runtime_handler);
+  return intent && !*intent ? Unknown(txn, copy.runtime_handler) : Result<void>();
+}
+
+// Checks the copy, then runs `change` with its handler, known or not. No exception leaves it.
+template <typename Check, typename Change>
+Result<void> WriteCopy(NodeStore::Impl& impl, const ImageCopy& copy, const Check& check,
+                       const Change& change) {
+  return Guarded([&]() -> Result<void> {
+    if (auto r = check(copy); !r) return r;
+    return impl.Write([&](StoreTxn& txn) -> Result<void> {
+      auto handler = internal::FindHandler(txn, copy.runtime_handler);
+      return handler ? change(txn, *handler) : handler.error();
+    });
+  });
 }
 
 }  // namespace
 
-Result<void> NodeStore::RecordPullIntent(const ImageCopy& copy) try {
-  if (auto r = CheckPull(copy); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, copy.runtime_handler);
-    if (!handler) return handler.error();
-    if (!handler->known) return Unknown(txn, copy.runtime_handler);
-    return internal::RecordIntent(txn, impl_->in_flight, copy.image, handler->stored);
-  });
-} catch (...) {
-  return internal::Caught();
+Result<void> NodeStore::RecordPullIntent(const ImageCopy& copy) {
+  const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
+    if (auto r = CheckKnown(txn, copy, handler); !r) return r;
+    return internal::RecordIntent(txn, impl_->in_flight, copy.image, handler.stored);
+  };
+  return WriteCopy(*impl_, copy, CheckPull, record);
 }
 
 Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                                           const std::optional<ImagePullCredentials>& credentials,
-                                          const std::optional<PulledManifest>& manifest) try {
-  if (auto r = CheckLength("image", copy.image, kMaxImageBytes); !r) return r;
-  if (auto r = CheckHandler(copy.runtime_handler); !r) return r;
-  if (auto r = CheckRef(copy.image_ref); !r) return r;
-  const auto name = ImageName(copy.image);
-  if (!name) {
+                                          const std::optional<PulledManifest>& manifest) {
+  std::optional<std::string_view> name;
+  const auto check = [&](const ImageCopy&) -> Result<void> {
+    if (auto r = CheckLength("image", copy.image, kMaxImageBytes); !r) return r;
+    if (auto r = CheckHandler(copy.runtime_handler); !r) return r;
+    if (auto r = CheckRef(copy); !r) return r;
+    name = ImageName(copy.image);
+    if (name) return {};
     return Error{ErrorCode::kInvalidArgument,
                  "the image \"" + std::string(copy.image) +
                      "\" does not parse; no record was written, its intent stays",
                  ""};
-  }
-  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = HandlerOfPull(txn, impl_->in_flight, copy.image, copy.runtime_handler);
-    if (!handler) return handler.error();
+  };
+  const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
+    if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
     return internal::RecordPulled(
         txn, impl_->in_flight, impl_->rules,
-        {copy.image, *name, copy.image_ref, handler->stored, handler->known ? credentials : unknown,
-         manifest, handler->guest_platform});
-  });
-} catch (...) {
-  return internal::Caught();
+        {copy.image, *name, copy.image_ref, handler.stored, handler.known ? credentials : unknown,
+         manifest, handler.guest_platform});
+  };
+  return WriteCopy(*impl_, copy, check, record);
 }
 
-Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure) try {
-  if (auto r = CheckPull(copy); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = HandlerOfPull(txn, impl_->in_flight, copy.image, copy.runtime_handler);
-    if (!handler) return handler.error();
-    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, copy.image, handler->stored,
+Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure) {
+  const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
+    if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
+    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, copy.image, handler.stored,
                                   failure == PullFailure::kUnknown);
-  });
-} catch (...) {
-  return internal::Caught();
+  };
+  return WriteCopy(*impl_, copy, CheckPull, record);
 }
 
 Result<PruneToken> NodeStore::BeginPrune() try {
@@ -265,7 +271,7 @@ Lookup GetTwice(ReaderPool::Lease& snapshot, Table table, const internal::Key16&
 }  // namespace
 
 Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
-  return Guarded<ImagePulledRecord>([&]() -> Result<ImagePulledRecord> {
+  return Guarded([&]() -> Result<ImagePulledRecord> {
     if (copy.image_ref.empty() && !copy.image.empty()) return EmptyRef();
     const std::string what = "the record of \"" + std::string(copy.image_ref) + "\"";
     ReaderPool::Lease snapshot = impl_->Read();
@@ -296,41 +302,37 @@ Result<std::vector<ImagePulledRecord>> NodeStore::ListRecords() const {
                                       internal::DecodePulledRecordValue);
 }
 
-Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) try {
-  if (auto r = CheckRef(record.image_ref); !r) return r;
-  if (auto r = CheckHandler(record.runtime_handler); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, record.runtime_handler);
-    if (!handler) return handler.error();
+Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
+  const ImageCopy of_record = {.image_ref = record.image_ref,
+                               .runtime_handler = record.runtime_handler};
+  const auto check = [](const ImageCopy& copy) -> Result<void> {
+    if (auto r = CheckRef(copy); !r) return r;
+    return CheckHandler(copy.runtime_handler);
+  };
+  const auto put = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     ImagePulledRecord stored = record;
-    stored.runtime_handler = handler->stored;
-    stored.guest_platform = handler->guest_platform;
-    if (!handler->known) {
+    stored.runtime_handler = handler.stored;
+    stored.guest_platform = handler.guest_platform;
+    if (!handler.known) {
       auto there = internal::FindRecord(txn, record.image_ref, record.runtime_handler);
       if (there && !*there) return Unknown(txn, record.runtime_handler);
       if (there) stored.guest_platform = (*there)->guest_platform;
     }
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::EraseQuarantine(txn, QuarantineKind::kImageRef, record.image_ref);
-  });
-} catch (...) {
-  return internal::Caught();
+  };
+  return WriteCopy(*impl_, of_record, check, put);
 }
 
-Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) try {
-  if (auto r = CheckRef(copy.image_ref); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, copy.runtime_handler);
-    if (!handler) return handler.error();
-    auto erased = internal::EraseRecord(txn, copy.image_ref, handler->stored);
+Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
+  return WriteCopy(*impl_, copy, CheckRef, [&](StoreTxn& txn, const FoundHandler& handler) {
+    auto erased = internal::EraseRecord(txn, copy.image_ref, handler.stored);
     return erased ? Result<void>() : erased.error();
   });
-} catch (...) {
-  return internal::Caught();
 }
 
 Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
-  return Guarded<bool>([&]() -> Result<bool> {
+  return Guarded([&]() -> Result<bool> {
     if (auto r = CheckIntent(copy); !r) return r.error();
     ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the intents");
@@ -348,37 +350,26 @@ Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
   });
 }
 
-Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const try {
+Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
   auto intents = ListTable<ImagePullIntent>(*impl_, Table::kIntents, "the intents",
                                             internal::DecodeIntentValue);
   if (intents) std::sort(intents->begin(), intents->end());
   return intents;
-} catch (...) {
-  return internal::Caught();
 }
 
-Result<void> NodeStore::PutIntent(const ImageCopy& copy) try {
-  if (auto r = CheckPull(copy); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, copy.runtime_handler);
-    if (!handler) return handler.error();
-    if (!handler->known) return Unknown(txn, copy.runtime_handler);
-    auto stored = internal::StoreIntent(txn, copy.image, handler->stored);
+Result<void> NodeStore::PutIntent(const ImageCopy& copy) {
+  const auto put = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
+    if (auto r = CheckKnown(txn, copy, handler); !r) return r;
+    auto stored = internal::StoreIntent(txn, copy.image, handler.stored);
     return stored ? Result<void>() : stored.error();
-  });
-} catch (...) {
-  return internal::Caught();
+  };
+  return WriteCopy(*impl_, copy, CheckPull, put);
 }
 
-Result<void> NodeStore::DeleteIntent(const ImageCopy& copy) try {
-  if (auto r = CheckPull(copy); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
-    auto handler = internal::FindHandler(txn, copy.runtime_handler);
-    if (!handler) return handler.error();
-    return internal::ForgetIntent(txn, impl_->in_flight, copy.image, handler->stored);
+Result<void> NodeStore::DeleteIntent(const ImageCopy& copy) {
+  return WriteCopy(*impl_, copy, CheckPull, [&](StoreTxn& txn, const FoundHandler& handler) {
+    return internal::ForgetIntent(txn, impl_->in_flight, copy.image, handler.stored);
   });
-} catch (...) {
-  return internal::Caught();
 }
 
 Result<std::vector<QuarantineEntry>> NodeStore::ListQuarantine() const {

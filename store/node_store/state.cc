@@ -28,7 +28,7 @@ constexpr double kPercent = 100.0;
 }  // namespace
 
 Result<Statistics> NodeStore::GetStatistics() const {
-  return Guarded<Statistics>([&]() -> Result<Statistics> {
+  return Guarded([&]() -> Result<Statistics> {
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the header");
     const internal::OpenedDatabase& database = *impl_->database();
@@ -156,7 +156,7 @@ std::string Metrics::ToPrometheusText() const {
 }
 
 Result<VerifyReport> NodeStore::Verify() const {
-  return Guarded<VerifyReport>([&]() -> Result<VerifyReport> {
+  return Guarded([&]() -> Result<VerifyReport> {
     const std::filesystem::path path = impl_->directory / "data.mdb";
     internal::Inspection inspection;
     const auto inspect = [&]() -> Result<void> {
@@ -200,7 +200,7 @@ Result<VerifyReport> NodeStore::Verify() const {
 }
 
 Result<TrustState> NodeStore::GetTrust() const {
-  return Guarded<TrustState>([&]() -> Result<TrustState> {
+  return Guarded([&]() -> Result<TrustState> {
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the header");
     MDB_val k = lmdb::ToVal(internal::kTrustKey.span());

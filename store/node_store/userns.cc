@@ -131,7 +131,7 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
 }
 
 Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceRequest& request) {
-  return Guarded<UserNamespace>([&]() -> Result<UserNamespace> {
+  return Guarded([&]() -> Result<UserNamespace> {
     if (!impl_->user_namespaces.enabled && request.host_users.has_value()) return SwitchedOff();
     if (request.host_users.value_or(true)) return UserNamespace{};
     if (auto r = internal::CheckPodUid(request.pod_uid); !r) return r.error();
@@ -170,7 +170,7 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
 }
 
 Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const {
-  return Guarded<UserNamespaceAllocation>([&]() -> Result<UserNamespaceAllocation> {
+  return Guarded([&]() -> Result<UserNamespaceAllocation> {
     if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
@@ -317,7 +317,7 @@ Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) 
 }
 
 Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
-  return Guarded<UserNamespaceStatistics>([&]() -> Result<UserNamespaceStatistics> {
+  return Guarded([&]() -> Result<UserNamespaceStatistics> {
     const ReaderPool::Lease snapshot = impl_->Read();
     auto mappings = ListIn(*impl_, snapshot, Table::kUsernsMappings, "the ID mappings",
                            internal::DecodeUsernsMapping);

@@ -164,17 +164,14 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   if (auto r = ClearPreparation(directory); !r) return r.error();
 
   const OnReadError on_error = OnReadErrorIn(options);
-  const std::filesystem::path database_path = directory / "data.mdb";
-  Hearing hearing;
-  bool is_heard = false;
-  auto there = Exists(database_path);
+  std::optional<Hearing> hearing;
+  auto there = Exists(directory / "data.mdb");
   if (!there) return there.error();
   if (!*there) {
     auto heard = HearWitnessOfNewStore(options);
     if (!heard) return heard.error();
     hearing = std::move(*heard);
-    is_heard = true;
-    if (auto r = Create(options, hearing, lock->owned_before(), report); !r) return r.error();
+    if (auto r = Create(options, *hearing, lock->owned_before(), report); !r) return r.error();
   }
 
   std::optional<Inspection> inspection;
@@ -190,12 +187,10 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
         inspection->identity->schema_version < kNewestSchema) {
       return OlderSchema(directory, inspection->identity->schema_version);
     }
-    if (!is_heard && on_damage != OnDamage::kOnlyLook) {
-      auto heard = HearWitness(options, inspection->identity ? &*inspection->identity : nullptr,
-                               inspection->state ? &*inspection->state : nullptr);
+    if (!hearing && on_damage != OnDamage::kOnlyLook) {
+      auto heard = HearWitness(options, inspection->identity, inspection->state);
       if (!heard) return heard.error();
       hearing = std::move(*heard);
-      is_heard = true;
     }
     if (inspection->sound) break;
     if (attempt > 0) {
@@ -209,11 +204,11 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     if (!*fails_again) return Moving(directory);
     if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
-    if (auto r = Rebuild(options, file, *inspection, hearing, report); !r) return r.error();
+    if (auto r = Rebuild(options, file, *inspection, *hearing, report); !r) return r.error();
   }
 
-  if (on_damage == OnDamage::kRefuse && !hearing.contradiction.empty()) {
-    return MayBeStale(hearing.contradiction);
+  if (on_damage == OnDamage::kRefuse && !hearing->contradiction.empty()) {
+    return MayBeStale(hearing->contradiction);
   }
 
   // An earlier opening may have failed between a rename and its sync.
@@ -225,7 +220,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   OwnedStore store{std::move(*lock), std::move(*database), *inspection->state, std::nullopt, {}};
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (on_damage == OnDamage::kOnlyLook) return store;
-  if (auto r = SettleWitness(options, hearing, store, report); !r) return r.error();
+  if (auto r = SettleWitness(options, *hearing, store, report); !r) return r.error();
   return store;
 }
 

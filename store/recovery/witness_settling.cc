@@ -94,7 +94,7 @@ Result<void> CheckNew(const std::filesystem::path& directory, const std::filesys
 
 // Why a witness that the store has contradicts it; empty: it does not.
 std::string ContradictionOf(const WitnessReading& witness, const std::filesystem::path& path,
-                            const Identity& identity, const State* state) {
+                            const Identity& identity, const std::optional<State>& state) {
   if (!witness.exists) {
     return "the witness " + path.string() +
            " is gone: the store may be older than it was when that was written last";
@@ -103,7 +103,7 @@ std::string ContradictionOf(const WitnessReading& witness, const std::filesystem
   if (witness.testimony->uuid != identity.uuid) {
     return "the witness " + path.string() + " tells of another store";
   }
-  if (state != nullptr && state->commit_sequence < witness.testimony->commit_sequence) {
+  if (state && state->commit_sequence < witness.testimony->commit_sequence) {
     return "the store is older than its witness " + path.string() + ": it is at commit " +
            std::to_string(state->commit_sequence) + " of " +
            std::to_string(witness.testimony->commit_sequence);
@@ -168,18 +168,18 @@ Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options) {
   return hearing;
 }
 
-Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity,
-                            const State* state) {
+Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Identity>& identity,
+                            const std::optional<State>& state) {
   Hearing hearing;
   if (options.witness.kind() == Witness::Kind::kNone) return hearing;
-  const std::filesystem::path before = identity != nullptr ? identity->witness_path : "";
+  const std::filesystem::path before = identity ? identity->witness_path : "";
   if (NamesPath(options.witness)) {
     auto path = PathOf(options.witness);
     if (!path) return path.error();
     hearing.path = std::move(*path);
   } else {
     hearing.path = before;
-    if (identity == nullptr) hearing.contradiction = "nobody can read which witness the store has";
+    if (!identity) hearing.contradiction = "nobody can read which witness the store has";
   }
   if (hearing.path.empty()) return hearing;
   const WitnessReading reading = ReadWitness(hearing.path);
@@ -190,7 +190,7 @@ Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity
   }
   hearing.is_there = reading.exists;
   hearing.testimony = reading.testimony;
-  if (identity == nullptr) {
+  if (!identity) {
     if (!reading.testimony && options.witness.kind() != Witness::Kind::kAnew) {
       hearing.contradiction =
           "nobody can read which witness the store has, and " + hearing.path.string() + " is none";
@@ -207,7 +207,7 @@ Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity
   const WitnessReading old = ReadWitness(before);
   if (old.error) return *old.error;
   // Moved by hand: it has the last commit, which an outdated copy does not.
-  const bool is_moved = !old.exists && reading.testimony && state != nullptr &&
+  const bool is_moved = !old.exists && reading.testimony && state &&
                         reading.testimony->commit_sequence == state->commit_sequence;
   if (is_moved) return hearing;
   hearing.contradiction = ContradictionOf(old, before, *identity, state);
@@ -219,7 +219,7 @@ Result<std::string> AskRememberedWitness(const Identity& identity, const State& 
   if (identity.witness_path.empty()) return std::string();
   const WitnessReading reading = ReadWitness(identity.witness_path);
   if (reading.error) return *reading.error;
-  return ContradictionOf(reading, identity.witness_path, identity, &state);
+  return ContradictionOf(reading, identity.witness_path, identity, state);
 }
 
 Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, OwnedStore& store,

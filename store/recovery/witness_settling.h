@@ -35,11 +35,11 @@ struct Hearing {
   std::optional<Testimony> testimony;  // of the witness that was believed, or that contradicts
 };
 
-// `identity` and `state` are the stored ones; null if they are unreadable. Writes nothing.
+// `identity` and `state` are the stored ones; nullopt if they are unreadable. Writes nothing.
 // kInvalidArgument: a new witness would lie in the store's directory, or would overwrite a file
 // that is not a witness. kIo, kUnsafePath: the file under the path can't be read.
-Result<Hearing> HearWitness(const OpenOptions& options, const Identity* identity,
-                            const State* state);
+Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Identity>& identity,
+                            const std::optional<State>& state);
 
 // The same for a new store. Reads nothing unless options.witness has a path.
 Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options);
