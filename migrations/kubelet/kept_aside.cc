@@ -52,7 +52,7 @@ Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
     std::filesystem::path aside =
         directory / (number == 1 ? first : first + "-" + std::to_string(number));
     auto there = Exists(aside);
-    if (!there) return there.error();
+    if (!there.has_value()) return there.error();
     if (!*there) return aside;
   }
 }

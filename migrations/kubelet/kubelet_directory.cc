@@ -34,7 +34,7 @@ Result<void> List(const std::filesystem::path& image_manager, KubeletFolder fold
                   std::vector<Entry>& entries, ImportReport& report) {
   const std::filesystem::path path = image_manager / FolderName(folder);
   auto there = Exists(path);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) return {};
   auto names = ListDirectory(path);
   if (!names) return names.error();
@@ -185,7 +185,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   if (auto opened = OpenDirectory(directory); !opened) return opened.error();
   const std::filesystem::path image_manager = directory / "image_manager";
   auto there = Exists(image_manager);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) return {};
   if (auto opened = OpenDirectory(image_manager); !opened) return opened.error();
   std::vector<Entry> entries;

@@ -163,7 +163,7 @@ class Exporter {
   Result<void> WritePreloaded() {
     const bool none = content_.distrustful || content_.preloaded.empty();
     auto there = staged_.ExistsInPlace(KubeletFolder::kPreloaded);
-    if (!there) return there.error();
+    if (!there.has_value()) return there.error();
     if (none && !*there) return {};
     if (auto r = Begin(KubeletFolder::kPreloaded); !r) return r;
     if (none) return {};

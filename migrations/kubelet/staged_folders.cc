@@ -86,7 +86,7 @@ Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_
       if (auto r = UndoHalfExchange(staging / FolderName(folder), place); !r) return r.error();
     }
     auto there = Exists(place);
-    if (!there) return there.error();
+    if (!there.has_value()) return there.error();
     if (!*there) continue;
     if (auto r = CheckPrivateDirectory(place); !r) return r.error();
   }
@@ -112,13 +112,13 @@ Result<void> StagedFolders::Lock() {
                "wait until it has ended"};
 }
 
-Result<bool> StagedFolders::ExistsInPlace(KubeletFolder folder) const {
+Answer StagedFolders::ExistsInPlace(KubeletFolder folder) const {
   return Exists(image_manager_ / FolderName(folder));
 }
 
 Result<std::vector<std::string>> StagedFolders::NamesInPlace(KubeletFolder folder) const {
   auto there = ExistsInPlace(folder);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) return std::vector<std::string>();
   auto names = ListDirectory(image_manager_ / FolderName(folder));
   if (names) std::erase_if(*names, [](const std::string& name) { return !IsRecordName(name); });
@@ -167,7 +167,7 @@ Result<std::string> StagedFolders::Place() {
     const std::filesystem::path staged = staging / name;
     const std::filesystem::path place = image_manager_ / name;
     auto there = Exists(place);
-    if (!there) return there.error();
+    if (!there.has_value()) return there.error();
     auto placed = *there ? ExchangeDurably(staged, place) : RenameDurably(staged, place);
     if (!placed) return placed.error();
   }
@@ -177,7 +177,7 @@ Result<std::string> StagedFolders::Place() {
 Result<std::string> StagedFolders::PutStagingAside() const {
   const std::filesystem::path staging = image_manager_ / kStaging;
   auto there = Exists(staging);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) return std::string();
   const auto names = ListDirectory(staging);
   const bool holds_files =
@@ -201,7 +201,7 @@ std::vector<std::string> StagedFolders::RemoveOldAside(
     if (!IsKnown(aside, imported)) continue;
     RemoveAll(aside);
     const auto there = Exists(aside);
-    if (there && !*there) removed.push_back(aside.string());
+    if (there.has_value() && !*there) removed.push_back(aside.string());
   }
   return removed;
 }

@@ -47,7 +47,7 @@ class StagedFolders {
   StagedFolders& operator=(const StagedFolders&) = delete;
 
   const std::filesystem::path& image_manager() const { return image_manager_; }
-  Result<bool> ExistsInPlace(KubeletFolder folder) const;
+  Answer ExistsInPlace(KubeletFolder folder) const;
   // The names of the records in it, unordered; empty if the folder does not exist.
   Result<std::vector<std::string>> NamesInPlace(KubeletFolder folder) const;
   // Begins a new, empty folder, after the last one.

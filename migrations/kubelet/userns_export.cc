@@ -120,7 +120,7 @@ Result<void> MakeDirectory(const std::filesystem::path& path) {
 
 Result<void> CheckIfThere(const std::filesystem::path& directory) {
   auto there = Exists(directory);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   return *there ? CheckPrivateDirectory(directory) : Result<void>();
 }
 
@@ -212,7 +212,7 @@ Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
     return SyncDirectory(directory);
   }
   auto there = Exists(file);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (*there) {
     if (auto r = KeepAside(file, now); !r) return r;
   }

@@ -198,7 +198,7 @@ Result<void> UndoHalfExchange(const std::filesystem::path& staged,
   for (const auto& [path, left_by_crash] :
        {std::pair(place, false), {staged, true}, {Between(staged), true}}) {
     auto there = Exists(path);
-    if (!there) return there.error();
+    if (!there.has_value()) return there.error();
     if (*there != left_by_crash) return {};
   }
   return RenameDurably(staged, place);
@@ -244,14 +244,14 @@ Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path
   return names;
 }
 
-Result<bool> Exists(const std::filesystem::path& path) {
+Answer Exists(const std::filesystem::path& path) {
   struct stat st {};
   if (lstat(path.c_str(), &st) == 0) return true;
   if (errno == ENOENT) return false;
   return SystemError(errno, "look at", path);
 }
 
-Result<bool> IsDirectory(const std::filesystem::path& path) {
+Answer IsDirectory(const std::filesystem::path& path) {
   struct stat st {};
   if (stat(path.c_str(), &st) == 0) return S_ISDIR(st.st_mode);
   if (errno == ENOENT || errno == ENOTDIR) return false;

@@ -95,11 +95,21 @@ Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_vie
 // The names in a directory, without "." and "..", unordered.
 Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path);
 
-// Whether the name exists, dangling symlinks included. An error means neither yes nor no; the
-// caller decides.
-Result<bool> Exists(const std::filesystem::path& path);
-// Whether `path` leads to a directory, through symlinks too. Errors as of Exists.
-Result<bool> IsDirectory(const std::filesystem::path& path);
+// Yes, no, or an error. Does not compile as a condition: `if (Exists(path))` would ask only whether
+// the look-up worked.
+class [[nodiscard]] Answer : public Result<bool> {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): as in Result.
+  Answer(bool yes) : Result(yes) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): as in Result.
+  Answer(Error error) : Result(std::move(error)) {}
+  explicit operator bool() const = delete;
+};
+
+// Whether the name exists, dangling symlinks included.
+Answer Exists(const std::filesystem::path& path);
+// Whether `path` leads to a directory, through symlinks too.
+Answer IsDirectory(const std::filesystem::path& path);
 // unlink(2); a missing file is not an error.
 Result<void> RemoveFile(const std::filesystem::path& path);
 

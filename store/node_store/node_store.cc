@@ -60,7 +60,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   // A missing directory would pass for one without pods.
   if (!options.pods_directory.empty()) {
     auto there = internal::Exists(options.pods_directory);
-    if (!there) return there.error();
+    if (!there.has_value()) return there.error();
     if (!*there) {
       return Error{ErrorCode::kNotFound,
                    "there is no directory of pods " + options.pods_directory.string() +

@@ -112,7 +112,7 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
     for (const auto& place : {pods, options.kubelet_directory}) {
       if (place.empty() || were_read) continue;
       auto there = internal::Exists(place);
-      if (!there) return there.error();
+      if (!there.has_value()) return there.error();
       were_read = *there;
     }
   }

@@ -105,7 +105,7 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
   const std::filesystem::path folder = directory / "backup";
   std::vector<Backup> backups;
   auto there = Exists(folder);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) return backups;
   if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
   const auto names = ListDirectory(folder);
@@ -135,7 +135,7 @@ Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
   const lmdb::Env& env = *store.database.env;
   const std::filesystem::path folder = env.directory() / "backup";
   auto is_there = Exists(folder);
-  if (!is_there) return is_there.error();
+  if (!is_there.has_value()) return is_there.error();
   if (*is_there) {
     if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
   }

@@ -79,7 +79,7 @@ Result<Identity> NewIdentity(Timestamp now) {
 Result<void> ClearPreparation(const std::filesystem::path& directory) {
   const std::filesystem::path preparation = PreparationIn(directory);
   auto there = Exists(preparation);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) return {};
   if (auto r = CheckPrivateDirectory(preparation); !r) return r;
   auto folder = OpenDirectory(preparation);

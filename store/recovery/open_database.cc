@@ -139,7 +139,7 @@ Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& direc
   // Without its reader table an observer's snapshot could be overwritten while it reads.
   const std::filesystem::path lock = directory / "lock.mdb";
   auto lock_is_there = Exists(lock);
-  if (!lock_is_there) return lock_is_there.error();
+  if (!lock_is_there.has_value()) return lock_is_there.error();
   const std::filesystem::path& needed = *lock_is_there ? lock : directory;
   if (access(needed.c_str(), W_OK) != 0) return SystemError(errno, "write to", needed);
   std::uint64_t seen = 0;

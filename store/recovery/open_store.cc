@@ -72,12 +72,12 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
                  "use " + std::to_string(kMinMapBytes) + " to " + std::to_string(kMaxMapBytes)};
   }
   auto store_is_there = Exists(options.directory / "data.mdb");
-  if (!store_is_there) return store_is_there.error();
+  if (!store_is_there.has_value()) return store_is_there.error();
   if (!*store_is_there) {
     if (auto heard = HearWitnessOfNewStore(options); !heard) return heard.error();
   }
   auto directory_is_there = Exists(options.directory);
-  if (!directory_is_there) return directory_is_there.error();
+  if (!directory_is_there.has_value()) return directory_is_there.error();
   if (!*directory_is_there) {
     if (!options.create_if_missing) return NoStore(options.directory);
     if (auto r = MakePrivateDirectory(options.directory); !r) return r;
@@ -92,11 +92,11 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
 Result<std::string> FindLoss(const std::filesystem::path& directory, const Hearing& witness,
                              bool owned_before) {
   auto there = Exists(directory / "lock.mdb");
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (*there) return "data.mdb is gone from " + directory.string();
   if (witness.is_there) return std::string("the store that the witness tells of is gone");
   there = Exists(directory / "quarantine");
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
   auto backups = FindBackups(directory);
   if (!backups) return backups.error();
@@ -112,7 +112,7 @@ Result<Distrust> InitialDistrust(const OpenOptions& options) {
   auto gap = DetectsGap(options) ? FirstGap(options.kubelet_directory) : Distrust();
   if (!gap || !gap->empty()) return gap;
   auto there = Exists(options.kubelet_directory / "image_manager");
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   return *there ? ImportUnfinished(options.kubelet_directory) : Distrust();
 }
 
@@ -166,7 +166,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   const OnReadError on_error = OnReadErrorIn(options);
   std::optional<Hearing> hearing;
   auto there = Exists(directory / "data.mdb");
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) {
     auto heard = HearWitnessOfNewStore(options);
     if (!heard) return heard.error();

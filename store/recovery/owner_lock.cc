@@ -73,7 +73,7 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
                  "find out who removes it, then try again"};
   }
   auto there = Exists(directory / "data.mdb");
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (*there) {
     if (auto r = owner.LockDatabase(); !r) return r.error();
   }

@@ -70,9 +70,9 @@ Result<void> CheckNew(const std::filesystem::path& directory, const std::filesys
   std::error_code ignored;
   const std::filesystem::path parent = path.parent_path();
   auto parent_is_there = Exists(parent);
-  if (!parent_is_there) return parent_is_there.error();
+  if (!parent_is_there.has_value()) return parent_is_there.error();
   auto place = IsDirectory(*parent_is_there ? parent : parent.parent_path());
-  if (!place) return place.error();
+  if (!place.has_value()) return place.error();
   if (!*place) {
     return Error{ErrorCode::kInvalidArgument,
                  "the witness can't be made at " + path.string() + ": " + parent.string() +

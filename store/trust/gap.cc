@@ -30,12 +30,12 @@ Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory) {
   const std::filesystem::path image_manager = kubelet_directory / "image_manager";
   for (const char* folder : {"pulled", "pulling"}) {
     auto there = Exists(image_manager / folder);
-    if (!there) return there.error();
+    if (!there.has_value()) return there.error();
     if (*there) return Distrust();
   }
   const std::filesystem::path pods = kubelet_directory / "pods";
   auto there = Exists(pods);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) return Distrust();
   const auto names = ListDirectory(pods);
   if (!names && names.error().code == ErrorCode::kIo) return names.error();
