@@ -9,7 +9,7 @@
 
 #include "store/database/header.h"
 #include "store/database/key.h"
-#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
 #include "store/lmdb/env.h"
 #include "waybill/limits.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
 #include "waybill/maintenance.h"
 #include "waybill/result.h"
 #include "waybill/types.h"

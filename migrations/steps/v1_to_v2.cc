@@ -16,7 +16,6 @@
 
 #include "migrations/steps/steps.h"
 #include "store/database/pulled_record.h"
-#include "store/database/small_records.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/replace_handlers.h"
 

@@ -1,7 +1,7 @@
 // Version 4 says in types what version 3 says in sentences: each entry of the trust journal and
 // each held pod has a kind, and the digests of all tables are one list in the state record.
 //
-// Up: kinds come from the sentences (store/trust/journal.cc, store/database/userns_records.cc).
+// Up: kinds come from the sentences (store/trust/journal.cc, store/database/userns_tables.cc).
 //
 // Down: the sentences that version 3 looks for are there again. What was taken back goes from the
 // journal, as it did then. Nothing that decides is lost.

@@ -5,9 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "store/base/image_spellings.h"
 #include "store/database/pulled_record.h"
-#include "store/database/small_records.h"
 #include "store/lmdb/error.h"
 #include "waybill/limits.h"
 
@@ -229,20 +227,6 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
   }
   if (rc != MDB_NOTFOUND) return LmdbError(rc, "reading a table");
   return {};
-}
-
-Result<bool> StoreTxn::HasIntentOfRepository(std::string_view image) const {
-  if (state_.digest(Table::kIntents).count == 0) return false;
-  const RepositoryParts repository = RepositoryPartsOf(image);
-  bool found = false;
-  auto walked = ForEachWithPrefix(
-      Table::kIntents, FirstIntentKeyOfRepository(image, seed()), kRepositoryKeyBytes,
-      [&](const Key16&, Payload payload) -> Result<bool> {
-        found = payload.empty() || RepositoryPartsOf(ViewIntent(payload).image) == repository;
-        return !found;
-      });
-  if (!walked) return walked.error();
-  return found;
 }
 
 Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {

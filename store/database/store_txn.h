@@ -92,10 +92,6 @@ class StoreTxn {
   Result<void> ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
                                  Visitor visit) const;
 
-  // The intents of `image`'s repository, other strings included: true where there is one, or where
-  // one can't be read.
-  Result<bool> HasIntentOfRepository(std::string_view image) const;
-
   // Main table. kNotFound where the record is missing.
   Result<void> PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload);
   Result<Payload> GetHeaderRecord(const Key16& key, RecordKind kind) const;

@@ -1,9 +1,11 @@
-// Records of a StoreTxn by their identities: which key, which codec, and that the identity inside
-// is the one that was asked for.
+// The tables by the identities of their records: which key, which codec, and that the identity
+// inside is the one that was asked for. The codecs of all but pulled records (pulled_record.h) and
+// user namespaces (userns_tables.h).
 
 #ifndef WAYBILL_STORE_DATABASE_TYPED_TABLES_H_
 #define WAYBILL_STORE_DATABASE_TYPED_TABLES_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -11,12 +13,45 @@
 #include <string_view>
 #include <vector>
 
-#include "store/database/small_records.h"
 #include "store/database/store_txn.h"
 #include "waybill/result.h"
+#include "waybill/runtime_handler.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
+
+// One file that an import took, and what it held.
+struct ImportedFile {
+  std::string path;
+  std::array<std::uint8_t, 32> content{};
+};
+
+std::vector<std::uint8_t> EncodeIntentValue(std::string_view image,
+                                            std::string_view runtime_handler, Timestamp recorded);
+std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handler);
+std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry);
+std::vector<std::uint8_t> EncodePreloadedValue(const ImagePreloadedRecord& record);
+std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file);
+
+// nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
+std::optional<ImagePullIntent> DecodeIntentValue(Payload payload);
+std::optional<QuarantineEntry> DecodeQuarantineValue(Payload payload);
+std::optional<ImagePreloadedRecord> DecodePreloadedValue(Payload payload);
+std::optional<ImportedFile> DecodeImportedFileValue(Payload payload);
+std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(Payload payload);
+
+// In place; nothing is checked but the envelope (see PulledRecordView).
+struct IntentView {
+  std::string_view image;
+  std::string_view runtime_handler;
+};
+IntentView ViewIntent(Payload payload);
+struct RuntimeHandlerView {
+  std::string_view name;
+  bool is_default = false;
+  bool user_namespaces = false;
+};
+RuntimeHandlerView ViewRuntimeHandler(Payload payload);
 
 // The hash that is the key of `whose` ("pod a") is another one's, too: kConflict.
 Error KeyIsTaken(const std::string& whose);
@@ -43,6 +78,9 @@ Result<bool> FindIntent(const StoreTxn& txn, std::string_view image,
 // Whether it was not there before. Replaces what is damaged.
 Result<bool> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
 Result<bool> EraseIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
+// Whether there is an intent of `image`'s repository, for this string or another, or one that can't
+// be read.
+Result<bool> HasIntentOfRepository(const StoreTxn& txn, std::string_view image);
 
 // The registry, sorted by name. kDamaged: an entry is unreadable.
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn);

@@ -1,19 +1,57 @@
-// The tables of user namespaces by pod UID: a mapping and the blocks that it occupies come and go
-// together.
+// The tables of user namespaces (schema/v3/user_namespace.fbs, schema/v4/user_namespace.fbs): their
+// records as plain structs, and the tables by pod UID. A mapping and the blocks that it occupies
+// come and go together.
 
 #ifndef WAYBILL_STORE_DATABASE_USERNS_TABLES_H_
 #define WAYBILL_STORE_DATABASE_USERNS_TABLES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "store/database/store_txn.h"
-#include "store/database/userns_records.h"
 #include "waybill/result.h"
+#include "waybill/types.h"
+#include "waybill/user_namespace.h"
 
 namespace waybill::internal {
+
+struct UsernsMapping {
+  std::string pod_uid;
+  std::uint32_t host_id = 0;
+  std::uint32_t length = 0;
+  Timestamp created;
+  std::uint64_t stamp = 0;
+};
+
+struct UsernsBlock {
+  std::string pod_uid;
+  std::uint32_t block = 0;
+};
+
+struct UsernsHeld {
+  HeldPod pod;
+  std::uint64_t stamp = 0;
+};
+
+std::vector<std::uint8_t> EncodeUsernsMapping(const UsernsMapping& mapping);
+std::vector<std::uint8_t> EncodeUsernsBlock(const UsernsBlock& block);
+// As a version of the record has it: 3 knows no kind, and looks for the one that matters to it in
+// the reason's words.
+std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held, std::uint16_t version);
+
+// nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the range is
+// none that may be handed out (of blocks other than the first and the last).
+std::optional<UsernsMapping> DecodeUsernsMapping(Payload payload);
+std::optional<UsernsBlock> DecodeUsernsBlock(Payload payload);
+std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload);
+
+// In place; nothing is checked but the envelope. nullopt: it is another pod's.
+std::optional<IdMapping> MappingOf(Payload payload, std::string_view pod_uid);
+// Of what MappingOf takes.
+std::uint64_t StampOf(Payload payload);
 
 // nullopt: none. kDamaged: unreadable. kConflict: the key holds another pod.
 Result<std::optional<UsernsMapping>> FindMapping(const StoreTxn& txn, std::string_view pod_uid);

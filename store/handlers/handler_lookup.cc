@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "store/database/key.h"
-#include "store/database/small_records.h"
 #include "store/database/typed_tables.h"
 #include "waybill/limits.h"
 

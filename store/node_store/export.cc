@@ -4,8 +4,8 @@
 
 #include "migrations/kubelet/kubelet_export.h"
 #include "store/database/pulled_record.h"
-#include "store/database/small_records.h"
-#include "store/database/userns_records.h"
+#include "store/database/typed_tables.h"
+#include "store/database/userns_tables.h"
 #include "store/node_store/impl.h"
 #include "store/trust/journal.h"
 

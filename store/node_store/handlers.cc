@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/database/small_records.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/replace_handlers.h"
 #include "store/handlers/runtime_handlers.h"

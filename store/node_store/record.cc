@@ -7,7 +7,6 @@
 
 #include "store/base/empty_list.h"
 #include "store/database/pulled_record.h"
-#include "store/database/small_records.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/handler_lookup.h"
 #include "store/node_store/impl.h"

@@ -3,7 +3,7 @@
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
 #include "store/database/key.h"
-#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
 

@@ -29,7 +29,7 @@ bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& l
 
 Result<bool> NameHasIntent(const StoreTxn& txn, const ImagePulledRecord& record) {
   for (const auto& [name, credentials] : record.credential_mapping) {
-    auto there = txn.HasIntentOfRepository(name);
+    auto there = HasIntentOfRepository(txn, name);
     if (!there || *there) return there;
   }
   return false;

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "store/database/envelope.h"
-#include "store/database/userns_records.h"
+#include "store/database/userns_tables.h"
 #include "store/lmdb/check/page_format.h"
 #include "store/trust/journal.h"
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "store/base/image_spellings.h"
-#include "store/database/small_records.h"
 #include "store/database/typed_tables.h"
 #include "waybill/image_name.h"
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "store/database/pulled_record.h"
-#include "store/database/small_records.h"
 #include "store/database/typed_tables.h"
 #include "store/database/userns_tables.h"
 #include "store/database/uuid.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "store/database/store_txn.h"
-#include "store/database/userns_records.h"
+#include "store/database/userns_tables.h"
 #include "store/userns/pool.h"
 #include "waybill/report.h"
 #include "waybill/result.h"

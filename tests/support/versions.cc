@@ -8,7 +8,7 @@
 
 #include "store/database/envelope.h"
 #include "store/database/pulled_record.h"
-#include "store/database/small_records.h"
+#include "store/database/typed_tables.h"
 #include "store/trust/journal.h"
 
 namespace waybill::testing {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "schema/v1/header_generated.h"
-#include "store/database/userns_records.h"
+#include "store/database/userns_tables.h"
 #include "store/trust/journal.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/versioned_store.h"
