@@ -10,7 +10,7 @@
 
 #include "migrations/steps/steps.h"
 #include "store/lmdb/commit.h"
-#include "store/lmdb/error.h"
+#include "store/lmdb/env.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
 #include "store/trust/journal.h"

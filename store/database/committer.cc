@@ -7,7 +7,6 @@
 
 #include "store/base/caught.h"
 #include "store/lmdb/commit.h"
-#include "store/lmdb/error.h"
 
 namespace waybill::internal {
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "store/database/pulled_record.h"
-#include "store/lmdb/error.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

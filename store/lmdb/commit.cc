@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <string>
 
-#include "store/lmdb/error.h"
-
 namespace waybill::lmdb {
 
 namespace {

@@ -1,6 +1,6 @@
-// RAII over LMDB's environment and transactions, and only that: codes stay LMDB's. The rules that
-// LMDB needs kept (one environment a store and process, close-on-exec, no MDB_NOSYNC, no
-// MDB_WRITEMAP, no duplicate keys) are kept here.
+// RAII over LMDB's environment and transactions; LMDB's codes as Errors. The rules that LMDB needs
+// kept (one environment a store and process, close-on-exec, no MDB_NOSYNC, no MDB_WRITEMAP, no
+// duplicate keys) are kept here.
 
 #ifndef WAYBILL_STORE_LMDB_ENV_H_
 #define WAYBILL_STORE_LMDB_ENV_H_
@@ -21,6 +21,13 @@
 namespace waybill::lmdb {
 
 using Bytes = std::span<const std::byte>;
+
+// `rc` is not MDB_SUCCESS. `doing` completes "while …". EIO is taken for a full disk where the file
+// system of `directory` has next to nothing free: that is how ext4 reports one to LMDB.
+Error MakeError(int rc, std::string_view doing, const std::filesystem::path& directory);
+
+// An errno of a system call on `path`.
+Error MakeSystemError(int error_number, std::string_view doing, const std::filesystem::path& path);
 
 struct EnvOptions {
   std::filesystem::path directory;

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "store/lmdb/error.h"
+#include "store/lmdb/env.h"
 #include "store/recovery/inspect.h"
 
 namespace waybill::internal {

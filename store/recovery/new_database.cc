@@ -8,7 +8,6 @@
 #include <cstddef>
 
 #include "store/lmdb/env.h"
-#include "store/lmdb/error.h"
 #include "store/trust/trust.h"
 
 namespace waybill::internal {

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "store/lmdb/error.h"
+#include "store/lmdb/env.h"
 #include "store/recovery/open_store.h"
 
 namespace waybill::internal {

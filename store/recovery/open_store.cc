@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "store/database/typed_tables.h"
-#include "store/lmdb/error.h"
+#include "store/lmdb/env.h"
 #include "store/lmdb/version.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
