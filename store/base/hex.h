@@ -58,7 +58,19 @@ bool HexDecode(std::string_view text, std::array<std::uint8_t, N>& bytes) {
   return true;
 }
 
-std::string HexEncode(std::span<const std::uint8_t> bytes);
+// Writes 2 × bytes.size() digits to `text`.
+inline void HexEncode(std::span<const std::uint8_t> bytes, char* text) {
+  for (const std::uint8_t byte : bytes) {
+    *text++ = "0123456789abcdef"[byte >> 4];
+    *text++ = "0123456789abcdef"[byte & 0xf];
+  }
+}
+
+inline std::string HexEncode(std::span<const std::uint8_t> bytes) {
+  std::string text(2 * bytes.size(), '\0');
+  HexEncode(bytes, text.data());
+  return text;
+}
 
 }  // namespace waybill::internal
 

@@ -5,15 +5,18 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "schema/v1/common_generated.h"
 #include "schema/v2/platform_generated.h"
+#include "store/database/uuid.h"
 #include "waybill/limits.h"
 #include "waybill/types.h"
 
@@ -29,6 +32,26 @@ inline std::string_view Text(const flatbuffers::String* string) {
 // Whether a string has at most `limit` bytes; none at all has no bytes.
 inline bool Fits(const flatbuffers::String* string, std::size_t limit) {
   return string == nullptr || string->size() <= limit;
+}
+
+// The bytes of a Uuid or a Sha256.
+template <std::size_t N>
+flatbuffers::span<const std::uint8_t, N> Raw(const std::array<std::uint8_t, N>& bytes) {
+  return flatbuffers::span<const std::uint8_t, N>(bytes);
+}
+
+// Whether a record has its UID in exactly one form; as text it has at most `limit` bytes.
+template <typename T>
+bool HasOneUid(const T& record, std::size_t limit) {
+  return (record.uid_raw() == nullptr) != (record.uid_text() == nullptr) &&
+         Fits(record.uid_text(), limit);
+}
+
+// The UID of a record that has one.
+template <typename T>
+std::string UidOf(const T& record) {
+  if (record.uid_raw() == nullptr) return record.uid_text()->str();
+  return EncodeUuid(std::span<const std::uint8_t, 16>(record.uid_raw()->bytes()->data(), 16));
 }
 
 // An empty string is left out.

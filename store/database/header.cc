@@ -38,7 +38,7 @@ std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   flatbuffers::FlatBufferBuilder builder;
   const auto witness = builder.CreateString(identity.witness_path);
   const auto migration = builder.CreateString(identity.last_migration);
-  const v1::Uuid uuid(flatbuffers::span<const std::uint8_t, 16>(identity.uuid));
+  const v1::Uuid uuid(Raw(identity.uuid));
   const v1::Time created = ToTime(identity.created);
   return Finish(builder, v1::CreateIdentity(builder, identity.schema_version, &uuid,
                                             identity.hash_seed, &created, witness, migration));

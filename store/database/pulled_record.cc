@@ -10,7 +10,6 @@
 #include "schema/v2/pulled_record_generated.h"
 #include "store/base/hex.h"
 #include "store/database/flatbuffer.h"
-#include "store/database/uuid.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -30,6 +29,16 @@ bool IsText(const flatbuffers::String* string, std::string_view text) {
   return string != nullptr && Text(string) == text;
 }
 
+template <typename T>
+bool HasCoordinates(const T& stored, const ProbeUid& uid, std::string_view namespace_name,
+                    std::string_view name) {
+  const bool same_uid =
+      uid.is_raw ? stored.uid_raw() != nullptr && std::memcmp(stored.uid_raw()->bytes()->data(),
+                                                              uid.raw.data(), uid.raw.size()) == 0
+                 : IsText(stored.uid_text(), uid.text);
+  return same_uid && IsText(stored.namespace_name(), namespace_name) && IsText(stored.name(), name);
+}
+
 // In constant time. OpenSSL takes 16 bytes at once, and other sizes byte by byte.
 bool SameHash(const std::uint8_t* a, const std::uint8_t* b) {
   return (CRYPTO_memcmp(a, b, 16) | CRYPTO_memcmp(a + 16, b + 16, 16)) == 0;
@@ -45,12 +54,12 @@ Error TooMany(std::string_view what, const std::string& name, std::size_t limit)
           "more than " + std::to_string(limit) + " " + std::string(what) + " under " + name, ""};
 }
 
-Result<void> CheckCoordinates(std::string_view uid, std::string_view namespace_name,
-                              std::string_view name) {
-  if (uid.size() > kMaxCoordinateBytes) return TooLong("a uid", kMaxCoordinateBytes);
-  if (namespace_name.size() > kMaxCoordinateBytes)
-    return TooLong("a namespace", kMaxCoordinateBytes);
-  if (name.size() > kMaxCoordinateBytes) return TooLong("a name", kMaxCoordinateBytes);
+template <typename T>
+Result<void> CheckCoordinates(const T& credential) {
+  const auto fits = [](const std::string& text) { return text.size() <= kMaxCoordinateBytes; };
+  if (!fits(credential.uid)) return TooLong("a uid", kMaxCoordinateBytes);
+  if (!fits(credential.namespace_name)) return TooLong("a namespace", kMaxCoordinateBytes);
+  if (!fits(credential.name)) return TooLong("a name", kMaxCoordinateBytes);
   return {};
 }
 
@@ -88,60 +97,53 @@ Result<void> CheckLimits(const ImagePulledRecord& record) {
       return TooMany("service accounts", name, kMaxCredentialsPerName);
     }
     for (const auto& s : credentials.kubernetes_secrets) {
-      if (auto r = CheckCoordinates(s.uid, s.namespace_name, s.name); !r) return r;
+      if (auto r = CheckCoordinates(s); !r) return r;
       if (s.credential_hash.size() > kMaxCoordinateBytes) {
         return TooLong("a credential hash", kMaxCoordinateBytes);
       }
     }
     for (const auto& s : credentials.kubernetes_service_accounts) {
-      if (auto r = CheckCoordinates(s.uid, s.namespace_name, s.name); !r) return r;
+      if (auto r = CheckCoordinates(s); !r) return r;
     }
   }
   return {};
-}
-
-template <std::size_t N>
-flatbuffers::span<const std::uint8_t, N> Raw(const std::array<std::uint8_t, N>& bytes) {
-  return flatbuffers::span<const std::uint8_t, N>(bytes);
 }
 
 // Namespaces and names repeat within a record; CreateSharedString keeps each once.
 flatbuffers::Offset<v1::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
                                        const ImagePullSecret& secret) {
   const ProbeSecret probe{ImagePullSecretView(secret)};
-  const v1::Uuid uid(Raw(probe.uid_raw));
+  const v1::Uuid uid(Raw(probe.uid.raw));
   const v1::Sha256 hash(Raw(probe.hash_raw));
   const auto namespace_name = builder.CreateSharedString(secret.namespace_name);
   const auto name = builder.CreateSharedString(secret.name);
   flatbuffers::Offset<flatbuffers::String> uid_text;
-  if (!probe.uid_is_raw) uid_text = builder.CreateSharedString(secret.uid);
+  if (!probe.uid.is_raw) uid_text = builder.CreateSharedString(secret.uid);
   flatbuffers::Offset<flatbuffers::String> hash_text;
   if (!probe.hash_is_raw && !secret.credential_hash.empty()) {
     hash_text = builder.CreateSharedString(secret.credential_hash);
   }
-  return v1::CreateSecret(builder, probe.uid_is_raw ? &uid : nullptr, uid_text, namespace_name,
+  return v1::CreateSecret(builder, probe.uid.is_raw ? &uid : nullptr, uid_text, namespace_name,
                           name, probe.hash_is_raw ? &hash : nullptr, hash_text);
 }
 
 flatbuffers::Offset<v1::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& builder,
                                                const ImagePullServiceAccount& account) {
-  std::array<std::uint8_t, 16> raw{};
-  const bool is_raw = DecodeUuid(account.uid, raw);
-  const v1::Uuid uid(Raw(raw));
+  const ProbeUid probe(account.uid);
+  const v1::Uuid uid(Raw(probe.raw));
   const auto namespace_name = builder.CreateSharedString(account.namespace_name);
   const auto name = builder.CreateSharedString(account.name);
   flatbuffers::Offset<flatbuffers::String> uid_text;
-  if (!is_raw) uid_text = builder.CreateSharedString(account.uid);
-  return v1::CreateServiceAccount(builder, is_raw ? &uid : nullptr, uid_text, namespace_name, name);
+  if (!probe.is_raw) uid_text = builder.CreateSharedString(account.uid);
+  return v1::CreateServiceAccount(builder, probe.is_raw ? &uid : nullptr, uid_text, namespace_name,
+                                  name);
 }
 
 // Whether exactly one form of the UID is there, and the names are; and all are within limits.h.
 template <typename T>
 bool IsComplete(const T& coordinates) {
-  return (coordinates.uid_raw() == nullptr) != (coordinates.uid_text() == nullptr) &&
-         coordinates.namespace_name() != nullptr && coordinates.name() != nullptr &&
-         Fits(coordinates.uid_text(), kMaxCoordinateBytes) &&
-         Fits(coordinates.namespace_name(), kMaxCoordinateBytes) &&
+  return HasOneUid(coordinates, kMaxCoordinateBytes) && coordinates.namespace_name() != nullptr &&
+         coordinates.name() != nullptr && Fits(coordinates.namespace_name(), kMaxCoordinateBytes) &&
          Fits(coordinates.name(), kMaxCoordinateBytes);
 }
 
@@ -188,12 +190,6 @@ const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
   return root;
 }
 
-template <typename T>
-std::string DecodeUid(const T& coordinates) {
-  if (coordinates.uid_raw() == nullptr) return coordinates.uid_text()->str();
-  return EncodeUuid(std::span<const std::uint8_t, 16>(coordinates.uid_raw()->bytes()->data(), 16));
-}
-
 ImagePullSecret Decode(const v1::Secret& secret) {
   std::string hash;
   if (secret.hash_raw() != nullptr) {
@@ -201,11 +197,11 @@ ImagePullSecret Decode(const v1::Secret& secret) {
   } else if (secret.hash_text() != nullptr) {
     hash = secret.hash_text()->str();
   }
-  return {DecodeUid(secret), secret.namespace_name()->str(), secret.name()->str(), std::move(hash)};
+  return {UidOf(secret), secret.namespace_name()->str(), secret.name()->str(), std::move(hash)};
 }
 
 ImagePullServiceAccount Decode(const v1::ServiceAccount& account) {
-  return {DecodeUid(account), account.namespace_name()->str(), account.name()->str()};
+  return {UidOf(account), account.namespace_name()->str(), account.name()->str()};
 }
 
 template <typename T, typename Out>
@@ -266,11 +262,7 @@ std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> paylo
   if (root->ref_raw() == nullptr) return PulledKey(Text(root->ref_text()), handler, seed);
   char ref[kRefPrefix.size() + 64];
   std::memcpy(ref, kRefPrefix.data(), kRefPrefix.size());
-  char* out = ref + kRefPrefix.size();
-  for (const std::uint8_t byte : *root->ref_raw()->bytes()) {
-    *out++ = "0123456789abcdef"[byte >> 4];
-    *out++ = "0123456789abcdef"[byte & 0xF];
-  }
+  HexEncode({root->ref_raw()->bytes()->data(), 32}, ref + kRefPrefix.size());
   return PulledKey({ref, sizeof(ref)}, handler, seed);
 }
 
@@ -297,10 +289,10 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
   return record;
 }
 
+ProbeUid::ProbeUid(std::string_view uid) : text(uid), is_raw(DecodeUuid(uid, raw)) {}
+
 ProbeSecret::ProbeSecret(const ImagePullSecretView& secret)
-    : text(secret),
-      uid_is_raw(DecodeUuid(secret.uid, uid_raw)),
-      hash_is_raw(HexDecode(secret.credential_hash, hash_raw)) {}
+    : text(secret), uid(secret.uid), hash_is_raw(HexDecode(secret.credential_hash, hash_raw)) {}
 
 bool EntryView::node_pods_accessible() const { return entry_->node_pods_accessible(); }
 
@@ -323,29 +315,16 @@ SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const
     match.hash = !hash.empty() && hash.size() == probe.text.credential_hash.size() &&
                  CRYPTO_memcmp(hash.data(), probe.text.credential_hash.data(), hash.size()) == 0;
   }
-  const bool uid_equal = probe.uid_is_raw
-                             ? stored->uid_raw() != nullptr &&
-                                   std::memcmp(stored->uid_raw()->bytes()->data(),
-                                               probe.uid_raw.data(), probe.uid_raw.size()) == 0
-                             : IsText(stored->uid_text(), probe.text.uid);
-  match.coordinates = uid_equal && IsText(stored->namespace_name(), probe.text.namespace_name) &&
-                      IsText(stored->name(), probe.text.name);
+  match.coordinates =
+      HasCoordinates(*stored, probe.uid, probe.text.namespace_name, probe.text.name);
   return match;
 }
 
 bool EntryView::HasServiceAccount(const ImagePullServiceAccountView& account) const {
   if (entry_->service_accounts() == nullptr) return false;
-  std::array<std::uint8_t, 16> raw{};
-  const bool is_raw = DecodeUuid(account.uid, raw);
+  const ProbeUid uid(account.uid);
   for (const v1::ServiceAccount* stored : *entry_->service_accounts()) {
-    const bool uid_equal =
-        is_raw ? stored->uid_raw() != nullptr &&
-                     std::memcmp(stored->uid_raw()->bytes()->data(), raw.data(), raw.size()) == 0
-               : IsText(stored->uid_text(), account.uid);
-    if (uid_equal && IsText(stored->namespace_name(), account.namespace_name) &&
-        IsText(stored->name(), account.name)) {
-      return true;
-    }
+    if (HasCoordinates(*stored, uid, account.namespace_name, account.name)) return true;
   }
   return false;
 }

@@ -36,15 +36,23 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
 std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> payload,
                                              std::uint64_t seed);
 
+// A UID, decoded once for many comparisons.
+struct ProbeUid {
+  explicit ProbeUid(std::string_view uid);
+
+  std::string_view text;
+  std::array<std::uint8_t, 16> raw{};
+  bool is_raw;  // initialised after `raw`, which decoding fills
+};
+
 // A pod's secret, its hash and UID decoded once for many comparisons.
 struct ProbeSecret {
   explicit ProbeSecret(const ImagePullSecretView& secret);
 
   ImagePullSecretView text;
-  std::array<std::uint8_t, 16> uid_raw{};
+  ProbeUid uid;
   std::array<std::uint8_t, 32> hash_raw{};
-  bool uid_is_raw;  // after the arrays: making it fills them
-  bool hash_is_raw;
+  bool hash_is_raw;  // initialised after `hash_raw`, which decoding fills
 };
 
 struct SecretMatch {

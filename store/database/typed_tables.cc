@@ -22,14 +22,6 @@ namespace waybill::internal {
 namespace v1 = schema::v1;
 namespace v2 = schema::v2;
 
-namespace {
-
-v1::Sha256 ToSha256(const std::array<std::uint8_t, 32>& raw) {
-  return v1::Sha256(flatbuffers::span<const std::uint8_t, 32>(raw));
-}
-
-}  // namespace
-
 std::vector<std::uint8_t> EncodeIntentValue(std::string_view image,
                                             std::string_view runtime_handler, Timestamp recorded) {
   flatbuffers::FlatBufferBuilder builder(256);
@@ -81,7 +73,7 @@ std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry) {
   flatbuffers::FlatBufferBuilder builder;
   std::array<std::uint8_t, 32> raw{};
   const bool is_hex = HexDecode(entry.sha256, raw);
-  const v1::Sha256 sha256 = ToSha256(raw);
+  const v1::Sha256 sha256(Raw(raw));
   const auto source = builder.CreateString(entry.source);
   const auto reason = builder.CreateString(entry.reason);
   const v1::Time since = ToTime(entry.since);
@@ -131,7 +123,7 @@ std::optional<ImagePreloadedRecord> DecodePreloadedValue(Payload payload) {
 std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file) {
   flatbuffers::FlatBufferBuilder builder(256);
   const auto path = builder.CreateString(file.path);
-  const v1::Sha256 content = ToSha256(file.content);
+  const v1::Sha256 content(Raw(file.content));
   return Finish(builder, v1::CreateImportedFile(builder, path, &content));
 }
 
@@ -255,7 +247,6 @@ Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
                          std::string_view runtime_handler) {
   auto existing = FindRecord(txn, image_ref, runtime_handler);
   if (!existing && !IsDamaged(existing.error())) return existing.error();
-  if (existing && !*existing) return false;
   return txn.Delete(Table::kPulled, PulledKey(image_ref, runtime_handler, txn.seed()));
 }
 
@@ -289,7 +280,6 @@ Result<bool> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view
 Result<bool> EraseIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler) {
   auto existing = FindIntent(txn, image, runtime_handler);
   if (!existing && !IsDamaged(existing.error())) return existing.error();
-  if (existing && !*existing) return false;
   return txn.Delete(Table::kIntents, IntentKey(image, runtime_handler, txn.seed()));
 }
 

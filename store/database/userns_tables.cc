@@ -11,7 +11,6 @@
 #include "store/base/quote.h"
 #include "store/database/flatbuffer.h"
 #include "store/database/typed_tables.h"
-#include "store/database/uuid.h"
 
 namespace waybill::internal {
 
@@ -25,7 +24,7 @@ namespace {
 struct StoredUid {
   StoredUid(flatbuffers::FlatBufferBuilder& builder, std::string_view uid)
       : is_raw(DecodeUuid(uid, bytes)),
-        uuid(flatbuffers::span<const std::uint8_t, 16>(bytes)),
+        uuid(Raw(bytes)),
         text(is_raw ? flatbuffers::Offset<flatbuffers::String>()
                     : builder.CreateString(uid.data(), uid.size())) {}
 
@@ -42,17 +41,7 @@ struct StoredUid {
 template <typename T>
 const T* RootWithUid(Payload payload) {
   const auto* root = Root<T>(payload);
-  if (root == nullptr || (root->uid_raw() == nullptr) == (root->uid_text() == nullptr) ||
-      !Fits(root->uid_text(), kMaxFileNameBytes)) {
-    return nullptr;
-  }
-  return root;
-}
-
-template <typename T>
-std::string Uid(const T& root) {
-  if (root.uid_raw() == nullptr) return root.uid_text()->str();
-  return EncodeUuid(std::span<const std::uint8_t, 16>(root.uid_raw()->bytes()->data(), 16));
+  return root != nullptr && HasOneUid(*root, kMaxFileNameBytes) ? root : nullptr;
 }
 
 bool MayBeHandedOut(std::uint64_t host_id, std::uint64_t length) {
@@ -108,7 +97,7 @@ std::optional<UsernsMapping> DecodeUsernsMapping(Payload payload) {
       !MayBeHandedOut(root->host_id(), root->length())) {
     return std::nullopt;
   }
-  return UsernsMapping{Uid(*root), root->host_id(), root->length(), FromTime(*root->created()),
+  return UsernsMapping{UidOf(*root), root->host_id(), root->length(), FromTime(*root->created()),
                        root->stamp()};
 }
 
@@ -124,7 +113,7 @@ std::optional<UsernsBlock> DecodeUsernsBlock(Payload payload) {
   if (root == nullptr || !MayBeHandedOut(root->block() * kIdsPerBlock, kIdsPerBlock)) {
     return std::nullopt;
   }
-  return UsernsBlock{Uid(*root), root->block()};
+  return UsernsBlock{UidOf(*root), root->block()};
 }
 
 std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held, std::uint16_t version) {
@@ -150,7 +139,7 @@ std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload) {
       root->reason() == nullptr || root->since() == nullptr) {
     return std::nullopt;
   }
-  UsernsHeld held{{Uid(*root),
+  UsernsHeld held{{UidOf(*root),
                    {},
                    root->source()->str(),
                    root->reason()->str(),

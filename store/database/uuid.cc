@@ -9,16 +9,11 @@ namespace waybill::internal {
 
 namespace {
 
-std::uint64_t Load4(const char* text) {
-  std::uint32_t word;
-  std::memcpy(&word, text, sizeof(word));
-  return word;
-}
-
-std::uint64_t Load8(const char* text) {
-  std::uint64_t word;
-  std::memcpy(&word, text, sizeof(word));
-  return word;
+template <typename Word>
+std::uint64_t LoadDigits(const char* text) {
+  Word digits;
+  std::memcpy(&digits, text, sizeof(digits));
+  return digits;
 }
 
 constexpr std::uint64_t InEachByte(std::uint64_t byte) { return byte * 0x0101010101010101; }
@@ -51,12 +46,11 @@ bool DecodeUuid(std::string_view text, std::array<std::uint8_t, 16>& raw) {
       text[23] != '-') {
     return false;
   }
-  const char* const at = text.data();
+  const auto four = [&](std::size_t at) { return LoadDigits<std::uint32_t>(text.data() + at); };
+  const auto eight = [&](std::size_t at) { return LoadDigits<std::uint64_t>(text.data() + at); };
   std::array<std::uint32_t, 4> words;
-  if (!DecodeDigits(Load8(at), words[0]) ||
-      !DecodeDigits(Load4(at + 9) | Load4(at + 14) << 32, words[1]) ||
-      !DecodeDigits(Load4(at + 19) | Load4(at + 24) << 32, words[2]) ||
-      !DecodeDigits(Load8(at + 28), words[3])) {
+  if (!DecodeDigits(eight(0), words[0]) || !DecodeDigits(four(9) | four(14) << 32, words[1]) ||
+      !DecodeDigits(four(19) | four(24) << 32, words[2]) || !DecodeDigits(eight(28), words[3])) {
     return false;
   }
   std::memcpy(raw.data(), words.data(), raw.size());

@@ -37,6 +37,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/base/hex.h"
 #include "store/lmdb/check/page_format.h"
 
 namespace waybill::internal {
@@ -203,14 +204,7 @@ std::string TreeLabel(TreeKind kind, std::string_view name) {
   const bool prints =
       std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f && c != '"'; });
   if (prints) return "table " + std::string(name);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string label = "table 0x";
-  for (const char c : name) {
-    const auto value = static_cast<unsigned char>(c);
-    label += kDigits[value >> 4];
-    label += kDigits[value & 15];
-  }
-  return label;
+  return "table 0x" + HexEncode({reinterpret_cast<const std::uint8_t*>(name.data()), name.size()});
 }
 
 class Walk {
