@@ -148,15 +148,13 @@ class PagePath {
     return nullptr;
   }
 
-  // The pages of the extent at `first`, whose header was checked against the value that it holds;
-  // 0: `*problem` says what is wrong.
-  std::uint32_t OpenExtent(PageNumber first, std::uint32_t value_bytes, const char** problem);
-  // The value, nullptr: `*problem` says why. Valid until the next one is read.
-  const std::byte* ExtentValue(PageNumber first, std::uint32_t value_bytes, const char** problem) {
-    const std::byte* value =
-        file_.Read(first * page_bytes_ + kPageHeaderBytes, value_bytes, extent_);
-    if (value == nullptr) *problem = file_.why();
-    return value;
+  // Checks the header of the extent at `first` against the value that it holds. nullptr: sound, and
+  // `pages` is its size.
+  const char* OpenExtent(PageNumber first, std::uint32_t value_bytes, std::uint32_t& pages);
+  // nullptr: `value` is read, and valid until the next one is.
+  const char* ReadExtent(PageNumber first, std::uint32_t value_bytes, const std::byte*& value) {
+    value = file_.Read(first * page_bytes_ + kPageHeaderBytes, value_bytes, extent_);
+    return value == nullptr ? file_.why() : nullptr;
   }
 
  private:
@@ -166,33 +164,20 @@ class PagePath {
   PageFile::Scratch extent_;
 };
 
-std::uint32_t PagePath::OpenExtent(PageNumber first, std::uint32_t value_bytes,
-                                   const char** problem) {
-  if (first < kMetaPages || first >= file_pages()) {
-    *problem = "its overflow page lies outside the file";
-    return 0;
-  }
+const char* PagePath::OpenExtent(PageNumber first, std::uint32_t value_bytes,
+                                 std::uint32_t& pages) {
+  if (first < kMetaPages || first >= file_pages()) return "its overflow page lies outside the file";
   const std::byte* bytes = file_.Read(first * page_bytes_, kPageHeaderBytes, extent_);
-  if (bytes == nullptr) {
-    *problem = file_.why();
-    return 0;
-  }
+  if (bytes == nullptr) return file_.why();
   const auto header = Load<PageHeader>(bytes);
-  if (header.number != first) {
-    *problem = "its overflow page carries another page number";
-    return 0;
-  }
-  if (header.flags != kPageOverflow || header.pad != 0) {
-    *problem = "its overflow page has wrong flags";
-    return 0;
-  }
-  const auto pages = Load<std::uint32_t>(bytes + kOverflowPagesOffset);
+  if (header.number != first) return "its overflow page carries another page number";
+  if (header.flags != kPageOverflow || header.pad != 0) return "its overflow page has wrong flags";
+  pages = Load<std::uint32_t>(bytes + kOverflowPagesOffset);
   const std::uint64_t used_bytes = kPageHeaderBytes + std::uint64_t{value_bytes};
   if (pages > file_pages() - first || std::uint64_t{pages} * page_bytes_ < used_bytes) {
-    *problem = "its overflow page has a wrong number of pages";
-    return 0;
+    return "its overflow page has a wrong number of pages";
   }
-  return pages;
+  return nullptr;
 }
 
 // ---- Rules 3 to 7: whole trees
@@ -244,8 +229,8 @@ class Walk {
   void CheckRecord(const TreeRecord& tree);
   void Visit(PageNumber number, unsigned level, KeyBounds bounds);
   void VisitLeaf(PageNumber number, const NodePage& page);
-  // nullptr: the value is left out, and `*problem` says why.
-  const std::byte* OverflowValue(PageNumber first, std::uint32_t bytes, const char** problem);
+  // nullptr: `value` is read; otherwise why it is left out.
+  const char* ReadOverflow(PageNumber first, std::uint32_t bytes, const std::byte*& value);
   void OnValue(const std::byte* key, std::span<const std::byte> value);
   void OnFreeRecord(const std::byte* key, std::span<const std::byte> value);
   void Skip(PageNumber number, const char* problem) {
@@ -348,9 +333,8 @@ void Walk::VisitLeaf(PageNumber number, const NodePage& page) {
       continue;
     }
     if (node.flags == kNodeOverflow) {
-      const char* problem = nullptr;
-      value = OverflowValue(Load<PageNumber>(value), node.DataBytes(), &problem);
-      if (value == nullptr) {
+      const auto first = Load<PageNumber>(value);
+      if (const char* problem = ReadOverflow(first, node.DataBytes(), value)) {
         ++skipped_;
         Report("page " + std::to_string(number) + ", value " + std::to_string(i) + ": " + problem);
         continue;
@@ -361,17 +345,16 @@ void Walk::VisitLeaf(PageNumber number, const NodePage& page) {
   }
 }
 
-const std::byte* Walk::OverflowValue(PageNumber first, std::uint32_t bytes, const char** problem) {
-  const std::uint32_t pages = path_.OpenExtent(first, bytes, problem);
-  if (pages == 0) return nullptr;
+const char* Walk::ReadOverflow(PageNumber first, std::uint32_t bytes, const std::byte*& value) {
+  std::uint32_t pages = 0;
+  if (const char* problem = path_.OpenExtent(first, bytes, pages)) return problem;
   // Claimed before the value is read: no extent is read twice.
   if (!claims_.Claim(first, pages)) {
-    *problem = "its overflow pages are past the last page or in use elsewhere";
-    return nullptr;
+    return "its overflow pages are past the last page or in use elsewhere";
   }
   tree_pages_ += pages;
   seen_.overflow_pages += pages;
-  return path_.ExtentValue(first, bytes, problem);
+  return path_.ReadExtent(first, bytes, value);
 }
 
 void Walk::OnValue(const std::byte* key, std::span<const std::byte> value) {
@@ -419,12 +402,11 @@ Result<std::vector<std::byte>> ValueInLeaf(PagePath& path, PageNumber number, co
     if (node.flags == kNodeTree) return DamagedPath(number, "the key names a table");
     const std::byte* value = page.Data(i);
     if (node.flags == kNodeOverflow) {
-      const char* problem = nullptr;
       const auto first = Load<PageNumber>(value);
-      if (path.OpenExtent(first, node.DataBytes(), &problem) == 0 ||
-          (value = path.ExtentValue(first, node.DataBytes(), &problem)) == nullptr) {
-        return DamagedPath(number, problem);
-      }
+      std::uint32_t pages = 0;
+      const char* problem = path.OpenExtent(first, node.DataBytes(), pages);
+      if (problem == nullptr) problem = path.ReadExtent(first, node.DataBytes(), value);
+      if (problem != nullptr) return DamagedPath(number, problem);
     }
     return std::vector<std::byte>(value, value + node.DataBytes());
   }

@@ -219,24 +219,20 @@ const char* NodePage::Open(const std::byte* bytes, PageNumber number, std::uint3
   return CheckOrder();
 }
 
-// The bytes a leaf node keeps in the page behind its key; 0: no such node is legal.
-std::size_t NodePage::LeafDataBytes(const NodeHeader& node, TreeKind kind, const char** problem) {
+// Sets `bytes` to what a leaf node keeps in the page after its key; nullptr: the node is legal.
+const char* NodePage::LeafDataBytes(const NodeHeader& node, TreeKind kind, std::size_t& bytes) {
   const std::uint32_t size = node.DataBytes();
   if (node.flags == kNodeTree && kind == TreeKind::kMain) {
-    if (size == sizeof(TreeRecord)) return size;
-    *problem = "a table's entry has a wrong size";
-    return 0;
+    bytes = size;
+    return size == sizeof(TreeRecord) ? nullptr : "a table's entry has a wrong size";
   }
   if (node.flags != 0 && node.flags != kNodeOverflow) {
-    *problem = "a node has flags that are not legal here";
-    return 0;
+    return "a node has flags that are not legal here";
   }
   const std::uint32_t least = kind == TreeKind::kFree ? sizeof(std::uint64_t) : kMinValueBytes;
-  if (size < least || size % kGranule != 0) {
-    *problem = "a value has a size that is not legal here";
-    return 0;
-  }
-  return node.flags == kNodeOverflow ? sizeof(PageNumber) : size;
+  if (size < least || size % kGranule != 0) return "a value has a size that is not legal here";
+  bytes = node.flags == kNodeOverflow ? sizeof(PageNumber) : size;
+  return nullptr;
 }
 
 const char* NodePage::CheckHeap(std::size_t upper, std::uint32_t page_bytes) const {
@@ -255,9 +251,8 @@ const char* NodePage::CheckHeap(std::size_t upper, std::uint32_t page_bytes) con
     if (node.key_bytes != (first_of_branch ? 0 : key_bytes_)) return "a key has a wrong size";
     std::size_t size = kNodeHeaderBytes + node.key_bytes;
     if (is_leaf_) {
-      const char* problem = nullptr;
-      const std::size_t data_bytes = LeafDataBytes(node, kind_, &problem);
-      if (problem != nullptr) return problem;
+      std::size_t data_bytes = 0;
+      if (const char* problem = LeafDataBytes(node, kind_, data_bytes)) return problem;
       size += data_bytes;
       if (size > MaxNodeBytes(page_bytes)) return "a value is too large to lie in the page";
     }

@@ -258,7 +258,7 @@ class NodePage {
   std::size_t Offset(unsigned i) const {
     return Load<std::uint16_t>(bytes_ + kPageHeaderBytes + std::size_t{2} * i);
   }
-  static std::size_t LeafDataBytes(const NodeHeader& node, TreeKind kind, const char** problem);
+  static const char* LeafDataBytes(const NodeHeader& node, TreeKind kind, std::size_t& bytes);
   const char* CheckHeap(std::size_t upper, std::uint32_t page_bytes) const;
   const char* CheckOrder() const;
 
