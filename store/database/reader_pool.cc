@@ -16,6 +16,13 @@ std::size_t ThreadNumber() {
   return mine;
 }
 
+// Whether `value` verifies as one of the table; `payload` is then what it holds.
+bool OpenValue(const TableSpec& spec, const Key16& key, Value value, Payload& payload) {
+  const Opened opened = OpenEnvelope(key, value, spec.kind, kNewest.version(spec));
+  payload = opened.payload;
+  return opened.state == EnvelopeState::kSound;
+}
+
 // Whether commit `id` is the newest now, and so was when a transaction of that ID was renewed: the
 // meta page that LMDB then copied is written again by commit id + 2 only. If so, the snapshot is
 // the one of that ID and no newer one.
@@ -175,11 +182,8 @@ Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) c
   const int rc = mdb_get(txn(), dbi(table), &k, &v);
   if (rc == MDB_NOTFOUND) return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
   if (rc != MDB_SUCCESS) return Lookup::kDamaged;
-  const TableSpec& spec = SpecOf(table);
-  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), spec.kind, kNewest.version(table));
-  if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
-  payload = opened.payload;
-  return Lookup::kFound;
+  return OpenValue(SpecOf(table), key, lmdb::FromVal(v), payload) ? Lookup::kFound
+                                                                  : Lookup::kDamaged;
 }
 
 MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
@@ -208,11 +212,8 @@ Lookup ReaderPool::Lease::GetCopy(const Key16& key, Payload& payload, bool& has_
   int rc = lmdb::CursorGet(cursor, &at, &value, MDB_SET_RANGE);
   if (rc == MDB_SUCCESS && at.size() == key.bytes.size() &&
       std::memcmp(at.data(), key.bytes.data(), key.bytes.size()) == 0) {
-    const TableSpec& spec = SpecOf(Table::kPulled);
-    const Opened opened = OpenEnvelope(key, value, spec.kind, kNewest.version(spec));
-    if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
-    payload = opened.payload;
-    return Lookup::kFound;
+    return OpenValue(SpecOf(Table::kPulled), key, value, payload) ? Lookup::kFound
+                                                                  : Lookup::kDamaged;
   }
   // Keys that begin alike lie side by side: one of them is next to where this one would be.
   if (rc == MDB_SUCCESS) {
@@ -235,16 +236,15 @@ bool ReaderPool::Lease::ForEach(const TableSpec& spec, FunctionRef<void(Payload)
     rc = cursor.Get(&key, &value, MDB_NEXT);
     if (rc != MDB_SUCCESS) break;
     if (key.size() != 16) return false;
-    const Opened opened =
-        OpenEnvelope(Key16::From(key.first<16>()), value, spec.kind, kNewest.version(spec));
-    visit(opened.state == EnvelopeState::kSound ? opened.payload : Payload());
+    Payload payload;
+    OpenValue(spec, Key16::From(key.first<16>()), value, payload);
+    visit(payload);
   }
   return rc == MDB_NOTFOUND;
 }
 
 Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
-                                         bool (*is_it)(Payload, const void*), const void* context,
-                                         Payload* found) const {
+                                         FunctionRef<bool(Payload)> is_it) const {
   MDB_cursor* const cursor = CursorOn(table);
   if (cursor == nullptr) return Lookup::kDamaged;
   lmdb::Bytes key = first.span();
@@ -252,13 +252,11 @@ Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::s
   int rc = lmdb::CursorGet(cursor, &key, &value, MDB_SET_RANGE);
   while (rc == MDB_SUCCESS && key.size() == first.bytes.size() &&
          std::memcmp(key.data(), first.bytes.data(), bytes) == 0) {
-    const Opened opened = OpenEnvelope(Key16::From(key.first<16>()), value, SpecOf(table).kind,
-                                       kNewest.version(table));
-    if (opened.state != EnvelopeState::kSound) return Lookup::kDamaged;
-    if (is_it(opened.payload, context)) {
-      if (found != nullptr) *found = opened.payload;
-      return Lookup::kFound;
+    Payload payload;
+    if (!OpenValue(SpecOf(table), Key16::From(key.first<16>()), value, payload)) {
+      return Lookup::kDamaged;
     }
+    if (is_it(payload)) return Lookup::kFound;
     rc = lmdb::CursorGet(cursor, &key, &value, MDB_NEXT);
   }
   if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;

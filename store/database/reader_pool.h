@@ -84,8 +84,7 @@ class ReaderPool {
     // Of kPulled, kIntents or kRuntimeHandlers: the first value whose key begins with the first
     // `bytes` of `first` and that `is_it` takes. Allocates nothing once the slot has its cursor.
     Lookup FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
-                          bool (*is_it)(Payload, const void*), const void* context,
-                          Payload* found = nullptr) const;
+                          FunctionRef<bool(Payload)> is_it) const;
     // For what takes no part in a decision. What does not verify comes as an empty payload. False:
     // LMDB refuses.
     bool ForEach(const TableSpec& spec, FunctionRef<void(Payload)> visit) const;

@@ -35,10 +35,11 @@ UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
   }
   if (!name.empty()) return UserNamespaceSupport::kUnknownHandler;
   // The default handler under a name of its own.
-  const auto is_default = [](Payload handler, const void*) {
+  const auto is_default = [&](Payload handler) {
+    payload = handler;
     return ViewRuntimeHandler(handler).is_default;
   };
-  switch (snapshot.FindWithPrefix(Table::kRuntimeHandlers, {}, 0, is_default, nullptr, &payload)) {
+  switch (snapshot.FindWithPrefix(Table::kRuntimeHandlers, {}, 0, is_default)) {
     case Lookup::kFound:
       return answer(payload);
     case Lookup::kAbsent:

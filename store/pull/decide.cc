@@ -34,27 +34,26 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
   if (snapshot.state().digest(Table::kIntents).count == 0) {
     return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
   }
-  const auto is_it = [](Payload payload, const void* context) {
-    const auto& asked = *static_cast<const Question*>(context);
+  const auto is_it = [&](Payload payload) {
     const std::string_view image = ViewIntent(payload).image;
-    return asked.rules == Rules::kClosed
-               ? RepositoryPartsOf(image) == RepositoryPartsOf(asked.image)
-               : image == asked.image;
+    return question.rules == Rules::kClosed
+               ? RepositoryPartsOf(image) == RepositoryPartsOf(question.image)
+               : image == question.image;
   };
   return snapshot.FindWithPrefix(Table::kIntents,
                                  FirstIntentKeyOfRepository(question.image, snapshot.seed()),
-                                 kRepositoryKeyBytes, is_it, &question);
+                                 kRepositoryKeyBytes, is_it);
 }
 
 // Whether the kubelet pulled the ref for another runtime handler (KEP-4216): a pod must not be told
 // that an image is preloaded because it names the handler that nobody pulled it for.
 Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question) {
-  const auto is_it = [](Payload payload, const void* context) {
-    return PulledRecordView(payload).RefIs(static_cast<const Question*>(context)->image_ref);
+  const auto is_it = [&](Payload payload) {
+    return PulledRecordView(payload).RefIs(question.image_ref);
   };
   return snapshot.FindWithPrefix(Table::kPulled,
                                  FirstPulledKeyOfRef(question.image_ref, snapshot.seed()),
-                                 kRefKeyBytes, is_it, &question);
+                                 kRefKeyBytes, is_it);
 }
 
 // Step 3 where there is no record. `without_record` is the answer of step 5.
