@@ -81,9 +81,9 @@ bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b) 
   return id && other && *id == *other;
 }
 
-Result<Fd> OpenFile(const std::filesystem::path& path, int flags, mode_t mode) {
+Result<Fd> OpenFile(const std::filesystem::path& path, int flags) {
   // O_NONBLOCK: a FIFO under that name must not hang us.
-  Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode));
+  Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   const Error not_regular{ErrorCode::kUnsafePath,
                           "cannot use " + path.string() + ": not a regular file",
                           "remove it or name another path"};

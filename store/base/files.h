@@ -68,8 +68,8 @@ Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path);
 // Two spellings of one path, or two names of one file.
 bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b);
 
-// open(2) with O_CLOEXEC and O_NOFOLLOW; the result is a regular file.
-Result<Fd> OpenFile(const std::filesystem::path& path, int flags, mode_t mode = 0600);
+// open(2) with O_CLOEXEC and O_NOFOLLOW, and mode 0600 for O_CREAT; the result is a regular file.
+Result<Fd> OpenFile(const std::filesystem::path& path, int flags);
 // A directory, not through a symlink at its last component.
 Result<Fd> OpenDirectory(const std::filesystem::path& path);
 

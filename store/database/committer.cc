@@ -254,15 +254,16 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
 
 bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error) {
   bool committing = false;
+  bool done = false;
   try {
-    return TryTransaction(batch, without, error, committing);
+    done = TryTransaction(batch, without, error, committing);
   } catch (...) {
     if (committing) throw;
     // Out of memory, or the caller's clock: the transaction is gone, and all that went with it.
     error = Caught();
-    if (hooks_.undo != nullptr) hooks_.undo->RollBackTo(0);
-    return false;
   }
+  if (!done && hooks_.undo != nullptr) hooks_.undo->RollBackTo(0);
+  return done;
 }
 
 bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
@@ -312,7 +313,6 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
       if (undo != nullptr) undo->RollBackTo(mark);
       continue;
     }
-    if (undo != nullptr) undo->RollBackTo(0);
     // Alone there may be room for it.
     if (is_full && !is_alone) {
       error = request.result.error();
@@ -326,14 +326,12 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
     if (!committed) {
       error = committed.error();
       if (error.code == ErrorCode::kStoreFull) env_.ClearDeadReaders();
-      if (undo != nullptr) undo->RollBackTo(0);
       return false;
     }
     // Who came after our files were gone did not see this commit. Who comes later will.
     if (auto owned = StillOwned(); !owned) {
       error = MayNotStand(owned.error());
       Stop(NothingChanged(owned.error()));
-      if (undo != nullptr) undo->RollBackTo(0);
       return false;
     }
     const std::lock_guard lock(mutex_);

@@ -254,8 +254,7 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   return std::vector<std::uint8_t>(span.begin(), span.end());
 }
 
-std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> payload,
-                                             std::uint64_t seed) {
+std::optional<Key16> KeyOfPulledRecord(std::span<const std::uint8_t> payload, std::uint64_t seed) {
   const auto* root = ValidRoot(payload);
   if (root == nullptr) return std::nullopt;
   const std::string_view handler = Text(root->runtime_handler());

@@ -33,8 +33,7 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
 
 // The key that the record belongs under, or nullopt where DecodePulledRecordValue says so.
 // Allocates nothing: opening asks it of every record.
-std::optional<Key16> HashOfValidPulledRecord(std::span<const std::uint8_t> payload,
-                                             std::uint64_t seed);
+std::optional<Key16> KeyOfPulledRecord(std::span<const std::uint8_t> payload, std::uint64_t seed);
 
 // A UID, decoded once for many comparisons.
 struct ProbeUid {

@@ -12,12 +12,15 @@ namespace waybill::internal {
 
 namespace {
 
-bool Verifies(const Key16& key, Value value) {
-  return value.size() >= kEnvelopeBytes && StoredChecksum(value) == ComputedChecksum(key, value);
+// Takes a value that is replaced or deleted out of its table's digest. False: it is damaged, so
+// nobody knows which checksum went into the sum, and the table must be counted again.
+bool TakeOut(const Key16& key, Value value, TableDigest& digest) {
+  if (value.size() < kEnvelopeBytes || StoredChecksum(value) != ComputedChecksum(key, value)) {
+    return false;
+  }
+  digest.Remove(StoredChecksum(value));
+  return true;
 }
-
-// Whether the table at `digest` is one that a digest covers: the state record itself is not.
-bool Covered(const Key16& key) { return key != kStateKey; }
 
 std::uint64_t BigEndian(const void* at) {
   std::uint64_t value;
@@ -132,7 +135,6 @@ Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
 Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value) {
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
-  bool recount = false;
   const int found = mdb_get(context_.txn, dbi, &k, &old);
   if (found != MDB_SUCCESS && found != MDB_NOTFOUND) return LmdbError(found, "reading a record");
   const bool exists = found == MDB_SUCCESS;
@@ -140,12 +142,7 @@ Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key,
   if (dbi != context_.handles->main && (!exists || old.mv_size < value.size())) {
     if (auto r = TakeRoom(dbi, value.size()); !r) return r;
   }
-  if (exists) {
-    const Value old_value = lmdb::FromVal(old);
-    // Of a damaged value nobody knows which checksum went into the sum.
-    recount = !Verifies(key, old_value);
-    if (!recount) digest.Remove(StoredChecksum(old_value));
-  }
+  const bool recount = exists && !TakeOut(key, lmdb::FromVal(old), digest);
   MDB_val v = lmdb::ToVal(value);
   dirty_ = true;
   const int rc = mdb_put(context_.txn, dbi, &k, &v, 0);
@@ -187,9 +184,7 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   int rc = mdb_get(context_.txn, dbi, &k, &old);
   if (rc == MDB_NOTFOUND) return false;
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
-  const Value old_value = lmdb::FromVal(old);
-  const bool recount = !Verifies(key, old_value);
-  if (!recount) digest.Remove(StoredChecksum(old_value));
+  const bool recount = !TakeOut(key, lmdb::FromVal(old), digest);
   dirty_ = true;
   rc = mdb_del(context_.txn, dbi, &k, nullptr);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
@@ -197,10 +192,6 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
     if (auto r = Recount(dbi, digest); !r) return r.error();
   }
   return true;
-}
-
-Result<void> StoreTxn::ForEach(Table table, Visitor visit) const {
-  return ForEachWithPrefix(table, {}, 0, visit);
 }
 
 Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
@@ -230,8 +221,9 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
 
 Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
+  // No digest covers the state record, which holds them all.
   TableDigest ignored;
-  return Store(context_.handles->main, Covered(key) ? state_.header : ignored, key,
+  return Store(context_.handles->main, key == kStateKey ? ignored : state_.header, key,
                Seal(key, kind, schema().header, payload));
 }
 

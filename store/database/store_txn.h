@@ -84,7 +84,9 @@ class StoreTxn {
   // In key order; return false to stop. Values that do not verify come with an empty payload. The
   // table must not be changed meanwhile.
   using Visitor = FunctionRef<Result<bool>(const Key16&, Payload)>;
-  Result<void> ForEach(Table table, Visitor visit) const;
+  Result<void> ForEach(Table table, Visitor visit) const {
+    return ForEachWithPrefix(table, {}, 0, visit);
+  }
   // The same, from `first` on; and of the keys that begin with the first `bytes` of `first`.
   Result<void> ForEachFrom(Table table, const Key16& first, Visitor visit) const {
     return ForEachWithPrefix(table, first, 0, visit);

@@ -71,7 +71,7 @@ struct TableSpec {
 // clang-format off
 inline constexpr auto kTables = std::to_array<TableSpec>({
     {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2},
-     HashOfValidPulledRecord, Carry::kCredentials, &Statistics::records},
+     KeyOfPulledRecord, Carry::kCredentials, &Statistics::records},
     {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2},
      KeyOfIntent, Carry::kAsItIs, &Statistics::intents},
     {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1},

@@ -59,7 +59,7 @@ void WriteInPlace(const internal::Fd& file) {
 // before LMDB has the file open in this process, and then only: closing it drops locks.
 Result<void> MakeRoomForLocks(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "lock.mdb";
-  auto file = internal::OpenFile(path, O_RDWR | O_CREAT, kFileMode);
+  auto file = internal::OpenFile(path, O_RDWR | O_CREAT);
   if (!file) return {};
   // Not what is there already: a full xfs refuses that, too.
   struct stat st {};
@@ -189,9 +189,9 @@ int Txn::BeginRead(const Env& env) {
   return mdb_txn_begin(env.get(), nullptr, MDB_RDONLY, &txn_);
 }
 
-int Txn::BeginWrite(const Env& env, MDB_txn* parent) {
+int Txn::BeginWrite(const Env& env) {
   Abort();
-  return mdb_txn_begin(env.get(), parent, 0, &txn_);
+  return mdb_txn_begin(env.get(), nullptr, 0, &txn_);
 }
 
 std::optional<std::uint64_t> EntriesOf(MDB_txn* txn, MDB_dbi main, std::string_view table) {

@@ -90,7 +90,7 @@ class Txn {
 
   // Returns an LMDB code; on MDB_SUCCESS this holds the transaction.
   int BeginRead(const Env& env);
-  int BeginWrite(const Env& env, MDB_txn* parent = nullptr);
+  int BeginWrite(const Env& env);
   int Commit() { return mdb_txn_commit(std::exchange(txn_, nullptr)); }
   void Abort() {
     if (txn_ != nullptr) mdb_txn_abort(std::exchange(txn_, nullptr));

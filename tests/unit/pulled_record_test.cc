@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(raw_and_text_forms_come_back_as_they_went_in) {
       const auto payload = EncodePulledRecordValue(record);
       BOOST_REQUIRE(payload);
       BOOST_TEST((DecodePulledRecordValue(*payload) == record), uid << " " << hash);
-      const auto key = HashOfValidPulledRecord(*payload, 42);
+      const auto key = KeyOfPulledRecord(*payload, 42);
       BOOST_REQUIRE(key);
       BOOST_TEST((*key == HashKey(record.image_ref, 42)));
     }
