@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "migrations/steps/steps.h"
-#include "store/lmdb/commit.h"
 #include "store/lmdb/env.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "store/base/caught.h"
-#include "store/lmdb/commit.h"
 
 namespace waybill::internal {
 

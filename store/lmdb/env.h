@@ -107,6 +107,16 @@ class Txn {
   MDB_txn* txn_ = nullptr;
 };
 
+// A commit that leaves nothing behind where it fails. Where LMDB can't write its meta page it
+// writes the old transaction ID back, and leaves the new roots: a page whose tree is of another
+// commit than it says, which the next opening takes for damage. And it refuses every later write
+// (MDB_PANIC): the environment has to be opened anew.
+//
+// Ends the transaction, whatever comes. Commits; on failure the meta page is put back as it was.
+// Nobody reads by it: the other one has the higher transaction ID until the commit is done.
+// kOutcomeUnknown: it could not be put back.
+Result<void> CommitOrPutBack(Txn& txn, const Env& env);
+
 inline MDB_val ToVal(Bytes bytes) {
   // LMDB's type is not const-correct; it does not write through keys or values given to it.
   return {bytes.size(), const_cast<std::byte*>(bytes.data())};
