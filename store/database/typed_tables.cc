@@ -298,16 +298,10 @@ Result<bool> HasIntentOfRepository(const StoreTxn& txn, std::string_view image) 
 }
 
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn) {
-  std::vector<RuntimeHandler> handlers;
-  auto walked =
-      txn.ForEach(Table::kRuntimeHandlers, [&](const Key16&, Payload payload) -> Result<bool> {
-        auto handler = DecodeRuntimeHandlerValue(payload);
-        if (!handler) return Unreadable("registry", "runtime handlers");
-        handlers.push_back(std::move(*handler));
-        return true;
-      });
-  if (!walked) return walked.error();
-  std::sort(handlers.begin(), handlers.end(),
+  auto handlers = ReadAll(txn, Table::kRuntimeHandlers, DecodeRuntimeHandlerValue,
+                          Unreadable("registry", "runtime handlers"));
+  if (!handlers) return handlers;
+  std::sort(handlers->begin(), handlers->end(),
             [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
   return handlers;
 }

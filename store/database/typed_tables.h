@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/database/store_txn.h"
@@ -55,6 +56,21 @@ RuntimeHandlerView ViewRuntimeHandler(Payload payload);
 
 // The hash that is the key of `whose` ("pod a") is another one's, too: kConflict.
 Error KeyIsTaken(const std::string& whose);
+
+// A whole table, in the order of its keys. `unreadable`: a value does not verify or decode.
+template <typename T>
+Result<std::vector<T>> ReadAll(const StoreTxn& txn, Table table,
+                               std::optional<T> (*decode)(Payload), const Error& unreadable) {
+  std::vector<T> all;
+  auto walked = txn.ForEach(table, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto decoded = decode(payload);
+    if (!decoded) return unreadable;
+    all.push_back(std::move(*decoded));
+    return true;
+  });
+  if (!walked) return walked.error();
+  return all;
+}
 
 // A runtime handler is given as it is stored: the default one as "".
 

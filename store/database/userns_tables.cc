@@ -200,20 +200,6 @@ Error Unreadable(std::string_view what) {
 
 Key16 PodKey(const StoreTxn& txn, std::string_view pod_uid) { return HashKey(pod_uid, txn.seed()); }
 
-template <typename T>
-Result<std::vector<T>> ReadAll(const StoreTxn& txn, Table table, std::string_view what,
-                               std::optional<T> (*decode)(Payload)) {
-  std::vector<T> all;
-  auto walked = txn.ForEach(table, [&](const Key16&, Payload payload) -> Result<bool> {
-    auto decoded = decode(payload);
-    if (!decoded) return Unreadable(what);
-    all.push_back(std::move(*decoded));
-    return true;
-  });
-  if (!walked) return walked.error();
-  return all;
-}
-
 // nullopt: nobody.
 Result<std::optional<std::string>> TenantOf(const StoreTxn& txn, std::uint32_t block) {
   auto payload = txn.Get(Table::kUsernsBlocks, BlockKey(block));
@@ -295,13 +281,13 @@ Result<bool> EraseMapping(StoreTxn& txn, std::string_view pod_uid) {
 }
 
 Result<std::vector<UsernsMapping>> ReadMappings(const StoreTxn& txn) {
-  return ReadAll(txn, Table::kUsernsMappings, "an ID mapping", DecodeUsernsMapping);
+  return ReadAll(txn, Table::kUsernsMappings, DecodeUsernsMapping, Unreadable("an ID mapping"));
 }
 Result<std::vector<UsernsBlock>> ReadBlocks(const StoreTxn& txn) {
-  return ReadAll(txn, Table::kUsernsBlocks, "a block of host IDs", DecodeUsernsBlock);
+  return ReadAll(txn, Table::kUsernsBlocks, DecodeUsernsBlock, Unreadable("a block of host IDs"));
 }
 Result<std::vector<UsernsHeld>> ReadHeld(const StoreTxn& txn) {
-  return ReadAll(txn, Table::kUsernsHeld, "a held pod", DecodeUsernsHeld);
+  return ReadAll(txn, Table::kUsernsHeld, DecodeUsernsHeld, Unreadable("a held pod"));
 }
 
 Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view pod_uid) {
