@@ -12,15 +12,15 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::size_t kMaxBatch = 256;
-// Commits between two looks for readers that died: each keeps old pages from being used again.
+// Commits between two searches for dead readers, which keep old pages from being used again.
 constexpr std::uint64_t kReaderCheckInterval = 256;
-// Pages that only deletions may use, so that a full store can still be pruned. One that deletes
-// little takes some ten pages (the paths in the trees that it touches, their neighbours, and the
-// free list), and what it frees can be used again by the next but one.
+// Pages that only deletions may use, so that a full store can be pruned. A small deletion takes
+// about ten pages (the paths in the trees that it touches, their neighbours, the free list); the
+// next commit but one can use again what it frees.
 constexpr std::uint64_t kMinReservePages = 64;
 constexpr std::uint64_t kMaxReservePages = 1024;
 constexpr std::uint64_t kReserveShare = 16;
-// With so many pages that were never used nobody asks which others are free.
+// If so many pages were never used, the free list is not read.
 constexpr std::uint64_t kPlentyOfPages = 16384;
 
 Error OutcomeUnknown(const std::filesystem::path& directory) {
@@ -36,7 +36,7 @@ Error NothingChanged(Error error) {
   return error;
 }
 
-// What was found out behind a commit.
+// The error of a commit after which the store's files were not as expected.
 Error MayNotStand(Error error) {
   error.message += error.code == ErrorCode::kOwned
                        ? "; what was written last may be lost"
@@ -48,12 +48,11 @@ Error MayNotStand(Error error) {
 }
 
 struct Snapshots {
-  std::uint64_t last = 0;    // the transaction of the last commit
-  std::uint64_t oldest = 0;  // of the oldest snapshot before it that is held; else `last` + 1
+  std::uint64_t last = 0;    // the transaction ID of the last commit
+  std::uint64_t oldest = 0;  // that of the oldest older snapshot still held; if none, last + 1
 };
 
-// LMDB has no other form for it than a line of text for each reader: process, thread, transaction
-// or "-".
+// LMDB lists its readers only as lines of text: process, thread, transaction ID or "-".
 int LowerToOldest(const char* line, void* context) {
   unsigned long process = 0;
   unsigned long long thread = 0;
@@ -66,9 +65,9 @@ int LowerToOldest(const char* line, void* context) {
   return 0;
 }
 
-// Pages in the free list of the last commit that no old snapshot needs. Those that it freed itself
-// are for the next commit but one: counted, too, since the reserve lasts until then. LMDB shows the
-// list to read transactions only.
+// Pages in the free list that no old snapshot needs. Those that the last commit freed can be used
+// only by the next commit but one; they count too, since the reserve lasts until then. LMDB shows
+// the list to read transactions only.
 std::uint64_t FreePages(const lmdb::Env& env) {
   lmdb::Txn txn;
   lmdb::Cursor cursor;
@@ -121,7 +120,7 @@ void Committer::Lead(std::unique_lock<std::mutex>& lock) {
   try {
     RunBatch(batch_);
   } catch (...) {
-    // Those who wait must be woken, and nobody knows how far the commit came.
+    // The waiting callers must be woken; how far the commit came is unknown.
     failed_.store(true, std::memory_order_release);
     for (Request* request : batch_) request->result = Error{ErrorCode::kOutcomeUnknown, "", ""};
   }
@@ -182,7 +181,7 @@ void Committer::RunBatch(std::span<Request*> batch) {
     Error error;
     if (TryTogether(batch, without, error)) return;
     if (without < batch.size()) {
-      // Its result is set; the others go on, in their order.
+      // Its result is set. The others run again, in their order.
       std::rotate(batch.begin() + static_cast<std::ptrdiff_t>(without),
                   batch.begin() + static_cast<std::ptrdiff_t>(without) + 1, batch.end());
       batch = batch.first(batch.size() - 1);
@@ -218,7 +217,7 @@ std::uint64_t Committer::GrowthPages() const {
   const std::uint64_t unused = pages > used ? pages - used : 0;
   std::uint64_t free = unused;
   if (unused < kPlentyOfPages) free += FreePages(env_);
-  // A reader that died keeps pages from being used again.
+  // Dead readers keep pages from being used again.
   if (free <= reserve && env_.ClearDeadReaders() > 0) free = unused + FreePages(env_);
   return free > reserve ? free - reserve : 0;
 }
@@ -240,8 +239,8 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
   committing = true;
   auto committed = lmdb::CommitOrPutBack(txn, env_);
   if (committed) return committed;
-  // After a meta page that could not be written LMDB refuses everything: then nobody knows. A write
-  // asks, since a read may be refused for want of a reader slot.
+  // If LMDB could not write its meta page, it refuses every later write, and the outcome is
+  // unknown. The probe is a write, since a read may also fail because no reader slot is free.
   lmdb::Txn probe;
   if (committed.error().code == ErrorCode::kOutcomeUnknown || probe.BeginWrite(env_) == MDB_PANIC) {
     failed_.store(true, std::memory_order_release);
@@ -258,7 +257,7 @@ bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& withou
     done = TryTransaction(batch, without, error, committing);
   } catch (...) {
     if (committing) throw;
-    // Out of memory, or the caller's clock: the transaction is gone, and all that went with it.
+    // Memory ran out, or the caller's clock threw. The transaction is aborted.
     error = Caught();
   }
   if (!done && hooks_.undo != nullptr) hooks_.undo->RollBackTo(0);
@@ -283,7 +282,8 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
     return false;
   }
   if (txn.id() != state_.lmdb_txn_id + 1) {
-    // owner.lock was removed under us: digests that start from our state would not be true.
+    // owner.lock was removed and another process wrote: digests computed from our state would be
+    // wrong.
     error = {ErrorCode::kOwned,
              "another process wrote to " + env_.directory().string() + "; nothing was changed",
              "stop one of the two, then close the store and open it again"};
@@ -305,14 +305,14 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
       continue;
     }
     const bool is_full = request.result.error().code == ErrorCode::kStoreFull;
-    // A reader that died keeps pages from being used again.
+    // Dead readers keep pages from being used again.
     if (is_full) env_.ClearDeadReaders();
     const bool is_alone = batch.size() == 1;
     if (!dirty && (!is_full || is_alone)) {
       if (undo != nullptr) undo->RollBackTo(mark);
       continue;
     }
-    // Alone there may be room for it.
+    // There may be room for it in a transaction of its own.
     if (is_full && !is_alone) {
       error = request.result.error();
     } else {
@@ -327,7 +327,7 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
       if (error.code == ErrorCode::kStoreFull) env_.ClearDeadReaders();
       return false;
     }
-    // Who came after our files were gone did not see this commit. Who comes later will.
+    // If the files were replaced before the commit, processes that opened the new ones missed it.
     if (auto owned = StillOwned(); !owned) {
       error = MayNotStand(owned.error());
       Stop(NothingChanged(owned.error()));

@@ -1,12 +1,11 @@
-// Every write goes through here. LMDB has one writer and two disk flushes a commit, so callers
-// queue; the first in the queue leads: it runs everyone's change in one transaction, commits once,
-// wakes all.
+// Group commit. LMDB has one writer, and a commit costs two disk flushes. So callers queue, and the
+// first in the queue leads: it runs every change in one transaction, commits once and wakes all.
 //
 //   caller --> queue --> leader: begin | change 1 | change 2 | … | state | commit
 //
-// A change fails alone: one that wrote nothing is passed over, and after one that did the others
-// begin anew without it. If the commit fails, each change is run again, alone: so a change must be
-// able to run more than once, and what it keeps outside the transaction goes through UndoLog.
+// A change fails alone. If it wrote nothing, the leader goes on; otherwise it begins anew without
+// that change. If the commit fails, each change runs again in a transaction of its own. So a change
+// may run more than once; memory that it changes must be undone by an UndoLog.
 
 #ifndef WAYBILL_STORE_DATABASE_COMMITTER_H_
 #define WAYBILL_STORE_DATABASE_COMMITTER_H_
@@ -28,7 +27,7 @@
 
 namespace waybill::internal {
 
-// Memory that must follow the fate of a transaction. Used by the leader only, one at a time.
+// Undoes changes to memory whose transaction fails. Only the leader calls it.
 class UndoLog {
  public:
   virtual std::size_t Mark() = 0;
@@ -45,33 +44,33 @@ class Committer {
 
   struct Hooks {
     std::function<Timestamp()> clock;
-    // Rules::kClosed: a clock that went back does not make a record younger than it is.
+    // Rules::kClosed: if the clock goes back, changes keep the latest time that the store knows.
     bool time_never_goes_back = true;
     UndoLog* undo = nullptr;
-    // Before and after each commit: kOwned where what is open is not the store any more, and then
-    // nothing is acknowledged from now on. The message lacks what that means for the write.
+    // Called before and after each commit. kOwned: the open files are no longer the store's, and no
+    // later write is acknowledged. The committer adds to the message what became of the write.
     std::function<Result<void>()> still_owned;
-    // After each commit, by the leader; may not call back.
+    // Called by the leader after each commit. Must not call the committer.
     std::function<void(std::uint64_t sequence)> committed;
   };
 
   Committer(const lmdb::Env& env, const TableHandles& handles, const Identity& identity,
             const State& state, Hooks hooks);
 
-  // Runs `change` and returns when it is on disk, or failed. A change that writes nothing commits
-  // nothing. kOutcomeUnknown: nobody knows what is on disk, and every later Run fails too.
+  // Returns when `change` is on disk or has failed. A change that writes nothing commits nothing.
+  // kOutcomeUnknown: the change may or may not be on disk, and every later Run fails.
   Result<void> Run(Change change);
 
-  // The state that the last commit left.
+  // The state after the last commit.
   State state() const;
-  // After kOutcomeUnknown, and where the store is not ours any more.
+  // After kOutcomeUnknown, or when this process lost the store.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // What every Run fails with then.
+  // The error of every Run after that.
   Error WhyFailed() const;
-  // Asks Hooks::still_owned between commits. False: failed(), or it can't be told now.
+  // Asks Hooks::still_owned between commits. False: failed(), or the answer is unknown at present.
   bool CheckOwnership();
 
-  // Runs `work` while no commit can happen.
+  // No commit runs during `work`.
   Result<void> WithoutCommits(FunctionRef<Result<void>()> work);
 
  private:
@@ -83,17 +82,17 @@ class Committer {
 
   void Lead(std::unique_lock<std::mutex>& lock);
   void RunBatch(std::span<Request*> batch);
-  // False: nothing was changed. Either the request number `without` failed after it had written, or
-  // `error` says why the transaction did.
+  // False: nothing was changed. Either request number `without` failed after it had written, or
+  // `error` says why the transaction failed.
   bool TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error);
   bool TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
                       bool& committing);
-  // `growth_pages`: what is left for growth, less what the change takes.
+  // Takes the pages that the change may use from `growth_pages`.
   Result<void> RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty,
                       std::uint64_t& growth_pages);
-  // `committing` is set while nobody can tell what is on disk.
+  // `committing` is true while it is unknown what is on disk.
   Result<void> CommitState(lmdb::Txn& txn, State& state, bool& committing);
-  // Fails from now on, with `why` unless it failed before.
+  // Every later Run fails, with the first `why`.
   void Stop(const Error& why);
   Result<void> StillOwned() const {
     return hooks_.still_owned ? hooks_.still_owned() : Result<void>();
@@ -109,10 +108,10 @@ class Committer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Request*> queue_;  // guarded by mutex_
-  bool leading_ = false;        // guarded by mutex_; its holder alone touches what follows
+  bool leading_ = false;        // guarded by mutex_; only the leader uses the members below
   std::vector<Request*> batch_;
   State state_;       // written by the leader under mutex_
-  Error why_failed_;  // guarded by mutex_; an empty message: a commit failed half way
+  Error why_failed_;  // guarded by mutex_; empty message: a commit failed half way
   std::atomic<bool> failed_{false};
 };
 

@@ -9,11 +9,11 @@
 //       16     n  payload         a FlatBuffer
 //     16+n   0-7  padding         zeros, to a multiple of 8
 //
-// checksum = XXH3-64( key (16) | envelope's first 8 bytes | XXH3-64(payload and padding) ), so that
-// a value that was moved under another key, or whose envelope changed, does not verify.
+// checksum = XXH3-64( key (16) | envelope's first 8 bytes | XXH3-64(payload and padding) ). So a
+// value under another key, or with a changed envelope, does not verify.
 //
-// With 16-byte keys and sizes in multiples of 8, LMDB keeps every value 8-byte aligned, and a
-// FlatBuffer is read in place.
+// Keys of 16 bytes and sizes in multiples of 8 keep every value aligned to 8 bytes, so that
+// FlatBuffers can be read in place.
 
 #ifndef WAYBILL_STORE_DATABASE_ENVELOPE_H_
 #define WAYBILL_STORE_DATABASE_ENVELOPE_H_
@@ -54,7 +54,7 @@ std::vector<std::byte> Seal(const Key16& key, RecordKind kind, std::uint16_t ver
 enum class EnvelopeState : std::uint8_t {
   kSound,
   kDamaged,
-  kNewer,  // verifies, but its schema version is above ours: not to be read, not to be lost
+  kNewer,  // verifies, but its version is above ours: must be neither read nor lost
 };
 
 struct Opened {
@@ -62,10 +62,10 @@ struct Opened {
   std::span<const std::uint8_t> payload;
 };
 
-// Verifies `value`, found under `key`, as a record of `kind`.
+// Verifies the value under `key` as a record of `kind`.
 Opened OpenEnvelope(const Key16& key, Value value, RecordKind kind, std::uint16_t newest_version);
 
-// The checksum as stored, and as it should be. `value` holds at least an envelope.
+// The checksum as stored, and as it should be. `value` has at least kEnvelopeBytes.
 std::uint64_t StoredChecksum(Value value);
 std::uint64_t ComputedChecksum(const Key16& key, Value value);
 

@@ -29,7 +29,7 @@ inline std::string_view Text(const flatbuffers::String* string) {
   return string == nullptr ? std::string_view() : std::string_view(string->c_str(), string->size());
 }
 
-// Whether a string has at most `limit` bytes; none at all has no bytes.
+// A missing string has 0 bytes.
 inline bool Fits(const flatbuffers::String* string, std::size_t limit) {
   return string == nullptr || string->size() <= limit;
 }
@@ -40,21 +40,21 @@ flatbuffers::span<const std::uint8_t, N> Raw(const std::array<std::uint8_t, N>& 
   return flatbuffers::span<const std::uint8_t, N>(bytes);
 }
 
-// Whether a record has its UID in exactly one form; as text it has at most `limit` bytes.
+// Whether a record has its UID in exactly one form: raw, or as text of at most `limit` bytes.
 template <typename T>
 bool HasOneUid(const T& record, std::size_t limit) {
   return (record.uid_raw() == nullptr) != (record.uid_text() == nullptr) &&
          Fits(record.uid_text(), limit);
 }
 
-// The UID of a record that has one.
+// The record must have a UID (HasOneUid).
 template <typename T>
 std::string UidOf(const T& record) {
   if (record.uid_raw() == nullptr) return record.uid_text()->str();
   return EncodeUuid(std::span<const std::uint8_t, 16>(record.uid_raw()->bytes()->data(), 16));
 }
 
-// An empty string is left out.
+// An empty string is not stored.
 inline flatbuffers::Offset<flatbuffers::String> StringUnlessEmpty(
     flatbuffers::FlatBufferBuilder& builder, std::string_view text) {
   if (text.empty()) return 0;
@@ -69,7 +69,7 @@ std::vector<std::uint8_t> Finish(flatbuffers::FlatBufferBuilder& builder,
   return {span.begin(), span.end()};
 }
 
-// nullptr: not a FlatBuffer of that table, or one that is larger than any that was written.
+// nullptr: not a FlatBuffer of that table, or above kMaxValueBytes.
 template <typename T>
 const T* Root(std::span<const std::uint8_t> payload) {
   if (payload.size() > kMaxValueBytes) return nullptr;
@@ -83,7 +83,7 @@ const T* Root(std::span<const std::uint8_t> payload) {
 flatbuffers::Offset<schema::v2::Platform> EncodePlatform(flatbuffers::FlatBufferBuilder& builder,
                                                          const std::optional<Platform>& platform);
 std::optional<Platform> DecodePlatform(const schema::v2::Platform* platform);
-// Whether a platform, if there is one, is within limits.h.
+// Whether a platform is missing or within limits.h.
 bool Fits(const schema::v2::Platform* platform);
 
 }  // namespace waybill::internal

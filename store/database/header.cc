@@ -21,7 +21,7 @@ TableDigest FromDigest(const v1::TableDigest& d) { return {d.count(), d.checksum
 
 constexpr std::uint32_t kFirstWithDigestList = 4;
 
-// Where the versions before have the digest of a table.
+// The fields with the tables' digests in older versions.
 constexpr auto kDigestFields = std::to_array<flatbuffers::voffset_t>(
     {v3::State::VT_PULLED_RECORDS, v3::State::VT_PULL_INTENTS, v3::State::VT_QUARANTINE,
      v3::State::VT_PRELOADED_RECORDS, v3::State::VT_IMPORTED_FILES, v3::State::VT_RUNTIME_HANDLERS,
@@ -114,7 +114,7 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
     } else if (!has_list && i < kDigestFields.size()) {
       digest = DigestIn(*older, i);
     }
-    // What an older version has no place for is empty.
+    // Tables that the version does not have are empty.
     if (digest == nullptr &&
         SchemaOf(has_list ? kFirstWithDigestList : kOldestSchema).has(kTables[i])) {
       return std::nullopt;

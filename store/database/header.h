@@ -1,5 +1,5 @@
-// The identity and the state of the main table as plain structs (schema/v1/header.fbs,
-// schema/v3/header.fbs, schema/v4/header.fbs). The third record: store/trust/journal.h.
+// The identity and the state, two records of the main table (schema/v1/header.fbs,
+// schema/v3/header.fbs, schema/v4/header.fbs). The third is in store/trust/journal.h.
 
 #ifndef WAYBILL_STORE_DATABASE_HEADER_H_
 #define WAYBILL_STORE_DATABASE_HEADER_H_
@@ -52,20 +52,18 @@ struct State {
   TableDigest& digest(Table table) { return tables[Index(table)]; }
 };
 
-// Whether the state record of a schema version counts pulled records of other handlers than the
-// default: later ones look where it matters.
+// Whether the state record counts pulled records of other handlers than the default.
 constexpr bool HasNondefaultCount(std::uint32_t schema_version) {
   return schema_version == 2 || schema_version == 3;
 }
 
 // Payload bytes, to be sealed under the record's fixed key.
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity);
-// As the schema version says: an older one has no place for some of it. Versions 2 and 3 also say
-// how many pulled records are of another handler than the default.
+// In the form of that schema version; older ones lack some fields.
 std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version,
                                       std::uint64_t nondefault_handler_records = 0);
 
-// nullopt: not a FlatBuffer of that table, or a field is missing. Those of all versions are read.
+// Reads every schema version. nullopt: not a FlatBuffer of that table, or a field is missing.
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload);
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload);
 

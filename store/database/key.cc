@@ -1,6 +1,6 @@
 #include "store/database/key.h"
 
-// The streaming state lives on the stack here: its layout must be that of the code that uses it.
+// The streaming state is on the stack, so its layout must match the code that uses it.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -74,7 +74,7 @@ Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, st
   if (runtime_handler.empty()) return key;
   const std::uint64_t hash =
       XXH3_64bits_withSeed(runtime_handler.data(), runtime_handler.size(), seed);
-  // Never 0, which is the default handler's.
+  // Never 0: that is the default handler's.
   const auto mask = std::max<std::uint32_t>(static_cast<std::uint32_t>(hash), 1);
   for (std::size_t i = 0; i < sizeof(mask); ++i) {
     key.bytes[kRefKeyBytes + i] ^= static_cast<std::byte>(mask >> (8 * i));

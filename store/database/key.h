@@ -1,18 +1,18 @@
 // The 16-byte keys of every table.
 //
-//   pulled-records-1   XXH3-128 of the image ref; of another runtime handler than the default the
-//                      last 4 bytes XOR a hash of its name: a ref's copies lie side by side, so
-//                      that "was it pulled for any handler" is one seek
-//   pull-intents---1   8 bytes XXH3-64 of the repository, 8 bytes of the image string (and, seeded
-//                      with that, of another runtime handler than the default): intents of one
-//                      repository lie side by side, so that rule 3 is one seek
+//   pulled-records-1   XXH3-128 of the image ref; for another runtime handler than the default, the
+//                      last 4 bytes XOR a hash of its name. A ref's copies lie side by side, so
+//                      "was it pulled for any handler" is one seek
+//   pull-intents---1   XXH3-64 of the repository, then XXH3-64 of the image string; for another
+//                      handler than the default, that of its name, seeded with the string's. The
+//                      intents of a repository lie side by side, so rule 3 is one seek
 //   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
 //   observed-preload   XXH3-128 of the image ref
 //   imported-files-1   XXH3-128 of the path below image_manager/
 //   runtime-handlers   XXH3-128 of the name
 //   userns-mappings1   XXH3-128 of the pod UID
-//   userns-blocks--1   "userns-block" and the block's number, 4 bytes big-endian: not hashed, so
-//                      that a block has one place in the table, and one tenant
+//   userns-blocks--1   "userns-block" and the block's number, 4 bytes big-endian. Not hashed: a
+//                      block has one place in the table, so one tenant
 //   userns-held----1   XXH3-128 of the pod UID
 //   main table         a fixed name of 16 bytes
 //
@@ -45,7 +45,7 @@ struct Key16 {
     }
     return key;
   }
-  // The key that follows in LMDB's order; of the last one the first.
+  // The next key in LMDB's order. The last one's is the first.
   Key16 Next() const;
   friend auto operator<=>(const Key16&, const Key16&) = default;
 };
@@ -55,24 +55,24 @@ Key16 HashKey(std::string_view identity, std::uint64_t seed);
 Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
                     std::uint64_t seed);
 
-// In the order of the blocks.
+// Keys sort as their blocks do.
 Key16 BlockKey(std::uint32_t block);
-// nullopt: no block's key.
+// nullopt: not the key of a block.
 std::optional<std::uint32_t> BlockOf(const Key16& key);
 
-// How many bytes of a key say the ref of a pulled record, or the repository of an intent.
+// The first bytes of a key: the ref of a pulled record, the repository of an intent.
 inline constexpr std::size_t kRefKeyBytes = 12;
 inline constexpr std::size_t kRepositoryKeyBytes = 8;
 
-// Of a pulled record. An empty handler is the default one.
+// An empty handler is the default one, here and below.
 Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed);
-// The first key that a record of the same ref can have; its first kRefKeyBytes are common to all.
+// The lowest key that a record of the ref can have. They share their first kRefKeyBytes.
 Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed);
 
-// Of an intent. Allocates nothing.
+// Allocates nothing.
 Key16 IntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed);
-// The first key that an intent of the same repository can have; its first kRepositoryKeyBytes are
-// common to all.
+// The lowest key that an intent of the image's repository can have. They share their first
+// kRepositoryKeyBytes.
 Key16 FirstIntentKeyOfRepository(std::string_view image, std::uint64_t seed);
 
 }  // namespace waybill::internal

@@ -39,7 +39,7 @@ bool HasCoordinates(const T& stored, const ProbeUid& uid, std::string_view names
   return same_uid && IsText(stored.namespace_name(), namespace_name) && IsText(stored.name(), name);
 }
 
-// In constant time. OpenSSL takes 16 bytes at once, and other sizes byte by byte.
+// In constant time. OpenSSL compares 16 bytes at once, but other sizes byte by byte.
 bool SameHash(const std::uint8_t* a, const std::uint8_t* b) {
   return (CRYPTO_memcmp(a, b, 16) | CRYPTO_memcmp(a + 16, b + 16, 16)) == 0;
 }
@@ -139,7 +139,7 @@ flatbuffers::Offset<v1::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& b
                                   name);
 }
 
-// Whether exactly one form of the UID is there, and the names are; and all are within limits.h.
+// Whether the UID, in one form, and both names are present and within limits.h.
 template <typename T>
 bool IsComplete(const T& coordinates) {
   return HasOneUid(coordinates, kMaxCoordinateBytes) && coordinates.namespace_name() != nullptr &&
@@ -165,7 +165,7 @@ bool IsComplete(const v1::Entry& entry) {
   return true;
 }
 
-// The root of a FlatBuffer that verifies, is complete, in order and within limits.h; else null.
+// nullptr: the FlatBuffer does not verify, is incomplete, out of order or above limits.h.
 const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v2::PulledRecord>(payload);
   if (root == nullptr) return nullptr;

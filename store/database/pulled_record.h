@@ -1,4 +1,4 @@
-// A pulled record: encoding, full decoding, and reading in place (schema/v2/pulled_record.fbs).
+// Encodes pulled records, decodes them, and reads them in place (schema/v2/pulled_record.fbs).
 
 #ifndef WAYBILL_STORE_DATABASE_PULLED_RECORD_H_
 #define WAYBILL_STORE_DATABASE_PULLED_RECORD_H_
@@ -24,15 +24,14 @@ struct PulledRecord;
 
 namespace waybill::internal {
 
-// Payload bytes. kLimitExceeded, naming the bound and where, above limits.h.
+// The payload. kLimitExceeded: above limits.h; the message names the bound and where.
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record);
 
-// nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or entries are out
-// of order.
+// nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the entries are
+// out of order.
 std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::uint8_t> payload);
 
-// The key that the record belongs under, or nullopt where DecodePulledRecordValue says so.
-// Allocates nothing: opening asks it of every record.
+// The record's key; nullopt as above. Allocates nothing: opening calls it for every record.
 std::optional<Key16> KeyOfPulledRecord(std::span<const std::uint8_t> payload, std::uint64_t seed);
 
 // A UID, decoded once for many comparisons.
@@ -66,7 +65,7 @@ class EntryView {
   bool node_pods_accessible() const;
   std::size_t secret_count() const;
   std::size_t service_account_count() const;
-  // Hashes are compared in constant time.
+  // Compares hashes in constant time.
   SecretMatch Match(std::size_t secret, const ProbeSecret& probe) const;
   bool HasServiceAccount(const ImagePullServiceAccountView& account) const;
 
@@ -74,14 +73,14 @@ class EntryView {
   const schema::v1::Entry* entry_;
 };
 
-// A record in place. `payload` comes out of an envelope that verified: its bytes are those that
-// were written, so the FlatBuffer's offsets are taken as they are. Allocates nothing.
+// A record in place. `payload` must come from an envelope that verified: then it is what was
+// written, and the FlatBuffer's offsets need no checks. Allocates nothing.
 class PulledRecordView {
  public:
   explicit PulledRecordView(std::span<const std::uint8_t> payload);
   bool RefIs(std::string_view image_ref) const;
   std::string_view runtime_handler() const;
-  // Allocates where there is one.
+  // Allocates if the record has one.
   std::optional<Platform> guest_platform() const;
   std::optional<EntryView> Find(std::string_view image_name) const;
   bool HasEntries() const;

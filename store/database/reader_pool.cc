@@ -9,23 +9,23 @@ namespace waybill::internal {
 
 namespace {
 
-// Threads start their search for a slot at different places.
+// Each thread starts its search for a slot at another one.
 std::size_t ThreadNumber() {
   static std::atomic<std::size_t> next{0};
   thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed);
   return mine;
 }
 
-// Whether `value` verifies as one of the table; `payload` is then what it holds.
+// Whether `value` verifies as one of the table. `payload` is empty if it does not.
 bool OpenValue(const TableSpec& spec, const Key16& key, Value value, Payload& payload) {
   const Opened opened = OpenEnvelope(key, value, spec.kind, kNewest.version(spec));
   payload = opened.payload;
   return opened.state == EnvelopeState::kSound;
 }
 
-// Whether commit `id` is the newest now, and so was when a transaction of that ID was renewed: the
-// meta page that LMDB then copied is written again by commit id + 2 only. If so, the snapshot is
-// the one of that ID and no newer one.
+// Whether commit `id` is the newest. If so, a transaction that was renewed with that ID has that
+// snapshot and no newer one: the meta page that LMDB copied is not written again before commit
+// id + 2.
 bool IsNewest(const lmdb::Env& env, std::uint64_t id) {
   std::atomic_thread_fence(std::memory_order_acquire);
   MDB_envinfo info{};
@@ -100,7 +100,7 @@ ReaderPool::Lease ReaderPool::Acquire() {
     spares_.fetch_add(1, std::memory_order_seq_cst);
     lease.slot_ = lease.spare_.get();
   }
-  // Detach sets the flag before it looks at the slots: one of us sees the other.
+  // Detach clears the flag before it looks at the slots, so one of the two sees the other.
   if (!attached_.load(std::memory_order_seq_cst)) {
     lease.Release();
     return lease;
@@ -171,7 +171,7 @@ bool ReaderPool::Lease::Load() {
   const auto state = DecodeState(opened.payload);
   if (!state || state->lmdb_txn_id < id) return false;
   slot.cached_state = *state;
-  // A preempted reader may see a newer snapshot than its ID; such a state is not remembered.
+  // A preempted reader may see a newer snapshot than its ID. Such a state is not cached.
   if (state->lmdb_txn_id == id) slot.cached_txn_id = id;
   return true;
 }
@@ -215,7 +215,7 @@ Lookup ReaderPool::Lease::GetCopy(const Key16& key, Payload& payload, bool& has_
     return OpenValue(SpecOf(Table::kPulled), key, value, payload) ? Lookup::kFound
                                                                   : Lookup::kDamaged;
   }
-  // Keys that begin alike lie side by side: one of them is next to where this one would be.
+  // The ref's keys lie side by side: one would be just before or after where this key belongs.
   if (rc == MDB_SUCCESS) {
     has_others = is_of_ref(at);
     if (!has_others) rc = lmdb::CursorGet(cursor, &at, &value, MDB_PREV);
@@ -275,7 +275,7 @@ bool ReaderPool::Lease::CountIsTrue(Table table) const {
 
 bool ReaderPool::Lease::Count(std::size_t counter) {
   if (slot_ == nullptr || spare_ != nullptr) return false;
-  // Only the holder of the slot writes.
+  // Only the slot's holder writes.
   auto& mine = slot_->counters[counter];
   mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return true;

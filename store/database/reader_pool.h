@@ -1,12 +1,11 @@
-// Read transactions that are made once and renewed: a decision takes a slot that nobody holds,
-// reads one snapshot and gives the slot back. No lock, no allocation, no waiting; slots are a cache
-// line's width apart. Only when all slots are taken a reader is made for the occasion. In the owner
-// a slot keeps its snapshot until the next commit: renewing costs LMDB a search for each table that
-// is used.
+// Read transactions that are made once and renewed. A decision takes a free slot, reads one
+// snapshot and gives the slot back: no lock, no allocation, no waiting. Slots do not share cache
+// lines. If all are taken, a spare one is made. In the owner a slot keeps its snapshot until the
+// next commit, since renewing costs LMDB a search for each table that is used.
 //
-// What LMDB says is believed under two conditions (LMDB's reader race, and its habit of reading a
-// missing table as an empty one): the state record is not older than the snapshot, and each table
-// holds as many entries as the state says.
+// LMDB's readers have a race, and LMDB reads a missing table as an empty one. So a snapshot counts
+// only if its state record is not older than it, and a table only if it has as many entries as the
+// state says.
 
 #ifndef WAYBILL_STORE_DATABASE_READER_POOL_H_
 #define WAYBILL_STORE_DATABASE_READER_POOL_H_
@@ -31,7 +30,7 @@ inline constexpr std::size_t kCounters = 5;
 enum class Lookup : std::uint8_t {
   kFound,
   kAbsent,
-  kDamaged,  // there is something that does not verify, or LMDB contradicts itself
+  kDamaged,  // a value does not verify, or LMDB contradicts itself
 };
 
 class ReaderPool {
@@ -39,21 +38,21 @@ class ReaderPool {
   struct alignas(128) Slot {
     std::atomic<bool> busy{false};
     lmdb::Txn txn;
-    bool live = false;                     // txn has a snapshot; otherwise it was reset, or is none
-    std::array<MDB_cursor*, 3> cursors{};  // over records, intents, handlers; when first needed
+    bool live = false;  // `txn` has a snapshot; otherwise it was reset, or never begun
+    std::array<MDB_cursor*, 3> cursors{};  // records, intents, handlers; opened when first needed
     std::uint64_t cached_txn_id = 0;       // 0: none
     State cached_state;
-    std::uint32_t counts_proven = 0;  // one bit a table: CountIsTrue, in cached_txn_id's snapshot
-    // Owned by whoever holds the slot; read by anyone.
+    std::uint32_t counts_proven = 0;  // a bit a table: CountIsTrue in that snapshot
+    // Written by the slot's holder only, read by all.
     std::array<std::atomic<std::uint64_t>, kCounters> counters{};
 
     ~Slot() { EndTxn(); }
     void DropSnapshot();
-    void Forget();  // all but the place in the reader table
+    void Forget();  // keeps only the place in LMDB's reader table
     void EndTxn();
   };
 
-  // A snapshot, for as long as it lives.
+  // Holds a slot and its snapshot.
   class Lease {
    public:
     Lease() = default;
@@ -63,41 +62,41 @@ class ReaderPool {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
-    // False: the store is closed, out of reader slots, or its header can't be trusted.
+    // False: the store is closed, no reader slot is free, or the header can't be trusted.
     explicit operator bool() const { return valid_; }
-    // Whether a snapshot was had: one that is not valid has a header that can't be trusted.
+    // True in an invalid lease: there is a snapshot, but its header can't be trusted.
     bool has_snapshot() const { return slot_ != nullptr && slot_->live; }
     const State& state() const { return slot_->cached_state; }
     std::uint64_t seed() const { return pool_->seed_; }
-    // A newer snapshot in the same slot, nothing remembered. False as above.
+    // Takes a new snapshot in the same slot and forgets what is cached. False as above.
     bool Refresh();
     void Release();
-    // In place of this lease, which was released.
+    // Moves `other` here, after Release().
     void Reacquire(Lease&& other) noexcept;
 
     Lookup Get(Table table, const Key16& key, Payload& payload) const;
-    // Of kPulled, in one search: where there is no value under the key, whether one is there whose
-    // key begins with the same kRefKeyBytes. Allocates nothing once the slot has its cursor.
+    // In kPulled, by one search. If the key is missing, `has_others` says whether another key
+    // begins with the same kRefKeyBytes. Allocates nothing once the slot has its cursor.
     Lookup GetCopy(const Key16& key, Payload& payload, bool& has_others) const;
-    // Whether the table holds as many entries as the state says.
-    bool CountIsTrue(Table table) const;  // asks LMDB once a snapshot
-    // Of kPulled, kIntents or kRuntimeHandlers: the first value whose key begins with the first
-    // `bytes` of `first` and that `is_it` takes. Allocates nothing once the slot has its cursor.
+    // Whether the table has as many entries as the state says. Asks LMDB once a snapshot.
+    bool CountIsTrue(Table table) const;
+    // In kPulled, kIntents or kRuntimeHandlers: whether `is_it` accepts a value whose key begins
+    // with the first `bytes` of `first`. Allocates nothing once the slot has its cursor.
     Lookup FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
                           FunctionRef<bool(Payload)> is_it) const;
-    // For what takes no part in a decision. What does not verify comes as an empty payload. False:
-    // LMDB refuses.
+    // Not for decisions. A value that does not verify comes as an empty payload. False: LMDB
+    // failed.
     bool ForEach(const TableSpec& spec, FunctionRef<void(Payload)> visit) const;
     MDB_txn* txn() const { return slot_->txn.get(); }
     MDB_dbi dbi(Table table) const { return pool_->handles_.of(table); }
     MDB_dbi main_dbi() const { return pool_->handles_.main; }
-    // False: there is no slot to count in.
+    // False: the lease has no lasting slot to count in.
     bool Count(std::size_t counter);
 
    private:
     friend class ReaderPool;
     bool Load();
-    // Lives as long as the slot; null where LMDB refuses one.
+    // Lives as long as the slot. nullptr: LMDB failed.
     MDB_cursor* CursorOn(Table table) const;
 
     ReaderPool* pool_ = nullptr;
@@ -111,29 +110,29 @@ class ReaderPool {
   ReaderPool(const ReaderPool&) = delete;
   ReaderPool& operator=(const ReaderPool&) = delete;
 
-  // Who drops the snapshots that slots keep after a commit. A snapshot that is kept saves the next
-  // decision from asking LMDB for the same one, but pins pages as soon as it is an old one.
+  // Whether a free slot keeps its snapshot. That saves the next decision from asking LMDB for the
+  // same one, but an old snapshot pins pages.
   enum class Keep : std::uint8_t {
-    kNothing,          // a slot without a holder keeps none: commits are made elsewhere
-    kUntilNextCommit,  // whoever commits calls DropOldSnapshots
+    kNothing,          // another process commits
+    kUntilNextCommit,  // this one does, and then calls DropOldSnapshots
   };
 
   static constexpr std::size_t kSlots = 64;
 
-  // Readers can come from now on. So many slots get their place in LMDB's reader table at once, as
-  // far as it has room: LMDB takes a mutex for that which all processes share, and a decision
-  // should not wait for one that holds it and is stopped.
+  // Lets readers in. `registered` slots get their places in LMDB's reader table now, as far as it
+  // has room. LMDB takes a mutex for that, which all processes share; a decision must not wait for
+  // a stopped process that holds it.
   void Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed, Keep keep,
               std::size_t registered);
-  // After each commit. Waits for nobody: a slot that is held now may keep an old snapshot until the
-  // next commit, or until it is held again.
+  // Call after each commit. Does not wait: a slot in use may keep an old snapshot until the next
+  // commit, or until it is used again.
   void DropOldSnapshots();
-  // Turns new readers away and waits for those inside. Then the environment may be closed.
+  // Keeps new readers out and waits for those inside. Then the environment may be closed.
   void Detach();
 
   Lease Acquire();
   std::uint64_t Counter(std::size_t counter) const;
-  // For a decision that had no slot.
+  // For decisions without a lasting slot.
   void CountWithoutSlot(std::size_t counter) {
     spare_counters_[counter].fetch_add(1, std::memory_order_relaxed);
   }
@@ -147,7 +146,7 @@ class ReaderPool {
   std::atomic<std::size_t> registered_{0};
   std::atomic<bool> attached_{false};
   std::atomic<std::uint64_t> spares_{0};
-  // Of spare slots, which do not last.
+  // The counters of spare slots, which do not last.
   std::array<std::atomic<std::uint64_t>, kCounters> spare_counters_{};
 };
 

@@ -12,8 +12,8 @@ namespace waybill::internal {
 
 namespace {
 
-// Takes a value that is replaced or deleted out of its table's digest. False: it is damaged, so
-// nobody knows which checksum went into the sum, and the table must be counted again.
+// Takes a value that is replaced or deleted out of its table's digest. False: it is damaged, so it
+// is unknown which checksum went into the sum, and the table must be counted anew.
 bool TakeOut(const Key16& key, Value value, TableDigest& digest) {
   if (value.size() < kEnvelopeBytes || StoredChecksum(value) != ComputedChecksum(key, value)) {
     return false;
@@ -100,7 +100,7 @@ Result<void> StoreTxn::Recount(MDB_dbi dbi, TableDigest& digest) const {
   lmdb::Bytes value;
   while (rc == MDB_SUCCESS) {
     rc = cursor.Get(&key, &value, MDB_NEXT);
-    // What does not verify has a checksum all the same.
+    // Damaged values count with the checksum that they carry.
     if (rc == MDB_SUCCESS && value.size() >= kEnvelopeBytes) digest.Add(StoredChecksum(value));
   }
   if (rc != MDB_NOTFOUND) return LmdbError(rc, "counting a table");
@@ -110,7 +110,7 @@ Result<void> StoreTxn::Recount(MDB_dbi dbi, TableDigest& digest) const {
 Result<std::uint64_t> StoreTxn::CountNondefault() const {
   std::uint64_t count = 0;
   auto walked = ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    // One that does not verify may be of another.
+    // A record that does not verify may be of another handler.
     if (payload.empty() || !PulledRecordView(payload).runtime_handler().empty()) ++count;
     return true;
   });
@@ -122,8 +122,8 @@ Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
   MDB_stat stat{};
   const int rc = mdb_stat(context_.txn, dbi, &stat);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "looking at a table");
-  // The path to a leaf is copied, and each page of it may be split; a large value lies in pages of
-  // its own.
+  // LMDB copies the path to the leaf, and may split each page of it. A large value has pages of its
+  // own.
   const std::uint64_t pages = 2 * (std::uint64_t{stat.ms_depth} + 1) + bytes / stat.ms_psize + 1;
   if (context_.growth_pages - pages_taken_ < pages) {
     return LmdbError(MDB_MAP_FULL, "adding a record");
@@ -138,7 +138,7 @@ Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key,
   const int found = mdb_get(context_.txn, dbi, &k, &old);
   if (found != MDB_SUCCESS && found != MDB_NOTFOUND) return LmdbError(found, "reading a record");
   const bool exists = found == MDB_SUCCESS;
-  // The header's own records stay small, and tell of what was lost.
+  // The main table's records always find room: they are small, and one says what was lost.
   if (dbi != context_.handles->main && (!exists || old.mv_size < value.size())) {
     if (auto r = TakeRoom(dbi, value.size()); !r) return r;
   }
@@ -221,7 +221,7 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
 
 Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  // No digest covers the state record, which holds them all.
+  // No digest covers the state record, which holds the digests.
   TableDigest ignored;
   return Store(context_.handles->main, key == kStateKey ? ignored : state_.header, key,
                Seal(key, kind, schema().header, payload));

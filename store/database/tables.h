@@ -1,4 +1,4 @@
-// The tables of a store, each said in one place, and the records of its main table.
+// The store's tables, each described in one place, and the keys of its main table.
 
 #ifndef WAYBILL_STORE_DATABASE_TABLES_H_
 #define WAYBILL_STORE_DATABASE_TABLES_H_
@@ -32,18 +32,17 @@ enum class Table : std::uint8_t {
 
 using Payload = std::span<const std::uint8_t>;
 
-// What becomes of a table's values where a database is made anew from those that verify
+// What a database that is rebuilt from the values that verify keeps of a table
 // (store/recovery/salvage.h).
 enum class Carry : std::uint8_t {
-  kAsItIs,       // it only closes, or opens nothing by itself
-  kCredentials,  // a record stays; its credentials only where they are known to be current
-  kIfProven,     // it opens: only where nothing of the table is missing or stale
-  kIdRange,      // whatever is there; opening reconciles the tables
+  kAsItIs,       // all: these values only close images, or open none by themselves
+  kCredentials,  // the records, but credentials only if they are proven to be current
+  kIfProven,     // all or none, since they open images: only if nothing is missing or stale
+  kIdRange,      // all; opening reconciles the tables
 };
 
-// The key that a payload, out of a sound envelope, belongs under; nullopt where it is no FlatBuffer
-// of the table's record, not complete, or above limits.h. Readers may take the offsets of one that
-// lies under its key as they are.
+// The key of a payload that comes from a sound envelope. nullopt: not a FlatBuffer of the table's
+// record, incomplete, or above limits.h. A value under the key that it has may be read in place.
 std::optional<Key16> KeyOfIntent(Payload payload, std::uint64_t seed);
 std::optional<Key16> KeyOfQuarantine(Payload payload, std::uint64_t seed);
 std::optional<Key16> KeyOfPreloaded(Payload payload, std::uint64_t seed);
@@ -53,19 +52,17 @@ std::optional<Key16> KeyOfUsernsMapping(Payload payload, std::uint64_t seed);
 std::optional<Key16> KeyOfUsernsBlock(Payload payload, std::uint64_t seed);
 std::optional<Key16> KeyOfUsernsHeld(Payload payload, std::uint64_t seed);
 
-// All that is to be said of a table. A new one is a value of the enumeration, an entry below, and
-// its key.
+// A new table needs a value of Table, an entry in kTables and a function for its keys.
 struct TableSpec {
   Table table;
-  const char* name;  // exactly 16 bytes: LMDB would misalign the main table otherwise
+  const char* name;  // 16 bytes, or LMDB would misalign the main table
   RecordKind kind;
-  // By schema version, from the first: the newest version of its records, 0 where there is no such
-  // table. Each older one is read as well, since every version keeps the fields of the one before
-  // in their places.
+  // The newest version of its records in each schema version; 0: no such table. Older records are
+  // read too, since each version keeps the fields of the one before in their places.
   std::array<std::uint16_t, kNewestSchema> versions;
   std::optional<Key16> (*key_of)(Payload payload, std::uint64_t seed);
   Carry carry;
-  std::uint64_t Statistics::*statistic;  // what counts its values, or null
+  std::uint64_t Statistics::*statistic;  // counts its values; may be null
 };
 
 // clang-format off
@@ -108,9 +105,9 @@ inline constexpr Key16 kIdentityKey = Key16::OfName("waybill-identity");
 inline constexpr Key16 kStateKey = Key16::OfName("waybill-state---");
 inline constexpr Key16 kTrustKey = Key16::OfName("waybill-trust---");
 
-// What a schema version says of its values.
+// The versions of records in one schema version.
 struct Schema {
-  std::uint16_t header;  // of the three records of the main table: that of the schema itself
+  std::uint16_t header;  // of the main table's three records: the schema version itself
 
   constexpr std::uint16_t version(const TableSpec& spec) const {
     return spec.versions[header - kOldestSchema];

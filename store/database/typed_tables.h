@@ -1,6 +1,6 @@
-// The tables by the identities of their records: which key, which codec, and that the identity
-// inside is the one that was asked for. The codecs of all but pulled records (pulled_record.h) and
-// user namespaces (userns_tables.h).
+// Finds and stores records by their identities (an image ref, an image string), and checks that the
+// record under a key has the identity that was asked for. Encodes and decodes all records but
+// pulled ones (pulled_record.h) and those of user namespaces (userns_tables.h).
 
 #ifndef WAYBILL_STORE_DATABASE_TYPED_TABLES_H_
 #define WAYBILL_STORE_DATABASE_TYPED_TABLES_H_
@@ -21,7 +21,7 @@
 
 namespace waybill::internal {
 
-// One file that an import took, and what it held.
+// A file that was imported, and the SHA-256 of its content.
 struct ImportedFile {
   std::string path;
   std::array<std::uint8_t, 32> content{};
@@ -41,7 +41,7 @@ std::optional<ImagePreloadedRecord> DecodePreloadedValue(Payload payload);
 std::optional<ImportedFile> DecodeImportedFileValue(Payload payload);
 std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(Payload payload);
 
-// In place; nothing is checked but the envelope (see PulledRecordView).
+// In place, from an envelope that verified (see PulledRecordView).
 struct IntentView {
   std::string_view image;
   std::string_view runtime_handler;
@@ -54,7 +54,7 @@ struct RuntimeHandlerView {
 };
 RuntimeHandlerView ViewRuntimeHandler(Payload payload);
 
-// The hash that is the key of `whose` ("pod a") is another one's, too: kConflict.
+// kConflict: another identity has the same key as `whose` ("pod a").
 Error KeyIsTaken(const std::string& whose);
 
 // A whole table, in the order of its keys. `unreadable`: a value does not verify or decode.
@@ -72,40 +72,41 @@ Result<std::vector<T>> ReadAll(const StoreTxn& txn, Table table,
   return all;
 }
 
-// A runtime handler is given as it is stored: the default one as "".
+// Below, the default runtime handler is "".
 
-// nullopt: none. kDamaged: unreadable. kConflict: the key holds another image ref or handler.
+// nullopt: no such record. kDamaged: unreadable. kConflict: the key is another image ref's or
+// handler's.
 Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::string_view image_ref,
                                                     std::string_view runtime_handler);
-// Whether there is a record, readable or not, of the ref under any handler.
+// Whether the ref has a record under any handler, readable or not.
 Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref);
-// Sets record.stamp to the commit that is being made. Replaces what is damaged; kConflict as above.
+// Stamps the record with the commit under way. Replaces a damaged one; kConflict as above.
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
-// Makes a record without credentials where the ref has none under the handler: known to have been
-// pulled, to be verified. What can't be read is closed as it is. Whether there was none. A ref that
-// no record can have is passed over.
+// If the ref has no record under the handler, makes one without credentials: then the image counts
+// as pulled, and pods must verify. True: the record was made. A damaged record stays, since it
+// closes the image as well. A ref that is empty or above limits.h is ignored.
 Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler);
 Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
                          std::string_view runtime_handler);
 
-// Whether there is an intent for exactly this string and handler. kDamaged, kConflict as above.
+// Whether this very string and handler have an intent. kDamaged, kConflict as above.
 Result<bool> FindIntent(const StoreTxn& txn, std::string_view image,
                         std::string_view runtime_handler);
-// Whether it was not there before. Replaces what is damaged.
+// True: the intent is new. Replaces a damaged one.
 Result<bool> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
 Result<bool> EraseIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
-// Whether there is an intent of `image`'s repository, for this string or another, or one that can't
-// be read.
+// Whether the image's repository has an intent, for this string or another. An unreadable one
+// counts.
 Result<bool> HasIntentOfRepository(const StoreTxn& txn, std::string_view image);
 
 // The registry, sorted by name. kDamaged: an entry is unreadable.
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn);
 
-// Whether there is an entry, readable or not, for a SHA-256 or for the hash of a string.
+// Whether a SHA-256, or that of a string, has an entry, readable or not.
 Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind,
                            std::span<const std::uint8_t, 32> sha256);
 Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind, std::string_view text);
-// Keeps an entry that is there. Whether it was not. entry.sha256 is well-formed.
+// True: the entry is new. An existing one stays. kInvalidArgument: entry.sha256 is malformed.
 Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantineEntry& entry);
 Result<void> EraseQuarantine(StoreTxn& txn, QuarantineKind kind, std::string_view text);
 

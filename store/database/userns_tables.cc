@@ -20,7 +20,7 @@ namespace v4 = schema::v4;
 
 namespace {
 
-// A UID in whichever of its two forms.
+// A UID in the form in which it is stored.
 struct StoredUid {
   StoredUid(flatbuffers::FlatBufferBuilder& builder, std::string_view uid)
       : is_raw(DecodeUuid(uid, bytes)),
@@ -36,8 +36,8 @@ struct StoredUid {
   flatbuffers::Offset<flatbuffers::String> text;
 };
 
-// The root of a FlatBuffer that verifies and has one UID, which is as long as a directory's name
-// may be; else null.
+// nullptr: the FlatBuffer does not verify, or its UID is missing, given twice or longer than a
+// directory's name may be.
 template <typename T>
 const T* RootWithUid(Payload payload) {
   const auto* root = Root<T>(payload);
@@ -51,7 +51,7 @@ bool MayBeHandedOut(std::uint64_t host_id, std::uint64_t length) {
 
 constexpr std::uint16_t kFirstWithKinds = 4;
 
-// What version 3 says in sentences. It compares the first one.
+// Version 3 has sentences in place of kinds. It compares the beginning of this one.
 constexpr std::string_view kUntilImport =
     "the ID mappings of the kubelet's pods are not taken over: ";
 
@@ -77,7 +77,7 @@ std::string InOldWords(const HeldPod& pod) {
   if (pod.kind == HeldKind::kUntilImport && !begins) {
     return std::string(kUntilImport) + pod.reason;
   }
-  // Only that kind may be taken for it.
+  // No other kind may begin with that sentence.
   return pod.kind != HeldKind::kUntilImport && begins ? "lost: " + pod.reason : pod.reason;
 }
 
@@ -200,7 +200,7 @@ Error Unreadable(std::string_view what) {
 
 Key16 PodKey(const StoreTxn& txn, std::string_view pod_uid) { return HashKey(pod_uid, txn.seed()); }
 
-// nullopt: nobody.
+// The pod that has the block; nullopt: it is free.
 Result<std::optional<std::string>> TenantOf(const StoreTxn& txn, std::uint32_t block) {
   auto payload = txn.Get(Table::kUsernsBlocks, BlockKey(block));
   if (!payload) return payload.error();
@@ -273,7 +273,7 @@ Result<bool> EraseMapping(StoreTxn& txn, std::string_view pod_uid) {
   for (const std::uint32_t block : blocks) {
     auto tenant = TenantOf(txn, block);
     if (!tenant) return tenant.error();
-    // Never another pod's, even where the tables contradict each other.
+    // Never erase another pod's block, even if the tables contradict each other.
     if (*tenant != pod_uid) continue;
     if (auto r = txn.Delete(Table::kUsernsBlocks, BlockKey(block)); !r) return r.error();
   }
@@ -291,7 +291,7 @@ Result<std::vector<UsernsHeld>> ReadHeld(const StoreTxn& txn) {
 }
 
 Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view pod_uid) {
-  // Nor is there a table of them in an older version.
+  // Older versions have no such table: an empty digest keeps us from reading it.
   if (txn.state().digest(Table::kUsernsHeld).count == 0) return std::optional<UsernsHeld>();
   auto payload = txn.Get(Table::kUsernsHeld, PodKey(txn, pod_uid));
   if (!payload) return payload.error();

@@ -1,6 +1,6 @@
-// The tables of user namespaces (schema/v3/user_namespace.fbs, schema/v4/user_namespace.fbs): their
-// records as plain structs, and the tables by pod UID. A mapping and the blocks that it occupies
-// come and go together.
+// The tables of user namespaces: their records (schema/v3/user_namespace.fbs,
+// schema/v4/user_namespace.fbs), found by pod UID. A mapping and the blocks that it occupies are
+// stored and erased together.
 
 #ifndef WAYBILL_STORE_DATABASE_USERNS_TABLES_H_
 #define WAYBILL_STORE_DATABASE_USERNS_TABLES_H_
@@ -38,40 +38,41 @@ struct UsernsHeld {
 
 std::vector<std::uint8_t> EncodeUsernsMapping(const UsernsMapping& mapping);
 std::vector<std::uint8_t> EncodeUsernsBlock(const UsernsBlock& block);
-// As a version of the record has it: 3 knows no kind, and looks for the one that matters to it in
-// the reason's words.
+// `version` is the record's. Version 3 has no kinds: it reads the one that matters to it from the
+// reason.
 std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held, std::uint16_t version);
 
-// nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the range is
-// none that may be handed out (of blocks other than the first and the last).
+// nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the range may
+// not be handed out: it is not made of whole blocks, or contains the first or the last block.
 std::optional<UsernsMapping> DecodeUsernsMapping(Payload payload);
 std::optional<UsernsBlock> DecodeUsernsBlock(Payload payload);
 std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload);
 
-// In place; nothing is checked but the envelope. nullopt: it is another pod's.
+// In place, from an envelope that verified. nullopt: the mapping is another pod's.
 std::optional<IdMapping> MappingOf(Payload payload, std::string_view pod_uid);
-// Of what MappingOf takes.
+// The stamp of a mapping; `payload` as above.
 std::uint64_t StampOf(Payload payload);
 
-// nullopt: none. kDamaged: unreadable. kConflict: the key holds another pod.
+// nullopt: no such mapping. kDamaged: unreadable. kConflict: the key is another pod's.
 Result<std::optional<UsernsMapping>> FindMapping(const StoreTxn& txn, std::string_view pod_uid);
-// The pod must have none. Stamped with the commit that is being made. The pod that has one of the
-// blocks already, and then nothing was changed; nullopt: it is stored.
+// Stores a mapping, stamped with the commit under way, for a pod that has none. nullopt: it is
+// stored. Otherwise the result is the pod that already has one of the blocks, and nothing was
+// changed.
 Result<std::optional<std::string>> StoreMapping(StoreTxn& txn, std::string_view pod_uid,
                                                 HostIdRange range);
-// As if it had been stored by the commit that is being made.
+// Stamps the mapping with the commit under way.
 Result<void> StampAnew(StoreTxn& txn, UsernsMapping mapping);
-// Whether there was one. Of one that can't be read every block that is the pod's goes.
+// Whether there was one. If it can't be read, every block of the pod is erased.
 Result<bool> EraseMapping(StoreTxn& txn, std::string_view pod_uid);
 
-// kDamaged: one can't be read.
+// kDamaged: a record can't be read.
 Result<std::vector<UsernsMapping>> ReadMappings(const StoreTxn& txn);
 Result<std::vector<UsernsBlock>> ReadBlocks(const StoreTxn& txn);
 Result<std::vector<UsernsHeld>> ReadHeld(const StoreTxn& txn);
 
 // nullopt: not held. kDamaged, kConflict as above.
 Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view pod_uid);
-// Replaces what is there; stamped as above. Nothing is written where the same is there.
+// Replaces the entry, stamped as above. Writes nothing if it is the same.
 Result<void> StoreHeld(StoreTxn& txn, HeldPod pod);
 Result<bool> EraseHeld(StoreTxn& txn, std::string_view pod_uid);
 

@@ -18,10 +18,10 @@ std::uint64_t LoadDigits(const char* text) {
 
 constexpr std::uint64_t InEachByte(std::uint64_t byte) { return byte * 0x0101010101010101; }
 
-// Eight digits of [0-9a-f], the first in the lowest byte, as four bytes. False where one is none.
+// Eight digits of [0-9a-f], the first in the lowest byte, as four bytes. False: not such digits.
 bool DecodeDigits(std::uint64_t digits, std::uint32_t& bytes) {
   constexpr std::uint64_t kHigh = InEachByte(0x80);
-  // The high bit of each byte that is at least `low`; no byte carries into the next below 0x80.
+  // Sets the high bit of each byte that is at least `low`. Bytes below 0x80 do not carry over.
   const auto at_least = [digits](char low) {
     return digits + InEachByte(0x80U - static_cast<unsigned char>(low));
   };
@@ -37,8 +37,8 @@ bool DecodeDigits(std::uint64_t digits, std::uint32_t& bytes) {
 
 }  // namespace
 
-// In registers, since every decision decodes one: digits that were gathered in memory would have to
-// be waited for.
+// Every decision decodes a UID, so the digits stay in registers: reading them back from memory
+// would stall.
 bool DecodeUuid(std::string_view text, std::array<std::uint8_t, 16>& raw) {
   static_assert(std::endian::native == std::endian::little, "the first digit is the lowest byte");
   constexpr std::size_t kTextBytes = 36;

@@ -1,4 +1,4 @@
-// UIDs of the form 8-4-4-4-12 in lower-case hex, as 16 bytes.
+// UIDs of the form 8-4-4-4-12 in lower-case hex.
 
 #ifndef WAYBILL_STORE_DATABASE_UUID_H_
 #define WAYBILL_STORE_DATABASE_UUID_H_
@@ -11,7 +11,7 @@
 
 namespace waybill::internal {
 
-// False where `text` has another form; `raw` is then undefined.
+// False: `text` has another form, and `raw` is undefined.
 bool DecodeUuid(std::string_view text, std::array<std::uint8_t, 16>& raw);
 std::string EncodeUuid(std::span<const std::uint8_t, 16> raw);
 
