@@ -23,7 +23,7 @@ namespace {
 
 constexpr MDB_dbi kMaxTables = 16;
 constexpr mdb_mode_t kFileMode = 0600;
-// A cache line a reader, and LMDB's own.
+// A cache line for each reader, and two for LMDB.
 constexpr off_t kLockFileBytes = (off_t{kMaxReaders} + 2) * 64;
 
 std::mutex registry_mutex;
@@ -42,8 +42,8 @@ void Unregister(const internal::FileId& id) {
   Registry().erase(id);
 }
 
-// btrfs writes each block to a new place, and so needs room for what has some already; but not for
-// a file that was marked while it was empty. Elsewhere, and where it fails, nothing happens.
+// btrfs writes each block to a new place, so even written blocks need room again, unless the file
+// was marked while it was empty. Does nothing on other file systems, or if it fails.
 void WriteInPlace(const internal::Fd& file) {
   constexpr std::uint32_t kBtrfs = 0x9123683E;
   struct statfs fs {};
@@ -54,14 +54,14 @@ void WriteInPlace(const internal::Fd& file) {
   static_cast<void>(!ioctl(file.get(), FS_IOC_SETFLAGS, &flags));
 }
 
-// LMDB maps lock.mdb, whose pages get their room on the disk when they are first written: on a full
-// one that would be SIGBUS. What can't be opened or made room for otherwise LMDB will tell of. Safe
-// before LMDB has the file open in this process, and then only: closing it drops locks.
+// LMDB maps lock.mdb. Its pages get their room on disk when they are first written; on a full disk
+// that is SIGBUS. LMDB reports all other errors itself. Only call this before LMDB has the file
+// open in this process: closing it drops locks.
 Result<void> MakeRoomForLocks(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "lock.mdb";
   auto file = internal::OpenFile(path, O_RDWR | O_CREAT);
   if (!file) return {};
-  // Not what is there already: a full xfs refuses that, too.
+  // Not if it already has its room: a full xfs would refuse it again.
   struct stat st {};
   constexpr off_t kBlockBytes = 512;  // of st_blocks, always
   if (fstat(file->get(), &st) == 0 && st.st_blocks * kBlockBytes >= kLockFileBytes) return {};
@@ -78,7 +78,6 @@ bool NearlyFull(const std::filesystem::path& directory) {
   return st.f_bavail * st.f_frsize < kFewBytes;
 }
 
-// Both meta pages, one after the other.
 Result<std::string> ReadMetaPages(int fd, std::size_t page_bytes) {
   std::string pages(2 * page_bytes, '\0');
   const ssize_t n = pread(fd, pages.data(), pages.size(), 0);
@@ -86,8 +85,8 @@ Result<std::string> ReadMetaPages(int fd, std::size_t page_bytes) {
   return MakeSystemError(n < 0 ? errno : EIO, "reading the meta pages", internal::PathOf(fd));
 }
 
-// The page that the commit would have written. Nothing, where the other one is not as it was: then
-// somebody else wrote here.
+// Puts back meta page `which`, the one that the commit writes. False: it could not, or the other
+// page changed, so another process wrote.
 bool PutBack(int fd, const std::string& before, std::size_t page_bytes, std::size_t which) {
   const auto now = ReadMetaPages(fd, page_bytes);
   if (now && *now == before) return true;
@@ -234,7 +233,7 @@ Result<void> CommitOrPutBack(Txn& txn, const Env& env) {
 }
 
 std::optional<std::uint64_t> EntriesOf(MDB_txn* txn, MDB_dbi main, std::string_view table) {
-  // The value under a table's name is LMDB's own struct MDB_db.
+  // The value under a table's name is LMDB's struct MDB_db.
   constexpr std::size_t kTableRecordBytes = 48;
   constexpr std::size_t kEntriesAt = 32;
   MDB_val k = ToVal(std::as_bytes(std::span(table)));

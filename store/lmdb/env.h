@@ -1,6 +1,6 @@
-// RAII over LMDB's environment and transactions; LMDB's codes as Errors. The rules that LMDB needs
-// kept (one environment a store and process, close-on-exec, no MDB_NOSYNC, no MDB_WRITEMAP, no
-// duplicate keys) are kept here.
+// RAII over LMDB's environment and transactions; LMDB's codes as Errors. Keeps LMDB's rules: one
+// environment for each store in a process, close-on-exec. Uses no MDB_NOSYNC, no MDB_WRITEMAP and
+// no duplicate keys.
 
 #ifndef WAYBILL_STORE_LMDB_ENV_H_
 #define WAYBILL_STORE_LMDB_ENV_H_
@@ -22,23 +22,23 @@ namespace waybill::lmdb {
 
 using Bytes = std::span<const std::byte>;
 
-// `rc` is not MDB_SUCCESS. `doing` completes "while …". EIO is taken for a full disk where the file
-// system of `directory` has next to nothing free: that is how ext4 reports one to LMDB.
+// `rc` is not MDB_SUCCESS. `doing` completes "while …". EIO means a full disk if the file system of
+// `directory` has almost nothing free: so ext4 reports it to LMDB.
 Error MakeError(int rc, std::string_view doing, const std::filesystem::path& directory);
 
-// An errno of a system call on `path`.
+// The errno of a system call on `path`.
 Error MakeSystemError(int error_number, std::string_view doing, const std::filesystem::path& path);
 
 struct EnvOptions {
   std::filesystem::path directory;
   bool read_only = false;
-  std::uint64_t map_bytes = 0;  // 0: as the file says
+  std::uint64_t map_bytes = 0;  // 0: what the file says
 };
 
 class Env {
  public:
-  // kOwned where this process has the directory open already: a second environment on one store
-  // would drop the locks of the first.
+  // kOwned: this process already has the directory open. A second environment on one store would
+  // drop the first one's locks.
   static Result<std::unique_ptr<Env>> Open(const EnvOptions& options);
   ~Env();
   Env(const Env&) = delete;
@@ -47,10 +47,10 @@ class Env {
   MDB_env* get() const { return env_; }
   const std::filesystem::path& directory() const { return directory_; }
 
-  // Of the file that is open, whatever is under the name data.mdb by now.
+  // The open file's, even if data.mdb is another file by now.
   Result<internal::FileId> DataFileId() const;
 
-  // Frees the slots of readers that died; how many.
+  // Frees the slots of dead readers and returns how many.
   unsigned ClearDeadReaders() const;
 
   struct Info {
@@ -72,7 +72,7 @@ class Env {
   bool registered_ = false;
 };
 
-// A transaction. Aborted when it goes out of scope uncommitted.
+// Aborts if it goes out of scope without a commit.
 class Txn {
  public:
   Txn() = default;
@@ -95,7 +95,8 @@ class Txn {
   void Abort() {
     if (txn_ != nullptr) mdb_txn_abort(std::exchange(txn_, nullptr));
   }
-  // For read transactions: give up the snapshot, keep the slot; take the newest snapshot.
+  // For read transactions. Reset gives up the snapshot and keeps the slot; Renew takes the newest
+  // snapshot.
   void Reset() { mdb_txn_reset(txn_); }
   int Renew() { return mdb_txn_renew(txn_); }
 
@@ -107,30 +108,30 @@ class Txn {
   MDB_txn* txn_ = nullptr;
 };
 
-// A commit that leaves nothing behind where it fails. Where LMDB can't write its meta page it
-// writes the old transaction ID back, and leaves the new roots: a page whose tree is of another
-// commit than it says, which the next opening takes for damage. And it refuses every later write
-// (MDB_PANIC): the environment has to be opened anew.
-//
-// Ends the transaction, whatever comes. Commits; on failure the meta page is put back as it was.
-// Nobody reads by it: the other one has the higher transaction ID until the commit is done.
+// Commits. If that fails, puts the meta page back as it was; the transaction ends either way.
 // kOutcomeUnknown: it could not be put back.
+//
+// If LMDB can't write its meta page, it writes the old transaction ID back but leaves the new
+// roots: the page then names another commit's tree, which the next opening would take for damage.
+// LMDB also refuses every later write (MDB_PANIC): open the environment anew. Putting the page back
+// is safe, since readers use the other page, with the higher transaction ID, until the commit is
+// done.
 Result<void> CommitOrPutBack(Txn& txn, const Env& env);
 
 inline MDB_val ToVal(Bytes bytes) {
-  // LMDB's type is not const-correct; it does not write through keys or values given to it.
+  // MDB_val is not const-correct, but LMDB does not write through the keys and values it is given.
   return {bytes.size(), const_cast<std::byte*>(bytes.data())};
 }
 inline Bytes FromVal(const MDB_val& val) {
   return {static_cast<const std::byte*>(val.mv_data), val.mv_size};
 }
 
-// How many entries a named table has in `txn`'s snapshot; nullopt where the main table does not
-// name it. mdb_stat must not be asked: in a transaction that was renewed it says what an earlier
-// snapshot held where the table is missing now.
+// How many entries a named table has in `txn`'s snapshot. nullopt: the main table does not name it.
+// Not by mdb_stat: if a renewed transaction lacks the table, that says what an earlier snapshot
+// had.
 std::optional<std::uint64_t> EntriesOf(MDB_txn* txn, MDB_dbi main, std::string_view table);
 
-// mdb_cursor_get: `key` is read by MDB_SET_RANGE and the like; both are set on MDB_SUCCESS.
+// mdb_cursor_get. MDB_SET_RANGE and the like read `key`; MDB_SUCCESS sets both.
 int CursorGet(MDB_cursor* cursor, Bytes* key, Bytes* value, MDB_cursor_op op);
 
 // Walks one table in key order.

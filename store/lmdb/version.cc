@@ -21,7 +21,7 @@ struct Version {
   friend bool operator==(const Version&, const Version&) = default;
 };
 
-// A version comes in with all of tests/ passed on it.
+// Add a version when all of tests/ passes on it.
 constexpr std::array<Version, 1> kTested = {{{0, 9, 24}}};
 
 std::atomic<bool> untested_allowed{false};

@@ -1,5 +1,5 @@
 // Which LMDB this process has. The walk over raw pages, the commit and the reader slots rely on
-// what LMDB does inside, which its API does not promise: so on versions that were tested with.
+// what LMDB does inside. Its API does not promise that, so only tested versions may be used.
 
 #ifndef WAYBILL_STORE_LMDB_VERSION_H_
 #define WAYBILL_STORE_LMDB_VERSION_H_
@@ -8,8 +8,8 @@
 
 namespace waybill::lmdb {
 
-// kInvalidArgument where it is a version that waybill was not tested with, unless AllowUntestedLmdb
-// (waybill/maintenance.h) was called.
+// kInvalidArgument: this version was not tested, and AllowUntestedLmdb (waybill/maintenance.h) was
+// not called.
 Result<void> CheckVersion();
 
 }  // namespace waybill::lmdb

@@ -1,36 +1,38 @@
 // How a data file is checked, and which rules it must keep.
 //
-// The file is read into memory with pread (one larger than PageFile::kMaxWholeBytes: extent by
-// extent); nothing of it is mapped. Then, in this order:
+// The file is read into memory with pread, or extent by extent if it is larger than
+// PageFile::kMaxWholeBytes; it is never mapped. Then, in this order:
 //
-//   1  The meta pages. What has one legal value has it: magic, version, flags, page size, page
-//      number, zeros in the header. Roots lie in the file, depths are possible.
+//   1  The meta pages. Every field with one legal value has it: magic, version, flags, page size,
+//      page number, zeros in the header. Roots lie in the file, depths are possible.
 //   2  The pair of them. Transaction IDs are consecutive, each on page ID & 1; or both are 0 and
 //      nothing has a root. The newer does not have fewer pages. LMDB, and this walk, use the newer.
 //   3  The main tree from its root, then each named table that its leaves hold, then the free tree.
 //      A page's layout (NodePage): the number is its own; offsets, nodes and heap meet end to end
 //      without gap or overlap; sizes of keys and values are legal; keys are in order.
-//   4  A page's place (Walk): every key lies between the separators of all its ancestors, without
-//      which lookups miss keys that an iteration finds; leaves all lie on the tree's last level.
-//   5  A value that is too large for its page: its extent lies in the file, carries its number and
-//      is large enough.
+//   4  A page's place (Walk): every key lies between the separators of all its ancestors, or
+//   lookups
+//      would miss keys that an iteration finds; all leaves lie on the tree's last level.
+//   5  A value too large for its page: its extent lies in the file, carries its number and is large
+//      enough.
 //   6  The tree's record: entries, branch, leaf and overflow pages are what the walk counted.
-//   7  Each page from 2 to the last is claimed once, by a tree, an extent or the free list. The
-//      second claim fails, which also ends every loop that a hostile file holds. A record of the
-//      free list is of a transaction that was, and its pages descend.
+//   7  Each page from 2 to the last is claimed once, by a tree, an extent or the free list. A
+//   second
+//      claim fails, which also ends every loop in a hostile file. A free-list record belongs to a
+//      past transaction, and its pages descend.
 //
-// Allowed to differ, since LMDB leaves it so: extents larger than their value needs, free pages
-// past the end of the file, free-list records with room behind their count, what free pages and
-// free space hold, a branch of the free tree with one child, any map size.
+// These may differ, since LMDB leaves them so: extents larger than their value needs, free pages
+// past the end of the file, free-list records with room after their count, the content of free
+// pages and free space, a branch of the free tree with one child, any map size.
 //
-// A page that breaks a rule is reported and left out with all below it. That makes the file
-// unsound, and lets a salvage (SalvageTree) show the rest: from either meta page, with the file's
-// end as the bound of all pages and the pages' own kinds in place of the record's depth.
+// A page that breaks a rule is reported, and left out with all below it. The file is then unsound.
+// A salvage (SalvageTree) shows the rest: from either meta page, bounded by the file's end instead
+// of the last page, and following the pages' own kinds instead of the record's depth.
 //
-// It costs time linear in the file's size, in the main the reading, and the memory of the file
-// (one at a time) and a bit a page. The judges: tests/unit/page_walk_test.cc (sound files of every
-// shape), tests/corruption (each flipped bit, swapped, stale and zeroed pages: unsound, or read by
-// LMDB as shown here), tests/crash/page_walk_states_test.cc (what a power cut leaves is sound).
+// Time is linear in the file's size, most of it for reading; memory is the file and a bit a page.
+// Tested by tests/unit/page_walk_test.cc (sound files of every shape), tests/corruption (flipped
+// bits; swapped, stale and zeroed pages: each is found, or LMDB reads what is shown here) and
+// tests/crash/page_walk_states_test.cc (what a power cut leaves is sound).
 
 #include "store/lmdb/check/page_check.h"
 
@@ -43,9 +45,9 @@
 namespace waybill::internal {
 namespace {
 
-// ---- What is found, and what is taken
+// ---- Findings and claims
 
-// In words: the first ones in full, all of them counted.
+// Keeps the first kMaxPageFindings in words and counts all.
 class PageFindings {
  public:
   void Add(std::string text) {
@@ -63,12 +65,11 @@ class PageFindings {
 // Rule 7.
 class PageClaims {
  public:
-  // Pages kMetaPages … end − 1 can be claimed.
+  // Pages from kMetaPages to end − 1 can be claimed.
   explicit PageClaims(PageNumber end) : end_(end), taken_(static_cast<std::size_t>(end)) {}
 
-  // Claims page by page up to the first that is taken or out of range: a page is looked at twice
-  // only if that ends the call, so all claims of a walk together take time linear in the pages and
-  // claims.
+  // Claims page by page up to the first that is taken. So a page is looked at twice only if that
+  // ends the call, and all claims of a walk together take linear time.
   bool Claim(PageNumber first, std::uint64_t count = 1) {
     if (first < kMetaPages || first >= end_ || count > end_ - first) return false;
     for (PageNumber page = first; page < first + count; ++page) {
@@ -99,7 +100,7 @@ class PageClaims {
 
 // ---- Rule 2: the pair of meta pages
 
-// Not told apart here: the first commit and a compact copy, which both leave (0, 1).
+// A first commit and a compact copy both leave the IDs (0, 1): they look the same here.
 void CheckMetaPair(const MetaPages& metas, PageFindings& findings) {
   bool sound = true;
   for (PageNumber number = 0; number < kMetaPages; ++number) {
@@ -126,16 +127,16 @@ void CheckMetaPair(const MetaPages& metas, PageFindings& findings) {
 
 constexpr unsigned kAnyDepth = ~0U;
 
-// What a walk and a lookup share: reads the pages of a path, one for each level, and checks each
-// one and its place. The separators that bound a page lie in the pages above it.
+// For walks and lookups: reads the pages of a path, one for each level, and checks each page and
+// its place. Keeps the pages above, which hold the separators that bound it.
 class PagePath {
  public:
   PagePath(PageFile& file, std::uint32_t page_bytes) : file_(file), page_bytes_(page_bytes) {}
 
   std::uint64_t file_pages() const { return file_.size_bytes() / page_bytes_; }
 
-  // `number` lies in the file. `depth`: the level of the leaves, or
-  // kAnyDepth: the page's own kind is believed. nullptr: sound; else what is wrong.
+  // `number` must lie in the file. `depth` is the level of the leaves; kAnyDepth: any level may
+  // have leaves. nullptr: sound; otherwise what is wrong.
   const char* OpenNode(PageNumber number, TreeKind kind, unsigned level, unsigned depth,
                        KeyBounds bounds, NodePage& page) {
     const std::byte* bytes = file_.Read(number * page_bytes_, page_bytes_, levels_[level - 1]);
@@ -182,7 +183,7 @@ const char* PagePath::OpenExtent(PageNumber first, std::uint32_t value_bytes,
 
 // ---- Rules 3 to 7: whole trees
 
-// "free list", "main", or the table's name: as text if it prints, else in hex.
+// A table's name that can't be printed is shown in hex.
 std::string TreeLabel(TreeKind kind, std::string_view name) {
   if (kind == TreeKind::kFree) return "free list";
   if (kind == TreeKind::kMain) return "main";
@@ -194,11 +195,11 @@ std::string TreeLabel(TreeKind kind, std::string_view name) {
 
 class Walk {
  public:
-  // kExact holds each tree to its record. kSalvage still reports, but follows the pages' own kinds
-  // where the record's depth may be wrong.
+  // kExact follows the record's depth; kSalvage the pages' own kinds, since the record may be
+  // wrong. Both report what contradicts the record.
   enum class Mode { kExact, kSalvage };
 
-  // Pages up to `end` belong to the trees.
+  // Trees may have pages below `end`.
   Walk(PageFile& file, std::uint32_t page_bytes, PageNumber end, Mode mode, PageVisitor& visitor,
        PageFindings& findings)
       : path_(file, page_bytes),
@@ -209,7 +210,7 @@ class Walk {
         findings_(findings) {}
 
   void MainAndTables(const MetaRecord& meta);
-  // After these: the free tree, and that every page is in one of all these.
+  // Call after MainAndTables: also checks that every page is claimed.
   void FreeListAndCoverage(const MetaRecord& meta);
 
   std::uint64_t tree_pages() const { return tree_pages_; }
@@ -224,7 +225,7 @@ class Walk {
     TreeRecord tree;
   };
 
-  // What keeps the rules goes to the visitor, the rest to the findings.
+  // Shows what keeps the rules to the visitor, and reports the rest.
   void Tree(TreeKind kind, std::string_view name, const TreeRecord& tree);
   void CheckRecord(const TreeRecord& tree);
   void Visit(PageNumber number, unsigned level, KeyBounds bounds);
@@ -246,14 +247,14 @@ class Walk {
   PageVisitor& visitor_;
   PageFindings& findings_;
 
-  // Of the tree being walked.
+  // About the tree being walked:
   TreeKind kind_ = TreeKind::kMain;
   std::string_view name_;
   unsigned depth_ = kAnyDepth;
   TreeRecord seen_{};
 
   std::uint64_t meta_txn_id_ = 0;
-  std::vector<NamedTree> tables_;  // what the main tree's leaves hold
+  std::vector<NamedTree> tables_;  // found in the main tree's leaves
   std::uint64_t tree_pages_ = 0;
   std::uint64_t free_pages_ = 0;
   std::uint64_t values_ = 0;
@@ -305,7 +306,7 @@ void Walk::CheckRecord(const TreeRecord& tree) {
 
 void Walk::Visit(PageNumber number, unsigned level, KeyBounds bounds) {
   if (level > kMaxTreeDepth) return Skip(number, "it lies too deep");
-  // Before the claim: a page that is claimed can be multiplied by the page size.
+  // Before the claim: multiplying a claimed page by the page size must not overflow.
   if (number >= path_.file_pages()) return Skip(number, "it lies past the file's end");
   if (!claims_.Claim(number)) return Skip(number, "it is past the last page or in use elsewhere");
   NodePage page;
@@ -441,7 +442,7 @@ void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, Pag
   const MetaRecord& meta = metas.page[static_cast<std::size_t>(metas.newer)].record;
   const std::uint64_t file_pages = file.size_bytes() / metas.page_bytes;
   result.last_page = meta.last_page;
-  // Each page past the file's end is named in the free list, by 8 bytes that lie in the file.
+  // The free list names each page past the file's end, by 8 bytes in the file.
   if (meta.last_page > file_pages + file.size_bytes() / sizeof(PageNumber)) {
     findings.Add("meta page " + std::to_string(metas.newer) + ": its last page is not possible");
     return;
@@ -486,11 +487,11 @@ SalvageResult SalvageOpened(PageFile& file, const MetaPages& metas, int which,
   const MetaPage& meta = metas.page[static_cast<std::size_t>(which)];
   SalvageResult result;
   PageFindings findings;
-  // A wrong field elsewhere in it need not keep the tree below its root from being read.
+  // The tree below the root may be readable even if another field of the meta page is wrong.
   if (meta.problem != nullptr) {
     findings.Add("meta page " + std::to_string(which) + ": " + meta.problem);
   }
-  // The file bounds the pages here: the last page may be what is damaged.
+  // Bounded by the file's end: the meta page's last page may be wrong.
   Walk walk(file, metas.page_bytes, file.size_bytes() / metas.page_bytes, Walk::Mode::kSalvage,
             visitor, findings);
   walk.MainAndTables(meta.record);
@@ -510,7 +511,7 @@ Error BadMeta(int which, const char* problem) {
       ""};
 }
 
-// Opens the file, and calls `read(file, metas)` with a page size that is known.
+// Opens the file, and calls `read(file, metas)` if its page size is known.
 template <typename T, typename ReadFn>
 Result<T> ReadFrom(int fd, PageFile::Mode mode, int which, OnReadError on_error, ReadFn read) {
   auto file = PageFile::Open(fd, mode);

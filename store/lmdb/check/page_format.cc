@@ -69,7 +69,7 @@ const std::byte* PageFile::Read(std::uint64_t offset, std::uint64_t count, Scrat
     return nullptr;
   }
   std::byte* const to = scratch.Reserve(static_cast<std::size_t>(count));
-  // No finding: a moment without memory says nothing about the file.
+  // Not a finding: running out of memory says nothing about the file.
   if (to == nullptr) throw std::bad_alloc();
   switch (ReadExactly(fd_, to, count, offset)) {
     case Outcome::kRead:
@@ -101,12 +101,12 @@ std::optional<RawMeta> ReadMeta(PageFile& file, std::uint64_t offset) {
   return RawMeta{Load<PageHeader>(bytes), Load<MetaRecord>(bytes + kPageHeaderBytes)};
 }
 
-// A table of one page size: what makes bytes look like a meta page at all.
+// Whether the bytes may be a meta page of a file with that page size.
 bool LooksLikeMeta(const RawMeta& meta, std::uint32_t page_bytes) {
   return meta.record.magic == kMetaMagic && meta.record.free_tree.pad == page_bytes;
 }
 
-// LMDB takes the page size from page 0 to find page 1. If page 0 is damaged, page 1 tells.
+// LMDB finds page 1 by the page size in page 0. If page 0 is damaged, page 1 is searched for.
 std::uint32_t FindPageBytes(PageFile& file, const std::optional<RawMeta>& first) {
   const std::uint32_t claimed =
       first && IsPageSize(first->record.free_tree.pad) ? first->record.free_tree.pad : 0;
@@ -132,7 +132,7 @@ const char* RootProblem(const TreeRecord& tree, std::uint64_t file_pages) {
   return nullptr;
 }
 
-// Only what has one legal value, or what a later reader relies on. The map size has neither.
+// Checks fields with one legal value, and those that later readers rely on: not the map size.
 const char* MetaProblem(const RawMeta& meta, PageNumber number, std::uint32_t page_bytes,
                         std::uint64_t file_pages) {
   const MetaRecord& record = meta.record;
@@ -213,13 +213,13 @@ const char* NodePage::Open(const std::byte* bytes, PageNumber number, std::uint3
   key_bytes_ = kind == TreeKind::kFree ? kFreeKeyBytes : kTableKeyBytes;
   is_leaf_ = header.flags == kPageLeaf;
   count_ = static_cast<unsigned>((header.lower - kPageHeaderBytes) / 2);
-  // LMDB aborts on a branch with one child, but lets the free tree have such.
+  // LMDB aborts on a branch with one child, but makes such in the free tree.
   if (count_ < (is_leaf_ || kind == TreeKind::kFree ? 1U : 2U)) return "it has too few nodes";
   if (const char* problem = CheckHeap(header.upper, page_bytes)) return problem;
   return CheckOrder();
 }
 
-// Sets `bytes` to what a leaf node keeps in the page after its key; nullptr: the node is legal.
+// Sets `bytes` to the size of what follows a leaf node's key. nullptr: the node is legal.
 const char* NodePage::LeafDataBytes(const NodeHeader& node, TreeKind kind, std::size_t& bytes) {
   const std::uint32_t size = node.DataBytes();
   if (node.flags == kNodeTree && kind == TreeKind::kMain) {
@@ -236,8 +236,8 @@ const char* NodePage::LeafDataBytes(const NodeHeader& node, TreeKind kind, std::
 }
 
 const char* NodePage::CheckHeap(std::size_t upper, std::uint32_t page_bytes) const {
-  // Node sizes by start, in granules. Every node is entered once; then the heap is followed from
-  // `upper`: it must meet all of them, end to end.
+  // Node sizes by their starts, both in granules. Each node is entered once. Then a walk from
+  // `upper` must meet all of them, end to end.
   std::array<std::uint16_t, kMaxPageBytes / kGranule> sizes;
   std::memset(sizes.data(), 0, page_bytes / kGranule * sizeof(sizes[0]));
   for (unsigned i = 0; i < count_; ++i) {
@@ -257,7 +257,7 @@ const char* NodePage::CheckHeap(std::size_t upper, std::uint32_t page_bytes) con
       if (size > MaxNodeBytes(page_bytes)) return "a value is too large to lie in the page";
     }
     if (size > page_bytes - offset) return "a node reaches past the page";
-    // LMDB opens a table by a C string: one with such a name would be walked but never read.
+    // LMDB opens tables by C strings: it would never read a table with such a name.
     if (is_leaf_ && node.flags == kNodeTree &&
         std::memchr(bytes_ + offset + kNodeHeaderBytes, 0, key_bytes_) != nullptr) {
       return "a table's name holds a byte 0";
@@ -283,8 +283,8 @@ const char* NodePage::CheckOrder() const {
   return nullptr;
 }
 
-// Keys are in order already, so the outermost tell. A branch's key 1 is above the lower bound, or
-// no key could lie below its child 0.
+// The keys are in order, so only the outermost are compared. A branch's key 1 must be above the
+// lower bound, or child 0 could have no keys.
 bool NodePage::IsWithin(KeyBounds bounds) const {
   const unsigned first = is_leaf_ ? 0 : 1;
   if (count_ <= first) return true;

@@ -1,12 +1,12 @@
-// The data file of LMDB 0.9 (64-bit, host byte order), as far as it is checked; how its pages are
-// read, and what each must be by itself. The rules' numbers are those of page_check.cc.
+// The data file of LMDB 0.9 (64-bit, host byte order), as far as it is checked: how pages are read,
+// and what each must be by itself. page_check.cc has the numbered rules.
 //
 //   file      page 0 (meta) · page 1 (meta) · pages 2 … last page, each of them in exactly one of:
 //             the free tree, the main tree, a named table's tree, an overflow extent, the free list
 //
 //   page      0  number u64 · 8  pad u16 (0) · 10 flags u16 · 12 lower u16 · 14 upper u16
 //             16 offsets u16 × n, in key order, up to `lower`      n = (lower − 16) / 2
-//             lower … upper: not in use, any content
+//             lower … upper: unused, any content
 //             upper … end: the heap, n nodes in any order, without a gap
 //   overflow  0  number u64 · 8  pad u16 (0) · 10 flags u16 · 12 pages u32 · 16 the value
 //             one header for all its pages; more pages than the value needs are legal
@@ -14,11 +14,11 @@
 //             leaf: low and high are the data's bytes; flags 0: the data follows;
 //                   kNodeOverflow: a page number follows; kNodeTree: a TreeRecord follows
 //             branch: low, high, flags are the child's page number; the first key is empty
-//   meta      a page header (flags kPageMeta), then a MetaRecord at 16; the rest is not in use
+//   meta      a page header (flags kPageMeta), then a MetaRecord at 16; the rest is unused
 //   free list a tree with u64 transaction IDs as keys; a value is u64 count, then `count` page
 //             numbers in descending order, then room of any content
 //
-// Values with 16-byte keys have sizes in multiples of 8, so every node here starts at a multiple
+// Keys have 16 or 8 bytes and values sizes in multiples of 8, so every node starts at a multiple
 // of 8.
 
 #ifndef WAYBILL_STORE_LMDB_CHECK_PAGE_FORMAT_H_
@@ -53,10 +53,10 @@ inline constexpr std::uint16_t kPageMeta = 0x08;
 inline constexpr std::uint16_t kNodeOverflow = 0x01;
 inline constexpr std::uint16_t kNodeTree = 0x02;
 
-// Flags of a tree. Tables and the main tree have none.
+// The free tree's flag. Other trees have none.
 inline constexpr std::uint16_t kTreeIntegerKeys = 0x08;
 
-// LMDB's cursor holds no more levels.
+// An LMDB cursor has no more levels.
 inline constexpr unsigned kMaxTreeDepth = 32;
 inline constexpr std::uint32_t kMinPageBytes = 512;
 inline constexpr std::uint32_t kMaxPageBytes = 32768;
@@ -129,7 +129,7 @@ T Load(const std::byte* at) {
   return value;
 }
 
-// The most bytes of a node that keeps its data in the page; a larger one has an overflow extent.
+// The most bytes of a node with its data in the page. A larger value has an overflow extent.
 constexpr std::size_t MaxNodeBytes(std::uint32_t page_bytes) {
   return (((page_bytes - kPageHeaderBytes) / 2) & ~std::size_t{1}) - 2;
 }
@@ -138,17 +138,17 @@ constexpr bool IsPageSize(std::uint32_t bytes) {
   return std::has_single_bit(bytes) && bytes >= kMinPageBytes && bytes <= kMaxPageBytes;
 }
 
-// By pread only: a file that shrinks or a bad sector is a result and never a signal.
+// Reads with pread only, so that a shrinking file or a bad sector is an error and not a signal.
 class PageFile {
  public:
-  // kWhole holds files up to kMaxWholeBytes in memory; larger files, files with an unreadable part
-  // and kOnDemand read each extent when it is asked for.
+  // kWhole reads the file into memory, unless it is larger than kMaxWholeBytes or has an unreadable
+  // part. Those, and kOnDemand, read each extent when it is asked for.
   enum class Mode { kWhole, kOnDemand };
   static constexpr std::uint64_t kMaxWholeBytes = std::uint64_t{512} << 20;
   // No single extent is larger.
   static constexpr std::uint64_t kMaxExtentBytes = std::uint64_t{1} << 30;
 
-  // Where an extent lies that is read on demand. One for each extent in use at the same time.
+  // Memory for an extent that is read on demand. Use one for each extent in use at the same time.
   class Scratch {
    public:
     std::byte* Reserve(std::size_t bytes) {
@@ -164,17 +164,17 @@ class PageFile {
     std::size_t capacity_ = 0;
   };
 
-  // Does not take the descriptor over. The file's offset is not moved.
+  // Does not take over the descriptor or move the file's offset.
   static Result<PageFile> Open(int fd, Mode mode);
 
   std::uint64_t size_bytes() const { return size_bytes_; }
 
-  // `count` bytes at `offset`, aligned to 8 in memory if `offset` is. Valid until the scratch is
-  // used again. nullptr: past the end, not readable or too large; `why()` says which.
+  // `count` bytes at `offset`, aligned to 8 in memory if `offset` is. Valid until `scratch` is used
+  // again. nullptr: past the end, unreadable or too large; why() says which.
   const std::byte* Read(std::uint64_t offset, std::uint64_t count, Scratch& scratch);
   const char* why() const { return why_; }
-  // What the disk refused says nothing about the file: the error, or whether the caller takes what
-  // was read without it.
+  // The first error of the disk, unless the caller goes on without what can't be read. Such an
+  // error says nothing about the file.
   Result<void> Judge(OnReadError on_error) const {
     return on_error == OnReadError::kFail ? failure_ : Result<void>();
   }
@@ -199,15 +199,15 @@ class PageFile {
 
 struct MetaPage {
   MetaRecord record{};
-  const char* problem = "it cannot be read";  // nullptr: sound by itself
+  const char* problem = "it cannot be read";  // nullptr: it is sound
 };
 
 struct MetaPages {
   std::array<MetaPage, kMetaPages> page;
-  std::uint32_t page_bytes = 0;  // 0: unknown, nothing in the file can be found
-  // The page LMDB would choose, of those that are sound by themselves; −1: none.
+  std::uint32_t page_bytes = 0;  // 0: unknown, so nothing in the file can be found
+  // The sound page that LMDB would choose; −1: none is sound.
   int newer = -1;
-  bool fresh = false;  // both (0, 0), without roots
+  bool fresh = false;  // both have transaction ID 0 and no roots
 };
 
 MetaPages ReadMetaPages(PageFile& file);
@@ -220,36 +220,36 @@ enum class TreeKind : std::uint8_t {
   kTable,  // 16-byte keys: values
 };
 
-// Below zero, zero or above, as LMDB orders the keys of such a tree.
+// Below, equal to or above zero, as LMDB orders the keys of such a tree.
 int CompareKeys(TreeKind kind, const std::byte* a, const std::byte* b);
 
-// The keys below a page are ≥ low and < high; nullptr: no bound.
+// All keys below a page are ≥ low and < high. nullptr: no bound.
 struct KeyBounds {
   const std::byte* low = nullptr;
   const std::byte* high = nullptr;
 };
 
-// A branch or leaf page: checks its layout, then gives access to its nodes.
+// A branch or leaf page. Checks its layout, then gives access to its nodes.
 class NodePage {
  public:
-  // nullptr: the header, the offsets, every node, the heap and the order of the keys keep every
-  // rule, and `*this` may be read. Otherwise what is wrong, and `*this` may not be read.
+  // nullptr: the header, the offsets, every node, the heap and the order of the keys are sound.
+  // Otherwise what is wrong, and nothing else may be called.
   const char* Open(const std::byte* bytes, PageNumber number, std::uint32_t page_bytes,
                    TreeKind kind);
 
   bool is_leaf() const { return is_leaf_; }
   unsigned count() const { return count_; }
   NodeHeader Header(unsigned i) const { return Load<NodeHeader>(bytes_ + Offset(i)); }
-  // A branch's key 0 is empty: not to be read.
+  // Not for key 0 of a branch, which is empty.
   const std::byte* Key(unsigned i) const { return bytes_ + Offset(i) + kNodeHeaderBytes; }
   const std::byte* Data(unsigned i) const { return Key(i) + key_bytes_; }
 
   bool IsWithin(KeyBounds bounds) const;
-  // The bounds of child `i` of a branch that has these.
+  // The bounds of child `i` of this branch, whose own are `own`.
   KeyBounds ChildBounds(unsigned i, KeyBounds own) const {
     return {i == 0 ? own.low : Key(i), i + 1 == count_ ? own.high : Key(i + 1)};
   }
-  // The child LMDB would follow: the last whose separator is not above the key.
+  // The child that LMDB would follow: the last whose separator is not above the key.
   unsigned ChildFor(const std::byte* key) const;
 
  private:
