@@ -9,7 +9,7 @@ namespace waybill::internal {
 
 namespace {
 
-// Short enough for the room that a string has in itself.
+// The message is so short that std::string does not allocate for it.
 Error OutOfMemory() noexcept { return {ErrorCode::kOutOfMemory, "out of memory", {}}; }
 
 Error Described(ErrorCode code, const char* what) noexcept {

@@ -13,8 +13,8 @@
 namespace waybill {
 namespace {
 
-// JSON with secrets in it. Room for the longest spelling is taken at once, so that growing leaves
-// no copy behind; what was written is wiped at the end.
+// JSON with secrets. Reserves room for the longest spelling, so that growing leaves no copy behind,
+// and wipes it at the end.
 class SecretJson {
  public:
   explicit SecretJson(const AuthConfig& auth) {

@@ -82,13 +82,13 @@ bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b) 
 }
 
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags) {
-  // O_NONBLOCK: a FIFO under that name must not hang us.
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
   Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   const Error not_regular{ErrorCode::kUnsafePath,
                           "cannot use " + path.string() + ": not a regular file",
                           "remove it or name another path"};
   if (!fd.valid()) {
-    // A directory to be written; a socket, or a device that is not there.
+    // A directory opened for writing; a socket or a missing device.
     if (errno == EISDIR || errno == ENXIO || errno == ENODEV) return not_regular;
     return SystemError(errno, "open", path);
   }
@@ -127,7 +127,7 @@ Result<void> PWriteAll(const Fd& fd, std::string_view bytes, off_t offset,
   while (!bytes.empty()) {
     const ssize_t n = pwrite(fd.get(), bytes.data(), bytes.size(), offset);
     if (n < 0 && errno == EINTR) continue;
-    // Nothing written and no error would be the same for ever.
+    // 0 bytes written without an error would repeat for ever.
     if (n <= 0) return SystemError(n < 0 ? errno : EIO, "write", path);
     bytes.remove_prefix(static_cast<std::size_t>(n));
     offset += n;
@@ -159,7 +159,7 @@ Result<void> RenameDurably(const std::filesystem::path& from, const std::filesys
 }
 
 namespace {
-// Where the new one is while the old one moves from `place` to `staged`.
+// Where the new directory is while the old one moves from `place` to `staged`.
 std::filesystem::path Between(const std::filesystem::path& staged) {
   std::filesystem::path fresh = staged;
   fresh += ".new";
@@ -226,7 +226,7 @@ Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path
   struct CloseDir {
     void operator()(DIR* dir) const { closedir(dir); }
   };
-  // Another descriptor, which becomes the stream's own.
+  // The stream takes over this second descriptor.
   const int own = openat(opened->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) return SystemError(errno, "list", path);
   const std::unique_ptr<DIR, CloseDir> dir(fdopendir(own));

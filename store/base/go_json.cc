@@ -4,7 +4,7 @@ namespace waybill {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
-// Bytes with an escape of their own, and the letter of it.
+// Bytes with a short escape, and its letter.
 constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t";
 constexpr std::string_view kLetters = "\"\\bfnrt";
 
@@ -32,7 +32,7 @@ std::size_t Utf8SequenceLength(std::string_view text) {
   if (first < 0x80) return 1;
 
   std::size_t length = 0;
-  // The second byte's range rules out overlong forms, surrogates and what lies above U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates and all above U+10FFFF.
   unsigned char low = 0x80;
   unsigned char high = 0xbf;
   if (first >= 0xc2 && first <= 0xdf) {

@@ -1,4 +1,4 @@
-// The grammar, as it is scanned here: one pass from the left, one table look-up a byte.
+// The grammar, scanned in one pass from the left, with one table look-up for each byte.
 //
 //   image     = name [":" tag] ["@" digest]
 //   name      = [domain "/"] path
@@ -9,8 +9,8 @@
 //   tag       = [0-9A-Za-z_] [0-9A-Za-z_.-]{0,127}
 //   digest    = "sha256:" 64, "sha384:" 96 or "sha512:" 128 of [0-9a-f]
 //
-// What stands before the first "/" is the domain wherever it can be one: `library/nginx` has the
-// domain `library`. A ":" opens a port if digits and a "/" follow, and a tag otherwise.
+// What comes before the first "/" is the domain if it can be one: `library/nginx` has the domain
+// `library`. A ":" begins a port if digits and a "/" follow, otherwise a tag.
 
 #include "waybill/image_name.h"
 
@@ -61,8 +61,8 @@ inline const char* SkipClass(const char* at, const char* end, std::uint8_t mask)
   return at;
 }
 
-// Runs of `run` joined by separators: the end, or null where a run is empty. `seen` gathers the
-// classes that were met.
+// Skips runs of class `run` joined by separators; nullptr: a run is empty. Adds the classes that it
+// meets to `seen`.
 inline const char* SkipRuns(const char* at, const char* end, std::uint8_t run, unsigned& seen) {
   for (;;) {
     const char* const start = at;
@@ -88,8 +88,8 @@ inline const char* SkipRuns(const char* at, const char* end, std::uint8_t run, u
   }
 }
 
-// The bytes that "@" and a digest take at the end of `image`; 0 where none does. An "@" elsewhere
-// is in no class, and so stops the scan of the rest.
+// The size of "@" and a digest at the end of `image`; 0: there is no digest. An "@" elsewhere is in
+// no class, so it stops the scan of the rest.
 inline std::size_t DigestSuffix(std::string_view image) {
   struct Algorithm {
     std::string_view mark;
@@ -164,12 +164,12 @@ inline bool Scan(std::string_view image, ImageParts& parts) {
 
 using internal::RepositoryParts;
 
-// The name part of the full form, in the parts that RepositoryPartsOf returns: nothing is copied.
-// nullopt: the image has no full form. `name` is the image name of `image`.
+// The name in the full form of `image`, whose image name is `name`. Copies nothing. nullopt: the
+// image has no full form.
 std::optional<RepositoryParts> FullName(std::string_view image, std::string_view name) {
   constexpr std::size_t kIdentifierDigits = 64;
   constexpr std::string_view kLibrary = "library/";
-  // It could be the start of an image's ID.
+  // It could be an image ID.
   if (image.size() == kIdentifierDigits && internal::IsLowerHex(image.data(), image.size())) {
     return std::nullopt;
   }
@@ -190,8 +190,9 @@ std::optional<RepositoryParts> FullName(std::string_view image, std::string_view
   if (is_official) path.remove_prefix(kLibrary.size());
   const std::string_view library =
       is_official || path.find('/') == std::string_view::npos ? kLibrary : "";
-  // Filling in can make the path too long, and puts `[ab]`, a host by the grammar, into the path.
-  if (library.size() + path.size() > kMaxImagePathBytes || path.starts_with('[')) return std::nullopt;
+  // "library/" can make the path too long. `[ab]`, a host by the grammar, can't be a path.
+  if (library.size() + path.size() > kMaxImagePathBytes || path.starts_with('['))
+    return std::nullopt;
   return RepositoryParts{"docker.io/", library, path};
 }
 

@@ -54,8 +54,8 @@ Error TooLarge(std::string message) { return {ErrorCode::kLimitExceeded, std::mo
 
 }  // namespace
 
-// Receives nlohmann's events. That parser keeps its own stack on the heap, one bit a level, and
-// builds nothing. A handler that returns false stops it.
+// Receives the events of nlohmann's parser, which builds nothing and keeps its stack on the heap,
+// one bit a level. A handler that returns false stops it.
 class JsonBuilder {
  public:
   JsonBuilder(std::size_t document_bytes,
@@ -100,7 +100,7 @@ class JsonBuilder {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const std::exception&) {
-    // The exception's own text quotes the document, secrets included.
+    // The exception's text quotes the document, which may hold secrets.
     const std::size_t offset = std::min(position == 0 ? 0 : position - 1, document_bytes_);
     const std::string at = " at byte " + std::to_string(offset);
     if (!document_.nodes_.empty() && open_.empty()) {
@@ -181,7 +181,7 @@ class JsonBuilder {
 
   JsonDocument document_;
   std::size_t document_bytes_ = 0;
-  std::vector<std::uint32_t> open_;  // objects and arrays that are not closed yet, outermost first
+  std::vector<std::uint32_t> open_;  // open objects and arrays, outermost first
   std::uint32_t last_closed_ = 0;
   std::uint32_t key_at_ = 0;
   std::uint32_t key_size_ = 0;
@@ -208,7 +208,7 @@ Result<JsonDocument> JsonDocument::Parse(
   }
   if (json.find_first_not_of(" \t\r\n") == std::string_view::npos) return Broken("empty document");
   if (json.starts_with("\xef\xbb\xbf")) return Broken("a byte order mark at byte 0");
-  // nlohmann takes a zero byte for the end of its input.
+  // nlohmann's parser takes a zero byte for the end of its input.
   if (const std::size_t zero = json.find('\0'); zero != std::string_view::npos) {
     return Broken("not JSON at byte " + std::to_string(zero) + ": a zero byte");
   }

@@ -10,13 +10,13 @@ std::string QuoteForMessage(std::string_view text) {
   const bool cut = text.size() > kMaxQuotedBytes;
   if (cut) {
     std::size_t keep = kMaxQuotedBytes;
-    // Not within a UTF-8 sequence.
+    // Do not cut a UTF-8 sequence.
     while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xc0) == 0x80) --keep;
     text = text.substr(0, keep);
   }
   std::string json;
   AppendGoJsonString(text, json);
-  // JSON lets DEL and the controls U+0080 to U+009F stand; a terminal may obey them.
+  // JSON does not escape DEL and the controls U+0080 to U+009F, which a terminal may obey.
   std::string quoted;
   for (std::size_t at = 0; at < json.size(); ++at) {
     const auto byte = static_cast<unsigned char>(json[at]);

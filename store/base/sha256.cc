@@ -1,8 +1,7 @@
 #include "store/base/sha256.h"
 
-// The plain functions, deprecated as they are: EVP fetches its algorithm at its first use, and
-// where memory runs out during that, libcrypto refuses every hash for the rest of the process.
-// These allocate nothing.
+// These functions are deprecated but allocate nothing. EVP fetches its algorithm at the first use;
+// if memory runs out then, libcrypto refuses every hash for the rest of the process.
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 

@@ -1,9 +1,8 @@
-// RFC 3339 as Go's time.Parse reads it, so that a file's time means here what it means to the
-// kubelet:
+// RFC 3339 as Go's time.Parse reads it, so that waybill and the kubelet read the same times:
 //
 //   2026-01-02T03:04:05Z           T and Z in upper case
 //   2026-01-02T3:04:05Z            an hour may have one digit
-//   2026-01-02T03:04:05.678+02:00  a fraction, behind '.' or ','; digits past the ninth are dropped
+//   2026-01-02T03:04:05.678+02:00  a fraction after '.' or ','; digits past the ninth are dropped
 //   2026-01-02T03:04:05-24:60      an offset may go up to 24:60
 //
 // No leap second, no 24:00. A time whose UTC lies outside the years 1 to 9999 is refused.
@@ -38,7 +37,7 @@ constexpr std::int64_t kLastSecond = SecondsAt(year(9999) / 12 / 31) + kSecondsP
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes what it reads off the front of `rest`.
+// Reads from the front of `rest` and removes what it read.
 class Scanner {
  public:
   explicit Scanner(std::string_view rest) : rest_(rest) {}
