@@ -189,15 +189,6 @@ class JsonBuilder {
   std::optional<Error> error_;
 };
 
-Result<JsonDocument> JsonDocument::Parse(std::string_view json, std::size_t max_bytes) {
-  return Parse(json, max_bytes, std::nullopt);
-}
-
-Result<JsonDocument> JsonDocument::ParseSecret(std::string_view json, std::size_t max_bytes,
-                                               std::span<const std::string_view> field_names) {
-  return Parse(json, max_bytes, field_names);
-}
-
 Result<JsonDocument> JsonDocument::Parse(
     std::string_view json, std::size_t max_bytes,
     std::optional<std::span<const std::string_view>> may_tell) {

@@ -78,10 +78,14 @@ class JsonDocument {
  public:
   // kInvalidArgument with the byte offset or path; kLimitExceeded above `max_bytes` or the bounds
   // above. Does not throw.
-  static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes);
+  static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes) {
+    return Parse(json, max_bytes, std::nullopt);
+  }
   // A document with credentials: messages quote only these field names from it.
   static Result<JsonDocument> ParseSecret(std::string_view json, std::size_t max_bytes,
-                                          std::span<const std::string_view> field_names);
+                                          std::span<const std::string_view> field_names) {
+    return Parse(json, max_bytes, field_names);
+  }
 
   JsonDocument(JsonDocument&&) = default;
   JsonDocument& operator=(JsonDocument&&) = delete;

@@ -59,8 +59,7 @@ std::string_view HintText(Hint hint) {
              "recovers it";
     case Hint::kPullAgain:
       return "pull the image again, or open the store as an owner (NodeStore::Open), which "
-             "recovers "
-             "it";
+             "recovers it";
     case Hint::kCreate:
       return "make one: NodeStore::Open with create_if_missing";
     case Hint::kMigrate:
@@ -80,8 +79,7 @@ std::string_view HintText(Hint hint) {
              "OpenOptions::skip_unreadable goes on without what can't be read";
     case Hint::kAllowEmpty:
       return "list again, since a runtime that starts up lists nothing; if the list is truly "
-             "empty, "
-             "set allow_empty";
+             "empty, set allow_empty";
     case Hint::kBeginPrune:
       return "draw a token with BeginPrune before you list the images";
     case Hint::kBeginUsernsCleanup:
@@ -89,13 +87,12 @@ std::string_view HintText(Hint hint) {
     case Hint::kLoadHandlers:
       return "load the handlers that the runtime serves: ReplaceRuntimeHandlers";
     case Hint::kFreeRanges:
-      return "release the ranges of pods that are gone (CleanUpUserNamespaces), or enlarge the "
-             "pool";
+      return "release the ranges of pods that are gone (CleanUpUserNamespaces), or enlarge "
+             "the pool";
     case Hint::kSettleHeldPods:
       return "ListHeldPods lists the pods; call AdoptUserNamespace for each that lives and "
              "ReleaseUserNamespace for each that is gone, or open the store with the kubelet's "
-             "pods "
-             "directory; once no other pod lives, ReleaseLostUserNamespaces";
+             "pods directory; once no other pod lives, ReleaseLostUserNamespaces";
     case Hint::kReleasePod:
       return "if the other pod is gone, release it first: ReleaseUserNamespace";
     case Hint::kReplaceWitness:

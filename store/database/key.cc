@@ -15,7 +15,8 @@ namespace waybill::internal {
 namespace {
 
 void PutBigEndian(std::uint64_t value, std::byte* out) {
-  if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
+  static_assert(std::endian::native == std::endian::little);
+  value = __builtin_bswap64(value);
   std::memcpy(out, &value, sizeof(value));
 }
 

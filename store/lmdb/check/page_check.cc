@@ -45,23 +45,6 @@
 namespace waybill::internal {
 namespace {
 
-// ---- Findings and claims
-
-// Keeps the first kMaxPageFindings in words and counts all.
-class PageFindings {
- public:
-  void Add(std::string text) {
-    ++count_;
-    if (texts_.size() < kMaxPageFindings) texts_.push_back(std::move(text));
-  }
-  std::uint64_t count() const { return count_; }
-  std::vector<std::string> TakeTexts() { return std::move(texts_); }
-
- private:
-  std::uint64_t count_ = 0;
-  std::vector<std::string> texts_;
-};
-
 // Rule 7.
 class PageClaims {
  public:
@@ -437,17 +420,16 @@ Result<std::vector<std::byte>> Find(PageFile& file, std::uint32_t page_bytes,
 
 // ---- Results
 
-void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, PageFindings& findings,
-               WalkResult& result) {
+void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, WalkResult& result) {
   const MetaRecord& meta = metas.page[static_cast<std::size_t>(metas.newer)].record;
   const std::uint64_t file_pages = file.size_bytes() / metas.page_bytes;
   result.last_page = meta.last_page;
   // The free list names each page past the file's end, by 8 bytes in the file.
   if (meta.last_page > file_pages + file.size_bytes() / sizeof(PageNumber)) {
-    findings.Add("meta page " + std::to_string(metas.newer) + ": its last page is not possible");
+    result.Add("meta page " + std::to_string(metas.newer) + ": its last page is not possible");
     return;
   }
-  Walk walk(file, metas.page_bytes, meta.last_page + 1, Walk::Mode::kExact, visitor, findings);
+  Walk walk(file, metas.page_bytes, meta.last_page + 1, Walk::Mode::kExact, visitor, result);
   walk.MainAndTables(meta);
   walk.FreeListAndCoverage(meta);
   result.tree_pages = walk.tree_pages();
@@ -456,10 +438,9 @@ void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, Pag
 
 WalkResult WalkOpened(PageFile& file, PageVisitor& visitor) {
   WalkResult result;
-  PageFindings findings;
   if (file.size_bytes() == 0) {
     result.empty_file = true;
-    findings.Add("the data file has 0 bytes");
+    result.Add("the data file has 0 bytes");
   } else {
     const MetaPages metas = ReadMetaPages(file);
     result.newer_meta = metas.newer;
@@ -473,12 +454,10 @@ WalkResult WalkOpened(PageFile& file, PageVisitor& visitor) {
       summary.txn_id = page.record.txn_id;
       summary.rooted = summary.valid && page.record.main_tree.root != kNoPage;
     }
-    CheckMetaPair(metas, findings);
-    if (metas.newer >= 0) WalkNewer(file, metas, visitor, findings, result);
+    CheckMetaPair(metas, result);
+    if (metas.newer >= 0) WalkNewer(file, metas, visitor, result);
   }
-  result.sound = findings.count() == 0;
-  result.finding_count = findings.count();
-  result.findings = findings.TakeTexts();
+  result.sound = result.finding_count == 0;
   return result;
 }
 
@@ -486,21 +465,18 @@ SalvageResult SalvageOpened(PageFile& file, const MetaPages& metas, int which,
                             PageVisitor& visitor) {
   const MetaPage& meta = metas.page[static_cast<std::size_t>(which)];
   SalvageResult result;
-  PageFindings findings;
   // The tree below the root may be readable even if another field of the meta page is wrong.
   if (meta.problem != nullptr) {
-    findings.Add("meta page " + std::to_string(which) + ": " + meta.problem);
+    result.Add("meta page " + std::to_string(which) + ": " + meta.problem);
   }
   // Bounded by the file's end: the meta page's last page may be wrong.
   Walk walk(file, metas.page_bytes, file.size_bytes() / metas.page_bytes, Walk::Mode::kSalvage,
-            visitor, findings);
+            visitor, result);
   walk.MainAndTables(meta.record);
   result.values = walk.values();
   result.tables = walk.tables();
   result.skipped = walk.skipped();
-  result.complete = findings.count() == 0;
-  result.finding_count = findings.count();
-  result.findings = findings.TakeTexts();
+  result.complete = result.finding_count == 0;
   return result;
 }
 

@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/base/files.h"
@@ -39,8 +40,18 @@ class PageVisitor {
   virtual void OnValue(std::string_view table, PageKey key, std::span<const std::byte> value) = 0;
 };
 
-// How many findings are put in words.
 inline constexpr std::size_t kMaxPageFindings = 50;
+
+// What is wrong: the first kMaxPageFindings in words, and the count of all.
+struct PageFindings {
+  std::vector<std::string> findings;
+  std::uint64_t finding_count = 0;
+
+  void Add(std::string finding) {
+    ++finding_count;
+    if (findings.size() < kMaxPageFindings) findings.push_back(std::move(finding));
+  }
+};
 
 struct MetaSummary {
   bool valid = false;
@@ -49,7 +60,7 @@ struct MetaSummary {
   std::string problem;  // if not valid
 };
 
-struct WalkResult {
+struct WalkResult : PageFindings {
   bool sound = false;
   // 0 bytes long. LMDB would make it a new store; here it is a loss.
   bool empty_file = false;
@@ -62,9 +73,6 @@ struct WalkResult {
   std::uint64_t last_page = 0;
   std::uint64_t tree_pages = 0;
   std::uint64_t free_pages = 0;
-  // What is wrong: the first kMaxPageFindings, and the count of all.
-  std::vector<std::string> findings;
-  std::uint64_t finding_count = 0;
 };
 
 // Walks the newer tree by every rule but one, which needs the store's header and so is the
@@ -78,14 +86,12 @@ struct WalkResult {
 Result<WalkResult> WalkFile(int fd, PageVisitor& visitor,
                             OnReadError on_error = OnReadError::kFail);
 
-struct SalvageResult {
+struct SalvageResult : PageFindings {
   // Nothing was left out. That does not make the file sound.
   bool complete = false;
   std::uint64_t values = 0;
   std::uint64_t tables = 0;
   std::uint64_t skipped = 0;  // subtrees, pages and values left out
-  std::vector<std::string> findings;
-  std::uint64_t finding_count = 0;
 };
 
 // Shows what can still be reached from meta page `which` (0 or 1) of a damaged file. Leaves out

@@ -1,4 +1,4 @@
-// The data file of LMDB 0.9 (64-bit, host byte order), as far as it is checked: how pages are read,
+// The data file of LMDB 0.9 (64-bit, little-endian), as far as it is checked: how pages are read,
 // and what each must be by itself. page_check.cc has the numbered rules.
 //
 //   file      page 0 (meta) · page 1 (meta) · pages 2 … last page, each of them in exactly one of:
@@ -77,19 +77,13 @@ inline constexpr std::size_t kPageHeaderBytes = sizeof(PageHeader);
 inline constexpr std::size_t kOverflowPagesOffset = offsetof(PageHeader, lower);
 
 struct NodeHeader {
-  std::uint16_t first;
-  std::uint16_t second;
+  std::uint16_t low;
+  std::uint16_t high;
   std::uint16_t flags;
   std::uint16_t key_bytes;
 
-  std::uint32_t Low32() const {
-    constexpr bool kLittle = std::endian::native == std::endian::little;
-    const std::uint32_t low = kLittle ? first : second;
-    const std::uint32_t high = kLittle ? second : first;
-    return low | high << 16;
-  }
-  std::uint32_t DataBytes() const { return Low32(); }
-  PageNumber Child() const { return Low32() | PageNumber{flags} << 32; }
+  std::uint32_t DataBytes() const { return low | std::uint32_t{high} << 16; }
+  PageNumber Child() const { return DataBytes() | PageNumber{flags} << 32; }
 };
 static_assert(sizeof(NodeHeader) == 8);
 inline constexpr std::size_t kNodeHeaderBytes = sizeof(NodeHeader);
