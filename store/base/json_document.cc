@@ -59,8 +59,8 @@ Error TooLarge(std::string message) { return {ErrorCode::kLimitExceeded, std::mo
 class JsonBuilder {
  public:
   JsonBuilder(std::size_t document_bytes,
-              std::optional<std::span<const std::string_view>> may_tell) {
-    document_.may_tell_ = may_tell;
+              std::optional<std::span<const std::string_view>> may_quote) {
+    document_.may_quote_ = may_quote;
     // Decoded text is never longer than its JSON, so this buffer does not grow and leaves no copy.
     document_.text_.reserve(document_bytes);
     document_bytes_ = document_bytes;
@@ -172,10 +172,10 @@ class JsonBuilder {
     std::sort(keys_.begin(), keys_.end());
     const auto twice = std::adjacent_find(keys_.begin(), keys_.end());
     if (twice == keys_.end()) return true;
-    const bool may_tell = JsonValue(document_, object).MayTell(*twice);
+    const bool may_quote = JsonValue(document_, object).MayQuote(*twice);
     error_ = JsonValue(document_, object)
-                 .Fail(may_tell ? "key " + QuoteForMessage(*twice) + " is there twice"
-                                : "a key is there twice");
+                 .Fail(may_quote ? "key " + QuoteForMessage(*twice) + " is there twice"
+                                 : "a key is there twice");
     return false;
   }
 
@@ -191,7 +191,7 @@ class JsonBuilder {
 
 Result<JsonDocument> JsonDocument::Parse(
     std::string_view json, std::size_t max_bytes,
-    std::optional<std::span<const std::string_view>> may_tell) {
+    std::optional<std::span<const std::string_view>> may_quote) {
   max_bytes = std::min(max_bytes, kMaxDocumentBytes);
   if (json.size() > max_bytes) {
     return TooLarge("the document has " + std::to_string(json.size()) + " bytes, above the " +
@@ -206,7 +206,7 @@ Result<JsonDocument> JsonDocument::Parse(
   if (const std::size_t valid = ValidUtf8Prefix(json); valid != json.size()) {
     return Broken("not UTF-8 at byte " + std::to_string(valid));
   }
-  JsonBuilder builder(json.size(), may_tell);
+  JsonBuilder builder(json.size(), may_quote);
   const bool parsed = nlohmann::json::sax_parse(json.begin(), json.end(), &builder);
   if (builder.error()) return *std::move(builder.error());
   if (!parsed) return Broken("not JSON");
@@ -268,7 +268,7 @@ std::string JsonValue::Path() const {
       continue;
     }
     const std::string_view key = document_->Text(node.key_at, node.key_size);
-    if (!MayTell(key)) {
+    if (!MayQuote(key)) {
       path += '{' + index() + '}';
     } else if (!IsIdentifier(key)) {
       path += '[' + QuoteForMessage(key) + ']';
@@ -280,8 +280,8 @@ std::string JsonValue::Path() const {
   return path;
 }
 
-bool JsonValue::MayTell(std::string_view key) const {
-  const auto& names = document_->may_tell_;
+bool JsonValue::MayQuote(std::string_view key) const {
+  const auto& names = document_->may_quote_;
   return !names || std::find(names->begin(), names->end(), key) != names->end();
 }
 

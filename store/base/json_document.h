@@ -67,7 +67,7 @@ class JsonValue {
   // "<path>: unknown field".
   Error UnknownField() const { return Fail("unknown field"); }
   // Whether a message may quote that key.
-  bool MayTell(std::string_view key) const;
+  bool MayQuote(std::string_view key) const;
 
  private:
   const JsonDocument* document_;
@@ -109,13 +109,13 @@ class JsonDocument {
 
   JsonDocument() = default;
   static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes,
-                                    std::optional<std::span<const std::string_view>> may_tell);
+                                    std::optional<std::span<const std::string_view>> may_quote);
   std::string_view Text(std::uint32_t at, std::uint32_t size) const {
     return {text_.data() + at, size};
   }
 
   // Keys that messages may quote; nullopt: all.
-  std::optional<std::span<const std::string_view>> may_tell_;
+  std::optional<std::span<const std::string_view>> may_quote_;
   std::vector<Node> nodes_;
   std::vector<char> text_;  // not a string: a short one would leave a copy behind when moved
 };

@@ -496,10 +496,10 @@ Result<T> ReadFrom(int fd, PageFile::Mode mode, int which, OnReadError on_error,
     return Error{ErrorCode::kInvalidArgument, "a data file has the meta pages 0 and 1 only", ""};
   }
   const MetaPages metas = ReadMetaPages(*file);
-  if (auto r = file->Judge(on_error); !r) return r.error();
+  if (auto r = file->CheckReads(on_error); !r) return r.error();
   if (metas.page_bytes == 0) return BadMeta(which, "the page size cannot be told");
   Result<T> result = read(*file, metas);
-  if (auto r = file->Judge(on_error); !r) return r.error();
+  if (auto r = file->CheckReads(on_error); !r) return r.error();
   return result;
 }
 
@@ -509,7 +509,7 @@ Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error) 
   auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
   if (!file) return file.error();
   WalkResult walked = WalkOpened(*file, visitor);
-  if (auto r = file->Judge(on_error); !r) return r.error();
+  if (auto r = file->CheckReads(on_error); !r) return r.error();
   return walked;
 }
 

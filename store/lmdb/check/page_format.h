@@ -169,7 +169,7 @@ class PageFile {
   const char* why() const { return why_; }
   // The first error of the disk, unless the caller goes on without what can't be read. Such an
   // error says nothing about the file.
-  Result<void> Judge(OnReadError on_error) const {
+  Result<void> CheckReads(OnReadError on_error) const {
     return on_error == OnReadError::kFail ? failure_ : Result<void>();
   }
 
