@@ -22,6 +22,19 @@ namespace waybill::internal {
 namespace v1 = schema::v1;
 namespace v2 = schema::v2;
 
+namespace {
+
+Error Unreadable(std::string_view what, std::string_view identity) {
+  return {ErrorCode::kDamaged,
+          "the " + std::string(what) + " of \"" + std::string(identity) + "\" can't be read",
+          {},
+          Hint::kPullAgain};
+}
+
+bool IsDamaged(const Error& error) { return error.code == ErrorCode::kDamaged; }
+
+}  // namespace
+
 std::vector<std::uint8_t> EncodeIntentValue(std::string_view image,
                                             std::string_view runtime_handler, Timestamp recorded) {
   flatbuffers::FlatBufferBuilder builder(256);
@@ -169,19 +182,6 @@ std::optional<Key16> KeyOfRuntimeHandler(Payload payload, std::uint64_t seed) {
   if (!handler) return std::nullopt;
   return HashKey(handler->name, seed);
 }
-
-namespace {
-
-Error Unreadable(std::string_view what, std::string_view identity) {
-  return {ErrorCode::kDamaged,
-          "the " + std::string(what) + " of \"" + std::string(identity) + "\" can't be read",
-          {},
-          Hint::kPullAgain};
-}
-
-bool IsDamaged(const Error& error) { return error.code == ErrorCode::kDamaged; }
-
-}  // namespace
 
 Error KeyIsTaken(const std::string& whose) {
   return {ErrorCode::kConflict,

@@ -10,6 +10,7 @@
 #include "schema/v4/user_namespace_generated.h"
 #include "store/base/quote.h"
 #include "store/database/flatbuffer.h"
+#include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 
 namespace waybill::internal {
@@ -22,16 +23,13 @@ namespace {
 
 // A UID in the form in which it is stored.
 struct StoredUid {
-  StoredUid(flatbuffers::FlatBufferBuilder& builder, std::string_view uid)
-      : is_raw(DecodeUuid(uid, bytes)),
-        uuid(Raw(bytes)),
-        text(is_raw ? flatbuffers::Offset<flatbuffers::String>()
-                    : builder.CreateString(uid.data(), uid.size())) {}
+  StoredUid(flatbuffers::FlatBufferBuilder& builder, std::string_view pod_uid)
+      : uid(pod_uid), uuid(Raw(uid.raw)) {
+    if (!uid.is_raw) text = builder.CreateString(pod_uid.data(), pod_uid.size());
+  }
+  const v1::Uuid* raw() const { return uid.is_raw ? &uuid : nullptr; }
 
-  const v1::Uuid* raw() const { return is_raw ? &uuid : nullptr; }
-
-  std::array<std::uint8_t, 16> bytes{};
-  bool is_raw;
+  ProbeUid uid;
   v1::Uuid uuid;
   flatbuffers::Offset<flatbuffers::String> text;
 };
@@ -55,7 +53,7 @@ constexpr std::uint16_t kFirstWithKinds = 4;
 constexpr std::string_view kUntilImport =
     "the ID mappings of the kubelet's pods are not taken over: ";
 
-HeldKind KindInWords(const HeldPod& pod) {
+HeldKind KindFromReason(const HeldPod& pod) {
   const std::string_view reason = pod.reason;
   if (pod.pod_uid.empty()) {
     return reason.starts_with(kUntilImport) ? HeldKind::kUntilImport : HeldKind::kLostRanges;
@@ -71,7 +69,7 @@ HeldKind KindInWords(const HeldPod& pod) {
   return pod.source.empty() ? HeldKind::kOther : HeldKind::kUnreadableFile;
 }
 
-std::string InOldWords(const HeldPod& pod) {
+std::string ReasonForVersion3(const HeldPod& pod) {
   if (!pod.pod_uid.empty()) return pod.reason;
   const bool begins = pod.reason.starts_with(kUntilImport);
   if (pod.kind == HeldKind::kUntilImport && !begins) {
@@ -79,6 +77,25 @@ std::string InOldWords(const HeldPod& pod) {
   }
   // No other kind may begin with that sentence.
   return pod.kind != HeldKind::kUntilImport && begins ? "lost: " + pod.reason : pod.reason;
+}
+
+Error Unreadable(std::string_view what) {
+  return {ErrorCode::kDamaged,
+          std::string(what) + " can't be read; nothing was changed",
+          {},
+          Hint::kRecover};
+}
+
+Key16 PodKey(const StoreTxn& txn, std::string_view pod_uid) { return HashKey(pod_uid, txn.seed()); }
+
+// The pod that has the block; nullopt: it is free.
+Result<std::optional<std::string>> TenantOf(const StoreTxn& txn, std::uint32_t block) {
+  auto payload = txn.Get(Table::kUsernsBlocks, BlockKey(block));
+  if (!payload) return payload.error();
+  if (!*payload) return std::optional<std::string>();
+  auto decoded = DecodeUsernsBlock(**payload);
+  if (!decoded) return Unreadable("the block of host ID " + std::to_string(block * kIdsPerBlock));
+  return std::optional(std::move(decoded->pod_uid));
 }
 
 }  // namespace
@@ -125,7 +142,8 @@ std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held, std::uint16_t
   for (const HostIdRange& range : held.pod.ranges) ranges.emplace_back(range.first, range.length);
   const auto ranges_at = builder.CreateVectorOfStructs(ranges);
   const auto source = builder.CreateString(held.pod.source);
-  const auto reason = builder.CreateString(has_kind ? held.pod.reason : InOldWords(held.pod));
+  const auto reason =
+      builder.CreateString(has_kind ? held.pod.reason : ReasonForVersion3(held.pod));
   const v1::Time since = ToTime(held.pod.since);
   return Finish(builder,
                 v4::CreateUsernsHeld(
@@ -149,7 +167,7 @@ std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload) {
   for (const v3::IdRange* range : *root->ranges()) {
     held.pod.ranges.push_back({range->first(), range->length()});
   }
-  if (root->kind() == 0) held.pod.kind = KindInWords(held.pod);
+  if (root->kind() == 0) held.pod.kind = KindFromReason(held.pod);
   return held;
 }
 
@@ -188,29 +206,6 @@ std::optional<Key16> KeyOfUsernsHeld(Payload payload, std::uint64_t seed) {
   if (!held) return std::nullopt;
   return HashKey(held->pod.pod_uid, seed);
 }
-
-namespace {
-
-Error Unreadable(std::string_view what) {
-  return {ErrorCode::kDamaged,
-          std::string(what) + " can't be read; nothing was changed",
-          {},
-          Hint::kRecover};
-}
-
-Key16 PodKey(const StoreTxn& txn, std::string_view pod_uid) { return HashKey(pod_uid, txn.seed()); }
-
-// The pod that has the block; nullopt: it is free.
-Result<std::optional<std::string>> TenantOf(const StoreTxn& txn, std::uint32_t block) {
-  auto payload = txn.Get(Table::kUsernsBlocks, BlockKey(block));
-  if (!payload) return payload.error();
-  if (!*payload) return std::optional<std::string>();
-  auto decoded = DecodeUsernsBlock(**payload);
-  if (!decoded) return Unreadable("the block of host ID " + std::to_string(block * kIdsPerBlock));
-  return std::optional(std::move(decoded->pod_uid));
-}
-
-}  // namespace
 
 Result<std::optional<UsernsMapping>> FindMapping(const StoreTxn& txn, std::string_view pod_uid) {
   auto payload = txn.Get(Table::kUsernsMappings, PodKey(txn, pod_uid));
