@@ -34,7 +34,7 @@ UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
       break;
   }
   if (!name.empty()) return UserNamespaceSupport::kUnknownHandler;
-  // The default handler under a name of its own.
+  // The default handler may have a name of its own.
   const auto is_default = [&](Payload handler) {
     payload = handler;
     return ViewRuntimeHandler(handler).is_default;

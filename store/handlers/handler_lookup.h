@@ -1,5 +1,5 @@
-// The list of runtime handlers, for writers. Maps the handler that a caller names to the one that
-// records are kept under: the default handler's own name becomes the empty name.
+// Looks runtime handlers up. Records are stored under a handler's name, but under the empty name
+// for the default handler.
 
 #ifndef WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_
 #define WAYBILL_STORE_HANDLERS_HANDLER_LOOKUP_H_
@@ -25,18 +25,18 @@ UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot, std
 struct FoundHandler {
   std::string stored;
   std::optional<Platform> guest_platform;
-  bool known = true;  // the empty name always is
+  bool known = true;  // true for the empty name
 };
 // kDamaged: the registry can't be read.
 Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name);
 
-// kInvalidArgument; the error lists the known handlers.
+// kInvalidArgument, listing the known handlers.
 Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known);
 
-// Empty: unknown.
+// Empty if the default handler is not known.
 std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers);
 
-// `name` as it is stored.
+// The stored name of `name`: "" if that is the default handler.
 std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name);
 
 }  // namespace waybill::internal

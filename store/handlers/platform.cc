@@ -10,8 +10,8 @@
 //   arm                       none, 7      arm     v7
 //                             5 6 8        arm     v5 v6 v8
 //
-// Letters become small; the OS macos is darwin; features are sorted, each once. Other than there,
-// an OS that is missing stays missing: what this process runs on says nothing about an image.
+// Letters become lower-case, the OS macos becomes darwin, features are sorted and unique. Unlike
+// containerd, a missing OS stays missing: this process's own OS says nothing about an image.
 
 #include "waybill/platform.h"
 

@@ -32,7 +32,7 @@ bool HasOthers(const Handlers& handlers) {
                      [](const RuntimeHandler& handler) { return !handler.is_default; });
 }
 
-// The handler that records are kept under as `stored`; null: it is not in the list.
+// The handler with that stored name; null: not in the list.
 const RuntimeHandler* Find(const Handlers& handlers, std::string_view stored) {
   if (stored.empty()) return DefaultOf(handlers);
   const auto at = std::find_if(
@@ -43,15 +43,15 @@ const RuntimeHandler* Find(const Handlers& handlers, std::string_view stored) {
 
 using Chosen = std::function<bool(std::string_view stored)>;
 
-// Records and intents under the handlers that `chosen` takes, "" never being one, become the
-// default's, records without credentials. The default's own record of such a ref loses its
-// credentials: nobody can tell any more which copy they were for.
+// Moves records and intents of the handlers that `chosen` accepts to the default handler. `chosen`
+// is not asked about "", the default itself. The records lose their credentials, and so does the
+// default's own record of such a ref: which copy the credentials were for is no longer known.
 Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
   CollapseReport report;
   std::set<std::string> handlers;
   struct Copies {
     std::vector<std::string> handlers;
-    std::optional<Timestamp> updated;  // the latest of theirs
+    std::optional<Timestamp> updated;  // the latest time of these copies
   };
   std::map<std::string, Copies> refs;
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
@@ -69,7 +69,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
   for (const auto& [ref, copies] : refs) {
     ImagePulledRecord record;
     record.image_ref = ref;
-    // At least as new as each record that it replaces: garbage collection goes by it.
+    // Garbage collection uses this time: at least as new as each replaced record.
     record.last_updated = std::max<std::optional<Timestamp>>(txn.now(), copies.updated);
     const auto existing = FindRecord(txn, ref, "");
     if (existing && *existing) {
@@ -104,8 +104,8 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
   return report;
 }
 
-// Records whose handler has another guest platform now than when they were pulled, and, where the
-// default handler is another or is not known any more, its records: they must be verified again.
+// Marks records to be verified again: if the handler's guest platform differs from the one at the
+// pull, or if they are the default handler's and that is now another one or unknown.
 Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_default,
                           RuntimesReport& report) {
   std::vector<ImagePulledRecord> outdated;
@@ -185,7 +185,7 @@ Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler
 
   report.turned_on = !HasOthers(*old) && HasOthers(handlers);
   const std::string default_name = NameOfDefault(handlers);
-  // Under the name that is the default's now nothing is looked up any more.
+  // Records of the new default handler are looked up under the empty name from now on.
   auto folded = Fold(
       txn, [&](std::string_view stored) { return report.turned_on || stored == default_name; });
   if (!folded) return folded.error();

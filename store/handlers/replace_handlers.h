@@ -17,9 +17,9 @@ namespace waybill::internal {
 Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers,
                                        bool allow_empty);
 
-// Whether replacing `old` by `handlers` changes the default handler or guest platform of a pull in
-// flight for `stored` (the handler's name in records). A handler that vanished changes nothing: its
-// pull ends without credentials.
+// Whether replacing `old` by `handlers` changes the default handler or the guest platform for a
+// pull in flight under `stored` (the handler's stored name). A handler that vanished changes
+// nothing: its pull ends without credentials.
 bool ChangesHandler(const std::vector<RuntimeHandler>& old,
                     const std::vector<RuntimeHandler>& handlers, std::string_view stored);
 

@@ -9,9 +9,9 @@
 
 namespace waybill::internal {
 
-// kInvalidArgument: a name twice or malformed, two defaults, a nameless handler that is not the
-// default. kLimitExceeded: too many handlers, a name or a guest platform above limits.h. The error
-// names the handler.
+// kInvalidArgument: a repeated or malformed name, two defaults, or a nameless handler that is not
+// the default. kLimitExceeded: too many handlers, or a name or guest platform above limits.h. The
+// error names the handler.
 Result<void> CheckRuntimeHandlers(const std::vector<RuntimeHandler>& handlers);
 
 }  // namespace waybill::internal

@@ -25,7 +25,7 @@ constexpr std::array<NamedMode, 4> kModes = {
 constexpr std::string_view kListHint =
     "write an image name, or a prefix of one that ends in \"/*\"";
 
-// For error texts: printable ASCII as it is, everything else as \xNN, the long cut short.
+// For error texts: other bytes than printable ASCII become \xNN, and long text is cut.
 std::string Quote(std::string_view text) {
   constexpr std::size_t kMaxShown = 256;
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -43,7 +43,7 @@ std::string Quote(std::string_view text) {
   return quoted += text.size() > kMaxShown ? "\"…" : "\"";
 }
 
-// White space as Unicode has it, in UTF-8.
+// Unicode's white space, in UTF-8.
 constexpr std::array<std::string_view, 25> kSpaces = {
     "\t",     "\n",     "\v",     "\f",     "\r",     " ",      "\u0085", "\u00a0", "\u1680",
     "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008",
@@ -57,7 +57,7 @@ bool HasOuterSpace(std::string_view text) {
 
 constexpr std::string_view kWildcard = "/*";
 
-// Why `pattern` is refused; empty where it is sound.
+// Why `pattern` is refused; empty if it is not.
 std::string_view Refusal(std::string_view pattern) {
   if (pattern.empty()) return "it is empty";
   if (HasOuterSpace(pattern)) return "white space stands at its begin or end";
@@ -136,8 +136,8 @@ Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
     }
   }
   SortUnique(policy.names_);
-  // Without prefixes that a shorter one covers, only the greatest one not above a name can match
-  // it.
+  // Drops prefixes that a shorter one covers. Then only the greatest prefix not above a name can
+  // match it.
   std::vector<std::string>& prefixes = policy.prefixes_;
   SortUnique(prefixes);
   std::size_t kept = 0;

@@ -1,6 +1,6 @@
-// A clock that was ahead, and is right again. Under closed rules nothing is stamped earlier than
-// what was stamped before, so that a clock that went back makes no record look older than it is.
-// The future that a wrong clock once told must not last for ever, though.
+// Recovers from a clock that was ahead and was corrected. Under closed rules time stamps never
+// decrease, so a clock that goes back makes no record look older than it is. But one wrong time in
+// the future must not last for ever.
 
 #ifndef WAYBILL_STORE_PULL_CLOCK_AHEAD_H_
 #define WAYBILL_STORE_PULL_CLOCK_AHEAD_H_
@@ -13,17 +13,17 @@
 
 namespace waybill::internal {
 
-// A day: a clock that is put right by less catches up soon.
+// One day: a clock that is corrected by less catches up soon.
 inline constexpr std::int64_t kMaxClockLeadSeconds = 24 * 60 * 60;
-// 2025-01-01. A clock that tells an earlier time has lost its own, and proves nothing.
+// 2025-01-01. A clock before that has lost its time and proves nothing.
 inline constexpr std::int64_t kEarliestClockSeconds = 1735689600;
 
-// Whether a clock that tells `clock` shows that `time` came from one that was ahead.
+// Whether `time` came from a clock that was ahead. `clock` is the time now.
 bool IsFromClockAhead(Timestamp time, Timestamp clock);
 
-// Where the latest time that the store knows came from a clock that was ahead: goes on with what
-// the clock says now, and gives that time to each record that says a later one. None becomes older
-// than it is: all were written before. How many there were.
+// If the store's latest time came from a clock that was ahead, continues with the clock's time.
+// Gives that time to each record whose time came from a clock that was ahead. They were all written
+// before, so none becomes older than it is. Returns how many changed.
 Result<std::uint64_t> MendTimes(StoreTxn& txn);
 
 }  // namespace waybill::internal

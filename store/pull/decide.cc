@@ -19,7 +19,7 @@ constexpr Decision kNoneMatches = {true, CheckResult::kMustAuthenticate,
                                    Reason::kNoCredentialMatches, true};
 constexpr Decision Fail(Reason reason) { return Pull(CheckResult::kError, reason); }
 
-// An error on the way is an entry: closed.
+// True on an error, too: closed.
 bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::string_view text) {
   const auto sha256 = Sha256(text);
   if (!sha256) return true;
@@ -28,8 +28,8 @@ bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::s
          Lookup::kAbsent;
 }
 
-// An intent for the very string, of any runtime handler; under rule 3 for any string of the same
-// repository.
+// Finds an intent for exactly this image string, under any runtime handler. Under rule 3 any string
+// of the same repository counts.
 Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question) {
   if (snapshot.state().digest(Table::kIntents).count == 0) {
     return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
@@ -45,8 +45,8 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
                                  kRepositoryKeyBytes, is_it);
 }
 
-// Whether the kubelet pulled the ref for another runtime handler (KEP-4216): a pod must not be told
-// that an image is preloaded because it names the handler that nobody pulled it for.
+// Whether the ref was pulled for another runtime handler (KEP-4216). Then it does not pass for
+// preloaded under the handlers that it was not pulled for.
 Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question) {
   const auto is_it = [&](Payload payload) {
     return PulledRecordView(payload).RefIs(question.image_ref);
@@ -56,9 +56,9 @@ Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question
                                  kRefKeyBytes, is_it);
 }
 
-// Step 3 where there is no record. `without_record` is the answer of step 5.
+// Step 3 without a record. `without_record` is the reason for step 5.
 struct Origin {
-  std::optional<Decision> decision;  // set: no need to go on
+  std::optional<Decision> decision;  // set: the answer, without steps 4 to 9
   ImageOrigin origin = ImageOrigin::kKubeletPulled;
   Reason without_record = Reason::kNoRecord;
 };
@@ -86,7 +86,7 @@ Origin OriginWithoutRecord(const ReaderPool::Lease& snapshot, const Question& qu
   return {{}, ImageOrigin::kPresumedPreloaded, Reason::kNoRecord};
 }
 
-// Step 4 allows.
+// The answer if step 4 allows the image.
 Decision AllowedBy(VerificationMode mode) {
   Reason reason = Reason::kPolicyPresumedPreloaded;
   if (mode == VerificationMode::kNeverVerify) {
@@ -127,7 +127,7 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
     return answer(Pull(CheckResult::kNotCounted, Reason::kImageAbsent));
   }
 
-  // 2. The record of the image ref; before it what closes whether or not there is one.
+  // 2. The record of the image ref. Before it, the checks that close an image with or without one.
   if (question.image.size() > kMaxImageBytes || question.image_ref.size() > kMaxImageRefBytes) {
     return answer(Fail(Reason::kArgumentTooLong));
   }
@@ -146,7 +146,7 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
   const auto unreadable_intent = [&] {
     return any_quarantine && InQuarantine(snapshot, QuarantineKind::kImage, question.image);
   };
-  // The kubelet asks for an intent only where there is no record.
+  // The kubelet looks for an intent only if there is no record.
   if (question.rules == Rules::kClosed && unreadable_intent()) {
     return answer(Fail(Reason::kQuarantined));
   }
@@ -171,7 +171,7 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
     if (origin.decision) return answer(*origin.decision);
   }
 
-  // 4. What the policy asks of it.
+  // 4. Whether the policy verifies such images.
   const auto image_name = ImageName(question.image);
   if (!question.policy.RequiresVerification(image_name.value_or(question.image), origin.origin)) {
     return answer(AllowedBy(question.policy.mode()));
@@ -210,18 +210,18 @@ Decision CompareCredentials(const EntryView& entry, const PodCredentials& creden
         if (!match.coordinates && may_write_back) *write_back = &secret;
         return {false, CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches, true};
       }
-      // At the limit a changed Secret can't be remembered, and does not count (kubelet behaviour).
+      // At the limit a changed Secret can't be stored, so it does not match (kubelet behaviour).
       if (match.coordinates && may_write_back) {
         *write_back = &secret;
         return {false, CheckResult::kCredentialRecordFound, Reason::kSecretCoordinatesMatch, true};
       }
     }
   }
-  // 8. A service account that it was pulled with.
+  // 8. A service account that the image was pulled with.
   if (credentials.service_account && entry.HasServiceAccount(*credentials.service_account)) {
     return {false, CheckResult::kCredentialRecordFound, Reason::kServiceAccountMatches, true};
   }
-  // 9. None.
+  // 9. No credential matches.
   return kNoneMatches;
 }
 

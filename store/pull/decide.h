@@ -3,7 +3,7 @@
 //   1. The image is not on the node: pull.
 //   2. Read the record of the image ref. What can't be read, or is in quarantine: pull.
 //   3. Where the image comes from: a record or an intent says that the kubelet pulled it.
-//   4. The policy asks for no verification of such an image: use it.
+//   4. The policy does not verify such images: use it.
 //   5. There is no record, or it has no entry for the image name: pull.
 //   6. The entry is open to all pods of the node: use it.
 //      Only now the pod's credentials are fetched, by the caller.
@@ -11,8 +11,7 @@
 //   8. Its service account is in the entry: use it.
 //   9. Pull.
 //
-// Reads one snapshot; writes nothing, locks nothing, allocates nothing unless something is in
-// quarantine.
+// Reads one snapshot, without writes or locks. Allocates only if something is in quarantine.
 
 #ifndef WAYBILL_STORE_PULL_DECIDE_H_
 #define WAYBILL_STORE_PULL_DECIDE_H_
@@ -37,36 +36,36 @@ struct Question {
   std::string_view runtime_handler;  // as the caller names it
 };
 
-// From the runtime handler that a caller names to the one that records are kept under: "" for the
-// default one, else `name`. Allocates nothing; nothing is read for the empty name.
+// Maps the runtime handler that a caller names to its stored name: "" for the default handler,
+// otherwise `name`. Allocates nothing, and does not read for the empty name.
 Lookup FindStoredHandler(const ReaderPool::Lease& snapshot, std::string_view name,
                          std::string_view& stored);
 
-// What steps 1 to 6 come to: the answer, or the entry whose credentials step 7 compares.
+// The result of steps 1 to 6: the answer, or the entry that step 7 compares credentials with.
 struct DecisionOrEntry {
   std::optional<Decision> decision;
-  std::optional<EntryView> entry;    // set where `decision` is not; lives as long as the snapshot
-  Payload record;                    // that `entry` is in
-  std::string_view runtime_handler;  // as it is stored: the default one as ""
+  std::optional<EntryView> entry;    // set if `decision` is not; valid while the snapshot lives
+  Payload record;                    // contains `entry`
+  std::string_view runtime_handler;  // as stored: "" for the default handler
 };
 
 // Steps 1 to 6.
 DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
                                          const Question& question);
 
-// Steps 7 to 9. `write_back` is set to the pod's secret that should be remembered, if any.
+// Steps 7 to 9. Sets `write_back` to the pod's secret that should be stored, if any.
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
                             const ImagePullSecretView** write_back);
 
-// The same, with the entry in a copy of the record that was made before the credentials were
-// fetched. A copy of another image's record opens nothing.
+// The same with a copy of the record, made before the credentials were fetched. A copy of another
+// image's record opens nothing.
 Decision CompareWithCopy(Payload record, const Question& question, std::string_view runtime_handler,
                          const PodCredentials& credentials, const ImagePullSecretView** write_back);
 
-// `first` is what the copy says, `later` what is there now. Later looks only make it stricter: what
-// can't be read or verified any more is "pull" under both sets of rules. Under closed rules
-// credentials that open must still be in the record; one that is gone takes nothing back, since the
-// kubelet, which looks once, opens then, too.
+// Combines the answer from the copy, `first`, with the store as it is now, `later`. The later look
+// can only make the answer stricter: a record that became unreadable or does not verify is "pull"
+// under both sets of rules. Under closed rules the matching credentials must still be in the
+// record. A record that is gone changes nothing: the kubelet looks only once and would open, too.
 Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,
                           const PodCredentials& credentials);
 

@@ -1,5 +1,5 @@
-// How many pulls of each image, for each runtime handler, this process has in flight. Follows the
-// fate of the transactions that it is changed in.
+// Counts this process's pulls in flight, by image and runtime handler. A change is undone if its
+// transaction fails.
 
 #ifndef WAYBILL_STORE_PULL_IN_FLIGHT_H_
 #define WAYBILL_STORE_PULL_IN_FLIGHT_H_
@@ -23,7 +23,7 @@ class InFlight final : public UndoLog {
  public:
   struct Entry {
     std::uint64_t count = 0;
-    // The stored intent is not this process's alone: it was there before, or a pull of unknown
+    // The stored intent is not this process's alone: it existed before, or a pull of unknown
     // outcome left it. Rules::kClosed keeps such an intent until the image is pulled.
     bool inherited = false;
   };
@@ -32,20 +32,19 @@ class InFlight final : public UndoLog {
   Entry Get(std::string_view image, std::string_view runtime_handler) const;
   // A count of 0 forgets the image.
   void Set(std::string_view image, std::string_view runtime_handler, Entry entry);
-  // Whether `is_it` holds for the handler of one of them.
+  // Whether a pull is in flight for a handler that `is_it` accepts.
   bool AnyOf(FunctionRef<bool(std::string_view runtime_handler)> is_it) const;
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
   std::size_t Mark() override { return undo_.size(); }
-  // Takes no memory.
+  // Allocates nothing.
   void RollBackTo(std::size_t mark) override;
   void Forget() override { undo_.clear(); }
 
  private:
-  // Handler, NUL (which no handler's name has), image.
+  // The key is handler, NUL (which is in no handler's name), image.
   using Entries = std::unordered_map<std::string, Entry>;
-  // What was there before: if it was taken out, with its node, so that nothing is allocated to put
-  // it back.
+  // The entry before a change. A removed one keeps its node, so undoing allocates nothing.
   struct Undo {
     std::string key;
     Entry before;

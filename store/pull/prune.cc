@@ -22,7 +22,7 @@ bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& l
   if (younger && IsFromClockAhead(limit.until, clock)) return false;
   if (!record.last_updated) return true;
   Timestamp updated = *record.last_updated;
-  // The kubelet's times have whole seconds once they were on disk.
+  // On disk the kubelet's times have whole seconds.
   if (rules == Rules::kKubelet) updated.nanoseconds = 0;
   return updated < limit.until;
 }
@@ -35,7 +35,7 @@ Result<bool> NameHasIntent(const StoreTxn& txn, const ImagePulledRecord& record)
   return false;
 }
 
-// Under which handlers each ref is on the node.
+// The handlers under which each ref is on the node.
 class Listing {
  public:
   explicit Listing(const std::vector<PruneImage>& images) {
@@ -65,13 +65,13 @@ class Listing {
   std::unordered_map<std::string_view, Handlers> refs_;
 };
 
-// What is to go, of refs that are still on the node for other handlers.
+// Records to remove whose refs are on the node under other handlers.
 struct OtherCopies {
   std::map<std::string, std::vector<ImagePulledRecord>> by_ref;
-  std::set<std::string> known;  // refs of which another record stays
+  std::set<std::string> known;  // refs that keep another record
 };
 
-// Which of them goes on speaking for the ref: the one that was written last, whatever its key.
+// The record that was written last stays for the ref, whatever its key.
 void PutLastWrittenFirst(std::vector<ImagePulledRecord>& records) {
   const auto last = std::max_element(
       records.begin(), records.end(), [](const ImagePulledRecord& a, const ImagePulledRecord& b) {
@@ -80,8 +80,8 @@ void PutLastWrittenFirst(std::vector<ImagePulledRecord>& records) {
   std::iter_swap(records.begin(), last);
 }
 
-// Each goes, but for the last that says that its ref was pulled at all: without it the copies that
-// are there would pass for preloaded.
+// Removes them, except one for each ref that keeps no other record: without it the copies on the
+// node would pass for preloaded.
 Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report) {
   for (auto& [ref, records] : copies.by_ref) {
     bool known = copies.known.contains(ref);
@@ -124,7 +124,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<Pr
     return true;
   };
   const auto visit = [&](const Key16& key, Payload payload) -> Result<bool> {
-    // Records of one ref, which lie side by side, are judged together.
+    // Records of one ref are adjacent, and are judged together.
     if (changes >= part.most &&
         !std::equal(last.bytes.begin(), last.bytes.begin() + kRefKeyBytes, key.bytes.begin())) {
       pruned.next = key;
@@ -133,7 +133,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<Pr
     last = key;
     ++report.examined;
     auto record = DecodePulledRecordValue(payload);
-    if (!record) {  // nobody knows whose it is, so nobody can say that its image is gone
+    if (!record) {  // unreadable, so it may be of an image in the list
       ++report.kept_in_list;
       return true;
     }

@@ -16,32 +16,32 @@
 
 namespace waybill::internal {
 
-// What a record must be to go: not in the list, and old enough by one of the two measures.
+// When a record is removed: it is not in the list, and old enough by one of two measures.
 struct PruneLimit {
   bool by_stamp = true;
-  std::uint64_t token = 0;  // by_stamp: goes with a stamp of this or less
-  Timestamp until;          // otherwise: goes if last updated before this, or never
-  // Not 0: from this commit on records are younger than an `until` that is ahead of the clock,
-  // since the clock was ahead before, and was put right then.
+  std::uint64_t token = 0;  // by_stamp: removed if its stamp is not above this
+  Timestamp until;          // otherwise: removed if last updated before this, or never
+  // If not 0: the commit in which a clock that was ahead was corrected. Records since then are
+  // newer than an `until` that is ahead of the clock.
   std::uint64_t mended_at = 0;
-  bool* met_ahead = nullptr;  // set where a record stays whose time came from a clock ahead
+  bool* met_ahead = nullptr;  // set if a kept record's time came from a clock ahead
 };
 
-// Handlers in `images` are given as they are stored, "" included; nullopt: listed without one.
+// `runtime_handler` is as stored, "" for the default one; nullopt: listed without a handler.
 struct PruneImage {
   std::string_view image_ref;
   std::optional<std::string_view> runtime_handler;
 };
 
-// What of the table one transaction looks at: from `first` on, up to the end of the ref with which
-// `most` records changed.
+// The part of the table that one transaction prunes: from `first` to the end of the ref with which
+// `most` records have changed.
 struct PrunePart {
   Key16 first;
   std::size_t most = std::numeric_limits<std::size_t>::max();
 };
 struct PrunedPart {
   PruneReport report;
-  std::optional<Key16> next;  // the first of the next part; none: that was the last
+  std::optional<Key16> next;  // where the next part begins; nullopt: this was the last
 };
 
 Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,

@@ -55,11 +55,10 @@ bool MergeServiceAccounts(std::vector<ImagePullServiceAccount>& accounts,
   return true;
 }
 
-// What a successful pull adds to a record (kubelet behaviour).
-// Merges `added` into the entry of `image_name`; whether that changed anything. Node-wide access
-// wins and clears both lists; once set, nothing is added. Otherwise secrets are merged by
-// coordinates and sorted by namespace, name, uid; or, if none are given, service accounts likewise.
-// A first entry is kept as given.
+// Merges `added` into the entry of `image_name` (kubelet behaviour). Returns whether anything
+// changed. Node-wide access wins and clears both lists; once set, nothing is added. Otherwise
+// secrets are merged by coordinates and sorted by namespace, name, uid; or, if none are given,
+// service accounts likewise. A first entry is kept as given.
 bool MergeCredentials(ImagePulledRecord& record, std::string_view image_name,
                       const ImagePullCredentials& added) {
   if (added.empty()) return false;
@@ -78,7 +77,7 @@ bool MergeCredentials(ImagePulledRecord& record, std::string_view image_name,
   return MergeServiceAccounts(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
 }
 
-// The record of `image_ref`, a new one where there is none or it can't be read.
+// The record of `image_ref`, or a new one if it is missing or unreadable.
 Result<ImagePulledRecord> RecordToChange(const StoreTxn& txn, std::string_view image_ref,
                                          std::string_view runtime_handler, bool& is_new) {
   auto found = FindRecord(txn, image_ref, runtime_handler);
@@ -91,8 +90,8 @@ Result<ImagePulledRecord> RecordToChange(const StoreTxn& txn, std::string_view i
   return record;
 }
 
-// Takes over which manifest was pulled, and for which guest. Where that is another one than the
-// record is about, what was proven for the old one goes. Whether anything changed.
+// Stores the pulled manifest and the guest platform. If one of them differs from the record's,
+// drops the credentials, which were proven for the old one. Returns whether anything changed.
 bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_new) {
   const bool other_guest = record.guest_platform != pulled.guest_platform;
   const bool other_manifest = pulled.manifest && !record.manifest_digest.empty() &&
@@ -113,9 +112,9 @@ bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_
   return changed;
 }
 
-// What is in quarantine as an image string stands for a pull of the default handler, as a kubelet
-// without handlers began it. Once that string is pulled for another one, it is known, and what it
-// stands for is an intent like any that an earlier process left.
+// A quarantined image string stands for an unreadable intent of the default handler, since a
+// kubelet without handlers wrote it. A pull for another handler reveals the string. The entry then
+// becomes that intent, as if an earlier process had left it.
 Result<void> ClearImageQuarantine(StoreTxn& txn, InFlight& in_flight, const PulledImage& pulled) {
   if (!pulled.runtime_handler.empty() && txn.state().digest(Table::kQuarantine).count != 0) {
     auto there = IsQuarantined(txn, QuarantineKind::kImage, pulled.image);
@@ -162,10 +161,10 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
     }
     changed = changed || merged;
   }
-  // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could take
+  // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could remove
   // it.
   if (changed || rules == Rules::kClosed) {
-    // Nor does it make a record older that was written by a clock that was ahead.
+    // A record written by a clock that was ahead keeps its time.
     const bool ahead = rules == Rules::kClosed && record->last_updated > txn.now();
     if (!ahead) record->last_updated = txn.now();
     if (auto r = StoreRecord(txn, std::move(*record)); !r) return r;

@@ -1,6 +1,5 @@
 // The steps of a pull, each inside one transaction (KEP-2535, "Writing to the Cache").
-// Arguments are within limits.h. Runtime handlers are given as they are stored: the default one as
-// "".
+// Arguments are within limits.h. Runtime handlers are as stored: "" for the default one.
 
 #ifndef WAYBILL_STORE_PULL_RECORDING_H_
 #define WAYBILL_STORE_PULL_RECORDING_H_
@@ -32,17 +31,18 @@ struct PulledImage {
 Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
                           const PulledImage& pulled);
 
-// A pull that did not succeed. `may_still_arrive`: nobody knows how it ended.
+// A failed pull. `may_still_arrive`: its outcome is unknown.
 Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
                           std::string_view runtime_handler, bool may_still_arrive);
 
-// Deletes the intent; while a pull of `image` is in flight, only what would keep it after that.
+// Deletes the intent. While a pull of `image` is in flight, the intent stays until that pull ends,
+// but no longer.
 Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
                           std::string_view runtime_handler);
 
-// A pod's secret matched the entry of `image_name` by its hash or by its coordinates alone. Looked
-// at again: nothing is written where the record is gone, the match no longer holds or the entry is
-// full.
+// Stores a pod's secret that matched the entry of `image_name` by its hash or by its coordinates
+// alone. Checks again: writes nothing if the record is gone, the secret no longer matches or the
+// entry is full.
 Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
                        std::string_view runtime_handler, const ImagePullSecret& secret);
 

@@ -26,7 +26,7 @@ WriteBackQueue::~WriteBackQueue() {
 
 void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_ref,
                            std::string_view runtime_handler, const ImagePullSecretView& secret) {
-  // One that is above the bounds matched what is stored, but could not be stored.
+  // A secret above the bounds can match, but can't be stored.
   for (const std::string_view text :
        {secret.uid, secret.namespace_name, secret.name, secret.credential_hash}) {
     if (text.size() > kMaxCoordinateBytes) return;
@@ -94,7 +94,7 @@ void WriteBackQueue::Run() {
   while (true) {
     offered_.wait(lock, [&] { return stopping_ || !items_.empty(); });
     if (items_.empty()) return;
-    const Item& oldest = items_.front();  // nobody else takes it out
+    const Item& oldest = items_.front();  // only this thread removes items
     lock.unlock();
     Result<void> written = Write(oldest);
     lock.lock();

@@ -1,6 +1,6 @@
-// Rotated credentials that decisions met, on their way to the disk: a bounded queue, and a thread
-// that writes. Its mutex is held for moments only, never over a write. A decision takes it where it
-// met such a credential; under kubelet rules it may wait, too (WaitFor).
+// Writes back rotated credentials that decisions met: a bounded queue and a thread. The mutex is
+// held only for moments, never during a write. A decision takes it only after meeting such a
+// credential; under kubelet rules it may also wait (WaitFor).
 
 #ifndef WAYBILL_STORE_PULL_WRITE_BACK_QUEUE_H_
 #define WAYBILL_STORE_PULL_WRITE_BACK_QUEUE_H_
@@ -31,20 +31,20 @@ class WriteBackQueue {
   WriteBackQueue(const WriteBackQueue&) = delete;
   WriteBackQueue& operator=(const WriteBackQueue&) = delete;
 
-  // Where the queue is full: kubelet rules wait for room, closed ones drop it, and the next
+  // If the queue is full, kubelet rules wait for room. Closed rules drop the secret, and the next
   // decision offers it again.
   void Offer(std::string_view image_name, std::string_view image_ref,
              std::string_view runtime_handler, const ImagePullSecretView& secret);
 
-  // Whether something is queued. If not, a snapshot that is taken afterwards has all that was
-  // offered before. No lock.
+  // Whether something is queued. If not, a snapshot taken afterwards has all that was offered
+  // before. Takes no lock.
   bool busy() const { return unwritten_.load(std::memory_order_acquire) != 0; }
-  // Waits until what was offered for `image_ref` is on disk, or failed to get there.
+  // Waits until all that was offered for `image_ref` is on disk or has failed.
   void WaitFor(std::string_view image_ref);
   void WaitForAll();
 
-  // Waits until all that was offered before is on disk; the first error since the last Flush.
-  // Allocates nothing.
+  // Waits until all that was offered before is on disk or has failed. Returns the first error since
+  // the last Flush. Allocates nothing.
   Result<void> Flush();
 
  private:
@@ -66,7 +66,7 @@ class WriteBackQueue {
   std::mutex mutex_;  // guards what follows
   std::condition_variable offered_;
   std::condition_variable written_;
-  std::list<Item> items_;  // oldest first; one that is being written is still here
+  std::list<Item> items_;  // oldest first; includes the one being written
   std::uint64_t last_offered_ = 0;
   std::uint64_t last_written_ = 0;
   bool stopping_ = false;
