@@ -6,13 +6,14 @@
 //                        "data":{".dockerconfigjson":base64 of a config.json}, …}
 //                       {"kind":"Secret","type":"kubernetes.io/dockercfg",
 //                        "data":{".dockercfg":base64 of a .dockercfg}, …}
-//                       the same under stringData, not in base64, goes first, as in the API server
+//                       the same under stringData, not in base64, which has precedence, as in the
+//                       API server
 //   entry               {"username":…,"password":…,"email":…,"auth":base64 of "user:password", …}
 //                       a non-empty auth replaces username and password
 //
-// As the kubelet reads them, but for two things that it lets pass and that would make one document
-// mean two credentials: a repeated key, and a known field in another case. No message has anything
-// out of a document but the names of the fields above.
+// Read as the kubelet does, except that two things are refused, since they make one document mean
+// two credentials: a repeated key, and a known field in another case. Messages contain nothing from
+// a document except the names of the fields above.
 
 #include <array>
 
@@ -47,7 +48,7 @@ constexpr std::array<std::string_view, 11> kAuthFields = {
     "auths",      "kind",     "type",     "data",  "stringData", ".dockerconfigjson",
     ".dockercfg", "username", "password", "email", "auth"};
 
-// Credentials on their way out: wiped, unless they are handed over.
+// Wipes the credentials, unless they are moved out.
 struct AuthList {
   AuthList() = default;
   ~AuthList() {
@@ -99,7 +100,7 @@ Result<void> ReadEntry(JsonValue value, AuthConfig& out) {
 
 Result<void> ReadRegistries(JsonValue value, AuthList& out) {
   if (auto object = internal::CheckObject(value); !object) return object;
-  // Growing would move short strings and leave their copies behind.
+  // Growing would leave copies of short strings behind.
   out.entries.reserve(value.members().size());
   for (const JsonValue entry : value.members()) {
     RegistryAuth& registry = out.entries.emplace_back();
@@ -121,7 +122,7 @@ Result<void> ReadDockercfg(JsonValue root, AuthList& out) {
   return ReadRegistries(root, out);
 }
 
-// The document inside a Secret, out of stringData or data.
+// The document inside a Secret, from stringData or data.
 Result<void> ReadPayload(JsonValue secret, std::string_view key, WipedString& out,
                          std::string& path) {
   for (const std::string_view holder : {"stringData", "data"}) {

@@ -20,14 +20,14 @@ constexpr std::size_t kMaxOfferBytes = 120;
 
 bool IsKnown(std::string_view name) { return !name.empty() && name != "unknown"; }
 
-// What the container is to run on, ready to be compared with.
+// What the container runs on, prepared for comparisons.
 struct Target {
   Platform platform;
   std::vector<Processor> processors;  // best first
   std::optional<WindowsVersion> windows;
 };
 
-// How well a manifest suits: less is better. On Windows the newest release comes first.
+// How well a manifest fits: less is better. On Windows the newest release is best.
 struct Fit {
   bool unversioned = false;
   WindowsVersion windows = {};
@@ -39,19 +39,19 @@ struct Fit {
   }
 };
 
-// Whether the target has all that the image demands. A target that lists no features did not say
-// which it has: uname does not tell, and KEP-4216's guest platforms leave the list empty. It then
-// does not restrict, as in containerd to version 2.1; later ones take "none listed" for "has none".
+// Whether the target has all features that the image requires. An empty list restricts nothing:
+// uname lists no features, and KEP-4216's guest platforms leave the list empty. containerd does the
+// same up to version 2.1; later versions take an empty list for "has none".
 bool HasFeatures(const Target& target, const Platform& image) {
   const auto& has = target.platform.os_features;
   const auto& wants = image.os_features;
   return has.empty() || std::includes(has.begin(), has.end(), wants.begin(), wants.end());
 }
 
-// An image without a version runs everywhere: host-process containers are built so, and containerd,
-// too, takes one where no image with a version suits.
+// An image without a version runs everywhere. Host-process containers have none, and containerd
+// also chooses one if no image with a version fits.
 std::optional<Fit> WindowsFit(const Target& target, const Platform& image, Fit fit) {
-  // No other architecture: containerd's matcher for a Windows host knows no fallback either.
+  // Like containerd's matcher for Windows hosts, without fallbacks.
   if (image.architecture != target.platform.architecture) return std::nullopt;
   if (image.os_version.empty()) {
     fit.unversioned = true;
@@ -102,7 +102,7 @@ Result<Target> MakeTarget(const Platform& platform) {
                "the form is MAJOR.MINOR.BUILD or MAJOR.MINOR.BUILD.REVISION, like 10.0.20348.1970"};
 }
 
-// A platform as an index from anywhere writes it: cut, and without control characters.
+// A platform from an untrusted index: cut, and without control characters.
 std::string OfferText(const Platform& platform) {
   std::string text = FormatPlatform(platform);
   for (char& c : text) {

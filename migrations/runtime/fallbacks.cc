@@ -6,7 +6,7 @@
 //   arm64/v9.m   its own, v9.(m-1) … v9.1, v9, then as v8.(m+5), at most v8.9: Armv9.0 came from
 //                Armv8.5, and Armv8 ends with 8.9
 //
-// A variant of any other form, and any other architecture, runs its own only.
+// Any other variant or architecture runs only its own.
 
 #include "migrations/runtime/fallbacks.h"
 
@@ -24,8 +24,8 @@ struct Level {
   int minor = 0;
 };
 
-// "v7" or "v8.2". One digit each, as all that there are: the lists above stay short whatever a
-// hostile platform says.
+// "v7" or "v8.2". Each number has one digit, as in all real variants, so that a hostile platform
+// can't make the lists long.
 std::optional<Level> ParseLevel(std::string_view variant) {
   const auto digit = [&](std::size_t at) { return variant[at] >= '0' && variant[at] <= '9'; };
   if (variant.size() != 2 && variant.size() != 4) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<Level> ParseLevel(std::string_view variant) {
 
 std::string Variant(int major) { return "v" + std::to_string(major); }
 
-// arm64/v8 goes without a variant.
+// arm64/v8 is written without a variant.
 std::string Arm64Variant(int major, int minor) {
   if (minor > 0) return Variant(major) + '.' + std::to_string(minor);
   return major == 8 ? std::string() : Variant(major);

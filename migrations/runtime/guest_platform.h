@@ -19,11 +19,11 @@ namespace waybill::internal {
 
 class GuestPlatformFields {
  public:
-  // Where the value of a field goes: one of the two. Neither: an unknown field, which is ignored.
+  // Where to put a field's value: `text` or `list`. Neither for an unknown field, which is ignored.
   struct Target {
     std::string* text = nullptr;
     std::vector<std::string>* list = nullptr;
-    bool repeated = false;  // the field was there before, perhaps in another spelling
+    bool repeated = false;  // the field occurred before, perhaps in another spelling
   };
 
   Target Find(std::string_view key) {
@@ -43,7 +43,7 @@ class GuestPlatformFields {
     return {};
   }
 
-  // Every field is empty: containerd prints an unset guest platform so.
+  // Every field is empty, as containerd prints an unset guest platform.
   bool is_unset() const { return platform_ == Platform{}; }
   bool is_complete() const { return !platform_.os.empty() && !platform_.architecture.empty(); }
   static constexpr std::string_view kIncomplete =

@@ -9,8 +9,8 @@
 //                  "variant":"v7"},
 //      "annotations":{"vnd.docker.reference.type":"attestation-manifest"}}]}
 //
-// Fields beside these pass. A runtime written in Go would take a field in another case for the
-// field itself, and so choose another manifest than the one chosen here: such a field is refused.
+// Other fields are ignored, but one of these in another case is refused: a runtime written in Go
+// would read it as the field itself and could choose another manifest.
 
 #include "waybill/image_index.h"
 
@@ -30,7 +30,7 @@ using internal::JsonKind;
 using internal::JsonValue;
 
 constexpr std::string_view kAttestationAnnotation = "vnd.docker.reference.type";
-// The longer of the two is 71 bytes.
+// The longest known media type has 71 bytes.
 constexpr std::size_t kMaxMediaTypeBytes = 256;
 
 bool IsDigest(std::string_view text) {
@@ -47,7 +47,7 @@ bool IsDigest(std::string_view text) {
   return false;
 }
 
-// A string that must be there.
+// A required string.
 Result<std::string_view> Required(JsonValue object, std::string_view name) {
   const auto field = object.Find(name);
   if (!field) return object.Fail("field " + internal::QuoteForMessage(name) + " is missing");
@@ -117,7 +117,7 @@ Result<void> ReadManifest(JsonValue value, ManifestDescriptor& out) {
   return {};
 }
 
-// Version 1 is another format (signed, without an index); a media type may say what this is.
+// Version 1 is another format (signed, without an index). The media type is optional.
 Result<void> CheckHeader(JsonValue root) {
   if (root.kind() != JsonKind::kObject) return root.Expected("an object");
   for (const std::string_view name : {"schemaVersion", "mediaType", "manifests"}) {

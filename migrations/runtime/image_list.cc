@@ -3,8 +3,8 @@
 //   {"images":[{"id":"sha256:…","repoTags":["…"],"repoDigests":["…"],
 //               "spec":{"runtimeHandler":"…", …}, …}]}
 //
-// Prune deletes the records of what is not in this list, so a list that is not there, and an image
-// that cannot be told, are errors and not an empty list.
+// Prune deletes the records of images that are not in this list. So a missing list or an image
+// without an ID is an error, not an empty list.
 
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
@@ -29,7 +29,7 @@ Result<void> ReadNames(JsonValue value, std::vector<std::string>& out) {
   return {};
 }
 
-// A handler that can't be read would take the image for the default one's.
+// Without its handler the image would count as the default handler's.
 Result<void> ReadSpec(JsonValue value, ImageOnNode& out) {
   if (value.kind() == JsonKind::kNull) return {};
   if (value.kind() != JsonKind::kObject) return value.Expected("an object");

@@ -5,11 +5,11 @@
 //                                                   "kubernetes.io/config.mirror":"…"}}}, …],
 //    "metadata":{"continue":"…"}}
 //
-// A static pod goes by its hash on the node, and the cluster knows it under another UID: its mirror
-// tells both. crictl has annotations beside "metadata".
+// On the node a static pod's UID is its hash; in the cluster it has another. Its mirror pod has
+// both. crictl prints annotations beside "metadata".
 //
-// Who is in no list loses its host IDs. So a list that is not there or not whole, and a pod that
-// cannot be told, are errors; and a UID too many does no harm.
+// A pod that is in no list loses its host IDs. So a missing or partial list and a pod without a UID
+// are errors. A UID too many does no harm.
 
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
@@ -26,7 +26,7 @@ using internal::JsonValue;
 constexpr std::string_view kStaticPodUids[] = {"kubernetes.io/config.hash",
                                                "kubernetes.io/config.mirror"};
 
-// Anyone may annotate a pod: what can't be a UID passes.
+// Anyone may annotate a pod, so a value that can't be a UID is ignored.
 Result<void> ReadAnnotations(JsonValue owner, std::vector<std::string>& out) {
   if (auto spelled = internal::CheckCase(owner, "annotations"); !spelled) return spelled;
   const auto annotations = owner.Find("annotations");
@@ -92,7 +92,7 @@ Result<std::vector<std::string>> DecodePodList(std::string_view json) try {
   const auto items = root.Find("items");
   if (!items) return root.Fail("field \"items\" is missing");
   std::vector<std::string> uids;
-  // How a kubelet writes that it has no pods.
+  // A kubelet without pods writes null.
   if (items->is_null()) return uids;
   if (items->kind() != JsonKind::kArray) return items->Expected("an array");
   for (const JsonValue pod : items->members()) {

@@ -1,5 +1,5 @@
-// What the runtime says of its handlers, as `crictl info` prints it: CRI's StatusResponse, and
-// under "config", where the runtime is containerd, its own configuration.
+// The runtime's handlers, as `crictl info` prints them: CRI's StatusResponse, and under "config"
+// containerd's own configuration.
 //
 //   {"runtimeHandlers":[
 //      {"features":{"user_namespaces":true}},                      nameless: the default handler
@@ -27,7 +27,7 @@ using internal::JsonDocument;
 using internal::JsonKind;
 using internal::JsonValue;
 
-// The one member of `object` under either name.
+// The member of `object` that may have either name.
 Result<std::optional<JsonValue>> EitherOf(JsonValue object, std::string_view a,
                                           std::string_view b) {
   for (const std::string_view name : {a, b}) {
@@ -96,7 +96,7 @@ Result<std::vector<RuntimeHandler>> ReadHandlers(JsonValue root) {
     return missing;
   }
   if (list->kind() != JsonKind::kArray) return list->Expected("an array");
-  // One more than a node may have: the nameless one is merged with a named one.
+  // One more than a node may have: the nameless handler may be merged with a named one.
   if (auto bounded = internal::CheckCount(*list, kMaxRuntimeHandlers + 1, "runtime handlers");
       !bounded) {
     return bounded.error();
@@ -130,7 +130,7 @@ void MarkDefault(std::vector<RuntimeHandler>& handlers, const std::string& defau
   }
 }
 
-// Guest platforms of handlers that the runtime does not list are of no use, and pass.
+// Ignores guest platforms of handlers that the runtime does not list.
 Result<void> ReadGuestPlatforms(JsonValue runtimes, std::vector<RuntimeHandler>& handlers) {
   if (auto object = internal::CheckObject(runtimes); !object) return object;
   for (const JsonValue runtime : runtimes.members()) {
@@ -156,7 +156,7 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) t
   auto handlers = ReadHandlers(root);
   if (!handlers) return handlers;
 
-  // Other runtimes put what they like under "config".
+  // Other runtimes may put anything under "config".
   std::string default_name;
   std::optional<JsonValue> runtimes;
   const auto config = root.Find("config");

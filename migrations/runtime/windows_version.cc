@@ -5,10 +5,10 @@
 namespace waybill::internal {
 namespace {
 
-// Windows Server 2022: the first release that runs images of earlier ones, down to its own.
+// Windows Server 2022. From it on, a release runs images of earlier releases, back to this one.
 constexpr std::uint16_t kFirstStableBuild = 20348;
 
-// Takes a number off the front of `text`: digits only, and nothing that does not fit.
+// Removes a number from the front of `text`. False: there is none, or it does not fit.
 template <typename Number>
 bool TakeNumber(std::string_view& text, Number& out) {
   const char* begin = text.data();

@@ -18,7 +18,7 @@ namespace waybill::internal {
 
 namespace {
 
-// A step in the direction that it is to be run.
+// A step and its direction.
 struct Move {
   const Step* step;
   bool up;
@@ -38,7 +38,7 @@ std::vector<Move> MovesBetween(std::uint32_t from, std::uint32_t to) {
   return moves;
 }
 
-// What is read and written inside one transaction of a step.
+// The working copy of the store's state in one transaction.
 struct Working {
   Working(const OwnedStore& store, MDB_txn* txn, Timestamp now)
       : identity(store.database.identity), handles(store.database.handles), state(store.state) {
@@ -66,8 +66,8 @@ Error StepFailed(const Move& move, Error error) {
   return error;
 }
 
-// What a step down loses. Each leaves what later ones look at as it is, so that all can be asked
-// before the first is run.
+// What a step down loses. No step changes what later ones read for this, so all can be asked before
+// the first runs.
 Result<std::vector<std::string>> LossesOf(const OwnedStore& store, const Move& move) {
   lmdb::Txn txn;
   const int rc = txn.BeginRead(*store.database.env);
@@ -78,7 +78,7 @@ Result<std::vector<std::string>> LossesOf(const OwnedStore& store, const Move& m
   return move.step->losses(StoreTxn(working.context, working.state));
 }
 
-// The records of the main table in the form of the version that the store has from now on.
+// Writes the main table's records in the form of the store's new version.
 Result<void> WriteHeader(Working& working, const Move& move) {
   StoreTxn before(working.context, working.state);
   auto journal = before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
@@ -106,7 +106,7 @@ Result<void> WriteHeader(Working& working, const Move& move) {
   return after.WriteState();
 }
 
-// Tables that the older version does not have.
+// Drops tables that the older version does not have.
 Result<void> DropTables(Working& working, const Move& move) {
   for (const TableSpec& spec : kTables) {
     if (!SchemaOf(move.from()).has(spec) || SchemaOf(move.to()).has(spec)) continue;
@@ -120,7 +120,7 @@ Result<void> DropTables(Working& working, const Move& move) {
   return {};
 }
 
-// Commits what the store is still the place for.
+// Commits while the store's files are still ours.
 Result<void> CommitOwned(lmdb::Txn& txn, const OwnedStore& store) {
   if (auto owned = CheckStillOwned(store.database); !owned) {
     Error error = owned.error();
@@ -166,8 +166,8 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   return MigrationStep{move.from(), move.to(), std::string(move.step->name), run.values_written};
 }
 
-// One commit more of the header: each of LMDB's two meta pages leads to one, and the code of an
-// older version takes a header of a newer version under either for damage.
+// Commits the header once more. Each of LMDB's two meta pages leads to a header, and older code
+// takes a newer header under either for damage.
 Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& request) {
   const lmdb::Env& env = *store.database.env;
   lmdb::Txn txn;
@@ -218,7 +218,7 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   report.to = request.to;
   const std::vector<Move> moves = MovesBetween(report.from, report.to);
   if (moves.empty()) {
-    // An earlier call may have been cut short between the last step and this.
+    // An earlier call may have been cut short before this.
     if (report.to != kNewestSchema && !request.dry_run) {
       if (auto r = SettleBothMetaPages(store, request); !r) return r.error();
     }

@@ -1,13 +1,12 @@
 // Version 2 names each image by (image ref, runtime handler), and has a registry of the handlers
 // (KEP-4216).
 //
-// Up: nothing is rewritten. A value of version 1 is one of version 2 for the default handler, under
-// the same key, and says in its envelope which it is; the new table is empty.
+// Up: nothing is rewritten. A value of version 1 is a value of version 2 for the default handler,
+// under the same key; its envelope has its version. The new table is empty.
 //
-// Down: records and intents of other handlers become the default's, records without credentials; a
-// record of the default handler that has more than version 1 can say (which manifest, for which
-// guest platform) loses its credentials with that; what version 2 wrote is sealed again as
-// version 1.
+// Down: records and intents of other handlers become the default's; the records lose their
+// credentials. So does a record of the default handler with a manifest or a guest platform, which
+// version 1 can't hold. All values are sealed again as version 1.
 
 #include <map>
 #include <string>
@@ -36,7 +35,8 @@ Error Interrupted() {
           "the migration was stopped; the store is as it was before the step", "run it again"};
 }
 
-// Writes every value of a table as version 1, some at a time: none may be changed while it is read.
+// Writes every value of a table as version 1. Reads and writes take turns, since a table must not
+// change while it is read.
 Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint64_t total) {
   struct Value {
     Key16 key;

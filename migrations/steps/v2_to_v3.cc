@@ -1,11 +1,11 @@
 // Version 3 keeps host ID ranges for pods in user namespaces (KEP-127).
 //
-// Up: nothing is rewritten; the new tables are empty, and the ranges come from the kubelet's files:
-// before that nothing is handed out where there is a kubelet. A store that is distrustful for a
-// loss says so of ranges, too.
+// Up: nothing is rewritten; the new tables are empty. Ranges come from the kubelet's files, so a
+// store beside a kubelet hands out none before their import. A store that is distrustful for a loss
+// may have lost ranges, too.
 //
-// Down: the ranges are the kubelet's again, from its files; the tables go. Refused while there are
-// ranges that its files can't hold, or with which it would not start.
+// Down: the tables go, and the kubelet goes on with the ranges in its files. Refused while there
+// are ranges that its files can't hold, or with which it would not start.
 
 #include <map>
 #include <string>
@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kMaxNamed = 10;
 
-// A store that lost something may be an old copy of one that had ranges. One that took a kubelet's
-// records over lives beside a kubelet, whose pods' ranges are not known before they are imported.
+// A store that lost something may be an old copy of a store with ranges. A store with a kubelet's
+// imported records lives beside a kubelet, whose ranges are unknown until they are imported.
 Result<void> Up(StepRun& run) {
   auto reasons = ReasonsOfDistrust(run.txn);
   if (!reasons) return reasons.error();
@@ -36,14 +36,14 @@ Result<void> Up(StepRun& run) {
   }
   return {};
 }
-Result<void> Down(StepRun&) { return {}; }  // what Losses refuses never gets here
+Result<void> Down(StepRun&) { return {}; }  // Losses refused before this
 
 Error CannotHold(const std::string& what, const std::string& hint, Hint code = Hint::kNone) {
   return {ErrorCode::kConflict, "the kubelet's files can't hold " + what + "; nothing was changed",
           hint, code};
 }
 
-// Of several, the first.
+// Names the first kMaxNamed.
 std::string Pods(const std::vector<UsernsHeld>& held) {
   std::string pods;
   for (std::size_t i = 0; i < held.size() && i < kMaxNamed; ++i) {

@@ -1,10 +1,10 @@
-// Version 4 says in types what version 3 says in sentences: each entry of the trust journal and
-// each held pod has a kind, and the digests of all tables are one list in the state record.
+// Version 4 has kinds where version 3 has sentences: in each entry of the trust journal and in each
+// held pod. The digests of all tables are one list in the state record.
 //
 // Up: kinds come from the sentences (store/trust/journal.cc, store/database/userns_tables.cc).
 //
-// Down: the sentences that version 3 looks for are there again. What was taken back goes from the
-// journal, as it did then. Nothing that decides is lost.
+// Down: the sentences that version 3 looks for are written again. Entries that were taken back
+// leave the journal, as in version 3. No decision changes.
 
 #include <string>
 #include <vector>
@@ -16,8 +16,7 @@ namespace waybill::internal {
 
 namespace {
 
-// Writes each held pod as `version` of its record has it. The header's records are written with
-// each step.
+// Writes each held pod in the schema's form. RunStep writes the header's records.
 Result<void> WriteHeld(StepRun& run, const Schema& schema) {
   auto held = ReadHeld(run.txn);
   if (!held) return held.error();

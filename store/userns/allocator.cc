@@ -108,7 +108,7 @@ void AddHeld(const std::vector<UsernsHeld>& held, BlockSet& blocks) {
 
 Allocator::Allocator(const UserNamespaceOptions& options, std::uint64_t start)
     : pool_(options.pool) {
-  // Switched off it only releases.
+  // If user namespaces are off, it only releases.
   if (!options.enabled) return;
   slots_ = SlotsOf(pool_);
   if (slots_.count > 0) next_ = static_cast<std::uint32_t>(start % slots_.count);
@@ -138,13 +138,13 @@ Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceReque
   return Create(txn, request.pod_uid);
 }
 
-// The table's blocks are met in order, so that what lies between two of them is free.
+// The table is read in order, so the blocks between two entries are free.
 Result<std::optional<std::uint32_t>> Allocator::FindFree(const StoreTxn& txn,
                                                          const BlockSet& held_blocks,
                                                          std::uint32_t from,
                                                          std::uint32_t end) const {
   std::uint32_t slot = from;
-  // Whether one of the slots before `block` is not held; `slot` is then the first.
+  // Whether a slot before `block` is not held; `slot` is then the first of them.
   const auto is_free_before = [&](std::uint32_t block) {
     for (; slot < end && slots_.At(slot).end() <= block; ++slot) {
       if (!held_blocks.HasAnyOf(slots_.At(slot))) return true;

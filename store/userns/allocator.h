@@ -1,6 +1,5 @@
-// Which range a pod gets, and when it is free again. The block table decides: it has room for one
-// tenant per block. In memory is only the place to begin at, so that a failed transaction leaves no
-// wrong state behind.
+// Hands out ranges and takes them back. The block table decides: it has room for one tenant per
+// block. Only the place to begin at is in memory, so a failed transaction leaves no wrong state.
 
 #ifndef WAYBILL_STORE_USERNS_ALLOCATOR_H_
 #define WAYBILL_STORE_USERNS_ALLOCATOR_H_
@@ -21,14 +20,14 @@
 
 namespace waybill::internal {
 
-// How many of the released pods a report names.
+// A report names this many released pods.
 inline constexpr std::size_t kMaxNamedPods = 1000;
 
-// Used inside changes only (Committer), one at a time.
+// Used only inside changes (Committer), one at a time.
 class Allocator {
  public:
-  // `options` were checked. The search begins at a place that depends on `start`, so that a
-  // released range is not the next to be handed out.
+  // `options` are valid. The search begins at a place that depends on `start`, so that a released
+  // range is not the next one handed out.
   Allocator(const UserNamespaceOptions& options, std::uint64_t start);
 
   // The pod's mapping, or a new one. Errors: NodeStore::GetOrCreateUserNamespace, from the held pod
@@ -39,7 +38,7 @@ class Allocator {
   Result<void> Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range);
   // Returns whether the pod had a mapping or was held.
   Result<bool> Release(StoreTxn& txn, std::string_view pod_uid);
-  // `pods`: the pods of both lists. Releases at most `most`; `released` has the number.
+  // Keeps `pods`, those of both lists. Releases at most `most`.
   Result<UserNamespaceCleanupReport> CleanUp(StoreTxn& txn,
                                              const std::unordered_set<std::string_view>& pods,
                                              std::uint64_t token, std::size_t most);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxProblems = 100;
 constexpr std::size_t kNobody = SIZE_MAX;
-// Ranges of a held pod. If its file keeps naming more, its range finally counts as unknown.
+// The bound for a held pod. If its file keeps naming more ranges, its range counts as unknown.
 constexpr std::size_t kMaxRanges = 4 * kMaxMappingsPerFile;
 
 std::string Text(HostIdRange range) {
@@ -37,7 +37,7 @@ bool AllWithin(const std::vector<HostIdRange>& ranges, HostIdRange outer) {
 // A file whose pod gets the mapping, unless another pod may have part of it.
 struct Candidate {
   const UsernsFile* file;
-  std::string conflict;  // why not; may be empty
+  std::string conflict;  // why not; empty: it gets the mapping
 };
 
 class Import {
@@ -122,7 +122,7 @@ class Import {
     if (report_.problems.size() < kMaxProblems) report_.problems.push_back(std::move(problem));
   }
 
-  // Held with what it is held for already.
+  // Adds to what the pod is held for already.
   Result<void> Hold(const UsernsFile& file, HeldKind kind, std::string reason,
                     std::vector<HostIdRange> ranges) {
     Tell("pod " + ShownPodUid(file.pod_uid) + " is held: " + reason);
@@ -147,7 +147,7 @@ class Import {
   }
 
   void CompareCandidates() {
-    // Whose each block is: mappings and held pods of the store first, then candidates.
+    // The pod that has each block: by the store's mappings and held pods first, then by candidates.
     std::vector<const std::string*> taken(kBlocks, nullptr);
     const auto take = [&](const std::string& pod_uid, HostIdRange range) {
       const BlockRange blocks = BlocksOf(range.first, range.length);

@@ -20,7 +20,7 @@ std::string_view HeldKindName(HeldKind kind) {
 namespace waybill::internal {
 
 Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason) {
-  // A store of an older version learns of it when it is migrated.
+  // The migration of an older store notes this.
   if (!txn.schema().has(Table::kUsernsHeld)) return {};
   return StoreHeld(txn, {"", {}, "", std::string(reason), {}, HeldKind::kLostRanges});
 }
@@ -29,7 +29,7 @@ Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
   auto lost = FindHeld(txn, {});
   if (!lost) return lost.error();
   if (*lost || !txn.schema().has(Table::kUsernsHeld)) return {};
-  // Waybills of schema version 3 know it by the words that it begins with.
+  // Waybills of schema version 3 recognise the entry by its first words.
   return StoreHeld(txn,
                    {"",
                     {},

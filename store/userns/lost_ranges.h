@@ -1,5 +1,5 @@
-// Ranges of host IDs that nobody can name: lost, or not taken over from a kubelet yet. A held pod
-// without a UID.
+// Unknown ranges of host IDs: lost, or not yet imported from a kubelet. They are stored as a held
+// pod without a UID.
 
 #ifndef WAYBILL_STORE_USERNS_LOST_RANGES_H_
 #define WAYBILL_STORE_USERNS_LOST_RANGES_H_
@@ -11,18 +11,19 @@
 
 namespace waybill::internal {
 
-// Ranges of pods that nobody can name may have been lost: until an operator says otherwise nothing
-// new is handed out.
+// Ranges of unknown pods may have been lost: no new range is handed out until an operator allows
+// it.
 Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason);
 
-// The same, until the ID mappings of a kubelet's pods are taken over. Nothing where ranges were
+// The same until the ID mappings of a kubelet's pods are imported. Changes nothing if ranges were
 // lost otherwise.
 Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why);
 // The same for a store of a version that kept no ranges, beside a kubelet.
 Result<void> HoldRangesOfKubelet(StoreTxn& txn);
-// Whether that is all: what there is lies in the kubelet's files, and nothing was handed out here.
+// Whether `held` is that entry: all ranges are in the kubelet's files, and the store has handed out
+// none.
 bool IsUntilImport(const HeldPod& held);
-// They are taken over.
+// The ID mappings were imported.
 Result<void> ReleaseAfterImport(StoreTxn& txn);
 
 }  // namespace waybill::internal

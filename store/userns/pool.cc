@@ -46,7 +46,7 @@ Result<void> CheckIdsPerPod(std::uint64_t ids) {
 UserNamespacePool UserNamespacePool::Default(std::uint64_t ids_per_pod, std::uint64_t max_pods) {
   UserNamespacePool pool{ids_per_pod, 0, ids_per_pod, max_pods};
   if (ids_per_pod == 0 || ids_per_pod >= kHostIds) return pool;
-  // 2^32 need not be a multiple: then the IDs behind the last whole range are left out.
+  // 2^32 need not be a multiple. Then the IDs after the last whole range are left out.
   pool.id_count = kHostIds - ids_per_pod;
   pool.id_count -= pool.id_count % ids_per_pod;
   return pool;

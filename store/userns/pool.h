@@ -27,21 +27,21 @@ struct BlockRange {
   friend bool operator==(const BlockRange&, const BlockRange&) = default;
 };
 
-// Every existing block that the range touches; a range may reach past 2^32.
+// The blocks that the range touches. A range may reach past 2^32.
 BlockRange BlocksOf(std::uint64_t first_id, std::uint64_t length);
 
-// Blocks; of a range what lies past the last one is left out.
+// A set of blocks. Ignores what lies past the last block.
 class BlockSet {
  public:
   void Add(BlockRange blocks);
-  // Whether one of them is in the set.
+  // Whether the set has any of them.
   bool HasAnyOf(BlockRange blocks) const;
 
  private:
   std::vector<bool> has_;  // empty: none
 };
 
-// The slots that can be handed out: all without kHostBlock and kLastBlock.
+// The slots that can be handed out: those without kHostBlock and kLastBlock.
 struct Slots {
   std::uint32_t first_block = 0;
   std::uint32_t blocks_per_slot = 1;
@@ -51,11 +51,11 @@ struct Slots {
     return {first_block + slot * blocks_per_slot, blocks_per_slot};
   }
 };
-// The pool was checked.
+// `pool` is valid.
 Slots SlotsOf(const UserNamespacePool& pool);
 PoolRelation RelationTo(const UserNamespacePool& pool, std::uint64_t host_id, std::uint64_t length);
 
-// UserNamespaceRequest::pod_uid.
+// Checks the form of UserNamespaceRequest::pod_uid.
 Result<void> CheckPodUid(std::string_view pod_uid);
 // The rules for a mapping in any pool: NodeStore::AdoptUserNamespace.
 Result<void> CheckMapping(std::uint64_t host_id, std::uint64_t length);

@@ -21,7 +21,7 @@ constexpr std::uint32_t kNobody = UINT32_MAX;
 
 HostIdRange RangeOf(std::uint32_t block) { return {block * kIdsPerBlock, kIdsPerBlock}; }
 
-// Side by side ones become one, so that a long range is one range.
+// Merges adjacent ranges, so that a long range is one range.
 void AddRange(std::vector<HostIdRange>& ranges, HostIdRange range) {
   if (!ranges.empty() && ranges.back().first + ranges.back().length == range.first) {
     ranges.back().length += range.length;
@@ -72,7 +72,7 @@ class Reconciliation {
       AddRange(held_[mappings_[i].pod_uid], {mappings_[i].host_id, mappings_[i].length});
       if (auto r = EraseMapping(txn, mappings_[i].pod_uid); !r) return r.error();
     }
-    // Also under a stray that was taken out.
+    // Also where a stray was removed.
     for (std::uint32_t block = 0; block < kBlocks; ++block) {
       if (owner_[block] == kNobody || contested_.contains(owner_[block])) continue;
       auto put = txn.PutNew(Table::kUsernsBlocks, BlockKey(block),
@@ -86,7 +86,7 @@ class Reconciliation {
   }
 
  private:
-  // With what it is held for already.
+  // Adds to what the pod is held for already.
   static Result<void> Hold(StoreTxn& txn, const std::string& pod_uid,
                            std::vector<HostIdRange> ranges, UserNamespaceReport& report) {
     auto before = FindHeld(txn, pod_uid);
@@ -95,7 +95,7 @@ class Reconciliation {
     std::string source;
     HeldKind kind = HeldKind::kTablesContradict;
     if (*before) {
-      // Of unknown range it stays: it may be anything.
+      // A pod of unknown range stays so: its range may be any.
       if ((*before)->pod.ranges.empty()) return {};
       reason = (*before)->pod.reason;
       source = (*before)->pod.source;

@@ -30,7 +30,7 @@ std::string_view WithoutNewlines(std::string_view text) {
   return text.substr(first, text.find_last_not_of('\n') + 1 - first);
 }
 
-// At most one field more than a line may have.
+// Stops one field after those that a line may have.
 std::vector<std::string_view> FieldsOf(std::string_view line) {
   constexpr std::string_view kSpace = " \t\n\v\f\r";
   std::vector<std::string_view> fields;
@@ -70,7 +70,7 @@ Result<Range> ParseOutput(std::string_view output) {
         "give the user kubelet one range in /etc/subuid, and the same one in /etc/subgid");
   }
   const std::vector<std::string_view> fields = FieldsOf(line);
-  // A kubelet looks at the numbers only; but the line of another user is not the node's pool.
+  // A kubelet reads only the numbers, but another user's line is not the node's pool.
   if (fields.size() != kFields || fields[0] != "0:" || fields[1] != "kubelet") {
     return Invalid("invalid line " + QuoteForMessage(output), kForm);
   }
