@@ -40,7 +40,7 @@ Result<void> ExportManifest::Add(const std::filesystem::path& directory, const s
                                  std::string_view content) {
   const auto sum = Sha256(content);
   if (!sum) return sum.error();
-  // One whose time can't be had is left out: it then counts as somebody else's.
+  // A file whose time can't be read is left out, and later counts as not written by an export.
   const auto identity = WithTimeOfChange(directory, {path, *sum});
   if (identity && *identity) lines_.insert(LineOf(**identity));
   return {};

@@ -1,5 +1,5 @@
-// What an export wrote: image_manager/waybill-exported, which kubelets ignore. A file that matches
-// its line has not changed since.
+// The list of files that an export wrote: image_manager/waybill-exported, which kubelets ignore. A
+// file that matches its line is unchanged.
 //
 //   waybill-export 1
 //   pulled/sha256-… <SHA-256 of content and time of change>     a line for each file
@@ -22,14 +22,14 @@ inline constexpr std::string_view kExportManifest = "waybill-exported";
 
 class ExportManifest {
  public:
-  // The manifest in `directory`, which has the form of image_manager/. Empty if it is missing or
-  // does not verify.
+  // Reads the manifest in `directory`, an image_manager/ or an earlier one. Empty if it is missing
+  // or does not verify.
   static ExportManifest Read(const std::filesystem::path& directory);
 
-  // A file that was just written below `directory`. `path`: "pulled/sha256-…".
+  // Adds a file that was just written below `directory`. `path`: "pulled/sha256-…".
   Result<void> Add(const std::filesystem::path& directory, const std::string& path,
                    std::string_view content);
-  // Whether `file`, read from `directory`, is unchanged since it was written.
+  // Whether `file`, read from `directory`, is as the export wrote it.
   bool Has(const std::filesystem::path& directory, const KubeletFile& file) const;
 
   Result<std::string> Encode() const;

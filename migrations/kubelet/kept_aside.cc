@@ -24,7 +24,7 @@ std::string CompactTime(Timestamp time) {
   return text;
 }
 
-// The last number under which something is kept as <beginning>[-n]; 0: nothing is.
+// The last number of a kept <beginning>[-n]; 0: none is kept.
 std::uint64_t LastNumber(const std::vector<std::string>& names, const std::string& beginning) {
   std::uint64_t last = 0;
   for (const std::string& name : names) {
@@ -62,7 +62,8 @@ std::vector<std::filesystem::path> TooOldAside(const std::filesystem::path& dire
   const auto names = ListDirectory(directory);
   if (!names) return {};
   const std::string beginning = std::string(prefix) + "before-export-";
-  // By when it was put aside, whatever the clock said then; within a tick of that by the number.
+  // Ordered by the time of the rename, which the name's time may not be; within a clock tick by
+  // number.
   std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t, std::filesystem::path>> kept;
   for (const std::string& name : *names) {
     if (!name.starts_with(beginning)) continue;

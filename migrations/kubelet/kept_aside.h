@@ -17,7 +17,7 @@ namespace waybill::internal {
 Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
                                         std::string_view prefix, Timestamp now);
 
-// The paths with such names in `directory`, except the newest kMaxKeptAside; the oldest first.
+// The paths with such names in `directory`, oldest first, without the newest kMaxKeptAside.
 std::vector<std::filesystem::path> TooOldAside(const std::filesystem::path& directory,
                                                std::string_view prefix);
 

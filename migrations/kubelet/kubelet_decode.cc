@@ -1,10 +1,10 @@
-// The kubelet's record files, as they are read. One JSON object a file:
+// Reads the kubelet's record files. Each file is one JSON object:
 //
 //   image_manager/pulled/sha256-<hex of imageRef>
 //     kind               "ImagePulledRecord"
 //     apiVersion         "kubelet.config.k8s.io/v1alpha1" or "/v1beta1"; in the text of KEP-2535
 //                        also "imagemanager.kubelet.config.k8s.io/v1alpha1"
-//     lastUpdatedTime    RFC 3339; null, absent or the start of year 1: none
+//     lastUpdatedTime RFC 3339; null, absent or the start of year 1: no time
 //     imageRef           string
 //     credentialMapping  {image name: {kubernetesSecrets: [{uid, namespace, name, credentialHash}],
 //                                      kubernetesServiceAccounts: [{uid, namespace, name}],
@@ -16,8 +16,8 @@
 //     kind "ImagePreloadedRecord", apiVersion, lastUpdatedTime, imageRef,
 //     observedImages     {image name: {}}
 //
-// Everything but kind and apiVersion may be null or absent, which is empty, as it is in Go. Any
-// other field is refused. A file holds credential hashes: no message has anything out of it but the
+// All fields but kind and apiVersion may be null or absent, which means empty, as in Go. Any other
+// field is refused. A file holds credential hashes, so messages contain nothing from it except the
 // names of these fields.
 
 #include <algorithm>
@@ -61,11 +61,10 @@ constexpr std::array<std::string_view, 15> kRecordFields = {"kind",
                                                             "name",
                                                             "credentialHash",
                                                             "observedImages"};
-// What Go writes for a time that was never set.
+// Go's zero time.
 constexpr Timestamp kGoZeroTime{-62135596800, 0};
 
-// Before any other field, so that a file of a later version is called that, and not a file with an
-// unknown field.
+// Checked first, so that a file of a later version is reported as such, not for an unknown field.
 Result<void> CheckHeader(JsonValue root, std::string_view kind) {
   if (root.kind() != internal::JsonKind::kObject) return root.Expected("an object");
   for (const std::string_view name : {"kind", "apiVersion"}) {
@@ -189,7 +188,7 @@ Result<void> ReadObservedImages(JsonValue value, std::vector<std::string>& out) 
   return {};
 }
 
-// A file of the kubelet: its header, then what `read` makes of each other field.
+// Reads the header; `read` takes each other field.
 template <typename Record>
 Result<Record> Decode(std::string_view json, std::string_view kind,
                       Result<void> (*read)(JsonValue field, Record& out)) try {

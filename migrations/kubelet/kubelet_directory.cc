@@ -29,7 +29,7 @@ struct Entry {
   std::string name;
 };
 
-// The records' names in one folder, sorted. A folder that is not there is empty.
+// Lists the records in one folder, sorted by name. A missing folder is empty.
 Result<void> List(const std::filesystem::path& image_manager, KubeletFolder folder,
                   std::vector<Entry>& entries, ImportReport& report) {
   const std::filesystem::path path = image_manager / FolderName(folder);
@@ -68,7 +68,7 @@ Result<bool> IsRemembered(const StoreTxn& txn, const ImportedFile& file) {
   return *known && (*known)->content == file.content;
 }
 
-// Whether an earlier import took a file under each of these paths, whatever was in it.
+// Whether an earlier import took a file under each of these paths, whatever its content.
 Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     const std::string path = std::string(FolderName(entry.folder)) + "/" + entry.name;
@@ -123,7 +123,7 @@ class Importer {
         !report_.newly_written.empty() || exported_.Has(image_manager_, file)) {
       return {};
     }
-    // That it can't be read any more, or can be again, does not say that it was written.
+    // A file that became unreadable, or readable again, was not necessarily written.
     auto remembered = FindRemembered(txn_, file.path);
     if (!remembered) return remembered.error();
     if (*remembered && (file.skipped || WasSkipped(**remembered))) return {};
@@ -194,7 +194,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     if (auto r = List(image_manager, folder, entries, report); !r) return r;
   }
   const Distrust unfinished = ImportUnfinished(directory);
-  // A store that lost something cannot tell which of the files it took before, nor what was revoked
+  // A store that lost something doesn't know which files it took before, nor what was revoked
   // since.
   bool without_credentials = false;
   bool look_for_gap = false;
@@ -204,7 +204,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     without_credentials =
         txn.state().distrustful &&
         (reasons->empty() || !std::all_of(reasons->begin(), reasons->end(), LosesNothing));
-    // What an unfinished import left is not written since.
+    // Files that an unfinished import left are not new.
     const bool goes_on = std::any_of(reasons->begin(), reasons->end(), [](const Distrust& why) {
       return why.kind == TrustKind::kImportUnfinished;
     });

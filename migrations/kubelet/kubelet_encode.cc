@@ -1,11 +1,10 @@
-// The kubelet's record files, byte for byte as v1.36.3 writes them: what kubelet_decode.cc draws,
-// compact, fields in that order, map keys sorted by their bytes, a line feed at the end. Left out
-// when empty: credentialMapping, observedImages, and each field of an entry. A missing time is
-// written as null.
+// Writes the kubelet's record files, byte for byte as v1.36.3 does: the form in kubelet_decode.cc,
+// compact, fields in that order, map keys sorted by their bytes, a line feed at the end. Omitted if
+// empty: credentialMapping, observedImages, and each field of an entry. A missing time is null.
 //
-// v1alpha1, as v1.33 and v1.34 write it, differs in apiVersion and in one more thing: an entry
-// without secrets says "kubernetesSecrets":null. (v1.33 knows no kubernetesServiceAccounts: it
-// refuses a record that has some.)
+// v1alpha1, as v1.33 and v1.34 write it, differs in two things: apiVersion, and an entry without
+// secrets has "kubernetesSecrets":null. (v1.33 does not know kubernetesServiceAccounts and refuses
+// a record that has some.)
 
 #include <algorithm>
 
@@ -20,7 +19,7 @@ std::string_view ApiVersion(KubeletApiVersion version) {
                                                  : "kubelet.config.k8s.io/v1beta1";
 }
 
-// Writes one object; the caller writes what is neither a string nor punctuation.
+// Writes one object. The caller writes all values but strings.
 class ObjectWriter {
  public:
   explicit ObjectWriter(std::string& out) : out_(out) { out_ += '{'; }

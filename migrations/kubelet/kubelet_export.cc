@@ -1,10 +1,10 @@
-// What has to be closed, but can't be told in the kubelet's own terms, becomes
+// What must be closed, but has no form of its own in the kubelet's files, becomes
 //
 //   {"kind":…,"apiVersion":…,"closedByWaybill":"<why>","imageRef":false}   in pulling/: "image"
 //
-// which is refused twice over: for the field that nobody knows and for the type of the one that
-// everybody knows. So a decoder that lets unknown fields pass does not take it for a record of
-// another ref, which the kubelet counts as none.
+// A kubelet refuses it for two reasons: the unknown field, and the wrong type of the known one. The
+// second is for decoders that ignore unknown fields: they would read a record of another ref, which
+// the kubelet treats as no record.
 
 #include "migrations/kubelet/kubelet_export.h"
 
@@ -30,7 +30,7 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::string_view kNotUtf8 = "it holds text that is not UTF-8";
-// Without the reason, so that exporting again, over this very file, writes the same.
+// Without the reason, so that exporting over this file again writes the same.
 constexpr std::string_view kUnreadInPlace = "what stood here could not be read";
 
 bool IsUtf8(std::string_view text) { return ValidUtf8Prefix(text) == text.size(); }
@@ -70,7 +70,7 @@ class Exporter {
     for (const ImportedFile& file : content.imported) imported_.emplace(file.path, file.content);
   }
 
-  // Intents first: together with the old records they can only close.
+  // Intents first: new intents beside old records can only close.
   Result<ExportReport> Run() {
     if (auto r = WriteIntents(); !r) return r.error();
     if (auto r = WriteRecords(); !r) return r.error();
@@ -144,7 +144,7 @@ class Exporter {
     return {};
   }
 
-  // Whether it became a record that can be read.
+  // Whether a readable record was written.
   Result<bool> WriteRecord(const ImagePulledRecord& record) {
     auto name = NewName(record.image_ref);
     if (!name) return name.error();
@@ -159,7 +159,8 @@ class Exporter {
     return true;
   }
 
-  // They can only open: what can't be written is left out, and a distrustful store writes none.
+  // Preloaded records can only open: what can't be written is left out, and a distrustful store
+  // writes none.
   Result<void> WritePreloaded() {
     const bool none = content_.distrustful || content_.preloaded.empty();
     auto there = staged_.ExistsInPlace(KubeletFolder::kPreloaded);
@@ -172,21 +173,22 @@ class Exporter {
       auto name = NewName(record.image_ref);
       if (!name) return name.error();
       if (name->empty()) continue;
-      // No kubelet ever wrote them in another version, nor would read it.
+      // Kubelets write and read them only in this version.
       if (auto r = staged_.Write(*name, EncodePreloadedRecord(record)); !r) return r;
       ++report_.preloaded;
     }
     return {};
   }
 
-  // A kubelet that ran without waybill wrote files that the store knows nothing of. Without them
-  // their images would pass for preloaded.
+  // A kubelet that ran without waybill may have written files that the store does not know. Without
+  // them their images would pass for preloaded.
   Result<void> CarryOver() {
     const auto names = staged_.NamesInPlace(folder_);
     if (!names) return names.error();
     for (const std::string& name : *names) {
       if (names_.contains(name)) continue;
-      // Where the disk refuses it, its image is closed, and the file is kept aside with the others.
+      // If the disk refuses to read a file, its image is closed, and the file is kept aside with
+      // the others.
       auto read = ReadKubeletFile(staged_.image_manager(), folder_, name, OnReadError::kSkip);
       if (!read) return read.error();
       const KubeletFile& file = *read;
@@ -224,7 +226,7 @@ class Exporter {
 
   Result<void> WriteClosed(const std::string& name, std::string_view why) {
     const bool of_ref = folder_ == KubeletFolder::kPulled;
-    // Its own encoding of nothing, cut before the field that names the image.
+    // An empty record's encoding, cut before the field that names the image.
     std::string file = of_ref ? EncodePulledRecord({}, options_.api_version)
                               : EncodePullIntent({}, options_.api_version);
     file.resize(file.find(of_ref ? "\"lastUpdatedTime\"" : "\"image\""));
@@ -242,7 +244,7 @@ class Exporter {
     return staged_.Open(folder);
   }
 
-  // Empty where the folder has that file.
+  // Empty if the folder already has that file.
   Result<std::string> NewName(std::string_view ref_or_image) {
     auto name = NameOf(ref_or_image);
     if (name && !names_.insert(*name).second) name->clear();
@@ -255,7 +257,7 @@ class Exporter {
   const UsernsExport& id_mappings_;
   KubeletFolder folder_ = KubeletFolder::kPulling;
   std::set<std::pair<std::string, Sha256Digest>> imported_;
-  std::set<std::string> names_;  // of the files in the folder so far
+  std::set<std::string> names_;  // files in the folder so far
   ExportReport report_;
 };
 
@@ -276,7 +278,7 @@ Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
   }
   auto staged = StagedFolders::Begin(options.kubelet_directory, content.now);
   if (!staged) return staged.error();
-  // Under the lock of `staged`: nobody else exports into that directory.
+  // Under the lock of `staged`, so no other export into that directory runs.
   auto id_mappings =
       UsernsExport::Plan(options.kubelet_directory, content.allocations, content.held);
   if (!id_mappings) return id_mappings.error();

@@ -21,13 +21,13 @@ struct ExportContent {
   std::vector<ImagePullIntent> intents;
   std::vector<QuarantineEntry> quarantine;
   std::vector<ImagePreloadedRecord> preloaded;
-  // The files that imports took. The store has their later state.
+  // The files that imports took. The store has the later state of their records.
   std::vector<ImportedFile> imported;
   std::vector<UserNamespaceAllocation> allocations;
   std::vector<HeldPod> held;
   bool distrustful = false;
   std::string distrust_reason;
-  Timestamp now;  // of the records that are made, and in the name of what is kept aside
+  Timestamp now;  // for new records, and in the names of files kept aside
 };
 
 // Writes pods/<uid>/userns for each allocation (userns_export.h), then

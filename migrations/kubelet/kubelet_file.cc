@@ -22,8 +22,8 @@ constexpr std::size_t kHexDigits = 64;
 // Remembered in place of the content.
 constexpr std::string_view kSkipped = "skipped";
 
-// The kubelet writes whole seconds: the record counts as written at the end of its second, so that
-// garbage collection never takes one that is younger than itself.
+// The kubelet writes whole seconds. The record counts as written at the end of its second, so that
+// garbage collection never takes it for older than it is.
 void EndOfSecond(std::optional<Timestamp>& time) {
   if (time && time->nanoseconds == 0) time->nanoseconds = 999'999'999;
 }
@@ -37,13 +37,13 @@ std::optional<std::string> HexSha256(std::string_view text) {
 void Refuse(KubeletFile& file, const std::string& hash_in_name, std::string problem) {
   file.content = std::monostate();
   file.problem = std::move(problem);
-  if (file.folder == KubeletFolder::kPreloaded) return;  // closes nothing: it could only open
+  if (file.folder == KubeletFolder::kPreloaded) return;  // could only open, so it closes nothing
   const QuarantineKind kind =
       file.folder == KubeletFolder::kPulled ? QuarantineKind::kImageRef : QuarantineKind::kImage;
   file.quarantine.push_back({kind, hash_in_name, file.path, file.problem, {}});
 }
 
-// Whether the file is about what its name says; otherwise both are closed.
+// If the file is about another image than its name says, closes both.
 void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::string_view identity,
                    std::size_t limit, std::string_view what) {
   const auto hash = HexSha256(identity);
@@ -61,14 +61,14 @@ void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::stri
   }
 }
 
-// The record, intent or preloaded record in `json`, or why there is none.
+// Decodes `json` into the file's content.
 Result<void> Decode(KubeletFile& file, const std::string& json) {
   switch (file.folder) {
     case KubeletFolder::kPulled: {
       auto record = DecodePulledRecord(json);
       if (!record) return record.error();
       EndOfSecond(record->last_updated);
-      // Above what the store takes, it would stop the import of all other files, too.
+      // A record that is too large to store must not stop the import of all other files.
       if (auto value = EncodePulledRecordValue(*record); !value) {
         return Error{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
       }
@@ -148,7 +148,7 @@ Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
     if (file.skipped && on_error == OnReadError::kFail) return CanBeSkipped(json.error());
     Refuse(file, hash_in_name, json.error().message);
     if (!file.skipped) return file;
-    // Remembered as what it is, or each import would take it for new.
+    // Remembered as skipped, or each import would take it for new.
     const auto nothing_read = Sha256(kSkipped);
     if (nothing_read) file.identity = ImportedFile{file.path, *nothing_read};
     return file;
@@ -161,7 +161,7 @@ Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
   file.bytes = json->size();
   file.identity = ImportedFile{file.path, *content_hash};
   if (auto decoded = Decode(file, *json); !decoded) {
-    // That is no verdict on the file: the import stops.
+    // This says nothing about the file: the import stops.
     if (decoded.error().code == ErrorCode::kOutOfMemory) throw std::bad_alloc();
     Refuse(file, hash_in_name, decoded.error().message);
   }

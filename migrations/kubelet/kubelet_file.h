@@ -1,4 +1,4 @@
-// One file of a kubelet directory, read and judged, before anything is written.
+// Reads and judges one file of a kubelet directory. Writes nothing.
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_KUBELET_FILE_H_
 #define WAYBILL_MIGRATIONS_KUBELET_KUBELET_FILE_H_
@@ -22,7 +22,7 @@ namespace waybill::internal {
 enum class KubeletFolder : std::uint8_t { kPulled, kPulling, kPreloaded };
 std::string_view FolderName(KubeletFolder folder);  // "pulled"
 
-// Whether a file of that name is a record of the kubelet's: "sha256-<64 lower-case hex digits>".
+// Whether this is the name of a kubelet's record: "sha256-<64 lower-case hex digits>".
 bool IsRecordName(std::string_view name);
 
 struct KubeletFile {
@@ -34,20 +34,21 @@ struct KubeletFile {
   // intent again, and taking one twice can only close.
   std::optional<ImportedFile> identity;
   bool identity_has_time = false;
-  // The content; monostate if it is unreadable.
+  // monostate if the file is unreadable.
   std::variant<std::monostate, ImagePulledRecord, ImagePullIntent, ImagePreloadedRecord> content;
-  // Why it is unreadable, and the images that this closes.
+  // If unreadable: why, and the images that this closes.
   std::string problem;
   std::vector<QuarantineEntry> quarantine;  // `since` is left to the writer
-  // The disk refused to read it.
+  // Whether the disk refused to read it.
   bool skipped = false;
 };
 
-// `identity` is the content's; nullopt: the file is gone. kIo: its time can't be read.
+// Adds the file's time of change to `identity`, which is the content's. nullopt: the file is gone.
+// kIo: its time can't be read.
 Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path& image_manager,
                                                      ImportedFile identity);
 
-// Whether a remembered file was one that the disk refused to read.
+// Whether the disk refused to read the file when it was remembered.
 bool WasSkipped(const ImportedFile& remembered);
 
 // Reads image_manager/<folder>/<name>; the result says what is wrong with it. kIo: the disk refuses

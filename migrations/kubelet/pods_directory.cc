@@ -34,8 +34,8 @@ Result<Fd> OpenPods(const std::filesystem::path& path) {
   return OpenDirectory(path);
 }
 
-// A kubelet follows symlinks. We don't, but must not pass over a pod behind one. What can't be
-// looked at may be a pod's, unless it is gone.
+// A kubelet follows symlinks. We don't, but must not miss a pod behind one. An entry that can't be
+// examined may be a pod, unless it is gone.
 bool MayBePod(const Fd& pods, const dirent& entry) {
   if (entry.d_type == DT_DIR) return true;
   if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return false;
@@ -65,15 +65,15 @@ Result<std::vector<std::string>> ListPods(const Fd& pods, const std::filesystem:
 
 struct Content {
   std::string bytes;
-  std::string problem;  // empty: there is none
-  // The disk's error behind it, with the path from the pods' directory on.
+  std::string problem;  // empty: `bytes` is the whole file
+  // Set if the disk refused to read.
   std::optional<int> error_number;
 };
 
 Content Failed(const char* what) {
   const int error_number = errno;
   const std::string why = std::generic_category().message(error_number);
-  // The others say what is there: a socket, a device, something that took a directory's place.
+  // These three describe what is there: a socket, a device, something in a directory's place.
   const bool by_disk = error_number != ENXIO && error_number != ENODEV && error_number != ENOTDIR &&
                        SystemError(error_number, "", "").code == ErrorCode::kIo;
   return {{}, std::string(what) + ": " + why, by_disk ? std::optional(error_number) : std::nullopt};
@@ -112,14 +112,14 @@ std::optional<Content> ReadUserns(const Fd& pods, const std::string& pod_uid) {
       return Failed("its directory can't be looked at");
     }
     if (!S_ISLNK(st.st_mode)) return unopened;
-    // Followed to learn whether there is anything to miss.
+    // Followed only to learn whether the pod has a userns file.
     if (fstatat(pods.get(), (pod_uid + "/userns").c_str(), &st, 0) != 0) {
       if (errno == ENOENT) return std::nullopt;
       if (Content content = Failed("it can't be looked at"); content.error_number) return content;
     }
     return Content{{}, "its directory is a symlink", {}};
   }
-  // O_NONBLOCK: a FIFO under that name must not hang us.
+  // O_NONBLOCK: a FIFO must not block us.
   const Fd file(
       openat(pod.get(), "userns", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (file.valid()) return ReadFrom(file);

@@ -14,7 +14,7 @@
 
 namespace waybill::internal {
 
-// The ID mappings of all pods that have such a file, sorted by pod UID. As for the kubelet, each
+// The ID mappings of all pods that have a userns file, sorted by pod UID. As in the kubelet, each
 // directory is a pod, whatever its name; symlinks do not count. A file that is forbidden or not
 // regular is a problem of that pod. Empty if `pods` does not exist. kUnsafePath: `pods` is not a
 // directory. kIo: it can't be listed, or the disk refuses a file, unless that counts as damage (a

@@ -18,14 +18,14 @@ namespace {
 constexpr std::array kFolders = {KubeletFolder::kPulled, KubeletFolder::kPulling,
                                  KubeletFolder::kPreloaded};
 constexpr std::string_view kStaging = "export.tmp";
-// Files that stay open until they are synced together: once all of them are on their way to the
-// disk, the first one's sync waits for most of the others', too.
+// Files are synced in groups: once all are on their way to the disk, the first sync waits for most
+// of the others, too.
 constexpr std::size_t kFilesPerSync = 256;
 
-// std::filesystem's own iterators end the process where memory runs out (GCC 12).
+// For nftw: std::filesystem's iterators end the process if memory runs out (GCC 12).
 constexpr int kOpenDirectories = 16;
 
-// Whether there is any file in it, or it is one, or nobody can tell.
+// Whether `path` is or contains a file. True if that is unknown.
 bool HoldsFiles(const std::filesystem::path& path) {
   const auto is_file = [](const char*, const struct stat*, int type, FTW*) {
     return type == FTW_D ? 0 : 1;
@@ -41,7 +41,7 @@ void RemoveAll(const std::filesystem::path& path) {
   nftw(path.c_str(), remove_one, kOpenDirectories, FTW_DEPTH | FTW_PHYS);
 }
 
-// Whether nothing is in it but what exports wrote and imports took.
+// Whether exports wrote or imports took every file in it.
 bool IsKnown(const std::filesystem::path& aside,
              const std::set<std::pair<std::string, Sha256Digest>>& imported) {
   const auto inside = ListDirectory(aside);
@@ -90,7 +90,7 @@ Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_
     if (!*there) continue;
     if (auto r = CheckPrivateDirectory(place); !r) return r.error();
   }
-  // What a crash left may be the kubelet's own, exchanged already.
+  // What a crash left may include the kubelet's own folders, already exchanged.
   if (auto aside = staged.PutStagingAside(); !aside) return aside.error();
   if (auto r = MakePrivateDirectory(staging); !r) return r.error();
   staged.staging_ = staging;
@@ -159,7 +159,7 @@ Result<std::string> StagedFolders::Place() {
   auto manifest = manifest_.Encode();
   if (!manifest) return manifest.error();
   if (auto r = WriteFileDurably(staging_ / kExportManifest, *manifest); !r) return r.error();
-  // From here on it may hold what is not ours.
+  // From here on it may hold the kubelet's files.
   const std::filesystem::path staging = std::exchange(staging_, {});
   std::vector<std::string_view> names = {kExportManifest};
   for (const KubeletFolder folder : folders_) names.push_back(FolderName(folder));

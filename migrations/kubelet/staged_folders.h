@@ -1,7 +1,8 @@
-// Folders of image_manager/ that are written aside, then moved into place in one step each.
+// Writes folders of image_manager/ aside, then moves each into place in one step.
 //
 //   image_manager/export.tmp/pulled/…            being written; after the exchange, the old folder
-//   image_manager/waybill-exported               what was written (export_manifest.h); exchanged like
+//   image_manager/waybill-exported               what was written (export_manifest.h); exchanged
+//   like
 //                                                the folders, and before them
 //   image_manager/before-export-<time>[-n]/…     export.tmp afterwards, or one left by a crash
 
@@ -28,9 +29,9 @@ namespace waybill::internal {
 // wrote itself, and only before the first folder is in place.
 class StagedFolders {
  public:
-  // Makes image_manager/ if missing. kNotFound: no such kubelet directory. kUnsafePath: it,
-  // image_manager/ or one of the folders is a symlink, belongs to another user, or is writable by
-  // others.
+  // Makes image_manager/ if it is missing. kNotFound: the kubelet directory does not exist.
+  // kUnsafePath: it, image_manager/ or one of the folders is a symlink, belongs to another user, or
+  // is writable by others.
   static Result<StagedFolders> Begin(const std::filesystem::path& kubelet_directory, Timestamp now);
 
   ~StagedFolders();
@@ -48,11 +49,11 @@ class StagedFolders {
 
   const std::filesystem::path& image_manager() const { return image_manager_; }
   Answer ExistsInPlace(KubeletFolder folder) const;
-  // The names of the records in it, unordered; empty if the folder does not exist.
+  // The names of the records in the folder, unordered. Empty if it does not exist.
   Result<std::vector<std::string>> NamesInPlace(KubeletFolder folder) const;
   // Begins a new, empty folder, after the last one.
   Result<void> Open(KubeletFolder folder);
-  // Adds a file to it. On disk when the next one is opened, or after Place.
+  // Adds a file to the last folder opened. It is on disk after the next Open or Place.
   Result<void> Write(const std::string& name, std::string_view content);
   // Moves all folders into place, in the order in which they were opened; each is on disk before
   // the next. Returns where the earlier files are kept; empty: there were none.
@@ -74,7 +75,7 @@ class StagedFolders {
   std::filesystem::path image_manager_;
   Timestamp now_;
   Fd lock_;
-  std::filesystem::path staging_;  // set while what is there is ours alone
+  std::filesystem::path staging_;  // set while it holds only our files
   std::vector<KubeletFolder> folders_;
   ExportManifest manifest_;
   std::vector<std::pair<Fd, std::filesystem::path>> unsynced_;

@@ -36,7 +36,7 @@ Error Conflict(std::string message, std::string_view hint, Hint code = Hint::kNo
 struct Claim {
   HostIdRange range;
   std::string whose;
-  bool foreign = false;  // of a file of which the store knows nothing
+  bool foreign = false;  // from a file that the store does not know
 };
 
 Result<void> CheckHeld(const std::vector<HeldPod>& held) {
@@ -86,7 +86,7 @@ Result<void> CheckOverlaps(std::vector<Claim>& claims) {
   return {};
 }
 
-// Paths in messages have the name as it is.
+// Paths in messages contain the raw name. Quotes it.
 Error Shown(Error error, const std::string& pod_uid) {
   const std::string shown = ShownPodUid(pod_uid);
   if (shown == pod_uid) return error;
@@ -99,7 +99,7 @@ Error Shown(Error error, const std::string& pod_uid) {
   return error;
 }
 
-// Not CheckPodUid: an import takes whatever a directory may be called.
+// Less strict than CheckPodUid, since an import takes any directory name.
 Result<void> CheckName(const std::string& pod_uid) {
   const bool is_name = !pod_uid.empty() && pod_uid != "." && pod_uid != ".." &&
                        pod_uid.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
@@ -110,7 +110,7 @@ Result<void> CheckName(const std::string& pod_uid) {
                "release that pod's mapping"};
 }
 
-// 0750, as a kubelet makes them. One that is there must be nobody else's.
+// 0750, as a kubelet makes them. An existing directory must be private.
 Result<void> MakeDirectory(const std::filesystem::path& path) {
   if (mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
     return SystemError(errno, "make directory", path);
@@ -124,12 +124,12 @@ Result<void> CheckIfThere(const std::filesystem::path& directory) {
   return *there ? CheckPrivateDirectory(directory) : Result<void>();
 }
 
-// At no time is there no file: a kubelet would give the pod other IDs.
+// The file is never missing meanwhile: a kubelet would give the pod other IDs.
 Result<void> KeepAside(const std::filesystem::path& file, Timestamp now) {
   auto aside = KeptAside(file.parent_path(), "userns.", now);
   if (!aside) return aside.error();
   if (link(file.c_str(), aside->c_str()) == 0) return SyncDirectory(file.parent_path());
-  // A directory, or a file system without hard links.
+  // It is a directory, or the file system has no hard links.
   if (errno == EPERM || errno == ENOSYS || errno == EOPNOTSUPP || errno == EMLINK) {
     return RenameDurably(file, *aside);
   }
@@ -205,7 +205,7 @@ Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
   const std::filesystem::path file = directory / "userns";
   if (auto r = MakeDirectory(directory); !r) return r;
   if (pod.in_place) {
-    // Whoever wrote it may have been killed before it was on disk.
+    // Its writer may have been killed before it was on disk.
     const auto fd = OpenFile(file, O_RDONLY);
     if (!fd) return fd.error();
     if (auto r = SyncFile(*fd, file); !r) return r;

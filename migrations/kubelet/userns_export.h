@@ -45,7 +45,7 @@ class UsernsExport {
   struct Pod {
     std::string uid;
     std::string content;
-    bool in_place = false;  // a file that says the same
+    bool in_place = false;  // the file has the same mapping already
   };
 
   explicit UsernsExport(std::filesystem::path pods) : pods_(std::move(pods)) {}

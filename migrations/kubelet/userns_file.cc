@@ -26,7 +26,7 @@ struct Mappings {
   std::vector<Mapping> gids;
 };
 
-// The fields' names have one letter to which one beyond ASCII folds: U+017F, the long s.
+// Go folds one letter beyond ASCII to a letter of these names: U+017F, the long s.
 std::string Folded(std::string_view key) {
   constexpr std::string_view kLongS = "\xc5\xbf";
   std::string folded;
@@ -42,7 +42,7 @@ std::string Folded(std::string_view key) {
   return folded;
 }
 
-// What Go takes for the field; nullopt: missing, or null.
+// The member that Go takes for the field; nullopt: missing or null.
 Result<std::optional<JsonValue>> Field(JsonValue object, std::string_view name) {
   std::optional<JsonValue> found;
   for (const JsonValue member : object.members()) {
@@ -119,7 +119,7 @@ Result<Mappings> Read(std::string_view content) {
   return Mappings{std::move(*uids), std::move(*gids)};
 }
 
-// Why no kubelet takes it; empty: one does.
+// Why no kubelet accepts it; empty: one does.
 std::string ProblemOf(const Mappings& read) {
   const auto count = [](std::string_view what, std::size_t mappings) {
     return "it has " + std::to_string(mappings) + " " + std::string(what) +
