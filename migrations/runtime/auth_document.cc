@@ -75,12 +75,8 @@ Result<void> ReadEntry(JsonValue value, AuthConfig& out) {
                                         {"email", &out.email},
                                         {"auth", &auth.text}}};
   for (const Field& field : fields) {
-    if (auto spelled = internal::CheckCase(value, field.name); !spelled) return spelled;
-    const auto found = value.Find(field.name);
-    if (!found) continue;
-    if (auto read = internal::ReadString(*found, kMaxDocumentBytes, *field.target); !read) {
-      return read;
-    }
+    auto read = internal::ReadStringField(value, field.name, kMaxDocumentBytes, *field.target);
+    if (!read) return read;
   }
   if (auth.text.empty()) return {};
 
@@ -111,8 +107,7 @@ Result<void> ReadRegistries(JsonValue value, AuthList& out) {
 }
 
 Result<void> ReadConfigJson(JsonValue root, AuthList& out) {
-  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  if (auto spelled = internal::CheckCase(root, "auths"); !spelled) return spelled;
+  if (auto fields = internal::CheckFields(root, {"auths"}); !fields) return fields;
   const auto auths = root.Find("auths");
   return auths ? ReadRegistries(*auths, out) : Result<void>();
 }
@@ -126,11 +121,11 @@ Result<void> ReadDockercfg(JsonValue root, AuthList& out) {
 Result<void> ReadPayload(JsonValue secret, std::string_view key, WipedString& out,
                          std::string& path) {
   for (const std::string_view holder : {"stringData", "data"}) {
-    if (auto spelled = internal::CheckCase(secret, holder); !spelled) return spelled;
-    const auto map = secret.Find(holder);
-    if (!map) continue;
-    if (auto object = internal::CheckObject(*map); !object) return object;
-    const auto payload = map->Find(key);
+    const auto map = internal::FindField(secret, holder);
+    if (!map) return map.error();
+    if (!*map) continue;
+    if (auto object = internal::CheckObject(**map); !object) return object;
+    const auto payload = (*map)->Find(key);
     if (!payload || payload->is_null()) continue;
     if (!payload->is_string()) return payload->Expected("a string");
     path = payload->Path();
@@ -149,9 +144,8 @@ Result<void> ReadSecret(JsonValue secret, AuthList& out) {
   if (kind && !(kind->is_string() && kind->text() == "Secret")) {
     return kind->Fail("expected \"Secret\"");
   }
-  const auto type = secret.Find("type");
-  if (!type) return secret.Fail("field \"type\" is missing");
-  if (!type->is_string()) return type->Expected("a string");
+  const auto type = internal::Require(secret, "type", JsonKind::kString);
+  if (!type) return type.error();
   for (const SecretType& known : kSecretTypes) {
     if (type->text() != known.name) continue;
     WipedString payload;

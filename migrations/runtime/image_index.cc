@@ -25,7 +25,6 @@
 namespace waybill {
 namespace {
 
-using internal::JsonDocument;
 using internal::JsonKind;
 using internal::JsonValue;
 
@@ -47,14 +46,6 @@ bool IsDigest(std::string_view text) {
   return false;
 }
 
-// A required string.
-Result<std::string_view> Required(JsonValue object, std::string_view name) {
-  const auto field = object.Find(name);
-  if (!field) return object.Fail("field " + internal::QuoteForMessage(name) + " is missing");
-  if (!field->is_string()) return field->Expected("a string");
-  return field->text();
-}
-
 Result<void> ReadPlatform(JsonValue value, std::optional<Platform>& out) {
   if (auto object = internal::CheckObject(value); !object) return object;
   if (value.is_null()) return {};
@@ -68,42 +59,40 @@ Result<void> ReadPlatform(JsonValue value, std::optional<Platform>& out) {
                           {"os.version", &platform.os_version},
                           {"variant", &platform.variant}};
   for (const auto& [name, target] : fields) {
-    if (auto spelled = internal::CheckCase(value, name); !spelled) return spelled;
-    const auto field = value.Find(name);
-    if (!field) continue;
-    if (auto read = internal::ReadString(*field, kMaxPlatformFieldBytes, *target); !read) {
-      return read;
-    }
+    auto read = internal::ReadStringField(value, name, kMaxPlatformFieldBytes, *target);
+    if (!read) return read;
   }
-  if (auto spelled = internal::CheckCase(value, "os.features"); !spelled) return spelled;
-  const auto features = value.Find("os.features");
-  if (!features) return {};
-  if (auto bounded = internal::CheckCount(*features, kMaxOsFeatures, "features"); !bounded) {
-    return bounded;
-  }
-  return internal::ReadStrings(*features, kMaxPlatformFieldBytes, platform.os_features);
+  const auto features = internal::FindField(value, "os.features");
+  if (!features) return features.error();
+  if (!*features) return {};
+  auto bounded = internal::CheckCount(**features, kMaxOsFeatures, "features");
+  if (!bounded) return bounded;
+  return internal::ReadStrings(**features, kMaxPlatformFieldBytes, platform.os_features);
+}
+
+Error Unexpected(JsonValue media_type, const std::string& what) {
+  return media_type.Fail(
+      what + internal::QuoteForMessage(media_type.text().substr(0, kMaxMediaTypeBytes)));
 }
 
 Result<void> ReadManifest(JsonValue value, ManifestDescriptor& out) {
-  if (value.kind() != JsonKind::kObject) return value.Expected("an object");
-  for (const std::string_view name : {"mediaType", "digest", "size", "platform", "annotations"}) {
-    if (auto spelled = internal::CheckCase(value, name); !spelled) return spelled;
-  }
-  const auto media_type = Required(value, "mediaType");
+  auto fields =
+      internal::CheckFields(value, {"mediaType", "digest", "size", "platform", "annotations"});
+  if (!fields) return fields;
+  const auto media_type = internal::Require(value, "mediaType", JsonKind::kString);
   if (!media_type) return media_type.error();
-  if (!internal::IsImageManifestType(*media_type) && !internal::IsImageIndexType(*media_type)) {
-    return value.Find("mediaType")
-        ->Fail("neither an image manifest nor an image index: " +
-               internal::QuoteForMessage(media_type->substr(0, kMaxMediaTypeBytes)));
+  out.media_type = media_type->text();
+  if (!internal::IsImageManifestType(out.media_type) &&
+      !internal::IsImageIndexType(out.media_type)) {
+    return Unexpected(*media_type, "neither an image manifest nor an image index: ");
   }
-  out.media_type = *media_type;
-  const auto digest = Required(value, "digest");
+  const auto digest = internal::Require(value, "digest", JsonKind::kString);
   if (!digest) return digest.error();
-  if (!IsDigest(*digest)) {
-    return value.Find("digest")->Fail(
+  if (!IsDigest(digest->text())) {
+    return digest->Fail(
         "expected sha256, sha384 or sha512, a colon and so many digits of lower-case hex");
   }
-  out.digest = *digest;
+  out.digest = digest->text();
   if (const auto size = value.Find("size")) {
     if (auto read = internal::ReadUnsigned(*size, out.size); !read) return read;
   }
@@ -119,34 +108,28 @@ Result<void> ReadManifest(JsonValue value, ManifestDescriptor& out) {
 
 // Version 1 is another format (signed, without an index). The media type is optional.
 Result<void> CheckHeader(JsonValue root) {
-  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  for (const std::string_view name : {"schemaVersion", "mediaType", "manifests"}) {
-    if (auto spelled = internal::CheckCase(root, name); !spelled) return spelled;
-  }
+  auto fields = internal::CheckFields(root, {"schemaVersion", "mediaType", "manifests"});
+  if (!fields) return fields;
   if (const auto media_type = root.Find("mediaType"); media_type && !media_type->is_null()) {
     if (!media_type->is_string()) return media_type->Expected("a string");
     if (!internal::IsImageIndexType(media_type->text())) {
-      return media_type->Fail(
-          "neither an image index nor a manifest list: " +
-          internal::QuoteForMessage(media_type->text().substr(0, kMaxMediaTypeBytes)));
+      return Unexpected(*media_type, "neither an image index nor a manifest list: ");
     }
   }
-  const auto version = root.Find("schemaVersion");
-  if (!version) return root.Fail("field \"schemaVersion\" is missing");
-  if (version->kind() != JsonKind::kNumber) return version->Expected("a number");
+  const auto version = internal::Require(root, "schemaVersion", JsonKind::kNumber);
+  if (!version) return version.error();
   return version->text() == "2" ? Result<void>() : version->Fail("expected 2");
 }
 
 }  // namespace
 
 Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json) try {
-  const auto document = JsonDocument::Parse(json, kMaxImageIndexBytes);
+  const auto document = internal::JsonDocument::Parse(json, kMaxImageIndexBytes);
   if (!document) return document.error();
   const JsonValue root = document->root();
   if (auto header = CheckHeader(root); !header) return header.error();
-  const auto manifests = root.Find("manifests");
-  if (!manifests) return root.Fail("field \"manifests\" is missing");
-  if (manifests->kind() != JsonKind::kArray) return manifests->Expected("an array");
+  const auto manifests = internal::Require(root, "manifests", JsonKind::kArray);
+  if (!manifests) return manifests.error();
   if (auto bounded = internal::CheckCount(*manifests, kMaxManifestsPerIndex, "manifests");
       !bounded) {
     return bounded.error();

@@ -19,21 +19,28 @@
 namespace waybill {
 namespace {
 
-using internal::JsonDocument;
 using internal::JsonKind;
 using internal::JsonValue;
 
 constexpr std::string_view kStaticPodUids[] = {"kubernetes.io/config.hash",
                                                "kubernetes.io/config.mirror"};
 
+// nullopt: missing or null.
+Result<std::optional<JsonValue>> FindObject(JsonValue owner, std::string_view name) {
+  auto field = internal::FindField(owner, name);
+  if (!field || !*field) return field;
+  if ((*field)->is_null()) return std::optional<JsonValue>();
+  if ((*field)->kind() != JsonKind::kObject) return (*field)->Expected("an object");
+  return field;
+}
+
 // Anyone may annotate a pod, so a value that can't be a UID is ignored.
 Result<void> ReadAnnotations(JsonValue owner, std::vector<std::string>& out) {
-  if (auto spelled = internal::CheckCase(owner, "annotations"); !spelled) return spelled;
-  const auto annotations = owner.Find("annotations");
-  if (!annotations || annotations->is_null()) return {};
-  if (annotations->kind() != JsonKind::kObject) return annotations->Expected("an object");
+  const auto annotations = FindObject(owner, "annotations");
+  if (!annotations) return annotations.error();
+  if (!*annotations) return {};
   for (const std::string_view name : kStaticPodUids) {
-    const auto uid = annotations->Find(name);
+    const auto uid = (*annotations)->Find(name);
     if (!uid || !uid->is_string()) continue;
     if (uid->text().empty() || uid->text().size() > kMaxPodUidBytes) continue;
     out.emplace_back(uid->text());
@@ -41,37 +48,27 @@ Result<void> ReadAnnotations(JsonValue owner, std::vector<std::string>& out) {
   return {};
 }
 
-Result<JsonValue> MetadataOf(JsonValue object) {
-  if (auto spelled = internal::CheckCase(object, "metadata"); !spelled) return spelled.error();
-  const auto metadata = object.Find("metadata");
-  if (!metadata) return object.Fail("field \"metadata\" is missing");
-  if (metadata->kind() != JsonKind::kObject) return metadata->Expected("an object");
-  return *metadata;
-}
-
 Result<void> ReadPod(JsonValue pod, std::vector<std::string>& out) {
-  if (pod.kind() != JsonKind::kObject) return pod.Expected("an object");
-  const auto metadata = MetadataOf(pod);
+  if (auto fields = internal::CheckFields(pod, {"metadata"}); !fields) return fields;
+  const auto metadata = internal::Require(pod, "metadata", JsonKind::kObject);
   if (!metadata) return metadata.error();
-  if (auto spelled = internal::CheckCase(*metadata, "uid"); !spelled) return spelled;
-  const auto uid = metadata->Find("uid");
-  if (!uid) return metadata->Fail("field \"uid\" is missing");
-  if (!uid->is_string()) return uid->Expected("a string");
+  if (auto fields = internal::CheckFields(*metadata, {"uid"}); !fields) return fields;
+  const auto uid = internal::Require(*metadata, "uid", JsonKind::kString);
+  if (!uid) return uid.error();
   if (uid->text().empty()) return uid->Fail("is empty");
-  if (auto read = internal::ReadString(*uid, kMaxPodUidBytes, out.emplace_back()); !read) {
-    return read;
-  }
-  if (auto read = ReadAnnotations(*metadata, out); !read) return read;
-  return ReadAnnotations(pod, out);
+  auto read = internal::ReadString(*uid, kMaxPodUidBytes, out.emplace_back());
+  if (read) read = ReadAnnotations(*metadata, out);
+  if (read) read = ReadAnnotations(pod, out);
+  return read;
 }
 
 Result<void> CheckWhole(JsonValue root) {
-  if (auto spelled = internal::CheckCase(root, "metadata"); !spelled) return spelled;
-  const auto metadata = root.Find("metadata");
-  if (!metadata || metadata->is_null()) return {};
-  if (metadata->kind() != JsonKind::kObject) return metadata->Expected("an object");
-  if (auto spelled = internal::CheckCase(*metadata, "continue"); !spelled) return spelled;
-  const auto more = metadata->Find("continue");
+  const auto metadata = FindObject(root, "metadata");
+  if (!metadata) return metadata.error();
+  if (!*metadata) return {};
+  const auto field = internal::FindField(**metadata, "continue");
+  if (!field) return field.error();
+  const auto& more = *field;
   if (!more || more->is_null()) return {};
   if (!more->is_string()) return more->Expected("a string");
   if (more->text().empty()) return {};
@@ -83,18 +80,17 @@ Result<void> CheckWhole(JsonValue root) {
 }  // namespace
 
 Result<std::vector<std::string>> DecodePodList(std::string_view json) try {
-  const auto document = JsonDocument::Parse(json, kMaxDocumentBytes);
+  const auto document = internal::JsonDocument::Parse(json, kMaxDocumentBytes);
   if (!document) return document.error();
   const JsonValue root = document->root();
   if (root.kind() != JsonKind::kObject) return root.Expected("an object");
   if (auto whole = CheckWhole(root); !whole) return whole.error();
-  if (auto spelled = internal::CheckCase(root, "items"); !spelled) return spelled.error();
-  const auto items = root.Find("items");
-  if (!items) return root.Fail("field \"items\" is missing");
+  if (auto fields = internal::CheckFields(root, {"items"}); !fields) return fields.error();
   std::vector<std::string> uids;
   // A kubelet without pods writes null.
-  if (items->is_null()) return uids;
-  if (items->kind() != JsonKind::kArray) return items->Expected("an array");
+  if (const auto items = root.Find("items"); items && items->is_null()) return uids;
+  const auto items = internal::Require(root, "items", JsonKind::kArray);
+  if (!items) return items.error();
   for (const JsonValue pod : items->members()) {
     if (auto read = ReadPod(pod, uids); !read) return read.error();
   }

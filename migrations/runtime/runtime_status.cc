@@ -23,22 +23,20 @@
 namespace waybill {
 namespace {
 
-using internal::JsonDocument;
 using internal::JsonKind;
 using internal::JsonValue;
 
 // The member of `object` that may have either name.
 Result<std::optional<JsonValue>> EitherOf(JsonValue object, std::string_view a,
                                           std::string_view b) {
-  for (const std::string_view name : {a, b}) {
-    if (auto spelled = internal::CheckCase(object, name); !spelled) return spelled.error();
+  auto first = internal::FindField(object, a);
+  if (!first) return first;
+  auto second = internal::FindField(object, b);
+  if (!second) return second;
+  if (*first && *second) {
+    return (*second)->Fail("this field is there as " + internal::QuoteForMessage(a) + ", too");
   }
-  const auto first = object.Find(a);
-  const auto second = object.Find(b);
-  if (first && second) {
-    return second->Fail("this field is there as " + internal::QuoteForMessage(a) + ", too");
-  }
-  return first ? first : second;
+  return *first ? first : second;
 }
 
 Result<void> ReadGuestPlatform(JsonValue value, std::optional<Platform>& out) {
@@ -64,15 +62,9 @@ Result<void> ReadGuestPlatform(JsonValue value, std::optional<Platform>& out) {
 }
 
 Result<void> ReadHandler(JsonValue value, RuntimeHandler& out) {
-  if (value.kind() != JsonKind::kObject) return value.Expected("an object");
-  for (const std::string_view name : {"name", "features"}) {
-    if (auto spelled = internal::CheckCase(value, name); !spelled) return spelled;
-  }
-  if (const auto name = value.Find("name")) {
-    if (auto read = internal::ReadString(*name, kMaxRuntimeHandlerBytes, out.name); !read) {
-      return read;
-    }
-  }
+  if (auto fields = internal::CheckFields(value, {"name", "features"}); !fields) return fields;
+  auto read = internal::ReadStringField(value, "name", kMaxRuntimeHandlerBytes, out.name);
+  if (!read) return read;
   const auto features = value.Find("features");
   if (!features) return {};
   if (auto object = internal::CheckObject(*features); !object) return object;
@@ -82,20 +74,23 @@ Result<void> ReadHandler(JsonValue value, RuntimeHandler& out) {
   return internal::ReadBool(**user_namespaces, out.user_namespaces);
 }
 
+void SortByName(std::vector<RuntimeHandler>& handlers) {
+  std::sort(handlers.begin(), handlers.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+}
+
 Result<std::vector<RuntimeHandler>> ReadHandlers(JsonValue root) {
-  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  for (const std::string_view name : {"runtimeHandlers", "config"}) {
-    if (auto spelled = internal::CheckCase(root, name); !spelled) return spelled.error();
-  }
-  const auto list = root.Find("runtimeHandlers");
+  auto fields = internal::CheckFields(root, {"runtimeHandlers", "config"});
+  if (!fields) return fields.error();
+  auto list = internal::Require(root, "runtimeHandlers", JsonKind::kArray);
   if (!list) {
-    Error missing = root.Fail("field \"runtimeHandlers\" is missing");
-    missing.hint =
-        "a list of handlers is what `crictl info` prints of a runtime that has it, like containerd "
-        "from version 2.0 on";
-    return missing;
+    if (!root.Find("runtimeHandlers")) {
+      list.error().hint =
+          "a list of handlers is what `crictl info` prints of a runtime that has it, like "
+          "containerd from version 2.0 on";
+    }
+    return list.error();
   }
-  if (list->kind() != JsonKind::kArray) return list->Expected("an array");
   // One more than a node may have: the nameless handler may be merged with a named one.
   if (auto bounded = internal::CheckCount(*list, kMaxRuntimeHandlers + 1, "runtime handlers");
       !bounded) {
@@ -105,8 +100,7 @@ Result<std::vector<RuntimeHandler>> ReadHandlers(JsonValue root) {
   for (const JsonValue handler : list->members()) {
     if (auto read = ReadHandler(handler, handlers.emplace_back()); !read) return read.error();
   }
-  std::sort(handlers.begin(), handlers.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  SortByName(handlers);
   if (handlers.size() > 1 && handlers[1].name.empty()) {
     return list->Fail("the nameless runtime handler is listed twice");
   }
@@ -125,8 +119,7 @@ void MarkDefault(std::vector<RuntimeHandler>& handlers, const std::string& defau
   } else if (nameless) {
     handlers.front().is_default = true;
     handlers.front().name = default_name;
-    std::sort(handlers.begin(), handlers.end(),
-              [](const auto& a, const auto& b) { return a.name < b.name; });
+    SortByName(handlers);
   }
 }
 
@@ -150,7 +143,7 @@ Result<void> ReadGuestPlatforms(JsonValue runtimes, std::vector<RuntimeHandler>&
 }  // namespace
 
 Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) try {
-  const auto document = JsonDocument::Parse(json, kMaxDocumentBytes);
+  const auto document = internal::JsonDocument::Parse(json, kMaxDocumentBytes);
   if (!document) return document.error();
   const JsonValue root = document->root();
   auto handlers = ReadHandlers(root);
@@ -169,10 +162,9 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) t
         return read.error();
       }
     }
-    if (auto spelled = internal::CheckCase(*containerd, "runtimes"); !spelled) {
-      return spelled.error();
-    }
-    runtimes = containerd->Find("runtimes");
+    auto found = internal::FindField(*containerd, "runtimes");
+    if (!found) return found.error();
+    runtimes = *found;
   }
   MarkDefault(*handlers, default_name);
   if (runtimes) {

@@ -375,4 +375,31 @@ Result<void> CheckCase(JsonValue object, std::string_view name) {
   return {};
 }
 
+Result<void> CheckFields(JsonValue value, std::initializer_list<std::string_view> names) {
+  if (value.kind() != JsonKind::kObject) return value.Expected("an object");
+  for (const std::string_view name : names) {
+    if (auto spelled = CheckCase(value, name); !spelled) return spelled;
+  }
+  return {};
+}
+
+Result<std::optional<JsonValue>> FindField(JsonValue object, std::string_view name) {
+  if (auto spelled = CheckCase(object, name); !spelled) return spelled.error();
+  return object.Find(name);
+}
+
+Result<void> ReadStringField(JsonValue object, std::string_view name, std::size_t max_bytes,
+                             std::string& out) {
+  const auto field = FindField(object, name);
+  if (!field) return field.error();
+  return *field ? ReadString(**field, max_bytes, out) : Result<void>();
+}
+
+Result<JsonValue> Require(JsonValue object, std::string_view name, JsonKind kind) {
+  const auto field = object.Find(name);
+  if (!field) return object.Fail("field " + QuoteForMessage(name) + " is missing");
+  if (field->kind() != kind) return field->Expected(KindName(kind));
+  return *field;
+}
+
 }  // namespace waybill::internal

@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -158,6 +159,14 @@ Result<void> CheckCount(JsonValue value, std::size_t max, std::string_view what)
 // For an object whose unknown fields are ignored: refuses `name` in another case, which Go would
 // take for `name` itself.
 Result<void> CheckCase(JsonValue object, std::string_view name);
+// `value` is an object, and CheckCase holds for all `names`.
+Result<void> CheckFields(JsonValue value, std::initializer_list<std::string_view> names);
+// After CheckCase. nullopt: missing.
+Result<std::optional<JsonValue>> FindField(JsonValue object, std::string_view name);
+Result<void> ReadStringField(JsonValue object, std::string_view name, std::size_t max_bytes,
+                             std::string& out);
+// "field "name" is missing", or "expected …" if it is of another kind.
+Result<JsonValue> Require(JsonValue object, std::string_view name, JsonKind kind);
 
 }  // namespace waybill::internal
 
