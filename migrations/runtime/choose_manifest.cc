@@ -1,10 +1,17 @@
-#include <algorithm>
-#include <cstddef>
-#include <tuple>
+// Chooses the manifest of an image index that a runtime pulls.
 
-#include "migrations/runtime/fallbacks.h"
+#include <algorithm>
+#include <charconv>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
 #include "migrations/runtime/media_types.h"
-#include "migrations/runtime/windows_version.h"
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "waybill/image_index.h"
@@ -12,8 +19,148 @@
 namespace waybill {
 namespace {
 
-using internal::Processor;
-using internal::WindowsVersion;
+// --- Processors ----------------------------------------------------------------------------------
+
+struct Processor {
+  std::string architecture;
+  std::string variant;
+
+  friend bool operator==(const Processor&, const Processor&) = default;
+};
+
+constexpr int kLastArmv8Minor = 9;
+
+struct Level {
+  int major = 0;
+  int minor = 0;
+};
+
+// "v7" or "v8.2". Each number has one digit, as in all real variants, so that a hostile platform
+// can't make the lists long.
+std::optional<Level> ParseLevel(std::string_view variant) {
+  const auto digit = [&](std::size_t at) { return variant[at] >= '0' && variant[at] <= '9'; };
+  if (variant.size() != 2 && variant.size() != 4) return std::nullopt;
+  if (variant[0] != 'v' || !digit(1)) return std::nullopt;
+  if (variant.size() == 2) return Level{variant[1] - '0', 0};
+  if (variant[2] != '.' || !digit(3)) return std::nullopt;
+  return Level{variant[1] - '0', variant[3] - '0'};
+}
+
+std::string Variant(int major) { return "v" + std::to_string(major); }
+
+// The number in "v7"; 0: `variant` has another form.
+int MajorOf(std::string_view variant) {
+  const auto level = ParseLevel(variant);
+  return level && variant.size() == 2 ? level->major : 0;
+}
+
+// arm64/v8 is written without a variant.
+std::string Arm64Variant(int major, int minor) {
+  if (minor > 0) return Variant(major) + '.' + std::to_string(minor);
+  return major == 8 ? std::string() : Variant(major);
+}
+
+void AddArm(int from, std::vector<Processor>& out) {
+  for (int major = from; major >= 5; --major) out.push_back({"arm", Variant(major)});
+}
+
+void AddArm64(std::string_view variant, std::vector<Processor>& out) {
+  const auto level = variant.empty() ? Level{8, 0} : ParseLevel(variant);
+  if (!level || level->major < 8) return;
+  int minor = level->minor;
+  if (level->major == 9) {
+    while (minor > 0) out.push_back({"arm64", Arm64Variant(9, --minor)});
+    minor = std::min(level->minor + 5, kLastArmv8Minor);
+    out.push_back({"arm64", Arm64Variant(8, minor)});
+  }
+  while (minor > 0) out.push_back({"arm64", Arm64Variant(8, --minor)});
+  AddArm(8, out);
+}
+
+// The platform's own processor, then the others that it can run, best first (containerd's platforms
+// package, compare.go, platformVector). All are normalised (NormalisePlatform).
+//
+// Of a platform with            best first
+//
+//   amd64/vN     its own, amd64/v(N-1) … v2, amd64, 386
+//   arm/vN       its own, arm/v(N-1) … v5
+//   arm64/v8.m   its own, v8.(m-1) … v8.1, arm64, arm/v8 … v5
+//   arm64/v9.m   its own, v9.(m-1) … v9.1, v9, then as v8.(m+5), at most v8.9: Armv9.0 came from
+//                Armv8.5, and Armv8 ends with 8.9
+//
+// Any other variant or architecture runs only its own.
+std::vector<Processor> RunnableProcessors(const Platform& platform) {
+  std::vector<Processor> out = {{platform.architecture, platform.variant}};
+  if (platform.architecture == "amd64") {
+    for (int major = MajorOf(platform.variant) - 1; major > 0; --major) {
+      out.push_back({"amd64", major == 1 ? "" : Variant(major)});
+    }
+    out.push_back({"386", ""});
+  }
+  if (platform.architecture == "arm64") AddArm64(platform.variant, out);
+  if (platform.architecture == "arm") AddArm(MajorOf(platform.variant) - 1, out);
+  return out;
+}
+
+// --- Windows -------------------------------------------------------------------------------------
+
+// Which Windows runs which Windows image, in containers that share the host's kernel (Microsoft,
+// "Windows container version compatibility"; containerd's platforms package,
+// platform_windows_compat.go).
+//
+//   10 . 0 . 20348 . 1970
+//   │    │   │       revision: an update; irrelevant for compatibility
+//   │    │   build: a release. 17763 Windows Server 2019, 20348 Server 2022, 26100 Server 2025
+//   │    minor, at most 255
+//   major, at most 255
+struct WindowsVersion {
+  std::uint8_t major = 0;
+  std::uint8_t minor = 0;
+  std::uint16_t build = 0;
+  std::uint32_t revision = 0;
+
+  friend auto operator<=>(const WindowsVersion&, const WindowsVersion&) = default;
+};
+
+// Windows Server 2022. From it on, a release runs images of earlier releases, back to this one.
+constexpr std::uint16_t kFirstStableBuild = 20348;
+
+// Removes a number from the front of `text`. False: there is none, or it does not fit.
+template <typename Number>
+bool TakeNumber(std::string_view& text, Number& out) {
+  const char* begin = text.data();
+  const auto [end, error] = std::from_chars(begin, begin + text.size(), out);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - begin));
+  return true;
+}
+
+bool TakeDot(std::string_view& text) {
+  if (!text.starts_with('.')) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// The revision may be missing. nullopt: `text` is malformed.
+std::optional<WindowsVersion> ParseWindowsVersion(std::string_view text) {
+  WindowsVersion version;
+  const bool sound = TakeNumber(text, version.major) && TakeDot(text) &&
+                     TakeNumber(text, version.minor) && TakeDot(text) &&
+                     TakeNumber(text, version.build);
+  if (!sound) return std::nullopt;
+  if (text.empty()) return version;
+  if (!TakeDot(text) || !TakeNumber(text, version.revision) || !text.empty()) return std::nullopt;
+  return version;
+}
+
+// Whether a Windows of version `host` runs an image of version `image`.
+bool WindowsRuns(const WindowsVersion& host, const WindowsVersion& image) {
+  if (host.major != image.major || host.minor != image.minor) return false;
+  if (host.build < kFirstStableBuild) return host.build == image.build;
+  return kFirstStableBuild <= image.build && image.build <= host.build;
+}
+
+// --- Manifests -----------------------------------------------------------------------------------
 
 constexpr std::size_t kMaxOffersListed = 50;
 constexpr std::size_t kMaxOfferBytes = 120;
@@ -57,8 +204,8 @@ std::optional<Fit> WindowsFit(const Target& target, const Platform& image, Fit f
     fit.unversioned = true;
     return fit;
   }
-  const auto version = internal::ParseWindowsVersion(image.os_version);
-  if (!version || !target.windows || !internal::WindowsRuns(*target.windows, *version)) {
+  const auto version = ParseWindowsVersion(image.os_version);
+  if (!version || !target.windows || !WindowsRuns(*target.windows, *version)) {
     return std::nullopt;
   }
   fit.windows = *version;
@@ -92,9 +239,9 @@ Result<Target> MakeTarget(const Platform& platform) {
                      (target.platform.os.empty() ? "OS" : "architecture"),
                  {}};
   }
-  target.processors = internal::RunnableProcessors(target.platform);
+  target.processors = RunnableProcessors(target.platform);
   if (target.platform.os != "windows" || target.platform.os_version.empty()) return target;
-  target.windows = internal::ParseWindowsVersion(target.platform.os_version);
+  target.windows = ParseWindowsVersion(target.platform.os_version);
   if (target.windows) return target;
   std::string message = "no version of Windows: ";
   AppendGoJsonString(target.platform.os_version, message);
