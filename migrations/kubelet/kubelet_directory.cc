@@ -61,13 +61,6 @@ Result<std::optional<ImportedFile>> FindRemembered(const StoreTxn& txn, const st
   return known && known->path == path ? std::move(known) : std::nullopt;
 }
 
-// Whether this very content was taken under this path before.
-Result<bool> IsRemembered(const StoreTxn& txn, const ImportedFile& file) {
-  auto known = FindRemembered(txn, file.path);
-  if (!known) return known.error();
-  return *known && (*known)->content == file.content;
-}
-
 // Whether an earlier import took a file under each of these paths, whatever its content.
 Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
@@ -88,25 +81,21 @@ Result<bool> RefIsKnown(const StoreTxn& txn, const std::string& image_ref) {
 class Importer {
  public:
   Importer(StoreTxn& txn, const std::filesystem::path& image_manager,
-           const ExportManifest& exported, bool without_credentials, bool look_for_gap,
-           ImportReport& report)
+           const ExportManifest* exported, bool without_credentials, ImportReport& report)
       : txn_(txn),
         image_manager_(image_manager),
         exported_(exported),
         without_credentials_(without_credentials),
-        look_for_gap_(look_for_gap),
         report_(report) {}
 
   Result<void> Take(const KubeletFile& file) {
-    if (file.identity) {
-      auto remembered = IsRemembered(txn_, *file.identity);
-      if (!remembered) return remembered.error();
-      if (*remembered) {
-        ++report_.unchanged;
-        return {};
-      }
+    auto remembered = FindRemembered(txn_, file.path);
+    if (!remembered) return remembered.error();
+    if (*remembered && file.identity && (*remembered)->content == file.identity->content) {
+      ++report_.unchanged;
+      return {};
     }
-    if (auto r = LookForGap(file); !r) return r;
+    if (auto r = LookForGap(file, *remembered); !r) return r;
     if (auto r = std::visit([&](const auto& content) { return TakeContent(file, content); },
                             file.content);
         !r) {
@@ -118,15 +107,13 @@ class Importer {
   }
 
  private:
-  Result<void> LookForGap(const KubeletFile& file) {
-    if (!look_for_gap_ || file.folder == KubeletFolder::kPreloaded ||
-        !report_.newly_written.empty() || exported_.Has(image_manager_, file)) {
+  Result<void> LookForGap(const KubeletFile& file, const std::optional<ImportedFile>& remembered) {
+    if (exported_ == nullptr || file.folder == KubeletFolder::kPreloaded ||
+        !report_.newly_written.empty() || exported_->Has(image_manager_, file)) {
       return {};
     }
     // A file that became unreadable, or readable again, was not necessarily written.
-    auto remembered = FindRemembered(txn_, file.path);
-    if (!remembered) return remembered.error();
-    if (*remembered && (file.skipped || WasSkipped(**remembered))) return {};
+    if (remembered && (file.skipped || WasSkipped(*remembered))) return {};
     report_.newly_written = file.path;
     return NoteGap(txn_, GapOf(report_.newly_written));
   }
@@ -171,9 +158,8 @@ class Importer {
 
   StoreTxn& txn_;
   const std::filesystem::path& image_manager_;
-  const ExportManifest& exported_;
+  const ExportManifest* const exported_;  // null: does not look for a gap
   const bool without_credentials_;
-  const bool look_for_gap_;
   ImportReport& report_;
 };
 
@@ -189,8 +175,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   if (!*there) return {};
   if (auto opened = OpenDirectory(image_manager); !opened) return opened.error();
   std::vector<Entry> entries;
-  for (const KubeletFolder folder :
-       {KubeletFolder::kPulled, KubeletFolder::kPulling, KubeletFolder::kPreloaded}) {
+  for (const KubeletFolder folder : kKubeletFolders) {
     if (auto r = List(image_manager, folder, entries, report); !r) return r;
   }
   const Distrust unfinished = ImportUnfinished(directory);
@@ -214,8 +199,8 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     return *known ? Result<void>() : SetDistrust(txn, unfinished);
   });
   if (!begun) return begun;
-  const ExportManifest exported =
-      look_for_gap ? ExportManifest::Read(image_manager) : ExportManifest();
+  std::optional<ExportManifest> exported;
+  if (look_for_gap) exported = ExportManifest::Read(image_manager);
 
   for (std::size_t done = 0; done < entries.size();) {
     if (progress && !progress(done, entries.size())) {
@@ -225,21 +210,21 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
                        std::to_string(entries.size()) + " files; what was taken is kept",
                    "run it again to go on"};
     }
-    std::size_t end = done;
     std::size_t bytes = 0;
     std::vector<KubeletFile> files;
-    while (end < entries.size() && files.size() < kFilesPerTransaction &&
+    while (done < entries.size() && files.size() < kFilesPerTransaction &&
            bytes < kBytesPerTransaction) {
-      auto file = ReadKubeletFile(image_manager, entries[end].folder, entries[end].name, on_error);
+      const Entry& next = entries[done++];
+      auto file = ReadKubeletFile(image_manager, next.folder, next.name, on_error);
       if (!file) return file.error();
+      bytes += file->bytes;
       files.push_back(std::move(*file));
-      bytes += files.back().bytes;
-      ++end;
     }
     ImportReport step;
     auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
       step = report;  // the change may run twice
-      Importer importer(txn, image_manager, exported, without_credentials, look_for_gap, step);
+      Importer importer(txn, image_manager, exported ? &*exported : nullptr, without_credentials,
+                        step);
       for (const KubeletFile& file : files) {
         if (auto r = importer.Take(file); !r) return r;
       }
@@ -247,7 +232,6 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     });
     if (!committed) return committed;
     report = std::move(step);
-    done = end;
     if (progress && done == entries.size()) static_cast<void>(progress(done, done));
   }
   return committer.Run([&](StoreTxn& txn) { return TakeBackDistrust(txn, unfinished); });

@@ -28,12 +28,6 @@ void EndOfSecond(std::optional<Timestamp>& time) {
   if (time && time->nanoseconds == 0) time->nanoseconds = 999'999'999;
 }
 
-std::optional<std::string> HexSha256(std::string_view text) {
-  const auto sha256 = Sha256(text);
-  if (!sha256) return std::nullopt;
-  return HexEncode(*sha256);
-}
-
 void Refuse(KubeletFile& file, const std::string& hash_in_name, std::string problem) {
   file.content = std::monostate();
   file.problem = std::move(problem);
@@ -44,55 +38,53 @@ void Refuse(KubeletFile& file, const std::string& hash_in_name, std::string prob
 }
 
 // If the file is about another image than its name says, closes both.
-void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::string_view identity,
-                   std::size_t limit, std::string_view what) {
-  const auto hash = HexSha256(identity);
-  if (hash && *hash == hash_in_name && identity.size() <= limit) return;
+void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::string_view identity) {
+  const bool is_image = file.folder == KubeletFolder::kPulling;
+  const std::string what = is_image ? "image" : "image ref";
+  const std::size_t limit = is_image ? kMaxImageBytes : kMaxImageRefBytes;
   if (identity.size() > limit) {
-    Refuse(file, hash_in_name,
-           std::string(what) + " is longer than " + std::to_string(limit) + " bytes");
+    Refuse(file, hash_in_name, what + " is longer than " + std::to_string(limit) + " bytes");
     return;
   }
-  Refuse(file, hash_in_name, "it is about another " + std::string(what) + " than its name says");
-  if (hash && !file.quarantine.empty()) {
+  const auto sha256 = Sha256(identity);
+  if (sha256 && HexEncode(*sha256) == hash_in_name) return;
+  Refuse(file, hash_in_name, "it is about another " + what + " than its name says");
+  if (sha256 && !file.quarantine.empty()) {
     QuarantineEntry other = file.quarantine.front();
-    other.sha256 = *hash;
+    other.sha256 = HexEncode(*sha256);
     file.quarantine.push_back(std::move(other));
   }
 }
 
-// Decodes `json` into the file's content.
-Result<void> Decode(KubeletFile& file, const std::string& json) {
+// Decodes `json` into the file's content. Returns the image ref or image that it is about.
+Result<std::string> Decode(KubeletFile& file, const std::string& json) {
+  // A record that is too large to store must not stop the import of all other files.
+  const Error too_large{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
   switch (file.folder) {
     case KubeletFolder::kPulled: {
       auto record = DecodePulledRecord(json);
       if (!record) return record.error();
       EndOfSecond(record->last_updated);
-      // A record that is too large to store must not stop the import of all other files.
-      if (auto value = EncodePulledRecordValue(*record); !value) {
-        return Error{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
-      }
-      file.content = std::move(*record);
-      return {};
+      if (!EncodePulledRecordValue(*record)) return too_large;
+      file.content = *record;
+      return std::move(record->image_ref);
     }
     case KubeletFolder::kPulling: {
       auto intent = DecodePullIntent(json);
       if (!intent) return intent.error();
-      file.content = std::move(*intent);
-      return {};
+      file.content = *intent;
+      return std::move(intent->image);
     }
     case KubeletFolder::kPreloaded: {
       auto record = DecodePreloadedRecord(json);
       if (!record) return record.error();
-      if (EncodePreloadedValue(*record).size() > kMaxValueBytes) {
-        return Error{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
-      }
+      if (EncodePreloadedValue(*record).size() > kMaxValueBytes) return too_large;
       EndOfSecond(record->last_updated);
-      file.content = std::move(*record);
-      return {};
+      file.content = *record;
+      return std::move(record->image_ref);
     }
   }
-  return {};
+  return std::string();
 }
 
 }  // namespace
@@ -114,15 +106,8 @@ Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path
 }
 
 std::string_view FolderName(KubeletFolder folder) {
-  switch (folder) {
-    case KubeletFolder::kPulled:
-      return "pulled";
-    case KubeletFolder::kPulling:
-      return "pulling";
-    case KubeletFolder::kPreloaded:
-      return "observed-preloaded";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"pulled", "pulling", "observed-preloaded"};
+  return kNames[static_cast<std::size_t>(folder)];
 }
 
 bool IsRecordName(std::string_view name) {
@@ -160,19 +145,12 @@ Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
   }
   file.bytes = json->size();
   file.identity = ImportedFile{file.path, *content_hash};
-  if (auto decoded = Decode(file, *json); !decoded) {
-    // This says nothing about the file: the import stops.
-    if (decoded.error().code == ErrorCode::kOutOfMemory) throw std::bad_alloc();
-    Refuse(file, hash_in_name, decoded.error().message);
-  }
-  if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
-    CheckIdentity(file, hash_in_name, std::string(record->image_ref), kMaxImageRefBytes,
-                  "image ref");
-  } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
-    CheckIdentity(file, hash_in_name, std::string(intent->image), kMaxImageBytes, "image");
-  } else if (const auto* preloaded = std::get_if<ImagePreloadedRecord>(&file.content)) {
-    CheckIdentity(file, hash_in_name, std::string(preloaded->image_ref), kMaxImageRefBytes,
-                  "image ref");
+  if (const auto identity = Decode(file, *json)) {
+    CheckIdentity(file, hash_in_name, *identity);
+  } else if (identity.error().code == ErrorCode::kOutOfMemory) {
+    throw std::bad_alloc();  // says nothing about the file: the import stops
+  } else {
+    Refuse(file, hash_in_name, identity.error().message);
   }
   if (folder == KubeletFolder::kPulling || !file.quarantine.empty()) {
     auto identity = WithTimeOfChange(image_manager, *file.identity);

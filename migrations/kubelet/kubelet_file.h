@@ -20,6 +20,8 @@ namespace waybill::internal {
 
 // The three folders of image_manager/.
 enum class KubeletFolder : std::uint8_t { kPulled, kPulling, kPreloaded };
+inline constexpr KubeletFolder kKubeletFolders[] = {KubeletFolder::kPulled, KubeletFolder::kPulling,
+                                                    KubeletFolder::kPreloaded};
 std::string_view FolderName(KubeletFolder folder);  // "pulled"
 
 // Whether this is the name of a kubelet's record: "sha256-<64 lower-case hex digits>".

@@ -152,11 +152,7 @@ Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& g
     if (content->problem.empty()) {
       files.push_back(DecodeUsernsFile(std::move(pod_uid), std::move(source), content->bytes));
     } else {
-      UsernsFile file;
-      file.pod_uid = std::move(pod_uid);
-      file.source = std::move(source);
-      file.problem = std::move(content->problem);
-      files.push_back(std::move(file));
+      files.push_back({std::move(pod_uid), std::move(source), {}, std::move(content->problem), {}});
     }
   }
   return files;

@@ -5,9 +5,9 @@
 #include <sys/file.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
 #include "migrations/kubelet/kept_aside.h"
 
@@ -15,8 +15,6 @@ namespace waybill::internal {
 
 namespace {
 
-constexpr std::array kFolders = {KubeletFolder::kPulled, KubeletFolder::kPulling,
-                                 KubeletFolder::kPreloaded};
 constexpr std::string_view kStaging = "export.tmp";
 // Files are synced in groups: once all are on their way to the disk, the first sync waits for most
 // of the others, too.
@@ -49,10 +47,10 @@ bool IsKnown(const std::filesystem::path& aside,
   const ExportManifest exported = ExportManifest::Read(aside);
   for (const std::string& name : *inside) {
     if (name == kExportManifest) continue;
-    const auto folder = std::find_if(kFolders.begin(), kFolders.end(),
+    const auto folder = std::find_if(std::begin(kKubeletFolders), std::end(kKubeletFolders),
                                      [&](KubeletFolder one) { return FolderName(one) == name; });
     const auto files = ListDirectory(aside / name);
-    if (folder == kFolders.end() || !files) return false;
+    if (folder == std::end(kKubeletFolders) || !files) return false;
     for (const std::string& file_name : *files) {
       if (!IsRecordName(file_name)) return false;
       const auto file = ReadKubeletFile(aside, *folder, file_name, OnReadError::kFail);
@@ -80,7 +78,7 @@ Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_
   const auto found = CheckPrivateDirectory(staging);
   if (!found && found.error().code == ErrorCode::kIo) return found.error();
   const bool crashed = found.has_value();
-  for (const KubeletFolder folder : kFolders) {
+  for (const KubeletFolder folder : kKubeletFolders) {
     const std::filesystem::path place = image_manager / FolderName(folder);
     if (crashed) {
       if (auto r = UndoHalfExchange(staging / FolderName(folder), place); !r) return r.error();

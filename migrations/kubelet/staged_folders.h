@@ -2,7 +2,6 @@
 //
 //   image_manager/export.tmp/pulled/…            being written; after the exchange, the old folder
 //   image_manager/waybill-exported               what was written (export_manifest.h); exchanged
-//   like
 //                                                the folders, and before them
 //   image_manager/before-export-<time>[-n]/…     export.tmp afterwards, or one left by a crash
 

@@ -13,6 +13,7 @@
 #include "migrations/kubelet/kept_aside.h"
 #include "migrations/kubelet/pods_directory.h"
 #include "migrations/kubelet/userns_file.h"
+#include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"
 #include "store/userns/import.h"
@@ -42,8 +43,7 @@ struct Claim {
 Result<void> CheckHeld(const std::vector<HeldPod>& held) {
   if (held.empty()) return {};
   std::string message = "a kubelet's files can't hold the host IDs of ";
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    if (i >= kPodsNamed) break;
+  for (std::size_t i = 0; i < std::min(held.size(), kPodsNamed); ++i) {
     if (i > 0) message += ", ";
     message += held[i].pod_uid.empty() ? "unknown pods" : "pod " + ShownPodUid(held[i].pod_uid);
     if (!held[i].reason.empty()) message += " (" + held[i].reason + ")";
@@ -58,15 +58,12 @@ Result<void> CheckLengths(const std::vector<Claim>& claims) {
   std::map<std::uint64_t, std::size_t> pods_of;
   for (const Claim& claim : claims) ++pods_of[claim.range.length];
   if (pods_of.size() <= 1) return {};
-  std::string message = "a kubelet starts beside ID mappings of one length only, and there are";
-  std::string_view separator = " ";
+  std::string list;
   for (const auto& [length, pods] : pods_of) {
-    message += separator;
-    message += std::to_string(pods) + (pods == 1 ? " pod" : " pods") + " with " +
-               std::to_string(length) + " IDs";
-    separator = ", ";
+    if (!list.empty()) list += ", ";
+    list += HowMany(pods, "pod") + " with " + std::to_string(length) + " IDs";
   }
-  return Conflict(std::move(message),
+  return Conflict("a kubelet starts beside ID mappings of one length only, and there are " + list,
                   "stop the pods of all lengths but one and release their mappings");
 }
 

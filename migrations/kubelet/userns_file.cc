@@ -54,38 +54,34 @@ Result<std::optional<JsonValue>> Field(JsonValue object, std::string_view name) 
   return found;
 }
 
-Result<std::uint64_t> ReadNumber(JsonValue number, std::uint64_t min, std::uint64_t max) {
-  std::uint64_t value = 0;
-  if (auto r = ReadUnsigned(number, value); !r) return r.error();
-  if (value >= min && value <= max) return value;
-  return number.Fail(std::to_string(value) + " is not within " + std::to_string(min) + " to " +
-                     std::to_string(max));
-}
-
-Result<std::uint64_t> ReadRequired(JsonValue object, std::string_view name, std::uint64_t min,
-                                   std::uint64_t max) {
+// `out` is unchanged if the field is missing or null.
+Result<void> ReadNumber(JsonValue object, std::string_view name, std::uint64_t min,
+                        std::uint64_t max, std::optional<std::uint64_t>& out) {
   const auto field = Field(object, name);
   if (!field) return field.error();
-  if (!*field) return object.Fail("has no " + std::string(name));
-  return ReadNumber(**field, min, max);
+  if (!*field) return {};
+  std::uint64_t value = 0;
+  if (auto r = ReadUnsigned(**field, value); !r) return r;
+  if (value < min || value > max) {
+    return (*field)->Fail(std::to_string(value) + " is not within " + std::to_string(min) + " to " +
+                          std::to_string(max));
+  }
+  out = value;
+  return {};
 }
 
 Result<Mapping> ReadMapping(JsonValue object) {
   if (object.kind() != JsonKind::kObject) return object.Expected("an object");
-  Mapping mapping;
-  const auto host_id = ReadRequired(object, "hostId", 0, kHostIds - 1);
-  if (!host_id) return host_id.error();
-  mapping.host_id = *host_id;
-  const auto length = ReadRequired(object, "length", 1, kHostIds);
-  if (!length) return length.error();
-  mapping.length = *length;
-  const auto container_id = Field(object, "containerId");
-  if (!container_id) return container_id.error();
-  if (!*container_id) return mapping;
-  const auto value = ReadNumber(**container_id, 0, kHostIds - 1);
-  if (!value) return value.error();
-  mapping.container_id = *value;
-  return mapping;
+  std::optional<std::uint64_t> host_id;
+  std::optional<std::uint64_t> length;
+  std::optional<std::uint64_t> container_id;
+  auto read = ReadNumber(object, "hostId", 0, kHostIds - 1, host_id);
+  if (read && !host_id) return object.Fail("has no hostId");
+  if (read) read = ReadNumber(object, "length", 1, kHostIds, length);
+  if (read && !length) return object.Fail("has no length");
+  if (read) read = ReadNumber(object, "containerId", 0, kHostIds - 1, container_id);
+  if (!read) return read.error();
+  return Mapping{*host_id, container_id.value_or(0), *length};
 }
 
 Result<std::vector<Mapping>> ReadList(JsonValue root, std::string_view name) {
