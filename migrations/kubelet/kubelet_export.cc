@@ -56,12 +56,6 @@ bool IsUtf8(const ImagePreloadedRecord& record) {
                      [](const std::string& name) { return IsUtf8(name); });
 }
 
-Result<std::string> NameOf(std::string_view ref_or_image) {
-  const auto sha256 = Sha256(ref_or_image);
-  if (!sha256) return sha256.error();
-  return "sha256-" + HexEncode(*sha256);
-}
-
 class Exporter {
  public:
   Exporter(const ExportContent& content, const ExportOptions& options, StagedFolders& staged,
@@ -99,13 +93,11 @@ class Exporter {
   }
 
   Result<void> WriteIntent(const ImagePullIntent& intent) {
-    auto name = NewName(intent.image);
-    if (!name) return name.error();
-    if (name->empty()) return {};
-    if (!IsUtf8(intent.image)) return WriteClosed(*name, kNotUtf8);
-    auto written = staged_.Write(*name, EncodePullIntent(intent, options_.api_version));
-    if (written) ++report_.intents;
-    return written;
+    auto written = WriteNew(intent.image, IsUtf8(intent.image),
+                            EncodePullIntent(intent, options_.api_version));
+    if (!written) return written.error();
+    if (*written) ++report_.intents;
+    return {};
   }
 
   Result<void> WriteRecords() {
@@ -146,17 +138,10 @@ class Exporter {
 
   // Whether a readable record was written.
   Result<bool> WriteRecord(const ImagePulledRecord& record) {
-    auto name = NewName(record.image_ref);
-    if (!name) return name.error();
-    if (name->empty()) return false;
-    if (!IsUtf8(record)) {
-      if (auto r = WriteClosed(*name, kNotUtf8); !r) return r.error();
-      return false;
-    }
-    auto written = staged_.Write(*name, EncodePulledRecord(record, options_.api_version));
-    if (!written) return written.error();
-    ++report_.records;
-    return true;
+    auto written = WriteNew(record.image_ref, IsUtf8(record),
+                            EncodePulledRecord(record, options_.api_version));
+    if (written && *written) ++report_.records;
+    return written;
   }
 
   // Preloaded records can only open: what can't be written is left out, and a distrustful store
@@ -166,16 +151,13 @@ class Exporter {
     auto there = staged_.ExistsInPlace(KubeletFolder::kPreloaded);
     if (!there.has_value()) return there.error();
     if (none && !*there) return {};
-    if (auto r = Begin(KubeletFolder::kPreloaded); !r) return r;
-    if (none) return {};
+    if (auto r = Begin(KubeletFolder::kPreloaded); !r || none) return r;
     for (const ImagePreloadedRecord& record : content_.preloaded) {
       if (!IsUtf8(record)) continue;
-      auto name = NewName(record.image_ref);
-      if (!name) return name.error();
-      if (name->empty()) continue;
       // Kubelets write and read them only in this version.
-      if (auto r = staged_.Write(*name, EncodePreloadedRecord(record)); !r) return r;
-      ++report_.preloaded;
+      auto written = WriteNew(record.image_ref, true, EncodePreloadedRecord(record));
+      if (!written) return written.error();
+      if (*written) ++report_.preloaded;
     }
     return {};
   }
@@ -244,11 +226,16 @@ class Exporter {
     return staged_.Open(folder);
   }
 
-  // Empty if the folder already has that file.
-  Result<std::string> NewName(std::string_view ref_or_image) {
-    auto name = NameOf(ref_or_image);
-    if (name && !names_.insert(*name).second) name->clear();
-    return name;
+  // Writes `content`, or a closing file if it is not UTF-8, unless the folder has a file of that
+  // name. Returns whether `content` was written.
+  Result<bool> WriteNew(std::string_view ref_or_image, bool is_utf8, std::string_view content) {
+    const auto sha256 = Sha256(ref_or_image);
+    if (!sha256) return sha256.error();
+    const std::string name = "sha256-" + HexEncode(*sha256);
+    if (!names_.insert(name).second) return false;
+    auto written = is_utf8 ? staged_.Write(name, content) : WriteClosed(name, kNotUtf8);
+    if (!written) return written.error();
+    return is_utf8;
   }
 
   const ExportContent& content_;

@@ -1,5 +1,5 @@
 // Goes back to a kubelet without waybill: writes its own files (migrations/README.md, "Going
-// back").
+// back", says what becomes of each thing in a store).
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_KUBELET_EXPORT_H_
 #define WAYBILL_MIGRATIONS_KUBELET_KUBELET_EXPORT_H_
@@ -31,18 +31,7 @@ struct ExportContent {
 };
 
 // Writes pods/<uid>/userns for each allocation (userns_export.h), then
-// image_manager/{pulling,pulled,observed-preloaded}:
-//
-//   quarantine entry              a file that no kubelet can read, whatever else the store has of
-//                                 that ref or image
-//   records of one ref            one record with the default handler's credentials, if it has any,
-//                                 and the latest of their times
-//   intents of one image          one intent
-//   value that JSON can't hold    as if in quarantine
-//   preloaded records             unchanged; left out if the store is distrustful
-//   image without a record        if the store is distrustful: a record without credentials
-//   other file of pulling/ or     if no import took it: the same intent; the same record without
-//     pulled/                     credentials
+// image_manager/{pulling,pulled,observed-preloaded}.
 //
 // Errors as in NodeStore::Export, and kOwned: another export into that directory is running. On an
 // error the folders are complete, old or new; they are the old ones while ID mappings are missing.
