@@ -25,7 +25,6 @@ struct Move {
 
   std::uint32_t from() const { return up ? step->from : step->to; }
   std::uint32_t to() const { return up ? step->to : step->from; }
-  std::uint32_t newer() const { return step->to; }
 };
 
 std::vector<Move> MovesBetween(std::uint32_t from, std::uint32_t to) {
@@ -120,22 +119,25 @@ Result<void> DropTables(Working& working, const Move& move) {
   return {};
 }
 
-// Commits while the store's files are still ours.
-Result<void> CommitOwned(lmdb::Txn& txn, const OwnedStore& store) {
+// Commits while the store's files are still ours. On success `store` has the working copy.
+Result<void> Commit(lmdb::Txn& txn, const Working& working, OwnedStore& store) {
   if (auto owned = CheckStillOwned(store.database); !owned) {
-    Error error = owned.error();
-    error.message += "; nothing was changed";
-    return error;
+    owned.error().message += "; nothing was changed";
+    return owned;
   }
   if (auto r = lmdb::CommitOrPutBack(txn, *store.database.env); !r) return r;
   if (auto owned = CheckStillOwned(store.database); !owned) {
-    Error error = owned.error();
+    Error& error = owned.error();
     error.message += error.code == ErrorCode::kOwned
                          ? "; what was migrated may be lost"
                          : "; whether the step was made shows when the store is opened again";
     error.code = ErrorCode::kOutcomeUnknown;
-    return error;
+    return owned;
   }
+  store.database.identity = working.identity;
+  store.database.handles = working.handles;
+  store.state = working.state;
+  if (store.witness) store.witness->Advance(store.state.commit_sequence);
   return {};
 }
 
@@ -150,7 +152,7 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
     if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making the tables", env.directory());
   }
   // Steps read and write as the newer version.
-  working.identity.schema_version = move.newer();
+  working.identity.schema_version = move.step->to;
   StoreTxn store_txn(working.context, working.state);
   StepRun run{store_txn, request.progress};
   if (auto r = (move.up ? move.step->up : move.step->down)(run); !r) return r.error();
@@ -158,11 +160,7 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
     if (auto r = DropTables(working, move); !r) return r.error();
   }
   if (auto r = WriteHeader(working, move); !r) return r.error();
-  if (auto r = CommitOwned(txn, store); !r) return r.error();
-  store.database.identity = working.identity;
-  store.database.handles = working.handles;
-  store.state = working.state;
-  if (store.witness) store.witness->Advance(store.state.commit_sequence);
+  if (auto r = Commit(txn, working, store); !r) return r.error();
   return MigrationStep{move.from(), move.to(), std::string(move.step->name), run.values_written};
 }
 
@@ -171,14 +169,11 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
 Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& request) {
   const lmdb::Env& env = *store.database.env;
   lmdb::Txn txn;
-  int rc = txn.BeginWrite(env);
+  const int rc = txn.BeginWrite(env);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
   Working working(store, txn.get(), request.clock());
   if (auto r = StoreTxn(working.context, working.state).WriteState(); !r) return r;
-  if (auto r = CommitOwned(txn, store); !r) return r.error();
-  store.state = working.state;
-  if (store.witness) store.witness->Advance(store.state.commit_sequence);
-  return {};
+  return Commit(txn, working, store);
 }
 
 Result<void> CheckResult(const OwnedStore& store, const std::string& backup) {
@@ -203,6 +198,12 @@ Error WouldLose(const std::vector<std::string>& losses) {
 }
 
 }  // namespace
+
+std::span<const Step> Steps() {
+  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4};
+  static_assert(std::size(steps) == kNewestSchema - kOldestSchema);
+  return steps;
+}
 
 Result<void> CheckVersion(std::uint32_t version) {
   if (version >= kOldestSchema && version <= kNewestSchema) return {};
@@ -248,11 +249,10 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   }
   if (!moves.back().up) {
     if (auto r = SettleBothMetaPages(store, request); !r) {
-      Error error = r.error();
-      error.message +=
+      r.error().message +=
           "; the store is of version " + std::to_string(report.to) +
           ", but code of that version may take it for damaged until this call succeeds";
-      return error;
+      return r.error();
     }
   }
   if (auto r = CheckResult(store, report.backup); !r) return r.error();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "migrations/steps/steps.h"
+#include "store/base/empty_list.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/replace_handlers.h"
@@ -28,11 +29,6 @@ Result<void> Up(StepRun&) { return {}; }
 
 bool SaysMoreThanV1(const ImagePulledRecord& record) {
   return !record.manifest_digest.empty() || record.platform || record.guest_platform;
-}
-
-Error Interrupted() {
-  return {ErrorCode::kInterrupted,
-          "the migration was stopped; the store is as it was before the step", "run it again"};
 }
 
 // Writes every value of a table as version 1. Reads and writes take turns, since a table must not
@@ -76,7 +72,11 @@ Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint6
       ++run.values_written;
     }
     done += values.size();
-    if (run.progress && !run.progress(done, total)) return Interrupted();
+    if (run.progress && !run.progress(done, total)) {
+      return Error{ErrorCode::kInterrupted,
+                   "the migration was stopped; the store is as it was before the step",
+                   "run it again"};
+    }
     if (values.size() < kValuesAtOnce) return {};
     next = values.back().key.Next();
   }
@@ -91,10 +91,6 @@ Result<void> Down(StepRun& run) {
     if (auto r = SealAsV1(run, table, done, total); !r) return r;
   }
   return {};
-}
-
-std::string Counted(std::uint64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
@@ -123,15 +119,15 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
 
   std::vector<std::string> losses;
   for (const auto& [handler, count] : records) {
-    losses.push_back(Counted(count, "image") + " of runtime handler " + handler +
+    losses.push_back(HowMany(count, "image") + " of runtime handler " + handler +
                      ": to be verified again");
   }
   for (const auto& [handler, count] : intents) {
-    losses.push_back(Counted(count, "pull intent") + " of runtime handler " + handler +
+    losses.push_back(HowMany(count, "pull intent") + " of runtime handler " + handler +
                      ": kept for the default one");
   }
   if (manifests > 0) {
-    losses.push_back("the manifest or guest platform of " + Counted(manifests, "image") +
+    losses.push_back("the manifest or guest platform of " + HowMany(manifests, "image") +
                      " of the default handler: to be verified again");
   }
   for (const RuntimeHandler& handler : *handlers) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "migrations/steps/steps.h"
+#include "store/base/empty_list.h"
 #include "store/base/quote.h"
 #include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
@@ -36,6 +37,7 @@ Result<void> Up(StepRun& run) {
   }
   return {};
 }
+
 Result<void> Down(StepRun&) { return {}; }  // Losses refused before this
 
 Error CannotHold(const std::string& what, const std::string& hint, Hint code = Hint::kNone) {
@@ -75,8 +77,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   }
   std::vector<std::string> losses;
   if (!mappings->empty()) {
-    losses.push_back(std::to_string(mappings->size()) + " ID mapping" +
-                     (mappings->size() == 1 ? "" : "s") +
+    losses.push_back(HowMany(mappings->size(), "ID mapping") +
                      " of pods: a kubelet that does not find them in its files hands their ranges "
                      "out again, so export them first");
   }
