@@ -11,11 +11,6 @@ namespace waybill::internal {
 
 namespace {
 
-std::string Text(HostIdRange range) {
-  return "host IDs " + std::to_string(range.first) + " to " +
-         std::to_string(range.first + range.length - 1);
-}
-
 std::string Name(const HeldPod& held) {
   return held.pod_uid.empty() ? "unknown pods" : "pod " + ShownPodUid(held.pod_uid);
 }
@@ -29,32 +24,19 @@ Error Full(const UserNamespacePool& pool, const Slots& slots) {
           Hint::kFreeRanges};
 }
 
-Error Refused(const std::string& why) {
-  return {ErrorCode::kConflict,
-          "no new ID mapping can be handed out: " + why,
-          {},
-          Hint::kSettleHeldPods};
-}
-
 Error Taken(std::string_view pod_uid, HostIdRange range, const std::string& by) {
   return {ErrorCode::kConflict,
-          "pod " + ShownPodUid(pod_uid) + " can't be given " + Text(range) + ": " + by +
+          "pod " + ShownPodUid(pod_uid) + " can't be given " + ShownRange(range) + ": " + by +
               " has or may have some of them; nothing was changed",
           {},
           Hint::kReleasePod};
 }
 
-Error HasAnother(std::string_view pod_uid, const UsernsMapping& mapping) {
+// The pod has `what` already, and the call asks for another mapping.
+Error HasAnother(std::string_view pod_uid, const std::string& what) {
   return {ErrorCode::kConflict,
-          "pod " + ShownPodUid(pod_uid) + " has " + Text({mapping.host_id, mapping.length}) +
-              "; nothing was changed",
+          "pod " + ShownPodUid(pod_uid) + " has " + what + "; nothing was changed",
           "a mapping can't change under its pod: release it once the pod is gone"};
-}
-
-std::string UntilTheFileIsGone(const HeldPod& held) {
-  if (held.source.empty()) return "";
-  return "; the next opening reads " + held.source +
-         " in the kubelet directory again, so repair or remove that file if it is wrong";
 }
 
 // The first held pod, other than `pod_uid` itself, whose ranges overlap `blocks`.
@@ -72,21 +54,20 @@ const HeldPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange block
 }  // namespace
 
 Error IsHeld(const HeldPod& held) {
-  return {ErrorCode::kConflict,
-          "the host IDs of pod " + ShownPodUid(held.pod_uid) + " are unverified: " + held.reason +
-              "; it gets no user namespace, and no other pod gets its ranges" +
-              UntilTheFileIsGone(held),
-          {},
-          Hint::kSettleHeldPods};
+  std::string message = "the host IDs of pod " + ShownPodUid(held.pod_uid) +
+                        " are unverified: " + held.reason +
+                        "; it gets no user namespace, and no other pod gets its ranges";
+  if (!held.source.empty()) {
+    message += "; the next opening reads " + held.source +
+               " in the kubelet directory again, so repair or remove that file if it is wrong";
+  }
+  return {ErrorCode::kConflict, std::move(message), {}, Hint::kSettleHeldPods};
 }
 
 Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping) {
   if (!request.length || *request.length == mapping.length) return {};
-  return Error{ErrorCode::kConflict,
-               "pod " + ShownPodUid(request.pod_uid) + " has an ID mapping of length " +
-                   std::to_string(mapping.length) + ", not " + std::to_string(*request.length) +
-                   "; nothing was changed",
-               "a mapping can't change under its pod: release it once the pod is gone"};
+  return HasAnother(request.pod_uid, "an ID mapping of length " + std::to_string(mapping.length) +
+                                         ", not " + std::to_string(*request.length));
 }
 
 std::string WhyRefused(const std::vector<UsernsHeld>& held) {
@@ -152,15 +133,15 @@ Result<std::optional<std::uint32_t>> Allocator::FindFree(const StoreTxn& txn,
     return false;
   };
   bool found = false;
-  auto walked = txn.ForEachFrom(Table::kUsernsBlocks, BlockKey(slots_.At(from).first),
-                                [&](const Key16& key, Payload) -> Result<bool> {
-                                  const auto block = BlockOf(key);
-                                  if (!block) return true;
-                                  found = is_free_before(*block);
-                                  if (found || slot >= end) return false;
-                                  if (slots_.At(slot).first <= *block) ++slot;
-                                  return true;
-                                });
+  const auto visit = [&](const Key16& key, Payload) -> Result<bool> {
+    const auto block = BlockOf(key);
+    if (!block) return true;
+    found = is_free_before(*block);
+    if (found || slot >= end) return false;
+    if (slots_.At(slot).first <= *block) ++slot;
+    return true;
+  };
+  auto walked = txn.ForEachFrom(Table::kUsernsBlocks, BlockKey(slots_.At(from).first), visit);
   if (!walked) return walked.error();
   if (!found && !is_free_before(kBlocks)) return std::optional<std::uint32_t>();
   return std::optional(slot);
@@ -171,7 +152,12 @@ Result<IdMapping> Allocator::Create(StoreTxn& txn, std::string_view pod_uid) {
   if (txn.state().digest(Table::kUsernsHeld).count > 0) {
     auto held = ReadHeld(txn);
     if (!held) return held.error();
-    if (const std::string why = WhyRefused(*held); !why.empty()) return Refused(why);
+    if (const std::string why = WhyRefused(*held); !why.empty()) {
+      return Error{ErrorCode::kConflict,
+                   "no new ID mapping can be handed out: " + why,
+                   {},
+                   Hint::kSettleHeldPods};
+    }
     AddHeld(*held, held_blocks);
   }
   auto slot = FindFree(txn, held_blocks, next_, slots_.count);
@@ -195,7 +181,9 @@ Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRan
   if (!found) return found.error();
   const bool has_it =
       *found && (*found)->host_id == range.first && (*found)->length == range.length;
-  if (*found && !has_it && !*own) return HasAnother(pod_uid, **found);
+  if (*found && !has_it && !*own) {
+    return HasAnother(pod_uid, ShownRange({(*found)->host_id, (*found)->length}));
+  }
   auto held = ReadHeld(txn);
   if (!held) return held.error();
   const BlockRange blocks = BlocksOf(range.first, range.length);

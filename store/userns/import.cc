@@ -19,11 +19,6 @@ constexpr std::size_t kNobody = SIZE_MAX;
 // The bound for a held pod. If its file keeps naming more ranges, its range counts as unknown.
 constexpr std::size_t kMaxRanges = 4 * kMaxMappingsPerFile;
 
-std::string Text(HostIdRange range) {
-  return "host IDs " + std::to_string(range.first) + " to " +
-         std::to_string(range.first + range.length - 1);
-}
-
 bool Within(HostIdRange inner, HostIdRange outer) {
   return inner.first >= outer.first && inner.length <= outer.length &&
          inner.first - outer.first <= outer.length - inner.length;
@@ -62,8 +57,7 @@ class Import {
     const auto held = held_.find(file.pod_uid);
     if (!file.mapping) {
       if (mapping != mappings_.end() && AllWithin(file.ranges, mapping->second)) {
-        Tell("pod " + ShownPodUid(file.pod_uid) + ": " + file.problem +
-             "; the store knows its range");
+        Tell(file, ": " + file.problem + "; the store knows its range");
         return {};
       }
       return Hold(file, HeldKind::kUnreadableFile, file.problem, file.ranges);
@@ -77,11 +71,12 @@ class Import {
     }
     if (mapping->second != *file.mapping) {
       return Hold(file, HeldKind::kFileConflict,
-                  "its file says " + Text(*file.mapping) + ", the store " + Text(mapping->second),
+                  "its file says " + ShownRange(*file.mapping) + ", the store " +
+                      ShownRange(mapping->second),
                   {*file.mapping});
     }
     if (held != held_.end()) {
-      Tell("pod " + ShownPodUid(file.pod_uid) + " is held: " + held->second.reason);
+      Tell(file, " is held: " + held->second.reason);
       ++report_.held;
       return {};
     }
@@ -91,41 +86,35 @@ class Import {
 
   Result<void> TakeCandidates() {
     CompareCandidates();
-    for (const Candidate& candidate : candidates_) {
+    for (Candidate& candidate : candidates_) {
+      const UsernsFile& file = *candidate.file;
+      if (candidate.conflict.empty()) {
+        auto tenant = StoreMapping(txn_, file.pod_uid, *file.mapping);
+        if (!tenant) return tenant.error();
+        if (*tenant) candidate.conflict = "its range is taken by pod " + ShownPodUid(**tenant);
+      }
       if (!candidate.conflict.empty()) {
-        if (auto r = Hold(*candidate.file, HeldKind::kFileConflict, candidate.conflict,
-                          {*candidate.file->mapping});
-            !r) {
-          return r;
-        }
+        auto held =
+            Hold(file, HeldKind::kFileConflict, std::move(candidate.conflict), {*file.mapping});
+        if (!held) return held;
         continue;
       }
-      auto tenant = StoreMapping(txn_, candidate.file->pod_uid, *candidate.file->mapping);
-      if (!tenant) return tenant.error();
-      if (*tenant) {
-        if (auto r = Hold(*candidate.file, HeldKind::kFileConflict,
-                          "its range is taken by pod " + ShownPodUid(**tenant),
-                          {*candidate.file->mapping});
-            !r) {
-          return r;
-        }
-        continue;
-      }
-      if (auto r = EraseHeld(txn_, candidate.file->pod_uid); !r) return r.error();
+      if (auto r = EraseHeld(txn_, file.pod_uid); !r) return r.error();
       ++report_.imported;
     }
     return {};
   }
 
  private:
-  void Tell(std::string problem) {
-    if (report_.problems.size() < kMaxProblems) report_.problems.push_back(std::move(problem));
+  void Tell(const UsernsFile& file, const std::string& problem) {
+    if (report_.problems.size() >= kMaxProblems) return;
+    report_.problems.push_back("pod " + ShownPodUid(file.pod_uid) + problem);
   }
 
   // Adds to what the pod is held for already.
   Result<void> Hold(const UsernsFile& file, HeldKind kind, std::string reason,
                     std::vector<HostIdRange> ranges) {
-    Tell("pod " + ShownPodUid(file.pod_uid) + " is held: " + reason);
+    Tell(file, " is held: " + reason);
     ++report_.held;
     HeldPod& held = held_[file.pod_uid];
     const bool was_unknown = !held.pod_uid.empty() && held.ranges.empty();

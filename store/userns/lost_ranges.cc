@@ -30,13 +30,9 @@ Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
   if (!lost) return lost.error();
   if (*lost || !txn.schema().has(Table::kUsernsHeld)) return {};
   // Waybills of schema version 3 recognise the entry by its first words.
-  return StoreHeld(txn,
-                   {"",
-                    {},
-                    "",
-                    "the ID mappings of the kubelet's pods are not taken over: " + std::string(why),
-                    {},
-                    HeldKind::kUntilImport});
+  const std::string reason =
+      "the ID mappings of the kubelet's pods are not taken over: " + std::string(why);
+  return StoreHeld(txn, {"", {}, "", reason, {}, HeldKind::kUntilImport});
 }
 
 Result<void> HoldRangesOfKubelet(StoreTxn& txn) {

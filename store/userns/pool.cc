@@ -94,6 +94,10 @@ Result<void> CheckUserNamespacePool(const UserNamespacePool& pool) try {
 
 namespace waybill::internal {
 
+std::string ShownRange(HostIdRange range) {
+  return "host IDs " + to_string(range.first) + " to " + to_string(range.first + range.length - 1);
+}
+
 BlockRange BlocksOf(std::uint64_t first_id, std::uint64_t length) {
   if (length == 0 || first_id > kLastId) return {};
   const std::uint64_t last_id = first_id + std::min(length - 1, kLastId - first_id);

@@ -4,6 +4,7 @@
 #define WAYBILL_STORE_USERNS_POOL_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct BlockRange {
   }
   friend bool operator==(const BlockRange&, const BlockRange&) = default;
 };
+
+// "host IDs 65536 to 131071".
+std::string ShownRange(HostIdRange range);
 
 // The blocks that the range touches. A range may reach past 2^32.
 BlockRange BlocksOf(std::uint64_t first_id, std::uint64_t length);
