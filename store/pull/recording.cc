@@ -1,7 +1,6 @@
 #include "store/pull/recording.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -14,44 +13,23 @@ namespace waybill::internal {
 
 namespace {
 
-// In the order that the kubelet sorts by.
-using Coordinates = std::tuple<std::string, std::string, std::string>;
-
+// Merges secrets or service accounts by their coordinates, and sorts them as the kubelet does.
+// Returns whether anything changed; if not, the order is unchanged, too.
 template <typename T>
-Coordinates CoordinatesOf(const T& value) {
-  return {value.namespace_name, value.name, value.uid};
-}
-
-bool MergeSecrets(std::vector<ImagePullSecret>& secrets,
-                  const std::vector<ImagePullSecret>& added) {
-  std::map<Coordinates, std::string> hashes;
-  for (const auto& s : secrets) hashes[CoordinatesOf(s)] = s.credential_hash;
+bool Merge(std::vector<T>& all, const std::vector<T>& added) {
+  std::map<std::tuple<std::string, std::string, std::string>, T> merged;
+  for (const T& one : all) {
+    merged.insert_or_assign({one.namespace_name, one.name, one.uid}, one);
+  }
   bool changed = false;
-  for (const auto& s : added) {
-    const auto [at, is_new] = hashes.try_emplace(CoordinatesOf(s), s.credential_hash);
-    if (is_new || at->second != s.credential_hash) {
-      at->second = s.credential_hash;
-      changed = true;
-    }
+  for (const T& one : added) {
+    const auto [at, is_new] = merged.try_emplace({one.namespace_name, one.name, one.uid}, one);
+    changed = changed || is_new || at->second != one;
+    at->second = one;
   }
   if (!changed) return false;
-  secrets.clear();
-  for (const auto& [at, hash] : hashes) {
-    secrets.push_back({std::get<2>(at), std::get<0>(at), std::get<1>(at), hash});
-  }
-  return true;
-}
-
-bool MergeServiceAccounts(std::vector<ImagePullServiceAccount>& accounts,
-                          const std::vector<ImagePullServiceAccount>& added) {
-  std::set<Coordinates> all;
-  for (const auto& s : accounts) all.insert(CoordinatesOf(s));
-  bool changed = false;
-  for (const auto& s : added) changed = all.insert(CoordinatesOf(s)).second || changed;
-  if (!changed) return false;
-  accounts.clear();
-  for (const auto& at : all)
-    accounts.push_back({std::get<2>(at), std::get<0>(at), std::get<1>(at)});
+  all.clear();
+  for (auto& [coordinates, one] : merged) all.push_back(std::move(one));
   return true;
 }
 
@@ -72,9 +50,9 @@ bool MergeCredentials(ImagePulledRecord& record, std::string_view image_name,
     return true;
   }
   if (!added.kubernetes_secrets.empty()) {
-    return MergeSecrets(entry.kubernetes_secrets, added.kubernetes_secrets);
+    return Merge(entry.kubernetes_secrets, added.kubernetes_secrets);
   }
-  return MergeServiceAccounts(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
+  return Merge(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
 }
 
 // The record of `image_ref`, or a new one if it is missing or unreadable.
