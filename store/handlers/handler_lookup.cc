@@ -106,17 +106,23 @@ Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& k
           Hint::kLoadHandlers};
 }
 
+const RuntimeHandler* FindStored(const std::vector<RuntimeHandler>& handlers,
+                                 std::string_view stored) {
+  const auto at =
+      std::find_if(handlers.begin(), handlers.end(), [&](const RuntimeHandler& handler) {
+        return handler.is_default ? stored.empty() : !stored.empty() && handler.name == stored;
+      });
+  return at == handlers.end() ? nullptr : &*at;
+}
+
 std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers) {
-  const auto at = std::find_if(handlers.begin(), handlers.end(),
-                               [](const RuntimeHandler& handler) { return handler.is_default; });
-  return at == handlers.end() ? std::string() : at->name;
+  const RuntimeHandler* const handler = FindStored(handlers, "");
+  return handler == nullptr ? std::string() : handler->name;
 }
 
 std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name) {
-  const bool is_default = std::any_of(handlers.begin(), handlers.end(), [&](const auto& handler) {
-    return handler.is_default && handler.name == name;
-  });
-  return is_default ? std::string() : std::string(name);
+  const RuntimeHandler* const handler = FindStored(handlers, "");
+  return handler != nullptr && handler->name == name ? std::string() : std::string(name);
 }
 
 }  // namespace waybill::internal

@@ -33,6 +33,10 @@ Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name);
 // kInvalidArgument, listing the known handlers.
 Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known);
 
+// The handler with that stored name; null: not in the list.
+const RuntimeHandler* FindStored(const std::vector<RuntimeHandler>& handlers,
+                                 std::string_view stored);
+
 // Empty if the default handler is not known.
 std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers);
 

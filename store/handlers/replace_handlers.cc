@@ -21,24 +21,13 @@ namespace {
 
 using Handlers = std::vector<RuntimeHandler>;
 
-const RuntimeHandler* DefaultOf(const Handlers& handlers) {
-  const auto at = std::find_if(handlers.begin(), handlers.end(),
-                               [](const RuntimeHandler& handler) { return handler.is_default; });
-  return at == handlers.end() ? nullptr : &*at;
-}
-
 bool HasOthers(const Handlers& handlers) {
   return std::any_of(handlers.begin(), handlers.end(),
                      [](const RuntimeHandler& handler) { return !handler.is_default; });
 }
 
-// The handler with that stored name; null: not in the list.
-const RuntimeHandler* Find(const Handlers& handlers, std::string_view stored) {
-  if (stored.empty()) return DefaultOf(handlers);
-  const auto at = std::find_if(
-      handlers.begin(), handlers.end(),
-      [&](const RuntimeHandler& handler) { return !handler.is_default && handler.name == stored; });
-  return at == handlers.end() ? nullptr : &*at;
+std::optional<Platform> GuestOf(const RuntimeHandler* handler) {
+  return handler == nullptr ? std::nullopt : handler->guest_platform;
 }
 
 using Chosen = std::function<bool(std::string_view stored)>;
@@ -112,7 +101,7 @@ Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_de
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     if (payload.empty()) return true;
     const PulledRecordView view(payload);
-    const RuntimeHandler* const handler = Find(handlers, view.runtime_handler());
+    const RuntimeHandler* const handler = FindStored(handlers, view.runtime_handler());
     const bool replaced = other_default && view.runtime_handler().empty();
     const bool other_guest = handler != nullptr && view.guest_platform() != handler->guest_platform;
     if (!replaced && !other_guest) return true;
@@ -122,8 +111,8 @@ Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_de
   if (!walked) return walked;
   std::set<std::string> changed;
   for (ImagePulledRecord& record : outdated) {
-    const RuntimeHandler* const handler = Find(handlers, record.runtime_handler);
-    const auto guest = handler == nullptr ? std::nullopt : handler->guest_platform;
+    const RuntimeHandler* const handler = FindStored(handlers, record.runtime_handler);
+    const auto guest = GuestOf(handler);
     if (!record.credential_mapping.empty()) {
       ++report.records_to_verify;
       if (handler != nullptr) changed.insert(handler->name);
@@ -199,25 +188,22 @@ Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler
 }
 
 bool ChangesHandler(const Handlers& old, const Handlers& handlers, std::string_view stored) {
-  const RuntimeHandler* const before = Find(old, stored);
-  const RuntimeHandler* const after = Find(handlers, stored);
-  const auto guest = [](const RuntimeHandler* handler) {
-    return handler == nullptr ? std::optional<Platform>() : handler->guest_platform;
-  };
+  const RuntimeHandler* const before = FindStored(old, stored);
+  const RuntimeHandler* const after = FindStored(handlers, stored);
+  const bool other_guest = GuestOf(before) != GuestOf(after);
   if (stored.empty()) {
-    return (!old.empty() && NameOfDefault(old) != NameOfDefault(handlers)) ||
-           guest(before) != guest(after);
+    return (!old.empty() && NameOfDefault(old) != NameOfDefault(handlers)) || other_guest;
   }
-  return after != nullptr && (before == nullptr || guest(before) != guest(after));
+  return after != nullptr && (before == nullptr || other_guest);
 }
 
 Result<CollapseReport> CollapseHandlers(StoreTxn& txn) {
   auto report = Fold(txn, [](std::string_view) { return true; });
-  if (!report) return report.error();
+  if (!report) return report;
   auto old = ReadRuntimeHandlers(txn);
   if (!old) return old.error();
   Handlers kept;
-  if (const RuntimeHandler* const handler = DefaultOf(*old)) kept.push_back(*handler);
+  if (const RuntimeHandler* const handler = FindStored(*old, "")) kept.push_back(*handler);
   if (kept != *old) {
     if (auto r = WriteRegistry(txn, *old, kept); !r) return r.error();
   }

@@ -27,11 +27,11 @@ Error Refused(std::string message, std::string hint = {}) {
 Result<void> CheckBytes(std::string_view name, std::string_view what, std::size_t bytes,
                         std::size_t most) {
   if (bytes <= most) return {};
-  std::string message = Named(name.substr(0, kMaxRuntimeHandlerBytes)) + ": its ";
-  message += what;
-  message +=
-      " has " + std::to_string(bytes) + " bytes, and " + std::to_string(most) + " are allowed";
-  return Error{ErrorCode::kLimitExceeded, std::move(message), {}};
+  return Error{ErrorCode::kLimitExceeded,
+               Named(name.substr(0, kMaxRuntimeHandlerBytes)) + ": its " + std::string(what) +
+                   " has " + std::to_string(bytes) + " bytes, and " + std::to_string(most) +
+                   " are allowed",
+               {}};
 }
 
 Result<void> CheckName(const RuntimeHandler& handler) {
@@ -40,10 +40,8 @@ Result<void> CheckName(const RuntimeHandler& handler) {
     return Refused("a runtime handler without a name is not the default",
                    "only the default handler may go without a name");
   }
-  if (auto bounded = CheckBytes(handler.name, "name", handler.name.size(), kMaxRuntimeHandlerBytes);
-      !bounded) {
-    return bounded;
-  }
+  auto bounded = CheckBytes(handler.name, "name", handler.name.size(), kMaxRuntimeHandlerBytes);
+  if (!bounded) return bounded;
   const bool plain = std::all_of(handler.name.begin(), handler.name.end(), [](char c) {
     return static_cast<unsigned char>(c) > 0x20 && c != '/';
   });
@@ -54,17 +52,14 @@ Result<void> CheckName(const RuntimeHandler& handler) {
 Result<void> CheckGuestPlatform(const RuntimeHandler& handler) {
   if (!handler.guest_platform) return {};
   const Platform& guest = *handler.guest_platform;
-  const std::pair<std::string_view, const std::string*> fields[] = {
-      {"guest platform's architecture", &guest.architecture},
-      {"guest platform's OS", &guest.os},
-      {"guest platform's OS version", &guest.os_version},
-      {"guest platform's variant", &guest.variant}};
-  for (const auto& [what, value] : fields) {
-    if (auto bounded = CheckBytes(handler.name, what, value->size(), kMaxPlatformFieldBytes);
-        !bounded) {
-      return bounded;
-    }
-  }
+  const auto check = [&](std::string_view what, const std::string& value) {
+    return CheckBytes(handler.name, what, value.size(), kMaxPlatformFieldBytes);
+  };
+  auto bounded = check("guest platform's architecture", guest.architecture);
+  if (bounded) bounded = check("guest platform's OS", guest.os);
+  if (bounded) bounded = check("guest platform's OS version", guest.os_version);
+  if (bounded) bounded = check("guest platform's variant", guest.variant);
+  if (!bounded) return bounded;
   if (guest.os_features.size() > kMaxOsFeatures) {
     return Error{ErrorCode::kLimitExceeded,
                  Named(handler.name) + ": its guest platform has " +
@@ -73,13 +68,9 @@ Result<void> CheckGuestPlatform(const RuntimeHandler& handler) {
                  {}};
   }
   for (const std::string& feature : guest.os_features) {
-    if (auto bounded = CheckBytes(handler.name, "guest platform's OS feature", feature.size(),
-                                  kMaxPlatformFieldBytes);
-        !bounded) {
-      return bounded;
-    }
+    if (bounded) bounded = check("guest platform's OS feature", feature);
   }
-  return {};
+  return bounded;
 }
 
 }  // namespace
