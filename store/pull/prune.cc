@@ -35,36 +35,6 @@ Result<bool> NameHasIntent(const StoreTxn& txn, const ImagePulledRecord& record)
   return false;
 }
 
-// The handlers under which each ref is on the node.
-class Listing {
- public:
-  explicit Listing(const std::vector<PruneImage>& images) {
-    for (const PruneImage& image : images) {
-      Handlers& handlers = refs_[image.image_ref];
-      if (image.runtime_handler) {
-        handlers.named.insert(*image.runtime_handler);
-      } else {
-        handlers.any = true;
-      }
-    }
-  }
-
-  enum class Answer : std::uint8_t { kGone, kUnderOtherHandlers, kThere };
-  Answer Ask(const ImagePulledRecord& record) const {
-    const auto found = refs_.find(record.image_ref);
-    if (found == refs_.end()) return Answer::kGone;
-    const bool there = found->second.any || found->second.named.contains(record.runtime_handler);
-    return there ? Answer::kThere : Answer::kUnderOtherHandlers;
-  }
-
- private:
-  struct Handlers {
-    bool any = false;
-    std::set<std::string_view> named;
-  };
-  std::unordered_map<std::string_view, Handlers> refs_;
-};
-
 // Records to remove whose refs are on the node under other handlers.
 struct OtherCopies {
   std::map<std::string, std::vector<ImagePulledRecord>> by_ref;
@@ -107,7 +77,9 @@ Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report
 
 Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
                                 const PruneLimit& limit, const PrunePart& part) {
-  const Listing listing(images);
+  // The handlers under which each ref is on the node; nullopt: listed without a handler.
+  std::unordered_map<std::string_view, std::set<std::optional<std::string_view>>> on_node;
+  for (const PruneImage& image : images) on_node[image.image_ref].insert(image.runtime_handler);
   PrunedPart pruned;
   PruneReport& report = pruned.report;
   std::size_t changes = 0;
@@ -137,8 +109,11 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<Pr
       ++report.kept_in_list;
       return true;
     }
-    const Listing::Answer listed = listing.Ask(*record);
-    if (listed == Listing::Answer::kThere) return keep(report.kept_in_list, *record);
+    const auto listed = on_node.find(record->image_ref);
+    if (listed != on_node.end() && (listed->second.contains(std::nullopt) ||
+                                    listed->second.contains(record->runtime_handler))) {
+      return keep(report.kept_in_list, *record);
+    }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
     if (rules == Rules::kClosed) {
       auto pulling = NameHasIntent(txn, *record);
@@ -146,7 +121,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<Pr
       if (*pulling) return keep(report.kept_intent, *record);
     }
     ++changes;
-    if (listed == Listing::Answer::kGone) {
+    if (listed == on_node.end()) {
       gone.push_back(key);
     } else {
       copies.by_ref[record->image_ref].push_back(std::move(*record));
