@@ -145,7 +145,8 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
   auto files = ReadPodsDirectory(plan.pods_);
   if (!files) return files.error();
 
-  std::map<std::string_view, HostIdRange> known;
+  std::map<std::string_view, Pod*> known;
+  plan.to_write_.reserve(allocations.size());
   std::vector<Claim> claims;
   for (const UserNamespaceAllocation& allocation : allocations) {
     if (auto r = CheckName(allocation.pod_uid); !r) return r.error();
@@ -153,17 +154,16 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
     if (auto r = CheckIfThere(plan.pods_ / allocation.pod_uid); !r) {
       return Shown(r.error(), allocation.pod_uid);
     }
-    const HostIdRange range{allocation.host_id, allocation.length};
-    known.emplace(allocation.pod_uid, range);
-    claims.push_back({range, "pod " + ShownPodUid(allocation.pod_uid)});
-    plan.to_write_.push_back(
-        {allocation.pod_uid, EncodeUsernsFile(allocation.host_id, allocation.length)});
+    claims.push_back(
+        {{allocation.host_id, allocation.length}, "pod " + ShownPodUid(allocation.pod_uid)});
+    plan.to_write_.push_back({allocation.pod_uid, allocation.host_id, allocation.length});
+    known.emplace(allocation.pod_uid, &plan.to_write_.back());
   }
-  std::map<std::string_view, HostIdRange> in_place;
   for (const UsernsFile& file : *files) {
     const auto of_store = known.find(file.pod_uid);
     if (of_store != known.end()) {
-      if (file.mapping == of_store->second) in_place.insert(*of_store);
+      Pod& pod = *of_store->second;
+      pod.in_place = file.mapping == HostIdRange{pod.host_id, pod.length};
     } else if (file.mapping) {
       claims.push_back({*file.mapping, "a pod that the store does not know, " + file.source, true});
     } else {
@@ -172,7 +172,6 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
                       kForeignHint);
     }
   }
-  for (Pod& pod : plan.to_write_) pod.in_place = in_place.contains(pod.uid);
   if (auto r = CheckLengths(claims); !r) return r.error();
   if (auto r = CheckOverlaps(claims); !r) return r.error();
   return plan;
@@ -213,7 +212,7 @@ Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
   if (*there) {
     if (auto r = KeepAside(file, now); !r) return r;
   }
-  return WriteFileDurably(file, pod.content);
+  return WriteFileDurably(file, EncodeUsernsFile(pod.host_id, pod.length));
 }
 
 std::vector<std::string> UsernsExport::RemoveOldAside() const {

@@ -44,7 +44,8 @@ class UsernsExport {
  private:
   struct Pod {
     std::string uid;
-    std::string content;
+    std::uint32_t host_id = 0;
+    std::uint32_t length = 0;
     bool in_place = false;  // the file has the same mapping already
   };
 
