@@ -19,35 +19,22 @@ UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
     return UserNamespaceSupport::kNo;
   }
   if (name.size() > kMaxRuntimeHandlerBytes) return UserNamespaceSupport::kUnknownHandler;
-  const auto answer = [](Payload payload) {
-    return ViewRuntimeHandler(payload).user_namespaces ? UserNamespaceSupport::kYes
-                                                       : UserNamespaceSupport::kNo;
-  };
   Payload payload;
-  switch (snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload)) {
-    case Lookup::kDamaged:
-      return UserNamespaceSupport::kDamaged;
-    case Lookup::kFound:
-      return ViewRuntimeHandler(payload).name == name ? answer(payload)
-                                                      : UserNamespaceSupport::kDamaged;
-    case Lookup::kAbsent:
-      break;
+  Lookup found = snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload);
+  if (found == Lookup::kFound && ViewRuntimeHandler(payload).name != name) {
+    return UserNamespaceSupport::kDamaged;
   }
-  if (!name.empty()) return UserNamespaceSupport::kUnknownHandler;
-  // The default handler may have a name of its own.
-  const auto is_default = [&](Payload handler) {
-    payload = handler;
-    return ViewRuntimeHandler(handler).is_default;
-  };
-  switch (snapshot.FindWithPrefix(Table::kRuntimeHandlers, {}, 0, is_default)) {
-    case Lookup::kFound:
-      return answer(payload);
-    case Lookup::kAbsent:
-      return UserNamespaceSupport::kUnknownHandler;
-    case Lookup::kDamaged:
-      break;
+  if (found == Lookup::kAbsent && name.empty()) {
+    // The default handler may have a name of its own.
+    found = snapshot.FindWithPrefix(Table::kRuntimeHandlers, {}, 0, [&](Payload handler) {
+      payload = handler;
+      return ViewRuntimeHandler(handler).is_default;
+    });
   }
-  return UserNamespaceSupport::kDamaged;
+  if (found == Lookup::kDamaged) return UserNamespaceSupport::kDamaged;
+  if (found == Lookup::kAbsent) return UserNamespaceSupport::kUnknownHandler;
+  return ViewRuntimeHandler(payload).user_namespaces ? UserNamespaceSupport::kYes
+                                                     : UserNamespaceSupport::kNo;
 }
 
 namespace {
