@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "migrations/kubelet/kept_aside.h"
-#include "migrations/kubelet/pods_directory.h"
 #include "migrations/kubelet/userns_file.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"

@@ -1,4 +1,4 @@
-// The file in which a kubelet keeps a pod's ID mappings, <kubelet-dir>/pods/<pod-uid>/userns:
+// The files in which a kubelet keeps the ID mappings of pods, <kubelet-dir>/pods/<pod-uid>/userns:
 //
 //   {"uidMappings":[{"hostId":65536,"containerId":0,"length":65536}],"gidMappings":[…the same…]}
 //
@@ -11,10 +11,14 @@
 #define WAYBILL_MIGRATIONS_KUBELET_USERNS_FILE_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "store/base/files.h"
 #include "store/userns/import.h"
+#include "waybill/result.h"
 
 namespace waybill::internal {
 
@@ -27,6 +31,14 @@ UsernsFile DecodeUsernsFile(std::string pod_uid, std::string source, std::string
 
 // Byte for byte as a kubelet writes it.
 std::string EncodeUsernsFile(std::uint32_t host_id, std::uint32_t length);
+
+// The ID mappings of all pods that have a userns file, sorted by pod UID. As in the kubelet, each
+// directory is a pod, whatever its name; symlinks do not count. A file that is forbidden or not
+// regular is a problem of that pod. Empty if `pods` does not exist. kUnsafePath: `pods` is not a
+// directory. kIo: it can't be listed, or the disk refuses a file, unless that counts as damage (a
+// problem of that pod).
+Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& pods,
+                                                  OnReadError on_error = OnReadError::kFail);
 
 }  // namespace waybill::internal
 

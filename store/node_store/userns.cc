@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "migrations/kubelet/pods_directory.h"
+#include "migrations/kubelet/userns_file.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"

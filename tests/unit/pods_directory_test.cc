@@ -1,7 +1,5 @@
 // Which files of a pods directory are read, and what stands in for those that can't be.
 
-#include "migrations/kubelet/pods_directory.h"
-
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_export.h"
-#include "migrations/kubelet/pods_directory.h"
 #include "migrations/kubelet/userns_file.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
