@@ -176,7 +176,7 @@ Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& reques
   return Commit(txn, working, store);
 }
 
-Result<void> CheckResult(const OwnedStore& store, const std::string& backup) {
+Result<void> CheckMigrated(const OwnedStore& store, const std::string& backup) {
   const std::filesystem::path path = store.database.env->directory() / "data.mdb";
   auto file = OpenFile(path, O_RDONLY);
   if (!file) return file.error();
@@ -255,7 +255,7 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
       return r.error();
     }
   }
-  if (auto r = CheckResult(store, report.backup); !r) return r.error();
+  if (auto r = CheckMigrated(store, report.backup); !r) return r.error();
   return report;
 }
 

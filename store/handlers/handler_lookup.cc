@@ -10,7 +10,7 @@
 namespace waybill::internal {
 
 namespace {
-constexpr std::size_t kMaxNamed = 20;
+constexpr std::size_t kMaxHandlersNamed = 20;
 }  // namespace
 
 UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
@@ -75,13 +75,13 @@ Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name) {
 
 Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known) {
   std::string list;
-  for (std::size_t i = 0; i < known.size() && i < kMaxNamed; ++i) {
+  for (std::size_t i = 0; i < known.size() && i < kMaxHandlersNamed; ++i) {
     if (!list.empty()) list += ", ";
     list += known[i].name.empty() ? "the default one" : known[i].name;
     if (known[i].is_default && !known[i].name.empty()) list += " (the default)";
   }
-  if (known.size() > kMaxNamed) {
-    list += " and " + std::to_string(known.size() - kMaxNamed) + " more";
+  if (known.size() > kMaxHandlersNamed) {
+    list += " and " + std::to_string(known.size() - kMaxHandlersNamed) + " more";
   }
   return {ErrorCode::kInvalidArgument,
           "unknown runtime handler \"" + std::string(name.substr(0, kMaxRuntimeHandlerBytes)) +
