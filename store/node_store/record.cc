@@ -8,7 +8,7 @@
 #include "store/base/empty_list.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
-#include "store/handlers/handler_lookup.h"
+#include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/pull/prune.h"
 #include "store/pull/recording.h"

@@ -10,7 +10,7 @@
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"
-#include "store/handlers/handler_lookup.h"
+#include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/userns/import.h"
 #include "store/userns/lost_ranges.h"
