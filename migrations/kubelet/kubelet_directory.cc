@@ -1,7 +1,6 @@
 #include "migrations/kubelet/kubelet_directory.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "migrations/kubelet/export_manifest.h"
 #include "migrations/kubelet/kubelet_file.h"
 #include "store/base/files.h"
-#include "store/base/sha256.h"
 #include "store/database/typed_tables.h"
 #include "store/trust/gap.h"
 #include "store/trust/trust.h"

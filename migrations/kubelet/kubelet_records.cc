@@ -29,7 +29,6 @@
 #include <algorithm>
 #include <iterator>
 #include <type_traits>
-#include <utility>
 
 #include "store/base/caught.h"
 #include "store/base/go_json.h"

@@ -11,7 +11,6 @@
 //                          "OSVersion":"10.0.17763","OSFeatures":[],"Variant":""}}}}}}
 
 #include <algorithm>
-#include <cstddef>
 
 #include "migrations/runtime/guest_platform.h"
 #include "store/base/caught.h"

@@ -1,7 +1,6 @@
 #include "store/pull/write_back_queue.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "store/base/caught.h"

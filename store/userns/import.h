@@ -3,7 +3,6 @@
 #ifndef WAYBILL_STORE_USERNS_IMPORT_H_
 #define WAYBILL_STORE_USERNS_IMPORT_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
