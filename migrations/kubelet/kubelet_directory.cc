@@ -36,7 +36,7 @@ Result<void> List(const std::filesystem::path& image_manager, KubeletFolder fold
   if (!*there) return {};
   auto names = ListDirectory(path);
   if (!names) return names.error();
-  const std::size_t first = entries.size();
+  std::sort(names->begin(), names->end());
   for (std::string& name : *names) {
     ++report.files_seen;
     if (IsRecordName(name)) {
@@ -45,8 +45,6 @@ Result<void> List(const std::filesystem::path& image_manager, KubeletFolder fold
       ++report.skipped;
     }
   }
-  std::sort(entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.name < b.name; });
   return {};
 }
 

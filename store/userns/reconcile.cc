@@ -57,14 +57,14 @@ class Reconciliation {
       if (owner != kNobody) contested_.insert(owner);
     }
     for (std::uint32_t block = 0; block < kBlocks; ++block) {
-      if (owner_[block] != kNobody && !seen[block]) missing_.push_back(block);
+      if (owner_[block] != kNobody && !seen[block]) ++missing_;
     }
   }
 
-  bool agrees() const { return strays_.empty() && missing_.empty() && contested_.empty(); }
+  bool agrees() const { return strays_.empty() && missing_ == 0 && contested_.empty(); }
 
   Result<void> Repair(StoreTxn& txn, UserNamespaceReport& report) {
-    report.repaired_blocks = strays_.size() + missing_.size();
+    report.repaired_blocks = strays_.size() + missing_;
     for (const std::uint32_t block : strays_) {
       if (auto r = txn.Delete(Table::kUsernsBlocks, BlockKey(block)); !r) return r.error();
     }
@@ -115,8 +115,8 @@ class Reconciliation {
   std::vector<std::uint32_t> owner_;  // of each block, the mapping that covers it
   std::set<std::uint32_t> contested_;
   std::map<std::string, std::vector<HostIdRange>> held_;
-  std::vector<std::uint32_t> strays_;   // entries whose pod has no such mapping
-  std::vector<std::uint32_t> missing_;  // entries that a mapping should have
+  std::vector<std::uint32_t> strays_;  // entries whose pod has no such mapping
+  std::size_t missing_ = 0;            // entries that a mapping should have
 };
 
 }  // namespace
