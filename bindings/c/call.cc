@@ -14,7 +14,7 @@ waybill_code Fail(waybill_error** error, const Error& what) noexcept {
            Copy(coded ? HintInC(what.hint_code) : what.hint, memory)};
     });
   } catch (...) {
-    *error = nullptr;  // the code has to do
+    *error = nullptr;  // no memory for the text: the code must do
   }
   return code;
 }

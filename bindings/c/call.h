@@ -1,5 +1,5 @@
-// What each function of the C API is wrapped in: no exception leaves it, and every argument is
-// looked at before it is used.
+// Wraps each function of the C API: no exception leaves it, and every argument is checked before it
+// is used.
 
 #ifndef WAYBILL_BINDINGS_C_CALL_H_
 #define WAYBILL_BINDINGS_C_CALL_H_
@@ -22,10 +22,10 @@
 
 namespace waybill::c {
 
-// Tells `error`, where the caller wants to know; never throws.
+// Puts the text into *error, unless `error` is null. Never throws.
 waybill_code Fail(waybill_error** error, const Error& what) noexcept;
 
-// What to do, in calls of waybill.h. Empty for kNone.
+// What to do next, in calls of waybill.h. Empty for kNone.
 std::string_view HintInC(Hint hint);
 waybill_code FailWithoutText(waybill_error** error, ErrorCode code, const char* message) noexcept;
 
@@ -45,11 +45,11 @@ waybill_code Call(waybill_error** error, const Body& body) noexcept {
   }
 }
 
-// No version of any options is larger.
+// No options struct of any version is larger.
 inline constexpr std::size_t kMaxOptionsBytes = 4096;
 
-// Bytes of each struct with a struct_size in the version in which it came: what the oldest callers
-// pass. Never changes.
+// The size of each struct with a struct_size in the version that introduced it: what the oldest
+// callers pass. Never changes.
 template <typename T>
 inline constexpr std::size_t kFirstSize = 0;
 template <>
@@ -69,14 +69,14 @@ inline constexpr std::size_t kFirstSize<waybill_restore_options> = 72;
 template <>
 inline constexpr std::size_t kFirstSize<waybill_change_options> = 16;
 
-// Takes arguments, and remembers the first that is wrong.
+// Checks and converts arguments. Remembers the first that is wrong.
 class Arguments {
  public:
   std::string_view Text(waybill_string text, const char* name);
   std::string String(waybill_string text, const char* name) {
     return std::string(Text(text, name));
   }
-  // For files: what the system reads ends at the first zero byte.
+  // Refuses a zero byte: the system would read only up to it.
   std::string Path(waybill_string path, const char* name);
   std::vector<std::string> Strings(waybill_strings strings, const char* name);
 
@@ -89,7 +89,7 @@ class Arguments {
     return {items, count};
   }
 
-  // The enumerator, where it is one of 0 … last.
+  // The enumerator, if `number` is 0 to `last`.
   template <typename Enum>
   Enum OneOf(std::int32_t number, Enum last, const char* name) {
     if (number < 0 || number > static_cast<std::int32_t>(last)) {
@@ -105,7 +105,8 @@ class Arguments {
     return pointer != nullptr;
   }
 
-  // Options as this version knows them: an earlier one's may be shorter, a later one's longer.
+  // Options as this version knows them. Those of an earlier version may be shorter, those of a
+  // later one longer.
   template <typename T>
   T Options(const T* options, const char* name) {
     static_assert(kFirstSize<T> >= sizeof(options->struct_size) && kFirstSize<T> <= sizeof(T));
@@ -116,7 +117,7 @@ class Arguments {
       Wrong(name, "has a struct_size that is too small");
       return known;
     }
-    // What was never set is not to be read up to its end.
+    // A size that was never set must not decide how far to read.
     if (size > kMaxOptionsBytes) {
       Wrong(name, "has a struct_size that is none");
       return known;

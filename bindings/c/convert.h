@@ -1,5 +1,5 @@
-// Between the values of C and those of C++. Those that go in are looked at by Arguments; those that
-// come out are copied to the memory of their result.
+// Converts between the values of C and those of C++. Arguments checks those that go in; those that
+// come out are copied into the memory of their result.
 
 #ifndef WAYBILL_BINDINGS_C_CONVERT_H_
 #define WAYBILL_BINDINGS_C_CONVERT_H_
@@ -18,10 +18,9 @@ struct waybill_policy {
 
 namespace waybill::c {
 
-// --- In
-// -------------------------------------------------------------------------------------------
+// --- In ---
 
-// Whether it is a time of the years 1 to 9999.
+// Whether the time lies in the years 1 to 9999.
 bool IsTime(waybill_timestamp time);
 inline Timestamp ToTimestamp(waybill_timestamp time) { return {time.seconds, time.nanoseconds}; }
 std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& arguments);
@@ -38,12 +37,11 @@ std::vector<ListedImage> ToListed(const waybill_listed_image* images, std::size_
                                   Arguments& arguments);
 std::vector<RuntimeHandler> ToHandlers(const waybill_runtime_handlers& handlers,
                                        Arguments& arguments);
-// NULL: the default.
+// NULL stands for the defaults.
 ChangeOptions ToChangeOptions(const waybill_change_options* options, Arguments& arguments);
 UserNamespacePool ToPool(const waybill_user_namespace_pool& pool);
 
-// --- Out
-// ------------------------------------------------------------------------------------------
+// --- Out ---
 
 inline waybill_timestamp ToC(Timestamp time) { return {time.seconds, time.nanoseconds}; }
 inline waybill_string Borrow(std::string_view text) { return {text.data(), text.size()}; }
@@ -78,7 +76,7 @@ waybill_trust_state ToC(const TrustState& trust, Memory& memory);
 waybill_export_report ToC(const ExportReport& report, Memory& memory);
 waybill_restore_report ToC(const RestoreReport& report, Memory& memory);
 
-// A list: {items, count} of what ToC makes of each element.
+// {items, count}: each element converted by ToC.
 template <typename List, typename C, typename Range>
 List ListOf(const Range& range, Memory& memory) {
   return {CopyEach<C>(range, memory,
@@ -86,16 +84,15 @@ List ListOf(const Range& range, Memory& memory) {
           range.size()};
 }
 
-// --- Results
-// --------------------------------------------------------------------------------------
+// --- Results ---
 
-// Checks that there is a place for the result, and empties it.
+// Checks that `out` is given, and sets *out to null.
 template <typename C>
 void Prepare(C** out, Arguments& arguments, const char* name) {
   if (arguments.Given(out, name)) *out = nullptr;
 }
 
-// *out = value, or the error. `out` may be null where the result is not wanted.
+// Puts the value into *out, or returns its error. A null `out`: the caller does not want the value.
 template <typename C, typename T>
 Result<void> Give(const Result<T>& value, C** out) {
   if (!value) return value.error();

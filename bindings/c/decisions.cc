@@ -1,4 +1,4 @@
-// Decisions: the path that allocates nothing.
+// Decisions. This path allocates nothing.
 
 #include <array>
 #include <optional>
@@ -27,10 +27,10 @@ std::string_view View(waybill_string text) {
   return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.length);
 }
 
-// A pod's credentials as C++ wants them. A few fit in here.
+// A pod's credentials as C++ takes them. Up to 8 secrets need no allocation.
 class Views {
  public:
-  // False: they are no credentials.
+  // False: a null pointer with a length or a count.
   bool Set(const waybill_pod_credentials& from) {
     const std::size_t count = from.secret_count;
     if (count > 0 && from.secrets == nullptr) return false;
@@ -115,10 +115,10 @@ waybill_decision ToC(const Decision& decision) {
           .reason = static_cast<std::uint8_t>(decision.reason)};
 }
 
-// "Pull", for arguments that are none.
+// "Pull", for invalid arguments.
 waybill_decision Refused() noexcept { return ToC(Decision{}); }
 
-// What the second call needs, where there is to be one.
+// Keeps what a second call needs, if the decision asks for one.
 void Keep(const std::optional<Decision>& decision, FirstLook& look, waybill_first_look** to) {
   if (!decision || decision->reason != Reason::kCredentialsNeeded) return;
   *to = NewResult<waybill_first_look>(
@@ -128,7 +128,7 @@ void Keep(const std::optional<Decision>& decision, FirstLook& look, waybill_firs
 waybill_decision Decide(waybill_store* store, waybill_image_copy copy, CredentialSource& source,
                         waybill_first_look** keep = nullptr) noexcept {
   waybill_decision decision = ToC(Decision{});
-  // The decision stays as it is, "pull", where the store does not let it in.
+  // If the store is closed, the decision stays "pull".
   static_cast<void>(OnStore(store, nullptr, [&](NodeStore& node_store) -> Result<void> {
     if (IsText(copy.image) && IsText(copy.image_ref) && IsText(copy.runtime_handler)) {
       const Decision made = node_store.MustAttemptPull(
@@ -218,7 +218,7 @@ waybill_code waybill_ensure_image_first(waybill_store* store, waybill_image_copy
   waybill::DeferredCredentials deferred;
   const waybill_code code =
       waybill::c::Ensure(store, copy, pull_policy, deferred, outcome, error, first_look);
-  if (code != WAYBILL_OK) {  // results are NULL where a call fails
+  if (code != WAYBILL_OK) {  // if a call fails, its results are NULL
     static_cast<void>(waybill_free(*first_look));
     *first_look = nullptr;
   }

@@ -1,4 +1,4 @@
-// What the library advises, in calls of waybill.h.
+// The library's hints, in calls of waybill.h.
 
 #include "bindings/c/call.h"
 #include "bindings/c/convert.h"

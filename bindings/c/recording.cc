@@ -1,4 +1,4 @@
-// Recording pulls, and garbage collection.
+// Recording pulls; garbage collection.
 
 #include "bindings/c/convert.h"
 #include "bindings/c/store.h"

@@ -1,4 +1,4 @@
-// Whole records, pull intents, and what is in quarantine.
+// Whole records, pull intents, and every list that a store returns.
 
 #include "bindings/c/convert.h"
 #include "bindings/c/store.h"

@@ -1,4 +1,4 @@
-// What the store tells of itself: the reports, member by member.
+// The reports of a store, member by member.
 
 #include <algorithm>
 

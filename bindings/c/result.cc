@@ -41,7 +41,7 @@ waybill_code waybill_free(void* result) {
   using waybill::c::ResultHeader;
   auto* const header = static_cast<ResultHeader*>(result) - 1;
   if (header->mark != waybill::c::kResultMark) return WAYBILL_INVALID_ARGUMENT;
-  // Written where the compiler sees no reader: it would be left out.
+  // Volatile, since the compiler sees no reader and would drop the write.
   *const_cast<volatile std::uint64_t*>(&header->mark) = 0;
   header->destroy(header);
   return WAYBILL_OK;

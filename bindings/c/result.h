@@ -1,8 +1,8 @@
-// What comes out of a call and belongs to the caller. One allocation holds the struct that the
-// caller sees and owns the memory of all that it points to:
+// Results: what comes out of a call and belongs to the caller. One allocation holds the struct that
+// the caller sees, and owns the memory of all that it points to:
 //
-//   Result<T>   mark | destroy | value: T | memory
-//                                ^ what the caller gets, and gives to waybill_free
+//   OwnedResult<T>   mark | destroy | value: T | memory
+//                                     ^ what the caller gets, and passes to waybill_free
 
 #ifndef WAYBILL_BINDINGS_C_RESULT_H_
 #define WAYBILL_BINDINGS_C_RESULT_H_
@@ -23,7 +23,7 @@ namespace waybill::c {
 
 using Memory = std::pmr::memory_resource;
 
-// Gives memory back without what was in it: passwords.
+// Wipes memory before it frees it: it may hold passwords.
 class WipingMemory final : public Memory {
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override;
@@ -58,10 +58,10 @@ T* NewResult(const Fill& fill, Memory* upstream = std::pmr::new_delete_resource(
   return &owned.release()->value;
 }
 
-// Followed by a zero byte that does not count.
+// With a terminating zero that the length does not count.
 waybill_string Copy(std::string_view text, Memory& memory);
 
-// An array of what `convert(element, memory)` makes of each element; nullptr for none.
+// An array with `convert(element, memory)` of each element; nullptr for an empty range.
 template <typename C, typename Range, typename Convert>
 const C* CopyEach(const Range& range, Memory& memory, const Convert& convert) {
   if (range.empty()) return nullptr;

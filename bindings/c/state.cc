@@ -1,4 +1,4 @@
-// What a store says of itself, and what is done to a whole store.
+// The state of a store; operations on a whole store.
 
 #include "bindings/c/convert.h"
 #include "bindings/c/store.h"

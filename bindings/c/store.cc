@@ -10,7 +10,7 @@ namespace waybill::c {
 thread_local const CallbackScope* CallbackScope::innermost_ = nullptr;
 
 std::size_t Gate::StripeOfThread() {
-  // Each thread has its own copy of this, some pages away from the next one's.
+  // Each thread has its own copy, some pages away from those of other threads.
   static thread_local char of_thread;
   const auto address = reinterpret_cast<std::uintptr_t>(&of_thread);
   return ((address >> 12U) * 0x9E3779B97F4A7C15U) >> 59U;
@@ -19,7 +19,8 @@ std::size_t Gate::StripeOfThread() {
 bool Gate::Close() {
   if (closed_.exchange(true)) return false;
   for (const Count& count : counts_) {
-    // In one order with the two steps of Enter: it sees that this is closed, or is seen here.
+    // Sequentially consistent, as the two steps of Enter: either Enter sees that the gate is
+    // closed, or this loop sees the call.
     for (unsigned looks = 0; count.inside.load() != 0; ++looks) {
       if (looks < 100) {
         std::this_thread::yield();
@@ -36,7 +37,7 @@ Clock ToClock(waybill_clock clock, void* context, const waybill_store* store) {
   return [clock, context, store] {
     const CallbackScope scope(store);
     const waybill_timestamp time = clock(context);
-    // A record with a time that can't be written down could not be read again.
+    // A record whose time is out of bounds could not be read again.
     return IsTime(time) ? ToTimestamp(time) : SystemClock();
   };
 }
@@ -81,7 +82,7 @@ VerificationPolicy ToPolicy(const waybill_policy* policy) {
   return policy == nullptr ? VerificationPolicy{} : policy->policy;
 }
 
-// Where it succeeds the handle is the caller's.
+// On success the handle is the caller's.
 template <typename Open>
 waybill_code MakeStore(waybill_store** store, waybill_error** error, const Open& open) noexcept {
   if (store != nullptr) *store = nullptr;

@@ -1,4 +1,4 @@
-// The handle of a store: lets calls in until it is closed, and waits for those inside.
+// The handle of a store: admits calls until it is closed, and then waits for those inside.
 
 #ifndef WAYBILL_BINDINGS_C_STORE_H_
 #define WAYBILL_BINDINGS_C_STORE_H_
@@ -14,11 +14,11 @@
 
 namespace waybill::c {
 
-// Counts the calls that are inside, on one cache line of many a thread, so that decisions on two
-// processors share nothing.
+// Counts the calls inside. Each thread uses one of many cache lines, so that decisions on two
+// processors share none.
 class Gate {
  public:
-  // False once it is closed. Otherwise to be followed by Leave on the same thread.
+  // False once the gate is closed. Otherwise call Leave on the same thread.
   bool Enter() {
     Count& mine = counts_[StripeOfThread()];
     mine.inside.fetch_add(1);
@@ -26,11 +26,11 @@ class Gate {
     mine.inside.fetch_sub(1, std::memory_order_release);
     return false;
   }
-  // The last thing that a call touches: the handle may be gone afterwards. This is why Close looks
-  // again and again, instead of being woken.
+  // The last thing that a call touches: the handle may be gone afterwards. So Close polls instead
+  // of being woken.
   void Leave() { counts_[StripeOfThread()].inside.fetch_sub(1, std::memory_order_release); }
 
-  // False: it was closed before. Returns when nobody is inside.
+  // Returns once no call is inside. False: the gate was closed before.
   bool Close();
   bool closed() const { return closed_.load(); }
 
@@ -44,7 +44,8 @@ class Gate {
   std::atomic<bool> closed_{false};
 };
 
-// Marks that this thread runs a callback of `store`: calls back into it would wait for themselves.
+// Marks that this thread runs a callback of `store`. A call back into that store would wait for
+// itself.
 class CallbackScope {
  public:
   explicit CallbackScope(const waybill_store* store) : store_(store), outer_(innermost_) {
@@ -76,11 +77,12 @@ struct waybill_store {
 
 namespace waybill::c {
 
-// Callbacks as C++ has them. `store`: whose they are, once it is open; null for none.
+// Callbacks of C as those of C++. `store`: the handle that they belong to; null for a call without
+// one.
 Clock ToClock(waybill_clock clock, void* context, const waybill_store* store);
 Progress ToProgress(waybill_progress progress, void* context, const waybill_store* store);
 
-// Runs `body(NodeStore&)`, which returns Result<void>, while the store can't be closed.
+// Runs `body(NodeStore&)`, which returns Result<void>. The store can't be closed meanwhile.
 template <typename Body>
 waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& body) noexcept {
   return Call(error, [&]() -> Result<void> {

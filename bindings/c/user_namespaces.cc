@@ -1,4 +1,4 @@
-// Runtime handlers, and host IDs for pods in user namespaces.
+// Runtime handlers; host IDs for pods in user namespaces.
 
 #include "bindings/c/convert.h"
 #include "bindings/c/store.h"

@@ -1,4 +1,5 @@
-// What needs no store: names of enumerators, image names, platforms, policies, the kubelet's JSON.
+// Functions that need no store: names of enumerators, image names, platforms, policies, the
+// kubelet's JSON.
 
 #include <array>
 
@@ -9,14 +10,14 @@ using waybill::Result;
 
 namespace {
 
-// The codes of both languages are the same numbers.
+// C and C++ use the same numbers for codes.
 static_assert(WAYBILL_INVALID_ARGUMENT == static_cast<int>(waybill::ErrorCode::kInvalidArgument));
 static_assert(WAYBILL_CREDENTIALS_UNAVAILABLE ==
               static_cast<int>(waybill::ErrorCode::kCredentialsUnavailable));
 static_assert(WAYBILL_OUT_OF_MEMORY == static_cast<int>(waybill::ErrorCode::kOutOfMemory));
 static_assert(WAYBILL_INTERNAL == static_cast<int>(waybill::ErrorCode::kInternal));
 
-// The name of an enumerator of 0 … last; empty for what is none.
+// The name of an enumerator, if `number` is 0 to `last`; otherwise empty.
 template <typename Enum>
 waybill_string NameOf(std::int32_t number, Enum last, std::string_view (*name)(Enum)) {
   if (number < 0 || number > static_cast<std::int32_t>(last)) return Borrow("");
@@ -38,7 +39,7 @@ waybill_code ParseName(waybill_string name, Result<Enum> (*parse)(std::string_vi
   });
 }
 
-// A function of one text that makes a result.
+// Makes a result of one text.
 template <typename C, typename Make>
 waybill_code FromText(waybill_string text, C** out, waybill_error** error,
                       const Make& make) noexcept {
@@ -67,7 +68,7 @@ waybill_code ToText(const From* from, waybill_string** text, waybill_error** err
   });
 }
 
-// A text to decode, and the kind of result that it makes.
+// Decodes a text into a result.
 template <typename C, typename T>
 waybill_code Decode(waybill_string json, Result<T> (*decode)(std::string_view), C** out,
                     waybill_error** error) noexcept {
@@ -231,7 +232,7 @@ waybill_code waybill_choose_manifest(const waybill_image_index* index, const way
     for (const auto& item : items) {
       manifests.push_back({.media_type = arguments.String(item.media_type, "media_type"),
                            .digest = arguments.String(item.digest, "digest"),
-                           // Tells the copy that is chosen from its like.
+                           // The index in place of the size: it tells equal entries apart.
                            .size = manifests.size(),
                            .platform = ToPlatform(item.platform, arguments),
                            .is_attestation = item.is_attestation});

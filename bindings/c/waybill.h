@@ -1218,13 +1218,9 @@ enum {
   WAYBILL_TRUST_GAP = 8,
   WAYBILL_TRUST_JOURNAL_FULL = 9
 };
-/* TrustAction: a reason for distrust; the end of all reasons; the end of the one of the same kind and
- * words. */
-enum {
-  WAYBILL_TRUST_DISTRUST = 1,
-  WAYBILL_TRUST_TRUST = 2,
-  WAYBILL_TRUST_TAKEN_BACK = 3
-};
+/* TrustAction: a reason for distrust; the end of all reasons; the end of the one reason of the same
+ * kind and words. */
+enum { WAYBILL_TRUST_DISTRUST = 1, WAYBILL_TRUST_TRUST = 2, WAYBILL_TRUST_TAKEN_BACK = 3 };
 
 typedef struct waybill_trust_event {
   waybill_timestamp at;
