@@ -870,10 +870,11 @@ typedef struct waybill_decision {
   uint8_t reason;        /* WAYBILL_REASON_… */
 } waybill_decision;
 
-/* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: whatever is wrong, with
- * the arguments, too, is "pull". Needs all of `copy`.
- * `credentials` NULL: they could not be had, WAYBILL_REASON_CREDENTIALS_UNAVAILABLE where the
- * answer depends on them. (A pod without any has credentials that are empty, not NULL.) */
+/* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: any error, in the
+ * arguments too, is "pull". Needs all of `copy`.
+ * `credentials` NULL: they are unavailable; if the answer depends on them, it is "pull",
+ * WAYBILL_REASON_CREDENTIALS_UNAVAILABLE. (A pod without credentials passes an empty struct, not
+ * NULL.) */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
     waybill_store* store, waybill_image_copy copy, const waybill_pod_credentials* credentials);
 /* The same, with credentials that are fetched if need be. `fetch` NULL: as if it failed. */
@@ -889,10 +890,10 @@ typedef struct waybill_first_look waybill_first_look;
  * the same store and arguments. Otherwise the first answer is final, and *first_look is NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_first(
     waybill_store* store, waybill_image_copy copy, waybill_first_look** first_look);
-/* `credentials` NULL: they could not be had; make the call all the same, so that it is counted.
- * Compares them with the record as the first call saw it: one that was removed meanwhile does not
- * pass for one that never was. For another image than the first call's, or a `first_look` of NULL,
- * the answer is "pull". `first_look` stays the caller's. */
+/* `credentials` NULL: they are unavailable; make the call all the same, so that it is counted.
+ * Compares them with the record as the first call saw it: a record that was removed meanwhile does
+ * not pass for one that never existed. For another image than the first call's, or a `first_look`
+ * of NULL, the answer is "pull". `first_look` stays the caller's. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_second(
     waybill_store* store, waybill_image_copy copy, waybill_first_look* first_look,
     const waybill_pod_credentials* credentials);
@@ -921,9 +922,9 @@ typedef struct waybill_ensure_outcome {
   waybill_string message; /* what the pod may see */
 } waybill_ensure_outcome;
 
-/* The kubelet's outer question: NodeStore::EnsureImage. Where the outcome can't be made (a code
- * other than WAYBILL_OK) do not start the container. `credentials`, `fetch` and `first_look` as
- * above; an outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is none yet, and not counted.
+/* The kubelet's outer question: NodeStore::EnsureImage. If the call fails (a code other than
+ * WAYBILL_OK), do not start the container. `credentials`, `fetch` and `first_look` as above; an
+ * outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is not final, and not counted.
  * WAYBILL_INVALID_ARGUMENT also for a `first_look` of NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_ensure_image(waybill_store* store, waybill_image_copy copy, int32_t pull_policy,
@@ -1008,12 +1009,13 @@ waybill_prune_before(waybill_store* store, const waybill_listed_image* images, s
                      waybill_prune_report** report, waybill_error** error);
 
 /* --- Whole records ------------------------------------------------------------------------------
- * Those that read: WAYBILL_DAMAGED where what is stored can't be read or may have been lost;
- * WAYBILL_UNAVAILABLE where nothing can be read at this moment; WAYBILL_OUTCOME_UNKNOWN and
- * WAYBILL_OWNED as of those that write, from the call that found it on; WAYBILL_INVALID_ARGUMENT,
- * WAYBILL_LIMIT_EXCEEDED. Those that write: as in "Recording a pull"; counts of pulls in flight
- * stay as they are. Those about a record ignore copy.image, those about an intent copy.image_ref.
- * WAYBILL_INVALID_ARGUMENT: the one that is needed is empty, and the other is not. */
+ * Functions that read: WAYBILL_DAMAGED: what is stored can't be read or may have been lost.
+ * WAYBILL_UNAVAILABLE: nothing can be read at this moment. WAYBILL_OUTCOME_UNKNOWN, WAYBILL_OWNED:
+ * as of functions that write, from the call that found it on. WAYBILL_INVALID_ARGUMENT,
+ * WAYBILL_LIMIT_EXCEEDED. Functions that write: as in "Recording a pull"; they do not change the
+ * counts of pulls in flight. Functions about a record ignore copy.image, those about an intent
+ * copy.image_ref. WAYBILL_INVALID_ARGUMENT: the one that is needed is empty, and the other is not.
+ */
 
 /* WAYBILL_NOT_FOUND: the record certainly does not exist. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* store,
