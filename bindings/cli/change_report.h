@@ -1,5 +1,5 @@
-// What was changed in a whole store, as JSON and as lines of a report: `start` says it, and so do
-// `migrate` and `runtimes`.
+// Reports on changes of a whole store, as JSON and as lines of text, for `start`, `migrate` and
+// `runtimes`.
 
 #ifndef WAYBILL_BINDINGS_CLI_CHANGE_REPORT_H_
 #define WAYBILL_BINDINGS_CLI_CHANGE_REPORT_H_

@@ -21,7 +21,7 @@ class Command {
   virtual std::string name() const = 0;
   // One line for the list of commands.
   virtual std::string summary() const = 0;
-  // What --help adds to the flags: one line or more, or nothing.
+  // What --help says below the flags: lines, or nothing.
   virtual std::string notes() const { return {}; }
   virtual void Declare(Flags& flags) = 0;
   // Called once, after the flags have their values. main.cc turns an error into an exit code.

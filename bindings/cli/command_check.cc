@@ -1,4 +1,4 @@
-// waybill check: must this pull be attempted? Works beside a live owner, and changes nothing.
+// waybill check: says whether a pull must be attempted. Works beside a live owner; changes nothing.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"
@@ -7,9 +7,9 @@
 namespace waybill::cli {
 namespace {
 
-// What text and JSON are both made of.
+// Text and JSON are both made from it.
 struct Answer {
-  // False only where the image may be used as it is.
+  // False only if the image may be used as it is.
   bool pull = true;
   std::optional<Decision> decision;
   std::optional<EnsureOutcome> outcome;  // with --pull-policy
@@ -38,7 +38,7 @@ std::string TextOf(const Answer& answer) {
     text = answer.pull ? "pull" : "no pull";
   }
   if (!answer.decision) {
-    // The only pull that nothing is asked for first.
+    // The only pull without a decision.
     if (answer.outcome && answer.outcome->action == EnsureAction::kPull) {
       text += ": the pull policy is Always";
     }

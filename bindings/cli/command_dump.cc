@@ -1,7 +1,6 @@
 // waybill dump: everything that the store holds. One JSON object a line:
 //
-//   {"type":"trust","at":…,"distrustful":…,"reason":…}           the journal of distrust, oldest
-//   first
+//   {"type":"trust","at":…,"kind":…,"action":…,"distrustful":…,"reason":…}   oldest first
 //   {"type":"runtimeHandler","name":…,"default":…,"userNamespaces":…,"guestPlatform":{…}}
 //   {"type":"quarantine","kind":…,"sha256":…,"source":…,…}
 //   {"type":"preloaded","imageRef":…,"lastUpdatedTime":…,"observedImages":[…]}
@@ -9,10 +8,11 @@
 //   {"type":"record","imageRef":…,"lastUpdatedTime":…,"credentialMapping":{…},"stamp":…,
 //    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…}}
 //   {"type":"idMapping","podUid":…,"hostId":…,"length":…,"created":…}
-//   {"type":"heldPod","podUid":…,"ranges":[{"first":…,"length":…}],"source":…,"reason":…,"since":…}
+//   {"type":"heldPod","podUid":…,"ranges":[{"first":…,"length":…}],"source":…,"reason":…,"since":…,
+//    "kind":…}
 //
-// Without "runtimeHandler" it is the default handler's. The last three of a record are there where
-// they are known.
+// A missing "runtimeHandler" is the default handler. The last three fields of a record are present
+// if they are known.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/record_json.h"

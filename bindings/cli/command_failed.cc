@@ -1,4 +1,4 @@
-// waybill failed: a pull did not succeed.
+// waybill failed: records that a pull did not succeed.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"

@@ -1,4 +1,4 @@
-// waybill hash: the hash under which the credentials of a docker config or a Secret are remembered.
+// waybill hash: hashes the credentials of a docker config or a Secret as a store remembers them.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"

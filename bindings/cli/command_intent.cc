@@ -1,4 +1,4 @@
-// waybill intent: a pull is about to begin.
+// waybill intent: records that a pull is about to begin.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"

@@ -12,8 +12,7 @@
 namespace waybill::cli {
 namespace {
 
-// What the kernel calls a machine, where that is not what images are named for, or no spelling of
-// it that NormalisePlatform knows.
+// Translates the kernel's names of machines that NormalisePlatform does not know.
 Platform PlatformOfMachine(std::string_view system, std::string_view machine) {
   Platform platform = {.architecture = std::string(machine), .os = std::string(system)};
   const bool arm = machine.starts_with("armv") && machine.size() > 4;
@@ -107,7 +106,7 @@ class ManifestCommand final : public Command {
     return error;
   }
 
-  // Of the handler in the store's registry; none where it runs what the host runs.
+  // The handler's guest platform in the store's registry; nullopt: it runs what the host runs.
   Result<std::optional<Platform>> Guest() const {
     if (!store_) return std::nullopt;
     StoreFlags flags;

@@ -51,7 +51,7 @@ class MigrateCommand final : public Command {
     line.Clear();
     bool refused = dry_run_ && !accept_loss_ && report && !report->losses.empty();
     if (!report && report.error().code == ErrorCode::kConflict && !accept_loss_) {
-      // Asked again for what would be lost, one by one.
+      // A dry run lists each loss.
       options.dry_run = true;
       auto would = Migrate(options);
       if (would && !would->losses.empty()) {
@@ -76,7 +76,7 @@ class MigrateCommand final : public Command {
       WriteMigration(report, done, out);
     }
     if (!refused) return;
-    // The warning comes last. A failed write is remembered, for main to report.
+    // The warning comes last. main reports a failed write.
     (void)out.Flush();
     Warn(fmt::format("going down to schema version {} would lose what is listed: {}", report.to,
                      dry_run_ ? "it would be refused" : "nothing was changed"),

@@ -1,4 +1,4 @@
-// waybill prune: forget the records of images that are gone.
+// waybill prune: forgets the records of images that are gone.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"

@@ -1,4 +1,4 @@
-// waybill pulled: a pull succeeded.
+// waybill pulled: records that a pull succeeded.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"
@@ -38,7 +38,7 @@ class PulledCommand final : public Command {
       return BadFlag("--image-ref", "it is empty", "give what the runtime calls the image");
     }
     const bool given = !flags_.secrets.empty() || flags_.service_account.has_value();
-    // Without credentials it would be open to all pods.
+    // Without credentials the image would be open to all pods.
     if (flags_.secrets_path && !given) {
       return BadFlag("--secrets", "it holds no Secret",
                      "leave --secrets out if the image was pulled without credentials");
@@ -60,7 +60,7 @@ class PulledCommand final : public Command {
     auto dangling = (*store)->HasIntent({.image = flags_.image, .runtime_handler = handler});
     if (!dangling) return dangling.error();
     if (auto closed = (*store)->Close(); !closed) return closed.error();
-    // What was given, not what the record says now: that may be open to more by earlier pulls.
+    // What this pull gave. By earlier pulls the record may be open to more.
     const std::string access = AccessText(credentials ? *credentials : ImagePullCredentials{});
     if (out.json()) {
       Json answer = JsonOf(ImagePullIntent{flags_.image, handler});

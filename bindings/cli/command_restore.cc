@@ -117,7 +117,7 @@ class RestoreCommand final : public Command {
       out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
     }
     if (dry_run_) return;
-    // The warning comes last. A failed write is remembered, for main to report.
+    // The warning comes last. main reports a failed write.
     (void)out.Flush();
     Warn(
         "the store is DISTRUSTFUL: images without a record must now be pulled before a pod may "

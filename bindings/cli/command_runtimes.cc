@@ -1,5 +1,5 @@
-// waybill runtimes: the node's runtime handlers (KEP-4216): what the store knows of them, loading
-// what the runtime serves, and turning them off.
+// waybill runtimes: the node's runtime handlers (KEP-4216). Shows those that the store knows, loads
+// those that the runtime serves, and turns them off.
 
 #include <algorithm>
 #include <map>
@@ -17,7 +17,7 @@ namespace {
 // A row of the table.
 struct Shown {
   RuntimeHandler handler;
-  bool known = true;  // in the registry; else nothing but its name and its records are known
+  bool known = true;  // in the registry; otherwise only its name and its records are known
   std::uint64_t records = 0;
 
   // There is always a default handler.
@@ -141,10 +141,10 @@ class RuntimesCommand final : public Command {
     return ExitCode::kYes;
   }
 
-  // The default handler is always one of them.
+  // Always has the default handler.
   static std::vector<Shown> Count(const HandlerNames& names,
                                   const std::vector<ImagePulledRecord>& records) {
-    std::map<std::string, std::uint64_t> counts;  // by the handler that they are kept under
+    std::map<std::string, std::uint64_t> counts;  // by the stored handler
     counts[""] = 0;
     for (const ImagePulledRecord& record : records) ++counts[record.runtime_handler];
     std::vector<Shown> all;

@@ -51,7 +51,7 @@ class ShowCommand final : public Command {
   }
 
  private:
-  // A handler that vanished still has records to show; one without any is known, or a mistake.
+  // A handler that vanished still has records to show. Without a record, it must be known.
   Result<bool> ShowRecord(const NodeStore& store, const HandlerNames& names, Output& out) const {
     const std::string& handler = runtime_.handler;
     auto record = store.GetRecord({.image_ref = *image_ref_, .runtime_handler = handler});

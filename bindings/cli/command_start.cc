@@ -1,4 +1,4 @@
-// waybill start: take over a kubelet's records, recover, report. The main job.
+// waybill start: takes over a kubelet's records, recovers, reports.
 
 #include <unistd.h>
 
@@ -83,13 +83,13 @@ class StartCommand final : public Command {
       if (!handlers) return handlers.error();
       options.runtime_handlers = *std::move(handlers);
     }
-    // Asked before opening: a witness makes the directory.
+    // Before opening, which creates the directory for the witness.
     const bool nothing_there =
         kubelet_directory_ && ::access((*kubelet_directory_ + "/image_manager").c_str(), F_OK) != 0;
     auto report = OpenAndClose(std::move(options));
     if (!report) return report.error();
     WriteStartReport(*report, store_.store, out);
-    // A gap that was told of says more.
+    // The report on a gap says more.
     if (nothing_there && !report->after_gap) {
       (void)out.Flush();
       Warn(*kubelet_directory_ + " has no image_manager in it: nothing was taken over",
@@ -162,7 +162,7 @@ class StartCommand final : public Command {
     return {};
   }
 
-  // The store remembers the path, and is used from other directories than this one.
+  // Absolute: the store remembers the path, and is used from other directories.
   static Witness WitnessAt(const std::filesystem::path& path) {
     return Witness::At(std::filesystem::absolute(path));
   }

@@ -1,5 +1,5 @@
-// waybill trust: whether the store presumes that an image without a record was preloaded, since
-// when and why; and an operator's word that it may again.
+// waybill trust: shows whether the store presumes images without a record preloaded, since when and
+// why, and records an operator's confirmation that it may do so again.
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/record_json.h"

@@ -114,7 +114,7 @@ class UsernsCommand final : public Command {
     return action.name == "cleanup" ? CheckCleanup() : Result<void>();
   }
 
-  // Whether each argument is one of the action's.
+  // Each given argument belongs to the action.
   Result<void> CheckBelonging(std::string_view action) const {
     const UsernsArguments& a = arguments_;
     const struct {

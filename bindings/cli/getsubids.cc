@@ -40,7 +40,7 @@ Result<bool> UserExists(const std::string& user) {
   }
 }
 
-// Empty where it is not installed. A directory of PATH that is relative is not the node's.
+// Empty: it is not installed. Relative directories of PATH are not the node's.
 std::string PathOfTool() {
   const char* const variable = std::getenv("PATH");
   std::string_view path = variable == nullptr ? "" : variable;
@@ -55,7 +55,7 @@ std::string PathOfTool() {
   return {};
 }
 
-// A program with its standard output in a pipe, nothing to read, and nowhere to complain.
+// A program with its standard output in a pipe; its standard input and error are /dev/null.
 class Child {
  public:
   ~Child() {
@@ -113,7 +113,7 @@ class Child {
  private:
   int Spawn(char** arguments, int output, posix_spawn_file_actions_t& actions,
             posix_spawnattr_t& attributes) {
-    // The command itself ignores SIGPIPE, which would be handed down.
+    // This process ignores SIGPIPE, which the child would inherit.
     sigset_t defaults;
     ::sigemptyset(&defaults);
     ::sigaddset(&defaults, SIGPIPE);
@@ -138,7 +138,7 @@ class Child {
   int output_ = -1;
 };
 
-// What the tool printed.
+// The tool's output.
 Result<std::string> OutputOf(std::vector<std::string> arguments, std::string_view ids) {
   std::string command = "getsubids";
   for (std::size_t i = 1; i < arguments.size(); ++i) command += " " + arguments[i];

@@ -1,4 +1,5 @@
-// What the node is configured to give to pods: the subordinate IDs of the user `kubelet`.
+// The host IDs that the node is configured to give to pods: the subordinate IDs of the user
+// `kubelet`.
 
 #ifndef WAYBILL_BINDINGS_CLI_GETSUBIDS_H_
 #define WAYBILL_BINDINGS_CLI_GETSUBIDS_H_
@@ -11,11 +12,11 @@
 
 namespace waybill::cli {
 
-// One line; whatever is above this is none.
+// The output is one line, and never longer.
 inline constexpr std::size_t kMaxSubordinateIdBytes = 4096;
 
-// Looks the user up, and getsubids in PATH, and runs it where there are both. kIo, in the kubelet's
-// words: it failed. Tests have another user.
+// Looks for the user, and for getsubids in PATH, and runs it if both exist. kIo, in the kubelet's
+// words: it failed. Tests pass another user.
 Result<SubordinateIds> FindSubordinateIds(const std::string& user = "kubelet");
 
 }  // namespace waybill::cli

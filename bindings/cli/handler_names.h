@@ -1,4 +1,4 @@
-// The runtime handlers of a store, and what they are called.
+// The names of a store's runtime handlers.
 
 #ifndef WAYBILL_BINDINGS_CLI_HANDLER_NAMES_H_
 #define WAYBILL_BINDINGS_CLI_HANDLER_NAMES_H_
@@ -18,11 +18,11 @@ class HandlerNames {
   // Sorted by name.
   const std::vector<RuntimeHandler>& handlers() const { return handlers_; }
 
-  // Of the handler that records are kept under as `stored`: the empty one goes by the default's
-  // name, or, where that is not known, by "(default)".
+  // The name to show for `stored`, the handler of a record. The default handler is stored as "":
+  // its own name, or "(default)" if that is unknown.
   std::string TextOf(const std::string& stored) const;
 
-  // kInvalidArgument, about --runtime and listing those that are, where `handler` is none of them.
+  // kInvalidArgument about --runtime, with a list of the known handlers, if `handler` is unknown.
   Result<void> Check(std::string_view handler) const;
 
  private:
@@ -31,7 +31,7 @@ class HandlerNames {
   std::vector<RuntimeHandler> handlers_;
 };
 
-// " for kata", to be put behind the name of an image; nothing for the default handler.
+// " for kata", to follow the name of an image; empty for the default handler.
 std::string ForHandler(const std::string& handler);
 
 }  // namespace waybill::cli

@@ -1,4 +1,4 @@
-// What the library advises, in commands of waybill.
+// The library's hints, in commands of waybill.
 
 #ifndef WAYBILL_BINDINGS_CLI_HINTS_H_
 #define WAYBILL_BINDINGS_CLI_HINTS_H_

@@ -30,7 +30,7 @@ Result<std::string> ReadAll(int fd, const std::string& path, std::size_t most) {
   std::string content;
   for (;;) {
     const std::size_t before = content.size();
-    // One byte above the bound is enough to know that it was passed.
+    // One byte above the bound is enough to know that there are more.
     const std::size_t want = std::min(std::max(kStep, before), most + 1 - before);
     content.resize(before + want);
     const ssize_t got = ::read(fd, content.data() + before, want);

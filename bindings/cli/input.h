@@ -1,4 +1,4 @@
-// What a command reads: a file or standard input, never more than a bound.
+// The input of a command: a file or standard input, up to a bound.
 
 #ifndef WAYBILL_BINDINGS_CLI_INPUT_H_
 #define WAYBILL_BINDINGS_CLI_INPUT_H_
@@ -14,25 +14,26 @@
 
 namespace waybill::cli {
 
-// The content of the file at `path`, or of standard input for "-". kInvalidArgument where it can't
-// be read, kLimitExceeded above `most` bytes; both name the file.
+// The content of the file at `path`; "-": of standard input. kInvalidArgument: it can't be read.
+// kLimitExceeded: it has more than `most` bytes. Both name the file.
 Result<std::string> ReadInput(const std::string& path, std::size_t most);
 
-// The images in `path`, which holds what `crictl images -o json` prints. Errors name the file.
+// The images in `path`: the output of `crictl images -o json`. Errors name the file.
 Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);
 
-// The runtime handlers in `status`, which holds what `crictl info` prints, and what `config`, a
-// configuration file of containerd, says of them. Errors name the file.
+// The runtime handlers in `status`, the output of `crictl info`, merged with `config`, a
+// configuration file of containerd. Errors name the file.
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
                                                         const std::optional<std::string>& config);
 
-// The UIDs in `path`, which holds what `kubectl get pods -o json`, the kubelet's /pods or `crictl
-// pods -o json` prints. Errors name the file.
+// The pod UIDs in `path`: the output of `kubectl get pods -o json`, of the kubelet's /pods or of
+// `crictl pods -o json`. Errors name the file.
 Result<std::vector<std::string>> ReadPodList(const std::string& path);
 
-// A mistyped --kubelet-dir would look like a node that never pulled anything.
+// The directory exists: a mistyped --kubelet-dir would look like a node that never pulled anything.
 Result<void> CheckKubeletDirectory(const std::string& directory);
-// A mistyped --pods-dir like one without pods in user namespaces.
+// The directory exists: a mistyped --pods-dir would look like a node without pods in user
+// namespaces.
 Result<void> CheckPodsDirectory(const std::string& directory);
 
 }  // namespace waybill::cli

@@ -1,5 +1,5 @@
-// waybill: the command line over NodeStore. Parses, runs one command, and turns errors into exit
-// codes: here, and nowhere else.
+// waybill: the command line over NodeStore. Parses the arguments and runs one command. Only this
+// file turns errors into exit codes.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,8 +39,8 @@ ExitCode ExitCodeOf(const Error& error) {
   }
 }
 
-// A closed standard stream would be opened again as one of the store's files, and an answer would
-// then be written into the database. Standard output is replaced by something that can't be
+// If a standard stream is closed, one of the store's files would get its number, and an answer
+// would be written into the database. Standard output is replaced by a descriptor that can't be
 // written, so that a lost answer stays an error.
 void ClaimStandardStreams() {
   constexpr int kModes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
@@ -51,7 +51,7 @@ void ClaimStandardStreams() {
   }
 }
 
-// "--name=" is split in two: CLI11 would take the next argument for the value.
+// Splits "--name=" in two: CLI11 would take the next argument for the value.
 std::vector<std::string> Arguments(int argc, char** argv) {
   std::vector<std::string> arguments;
   bool flags_end = false;
@@ -70,7 +70,7 @@ std::vector<std::string> Arguments(int argc, char** argv) {
   return arguments;
 }
 
-// Whether errors of parsing itself are to be written as JSON.
+// Whether errors of parsing are written as JSON.
 bool WantsJson(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") return false;
@@ -107,8 +107,8 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
   return all;
 }
 
-// "The following argument was not expected: …" with a secret in it would be seen by whoever reads
-// the log: only what looks like the name of a flag is told.
+// CLI11 quotes an unexpected argument, which may be a secret, and logs are read by many: only what
+// looks like the name of a flag is repeated.
 std::string MessageOfExtras(std::string_view message) {
   const std::size_t flag = message.find(" --");
   if (flag == std::string_view::npos) return "there is an argument too many";
@@ -117,7 +117,7 @@ std::string MessageOfExtras(std::string_view message) {
   return "there is no flag " + std::string(name.substr(0, end));
 }
 
-// CLI11's message, but for those that speak of its own terms.
+// CLI11's message, except where it uses its own terms.
 std::string MessageOf(const CLI::ParseError& error) {
   const std::string message = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return MessageOfExtras(message);
@@ -193,7 +193,7 @@ int Main(int argc, char** argv) {
     }
     if (result) return static_cast<int>(*result);
     ReportError(result.error(), out);
-    // A reader who is gone has been told on standard error.
+    // If standard output has no reader, standard error has the message.
     (void)out.Flush();
     return static_cast<int>(ExitCodeOf(result.error()));
   } catch (const std::exception& error) {

@@ -31,7 +31,7 @@ int WriteAll(int fd, std::string_view text) {
 
 struct CodePoint {
   std::uint32_t value = 0;
-  std::size_t length = 0;  // 0: these bytes are no UTF-8
+  std::size_t length = 0;  // 0: these bytes are not UTF-8
 };
 
 CodePoint Decode(std::string_view text) {
@@ -58,7 +58,8 @@ CodePoint Decode(std::string_view text) {
   return {value, length};
 }
 
-// C0 and C1 controls, line and paragraph separators, and what changes the writing direction.
+// C0 and C1 controls, line and paragraph separators, and characters that change the writing
+// direction.
 bool NeedsEscape(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || (c >= 0x200E && c <= 0x200F) ||
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
@@ -71,7 +72,7 @@ std::string ValueText(const Json& value) {
   return value.dump();
 }
 
-// Columns that `text`, already Printable, takes on a terminal, wide characters aside.
+// The columns that Printable `text` takes on a terminal. Wide characters count as one.
 std::size_t Width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
@@ -81,7 +82,7 @@ std::size_t Width(std::string_view text) {
 void Complain(std::string_view kind, std::string_view message, std::string_view hint) {
   std::string text = fmt::format("{}: {}\n", kind, Printable(message));
   if (!hint.empty()) text += fmt::format("hint: {}\n", Printable(hint));
-  WriteAll(STDERR_FILENO, text);  // where that fails, there is nobody left to tell
+  WriteAll(STDERR_FILENO, text);  // a failure can't be reported anywhere
 }
 
 }  // namespace
@@ -160,14 +161,14 @@ void Output::WriteRaw(std::string_view text) {
   if (failed_) return;
   buffer_ += text;
   if (buffer_.size() < kBufferBytes) return;
-  // The error stays in failed_, for the last Flush to return.
+  // The last Flush returns the error, which stays in failed_.
   (void)Flush();
 }
 
 void Output::WriteLine(std::string_view text) { WriteRaw(Printable(text) + "\n"); }
 
 void Output::WriteJson(const Json& value) {
-  // ASCII only: nothing in it can steer a terminal. A byte that is no UTF-8 becomes U+FFFD.
+  // In ASCII nothing can steer a terminal. A byte that is not UTF-8 becomes U+FFFD.
   WriteRaw(value.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
 }
 
@@ -240,7 +241,7 @@ void WriteDryRun(bool dry_run, Output& out) {
 void Warn(std::string_view message, std::string_view hint) { Complain("warning", message, hint); }
 
 void ReportError(const Error& error, Output& out) {
-  // What was written before comes first. Where that fails, this error is still the cause to name.
+  // Earlier output comes first. If writing it fails, `error` is still the one to report.
   (void)out.Flush();
   const std::string hint(HintOf(error));
   Complain("error", error.message, hint);

@@ -1,4 +1,5 @@
-// What a command says: one set of values, written as text or as JSON; errors on standard error.
+// The output of a command: one set of values, written as text or as JSON. Errors go to standard
+// error.
 
 #ifndef WAYBILL_BINDINGS_CLI_OUTPUT_H_
 #define WAYBILL_BINDINGS_CLI_OUTPUT_H_
@@ -27,8 +28,8 @@ enum class ExitCode : int {
   kStore = 3,  // the store, or the output, refused
 };
 
-// `text` fit for a terminal: control characters, bytes that are no UTF-8, and the characters that
-// reorder or break lines are escaped (\n, \x1b, \u202e); all else stays as it is.
+// `text` made safe for a terminal: escapes control characters, bytes that are not UTF-8, and
+// characters that reorder or break lines (\n, \x1b, \u202e).
 std::string Printable(std::string_view text);
 
 // `text` as one word of a POSIX shell.
@@ -40,15 +41,15 @@ std::string Counted(std::uint64_t count, std::string_view noun);
 // "3 minutes ago", "in 2 hours".
 std::string RelativeTime(Timestamp time, Timestamp now);
 
-// A value under its name in JSON and its label in text. Numbers, strings, booleans, null; an array
-// of strings takes one line each.
+// A value with its name in JSON and its label in text: a number, string, boolean or null, or an
+// array of strings, which takes a line each.
 struct Field {
   std::string key;
   std::string label;
   Json value;
 };
 
-// Standard output. A write that fails is remembered: Flush reports it, and nothing more is written.
+// Standard output. After a failed write nothing more is written, and Flush reports the error.
 class Output {
  public:
   explicit Output(int fd);
@@ -64,21 +65,21 @@ class Output {
   }
   // One line, made Printable.
   void WriteLine(std::string_view text);
-  // Text that is ready: lines and all.
+  // Text as it is, with its line ends.
   void WriteRaw(std::string_view text);
   // A value on one line of its own, in ASCII.
   void WriteJson(const Json& value);
 
-  // An object, or aligned lines.
+  // A JSON object, or aligned lines.
   void WriteFields(const std::vector<Field>& fields);
-  // Aligned columns; nothing but the head line where there are no rows.
+  // Aligned columns; without rows only the head line.
   void WriteTable(const std::vector<std::string>& head,
                   const std::vector<std::vector<std::string>>& rows);
 
-  // Relative on a terminal, RFC 3339 cut to the second elsewhere; "never" for none.
+  // On a terminal relative to now, elsewhere RFC 3339 in whole seconds; "never" for nullopt.
   std::string TimeText(const std::optional<Timestamp>& time) const;
 
-  // kIo where the text did not reach its reader.
+  // kIo: a write failed.
   Result<void> Flush();
 
  private:
@@ -91,7 +92,7 @@ class Output {
 
 Json JsonOf(const std::vector<Field>& fields);
 
-// The first line of a report on a change that was not made; in JSON the field "dryRun" says so.
+// The first line of the report on a dry run. In JSON the field "dryRun" says so.
 void WriteDryRun(bool dry_run, Output& out);
 
 // `warning: message` and `hint: …` on standard error.

@@ -14,7 +14,7 @@ constexpr std::string_view kSecretForm =
     "the form is NAMESPACE/NAME/UID/HASH, or NAMESPACE/NAME/UID where the hash is not known";
 constexpr std::string_view kServiceAccountForm = "the form is NAMESPACE/NAME/UID";
 
-// `text` cut at each '/', or more than `most` parts: too many to be of interest.
+// `text` cut at each '/'. Stops after `most` + 1 parts: that is too many.
 std::vector<std::string> Split(std::string_view text, std::size_t most) {
   std::vector<std::string> parts;
   while (parts.size() <= most) {

@@ -1,4 +1,4 @@
-// Flags: declared once, read as they were typed, and the groups that several commands share.
+// Flags: declared once, and read as they were typed. Groups of flags that several commands share.
 
 #ifndef WAYBILL_BINDINGS_CLI_PARSE_H_
 #define WAYBILL_BINDINGS_CLI_PARSE_H_
@@ -31,10 +31,10 @@ class Flags {
              const std::string& placeholder, const std::string& help);
   void Required(const std::string& name, std::string* target, const std::string& placeholder,
                 const std::string& help);
-  // May be given again and again; each takes one value.
+  // May be repeated; each takes one value.
   void List(const std::string& name, std::vector<std::string>* target,
             const std::string& placeholder, const std::string& help);
-  // Without a flag before it.
+  // A value without a flag before it.
   void Positional(const std::string& name, std::optional<std::string>* target,
                   const std::string& help);
 
@@ -48,7 +48,7 @@ class Flags {
   std::vector<std::function<void()>> assignments_;
 };
 
-// kInvalidArgument with a message about the flag `name`.
+// kInvalidArgument, with a message about the flag `name`.
 Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint = {});
 
 Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text);
@@ -58,17 +58,16 @@ Result<void> CheckLength(std::string_view flag, std::string_view value, std::siz
 // "sha256:…": ALGORITHM:ENCODED.
 Result<void> CheckDigest(std::string_view flag, std::string_view value);
 
-// NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional. No error has anything out of
-// it.
+// NAMESPACE/NAME/UID/HASH; the hash and the '/' before it are optional. No error quotes the text.
 Result<ImagePullSecret> ParseSecret(std::string_view text);
-// Its namespace, name and UID are there, and nothing is too long.
+// The namespace, name and UID are not empty, and nothing is too long.
 Result<void> CheckSecret(std::string_view flag, const ImagePullSecret& secret,
                          std::string_view form);
 // NAMESPACE/NAME/UID.
 Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text);
 
-// --store and --allow-untested-lmdb, which every command that opens a store has, and --rules, for
-// those that ask or change by them.
+// --store and --allow-untested-lmdb, of every command that opens a store, and --rules, of those
+// that depend on them.
 struct StoreFlags {
   std::string store;
   std::optional<std::string> rules_name;
@@ -84,7 +83,7 @@ struct StoreFlags {
   bool allow_untested_lmdb_ = false;
 };
 
-// --allow-empty and --dry-run, of commands that delete. Each declares those that it takes.
+// --allow-empty and --dry-run, of commands that delete. Each command declares those that it takes.
 struct ChangeFlags {
   ChangeOptions options;
 
@@ -93,7 +92,7 @@ struct ChangeFlags {
   void DeclareDryRun(Flags& flags);
 };
 
-// --runtime: whose copy of an image is meant.
+// --runtime: which handler's copy of an image is meant.
 struct RuntimeFlag {
   std::string handler;  // empty: the default handler
 
@@ -118,8 +117,8 @@ struct PolicyFlags {
   Result<void> Parse();
 };
 
-// What a pull is about. `check`, `intent`, `pulled` and `failed` take the same flags, so that a
-// script can hand the same ones to each.
+// The flags about a pull. `check`, `intent`, `pulled` and `failed` all take them, so that a script
+// can pass the same flags to each.
 struct PullFlags {
   StoreFlags store;
   PolicyFlags policy;

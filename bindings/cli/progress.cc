@@ -10,7 +10,7 @@
 namespace waybill::cli {
 namespace {
 
-// Set by the first SIGINT or SIGTERM; a second one kills.
+// Set by the first SIGINT or SIGTERM. A second one kills.
 volatile sig_atomic_t stop_requested = 0;
 
 void RequestStop(int) { stop_requested = 1; }

@@ -1,4 +1,4 @@
-// Long work: a line that shows how far it is, and a signal that stops it.
+// Long work: a progress line, and a signal that stops it.
 
 #ifndef WAYBILL_BINDINGS_CLI_PROGRESS_H_
 #define WAYBILL_BINDINGS_CLI_PROGRESS_H_
@@ -10,7 +10,7 @@
 
 namespace waybill::cli {
 
-// A line on standard error that is written over and over; nothing where nobody watches.
+// A line on standard error that is rewritten; only if standard error is a terminal.
 class ProgressLine {
  public:
   // "importing", "files".
@@ -22,7 +22,7 @@ class ProgressLine {
   void Show(std::uint64_t done, std::uint64_t total);
   void Clear();
 
-  // Shows how far it is, and stops once SIGINT or SIGTERM came; a second one kills. Refers to this
+  // Shows progress, and stops after SIGINT or SIGTERM; a second signal kills. Refers to this
   // object.
   Progress UntilStopped();
 
@@ -33,7 +33,7 @@ class ProgressLine {
   bool written_ = false;
 };
 
-// An error of work that can be gone on with says so.
+// If the work was interrupted, the hint says that it can be continued.
 Error WithResumeHint(Error error);
 
 }  // namespace waybill::cli

@@ -1,4 +1,4 @@
-// What a store holds, as JSON objects. Field names are those of the kubelet's own files.
+// The content of a store as JSON objects. Field names are those of the kubelet's own files.
 
 #ifndef WAYBILL_BINDINGS_CLI_RECORD_JSON_H_
 #define WAYBILL_BINDINGS_CLI_RECORD_JSON_H_
@@ -13,20 +13,21 @@
 
 namespace waybill::cli {
 
-// Whether credential hashes are shown. A redacted one reads "redacted"; an empty one stays empty.
+// Whether credential hashes are shown. kRedacted: "redacted" in their place; an empty one stays
+// empty.
 enum class Hashes { kRedacted, kShown };
 
 Json JsonOf(const std::optional<Timestamp>& time);  // RFC 3339, or null
 Json JsonOf(const Platform& platform);
 Json JsonOf(const RuntimeHandler& handler);
-// Fields that are of runtime handlers and manifests are left out where they are empty.
+// Empty fields of runtime handlers and manifests are left out.
 Json JsonOf(const ImagePulledRecord& record, Hashes hashes);
 Json JsonOf(const ImagePullIntent& intent);
 Json JsonOf(const ImagePreloadedRecord& record);
 Json JsonOf(const QuarantineEntry& entry);
 Json JsonOf(const TrustEvent& event);
 
-// By image ref, then by runtime handler.
+// Sorts by image ref, then by runtime handler.
 void SortForReading(std::vector<ImagePulledRecord>& records);
 
 std::string_view QuarantineKindName(QuarantineKind kind);  // "imageRef", "image"

@@ -15,8 +15,7 @@
 namespace waybill::cli {
 namespace {
 
-// toml++ makes one table inside the other for each dot of a key, without a bound, and takes them
-// apart by recursion.
+// toml++ nests a table for each dot of a key, without a bound, and destroys them recursively.
 constexpr std::ptrdiff_t kMaxDotsPerLine = 256;
 
 constexpr std::string_view kRuntimePlugins[] = {"io.containerd.grpc.v1.cri",
@@ -28,7 +27,7 @@ Error Refused(const toml::node& node, std::string_view what,
   return {code, fmt::format("line {}: {}", node.source().begin.line, what), {}};
 }
 
-// The table of that name in `parent`; null where there is none.
+// The table `name` in `parent`; null if it is missing.
 Result<const toml::table*> TableIn(const toml::table* parent, std::string_view name) {
   const toml::node* node = parent == nullptr ? nullptr : parent->get(name);
   if (node == nullptr) return nullptr;
@@ -90,7 +89,7 @@ Result<std::optional<Platform>> ReadGuestPlatform(const toml::table& table) {
   return fields.Take();
 }
 
-// Containerd's OS[(VERSION[+FEATURE…])]/ARCHITECTURE[/VARIANT]; none for "".
+// Containerd's OS[(VERSION[+FEATURE…])]/ARCHITECTURE[/VARIANT]; nullopt for "".
 Result<std::optional<Platform>> ReadSpecifier(const toml::node& node) {
   std::string text;
   if (auto read = ReadText(node, "platform", kMaxPlatformFieldBytes, text); !read) {
@@ -172,7 +171,7 @@ Result<void> SetGuest(const toml::node& node, std::optional<Platform> guest,
   return {};
 }
 
-// `runtimes` has a table for each handler; `read` is given those of handlers that are known.
+// `runtimes` has a table for each handler. Calls `read` for those of known handlers.
 template <typename Read>
 Result<void> ForEachKnown(const toml::table* runtimes, std::vector<RuntimeHandler>& handlers,
                           const Read& read) {

@@ -1,5 +1,5 @@
-// What a runtime's configuration file adds to the list of handlers that the runtime itself gives:
-// the name of the default handler, and guest platforms (KEP-4216). Containerd's TOML:
+// A runtime's configuration file has what its own list of handlers lacks: the name of the default
+// handler, and guest platforms (KEP-4216). Containerd's TOML:
 //
 //   [plugins."io.containerd.cri.v1.runtime".containerd]        version 3 of the file;
 //     default_runtime_name = "runc"                            in 2, "io.containerd.grpc.v1.cri"
@@ -10,7 +10,7 @@
 //   [plugins."io.containerd.cri.v1.images".runtime_platforms.hyperv]
 //     platform = "windows(10.0.17763)/amd64"                   the same, as containerd 2 has it
 //
-// Files that it imports are not read.
+// Files that it imports are ignored.
 
 #ifndef WAYBILL_BINDINGS_CLI_RUNTIME_CONFIG_H_
 #define WAYBILL_BINDINGS_CLI_RUNTIME_CONFIG_H_
@@ -25,10 +25,10 @@ namespace waybill::cli {
 
 inline constexpr std::size_t kMaxRuntimeConfigBytes = std::size_t{1} << 20;
 
-// Merges `toml` into `handlers`, which are sorted by name, and stay so. A handler that is not among
-// them is passed over: the runtime knows what it serves. kInvalidArgument, with the line: not TOML,
-// a value of another type, a platform that is none; also a default handler or a guest platform that
-// contradicts `handlers`. kLimitExceeded: above kMaxRuntimeConfigBytes or limits.h. After an error
+// Merges `toml` into `handlers`, which are sorted by name and stay so. Other handlers in `toml` are
+// ignored: the runtime knows what it serves. kInvalidArgument, with the line: not TOML, a value of
+// the wrong type, an invalid platform, or a default handler or guest platform that contradicts
+// `handlers`. kLimitExceeded: above kMaxRuntimeConfigBytes or a bound of limits.h. After an error
 // `handlers` are as before.
 Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers);
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxSecretFileBytes = std::size_t{64} << 10;
 constexpr std::string_view kLineForm =
     R"(the form of a line is {"namespace":"…","name":"…","uid":"…","credentialHash":"…"})";
 
-// The text of a file that holds one line.
+// The line of a file that has one line.
 Result<std::string> ReadLine(const std::string& path) {
   auto line = ReadInput(path, kMaxSecretFileBytes);
   if (!line) return line;
@@ -29,7 +29,7 @@ Result<std::string> ReadLine(const std::string& path) {
                  "a file for each secret; or all in JSON lines: --secrets FILE");
 }
 
-// A flat object with no key twice; null otherwise.
+// A flat object without repeated keys; otherwise null.
 Json ParseFlat(std::string_view line) {
   bool flat = true;
   std::size_t keys = 0;
@@ -40,7 +40,7 @@ Json ParseFlat(std::string_view line) {
     if (opens && depth > 0) flat = false;
     return flat;
   };
-  // Without exceptions: theirs quote the text.
+  // Without exceptions, which quote the text.
   Json value = Json::parse(line.begin(), line.end(), look, false);
   return flat && value.is_object() && value.size() == keys ? value : Json();
 }

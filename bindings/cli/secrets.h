@@ -1,5 +1,5 @@
-// Pull Secrets from files. Arguments can be seen by every user of the node, and so the hash of a
-// credential need not be one. No error has anything out of such a file.
+// Pull Secrets from files. Every user of the node can see arguments, so the hash of a credential
+// may come from a file instead. No error quotes such a file.
 
 #ifndef WAYBILL_BINDINGS_CLI_SECRETS_H_
 #define WAYBILL_BINDINGS_CLI_SECRETS_H_
@@ -13,13 +13,13 @@
 
 namespace waybill::cli {
 
-// --secret: NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional; or @FILE, which holds
+// --secret: NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional; or @FILE, a file with
 // one such line.
 Result<ImagePullSecret> ReadSecret(const std::string& text);
 
-// --secrets: what `path` ("-": standard input) holds, a line each:
+// --secrets: the file `path` ("-": standard input), a line each:
 //   {"namespace":"…","name":"…","uid":"…","credentialHash":"…"}
-// as in a kubelet's record, credentialHash optional. Empty lines pass.
+// as in a kubelet's record; credentialHash is optional. Empty lines are ignored.
 Result<std::vector<ImagePullSecret>> ReadSecrets(const std::string& path);
 
 }  // namespace waybill::cli

@@ -141,7 +141,7 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
                                    ? "DISTRUSTFUL: " + report.distrust_reason
                                    : "images without a record are presumed preloaded");
   }
-  // Warnings come last. A failed write is remembered, for main to report.
+  // Warnings come last. main reports a failed write.
   (void)out.Flush();
   if (!report.user_namespaces.refused_because.empty()) {
     Warn("no new host IDs can be given to pods: " + report.user_namespaces.refused_because,

@@ -1,4 +1,4 @@
-// What `waybill start` says when it is done.
+// The report of `waybill start`.
 
 #ifndef WAYBILL_BINDINGS_CLI_START_REPORT_H_
 #define WAYBILL_BINDINGS_CLI_START_REPORT_H_
@@ -10,7 +10,7 @@
 
 namespace waybill::cli {
 
-// `store` is the directory as it was given. Distrust is said on standard error too.
+// `store` is the directory as it was given. Warns of distrust on standard error, too.
 void WriteStartReport(const RecoveryReport& report, const std::string& store, Output& out);
 
 }  // namespace waybill::cli

@@ -1,4 +1,4 @@
-// How commands get at a store that somebody else set up.
+// How commands open a store that exists.
 
 #ifndef WAYBILL_BINDINGS_CLI_STORE_ACCESS_H_
 #define WAYBILL_BINDINGS_CLI_STORE_ACCESS_H_
@@ -11,8 +11,8 @@
 
 namespace waybill::cli {
 
-// As the owner, to write. The store must be there, and of the newest schema; its witness is the one
-// that it remembers. No list of images is given: nothing is replayed.
+// As the owner, to write. The store must exist and have the newest schema; its witness is the one
+// that it remembers. Nothing is replayed, since no list of images is given.
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
                                             const VerificationPolicy& policy = {},
                                             const UserNamespaceOptions& user_namespaces = {});
@@ -22,10 +22,10 @@ Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
                                                 const VerificationPolicy& policy = {},
                                                 const UserNamespaceOptions& user_namespaces = {});
 
-// Draws the token of a garbage collection, and prints it.
+// Draws a token for a garbage collection and prints it.
 Result<ExitCode> PrintPruneToken(const StoreFlags& flags, Output& out);
 
-// An error of a store that is not there says what makes one.
+// If the store does not exist, the hint says how to create one.
 Error WithStartHint(Error error);
 
 // "waybill trust --store DIR --clear --reason …", ready for a shell.

@@ -8,7 +8,7 @@
 namespace waybill::cli {
 namespace {
 
-// A file with what getsubids printed.
+// A file with the output of getsubids.
 Result<std::string> ReadOutput(std::string_view flag, const std::string& path) {
   if (path == "-") return BadFlag(flag, "it takes a file, not standard input");
   return ReadInput(path, kMaxSubordinateIdBytes);

@@ -11,14 +11,14 @@
 
 namespace waybill::cli {
 
-// --ids-per-pod, --max-pods; --pool, or --subuids and --subgids, or what a kubelet on this node
-// would find out; --no-user-namespaces.
+// --ids-per-pod, --max-pods and --no-user-namespaces. The pool is --pool, or that of --subuids and
+// --subgids, or what a kubelet on this node would find out.
 struct UserNamespaceFlags {
   // Out: parsed.
   UserNamespaceOptions options;
 
   void Declare(Flags& flags);
-  // The first of these flags that was given; empty: none.
+  // The first of these flags that was given; empty if none was.
   std::string Given() const;
   // Reads the files, or runs getsubids: call it last.
   Result<void> Parse();

@@ -1,5 +1,5 @@
-// What `waybill userns` does, an action a function. Arguments were checked by command_userns.cc as
-// far as that goes without the store.
+// The actions of `waybill userns`, a function each. command_userns.cc has checked the arguments as
+// far as that is possible without the store.
 
 #ifndef WAYBILL_BINDINGS_CLI_USERNS_ACTIONS_H_
 #define WAYBILL_BINDINGS_CLI_USERNS_ACTIONS_H_

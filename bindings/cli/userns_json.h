@@ -14,7 +14,7 @@ namespace waybill::cli {
 
 // As CRI has it: {"mode":"POD","uids":[{"hostId":…,"containerId":0,"length":…}],"gids":[…]}.
 Json JsonOf(const UserNamespace& user_namespace);
-// What is stored: without the relation to a pool.
+// As stored: without the relation to a pool.
 Json JsonOf(const UserNamespaceAllocation& allocation);
 Json JsonOf(const HeldPod& pod);
 Json JsonOf(const UserNamespaceReport& report);
@@ -25,10 +25,10 @@ std::string_view PoolRelationText(PoolRelation relation);  // "in the pool", …
 // "65536-131071".
 std::string RangeText(std::uint64_t first, std::uint64_t length);
 
-// "pod UID"; or what stands for pods whose UIDs were lost.
+// The UID, or a text for pods whose UIDs were lost.
 std::string PodText(const std::string& pod_uid);
 
-// What opening found and did about ranges; nothing where there are none.
+// Writes what opening found and did about ranges.
 void WriteUserNamespaces(const UserNamespaceReport& report, Output& out);
 
 }  // namespace waybill::cli
