@@ -56,10 +56,9 @@ class CheckCommand final : public Command {
   std::string name() const override { return "check"; }
   std::string summary() const override { return "say whether a pod's image must be pulled"; }
   std::string notes() const override {
-    return "Prints the answer and its reason on one line. With --pull-policy the answer is what "
-           "the\n"
-           "kubelet does next, and 0 means that the image may be used as it is. The reason is for\n"
-           "the node's own log: it may tell a pod what is on the node.";
+    return R"(Prints the answer and its reason on one line. With --pull-policy the answer is what
+the kubelet does next, and 0 means that the image may be used as it is. The reason is
+for the node's own log: it may tell a pod what is on the node.)";
   }
 
   void Declare(Flags& flags) override { flags_.Declare(flags); }

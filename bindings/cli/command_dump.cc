@@ -38,14 +38,10 @@ class DumpCommand final : public Command {
   std::string name() const override { return "dump"; }
   std::string summary() const override { return "write everything in the store as JSON lines"; }
   std::string notes() const override {
-    return "Each line has a \"type\": trust, runtimeHandler, quarantine, preloaded, intent, "
-           "record,\n"
-           "idMapping or heldPod.\n"
-           "Credential hashes read \"redacted\" unless --with-hashes is given: a hash of a weak "
-           "password\n"
-           "can be guessed. Each type is a snapshot of its own. If a type can't be read, the dump "
-           "ends\n"
-           "with an error after the types before it.";
+    return R"(Each line has a "type": trust, runtimeHandler, quarantine, preloaded, intent, record,
+idMapping or heldPod. Credential hashes read "redacted" unless --with-hashes is given:
+a hash of a weak password can be guessed. Each type is a snapshot of its own. If a
+type can't be read, the dump ends with an error after the types before it.)";
   }
 
   void Declare(Flags& flags) override {

@@ -12,12 +12,11 @@ class ExportCommand final : public Command {
   std::string name() const override { return "export"; }
   std::string summary() const override { return "write a kubelet's own files, to go back to it"; }
   std::string notes() const override {
-    return "Writes image_manager/pulled, pulling and observed-preloaded of the kubelet directory, "
-           "and\n"
-           "keeps the existing folders aside. The kubelet must not be running. A closed image\n"
-           "becomes a file that the kubelet can't read. ID mappings go to pods/<uid>/userns. A\n"
-           "kubelet has no notion of distrust: a distrustful store needs --images, and each image\n"
-           "without a record gets one without credentials.";
+    return R"(Writes image_manager/pulled, pulling and observed-preloaded of the kubelet directory,
+and keeps the existing folders aside. The kubelet must not be running. A closed image
+becomes a file that the kubelet can't read. ID mappings go to pods/<uid>/userns. A
+kubelet has no notion of distrust: a distrustful store needs --images, and each image
+without a record gets one without credentials.)";
   }
 
   void Declare(Flags& flags) override {

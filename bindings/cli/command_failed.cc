@@ -13,11 +13,10 @@ class FailedCommand final : public Command {
   std::string name() const override { return "failed"; }
   std::string summary() const override { return "record that a pull did not succeed"; }
   std::string notes() const override {
-    return "Under the closed rules an intent of an earlier process stays until the image is "
-           "pulled.\n"
-           "Each run of this command is a process of its own, so it drops intents only with\n"
-           "--rules kubelet. It uses --store, --image, --runtime and --unknown; the other flags\n"
-           "are only checked.";
+    return R"(Under the closed rules an intent of an earlier process stays until the image is
+pulled. Each run of this command is a process of its own, so it drops intents only
+with --rules kubelet. It uses --store, --image, --runtime and --unknown; the other
+flags are only checked.)";
   }
 
   void Declare(Flags& flags) override {

@@ -16,9 +16,9 @@ class HashCommand final : public Command {
   std::string name() const override { return "hash"; }
   std::string summary() const override { return "hash pull credentials as the kubelet does"; }
   std::string notes() const override {
-    return "Reads a docker config (config.json or .dockercfg) or the JSON of a pull Secret:\n"
-           "  kubectl get secret NAME -o json | waybill hash\n"
-           "Prints registries and hashes, never what was hashed.";
+    return R"(Reads a docker config (config.json or .dockercfg) or the JSON of a pull Secret:
+  kubectl get secret NAME -o json | waybill hash
+Prints registries and hashes, never what was hashed.)";
   }
 
   void Declare(Flags& flags) override {

@@ -13,8 +13,8 @@ class IntentCommand final : public Command {
   std::string name() const override { return "intent"; }
   std::string summary() const override { return "record that a pull is about to begin"; }
   std::string notes() const override {
-    return "The intent is on disk when the command ends. `waybill pulled` closes it. It uses\n"
-           "--store, --image, --runtime and --rules; the other flags are only checked.";
+    return R"(The intent is on disk when the command ends. `waybill pulled` closes it. It uses
+--store, --image, --runtime and --rules; the other flags are only checked.)";
   }
 
   void Declare(Flags& flags) override { flags_.Declare(flags); }

@@ -38,10 +38,9 @@ class ManifestCommand final : public Command {
   std::string name() const override { return "manifest"; }
   std::string summary() const override { return "choose the manifest of an image index"; }
   std::string notes() const override {
-    return "Prints the digest that a runtime pulls, and its platform; 1 if no manifest matches. "
-           "The\n"
-           "platform is that of this machine, or --platform, or, with --store and --runtime, the\n"
-           "guest platform of that runtime handler if it has one.";
+    return R"(Prints the digest that a runtime pulls, and its platform; 1 if no manifest matches.
+The platform is that of this machine, or --platform, or, with --store and --runtime,
+the guest platform of that runtime handler if it has one.)";
   }
 
   void Declare(Flags& flags) override {

@@ -37,11 +37,8 @@ class MetricsCommand final : public Command {
   std::string name() const override { return "metrics"; }
   std::string summary() const override { return "write metrics as Prometheus text"; }
   std::string notes() const override {
-    return "Counters belong to a process, and this command makes no decisions: here they are 0, "
-           "and\n"
-           "those of a component that has the store open come from that component. The gauges are "
-           "the\n"
-           "store's.";
+    return R"(Counters belong to a process. This command makes no decisions, so its counters are 0;
+ask the component that has the store open for its own. The gauges are the store's.)";
   }
 
   void Declare(Flags& flags) override { store_.Declare(flags); }

@@ -13,14 +13,11 @@ class MigrateCommand final : public Command {
   std::string name() const override { return "migrate"; }
   std::string summary() const override { return "take the store to another schema version"; }
   std::string notes() const override {
-    return "Makes and verifies a backup first. Each step is one transaction: after a crash or an\n"
-           "interruption the store is whole, and the same command continues. Going down is "
-           "refused\n"
-           "(1) if it would lose something, unless --accept-loss is given; images whose records "
-           "are\n"
-           "lost must be verified again. A dry run exits as the run itself would. `waybill "
-           "restore`\n"
-           "puts a backup back.";
+    return R"(Makes and verifies a backup first. Each step is one transaction: after a crash or an
+interruption the store is whole, and the same command continues. Going down is refused
+(1) if it would lose something, unless --accept-loss is given; images whose records
+are lost must be verified again. A dry run exits as the run itself would. `waybill
+restore` puts a backup back.)";
   }
 
   void Declare(Flags& flags) override {

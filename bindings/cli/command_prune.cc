@@ -12,18 +12,16 @@ class PruneCommand final : public Command {
   std::string name() const override { return "prune"; }
   std::string summary() const override { return "forget the records of images that are gone"; }
   std::string notes() const override {
-    return "In this order:\n"
-           "  token=$(waybill prune --store DIR --begin)\n"
-           "  crictl images -o json > images.json\n"
-           "  waybill prune --store DIR --images images.json --token \"$token\"\n"
-           "The list must be complete: an image that it lacks loses its record, and may then be "
-           "open\n"
-           "to every pod. An empty list is refused, since a runtime that is starting up lists\n"
-           "nothing, too. Images that were pulled after the token was drawn keep their records.\n"
-           "--until compares clocks instead; prefer a token. If the list names runtime handlers,\n"
-           "records under other handlers are deleted, except the last one of an image, which "
-           "loses\n"
-           "its credentials instead.";
+    return R"(In this order:
+  token=$(waybill prune --store DIR --begin)
+  crictl images -o json > images.json
+  waybill prune --store DIR --images images.json --token "$token"
+The list must be complete: an image that it lacks loses its record, and may then be open
+to every pod. An empty list is refused, since a runtime that is starting up lists
+nothing, too. Images that were pulled after the token was drawn keep their records.
+--until compares clocks instead; prefer a token. If the list names runtime handlers,
+records under other handlers are deleted, except the last one of an image, which loses
+its credentials instead.)";
   }
 
   void Declare(Flags& flags) override {

@@ -13,14 +13,11 @@ class PulledCommand final : public Command {
   std::string name() const override { return "pulled"; }
   std::string summary() const override { return "record that a pull succeeded, and with what"; }
   std::string notes() const override {
-    return "Give the Secrets or the service account that the pull used. With neither, the pull "
-           "used\n"
-           "no credentials or the node's own, and the image is open to all pods of the node, as "
-           "in\n"
-           "the kubelet. With --credentials-unknown it is open to no pod until it is pulled "
-           "again.\n"
-           "--manifest and --platform tell which manifest of an image index was pulled; another\n"
-           "manifest of the same ref is another image.";
+    return R"(Give the Secrets or the service account that the pull used. With neither, the pull
+used no credentials or the node's own, and the image is open to all pods of the node,
+as in the kubelet. With --credentials-unknown it is open to no pod until it is pulled
+again. --manifest and --platform tell which manifest of an image index was pulled;
+another manifest of the same ref is another image.)";
   }
 
   void Declare(Flags& flags) override {

@@ -12,10 +12,9 @@ class RestoreCommand final : public Command {
   std::string name() const override { return "restore"; }
   std::string summary() const override { return "list backups, or put one back"; }
   std::string notes() const override {
-    return "Without BACKUP: lists the backups in DIR/backup, newest first. With the name of one "
-           "of\n"
-           "them, or a path: replaces the store by that backup, and keeps the replaced store. The\n"
-           "store is distrustful then: images that were pulled after the backup have no record.";
+    return R"(Without BACKUP: lists the backups in DIR/backup, newest first. With the name of one of
+them, or a path: replaces the store by that backup, and keeps the replaced store. The
+store is distrustful then: images that were pulled after the backup have no record.)";
   }
 
   void Declare(Flags& flags) override {

@@ -29,13 +29,12 @@ class RuntimesCommand final : public Command {
   std::string name() const override { return "runtimes"; }
   std::string summary() const override { return "show, load or turn off runtime handlers"; }
   std::string notes() const override {
-    return "show      the handlers that the store knows, and how many records each has\n"
-           "load      replaces them by what the runtime serves; records of removed handlers stay\n"
-           "          until they are pruned; if a guest platform or the default handler changed,\n"
-           "          images must be verified again\n"
-           "collapse  turns runtime classes off: records and intents of other handlers move to "
-           "the\n"
-           "          default one, without credentials";
+    return R"(show      the handlers that the store knows, and how many records each has
+load      replaces them by what the runtime serves; records of removed handlers stay
+          until they are pruned; if a guest platform or the default handler changed,
+          images must be verified again
+collapse  turns runtime classes off: records and intents of other handlers move to the
+          default one, without credentials)";
   }
 
   void Declare(Flags& flags) override {

@@ -18,10 +18,9 @@ class ShowCommand final : public Command {
   std::string name() const override { return "show"; }
   std::string summary() const override { return "show one record, or whether a pull began"; }
   std::string notes() const override {
-    return "With --image-ref: the record of that image. With IMAGE: whether there is a pull intent "
-           "of\n"
-           "that image string. --runtime says for which runtime handler. 1 if there is none.\n"
-           "Credential hashes are not shown; `waybill dump --with-hashes` shows them.";
+    return R"(With --image-ref: the record of that image. With IMAGE: whether there is a pull intent
+of that image string. --runtime says for which runtime handler. 1 if there is none.
+Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   }
 
   void Declare(Flags& flags) override {

@@ -17,21 +17,17 @@ class StartCommand final : public Command {
   std::string name() const override { return "start"; }
   std::string summary() const override { return "take over a kubelet's records, recover, report"; }
   std::string notes() const override {
-    return "Creates the store if there is none. It is safe to run again after a crash or an\n"
-           "interruption at any point: finished work is kept, and each file is imported once.\n"
-           "Without --images the intent of an interrupted pull stays, which keeps its image "
-           "closed.\n"
-           "The witness reveals that the whole store was wiped or put back from an older copy. It\n"
-           "is the file of --witness, else image_manager/waybill in the kubelet directory, else "
-           "the\n"
-           "one that the store remembers. If that one is gone or unreadable, the store may be an\n"
-           "older copy: it turns distrustful, and each image must be verified again;\n"
-           "--forget-witness beside another --witness states that it is the newest. The policy is\n"
-           "checked, but not stored: each command takes its own. Images that were pulled without "
-           "a\n"
-           "record (a gap) are closed, if --images names them. A store of an older schema is "
-           "backed\n"
-           "up and migrated.";
+    return R"(Creates the store if there is none. It is safe to run again after a crash or an
+interruption at any point: finished work is kept, and each file is imported once.
+Without --images the intent of an interrupted pull stays, which keeps its image
+closed. The witness reveals that the whole store was wiped or put back from an older
+copy. It is the file of --witness, else image_manager/waybill in the kubelet
+directory, else the one that the store remembers. If that one is gone or unreadable,
+the store may be an older copy: it turns distrustful, and each image must be verified
+again; --forget-witness beside another --witness states that it is the newest. The
+policy is checked, but not stored: each command takes its own. Images that were pulled
+without a record (a gap) are closed, if --images names them. A store of an older
+schema is backed up and migrated.)";
   }
 
   void Declare(Flags& flags) override {

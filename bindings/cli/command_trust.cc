@@ -13,11 +13,10 @@ class TrustCommand final : public Command {
   std::string name() const override { return "trust"; }
   std::string summary() const override { return "show distrust and its reasons, or clear it"; }
   std::string notes() const override {
-    return "A store that lost records is distrustful: images without a record must be pulled, "
-           "with\n"
-           "credentials, before a pod may use them. By clearing that you state that no image\n"
-           "without a record on the node is private. The reason is stored. 1 if the store is\n"
-           "distrustful.";
+    return R"(A store that lost records is distrustful: images without a record must be pulled, with
+credentials, before a pod may use them. By clearing that you state that no image
+without a record on the node is private. The reason is stored. 1 if the store is
+distrustful.)";
   }
 
   void Declare(Flags& flags) override {

@@ -27,22 +27,20 @@ class UsernsCommand final : public Command {
     return "give host IDs to pods in user namespaces, and take them back";
   }
   std::string notes() const override {
-    return "get POD        the pod's range of host IDs, the same every time; a new one if it has "
-           "none\n"
-           "release POD    the pod is gone: frees its range; 1 if it had none\n"
-           "list           which pod has which range, and pods with an unverified range (held)\n"
-           "cleanup        frees the ranges of pods that are gone. In this order:\n"
-           "                 token=$(waybill userns cleanup --store DIR --begin)\n"
-           "                 kubectl get pods -A --field-selector spec.nodeName=NODE -o json > "
-           "existing.json\n"
-           "                 crictl pods -o json > running.json\n"
-           "                 waybill userns cleanup --store DIR --token \"$token\" \\\n"
-           "                   --existing existing.json --running running.json\n"
-           "               A pod that is in neither list loses its range: both must be complete.\n"
-           "               Two empty lists are refused (2), unless --allow-empty is given\n"
-           "pool           how full the pool is; 1 if no new range can be given out\n"
-           "adopt POD FIRST LENGTH\n"
-           "               you state that the pod lives with these host IDs";
+    return R"(get POD        the pod's range of host IDs, always the same; a new one if it has none
+release POD    the pod is gone: frees its range; 1 if it had none
+list           which pod has which range, and pods with an unverified range (held)
+cleanup        frees the ranges of pods that are gone. In this order:
+                 token=$(waybill userns cleanup --store DIR --begin)
+                 kubectl get pods -A --field-selector spec.nodeName=NODE -o json > existing.json
+                 crictl pods -o json > running.json
+                 waybill userns cleanup --store DIR --token "$token" \
+                   --existing existing.json --running running.json
+               A pod that is in neither list loses its range: both must be complete.
+               Two empty lists are refused (2), unless --allow-empty is given
+pool           how full the pool is; 1 if no new range can be given out
+adopt POD FIRST LENGTH
+               you state that the pod lives with these host IDs)";
   }
 
   void Declare(Flags& flags) override {

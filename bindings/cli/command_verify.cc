@@ -11,9 +11,8 @@ class VerifyCommand final : public Command {
   std::string name() const override { return "verify"; }
   std::string summary() const override { return "check every page and value; change nothing"; }
   std::string notes() const override {
-    return "0 where the store is sound, 3 where it is not. `waybill start` sets a damaged store "
-           "aside\n"
-           "and carries over what is sound in it.";
+    return R"(0 if the store is sound, 3 if it is not. `waybill start` sets a damaged store aside
+and carries over what is sound in it.)";
   }
 
   void Declare(Flags& flags) override { store_.Declare(flags); }
