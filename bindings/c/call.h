@@ -119,7 +119,7 @@ class Arguments {
     }
     // A size that was never set must not decide how far to read.
     if (size > kMaxOptionsBytes) {
-      Wrong(name, "has a struct_size that is none");
+      Wrong(name, "has a struct_size that is too large");
       return known;
     }
     std::memcpy(static_cast<void*>(&known), options, std::min(size, sizeof(T)));

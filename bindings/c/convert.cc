@@ -9,7 +9,7 @@ bool IsTime(waybill_timestamp time) {
 
 std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& arguments) {
   if (time == nullptr) return std::nullopt;
-  if (!IsTime(*time)) arguments.Wrong("the time", "is none of the years 1 to 9999");
+  if (!IsTime(*time)) arguments.Wrong("the time", "is outside the years 1 to 9999");
   return ToTimestamp(*time);
 }
 

@@ -73,7 +73,7 @@ class GivenCredentials final : public CredentialSource {
   explicit GivenCredentials(const waybill_pod_credentials* given, FirstLook* first_look = nullptr)
       : given_(given), first_look_(first_look) {}
   Result<PodCredentials> Fetch() override {
-    if (given_ == nullptr) return Unavailable("they could not be had");
+    if (given_ == nullptr) return Unavailable("they are unavailable");
     if (!views_.Set(*given_)) return Unavailable("a null pointer with a length or a count");
     return views_.credentials();
   }

@@ -18,7 +18,7 @@ std::string_view HintInC(Hint hint) {
     case Hint::kCreate:
       return "make one: waybill_open without must_exist";
     case Hint::kMigrate:
-      return "take it up with waybill_migrate, or waybill_open without no_migration; both make a "
+      return "migrate it with waybill_migrate, or waybill_open without no_migration; both make a "
              "backup first";
     case Hint::kAcceptLoss:
       return "set accept_loss in waybill_migrate_options if the loss is acceptable; a backup is "

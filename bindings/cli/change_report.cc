@@ -71,7 +71,7 @@ void WriteMigration(const MigrationReport& report, bool done, Output& out) {
 void WriteRuntimes(const RuntimesReport& report, Output& out) {
   if (report.added.empty() && report.vanished.empty() && report.changed.empty() &&
       report.records_collapsed + report.intents_collapsed == 0) {
-    out.Line("handlers    no name came or went, and no record is affected");
+    out.Line("handlers    none was added or removed, and no record is affected");
   }
   if (!report.added.empty()) out.Line("handlers    new: {}", Joined(report.added));
   if (!report.vanished.empty()) {
@@ -79,15 +79,15 @@ void WriteRuntimes(const RuntimesReport& report, Output& out) {
              Joined(report.vanished));
   }
   if (report.records_to_verify > 0) {
-    out.Line("to verify   {} of {}: the guest platform, or the default handler, is another now",
+    out.Line("to verify   {} of {}: the guest platform or the default handler changed",
              Counted(report.records_to_verify, "record"), Joined(report.changed));
   }
   if (report.records_collapsed + report.intents_collapsed > 0) {
     out.Line("collapsed   {} and {} {} went to the default handler, to be verified again",
              Counted(report.records_collapsed, "record"),
              Counted(report.intents_collapsed, "intent"),
-             report.turned_on ? "of an earlier time with runtime classes"
-                              : "under the name that is the default's now");
+             report.turned_on ? "from an earlier use of runtime classes"
+                              : "under the name that is now the default's");
   }
 }
 

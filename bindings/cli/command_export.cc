@@ -25,7 +25,7 @@ without a record gets one without credentials.)";
                    "a kubelet directory, the one with, or for, image_manager/ in it");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
     flags.Switch("--allow-empty", &allow_empty_,
-                 "an empty list of images is meant; otherwise a distrustful store\n"
+                 "accept an empty list of images; otherwise a distrustful store\n"
                  "refuses it (2)");
     flags.Value("--api-version", &api_version_, "V",
                 "v1beta1 (default; kubelets since v1.35) or v1alpha1 (to v1.34)");

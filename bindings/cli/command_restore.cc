@@ -98,7 +98,7 @@ store is distrustful then: images that were pulled after the backup have no reco
                Counted(report.records, "record"), report.backup_commit_sequence,
                report.schema_version);
       if (report.records_without_credentials > 0) {
-        out.Line("to verify   {}: the store that was replaced did not say the same",
+        out.Line("to verify   {}: the replaced store had other content for them",
                  Counted(report.records_without_credentials, "record"));
       }
       if (report.id_mappings > 0) {
@@ -109,7 +109,7 @@ store is distrustful then: images that were pulled after the backup have no reco
                  report.id_mappings_kept, report.id_mappings_held, report.id_mappings_dropped);
       }
       if (report.id_ranges_lost) {
-        out.Line("host IDs    others may be lost: no new ones until waybill userns list has all");
+        out.Line("host IDs    some may be lost: no new ones until waybill userns list has all");
       }
       if (!report.replaced_path.empty()) out.Line("replaced    kept at {}", report.replaced_path);
       for (const std::string& path : report.removed_paths) out.Line("removed     {}", path);

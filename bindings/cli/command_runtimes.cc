@@ -44,8 +44,8 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     flags.Value("--config", &config_, "FILE",
                 "load: containerd's configuration, for what crictl info leaves\nout");
     flags.Switch("--allow-empty", &change_.allow_empty,
-                 "load: an empty list of handlers is meant; otherwise it is refused (2)\n"
-                 "where the store knows some");
+                 "load: accept an empty list of handlers; otherwise it is refused (2)\n"
+                 "if the store knows some");
     flags.Switch("--dry-run", &change_.dry_run,
                  "load, collapse: say what would be done, and change nothing");
   }
@@ -74,7 +74,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
   Result<ExitCode> Load(Output& out) const {
     if (!status_) return BadFlag("--status", "it is missing", "give what `crictl info` prints");
     if (status_ == "-" && config_ == "-") {
-      return BadFlag("--config", "standard input is that of --status already");
+      return BadFlag("--config", "--status reads standard input already");
     }
     auto handlers = ReadRuntimeHandlers(*status_, config_);
     if (!handlers) return handlers.error();

@@ -43,15 +43,15 @@ schema is backed up and migrated.)";
     flags.Value("--runtime-config", &runtime_config_, "FILE",
                 "containerd's configuration, for what crictl info leaves out");
     flags.Switch("--allow-empty", &allow_empty_,
-                 "empty lists (--images, --runtimes) are meant; otherwise they are\n"
-                 "refused (2) where the store holds something");
+                 "accept empty lists (--images, --runtimes); otherwise they are\n"
+                 "refused (2) if the store holds something");
     flags.Switch("--after-gap", &after_gap_,
                  "images were pulled without a record: close them (detected\n"
                  "automatically with --kubelet-dir)");
     flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects");
     flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema");
     flags.Switch("--skip-unreadable", &skip_unreadable_,
-                 "go on where the disk refuses to read something: the image that a\n"
+                 "go on if the disk refuses to read something: the image that a\n"
                  "kubelet's file is about is closed, the rest of a store is kept");
     policy_.Declare(flags);
     user_namespaces_.Declare(flags);
@@ -100,7 +100,8 @@ schema is backed up and migrated.)";
     if (report->witness_in_store) {
       (void)out.Flush();
       Warn(
-          "the witness lies in the store's directory: if that is wiped or put back, nobody notices",
+          "the witness lies in the store's directory: if that is wiped or put back, it goes "
+          "unnoticed",
           "move it: waybill start --store " + ShellWord(store_.store) + " --witness FILE");
     }
     return ExitCode::kYes;
@@ -125,7 +126,7 @@ schema is backed up and migrated.)";
     if (witness_ && no_witness_) return BadFlag("--no-witness", "it excludes --witness");
     if (witness_ && witness_->empty()) return BadFlag("--witness", "the value is empty");
     if (forget_witness_ && !witness_) {
-      return BadFlag("--forget-witness", "it wants --witness, with the path of the new one");
+      return BadFlag("--forget-witness", "it needs --witness, with the path of the new witness");
     }
     if (no_witness_) {
       options.witness = Witness::None();

@@ -54,18 +54,18 @@ adopt POD FIRST LENGTH
     arguments_.runtime.Declare(flags);
     flags.Value("--length", &arguments_.length, "N", "get: refuse a range of another length");
     flags.Switch("--lost", &arguments_.lost,
-                 "release: ranges of unknown pods; you state that the list has every\n"
-                 "living pod in a user namespace");
+                 "release: the ranges of unknown pods; you state that userns list has\n"
+                 "every living pod in a user namespace");
     flags.Switch("--begin", &arguments_.begin,
                  "cleanup: print a token; do this before the lists are made");
     flags.Value("--existing", &arguments_.existing, "FILE|-",
-                "cleanup: the pods that the node is to run, as kubectl get pods -o json\n"
-                "or the kubelet's /pods has them");
+                "cleanup: the pods that the node should run: what kubectl get pods -o\n"
+                "json or the kubelet's /pods prints");
     flags.Value("--running", &arguments_.running, "FILE|-",
-                "cleanup: the pods that run, as crictl pods -o json prints them");
+                "cleanup: the pods that run: what crictl pods -o json prints");
     flags.Value("--token", &arguments_.token, "N", "cleanup: the token");
     flags.Switch("--allow-empty", &arguments_.change.options.allow_empty,
-                 "cleanup: two empty lists are meant: the node has no pods");
+                 "cleanup: accept two empty lists: the node has no pods");
     flags.Switch("--dry-run", &arguments_.change.options.dry_run,
                  "release, cleanup: say what would be done, and change nothing");
     arguments_.pool.Declare(flags);
@@ -91,7 +91,7 @@ adopt POD FIRST LENGTH
   Result<void> Check(const Action& action) const {
     if (auto checked = CheckBelonging(action.name); !checked) return checked;
     if (const std::string given = arguments_.pool.Given(); !action.wants_pool && !given.empty()) {
-      return BadFlag(given, fmt::format("{} does not look at the pool", action.name));
+      return BadFlag(given, fmt::format("{} does not use the pool", action.name));
     }
     const UsernsArguments& a = arguments_;
     if (a.lost && a.pod) return BadFlag("--lost", "it excludes a pod");
@@ -99,7 +99,7 @@ adopt POD FIRST LENGTH
       return BadFlag("POD", "it is missing", "give metadata.uid of the pod");
     }
     if (!action.wants_pod && a.pod) {
-      return BadFlag("POD", fmt::format("{} is not about one pod", action.name));
+      return BadFlag("POD", fmt::format("{} does not take a pod", action.name));
     }
     if (action.name == "adopt" && !a.id_count) {
       return BadFlag(a.first_id ? "LENGTH" : "FIRST", "it is missing",
@@ -154,7 +154,7 @@ adopt POD FIRST LENGTH
                      "draw a token with --begin, before the lists are made");
     }
     if (a.existing == "-" && a.running == "-") {
-      return BadFlag("--running", "standard input is that of --existing already");
+      return BadFlag("--running", "--existing reads standard input already");
     }
     return {};
   }

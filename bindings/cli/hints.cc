@@ -15,7 +15,7 @@ std::string_view CommandsFor(Hint hint) {
     case Hint::kCreate:
       return "make one with `waybill start`";
     case Hint::kMigrate:
-      return "take it up with `waybill migrate` or `waybill start`; both make a backup first";
+      return "migrate it with `waybill migrate` or `waybill start`; both make a backup first";
     case Hint::kAcceptLoss:
       return "if the loss is acceptable, run `waybill migrate --accept-loss`; a backup is made "
              "first";

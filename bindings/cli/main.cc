@@ -111,7 +111,7 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
 // looks like the name of a flag is repeated.
 std::string MessageOfExtras(std::string_view message) {
   const std::size_t flag = message.find(" --");
-  if (flag == std::string_view::npos) return "there is an argument too many";
+  if (flag == std::string_view::npos) return "there is one argument too many";
   const std::string_view name = message.substr(flag + 1);
   const std::size_t end = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-");
   return "there is no flag " + std::string(name.substr(0, end));

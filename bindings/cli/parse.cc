@@ -182,8 +182,8 @@ Result<void> StoreFlags::Parse() {
 
 void ChangeFlags::DeclareAllowEmpty(Flags& flags, std::string_view list) {
   flags.Switch("--allow-empty", &options.allow_empty,
-               fmt::format("an empty {} is meant; otherwise it is refused (2)\n"
-                           "where the store holds something",
+               fmt::format("accept an empty {}; otherwise it is refused (2)\n"
+                           "if the store holds something",
                            list));
 }
 
@@ -210,7 +210,7 @@ void PolicyFlags::Declare(Flags& flags) {
   flags.List("--allow", &allow, "PATTERN",
              "an image name or PREFIX/* of the allowlist; may be repeated");
   flags.Switch("--allow-preloaded-only", &allow_preloaded_only,
-               "the allowlist opens images that were not pulled, no others");
+               "the allowlist opens only images that were not pulled");
 }
 
 Result<void> PolicyFlags::Parse() {
@@ -236,8 +236,8 @@ void PullFlags::Declare(Flags& flags) {
   store.Declare(flags);
   flags.Required("--image", &image, "IMAGE", "the container's image, as the pod spells it");
   flags.Value("--image-ref", &image_ref, "REF",
-              "what the runtime calls the image; '' where it is not on the\n"
-              "node (needed by check and pulled)");
+              "what the runtime calls the image; '' if it is not on the node\n"
+              "(needed by check and pulled)");
   flags.List("--secret", &secret_texts, "NS/NAME/UID/HASH|@FILE",
              "a pull Secret of the pod; without a hash NS/NAME/UID; @FILE reads\n"
              "the line from a file; may be repeated");

@@ -32,7 +32,7 @@ Result<const toml::table*> TableIn(const toml::table* parent, std::string_view n
   const toml::node* node = parent == nullptr ? nullptr : parent->get(name);
   if (node == nullptr) return nullptr;
   if (const toml::table* table = node->as_table()) return table;
-  return Refused(*node, fmt::format("{} is no table", name));
+  return Refused(*node, fmt::format("{} is not a table", name));
 }
 
 Result<const toml::table*> TableAt(const toml::table& root,
@@ -47,7 +47,7 @@ Result<const toml::table*> TableAt(const toml::table& root,
 Result<void> ReadText(const toml::node& node, std::string_view what, std::size_t most,
                       std::string& out) {
   const auto* text = node.as_string();
-  if (text == nullptr) return Refused(node, fmt::format("{} is no string", what));
+  if (text == nullptr) return Refused(node, fmt::format("{} is not a string", what));
   if (text->get().size() > most) {
     return Refused(node, fmt::format("{} has more than {} bytes", what, most),
                    ErrorCode::kLimitExceeded);
@@ -58,7 +58,7 @@ Result<void> ReadText(const toml::node& node, std::string_view what, std::size_t
 
 Result<void> ReadFeatures(const toml::node& node, std::vector<std::string>& out) {
   const toml::array* array = node.as_array();
-  if (array == nullptr) return Refused(node, "the OS features are no array");
+  if (array == nullptr) return Refused(node, "the OS features are not an array");
   if (array->size() > kMaxOsFeatures) {
     return Refused(node, fmt::format("more than {} OS features", kMaxOsFeatures),
                    ErrorCode::kLimitExceeded);
@@ -99,7 +99,7 @@ Result<std::optional<Platform>> ReadSpecifier(const toml::node& node) {
   std::string options;
   if (const std::size_t open = text.find('('); open != std::string::npos) {
     const std::size_t close = text.find(')', open);
-    if (close == std::string::npos) return Refused(node, "no platform: its '(' is not closed");
+    if (close == std::string::npos) return Refused(node, "not a platform: its '(' is not closed");
     options = text.substr(open + 1, close - open - 1);
     text.erase(open, close - open + 1);
   }
@@ -180,7 +180,7 @@ Result<void> ForEachKnown(const toml::table* runtimes, std::vector<RuntimeHandle
     RuntimeHandler* handler = Find(handlers, name.str());
     if (handler == nullptr) continue;
     const toml::table* table = node.as_table();
-    if (table == nullptr) return Refused(node, fmt::format("{} is no table", name.str()));
+    if (table == nullptr) return Refused(node, fmt::format("{} is not a table", name.str()));
     if (auto done = read(*table, *handler); !done) return done;
   }
   return {};

@@ -59,7 +59,7 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
   } else if (report.set_aside) {
     out.Line("store       {} was damaged and set aside; the damaged one is kept at {}", store,
              report.set_aside_path);
-    out.Line("carried     {} ({} of them must be verified anew), {}",
+    out.Line("carried     {} ({} of them must be verified again), {}",
              Counted(report.records_carried, "record"), report.records_without_credentials,
              Counted(report.intents_carried, "intent"));
   } else {
@@ -73,9 +73,9 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
     out.Line("to verify   {}, whose credentials may be out of date",
              Counted(report.records_without_credentials, "record"));
   }
-  if (report.witness_made) out.Line("witness     there was none at its path; it was created");
+  if (report.witness_made) out.Line("witness     it was missing, and was created");
   if (!report.clock_was_ahead.empty()) {
-    out.Line("clock       {}; {} said a later time, and now say that of this start",
+    out.Line("clock       {}; {} had a later time, and now have that of this start",
              report.clock_was_ahead, Counted(report.times_mended, "record"));
   }
   if (report.readers_cleared > 0) {

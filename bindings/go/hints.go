@@ -70,7 +70,7 @@ func (h Hint) String() string {
 	case HintCreate:
 		return "make one: Open without MustExist"
 	case HintMigrate:
-		return "take it up with Migrate, or Open without NoMigration; both make a backup first"
+		return "migrate it with Migrate, or Open without NoMigration; both make a backup first"
 	case HintAcceptLoss:
 		return "set MigrateOptions.AcceptLoss if the loss is acceptable; a backup is made first"
 	case HintRestore:
@@ -86,7 +86,7 @@ func (h Hint) String() string {
 			"Options.SkipUnreadable goes on without what can't be read"
 	case HintAllowEmpty:
 		return "list again, since a runtime that starts up lists nothing; if the list is truly " +
-			"empty, say AllowEmpty"
+			"empty, pass AllowEmpty"
 	case HintBeginPrune:
 		return "draw a token with Store.BeginPrune before you list the images"
 	case HintBeginUsernsCleanup:

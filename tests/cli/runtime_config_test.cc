@@ -163,9 +163,10 @@ BOOST_AUTO_TEST_CASE(guest_platforms_that_were_not_set) {
 }
 
 BOOST_AUTO_TEST_CASE(bad_guest_platforms) {
-  BOOST_TEST(ErrorOf(kGuest + "\nOS = 1\n") == "line 3: OS is no string");
-  BOOST_TEST(ErrorOf(kGuest + "OSFeatures = \"a\"\n") == "line 2: the OS features are no array");
-  BOOST_TEST(ErrorOf(kGuest + "OSFeatures = [1]\n") == "line 2: an OS feature is no string");
+  BOOST_TEST(ErrorOf(kGuest + "\nOS = 1\n") == "line 3: OS is not a string");
+  BOOST_TEST(ErrorOf(kGuest + "OSFeatures = \"a\"\n") ==
+             "line 2: the OS features are not an array");
+  BOOST_TEST(ErrorOf(kGuest + "OSFeatures = [1]\n") == "line 2: an OS feature is not a string");
   BOOST_TEST(ErrorOf(kGuest + "OS = \"linux\"\n") ==
              "line 1: a guest platform needs an OS and an architecture");
   BOOST_TEST(ErrorOf(kGuest + "OS = \"linux\"\nos = \"linux\"\n").ends_with(" is there twice"));
@@ -185,16 +186,16 @@ BOOST_AUTO_TEST_CASE(bad_guest_platforms) {
 }
 
 BOOST_AUTO_TEST_CASE(values_of_another_type) {
-  BOOST_TEST(ErrorOf("plugins = 1\n") == "line 1: plugins is no table");
+  BOOST_TEST(ErrorOf("plugins = 1\n") == "line 1: plugins is not a table");
   BOOST_TEST(ErrorOf("\n[plugins]\n\"io.containerd.grpc.v1.cri\" = []\n") ==
-             "line 3: io.containerd.grpc.v1.cri is no table");
+             "line 3: io.containerd.grpc.v1.cri is not a table");
   BOOST_TEST(ErrorOf(kContainerd + "default_runtime_name = 1\n") ==
-             "line 2: default_runtime_name is no string");
-  BOOST_TEST(ErrorOf(kContainerd + "runtimes = \"a\"\n") == "line 2: runtimes is no table");
-  BOOST_TEST(ErrorOf(kContainerd + "runtimes = { a = 1 }\n") == "line 2: a is no table");
+             "line 2: default_runtime_name is not a string");
+  BOOST_TEST(ErrorOf(kContainerd + "runtimes = \"a\"\n") == "line 2: runtimes is not a table");
+  BOOST_TEST(ErrorOf(kContainerd + "runtimes = { a = 1 }\n") == "line 2: a is not a table");
   BOOST_TEST(ErrorOf(kContainerd + "runtimes = { a = { guest_platform = 1 } }\n") ==
-             "line 2: guest_platform is no table");
-  BOOST_TEST(ErrorOf(kPlatform + "1\n") == "line 2: platform is no string");
+             "line 2: guest_platform is not a table");
+  BOOST_TEST(ErrorOf(kPlatform + "1\n") == "line 2: platform is not a string");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_toml_is_refused_with_its_line) {
