@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// canceller carries the end of a context to where C looks for it: an int in C memory.
+// canceller tells C that a context has ended, by an int in C memory.
 type canceller struct {
 	ctx  context.Context
 	stop *int32
@@ -18,7 +18,7 @@ type canceller struct {
 	done chan struct{}
 }
 
-// watch fails if ctx is nil or has ended. The canceller is to be ended after the call.
+// watch fails if ctx is nil or has ended. Call end after the call that it watches.
 func watch(ctx context.Context) (*canceller, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (c *canceller) end() {
 	C.free(unsafe.Pointer(c.stop))
 }
 
-// because names the context's cause in an error that its end brought about.
+// because adds the context's cause to an error that the end of the context caused.
 func (c *canceller) because(err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Code == CodeInterrupted {
@@ -60,8 +60,8 @@ func (c *canceller) because(err error) error {
 	return err
 }
 
-// causeOf is what the context was ended with: for errors.Is also context.Canceled or
-// context.DeadlineExceeded, where the caller gave a cause of its own.
+// causeOf returns why the context ended. If the caller gave a cause of its own, errors.Is also finds
+// context.Canceled or context.DeadlineExceeded.
 func causeOf(ctx context.Context) error {
 	cause, err := context.Cause(ctx), ctx.Err()
 	if errors.Is(cause, err) {

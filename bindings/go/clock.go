@@ -12,8 +12,8 @@ import (
 )
 
 // ManualClock is a wall clock that stands still until it is set: for tests, and for callers that have
-// a clock of their own. It covers the years 1678 to
-// 2261; times outside are cut to those. Any number of stores and goroutines may share one.
+// a clock of their own. It covers the years 1678 to 2261 and clamps other times. Any number of stores
+// and goroutines may share one.
 type ManualClock struct {
 	cell *cell // shared by copies
 }
@@ -64,8 +64,8 @@ func (c *ManualClock) sound() *cell {
 	return c.cell
 }
 
-// cClock is what C is given for c, nothing for the system's clock, and what is to be kept alive
-// meanwhile.
+// cClock returns what C gets for c (nothing for the system's clock), and the cell to keep alive until
+// C has finished.
 func cClock(c *ManualClock) (C.waybill_clock, unsafe.Pointer, *cell) {
 	if c == nil {
 		return nil, nil, nil

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Strings go down where they are: C borrows them until the call returns.
+// Strings are passed in place: C borrows them until the call returns.
 
 func borrow(s string) C.waybill_string {
 	return C.waybill_string{
@@ -34,7 +34,7 @@ func goBytes(s C.waybill_string) []byte {
 	return append([]byte{}, unsafe.Slice((*byte)(unsafe.Pointer(s.data)), int(s.length))...)
 }
 
-// takeString copies and frees a string that came out of C.
+// takeString copies and frees a string that C returned.
 func takeString(s *C.waybill_string) string {
 	return take(s, func(s *C.waybill_string) string { return goString(*s) })
 }
@@ -43,7 +43,7 @@ func takeBytes(s *C.waybill_string) []byte {
 	return take(s, func(s *C.waybill_string) []byte { return goBytes(*s) })
 }
 
-// take converts and frees a result; the zero value where the call failed.
+// take converts and frees a result. If the call failed, it returns the zero value.
 func take[R, G any](result *R, convert func(*R) G) G {
 	if result == nil {
 		var none G
@@ -81,7 +81,8 @@ func cTime(t time.Time) C.waybill_timestamp {
 	}
 }
 
-// arena is C memory for the arguments of one call: what points to further memory may not be Go's.
+// arena is C memory for the arguments of one call: Go memory that holds Go pointers may not be
+// passed.
 type arena struct {
 	blocks []unsafe.Pointer
 	rest   []byte
@@ -120,7 +121,7 @@ func (a *arena) string(s string) C.waybill_string {
 	return C.waybill_string{data: (*C.char)(unsafe.Pointer(&b[0])), length: C.size_t(len(s))}
 }
 
-// one is a zeroed T, a type of C, in the arena.
+// one allocates a zeroed T, a type of C, in the arena.
 func one[T any](a *arena) *T {
 	return (*T)(unsafe.Pointer(&a.bytes(int(unsafe.Sizeof(*new(T))))[0]))
 }

@@ -18,15 +18,14 @@ import (
 	"unsafe"
 )
 
-// question is what a decision is asked, but for the credentials.
+// question has the arguments of a decision except the credentials.
 type question struct {
 	copy ImageCopy
-	// What the first of two calls left; the second one frees it. 0: there is one call only.
+	// The first look of the first of two calls; the second call frees it. 0: there is one call only.
 	look C.uintptr_t
 }
 
-// decide crosses into C once. The usual pod has one secret, and the fewer arguments there are the
-// cheaper it is.
+// decide crosses into C once. Fewer arguments are cheaper, and the usual pod has one secret.
 func (s *Store) decide(q *question, credentials *PodCredentials) Decision {
 	switch n := len(credentials.Secrets); {
 	case n <= 1:
@@ -38,7 +37,7 @@ func (s *Store) decide(q *question, credentials *PodCredentials) Decision {
 	}
 }
 
-// decideFirst asks without credentials. Where the answer depends on them q is then to be decided.
+// decideFirst asks without credentials. If it sets q.look, the answer depends on them: decide q.
 func (s *Store) decideFirst(q *question) Decision {
 	if s == nil || s.opened == nil {
 		return closedDecision
@@ -50,7 +49,7 @@ func (s *Store) decideFirst(q *question) Decision {
 	return goDecision(first.bits)
 }
 
-// decideWithout is for credentials that could not be had.
+// decideWithout decides if the credentials are unavailable.
 func (s *Store) decideWithout(q *question) Decision {
 	if s == nil || s.opened == nil {
 		return closedDecision
@@ -106,7 +105,7 @@ func (s *Store) decideMany(q *question, credentials *PodCredentials) Decision {
 	return goDecision(bits)
 }
 
-// number is the handle in a form that cgo does not look behind. The store is to be kept alive.
+// number is the handle in a form that cgo does not check. Keep the store alive.
 func (o *opened) number() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(o.handle))) }
 
 func borrowCopy(c *ImageCopy) C.waybill_image_copy {

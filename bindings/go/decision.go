@@ -7,7 +7,7 @@ import "C"
 type CheckResult uint8
 
 const (
-	// CheckNotCounted: an image that is not on the node counts under no label.
+	// CheckNotCounted: the image is not on the node, so the decision counts under no label.
 	CheckNotCounted              CheckResult = C.WAYBILL_CHECK_NOT_COUNTED
 	CheckCredentialPolicyAllowed CheckResult = C.WAYBILL_CHECK_CREDENTIAL_POLICY_ALLOWED
 	CheckCredentialRecordFound   CheckResult = C.WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND
@@ -23,11 +23,11 @@ func (r CheckResult) String() string {
 	return nameOr(C.waybill_check_result_name(C.int32_t(r)), "CheckResult", int64(r))
 }
 
-// Reason is why a decision was made, one step finer than [CheckResult].
+// Reason says why a decision was made, in more detail than [CheckResult].
 type Reason uint8
 
 const (
-	// ReasonImageAbsent: the image ref is empty: not on the node.
+	// ReasonImageAbsent: the image ref is empty: the image is not on the node.
 	ReasonImageAbsent         Reason = C.WAYBILL_REASON_IMAGE_ABSENT
 	ReasonPolicyNeverVerifies Reason = C.WAYBILL_REASON_POLICY_NEVER_VERIFIES
 	// ReasonPolicyPresumedPreloaded: no record, no intent, nothing lost.
@@ -37,31 +37,32 @@ const (
 	ReasonSecretHashMatches       Reason = C.WAYBILL_REASON_SECRET_HASH_MATCHES
 	ReasonSecretCoordinatesMatch  Reason = C.WAYBILL_REASON_SECRET_COORDINATES_MATCH
 	ReasonServiceAccountMatches   Reason = C.WAYBILL_REASON_SERVICE_ACCOUNT_MATCHES
-	// ReasonNoRecord: verification is required, and nothing is known to verify against.
+	// ReasonNoRecord: verification is required, but there is no record to verify against.
 	ReasonNoRecord Reason = C.WAYBILL_REASON_NO_RECORD
-	// ReasonPullInFlight: no record, but a pull of this image, or of its repository, began.
+	// ReasonPullInFlight: no record, but a pull of this image or of its repository has begun.
 	ReasonPullInFlight Reason = C.WAYBILL_REASON_PULL_IN_FLIGHT
-	// ReasonStoreDistrustful: no record, and records were lost once.
+	// ReasonStoreDistrustful: no record, and records may have been lost.
 	ReasonStoreDistrustful Reason = C.WAYBILL_REASON_STORE_DISTRUSTFUL
-	// ReasonPulledForOtherHandler: no record of this handler's copy, but of another's.
+	// ReasonPulledForOtherHandler: only another handler's copy has a record.
 	ReasonPulledForOtherHandler   Reason = C.WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER
 	ReasonNoEntryForImageName     Reason = C.WAYBILL_REASON_NO_ENTRY_FOR_IMAGE_NAME
 	ReasonEntryWithoutCredentials Reason = C.WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS
 	ReasonNoCredentialMatches     Reason = C.WAYBILL_REASON_NO_CREDENTIAL_MATCHES
 	ReasonImageDoesNotParse       Reason = C.WAYBILL_REASON_IMAGE_DOES_NOT_PARSE
-	// ReasonArgumentTooLong: an image, ref or handler above the store's bounds.
+	// ReasonArgumentTooLong: the image, ref or handler is above the store's bounds.
 	ReasonArgumentTooLong       Reason = C.WAYBILL_REASON_ARGUMENT_TOO_LONG
 	ReasonRuntimeHandlerUnknown Reason = C.WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN
 	ReasonRecordDamaged         Reason = C.WAYBILL_REASON_RECORD_DAMAGED
-	// ReasonQuarantined: an imported file for this image could not be read.
+	// ReasonQuarantined: an imported file about this image could not be read.
 	ReasonQuarantined Reason = C.WAYBILL_REASON_QUARANTINED
-	// ReasonCredentialsUnavailable: the pod's credentials could not be had.
+	// ReasonCredentialsUnavailable: the pod's credentials are unavailable.
 	ReasonCredentialsUnavailable Reason = C.WAYBILL_REASON_CREDENTIALS_UNAVAILABLE
-	// ReasonStoreUnavailable: closed, full of readers, or not to be trusted at this moment.
+	// ReasonStoreUnavailable: the store is closed, has no free reader slot, or can't be trusted at this
+	// moment.
 	ReasonStoreUnavailable Reason = C.WAYBILL_REASON_STORE_UNAVAILABLE
 )
 
-// String returns "secretHashMatches", for fields of logs.
+// String returns "secretHashMatches", for logs.
 func (r Reason) String() string {
 	return nameOr(C.waybill_reason_name(C.int32_t(r)), "Reason", int64(r))
 }
@@ -72,8 +73,8 @@ func (r Reason) Text() string {
 }
 
 // ImageCopy is the copy of an image that a call is about. Name the fields: an image string that is
-// taken for a ref asks about another copy, of which nothing may be known. Each method says which
-// fields it needs, and ignores the others: one value does for a decision and for the pull after it.
+// taken for a ref asks about another copy, which may have no record. Each method says which fields it
+// needs, and ignores the others, so one value serves a decision and the pull after it.
 type ImageCopy struct {
 	Image          string // the container's image string, as the pod wrote it
 	ImageRef       string // what the runtime returned for it; empty: not on the node
@@ -81,8 +82,7 @@ type ImageCopy struct {
 }
 
 // Decision is the answer to "must this pull be attempted?". Reason is for the node's own log, never
-// for the pod. The zero Decision, which a function is left with that recovered from a panic of fetch,
-// says "pull".
+// for the pod. The zero Decision says "pull": a caller that recovers from a panic of fetch has it.
 type Decision struct {
 	usePresent      bool
 	Result          CheckResult
@@ -90,7 +90,7 @@ type Decision struct {
 	CredentialsRead bool // whether the pod's credentials were looked at
 }
 
-// Pull says whether to pull. false: start the container with the image that is there.
+// Pull says whether to pull. false: start the container with the image on the node.
 func (d Decision) Pull() bool { return !d.usePresent }
 
 // NewDecision makes a decision, for tests of code that takes one.
@@ -113,22 +113,24 @@ var closedDecision = Decision{Result: CheckError, Reason: ReasonStoreUnavailable
 //
 // It never fails: what can't be read, verified or understood is "pull". It waits for no write and
 // takes no lock that another goroutine holds; with up to 8 secrets it allocates nothing. A credential
-// that matched by hash or by coordinates only is queued to be written back ([Store.Flush]). Under
-// RulesKubelet a decision that would be "pull" waits first for those that are queued for the ref.
+// that matched only by hash or only by coordinates is queued to be written back ([Store.Flush]).
+// Under RulesKubelet a decision that would be "pull" first waits for the write-backs queued for the
+// ref.
 func (s *Store) MustAttemptPull(copy ImageCopy, credentials PodCredentials) Decision {
 	return s.decide(&question{copy: copy}, &credentials)
 }
 
-// MustAttemptPullLazily is MustAttemptPull for credentials that cost something: fetch is called at
-// most once, on this goroutine, and only if the answer depends on them (the policy requires
-// verification, and the record has an entry for the image name that is not open to all pods:
-// kubelet behaviour). Nothing is held meanwhile: fetch may take its time, call the store, or panic.
+// MustAttemptPullLazily is MustAttemptPull for credentials that are expensive to get: fetch is called
+// at most once, on this goroutine, and only if the answer depends on them (the policy requires
+// verification, and the record has an entry for the image name that is not open to all pods: kubelet
+// behaviour). No lock or snapshot is held meanwhile: fetch may take its time, call the store, or
+// panic.
 //
 // The credentials are compared with the record as it was before fetch was called, as in the kubelet.
-// What changed meanwhile may make the answer stricter, and never looser.
+// Later changes can make the answer stricter, but never looser.
 //
-// Where fetch fails, or panics, the decision is "pull", counted as `error`, and the error is fetch's
-// own. A nil fetch fails with ErrCredentialsUnavailable.
+// If fetch fails or panics, the decision is "pull", counted as `error`, and the error is fetch's own.
+// A nil fetch fails with ErrCredentialsUnavailable.
 func (s *Store) MustAttemptPullLazily(copy ImageCopy, fetch func() (PodCredentials, error)) (Decision, error) {
 	q := question{copy: copy}
 	decision := s.decideFirst(&q)

@@ -35,13 +35,13 @@ type EnsureAction int32
 const (
 	// EnsurePull: ask the runtime to pull, between an intent and its outcome.
 	EnsurePull EnsureAction = C.WAYBILL_ENSURE_PULL
-	// EnsureUsePresent: start the container with the image that is there.
+	// EnsureUsePresent: start the container with the image on the node.
 	EnsureUsePresent EnsureAction = C.WAYBILL_ENSURE_USE_PRESENT
 	// EnsureInvalidImageName is the kubelet's InvalidImageName.
 	EnsureInvalidImageName EnsureAction = C.WAYBILL_ENSURE_INVALID_IMAGE_NAME
 	// EnsureNeverPull is the kubelet's ErrImageNeverPull.
 	EnsureNeverPull EnsureAction = C.WAYBILL_ENSURE_NEVER_PULL
-	// EnsureCredentialsError: the pod's credentials could not be had (RulesKubelet only).
+	// EnsureCredentialsError: the pod's credentials are unavailable (RulesKubelet only).
 	EnsureCredentialsError EnsureAction = C.WAYBILL_ENSURE_CREDENTIALS_ERROR
 )
 
@@ -53,19 +53,20 @@ func (a EnsureAction) String() string {
 // EnsureOutcome is the answer to the kubelet's question around a decision.
 type EnsureOutcome struct {
 	Action EnsureAction
-	// What the pod may be told: the kubelet's words. Under RulesClosed neither this nor Action
-	// differs between an image that is absent and one that this pod may not use.
+	// What the pod may see, in the kubelet's words. Under RulesClosed neither Message nor Action tells
+	// an absent image from one that this pod may not use.
 	Message string
-	// For the node's own log, never for the pod. nil where no decision was asked for.
+	// For the node's own log, never for the pod. nil: no decision was needed.
 	Decision *Decision
 }
 
-// EnsureImage answers the kubelet's outer question: pull, use what is there, or refuse. copy and fetch
-// are those of [Store.MustAttemptPullLazily]. It counts kubelet_image_manager_ensure_image_requests_total.
+// EnsureImage answers the kubelet's outer question: pull, use the image on the node, or refuse. copy
+// and fetch are those of [Store.MustAttemptPullLazily]. It counts
+// kubelet_image_manager_ensure_image_requests_total.
 //
-// The error is fetch's own, and the outcome then is made without credentials; or, where the outcome
-// could not be made (ErrClosed, ErrInvalidArgument for an unknown policy, ErrOutOfMemory), its
-// Action is EnsurePull: do not start the container.
+// If fetch fails, the error is fetch's own, and the outcome is made without credentials. Otherwise
+// an error means that there is no outcome (ErrClosed, ErrInvalidArgument for an unknown policy,
+// ErrOutOfMemory); its Action is EnsurePull: do not start the container.
 func (s *Store) EnsureImage(copy ImageCopy, policy PullPolicy, fetch func() (PodCredentials, error)) (EnsureOutcome, error) {
 	var look C.uintptr_t
 	var first *C.waybill_ensure_outcome

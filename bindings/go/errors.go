@@ -87,12 +87,12 @@ var (
 	ErrInternal               error = &Error{Code: CodeInternal}
 )
 
-// Error is what every function of this package fails with.
+// Error is the error of every function of this package.
 type Error struct {
 	Code    Code
 	Message string // what failed, on which path or key, what was left as it was
 	Hint    string // what to do next; may be empty
-	// HintCode is what to do next, if that is a call of this package. Hint then has its words.
+	// HintCode is what to do next, if that is a call of this package. Hint then has its text.
 	HintCode Hint
 
 	cause error
@@ -116,8 +116,8 @@ func (e *Error) Is(target error) bool {
 	return ok && t != nil && t.Code == e.Code && (t.Message == "" || t.Message == e.Message)
 }
 
-// Unwrap returns what the context ended with behind CodeInterrupted, if that is what it was:
-// errors.Is finds context.Cause and context.Canceled or context.DeadlineExceeded.
+// Unwrap returns why the context ended, if that caused CodeInterrupted: errors.Is finds context.Cause
+// and context.Canceled or context.DeadlineExceeded.
 func (e *Error) Unwrap() error { return e.cause }
 
 // takeError converts the error that a call returned, and frees it.
@@ -141,7 +141,7 @@ func errClosed() error {
 	return &Error{Code: CodeClosed, Message: "the store was never opened"}
 }
 
-// nameOr is a name that lives for ever in the library, or kind(number) if the name is empty.
+// nameOr returns a name, which lives for ever in the library, or kind(number) if it is empty.
 func nameOr(name C.waybill_string, kind string, number int64) string {
 	if name.length == 0 {
 		return kind + "(" + strconv.FormatInt(number, 10) + ")"

@@ -7,9 +7,9 @@ import "C"
 type RuntimeHandler struct {
 	// 1 to 253 bytes above 0x20, without '/'. Empty only for a default handler of unknown name.
 	Name           string
-	IsDefault      bool // what the empty name selects; at most one of a node
+	IsDefault      bool // the empty name selects it; a node has at most one
 	UserNamespaces bool // CRI, RuntimeHandlerFeatures.user_namespaces
-	// What its images must be built for where that is not the host: a utility VM's.
+	// What its images must be built for, for example a utility VM's platform. nil: the host's.
 	GuestPlatform *Platform
 }
 
@@ -17,11 +17,11 @@ type RuntimeHandler struct {
 type RuntimesReport struct {
 	Added    []string
 	Vanished []string // their records stay until they are pruned
-	// Handlers whose guest platform, or, of the default, whose name is another than when images were
-	// pulled: those must be verified again.
+	// Handlers whose guest platform has changed since images were pulled, or, for the default, whose
+	// name has. Those images must be verified again.
 	Changed         []string
-	RecordsToVerify uint64 // that lost their credentials thereby
-	// Runtime classes were off before: what an earlier time left under handlers was cleaned up.
+	RecordsToVerify uint64 // they lost their credentials
+	// Runtime classes were off before: what an earlier use left under handlers was cleaned up.
 	TurnedOn         bool
 	RecordsCollapsed uint64
 	IntentsCollapsed uint64
@@ -31,12 +31,12 @@ type RuntimesReport struct {
 type CollapseReport struct {
 	Records         uint64 // taken from other handlers than the default
 	Intents         uint64
-	RecordsToVerify uint64   // under the default handler, without credentials now
-	Handlers        []string // whose they were
+	RecordsToVerify uint64   // under the default handler, now without credentials
+	Handlers        []string // that they were taken from
 }
 
-// ListRuntimeHandlers returns the registry, sorted by name. Empty: none was ever loaded, and only the
-// default handler is known. ErrDamaged as of [Store.GetRecord].
+// ListRuntimeHandlers returns the registry, sorted by name. Empty: no list was ever loaded, and only
+// the default handler is known. ErrDamaged as of [Store.GetRecord].
 func (s *Store) ListRuntimeHandlers() ([]RuntimeHandler, error) {
 	var handlers *C.waybill_runtime_handlers
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
@@ -49,7 +49,8 @@ func (s *Store) ListRuntimeHandlers() ([]RuntimeHandler, error) {
 // are pruned. Records lose their credentials if their handler's guest platform changed since the
 // pull. ErrInvalidArgument: a name that is malformed or occurs twice, two defaults, a nameless
 // handler that is not the default, or an empty list although the registry has handlers
-// ([AllowEmpty]). ErrConflict: this would change pulls in flight. Then nothing was changed. Further errors as of [Store.RecordPullIntent].
+// ([AllowEmpty]). ErrConflict: this would change pulls in flight. After these errors nothing was
+// changed. Further errors as of [Store.RecordPullIntent].
 func (s *Store) ReplaceRuntimeHandlers(handlers []RuntimeHandler, options ...ChangeOption) (RuntimesReport, error) {
 	var a arena
 	defer a.free()
@@ -65,8 +66,8 @@ func (s *Store) ReplaceRuntimeHandlers(handlers []RuntimeHandler, options ...Cha
 
 // CollapseRuntimeHandlers turns runtime classes off (KEP-4216, "Can the feature be disabled"): each
 // record under another handler than the default becomes one without credentials under the default,
-// as does the default's own record of that ref; each intent becomes the default's. ErrConflict: pulls
-// for others are in flight in this process. Further errors as of [Store.RecordPullIntent].
+// as does the default's own record of that ref; each intent becomes the default's. ErrConflict: this
+// process has pulls for other handlers in flight. Further errors as of [Store.RecordPullIntent].
 func (s *Store) CollapseRuntimeHandlers(options ...ChangeOption) (CollapseReport, error) {
 	var a arena
 	defer a.free()
@@ -94,7 +95,7 @@ func cRuntimeHandler(a *arena, h *RuntimeHandler) C.waybill_runtime_handler {
 	}
 }
 
-// cRuntimeHandlers keeps nil (as they were) and empty (none) apart.
+// cRuntimeHandlers keeps nil (unchanged) and empty (no handlers) apart.
 func cRuntimeHandlers(a *arena, handlers []RuntimeHandler) *C.waybill_runtime_handlers {
 	if handlers == nil {
 		return nil

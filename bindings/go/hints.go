@@ -3,11 +3,11 @@ package waybill
 // #include "shim.h"
 import "C"
 
-// Hint says what to do next, where that is a call of this package. [Error] has its words.
+// Hint says what to do next, if that is a call of this package. [Error] has its text.
 type Hint int32
 
 const (
-	// HintNone: the error has no hint, or one in words alone.
+	// HintNone: the error has no hint, or one that is only text.
 	HintNone Hint = C.WAYBILL_HINT_NONE
 	// HintRecover: the store is damaged or stale. An owner that opens it recovers it.
 	HintRecover Hint = C.WAYBILL_HINT_RECOVER
@@ -21,7 +21,7 @@ const (
 	HintCreate Hint = C.WAYBILL_HINT_CREATE
 	// HintMigrate: the store has an older schema. An owner takes it to the newest, after a backup.
 	HintMigrate Hint = C.WAYBILL_HINT_MIGRATE
-	// HintAcceptLoss: the migration would lose something. It goes on only where the caller accepts the
+	// HintAcceptLoss: the migration would lose something. It goes on only if the caller accepts the
 	// loss.
 	HintAcceptLoss Hint = C.WAYBILL_HINT_ACCEPT_LOSS
 	// HintRestore: the migration failed. Put back the backup that the message names.

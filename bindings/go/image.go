@@ -16,14 +16,15 @@ func HashCredentials(auth AuthConfig) (string, error) {
 	return takeString(hash), takeError(code, e)
 }
 
-// AuthConfig is one entry of a docker config, its base64 `auth` decoded into the first two.
+// AuthConfig is one entry of a docker config, with its base64 `auth` decoded into Username and
+// Password.
 type AuthConfig struct {
 	Username, Password, Email string
 }
 
 // ImageParts are the parts of an image string, by the grammar of the distribution/reference library
-// (kubelet behaviour). Name is the image name, under which credentials are kept: the string cut of
-// tag and digest, and nothing else changed.
+// (kubelet behaviour). Name is the image name, under which credentials are kept: the string without
+// tag and digest, otherwise unchanged.
 type ImageParts struct {
 	Name   string
 	Domain string // "registry.example.com:443"; may be empty
@@ -32,8 +33,7 @@ type ImageParts struct {
 	Digest string // "sha256:…", without '@'
 }
 
-// ParseImage cuts an image string into parts of it; false where it does not parse. Any bytes are
-// safe.
+// ParseImage cuts an image string into its parts; false: it does not parse. Any bytes are safe.
 func ParseImage(image string) (ImageParts, bool) {
 	var out C.waybill_go_image_parts
 	if !C.waybill_go_parse_image(borrow(image), &out) {
@@ -46,9 +46,9 @@ func ParseImage(image string) (ImageParts, bool) {
 	return ImageParts{Name: part(0), Domain: part(1), Path: part(2), Tag: part(3), Digest: part(4)}, true
 }
 
-// NormaliseImage returns the full form: registry and `library/` filled in, tag `latest` where there is
-// neither tag nor digest. ErrInvalidArgument: image does not parse or would be ambiguous (64 hex
-// digits). No decision is made on it (kubelet behaviour).
+// NormaliseImage returns the full form: registry and `library/` filled in, and the tag `latest` if
+// there is neither tag nor digest. ErrInvalidArgument: image does not parse or would be ambiguous (64
+// hex digits). Decisions do not use it (kubelet behaviour).
 func NormaliseImage(image string) (string, error) {
 	var full *C.waybill_string
 	var e *C.waybill_error
@@ -56,9 +56,9 @@ func NormaliseImage(image string) (string, error) {
 	return takeString(full), takeError(code, e)
 }
 
-// RepositoryOf returns what two strings must share to name the same repository, whatever their tags
-// and digests: the name part of the full form; where there is none, the image name; where the string
-// does not parse, the string. ErrOutOfMemory.
+// RepositoryOf returns the same text for two strings that name the same repository, whatever their
+// tags and digests: the name part of the full form; without a full form, the image name; if the
+// string does not parse, the string. ErrOutOfMemory.
 func RepositoryOf(image string) (string, error) {
 	var repository *C.waybill_string
 	var e *C.waybill_error
@@ -70,14 +70,14 @@ func RepositoryOf(image string) (string, error) {
 type ManifestDescriptor struct {
 	MediaType     string
 	Digest        string
-	Size          uint64    // bytes; 0 where the index does not say
-	Platform      *Platform // as written; nil: not said
+	Size          uint64    // bytes; 0: not given
+	Platform      *Platform // as written; nil: not given
 	IsAttestation bool      // provenance or an SBOM, not an image
 }
 
 // DecodeImageIndex reads an OCI image index or a Docker manifest list. ErrInvalidArgument: not JSON,
-// neither of the two, no manifests, a manifest of another media type or without a well-formed digest.
-// ErrLimitExceeded: above 4 MiB, 4,096 manifests or the bound of nesting.
+// neither of the two, no manifests, or a manifest of another media type or without a well-formed
+// digest. ErrLimitExceeded: above 4 MiB, 4,096 manifests or the bound of nesting.
 func DecodeImageIndex(json []byte) ([]ManifestDescriptor, error) {
 	var index *C.waybill_image_index
 	var e *C.waybill_error
@@ -96,8 +96,8 @@ func DecodeImageIndex(json []byte) ([]ManifestDescriptor, error) {
 }
 
 // ChooseManifest returns the manifest that a runtime on host pulls, for a handler with the guest
-// platform guest, nil for none (KEP-4216; containerd's platform matchers; of Windows, its container
-// version compatibility). ErrNotFound: none matches, and the error lists what the index offers.
+// platform guest, nil for none (KEP-4216; containerd's platform matchers; for Windows, its container
+// version compatibility). ErrNotFound: no manifest matches; the error lists what the index offers.
 // ErrInvalidArgument: a platform without OS or architecture, or with a malformed Windows version.
 func ChooseManifest(index []ManifestDescriptor, host Platform, guest *Platform) (ManifestDescriptor, error) {
 	var a arena

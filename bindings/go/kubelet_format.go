@@ -21,8 +21,8 @@ func (v KubeletAPIVersion) String() string {
 }
 
 // DecodePulledRecord reads a file of the kubelet's pulled/, strictly: ErrInvalidArgument names the
-// field that is unknown, repeated, in another case or of another type; ErrLimitExceeded the bound. It
-// accepts v1alpha1, v1beta1 and what the text of KEP-2535 shows.
+// field that is unknown, repeated, in another case or of another type; ErrLimitExceeded names the
+// bound. It accepts v1alpha1, v1beta1 and the form that the text of KEP-2535 shows.
 func DecodePulledRecord(json []byte) (ImagePulledRecord, error) {
 	var record *C.waybill_image_pulled_record
 	var e *C.waybill_error
@@ -48,7 +48,7 @@ func DecodePreloadedRecord(json []byte) (ImagePreloadedRecord, error) {
 }
 
 // EncodePulledRecord returns a record as kubelets of that API version write it: times cut to the
-// second, mapping sorted by name. Runtime handlers and manifests have no place there.
+// second, the mapping sorted by name, without runtime handler and manifest.
 func EncodePulledRecord(r ImagePulledRecord, v KubeletAPIVersion) ([]byte, error) {
 	var a arena
 	defer a.free()
@@ -85,21 +85,21 @@ func EncodePreloadedRecord(r ImagePreloadedRecord, v KubeletAPIVersion) ([]byte,
 	return takeBytes(json), takeError(code, e)
 }
 
-// DecodeImageList reads `crictl images -o json`. ErrInvalidArgument without "images" or an image
-// without id.
+// DecodeImageList reads `crictl images -o json`. ErrInvalidArgument: no "images", or an image without
+// id.
 func DecodeImageList(json []byte) ([]ImageOnNode, error) {
 	var images *C.waybill_images_on_node
 	var e *C.waybill_error
 	code := C.waybill_decode_image_list(borrowBytes(json), &images, &e)
 	return take(images, func(i *C.waybill_images_on_node) []ImageOnNode {
-		// An empty list says that there are none.
+		// Not nil: an empty list says that there are no images.
 		return append([]ImageOnNode{}, goList(i.items, i.count, goImageOnNode)...)
 	}), takeError(code, e)
 }
 
 // DecodePodList reads the UIDs of the pods in `kubectl get pods -o json`, the kubelet's /pods or
-// `crictl pods -o json`; of a static pod also that by which its node knows it. ErrInvalidArgument
-// without "items", a pod without UID, or a list that is only a page of one.
+// `crictl pods -o json`; for a static pod also the UID that its node uses. ErrInvalidArgument: no
+// "items", a pod without UID, or a list that is only one page.
 func DecodePodList(json []byte) ([]string, error) {
 	var uids *C.waybill_strings
 	var e *C.waybill_error
@@ -125,7 +125,7 @@ type RegistryAuth struct {
 
 // DecodeAuthDocument reads a docker config (config.json or .dockercfg form), or a Secret of type
 // kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg, in the document's order. The C copy of
-// the result is wiped; what decoding used meanwhile, and the Go strings, are not. ErrInvalidArgument
+// the result is wiped; the memory that decoding used, and the Go strings, are not. ErrInvalidArgument
 // names the registry whose `auth` is not base64 of "user:password".
 func DecodeAuthDocument(json []byte) ([]RegistryAuth, error) {
 	var auths *C.waybill_registry_auths
@@ -142,7 +142,8 @@ func DecodeAuthDocument(json []byte) ([]RegistryAuth, error) {
 	}), takeError(code, e)
 }
 
-// FormatTimestamp returns "2026-01-02T03:04:05Z", with a fraction where there is one. ErrInvalidArgument: a year that is not 1 to 9999.
+// FormatTimestamp returns "2026-01-02T03:04:05Z", with a fraction if t has one. ErrInvalidArgument: the
+// year is not 1 to 9999.
 func FormatTimestamp(t time.Time) (string, error) {
 	var text *C.waybill_string
 	var e *C.waybill_error
@@ -150,8 +151,8 @@ func FormatTimestamp(t time.Time) (string, error) {
 	return takeString(text), takeError(code, e)
 }
 
-// ParseTimestamp reads RFC 3339, any offset, a fraction of up to nine digits; years 1 to 9999; no leap
-// second (kubelet behaviour). ErrInvalidArgument for anything else.
+// ParseTimestamp reads RFC 3339 with any offset, a fraction of up to nine digits, and years 1 to 9999,
+// but no leap second (kubelet behaviour). ErrInvalidArgument for anything else.
 func ParseTimestamp(text string) (time.Time, error) {
 	var t C.waybill_timestamp
 	var e *C.waybill_error

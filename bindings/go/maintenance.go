@@ -16,13 +16,13 @@ type MigrationStep struct {
 	ValuesWritten uint64
 }
 
-// MigrationReport says what a migration did, or, dry, would do.
+// MigrationReport says what a migration did, or what a dry run would do.
 type MigrationReport struct {
 	From   uint32 // equal to To: there was nothing to do
 	To     uint32
 	Steps  []MigrationStep
 	Backup string // made before the first step; empty in a dry run
-	// What going down loses, one line each; whose image must be verified again is said there.
+	// What going down loses, one line each, with the images that must be verified again.
 	Losses []string
 }
 
@@ -31,20 +31,20 @@ type MigrateOptions struct {
 	Directory  string
 	To         uint32 // 0: the newest
 	DryRun     bool   // say what would be done, and change nothing
-	AcceptLoss bool   // go down even where that loses something
+	AcceptLoss bool   // go down even if that loses something
 	MapBytes   uint64 // 0: 16 GiB
 	Clock      *ManualClock
 }
 
-// Migrate takes a store that is not open to another schema version, one step and one transaction
-// at a time, after a backup that was verified. [Open] does the same up to the newest unless told not
-// to. The same call goes on after a crash. The end of ctx stops it before the next step is committed:
+// Migrate takes a store that is not open to another schema version, one transaction a step, after a
+// verified backup. [Open] does the same up to the newest version, unless NoMigration is set. After a
+// crash the same call continues. The end of ctx stops it before the next step is committed:
 // ErrInterrupted, with the context's cause.
 //
 // ErrInvalidArgument: no such version. ErrConflict: going down would lose something, and AcceptLoss is
-// false or does not help; the message says what. ErrDamaged: it fails its check; Open recovers it.
-// ErrDiskFull, ErrOwned, ErrNotFound, ErrNewerSchema, ErrUnsafePath, ErrIO, ErrStoreFull: the store is
-// intact and has the version of the last completed step. ErrOutcomeUnknown: Open finds out.
+// false or does not help; the message says what. ErrDamaged: the store fails its check; Open recovers
+// it. ErrDiskFull, ErrOwned, ErrNotFound, ErrNewerSchema, ErrUnsafePath, ErrIO, ErrStoreFull: the
+// store is intact and has the version of the last completed step. ErrOutcomeUnknown: Open finds out.
 func Migrate(ctx context.Context, o MigrateOptions) (MigrationReport, error) {
 	stop, err := watch(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func goMigrationReport(r *C.waybill_migration_report) MigrationReport {
 }
 
 // Backup is a compact copy of a store: backup/<version>-<commit sequence>-<time>.mdb in its directory.
-// The last three are kept; of one state, the last.
+// The last three are kept; of several backups of one state, the last.
 type Backup struct {
 	Path           string
 	SchemaVersion  uint32
@@ -96,8 +96,8 @@ type Backup struct {
 	Bytes          uint64
 }
 
-// ListBackups returns those in a store's directory, newest first, by their names: their content is not
-// looked at. ErrUnsafePath, ErrIO, ErrNotFound: there is no such directory.
+// ListBackups returns the backups in a store's directory, newest first. It reads their names, not
+// their content. ErrUnsafePath, ErrIO, ErrNotFound: there is no such directory.
 func ListBackups(directory string) ([]Backup, error) {
 	var backups *C.waybill_backups
 	var e *C.waybill_error
@@ -128,24 +128,24 @@ type RestoreReport struct {
 	SchemaVersion        uint32
 	BackupCommitSequence uint64
 	Records              uint64
-	// Of those: their credentials may have been taken back since the backup. To be verified again.
+	// Of those: their credentials may have been revoked since the backup. To be verified again.
 	RecordsWithoutCredentials uint64
 	IDMappings                uint64 // of pods in user namespaces
-	IDMappingsKept            uint64 // of those of the backup: the pod has it
-	IDMappingsHeld            uint64 // the pod is held: another one has or may have some of it
-	IDMappingsDropped         uint64 // released since the backup, or replaced by another one
-	// Others may have been lost, and so no new ones are handed out (HeldPod without a UID).
+	IDMappingsKept            uint64 // the pod keeps the backup's mapping
+	IDMappingsHeld            uint64 // the pod is held: another pod has or may have some of the range
+	IDMappingsDropped         uint64 // released since the backup, or replaced by another mapping
+	// Other ranges may have been lost, so no new ones are handed out (HeldPod without a UID).
 	IDRangesLost   bool
-	ReplacedPath   string   // where what it replaces is kept; empty: there was nothing, or a dry run
-	RemovedPaths   []string // what was replaced or set aside earlier, and is removed
+	ReplacedPath   string   // where the replaced store is kept; empty: there was none, or a dry run
+	RemovedPaths   []string // replaced or set aside earlier, now deleted
 	DistrustReason string
 }
 
-// Restore replaces a store that is not open with a backup; the old one is kept under
-// quarantine/. The store then is distrustful: images that were pulled after the backup have no record
-// in it. ErrDamaged: the backup fails its check. ErrConflict: it is of another store. ErrNewerSchema,
-// ErrOwned, ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO. The store then is as it was. ctx is looked
-// at before it begins.
+// Restore replaces a store that is not open with a backup, and keeps the replaced one under
+// quarantine/. The restored store is distrustful: images that were pulled after the backup have no
+// record in it. ErrDamaged: the backup fails its check. ErrConflict: it is of another store.
+// ErrNewerSchema, ErrOwned, ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO. After an error the store
+// is as before. ctx is checked before it begins.
 func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 	if err := alive(ctx); err != nil {
 		return RestoreReport{}, err
@@ -187,10 +187,10 @@ type ExportOptions struct {
 	// The directory with, or for, image_manager/ in it. The kubelet must not be running.
 	KubeletDirectory string
 	APIVersion       KubeletAPIVersion
-	// The runtime's complete list: needed where the store is distrustful, since the kubelet knows no
-	// distrust: each image without a record then gets one without credentials. nil: not known.
+	// The runtime's complete list. A distrustful store needs it: the kubelet has no notion of distrust,
+	// so each image without a record gets one without credentials. nil: unknown.
 	ImagesOnNode []ImageOnNode
-	AllowEmpty   bool // an empty ImagesOnNode is meant
+	AllowEmpty   bool // accept an empty ImagesOnNode
 }
 
 // ExportReport says what was written for the kubelet.
@@ -198,21 +198,21 @@ type ExportReport struct {
 	Records            uint64
 	Intents            uint64
 	Preloaded          uint64
-	Closed             uint64   // in quarantine: written so that the kubelet, too, can't read them
+	Closed             uint64   // in quarantine: written so that the kubelet can't read them either
 	Made               uint64   // records without credentials, for images of a distrustful store
-	WithoutCredentials uint64   // of refs that only other handlers had, and files that no import took
+	WithoutCredentials uint64   // for refs recorded under other handlers only, and files not imported
 	IDMappings         uint64   // pods/<uid>/userns
 	ReplacedPath       string   // where the earlier files are kept; empty: there were none
-	RemovedPaths       []string // what earlier exports kept, and is removed
+	RemovedPaths       []string // kept by earlier exports, now deleted
 }
 
 // Export writes the kubelet's own files, with its names and forms, to go back to a kubelet without
-// waybill. Each folder is replaced in one step, and the old one is kept. ErrConflict, and
-// nothing is written: a pod is held, or ranges overlap. ErrInvalidArgument: the store is distrustful,
-// and ImagesOnNode is missing, or empty without AllowEmpty. ErrDamaged: a record is unreadable.
-// ErrOwned: another export into that directory is running. ErrNotFound, ErrUnsafePath, ErrDiskFull,
-// ErrIO: the directory. After an error the folders are complete, old or new; call it again. ctx is
-// checked before it begins.
+// waybill. Each folder is replaced in one step, and the old one is kept. ErrConflict: a pod is held,
+// or ranges overlap; nothing is written. ErrInvalidArgument: the store is distrustful, and
+// ImagesOnNode is missing, or empty without AllowEmpty. ErrDamaged: a record is unreadable. ErrOwned:
+// another export into that directory is running. ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO: the
+// directory. After an error each folder is complete, old or new; call it again. ctx is checked before
+// it begins.
 func (s *Store) Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	if err := alive(ctx); err != nil {
 		return ExportReport{}, err

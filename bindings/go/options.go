@@ -31,7 +31,8 @@ func WitnessAnew(path string) Witness { return Witness{C.WAYBILL_WITNESS_ANEW, p
 // an existing store.
 func WitnessRemembered() Witness { return Witness{kind: C.WAYBILL_WITNESS_REMEMBERED} }
 
-// WitnessNone is no witness: such a loss then goes unseen. The store forgets the one that it remembers.
+// WitnessNone is no witness: such a loss then goes unnoticed. The store forgets the witness that it
+// remembers.
 func WitnessNone() Witness { return Witness{kind: C.WAYBILL_WITNESS_NONE} }
 
 // Gap says whether images on the node may have been pulled unrecorded (KEP-2535, "What
@@ -74,7 +75,8 @@ type Options struct {
 	RuntimeHandlers []RuntimeHandler
 	// nil: on, with the default pool.
 	UserNamespaces *UserNamespaceOptions
-	// The directory with the pods' directories, to take over ID mappings from. Empty: pods/ of KubeletDirectory.
+	// The directory with the pods' directories, to take over ID mappings from. Empty: pods/ of
+	// KubeletDirectory.
 	PodsDirectory string
 	// A store of an older schema is ErrOlderSchema; otherwise it is migrated after a backup.
 	NoMigration bool
@@ -88,10 +90,11 @@ type Options struct {
 	Clock    *ManualClock // nil: the system's
 }
 
-// Open opens the store as its only owner: takes the lock, walks the pages, checks header and witness,
-// migrates, imports, replays what an earlier process left; [Store.RecoveryReport] says what it did. A
-// damaged database is not an error: it is set aside, and the report says so. The end of ctx stops an
-// import or a migration, with ErrInterrupted and the context's cause.
+// Open opens the store as its only owner. It takes the lock, walks the pages, checks header and
+// witness, migrates, imports, and replays the intents that an earlier process left;
+// [Store.RecoveryReport] says what it did. A damaged database is not an error: it is set aside, and
+// the report says so. The end of ctx stops an import or a migration, with ErrInterrupted and the
+// context's cause.
 //
 // ErrOwned (by another process, or open in this one already), ErrUnsafePath, ErrNewerSchema,
 // ErrOlderSchema, ErrInvalidArgument, ErrNotFound (MustExist; no PodsDirectory) leave the store
@@ -150,11 +153,11 @@ type ObserveOptions struct {
 	Clock          *ManualClock          // nil: the system's
 }
 
-// Observe opens beside a live owner, or without one, to decide and to read. It changes nothing; what
-// records is ErrNotOwner. It needs write permission for the table of readers (ErrUnsafePath
-// otherwise). ErrNotFound: there is no store. ErrDamaged: no owner has recovered it, and it fails its
-// check. ErrOwned: this process has the store open already. ErrOlderSchema: no owner has migrated it.
-// ErrNewerSchema, ErrIO as of [Open].
+// Observe opens the store to decide and to read, with or without a live owner. It changes nothing;
+// methods that write return ErrNotOwner. It needs write permission for the table of readers
+// (ErrUnsafePath otherwise). ErrNotFound: there is no store. ErrDamaged: the store fails its check, and
+// no owner has recovered it. ErrOwned: this process has the store open already. ErrOlderSchema: no
+// owner has migrated it. ErrNewerSchema, ErrIO as of [Open].
 func Observe(o ObserveOptions) (*Store, error) {
 	var a arena
 	defer a.free()

@@ -5,13 +5,13 @@ import "C"
 
 import "encoding/binary"
 
-// A pod's credentials on their way down, where they are many (shim.h has the format).
+// More credentials than fit in arguments cross into C packed into one buffer; shim.h has the format.
 
-// Beyond this a pod's credentials count as unavailable. The API server takes no object larger than
-// some 3 MiB.
+// Above this, a pod's credentials count as unavailable. The API server accepts no object larger than
+// about 3 MiB.
 const maxPackedBytes = 256 << 20
 
-// packedBytes is how long the packed form is; false: longer than maxPackedBytes.
+// packedBytes returns the length of the packed form; false: it is above maxPackedBytes.
 func (p *PodCredentials) packedBytes() (int, bool) {
 	bytes := 0
 	for i := range p.Secrets {
@@ -32,8 +32,8 @@ func (p *PodCredentials) packedBytes() (int, bool) {
 	return bytes, true
 }
 
-// pack writes the credentials to the beginning of b, and returns how much of it they took; false:
-// they don't fit.
+// pack writes the credentials to the beginning of b, and returns their length; false: they don't
+// fit.
 func (p *PodCredentials) pack(b []byte) (int, bool) {
 	at := 0
 	for i := range p.Secrets {
@@ -62,7 +62,7 @@ func packString(b []byte, at int, s string) int {
 	return at + 8 + copy(b[at+8:], s)
 }
 
-// packedKind is what the packed form holds.
+// packedKind says what the packed form holds.
 func (p *PodCredentials) packedKind() C.int32_t {
 	if p.ServiceAccount != nil {
 		return C.WAYBILL_GO_SECRETS_AND_ACCOUNT
@@ -70,7 +70,7 @@ func (p *PodCredentials) packedKind() C.int32_t {
 	return C.WAYBILL_GO_SECRETS
 }
 
-// packed is the packed form of any credentials, on the heap.
+// packed returns the packed form of any credentials, on the heap.
 func (p *PodCredentials) packed() ([]byte, C.int32_t) {
 	bytes, ok := p.packedBytes()
 	if !ok {

@@ -13,7 +13,7 @@ type Platform struct {
 }
 
 // ParsePlatform reads OS/ARCHITECTURE[/VARIANT] and normalises it. ErrInvalidArgument: another number
-// of parts, an empty one, or one with other characters than letters, digits, '.', '_' and '-'.
+// of parts, an empty part, or a character that is not a letter, a digit, '.', '_' or '-'.
 func ParsePlatform(text string) (Platform, error) {
 	var platform *C.waybill_platform
 	var e *C.waybill_error
@@ -21,7 +21,7 @@ func ParsePlatform(text string) (Platform, error) {
 	return take(platform, goPlatform), takeError(code, e)
 }
 
-// String returns "linux/arm/v7", "windows/amd64 10.0.20348.1970", OS features behind that in
+// String returns "linux/arm/v7" or "windows/amd64 10.0.20348.1970", followed by OS features in
 // parentheses.
 func (p Platform) String() string {
 	var a arena
@@ -34,9 +34,9 @@ func (p Platform) String() string {
 	return takeString(text)
 }
 
-// NormalisePlatform returns the one spelling of each platform that has several, as containerd compares
-// them: x86_64 is amd64, aarch64 is arm64, arm without a variant is v7, arm64/v8 is arm64, macos is
-// darwin. ErrOutOfMemory.
+// NormalisePlatform returns one spelling for platforms that have several, as containerd compares them:
+// x86_64 is amd64, aarch64 is arm64, arm without a variant is v7, arm64/v8 is arm64, macos is darwin.
+// ErrOutOfMemory.
 func NormalisePlatform(p Platform) (Platform, error) {
 	var a arena
 	defer a.free()

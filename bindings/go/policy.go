@@ -11,7 +11,7 @@ import (
 type Rules int32
 
 const (
-	// RulesClosed, the default: the kubelet's answers, but for rules that keep images closed that
+	// RulesClosed, the default: the kubelet's answers, except for rules that keep images closed that
 	// the kubelet would open by mistake.
 	RulesClosed Rules = C.WAYBILL_RULES_CLOSED
 	// RulesKubelet: every answer and every stored state is that of the kubelet v1.36.3.
@@ -56,7 +56,7 @@ func ParseVerificationMode(name string) (VerificationMode, error) {
 	return VerificationMode(mode), takeError(code, e)
 }
 
-// AllowlistScope is what an allowlist's pattern opens.
+// AllowlistScope says which images an allowlist's pattern opens.
 type AllowlistScope int32
 
 const (
@@ -71,7 +71,7 @@ func (s AllowlistScope) String() string {
 	return word(int64(s), "AllowlistScope", "anyImage", "preloadedOnly")
 }
 
-// ImageOrigin is what is known of where an image came from when the policy is asked.
+// ImageOrigin is what the store knows of an image's origin when it asks the policy.
 type ImageOrigin int32
 
 const (
@@ -89,7 +89,7 @@ func (o ImageOrigin) String() string {
 }
 
 // VerificationPolicy says which images need their pull credentials verified. It is immutable, and
-// any number of stores and goroutines may share one. A nil or a zero one is the kubelet's default,
+// any number of stores and goroutines may share one. A nil or zero policy is the kubelet's default,
 // NeverVerifyPreloadedImages.
 type VerificationPolicy struct {
 	made *madePolicy // shared by copies
@@ -116,7 +116,7 @@ func NewVerificationPolicy(mode VerificationMode, patterns []string, scope Allow
 	return &VerificationPolicy{made}, nil
 }
 
-// c is what C is given, while what comes beside it is kept alive.
+// c returns what C gets for p, and what to keep alive until C has finished.
 func (p *VerificationPolicy) c() (*C.waybill_policy, *madePolicy) {
 	if p == nil || p.made == nil {
 		return nil, nil
@@ -124,7 +124,7 @@ func (p *VerificationPolicy) c() (*C.waybill_policy, *madePolicy) {
 	return p.made.policy, p.made
 }
 
-// Mode is the one that the policy was made with.
+// Mode returns the mode that the policy was made with.
 func (p *VerificationPolicy) Mode() VerificationMode {
 	policy, made := p.c()
 	mode := C.waybill_policy_mode(policy)
@@ -132,7 +132,7 @@ func (p *VerificationPolicy) Mode() VerificationMode {
 	return VerificationMode(mode)
 }
 
-// Scope is the one that the policy was made with.
+// Scope returns the scope that the policy was made with.
 func (p *VerificationPolicy) Scope() AllowlistScope {
 	policy, made := p.c()
 	scope := C.waybill_policy_scope(policy)
@@ -140,9 +140,8 @@ func (p *VerificationPolicy) Scope() AllowlistScope {
 	return AllowlistScope(scope)
 }
 
-// RequiresVerification says whether the credentials of a pod must be verified that wants an image of
-// this name, or, where it does not parse, of this image string. It is true for an unknown
-// origin.
+// RequiresVerification says whether the credentials of a pod that wants this image must be verified.
+// imageName is its name or, if it does not parse, its image string. true for an unknown origin.
 func (p *VerificationPolicy) RequiresVerification(imageName string, origin ImageOrigin) bool {
 	policy, made := p.c()
 	required := C.waybill_policy_requires_verification(policy, borrow(imageName), C.int32_t(origin))

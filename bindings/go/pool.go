@@ -5,19 +5,19 @@ import "C"
 
 import "unsafe"
 
-// UserNamespacePool is where new ranges of host IDs are taken from (KEP-127, "Configuration of
+// UserNamespacePool has the host IDs that new ranges are taken from (KEP-127, "Configuration of
 // ranges").
 type UserNamespacePool struct {
 	FirstID   uint64 // a multiple of IDsPerPod, and at least that
 	IDCount   uint64 // a multiple of IDsPerPod; FirstID+IDCount <= 2^32
 	IDsPerPod uint64 // a multiple of 65,536 below 2^32: the kubelet's userNamespaces.idsPerPod
-	MaxPods   uint64 // that the pool must have room for: the kubelet's maxPods
+	MaxPods   uint64 // how many pods the pool must have room for: the kubelet's maxPods
 }
 
 // UserNamespaceOptions configure ID ranges for pods.
 type UserNamespaceOptions struct {
-	// The feature UserNamespacesSupport is off: no new mappings, and Pool is not looked at; releasing,
-	// listing and cleaning up still work.
+	// The feature UserNamespacesSupport is off: no new mappings, and Pool is ignored; releasing, listing
+	// and cleaning up still work.
 	Disabled bool
 	// The zero pool is DefaultUserNamespacePool(65536, 110).
 	Pool UserNamespacePool
@@ -36,17 +36,17 @@ func (p UserNamespacePool) Check() error {
 	return takeError(C.waybill_check_user_namespace_pool(&pool, &e), e)
 }
 
-// SubordinateIDs is what was found out about the user `kubelet`.
+// SubordinateIDs is what the node says about the user `kubelet`.
 type SubordinateIDs struct {
 	UserExists bool
 	ToolExists bool   // getsubids is installed
-	UIDs       string // what `getsubids kubelet` printed, as it is
-	GIDs       string // what `getsubids -g kubelet` printed
+	UIDs       string // the output of `getsubids kubelet`, unchanged
+	GIDs       string // the output of `getsubids -g kubelet`
 }
 
 // PoolOfSubordinateIDs is the pool that a node is configured for. Without the user or without the
-// tool: the default one. Otherwise both outputs must be the same one line, "0: kubelet FIRST COUNT":
-// ErrInvalidArgument, in the kubelet's words, where they are not, or the pool is invalid.
+// tool it is the default one. Otherwise both outputs must be the same single line, "0: kubelet FIRST
+// COUNT". ErrInvalidArgument, in the kubelet's words: they are not, or the pool is invalid.
 func PoolOfSubordinateIDs(found SubordinateIDs, idsPerPod, maxPods uint64) (UserNamespacePool, error) {
 	var pool C.waybill_user_namespace_pool
 	var e *C.waybill_error

@@ -9,8 +9,7 @@ import (
 	"unsafe"
 )
 
-// PruneToken is the position that a garbage collection, of images or of pods, starts from: a commit
-// of the store.
+// PruneToken is the commit of the store that a garbage collection, of images or of pods, starts from.
 type PruneToken uint64
 
 // PruneReport says what a garbage collection of records did.
@@ -20,11 +19,11 @@ type PruneReport struct {
 	KeptInList uint64
 	KeptNewer  uint64 // written or confirmed after the token, or not before the time
 	KeptIntent uint64 // an intent names the same repository (RulesClosed)
-	// Listed under another handler only, and the last record of its ref: lost its credentials.
+	// Listed under another handler only, but the last record of the ref: it lost its credentials.
 	KeptWithoutCredentials uint64
 }
 
-// ChangeOption says how a change that deletes is made.
+// ChangeOption says how to make a change that deletes.
 type ChangeOption uint8
 
 const (
@@ -62,8 +61,8 @@ func cChangeOptions(a *arena, options []ChangeOption) *C.waybill_change_options 
 	return c
 }
 
-// BeginPrune draws a token. Do it before asking the runtime for the lists: of images ([Store.Prune])
-// or of pods ([Store.CleanUpUserNamespaces]). Errors as of [Store.RecordPullIntent].
+// BeginPrune draws a token. Call it before you ask the runtime for the list of images ([Store.Prune])
+// or the lists of pods ([Store.CleanUpUserNamespaces]). Errors as of [Store.RecordPullIntent].
 func (s *Store) BeginPrune() (PruneToken, error) {
 	var token C.uint64_t
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_begin_prune(h, &token, e) })
@@ -71,10 +70,11 @@ func (s *Store) BeginPrune() (PruneToken, error) {
 }
 
 // Prune deletes the record of each image that is not in images, the complete list of images on the
-// node, and was not written or confirmed after token was drawn. RulesClosed spares refs of whose
-// names a pull is in flight or dangling. A ref that the list leaves out by mistake loses its record,
-// and its image may then be presumed preloaded. ErrInvalidArgument: a token from the future, or an
-// empty list where there are records ([AllowEmpty]); further errors as of [Store.RecordPullIntent].
+// node, and was not written or confirmed after token was drawn. RulesClosed keeps refs that share a
+// name with a pull in flight or a dangling intent. A ref that the list leaves out by mistake loses its
+// record, and its image may then be presumed preloaded. ErrInvalidArgument: the token is from the
+// future, or the list is empty but there are records ([AllowEmpty]). Further errors as of
+// [Store.RecordPullIntent].
 func (s *Store) Prune(images []ListedImage, token PruneToken, options ...ChangeOption) (PruneReport, error) {
 	var a arena
 	defer a.free()
@@ -87,9 +87,9 @@ func (s *Store) Prune(images []ListedImage, token PruneToken, options ...ChangeO
 	return take(report, goPruneReport), err
 }
 
-// PruneBefore is the kubelet's form: it deletes what is not listed and was last updated before until.
-// It compares clocks, so prefer a token. RulesKubelet cuts times to the second, as the kubelet does.
-// ErrInvalidArgument: an empty list, as of [Store.Prune]; further errors as of
+// PruneBefore is the kubelet's form: it deletes records that are not listed and were last updated
+// before until. It compares clocks, so prefer a token. RulesKubelet cuts times to the second, as the
+// kubelet does. ErrInvalidArgument for an empty list, as of [Store.Prune]; further errors as of
 // [Store.RecordPullIntent].
 func (s *Store) PruneBefore(images []ListedImage, until time.Time, options ...ChangeOption) (PruneReport, error) {
 	var a arena

@@ -3,36 +3,36 @@ package waybill
 // #include "shim.h"
 import "C"
 
-// RecordPullIntent is to be called before each pull (KEP-2535), and matched by exactly one
-// RecordImagePulled or RecordImagePullFailed. The intent is on disk before it returns. The image
-// need not parse; copy.ImageRef is ignored. ErrLimitExceeded also above 65,536 images in flight; further errors are those that
-// every recording method can have:
+// RecordPullIntent must be called before each pull (KEP-2535), and matched by exactly one
+// RecordImagePulled or RecordImagePullFailed. The intent is on disk when it returns. The image need
+// not parse; copy.ImageRef is ignored. ErrLimitExceeded also above 65,536 images in flight. The other
+// errors are those of every recording method:
 //
 // ErrInvalidArgument (also for a runtime handler that the registry does not know), ErrLimitExceeded,
-// ErrConflict, ErrNotOwner, ErrStoreFull, ErrDiskFull, ErrIO, ErrClosed leave the store as it was.
-// ErrOutcomeUnknown: the commit may or may not have happened; decisions answer "pull" from then on,
-// until the store is closed and opened again.
+// ErrConflict, ErrNotOwner, ErrStoreFull, ErrDiskFull, ErrIO and ErrClosed leave the store unchanged.
+// ErrOutcomeUnknown: the commit may or may not have happened; decisions answer "pull" until the store
+// is closed and opened again.
 func (s *Store) RecordPullIntent(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_record_pull_intent(h, borrowCopy(&copy), e)
 	})
 }
 
-// PulledImage is what a pull that succeeded brought.
+// PulledImage is the result of a pull that succeeded.
 type PulledImage struct {
 	// Its ImageRef is what the runtime returned after the pull.
 	ImageCopy
-	// What it was pulled with; nil: not known, and the record then only says that it was pulled.
+	// What it was pulled with; nil: unknown, and the record only says that it was pulled.
 	Credentials *ImagePullCredentials
-	// Which manifest of an index it was; nil: not known.
+	// The manifest of an index that was pulled; nil: unknown.
 	Manifest *PulledManifest
 }
 
 // RecordImagePulled merges the credentials into the record of p.ImageRef, drops one in-flight count
-// of p.Image, and removes its intent when none is left: one transaction, on disk when it returns.
-// ErrInvalidArgument where the image does not parse or the ref is empty: intent and count stay
-// (kubelet behaviour). A copy of another manifest or for another guest platform than the record's is
-// another image: what was proven for the old one goes. Errors as of [Store.RecordPullIntent].
+// of p.Image, and removes the intent with the last count: one transaction, on disk when it returns.
+// ErrInvalidArgument: the image does not parse or the ref is empty; intent and count stay (kubelet
+// behaviour). A copy with another manifest or guest platform than the record's is another image: the
+// credentials of the old one are dropped. Further errors as of [Store.RecordPullIntent].
 func (s *Store) RecordImagePulled(p PulledImage) error {
 	var a arena
 	defer a.free()
@@ -52,11 +52,11 @@ func (s *Store) RecordImagePulled(p PulledImage) error {
 	})
 }
 
-// PullFailure is how a pull that did not succeed ended.
+// PullFailure says how a pull that did not succeed ended.
 type PullFailure int32
 
 const (
-	// PullFailed: the runtime said so; the image did not arrive by this pull.
+	// PullFailed: the runtime reported failure; this pull did not bring the image.
 	PullFailed PullFailure = C.WAYBILL_PULL_FAILED
 	// PullOutcomeUnknown: time-out, cancelled, connection lost; the image may still arrive.
 	// RulesClosed keeps the intent, RulesKubelet treats it as PullFailed.
@@ -68,8 +68,8 @@ func (f PullFailure) String() string {
 	return word(int64(f), "PullFailure", "failed", "outcomeUnknown")
 }
 
-// RecordImagePullFailed drops one in-flight count of copy.Image and, when none is left, its intent; under
-// RulesClosed not an intent that was there before this process's own, nor after PullOutcomeUnknown.
+// RecordImagePullFailed drops one in-flight count of copy.Image and, with the last count, its intent.
+// RulesClosed keeps an intent that an earlier process left, and any intent after PullOutcomeUnknown.
 // copy.ImageRef is ignored. Errors as of [Store.RecordPullIntent].
 func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {

@@ -9,8 +9,8 @@ import (
 )
 
 // ImagePullSecret has the coordinates of a Kubernetes Secret and the hash of the credentials that it
-// held ([HashCredentials]). The hash is opaque: compared, never computed from. An empty one matches
-// nothing, but the coordinates still can.
+// held ([HashCredentials]). The hash is opaque, and only compared. An empty hash matches nothing, but
+// the coordinates still can.
 type ImagePullSecret struct {
 	UID, Namespace, Name, CredentialHash string
 }
@@ -20,8 +20,8 @@ type ImagePullServiceAccount struct {
 	UID, Namespace, Name string
 }
 
-// PodCredentials is what a pod can pull with. Secrets are those of its imagePullSecrets that match
-// the image.
+// PodCredentials is what a pod can pull with. Secrets are those of its imagePullSecrets that match the
+// image.
 type PodCredentials struct {
 	Secrets        []ImagePullSecret
 	ServiceAccount *ImagePullServiceAccount // nil: none
@@ -29,7 +29,7 @@ type PodCredentials struct {
 
 // ImagePullCredentials says which credentials opened an image under one image name. With
 // NodePodsAccessible (pulled without credentials, or with the node's own) every pod of the node may
-// use it. With nothing set, nobody may without another pull.
+// use it. With nothing set, no pod may use it until it is pulled again.
 type ImagePullCredentials struct {
 	NodePodsAccessible        bool
 	KubernetesSecrets         []ImagePullSecret
@@ -41,28 +41,28 @@ type ImagePullCredentials struct {
 type ImagePulledRecord struct {
 	ImageRef        string
 	LastUpdatedTime time.Time // zero: none
-	// By image name: the container's image string cut of tag and digest, nothing else changed.
+	// By image name: the container's image string without tag and digest, otherwise unchanged.
 	CredentialMapping map[string]ImagePullCredentials
-	// The commit that wrote the record. Set by the store: ignored where a record goes in.
+	// The commit that wrote the record. Set by the store; ignored as input.
 	Stamp uint64
-	// Whose copy of the image this is; empty: the default handler's (KEP-4216).
+	// The handler whose copy of the image this is; empty: the default handler's (KEP-4216).
 	RuntimeHandler string
-	// Which manifest of an index was pulled, and what it is for, where the caller said so.
+	// The manifest of an index that was pulled, and its platform, if the caller said so.
 	ManifestDigest string
 	Platform       *Platform
 	// The guest platform that the handler had when the image was pulled. Set by the store.
 	GuestPlatform *Platform
 }
 
-// ImagePullIntent is a pull that began and whose end is not known. Image is the container's image
+// ImagePullIntent is a pull that began and whose outcome is unknown. Image is the container's image
 // string; it need not parse.
 type ImagePullIntent struct {
 	Image          string
 	RuntimeHandler string // empty: the default one
 }
 
-// ImagePreloadedRecord is what a newer kubelet knows to have been on the node before it pulled
-// anything. It is kept, and not used yet.
+// ImagePreloadedRecord is an image that a newer kubelet saw on the node before it pulled any. It is
+// stored, but not used yet.
 type ImagePreloadedRecord struct {
 	ImageRef        string
 	LastUpdatedTime time.Time // zero: none
@@ -197,7 +197,7 @@ func goPreloaded(r *C.waybill_image_preloaded_record) ImagePreloadedRecord {
 	}
 }
 
-// cImagesOnNode keeps nil (not known) and empty (there are none) apart.
+// cImagesOnNode keeps nil (unknown) and empty (no images) apart.
 func cImagesOnNode(a *arena, images []ImageOnNode) *C.waybill_images_on_node {
 	if images == nil {
 		return nil

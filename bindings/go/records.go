@@ -6,10 +6,10 @@ import "C"
 import "time"
 
 // GetRecord returns the record of copy.ImageRef under copy.RuntimeHandler; copy.Image is ignored.
-// ErrNotFound: there is no such record, surely. ErrDamaged: what is stored can't be read or may have
-// been lost. ErrUnavailable: nothing can be read at this moment. ErrOutcomeUnknown, ErrOwned: as of
-// [Store.RecordPullIntent], from the call that found it on. ErrInvalidArgument: the ref is empty, and
-// copy.Image is not.
+// ErrNotFound: the record certainly does not exist. ErrDamaged: what is stored can't be read or may
+// have been lost. ErrUnavailable: nothing can be read at this moment. ErrOutcomeUnknown, ErrOwned: as
+// of [Store.RecordPullIntent], from the call that found it on. ErrInvalidArgument: the ref is empty,
+// and copy.Image is not.
 func (s *Store) GetRecord(copy ImageCopy) (ImagePulledRecord, error) {
 	var record *C.waybill_image_pulled_record
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
@@ -27,9 +27,9 @@ func (s *Store) ListRecords() ([]ImagePulledRecord, error) {
 	}), err
 }
 
-// PutRecord replaces the record of r.ImageRef under r.RuntimeHandler as a whole and clears the ref's
-// quarantine. ErrInvalidArgument: an empty ref, or an unknown handler that has no such record; further
-// errors as of [Store.RecordPullIntent].
+// PutRecord replaces the whole record of r.ImageRef under r.RuntimeHandler, and clears the ref's
+// quarantine. ErrInvalidArgument: the ref is empty, or the handler is unknown and has no such record.
+// Further errors as of [Store.RecordPullIntent].
 func (s *Store) PutRecord(r ImagePulledRecord) error {
 	var a arena
 	defer a.free()
@@ -37,16 +37,16 @@ func (s *Store) PutRecord(r ImagePulledRecord) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_put_record(h, record, e) })
 }
 
-// DeleteRecord deletes the record of copy.ImageRef under copy.RuntimeHandler if it is there; records of the ref under other handlers stay, and a
-// quarantine stays in force. Errors as of [Store.RecordPullIntent].
+// DeleteRecord deletes the record of copy.ImageRef under copy.RuntimeHandler, if it exists. Records of
+// the ref under other handlers stay, as does its quarantine. Errors as of [Store.RecordPullIntent].
 func (s *Store) DeleteRecord(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_delete_record(h, borrowCopy(&copy), e)
 	})
 }
 
-// HasIntent says whether an intent of copy.Image under copy.RuntimeHandler is stored; copy.ImageRef is
-// ignored, as in the others about an intent. Errors as of [Store.GetRecord].
+// HasIntent says whether an intent of copy.Image under copy.RuntimeHandler is stored. Like all methods
+// about an intent, it ignores copy.ImageRef. Errors as of [Store.GetRecord].
 func (s *Store) HasIntent(copy ImageCopy) (bool, error) {
 	var exists C.bool
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
@@ -73,21 +73,21 @@ func (s *Store) PutIntent(copy ImageCopy) error {
 	})
 }
 
-// DeleteIntent deletes an intent if it is there. While a pull of the image is in flight in this process
-// the intent goes when that pull ends. Errors as of [Store.RecordPullIntent].
+// DeleteIntent deletes an intent, if it exists. While this process has a pull of the image in flight,
+// the intent is deleted when that pull ends. Errors as of [Store.RecordPullIntent].
 func (s *Store) DeleteIntent(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_delete_intent(h, borrowCopy(&copy), e)
 	})
 }
 
-// QuarantineKind is what a file that could not be read stood for, known by its name only.
+// QuarantineKind says what an unreadable file was about, of which only the name is known.
 type QuarantineKind int32
 
 const (
-	// QuarantinedImageRef: a file of pulled/, so the SHA-256 of an image ref.
+	// QuarantinedImageRef: a file of pulled/, named by the SHA-256 of an image ref.
 	QuarantinedImageRef QuarantineKind = C.WAYBILL_QUARANTINED_IMAGE_REF
-	// QuarantinedImage: a file of pulling/, so the SHA-256 of an image string.
+	// QuarantinedImage: a file of pulling/, named by the SHA-256 of an image string.
 	QuarantinedImage QuarantineKind = C.WAYBILL_QUARANTINED_IMAGE
 )
 
@@ -106,7 +106,7 @@ type QuarantineEntry struct {
 	Since  time.Time
 }
 
-// ListQuarantine returns what is in quarantine. Errors as of [Store.GetRecord].
+// ListQuarantine returns every quarantine entry. Errors as of [Store.GetRecord].
 func (s *Store) ListQuarantine() ([]QuarantineEntry, error) {
 	var entries *C.waybill_quarantine_entries
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_quarantine(h, &entries, e) })
@@ -123,7 +123,7 @@ func (s *Store) ListQuarantine() ([]QuarantineEntry, error) {
 	}), err
 }
 
-// ListPreloaded returns what imports took from observed-preloaded/. Errors as of
+// ListPreloaded returns the records that imports took from observed-preloaded/. Errors as of
 // [Store.GetRecord].
 func (s *Store) ListPreloaded() ([]ImagePreloadedRecord, error) {
 	var records *C.waybill_image_preloaded_records

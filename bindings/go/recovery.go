@@ -3,19 +3,19 @@ package waybill
 // #include "shim.h"
 import "C"
 
-// RecoveryReport says what opening found, did and left. All of an observer's is empty.
+// RecoveryReport says what opening found, did and left. An observer's is empty.
 type RecoveryReport struct {
 	Created                   bool     // there was no store
 	SetAside                  bool     // the database failed its check; see SetAsidePath
-	SetAsidePath              string   // where the failed one is kept
-	RemovedPaths              []string // set aside earlier, and removed
+	SetAsidePath              string   // where the failed database is kept
+	RemovedPaths              []string // set aside earlier, now deleted
 	RecordsCarried            uint64   // into the store that took its place
-	RecordsWithoutCredentials uint64   // known, but must be verified anew
+	RecordsWithoutCredentials uint64   // known, but must be verified again
 	IntentsCarried            uint64
-	WitnessMade               bool     // there was no witness under its path, and one was made
-	WitnessInStore            bool     // it lies in the store's directory, and is lost with it
+	WitnessMade               bool     // the witness was missing, and a new one was made
+	WitnessInStore            bool     // it lies in the store's directory and would be lost with it
 	Findings                  []string // what was wrong, one line each
-	Mended                    []string // modes that were too loose, and are not any more
+	Mended                    []string // modes that were too loose and are now strict
 	Warnings                  []string // what changes no answer, but should be known
 
 	Distrustful    bool
@@ -26,10 +26,10 @@ type RecoveryReport struct {
 	Import         ImportReport
 	UserNamespaces UserNamespaceReport
 
-	AfterGap  bool // Options.Gap, and why it is taken for one
-	GapReason string
+	AfterGap  bool     // see Options.Gap
+	GapReason string   // why there is a gap
 	GapClosed uint64   // images that had no record, and got one
-	GapImages []string // their names, or refs, the first 1000
+	GapImages []string // their names or refs, the first 1000
 
 	IntentsFound    uint64   // left by an earlier process
 	IntentsReplayed uint64   // matched an image on the node: closed by a record
@@ -42,16 +42,16 @@ type RecoveryReport struct {
 	QuarantineEntries uint64
 	CommitSequence    uint64
 
-	// RulesClosed: the store knew a time more than a day ahead of the clock, and went on from the
-	// clock's. Empty: it did not.
+	// RulesClosed: the store had a time more than a day ahead of the clock, and went on from the
+	// clock's. Empty: it had none.
 	ClockWasAhead string
-	TimesMended   uint64 // records that said a later time, and now say that of this opening
+	TimesMended   uint64 // records that had a later time, and now have that of this opening
 }
 
 // ImportReport says what taking over a kubelet directory did.
 type ImportReport struct {
 	FilesSeen   uint64
-	Unchanged   uint64 // taken by an earlier import, and counted nowhere else
+	Unchanged   uint64 // imported earlier, and counted nowhere else
 	Records     uint64 // taken from pulled/
 	Intents     uint64 // taken from pulling/
 	Preloaded   uint64 // taken from observed-preloaded/
@@ -61,17 +61,17 @@ type ImportReport struct {
 	Interrupted bool
 	// The first file that a kubelet wrote since the last import; may be empty.
 	NewlyWritten string
-	Problems     []string // one line a file that could not be read; the first 100
+	Problems     []string // one line for each unreadable file; the first 100
 }
 
 // UserNamespaceReport says what opening found and did about ranges of host IDs.
 type UserNamespaceReport struct {
 	FilesSeen      uint64
-	Unchanged      uint64 // files of mappings that the store has
-	Imported       uint64 // mappings taken
+	Unchanged      uint64 // files with mappings that the store has
+	Imported       uint64 // mappings taken over
 	Held           uint64 // pods held by this import, or still held for the same reason
 	RepairedBlocks uint64
-	Problems       []string // one line a pod; the first 100
+	Problems       []string // one line for each pod; the first 100
 	Allocations    uint64   // after opening
 	HeldPods       uint64
 	OutsidePool    uint64
@@ -83,7 +83,7 @@ type UserNamespaceReport struct {
 // RecoveryReport says what opening found, did and left, of a closed store, too.
 func (s *Store) RecoveryReport() RecoveryReport {
 	var report *C.waybill_recovery_report
-	// Nothing but memory can fail.
+	// It can fail only for lack of memory.
 	_ = s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_get_recovery_report(h, &report, e)
 	})

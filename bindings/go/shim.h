@@ -1,5 +1,5 @@
-/* What Go calls instead of waybill.h where that makes a call cheaper, or needs a callback: C never
- * calls into Go, so that a panic never crosses C and no Go memory is kept. */
+/* Go calls these in place of functions of waybill.h that need a callback, or to make a call cheaper.
+ * C never calls into Go, so a panic never crosses C; C keeps no Go memory. */
 
 #ifndef WAYBILL_GO_SHIM_H_
 #define WAYBILL_GO_SHIM_H_
@@ -9,7 +9,7 @@
 
 #include "waybill.h"
 
-/* --- Clock and progress: cells of C memory that Go stores into, atomically ---------------------
+/* --- Clock and progress: cells of C memory that Go writes atomically ---------------------------
  */
 
 static inline waybill_timestamp waybill_go_clock(void* nanoseconds) {
@@ -37,9 +37,9 @@ static inline waybill_progress waybill_go_progress_of(const int32_t* stop) {
 }
 
 /* --- A pod's credentials ------------------------------------------------------------------------
- * Go may pass pointers to its strings as arguments, structs by value among them, but no memory with
- * such pointers in it. So up to 8 secrets are arguments. More come packed into one buffer, each
- * string
+ * Go may pass pointers to its strings as arguments, also in structs by value, but not memory that
+ * holds such pointers. So up to 8 secrets are arguments. More come packed into one buffer, each
+ * string as
  *
  *   8 bytes, its length in the machine's order | its bytes
  *
@@ -55,7 +55,7 @@ typedef struct waybill_go_few {
 enum {
   WAYBILL_GO_SECRETS = 1,
   WAYBILL_GO_SECRETS_AND_ACCOUNT = 2,
-  WAYBILL_GO_UNAVAILABLE = 3, /* they could not be had */
+  WAYBILL_GO_UNAVAILABLE = 3, /* the credentials are unavailable */
 };
 
 typedef struct waybill_go_pod {
@@ -76,7 +76,7 @@ static inline bool waybill_go_take(const char** at, const char* end, waybill_str
   return true;
 }
 
-/* false: no memory, or not packed as above. free(pod->many) afterwards, in both cases. */
+/* false: out of memory, or not packed as above. Call free(pod->many) afterwards in either case. */
 static inline bool waybill_go_unpack(waybill_go_pod* pod, const char* packed, size_t bytes,
                                      size_t secrets, int32_t kind) {
   const char* at = packed;
@@ -110,7 +110,7 @@ static inline bool waybill_go_unpack(waybill_go_pod* pod, const char* packed, si
 }
 
 /* --- Decisions ----------------------------------------------------------------------------------
- * A handle comes as a number, since cgo looks at what pointers point to. */
+ * A handle comes as a number, since cgo checks what pointers point to. */
 
 /* pull | credentials_read << 1 | result << 8 | reason << 16 */
 static inline uint32_t waybill_go_bits(waybill_decision decision) {
@@ -118,8 +118,7 @@ static inline uint32_t waybill_go_bits(waybill_decision decision) {
          (uint32_t)decision.result << 8 | (uint32_t)decision.reason << 16;
 }
 
-/* What the first of two calls says, and what the second one needs: a number, 0 where there is none.
- */
+/* The first of two calls: its decision, and its first look as a number; 0: no second call. */
 typedef struct waybill_go_first {
   uintptr_t look;
   uint32_t bits;
@@ -133,8 +132,8 @@ static inline waybill_go_first waybill_go_decide_first(uintptr_t store, waybill_
   return first;
 }
 
-/* The only call, or the second one: then it frees what the first one left. `credentials` NULL: they
- * could not be had. */
+/* The only call (look 0), or the second one, which frees `look`. `credentials` NULL: they are
+ * unavailable. */
 static inline uint32_t waybill_go_decide(uintptr_t store, uintptr_t look, waybill_image_copy copy,
                                          const waybill_pod_credentials* credentials) {
   waybill_store* s = (waybill_store*)store;
@@ -196,7 +195,7 @@ static inline waybill_code waybill_go_ensure_first(waybill_store* store, waybill
   return code;
 }
 
-/* Frees what the first call left. */
+/* Frees `look`. */
 static inline waybill_code waybill_go_ensure_second(waybill_store* store, uintptr_t look,
                                                     waybill_image_copy copy, int32_t pull_policy,
                                                     const char* packed, size_t bytes,
@@ -217,7 +216,7 @@ static inline waybill_code waybill_go_ensure_second(waybill_store* store, uintpt
   return code;
 }
 
-/* --- What has Go memory in it or would hand out views of it -------------------------------------
+/* --- Calls that would pass a struct with Go memory in it, or return views of Go memory ----------
  */
 
 static inline waybill_code waybill_go_user_namespace(waybill_store* store, waybill_string pod_uid,
@@ -234,7 +233,7 @@ static inline waybill_code waybill_go_user_namespace(waybill_store* store, waybi
   return waybill_get_or_create_user_namespace(store, &request, user_namespace, error);
 }
 
-/* Of each part: where it begins in the image string, and its length. */
+/* The offset of each part in the image string, and its length. */
 typedef struct waybill_go_image_parts {
   size_t parts[5][2];
 } waybill_go_image_parts;

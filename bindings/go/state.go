@@ -64,15 +64,16 @@ type Metrics struct {
 	EnsureImageRequests [3][3][3]uint64
 	OnDiskPullIntents   uint64
 	OnDiskPulledRecords uint64
-	// The store has no cache: images in flight of their bound, used pages of the map.
+	// The store has no cache. These are the images in flight and the used pages of the map, in percent of
+	// their bounds.
 	InMemoryPullIntentsUsagePercent   float64
 	InMemoryPulledRecordsUsagePercent float64
 	// KEP-4216: images under another runtime handler than the default.
 	NondefaultRuntimeHandlerImages uint64
 }
 
-// Metrics returns what was counted since the store was opened. Gauges are 0 where the store can't be
-// read, and everything is where it is closed.
+// Metrics returns what was counted since the store was opened. If the store can't be read, the gauges
+// are 0; if it is closed, everything is.
 func (s *Store) Metrics() Metrics {
 	var metrics *C.waybill_metrics
 	_ = s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_get_metrics(h, &metrics, e) })
@@ -126,20 +127,20 @@ func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	}), err
 }
 
-// TrustKind says why a store's trust changed. A number of a later version is a reason like any other.
+// TrustKind says why a store's trust changed. Treat an unknown number like any other reason.
 type TrustKind int32
 
 // The kinds of [TrustEvent].
 const (
-	TrustOther            TrustKind = C.WAYBILL_TRUST_OTHER             // said in words only, by an older version
-	TrustOperator         TrustKind = C.WAYBILL_TRUST_OPERATOR          // an operator's word
+	TrustOther            TrustKind = C.WAYBILL_TRUST_OTHER             // only in words, by an older version
+	TrustOperator         TrustKind = C.WAYBILL_TRUST_OPERATOR          // an operator's statement
 	TrustStoreLost        TrustKind = C.WAYBILL_TRUST_STORE_LOST        // the database was gone
-	TrustStoreStale       TrustKind = C.WAYBILL_TRUST_STORE_STALE       // it may be older than it was
+	TrustStoreStale       TrustKind = C.WAYBILL_TRUST_STORE_STALE       // it may be an older copy
 	TrustStoreRebuilt     TrustKind = C.WAYBILL_TRUST_STORE_REBUILT     // it failed its check
 	TrustStoreRestored    TrustKind = C.WAYBILL_TRUST_STORE_RESTORED    // a backup was put back
-	TrustImportUnfinished TrustKind = C.WAYBILL_TRUST_IMPORT_UNFINISHED // files of a kubelet directory are not taken over yet
-	TrustGap              TrustKind = C.WAYBILL_TRUST_GAP               // images may have been pulled that nobody recorded
-	TrustJournalFull      TrustKind = C.WAYBILL_TRUST_JOURNAL_FULL      // there are more reasons than the journal holds
+	TrustImportUnfinished TrustKind = C.WAYBILL_TRUST_IMPORT_UNFINISHED // a kubelet directory is not taken over yet
+	TrustGap              TrustKind = C.WAYBILL_TRUST_GAP               // images may have been pulled unrecorded
+	TrustJournalFull      TrustKind = C.WAYBILL_TRUST_JOURNAL_FULL      // more reasons than the journal holds
 )
 
 // TrustAction says what an entry of the journal did.
@@ -158,11 +159,11 @@ type TrustEvent struct {
 	Kind        TrustKind
 	Action      TrustAction
 	Distrustful bool   // the state from then on
-	Reason      string // the store's, or, where distrust was cleared, the operator's
+	Reason      string // in the store's words, or the operator's, who cleared distrust
 }
 
-// TrustState says whether records were lost that no name identifies: an image without a record is
-// then not presumed preloaded.
+// TrustState says whether unknown records may have been lost: if so, images without a record are not
+// presumed preloaded.
 type TrustState struct {
 	Distrustful bool
 	Journal     []TrustEvent // oldest first

@@ -4,8 +4,8 @@
 // no network. A call that returned success survives a power cut, and what cannot be read, verified
 // or understood never opens an image.
 //
-// Strings may hold any bytes, invalid UTF-8 included. Functions fail with an [*Error]; its code is
-// matched with errors.Is and the Err variables.
+// Strings may hold any bytes, invalid UTF-8 included. Functions fail with an [*Error]; match its code
+// with errors.Is and the Err variables.
 package waybill
 
 // #cgo pkg-config: waybill-c
@@ -21,9 +21,9 @@ type (
 	errorOut = **C.waybill_error
 )
 
-// Store is an open store. All its methods may be called from any number of goroutines, Close
-// included. The zero Store, and a nil one, behave as closed ones. A store that is dropped without
-// Close is closed when the garbage collector finds it. It may not be used in the child of a fork.
+// Store is an open store. All its methods may be called from any number of goroutines, Close included.
+// A zero or nil Store behaves as a closed one. The garbage collector closes a store that is dropped
+// without Close. A store must not be used in the child of a fork.
 type Store struct {
 	opened *opened // shared by copies
 }
@@ -33,7 +33,7 @@ type opened struct {
 	rules  Rules
 }
 
-// held is what a store's cleanup needs, and keeps alive until then.
+// held has what a store's cleanup needs, and keeps it alive until then.
 type held struct {
 	handle handle
 	clock  *cell
@@ -48,7 +48,7 @@ func newStore(h handle, rules Rules, clock *cell) *Store {
 	return &Store{opened: o}
 }
 
-// call runs f on the open handle, and makes an error of what it returned.
+// call runs f on the open handle, and converts its code to an error.
 func (s *Store) call(f func(h handle, e errorOut) C.waybill_code) error {
 	if s == nil || s.opened == nil {
 		return errClosed()
@@ -60,15 +60,15 @@ func (s *Store) call(f func(h handle, e errorOut) C.waybill_code) error {
 	return takeError(code, e)
 }
 
-// Close waits for the calls that run, commits the write-backs that wait, syncs the witness and
-// releases the lock. Afterwards decisions answer "pull" and everything else is ErrClosed, as is
-// closing again. An error of the write-backs or of the witness (ErrDamaged: that was removed or
-// replaced meanwhile; ErrIO, ErrDiskFull, ErrStoreFull, ErrOutcomeUnknown) leaves the store closed all the same.
+// Close waits for running calls, commits waiting write-backs, syncs the witness and releases the lock.
+// Afterwards decisions answer "pull" and all other calls, closing again included, are ErrClosed. An
+// error concerns the write-backs or the witness only (ErrDamaged: the witness was removed or replaced;
+// ErrIO, ErrDiskFull, ErrStoreFull, ErrOutcomeUnknown); the store is closed in any case.
 func (s *Store) Close() error {
 	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_close(h, e) })
 }
 
-// Rules returns those that the store was opened with, also once it is closed.
+// Rules returns the rules that the store was opened with, also after Close.
 func (s *Store) Rules() Rules {
 	if s == nil || s.opened == nil {
 		return RulesClosed
@@ -77,18 +77,18 @@ func (s *Store) Rules() Rules {
 }
 
 // Flush waits until every write-back that decisions queued so far is on disk. ErrIO, ErrDiskFull,
-// ErrStoreFull, ErrOutcomeUnknown; a write-back that failed is dropped, and the next decision that
-// needs it queues it again.
+// ErrStoreFull, ErrOutcomeUnknown: a failed write-back is dropped, and the next decision that needs it
+// queues it again.
 func (s *Store) Flush() error {
 	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_flush(h, e) })
 }
 
-// Version is that of the library that runs: "0.1.0".
+// Version is the version of the library that runs: "0.1.0".
 func Version() string { return goString(C.waybill_version()) }
 
-// AllowUntestedLMDB says whether to go on with a version of LMDB that waybill was not tested with, in
-// this whole process, from now on. Otherwise Open, Observe, Migrate and Restore return
-// ErrInvalidArgument then, and touch nothing.
+// AllowUntestedLMDB says whether to use a version of LMDB that waybill was not tested with, in the
+// whole process, from now on. Otherwise Open, Observe, Migrate and Restore return ErrInvalidArgument
+// and change nothing.
 func AllowUntestedLMDB(allow bool) { C.waybill_allow_untested_lmdb(C.bool(allow)) }
 
 // NewestSchema is the schema version that the library writes.

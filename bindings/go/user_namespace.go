@@ -10,7 +10,7 @@ type IDMapping struct {
 	HostID, ContainerID, Length uint32
 }
 
-// NamespaceMode is CRI's, with its numbers, as far as user namespaces have it.
+// NamespaceMode is CRI's NamespaceMode, with its numbers: the modes of user namespaces.
 type NamespaceMode int32
 
 const (
@@ -21,9 +21,9 @@ const (
 // String returns CRI's name, "POD" or "NODE".
 func (m NamespaceMode) String() string { return word(int64(m), "NamespaceMode", "POD", "", "NODE") }
 
-// UserNamespace is CRI's UserNamespace. With ModePod UIDs and GIDs are one mapping, the same, from
-// container ID 0; they serve as uid_mappings and gid_mappings of the pod's mounts, too. With ModeNode
-// both are empty.
+// UserNamespace is CRI's UserNamespace. With ModePod, UIDs and GIDs are the same single mapping from
+// container ID 0, also for uid_mappings and gid_mappings of the pod's mounts. With ModeNode both are
+// empty.
 type UserNamespace struct {
 	Mode       NamespaceMode
 	UIDs, GIDs []IDMapping
@@ -34,19 +34,19 @@ type UserNamespaceRequest struct {
 	// 1 to 253 bytes above 0x20, neither "." nor "..", without '/'.
 	PodUID         string
 	HostUsers      *bool  // pod.spec.hostUsers
-	RuntimeHandler string // that of the pod's RuntimeClass; empty: the default one
-	// The length that the caller counts on; nil: whatever it is.
+	RuntimeHandler string // that the pod's RuntimeClass names; empty: the default one
+	// The length that the caller requires; nil: any.
 	Length *uint32
 }
 
-// PoolRelation is what a pod's range is to the pool of today.
+// PoolRelation says how a pod's range relates to the current pool.
 type PoolRelation int32
 
 const (
 	PoolInside PoolRelation = C.WAYBILL_POOL_INSIDE
-	// PoolOutside: in part or as a whole.
+	// PoolOutside: part or all of it lies outside.
 	PoolOutside PoolRelation = C.WAYBILL_POOL_OUTSIDE
-	// PoolOtherLength: another length than the pool's IDsPerPod.
+	// PoolOtherLength: its length is not the pool's IDsPerPod.
 	PoolOtherLength PoolRelation = C.WAYBILL_POOL_OTHER_LENGTH
 )
 
@@ -55,8 +55,8 @@ func (r PoolRelation) String() string {
 	return word(int64(r), "PoolRelation", "inPool", "outsidePool", "otherLength")
 }
 
-// UserNamespaceAllocation is a pod's ID mapping. Whatever it is to the pool of today: it stays valid
-// for its pod, keeps blocking what it overlaps, and goes when it is released.
+// UserNamespaceAllocation is a pod's ID mapping. Whatever its relation to the current pool, it stays
+// valid for its pod, blocks the ranges that it overlaps, and disappears when it is released.
 type UserNamespaceAllocation struct {
 	PodUID         string
 	HostID, Length uint32
@@ -69,27 +69,27 @@ type HostIDRange struct {
 	First, Length uint64
 }
 
-// HeldKind says why a pod is held. A number of a later version holds like any other.
+// HeldKind says why a pod is held. Treat an unknown number like any other kind.
 type HeldKind int32
 
 // The kinds of [HeldPod].
 const (
 	HeldOther            HeldKind = C.WAYBILL_HELD_OTHER
-	HeldFileConflict     HeldKind = C.WAYBILL_HELD_FILE_CONFLICT     // its file contradicts another one, or the store
-	HeldTablesContradict HeldKind = C.WAYBILL_HELD_TABLES_CONTRADICT // the store's own tables contradict each other
-	HeldUnreadableFile   HeldKind = C.WAYBILL_HELD_UNREADABLE_FILE   // no kubelet takes its file, or it can't be read
-	HeldFromBackup       HeldKind = C.WAYBILL_HELD_FROM_BACKUP       // its range may be another pod's by now
+	HeldFileConflict     HeldKind = C.WAYBILL_HELD_FILE_CONFLICT     // its file contradicts another file, or the store
+	HeldTablesContradict HeldKind = C.WAYBILL_HELD_TABLES_CONTRADICT // the store's tables contradict each other
+	HeldUnreadableFile   HeldKind = C.WAYBILL_HELD_UNREADABLE_FILE   // its file is unreadable, or kubelets refuse it
+	HeldFromBackup       HeldKind = C.WAYBILL_HELD_FROM_BACKUP       // its range may belong to another pod by now
 	HeldLostRanges       HeldKind = C.WAYBILL_HELD_LOST_RANGES       // without a UID: ranges were lost
-	HeldUntilImport      HeldKind = C.WAYBILL_HELD_UNTIL_IMPORT      // without a UID: until the pods' files were taken over
+	HeldUntilImport      HeldKind = C.WAYBILL_HELD_UNTIL_IMPORT      // without a UID: until the pods' files are imported
 )
 
 // HeldPod is a pod that may live with unverified host IDs: its file was broken, or its range overlaps
 // another one or was lost. It gets no mapping, and its ranges are not handed out.
 type HeldPod struct {
 	PodUID string // empty: ranges of unknown pods were lost
-	// Empty: not known, and so no new range can be handed out to anyone.
+	// Empty: unknown, so no new range can be handed out.
 	Ranges []HostIDRange
-	Source string // the file, below the kubelet directory; or empty
+	Source string // the file, below the kubelet directory; may be empty
 	Reason string
 	Since  time.Time
 	Kind   HeldKind
@@ -108,32 +108,32 @@ type UserNamespaceCleanupReport struct {
 type UserNamespaceStatistics struct {
 	Enabled        bool
 	Pool           UserNamespacePool
-	Ranges         uint64 // that can be handed out at all
-	Used           uint64 // of those: taken, or overlapped by something
+	Ranges         uint64 // all but the reserved ones
+	Used           uint64 // of those: taken, or overlapped by a taken range
 	Free           uint64
-	LargestFreeRun uint64 // ranges side by side
+	LargestFreeRun uint64 // adjacent free ranges
 	Allocations    uint64
-	OutsidePool    uint64 // of those
-	OtherLength    uint64 // likewise
+	OutsidePool    uint64 // of the allocations
+	OtherLength    uint64 // of the allocations
 	HeldPods       uint64
-	// Why nothing can be handed out now: a held pod of unknown range. Empty: nothing of the kind.
+	// Why no new range can be handed out: a pod with an unknown range is held. Empty: none is.
 	RefusedBecause string
 }
 
-// GetOrCreateUserNamespace returns what the pod's sandbox and mounts are to be given (KEP-127).
-// HostUsers nil or true: ModeNode, and nothing is stored. False: the pod's mapping, the same every
-// time, on disk before it is returned. An observer answers for pods that have one, and is ErrNotOwner
-// for others. In this order, the first two and the last in the kubelet's words:
+// GetOrCreateUserNamespace returns the user namespace for the pod's sandbox and mounts (KEP-127).
+// HostUsers nil or true: ModeNode, and nothing is stored. False: the pod's mapping, always the same,
+// on disk before it is returned. An observer answers for pods that have a mapping; others are
+// ErrNotOwner. The errors, in this order, the first two and the last in the kubelet's words:
 //
 //	ErrConflict         HostUsers is set, and user namespaces are switched off
 //	ErrInvalidArgument  the runtime handler does not support user namespaces, or is not in the registry
 //	ErrConflict         the pod is held, or its mapping has another length than r.Length
-//	ErrInvalidArgument  r.Length is not the pool's, for a pod without a mapping
-//	ErrConflict         a pod of unknown range is held: nothing new is handed out to anyone
+//	ErrInvalidArgument  the pod has no mapping, and r.Length is not the pool's length
+//	ErrConflict         a pod with an unknown range is held, so no new range is handed out
 //	ErrLimitExceeded    the pool is full
 //
-// ErrInvalidArgument also for a PodUID that can't be one. Nothing was changed then. Further errors as
-// of [Store.RecordPullIntent].
+// ErrInvalidArgument also for a PodUID that can't be a pod's. After these errors nothing was changed.
+// Further errors as of [Store.RecordPullIntent].
 func (s *Store) GetOrCreateUserNamespace(r UserNamespaceRequest) (UserNamespace, error) {
 	hostUsers := C.int32_t(C.WAYBILL_HOST_USERS_UNSET)
 	if r.HostUsers != nil {
@@ -173,8 +173,8 @@ func goIDMapping(m C.waybill_id_mapping) IDMapping {
 	return IDMapping{HostID: uint32(m.host_id), ContainerID: uint32(m.container_id), Length: uint32(m.length)}
 }
 
-// GetUserNamespace returns a pod's mapping. ErrNotFound: it has none, surely. ErrConflict: the pod is
-// held. ErrInvalidArgument: no UID. ErrDamaged as of [Store.GetRecord].
+// GetUserNamespace returns a pod's mapping. ErrNotFound: the pod certainly has no mapping. ErrConflict:
+// the pod is held. ErrInvalidArgument: not a UID. ErrDamaged as of [Store.GetRecord].
 func (s *Store) GetUserNamespace(podUID string) (UserNamespaceAllocation, error) {
 	var allocation *C.waybill_user_namespace_allocation
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
@@ -183,8 +183,8 @@ func (s *Store) GetUserNamespace(podUID string) (UserNamespaceAllocation, error)
 	return take(allocation, goAllocation), err
 }
 
-// ReleaseUserNamespace forgets the mapping of a pod that is gone, and that it was held; and says
-// whether there was either. Errors as of [Store.RecordPullIntent].
+// ReleaseUserNamespace releases the mapping of a pod that is gone, and ends its being held. It returns
+// whether the pod had a mapping or was held. Errors as of [Store.RecordPullIntent].
 func (s *Store) ReleaseUserNamespace(podUID string, options ...ChangeOption) (bool, error) {
 	var a arena
 	defer a.free()
@@ -225,11 +225,11 @@ func (s *Store) ListHeldPods() ([]HeldPod, error) {
 	}), err
 }
 
-// CleanUpUserNamespaces releases what belongs to no pod of either list: existing, the pods that the
-// node is to run, and running, those that the runtime runs. Both are complete, of UIDs, and made in
-// this order after token was drawn ([Store.BeginPrune]): a mapping that was handed out since stays.
-// One transaction. ErrInvalidArgument: a token from the future, or both lists are empty where pods
-// have mappings or are held ([AllowEmpty]: a drained node has no pods); further errors as of
+// CleanUpUserNamespaces releases, in one transaction, the mappings of pods in neither list: existing
+// are the pods that the node should run, running those that the runtime runs. Both are complete lists
+// of UIDs, made in this order after token was drawn ([Store.BeginPrune]): a mapping that was handed
+// out since then stays. ErrInvalidArgument: the token is from the future, or both lists are empty but
+// pods have mappings or are held ([AllowEmpty]: a drained node has no pods). Further errors as of
 // [Store.RecordPullIntent].
 func (s *Store) CleanUpUserNamespaces(existing, running []string, token PruneToken, options ...ChangeOption) (UserNamespaceCleanupReport, error) {
 	var a arena
@@ -254,9 +254,8 @@ func (s *Store) CleanUpUserNamespaces(existing, running []string, token PruneTok
 // AdoptUserNamespace records an operator's confirmation that the pod lives with this range, whose
 // file was unreadable; the pod is then no longer held. ErrInvalidArgument: hostID and length must be
 // multiples of 65,536, hostID also of length; the range must not contain the host's block or 2³²−1.
-// ErrConflict:
-// another pod has or may have some of it, or the pod has another mapping and is not held. Further
-// errors as of [Store.RecordPullIntent].
+// ErrConflict: another pod has or may have some of it, or the pod has another mapping and is not held.
+// Further errors as of [Store.RecordPullIntent].
 func (s *Store) AdoptUserNamespace(podUID string, hostID, length uint64) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_adopt_user_namespace(h, borrow(podUID), C.uint64_t(hostID), C.uint64_t(length), e)
