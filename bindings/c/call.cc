@@ -19,20 +19,9 @@ waybill_code Fail(waybill_error** error, const Error& what) noexcept {
   return code;
 }
 
-waybill_code FailWithoutText(waybill_error** error, ErrorCode code, const char* message) noexcept {
-  try {
-    return Fail(error, Error{code, message, {}});
-  } catch (...) {
-    return static_cast<waybill_code>(code);
-  }
-}
-
 std::string_view Arguments::Text(waybill_string text, const char* name) {
-  if (text.data == nullptr) {
-    if (text.length > 0) Wrong(name, "is a null pointer with a length");
-    return {};
-  }
-  return {text.data, text.length};
+  if (!IsText(text)) Wrong(name, "is a null pointer with a length");
+  return View(text);
 }
 
 std::string Arguments::Path(waybill_string path, const char* name) {

@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +16,7 @@
 
 #include "bindings/c/result.h"
 #include "bindings/c/waybill.h"
+#include "store/base/caught.h"
 #include "waybill/result.h"
 
 namespace waybill::c {
@@ -27,22 +26,11 @@ waybill_code Fail(waybill_error** error, const Error& what) noexcept;
 
 // What to do next, in calls of waybill.h. Empty for kNone.
 std::string_view HintInC(Hint hint);
-waybill_code FailWithoutText(waybill_error** error, ErrorCode code, const char* message) noexcept;
 
-// Runs `body`, which returns Result<void>.
-template <typename Body>
-waybill_code Call(waybill_error** error, const Body& body) noexcept {
-  if (error != nullptr) *error = nullptr;
-  try {
-    const Result<void> result = body();
-    return result ? WAYBILL_OK : Fail(error, result.error());
-  } catch (const std::bad_alloc&) {
-    return FailWithoutText(error, ErrorCode::kOutOfMemory, "out of memory");
-  } catch (const std::exception& e) {
-    return FailWithoutText(error, ErrorCode::kInternal, e.what());
-  } catch (...) {
-    return FailWithoutText(error, ErrorCode::kInternal, "an exception of unknown type");
-  }
+// False: a null pointer with a length.
+inline bool IsText(waybill_string text) { return text.data != nullptr || text.length == 0; }
+inline std::string_view View(waybill_string text) {
+  return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.length);
 }
 
 // No options struct of any version is larger.
@@ -50,24 +38,14 @@ inline constexpr std::size_t kMaxOptionsBytes = 4096;
 
 // The size of each struct with a struct_size in the version that introduced it: what the oldest
 // callers pass. Never changes.
-template <typename T>
-inline constexpr std::size_t kFirstSize = 0;
-template <>
-inline constexpr std::size_t kFirstSize<waybill_user_namespace_options> = 48;
-template <>
-inline constexpr std::size_t kFirstSize<waybill_user_namespace_request> = 56;
-template <>
-inline constexpr std::size_t kFirstSize<waybill_open_options> = 176;
-template <>
-inline constexpr std::size_t kFirstSize<waybill_observe_options> = 64;
-template <>
-inline constexpr std::size_t kFirstSize<waybill_export_options> = 40;
-template <>
-inline constexpr std::size_t kFirstSize<waybill_migrate_options> = 72;
-template <>
-inline constexpr std::size_t kFirstSize<waybill_restore_options> = 72;
-template <>
-inline constexpr std::size_t kFirstSize<waybill_change_options> = 16;
+constexpr std::size_t FirstSize(const waybill_user_namespace_options*) { return 48; }
+constexpr std::size_t FirstSize(const waybill_user_namespace_request*) { return 56; }
+constexpr std::size_t FirstSize(const waybill_open_options*) { return 176; }
+constexpr std::size_t FirstSize(const waybill_observe_options*) { return 64; }
+constexpr std::size_t FirstSize(const waybill_export_options*) { return 40; }
+constexpr std::size_t FirstSize(const waybill_migrate_options*) { return 72; }
+constexpr std::size_t FirstSize(const waybill_restore_options*) { return 72; }
+constexpr std::size_t FirstSize(const waybill_change_options*) { return 16; }
 
 // Checks and converts arguments. Remembers the first that is wrong.
 class Arguments {
@@ -109,11 +87,12 @@ class Arguments {
   // later one longer.
   template <typename T>
   T Options(const T* options, const char* name) {
-    static_assert(kFirstSize<T> >= sizeof(options->struct_size) && kFirstSize<T> <= sizeof(T));
+    constexpr std::size_t kFirst = FirstSize(static_cast<const T*>(nullptr));
+    static_assert(kFirst >= sizeof(options->struct_size) && kFirst <= sizeof(T));
     T known{};
     if (!Given(options, name)) return known;
     const std::size_t size = options->struct_size;
-    if (size < kFirstSize<T>) {
+    if (size < kFirst) {
       Wrong(name, "has a struct_size that is too small");
       return known;
     }
@@ -139,6 +118,19 @@ class Arguments {
 
   std::optional<Error> error_;
 };
+
+// Runs `body(Arguments&)`, which returns Result<void>.
+template <typename Body>
+waybill_code Call(waybill_error** error, const Body& body) noexcept {
+  if (error != nullptr) *error = nullptr;
+  try {
+    Arguments arguments;
+    const Result<void> result = body(arguments);
+    return result ? WAYBILL_OK : Fail(error, result.error());
+  } catch (...) {
+    return Fail(error, internal::Caught());
+  }
+}
 
 }  // namespace waybill::c
 

@@ -240,11 +240,4 @@ waybill_backup ToC(const Backup& backup, Memory& memory) {
           backup.bytes};
 }
 
-Result<void> GiveText(const Result<std::string>& text, waybill_string** out) {
-  if (!text) return text.error();
-  *out = NewResult<waybill_string>(
-      [&](waybill_string& to, Memory& memory) { to = Copy(*text, memory); });
-  return {};
-}
-
 }  // namespace waybill::c

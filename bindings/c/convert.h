@@ -45,6 +45,7 @@ UserNamespacePool ToPool(const waybill_user_namespace_pool& pool);
 
 inline waybill_timestamp ToC(Timestamp time) { return {time.seconds, time.nanoseconds}; }
 inline waybill_string Borrow(std::string_view text) { return {text.data(), text.size()}; }
+inline waybill_string ToC(const std::string& text, Memory& memory) { return Copy(text, memory); }
 waybill_user_namespace_pool ToC(const UserNamespacePool& pool);
 waybill_platform ToC(const Platform& platform, Memory& memory);
 const waybill_platform* ToC(const std::optional<Platform>& platform, Memory& memory);
@@ -86,12 +87,6 @@ List ListOf(const Range& range, Memory& memory) {
 
 // --- Results ---
 
-// Checks that `out` is given, and sets *out to null.
-template <typename C>
-void Prepare(C** out, Arguments& arguments, const char* name) {
-  if (arguments.Given(out, name)) *out = nullptr;
-}
-
 // Puts the value into *out, or returns its error. A null `out`: the caller does not want the value.
 template <typename C, typename T>
 Result<void> Give(const Result<T>& value, C** out) {
@@ -102,14 +97,14 @@ Result<void> Give(const Result<T>& value, C** out) {
 }
 
 template <typename C, typename T>
-Result<void> GiveList(const Result<std::vector<T>>& values, C** out) {
+Result<void> Give(const Result<std::vector<T>>& values, C** out,
+                  Memory* upstream = std::pmr::new_delete_resource()) {
   if (!values) return values.error();
   using Item = std::remove_cv_t<std::remove_pointer_t<decltype(C::items)>>;
-  *out = NewResult<C>([&](C& to, Memory& memory) { to = ListOf<C, Item>(*values, memory); });
+  *out =
+      NewResult<C>([&](C& to, Memory& memory) { to = ListOf<C, Item>(*values, memory); }, upstream);
   return {};
 }
-
-Result<void> GiveText(const Result<std::string>& text, waybill_string** out);
 
 }  // namespace waybill::c
 

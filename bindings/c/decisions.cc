@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/c/convert.h"
 #include "bindings/c/store.h"
 
 struct waybill_first_look {
@@ -20,12 +19,6 @@ static_assert(WAYBILL_CHECK_ERROR == static_cast<int>(CheckResult::kError));
 static_assert(WAYBILL_REASON_CREDENTIALS_NEEDED == static_cast<int>(Reason::kCredentialsNeeded));
 static_assert(WAYBILL_ENSURE_CREDENTIALS_ERROR ==
               static_cast<int>(EnsureAction::kCredentialsError));
-
-bool IsText(waybill_string text) { return text.data != nullptr || text.length == 0; }
-
-std::string_view View(waybill_string text) {
-  return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.length);
-}
 
 // A pod's credentials as C++ takes them. Up to 8 secrets need no allocation.
 class Views {
@@ -129,7 +122,7 @@ waybill_decision Decide(waybill_store* store, waybill_image_copy copy, Credentia
                         waybill_first_look** keep = nullptr) noexcept {
   waybill_decision decision = ToC(Decision{});
   // If the store is closed, the decision stays "pull".
-  static_cast<void>(OnStore(store, nullptr, [&](NodeStore& node_store) -> Result<void> {
+  static_cast<void>(OnStore(store, nullptr, [&](NodeStore& node_store, Arguments&) -> Result<void> {
     if (IsText(copy.image) && IsText(copy.image_ref) && IsText(copy.runtime_handler)) {
       const Decision made = node_store.MustAttemptPull(
           {View(copy.image), View(copy.image_ref), View(copy.runtime_handler)}, source);
@@ -142,9 +135,8 @@ waybill_decision Decide(waybill_store* store, waybill_image_copy copy, Credentia
 }
 
 waybill_code NoFirstLook(waybill_error** error) noexcept {
-  return Call(error, []() -> Result<void> {
-    Arguments arguments;
-    arguments.Wrong("first_look", "is a null pointer");
+  return Call(error, [](Arguments& arguments) -> Result<void> {
+    arguments.Given(nullptr, "first_look");
     return arguments.error();
   });
 }
@@ -153,9 +145,8 @@ waybill_code Ensure(waybill_store* store, waybill_image_copy copy, int32_t pull_
                     CredentialSource& source, waybill_ensure_outcome** outcome,
                     waybill_error** error, waybill_first_look** keep = nullptr) noexcept {
   if (outcome != nullptr) *outcome = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
-    Prepare(outcome, arguments, "outcome");
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    arguments.Given(outcome, "outcome");
     const auto policy = arguments.OneOf(pull_policy, PullPolicy::kNever, "pull_policy");
     const auto about = ToCopy(copy, arguments);
     if (!arguments.ok()) return arguments.error();
@@ -174,50 +165,51 @@ waybill_code Ensure(waybill_store* store, waybill_image_copy copy, int32_t pull_
 }  // namespace
 }  // namespace waybill::c
 
+using namespace waybill::c;
+
 waybill_decision waybill_must_attempt_pull(waybill_store* store, waybill_image_copy copy,
                                            const waybill_pod_credentials* credentials) {
-  waybill::c::GivenCredentials given(credentials);
-  return waybill::c::Decide(store, copy, given);
+  GivenCredentials given(credentials);
+  return Decide(store, copy, given);
 }
 
 waybill_decision waybill_must_attempt_pull_first(waybill_store* store, waybill_image_copy copy,
                                                  waybill_first_look** first_look) {
-  if (first_look == nullptr) return waybill::c::Refused();
+  if (first_look == nullptr) return Refused();
   *first_look = nullptr;
   waybill::DeferredCredentials deferred;
-  return waybill::c::Decide(store, copy, deferred, first_look);
+  return Decide(store, copy, deferred, first_look);
 }
 
 waybill_decision waybill_must_attempt_pull_second(waybill_store* store, waybill_image_copy copy,
                                                   waybill_first_look* first_look,
                                                   const waybill_pod_credentials* credentials) {
-  if (first_look == nullptr) return waybill::c::Refused();
-  waybill::c::GivenCredentials given(credentials, &first_look->look);
-  return waybill::c::Decide(store, copy, given);
+  if (first_look == nullptr) return Refused();
+  GivenCredentials given(credentials, &first_look->look);
+  return Decide(store, copy, given);
 }
 
 waybill_decision waybill_must_attempt_pull_lazily(waybill_store* store, waybill_image_copy copy,
                                                   waybill_fetch_credentials fetch, void* context) {
-  waybill::c::FetchedCredentials fetched(store, fetch, context);
-  return waybill::c::Decide(store, copy, fetched);
+  FetchedCredentials fetched(store, fetch, context);
+  return Decide(store, copy, fetched);
 }
 
 waybill_code waybill_ensure_image(waybill_store* store, waybill_image_copy copy,
                                   int32_t pull_policy, const waybill_pod_credentials* credentials,
                                   waybill_ensure_outcome** outcome, waybill_error** error) {
-  waybill::c::GivenCredentials given(credentials);
-  return waybill::c::Ensure(store, copy, pull_policy, given, outcome, error);
+  GivenCredentials given(credentials);
+  return Ensure(store, copy, pull_policy, given, outcome, error);
 }
 
 waybill_code waybill_ensure_image_first(waybill_store* store, waybill_image_copy copy,
                                         int32_t pull_policy, waybill_first_look** first_look,
                                         waybill_ensure_outcome** outcome, waybill_error** error) {
   if (outcome != nullptr) *outcome = nullptr;
-  if (first_look == nullptr) return waybill::c::NoFirstLook(error);
+  if (first_look == nullptr) return NoFirstLook(error);
   *first_look = nullptr;
   waybill::DeferredCredentials deferred;
-  const waybill_code code =
-      waybill::c::Ensure(store, copy, pull_policy, deferred, outcome, error, first_look);
+  const waybill_code code = Ensure(store, copy, pull_policy, deferred, outcome, error, first_look);
   if (code != WAYBILL_OK) {  // if a call fails, its results are NULL
     static_cast<void>(waybill_free(*first_look));
     *first_look = nullptr;
@@ -230,20 +222,20 @@ waybill_code waybill_ensure_image_second(waybill_store* store, waybill_image_cop
                                          const waybill_pod_credentials* credentials,
                                          waybill_ensure_outcome** outcome, waybill_error** error) {
   if (outcome != nullptr) *outcome = nullptr;
-  if (first_look == nullptr) return waybill::c::NoFirstLook(error);
-  waybill::c::GivenCredentials given(credentials, &first_look->look);
-  return waybill::c::Ensure(store, copy, pull_policy, given, outcome, error);
+  if (first_look == nullptr) return NoFirstLook(error);
+  GivenCredentials given(credentials, &first_look->look);
+  return Ensure(store, copy, pull_policy, given, outcome, error);
 }
 
 waybill_code waybill_ensure_image_lazily(waybill_store* store, waybill_image_copy copy,
                                          int32_t pull_policy, waybill_fetch_credentials fetch,
                                          void* context, waybill_ensure_outcome** outcome,
                                          waybill_error** error) {
-  waybill::c::FetchedCredentials fetched(store, fetch, context);
-  return waybill::c::Ensure(store, copy, pull_policy, fetched, outcome, error);
+  FetchedCredentials fetched(store, fetch, context);
+  return Ensure(store, copy, pull_policy, fetched, outcome, error);
 }
 
 waybill_code waybill_flush(waybill_store* store, waybill_error** error) {
-  return waybill::c::OnStore(store, error,
-                             [](waybill::NodeStore& node_store) { return node_store.Flush(); });
+  return OnStore(store, error,
+                 [](waybill::NodeStore& node_store, Arguments&) { return node_store.Flush(); });
 }

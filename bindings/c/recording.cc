@@ -1,6 +1,5 @@
 // Recording pulls; garbage collection.
 
-#include "bindings/c/convert.h"
 #include "bindings/c/store.h"
 
 using namespace waybill::c;
@@ -9,20 +8,14 @@ using waybill::Result;
 
 waybill_code waybill_record_pull_intent(waybill_store* store, waybill_image_copy copy,
                                         waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
-    const auto about = ToCopy(copy, arguments);
-    if (!arguments.ok()) return arguments.error();
-    return node_store.RecordPullIntent(about);
-  });
+  return OnCopy(store, copy, &NodeStore::RecordPullIntent, error);
 }
 
 waybill_code waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
                                          const waybill_image_pull_credentials* credentials,
                                          const waybill_pulled_manifest* manifest,
                                          waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto about = ToCopy(copy, arguments);
     std::optional<waybill::ImagePullCredentials> known;
     if (credentials != nullptr) known = ToCredentials(*credentials, arguments);
@@ -38,8 +31,7 @@ waybill_code waybill_record_image_pulled(waybill_store* store, waybill_image_cop
 
 waybill_code waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy,
                                               int32_t failure, waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto about = ToCopy(copy, arguments);
     const auto how = arguments.OneOf(failure, waybill::PullFailure::kUnknown, "failure");
     if (!arguments.ok()) return arguments.error();
@@ -48,13 +40,9 @@ waybill_code waybill_record_image_pull_failed(waybill_store* store, waybill_imag
 }
 
 waybill_code waybill_begin_prune(waybill_store* store, uint64_t* token, waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     if (!arguments.Given(token, "token")) return arguments.error();
-    const auto drawn = node_store.BeginPrune();
-    if (!drawn) return drawn.error();
-    *token = drawn->value;
-    return {};
+    return node_store.BeginPrune().map([&](waybill::PruneToken drawn) { *token = drawn.value; });
   });
 }
 
@@ -63,8 +51,7 @@ waybill_code waybill_prune(waybill_store* store, const waybill_listed_image* ima
                            const waybill_change_options* options, waybill_prune_report** report,
                            waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto listed = ToListed(images, image_count, arguments);
     const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
@@ -77,8 +64,7 @@ waybill_code waybill_prune_before(waybill_store* store, const waybill_listed_ima
                                   const waybill_change_options* options,
                                   waybill_prune_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto listed = ToListed(images, image_count, arguments);
     const auto time = ToTimestamp(&until, arguments);
     const auto how = ToChangeOptions(options, arguments);

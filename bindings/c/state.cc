@@ -1,66 +1,43 @@
 // The state of a store; operations on a whole store.
 
-#include "bindings/c/convert.h"
 #include "bindings/c/store.h"
 
 using namespace waybill::c;
 using waybill::NodeStore;
 using waybill::Result;
 
-namespace {
-
-template <typename C, typename Get>
-waybill_code GiveOf(waybill_store* store, C** out, const char* name, waybill_error** error,
-                    const Get& get) noexcept {
-  if (out != nullptr) *out = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
-    if (!arguments.Given(out, name)) return arguments.error();
-    return Give(get(node_store), out);
-  });
-}
-
-}  // namespace
-
 waybill_code waybill_get_statistics(waybill_store* store, waybill_statistics** statistics,
                                     waybill_error** error) {
-  return GiveOf(store, statistics, "statistics", error,
-                [](NodeStore& node_store) { return node_store.GetStatistics(); });
+  return Query(store, statistics, "statistics", error, &NodeStore::GetStatistics);
 }
 
 waybill_code waybill_get_metrics(waybill_store* store, waybill_metrics** metrics,
                                  waybill_error** error) {
-  return GiveOf(store, metrics, "metrics", error, [](NodeStore& node_store) {
+  return Query(store, metrics, "metrics", error, [](NodeStore& node_store) {
     return Result<waybill::Metrics>(node_store.GetMetrics());
   });
 }
 
 waybill_code waybill_metrics_text(waybill_store* store, waybill_string** text,
                                   waybill_error** error) {
-  if (text != nullptr) *text = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
-    if (!arguments.Given(text, "text")) return arguments.error();
-    return GiveText(node_store.GetMetrics().ToPrometheusText(), text);
+  return Query(store, text, "text", error, [](NodeStore& node_store) {
+    return Result<std::string>(node_store.GetMetrics().ToPrometheusText());
   });
 }
 
 waybill_code waybill_verify(waybill_store* store, waybill_verify_report** report,
                             waybill_error** error) {
-  return GiveOf(store, report, "report", error,
-                [](NodeStore& node_store) { return node_store.Verify(); });
+  return Query(store, report, "report", error, &NodeStore::Verify);
 }
 
 waybill_code waybill_get_trust(waybill_store* store, waybill_trust_state** trust,
                                waybill_error** error) {
-  return GiveOf(store, trust, "trust", error,
-                [](NodeStore& node_store) { return node_store.GetTrust(); });
+  return Query(store, trust, "trust", error, &NodeStore::GetTrust);
 }
 
 waybill_code waybill_clear_distrust(waybill_store* store, waybill_string reason,
                                     waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto text = arguments.Text(reason, "reason");
     if (!arguments.ok()) return arguments.error();
     return node_store.ClearDistrust(text);
@@ -70,8 +47,7 @@ waybill_code waybill_clear_distrust(waybill_store* store, waybill_string reason,
 waybill_code waybill_export(waybill_store* store, const waybill_export_options* options,
                             waybill_export_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto o = arguments.Options(options, "options");
     waybill::ExportOptions to;
     to.kubelet_directory = arguments.Path(o.kubelet_directory, "kubelet_directory");
@@ -87,8 +63,7 @@ waybill_code waybill_export(waybill_store* store, const waybill_export_options* 
 waybill_code waybill_migrate(const waybill_migrate_options* options,
                              waybill_migration_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     const auto o = arguments.Options(options, "options");
     waybill::MigrateOptions to;
     to.directory = arguments.Path(o.directory, "directory");
@@ -106,20 +81,18 @@ waybill_code waybill_migrate(const waybill_migrate_options* options,
 waybill_code waybill_list_backups(waybill_string directory, waybill_backups** backups,
                                   waybill_error** error) {
   if (backups != nullptr) *backups = nullptr;
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     arguments.Given(backups, "backups");
     const auto path = arguments.Path(directory, "directory");
     if (!arguments.ok()) return arguments.error();
-    return GiveList(waybill::ListBackups(path), backups);
+    return Give(waybill::ListBackups(path), backups);
   });
 }
 
 waybill_code waybill_restore(const waybill_restore_options* options,
                              waybill_restore_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     const auto o = arguments.Options(options, "options");
     waybill::RestoreOptions to;
     to.directory = arguments.Path(o.directory, "directory");

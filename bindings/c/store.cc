@@ -3,8 +3,6 @@
 #include <chrono>
 #include <thread>
 
-#include "bindings/c/convert.h"
-
 namespace waybill::c {
 
 thread_local const CallbackScope* CallbackScope::innermost_ = nullptr;
@@ -30,6 +28,24 @@ bool Gate::Close() {
     }
   }
   return true;
+}
+
+Result<void> CheckHandle(const waybill_store* store) {
+  if (store == nullptr) return Error{ErrorCode::kInvalidArgument, "store is a null pointer", {}};
+  if (CallbackScope::IsInside(store)) {
+    return Error{ErrorCode::kInvalidArgument, "a callback called back into its own store", {}};
+  }
+  return {};
+}
+
+waybill_code OnCopy(waybill_store* store, waybill_image_copy copy,
+                    Result<void> (NodeStore::*change)(const ImageCopy&),
+                    waybill_error** error) noexcept {
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    const auto about = ToCopy(copy, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return (node_store.*change)(about);
+  });
 }
 
 Clock ToClock(waybill_clock clock, void* context, const waybill_store* store) {
@@ -82,15 +98,18 @@ VerificationPolicy ToPolicy(const waybill_policy* policy) {
   return policy == nullptr ? VerificationPolicy{} : policy->policy;
 }
 
-// On success the handle is the caller's.
-template <typename Open>
-waybill_code MakeStore(waybill_store** store, waybill_error** error, const Open& open) noexcept {
+// Opens with `convert(waybill_store*, Arguments&)`. On success the handle is the caller's.
+template <typename Options, typename Convert>
+waybill_code MakeStore(waybill_store** store, waybill_error** error,
+                       Result<std::unique_ptr<NodeStore>> (*open)(Options),
+                       const Convert& convert) noexcept {
   if (store != nullptr) *store = nullptr;
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     arguments.Given(store, "store");
     auto made = std::make_unique<waybill_store>();
-    Result<std::unique_ptr<NodeStore>> opened = open(made.get(), arguments);
+    Options options = convert(made.get(), arguments);
+    if (!arguments.ok()) return arguments.error();
+    Result<std::unique_ptr<NodeStore>> opened = open(std::move(options));
     if (!opened) return opened.error();
     made->store = std::move(*opened);
     *store = made.release();
@@ -106,9 +125,7 @@ using namespace waybill::c;
 waybill_code waybill_open(const waybill_open_options* options, waybill_store** store,
                           waybill_error** error) {
   return MakeStore(
-      store, error,
-      [&](waybill_store* made,
-          Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
+      store, error, waybill::NodeStore::Open, [&](waybill_store* made, Arguments& arguments) {
         const auto o = arguments.Options(options, "options");
         waybill::OpenOptions to{.directory = arguments.Path(o.directory, "directory"),
                                 .create_if_missing = !o.must_exist,
@@ -130,40 +147,31 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         to.migration_progress = ToProgress(o.migration_progress, o.migration_context, made);
         to.clock = ToClock(o.clock, o.clock_context, made);
         if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
-        if (!arguments.ok()) return arguments.error();
-        return waybill::NodeStore::Open(std::move(to));
+        return to;
       });
 }
 
 waybill_code waybill_observe(const waybill_observe_options* options, waybill_store** store,
                              waybill_error** error) {
-  return MakeStore(
-      store, error,
-      [&](waybill_store* made,
-          Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
-        const auto o = arguments.Options(options, "options");
-        waybill::ObserveOptions to;
-        to.directory = arguments.Path(o.directory, "directory");
-        to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
-        to.policy = ToPolicy(o.policy);
-        to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
-        to.clock = ToClock(o.clock, o.clock_context, made);
-        if (!arguments.ok()) return arguments.error();
-        return waybill::NodeStore::Observe(std::move(to));
-      });
+  return MakeStore(store, error, waybill::NodeStore::Observe,
+                   [&](waybill_store* made, Arguments& arguments) {
+                     const auto o = arguments.Options(options, "options");
+                     waybill::ObserveOptions to;
+                     to.directory = arguments.Path(o.directory, "directory");
+                     to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
+                     to.policy = ToPolicy(o.policy);
+                     to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
+                     to.clock = ToClock(o.clock, o.clock_context, made);
+                     return to;
+                   });
 }
 
 waybill_code waybill_close(waybill_store* store, waybill_error** error) {
-  return Call(error, [&]() -> waybill::Result<void> {
-    if (store == nullptr) {
-      return waybill::Error{waybill::ErrorCode::kInvalidArgument, "store is a null pointer", {}};
-    }
-    if (CallbackScope::IsInside(store)) {
-      return waybill::Error{
-          waybill::ErrorCode::kInvalidArgument, "a callback called back into its own store", {}};
-    }
-    if (!store->gate.Close())
+  return Call(error, [&](Arguments&) -> waybill::Result<void> {
+    if (auto checked = CheckHandle(store); !checked) return checked;
+    if (!store->gate.Close()) {
       return waybill::Error{waybill::ErrorCode::kClosed, "the store is closed already", {}};
+    }
     return store->store->Close();
   });
 }
@@ -177,13 +185,10 @@ void waybill_store_free(waybill_store* store) {
 waybill_code waybill_get_recovery_report(waybill_store* store, waybill_recovery_report** report,
                                          waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return Call(error, [&]() -> waybill::Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> waybill::Result<void> {
     arguments.Given(store, "store");
     arguments.Given(report, "report");
     if (!arguments.ok()) return arguments.error();
-    *report = NewResult<waybill_recovery_report>(
-        [&](auto& to, Memory& memory) { to = ToC(store->store->recovery_report(), memory); });
-    return {};
+    return Give(waybill::Result<waybill::RecoveryReport>(store->store->recovery_report()), report);
   });
 }

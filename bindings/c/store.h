@@ -7,9 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
-#include "bindings/c/call.h"
+#include "bindings/c/convert.h"
 #include "waybill/node_store.h"
 
 namespace waybill::c {
@@ -82,16 +83,15 @@ namespace waybill::c {
 Clock ToClock(waybill_clock clock, void* context, const waybill_store* store);
 Progress ToProgress(waybill_progress progress, void* context, const waybill_store* store);
 
-// Runs `body(NodeStore&)`, which returns Result<void>. The store can't be closed meanwhile.
+// kInvalidArgument: a null pointer, or a call from a callback of the store.
+Result<void> CheckHandle(const waybill_store* store);
+
+// Runs `body(NodeStore&, Arguments&)`, which returns Result<void>. The store can't be closed
+// meanwhile.
 template <typename Body>
 waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& body) noexcept {
-  return Call(error, [&]() -> Result<void> {
-    if (store == nullptr) {
-      return Error{ErrorCode::kInvalidArgument, "store is a null pointer", {}};
-    }
-    if (CallbackScope::IsInside(store)) {
-      return Error{ErrorCode::kInvalidArgument, "a callback called back into its own store", {}};
-    }
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
+    if (auto checked = CheckHandle(store); !checked) return checked;
     struct Inside {
       Gate& gate;
       bool is;
@@ -100,7 +100,23 @@ waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& bo
       }
     } inside{store->gate, store->gate.Enter()};
     if (!inside.is) return Error{ErrorCode::kClosed, "the store is closed", "open it again"};
-    return body(*store->store);
+    return body(*store->store, arguments);
+  });
+}
+
+// A change of the record or the intent of one copy.
+waybill_code OnCopy(waybill_store* store, waybill_image_copy copy,
+                    Result<void> (NodeStore::*change)(const ImageCopy&),
+                    waybill_error** error) noexcept;
+
+// *out = what `get` returns of the store. `name` is that of the argument `out`.
+template <typename C, typename Get>
+waybill_code Query(waybill_store* store, C** out, const char* name, waybill_error** error,
+                   const Get& get) noexcept {
+  if (out != nullptr) *out = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    if (!arguments.Given(out, name)) return arguments.error();
+    return Give(std::invoke(get, node_store), out);
   });
 }
 

@@ -1,6 +1,5 @@
 // Runtime handlers; host IDs for pods in user namespaces.
 
-#include "bindings/c/convert.h"
 #include "bindings/c/store.h"
 
 using namespace waybill::c;
@@ -17,8 +16,7 @@ waybill_code waybill_replace_runtime_handlers(waybill_store* store,
                                               waybill_runtimes_report** report,
                                               waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     if (!arguments.Given(handlers, "handlers")) return arguments.error();
     const auto list = ToHandlers(*handlers, arguments);
     const auto how = ToChangeOptions(options, arguments);
@@ -32,8 +30,7 @@ waybill_code waybill_collapse_runtime_handlers(waybill_store* store,
                                                waybill_collapse_report** report,
                                                waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
     return Give(node_store.CollapseRuntimeHandlers(how), report);
@@ -47,8 +44,7 @@ waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per
 
 waybill_code waybill_check_user_namespace_pool(const waybill_user_namespace_pool* pool,
                                                waybill_error** error) {
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     if (!arguments.Given(pool, "pool")) return arguments.error();
     return waybill::CheckUserNamespacePool(ToPool(*pool));
   });
@@ -59,18 +55,15 @@ waybill_code waybill_pool_of_subordinate_ids(bool user_exists, bool tool_exists,
                                              uint64_t ids_per_pod, uint64_t max_pods,
                                              waybill_user_namespace_pool* pool,
                                              waybill_error** error) {
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     arguments.Given(pool, "pool");
     const waybill::SubordinateIds found{.user_exists = user_exists,
                                         .tool_exists = tool_exists,
                                         .uids = arguments.String(uids, "uids"),
                                         .gids = arguments.String(gids, "gids")};
     if (!arguments.ok()) return arguments.error();
-    const auto made = waybill::PoolOfSubordinateIds(found, ids_per_pod, max_pods);
-    if (!made) return made.error();
-    *pool = ToC(*made);
-    return {};
+    return waybill::PoolOfSubordinateIds(found, ids_per_pod, max_pods)
+        .map([&](const waybill::UserNamespacePool& made) { *pool = ToC(made); });
   });
 }
 
@@ -78,8 +71,7 @@ waybill_code waybill_get_or_create_user_namespace(waybill_store* store,
                                                   const waybill_user_namespace_request* request,
                                                   waybill_user_namespace* user_namespace,
                                                   waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     arguments.Given(user_namespace, "user_namespace");
     const auto r = arguments.Options(request, "request");
     waybill::UserNamespaceRequest to{};
@@ -116,8 +108,7 @@ waybill_code waybill_get_user_namespace(waybill_store* store, waybill_string pod
                                         waybill_user_namespace_allocation** allocation,
                                         waybill_error** error) {
   if (allocation != nullptr) *allocation = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     arguments.Given(allocation, "allocation");
     const auto uid = arguments.Text(pod_uid, "pod_uid");
     if (!arguments.ok()) return arguments.error();
@@ -128,15 +119,13 @@ waybill_code waybill_get_user_namespace(waybill_store* store, waybill_string pod
 waybill_code waybill_release_user_namespace(waybill_store* store, waybill_string pod_uid,
                                             const waybill_change_options* options, bool* released,
                                             waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto uid = arguments.Text(pod_uid, "pod_uid");
     const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    const auto was = node_store.ReleaseUserNamespace(uid, how);
-    if (!was) return was.error();
-    if (released != nullptr) *released = *was;
-    return {};
+    return node_store.ReleaseUserNamespace(uid, how).map([&](bool was) {
+      if (released != nullptr) *released = was;
+    });
   });
 }
 
@@ -146,8 +135,7 @@ waybill_code waybill_clean_up_user_namespaces(waybill_store* store, waybill_stri
                                               waybill_user_namespace_cleanup_report** report,
                                               waybill_error** error) {
   if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto to_run = arguments.Strings(existing, "existing");
     const auto that_run = arguments.Strings(running, "running");
     const auto how = ToChangeOptions(options, arguments);
@@ -159,8 +147,7 @@ waybill_code waybill_clean_up_user_namespaces(waybill_store* store, waybill_stri
 waybill_code waybill_adopt_user_namespace(waybill_store* store, waybill_string pod_uid,
                                           uint64_t host_id, uint64_t length,
                                           waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto uid = arguments.Text(pod_uid, "pod_uid");
     if (!arguments.ok()) return arguments.error();
     return node_store.AdoptUserNamespace(uid, host_id, length);
@@ -170,24 +157,17 @@ waybill_code waybill_adopt_user_namespace(waybill_store* store, waybill_string p
 waybill_code waybill_release_lost_user_namespaces(waybill_store* store,
                                                   const waybill_change_options* options,
                                                   bool* released, waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    const auto were = node_store.ReleaseLostUserNamespaces(how);
-    if (!were) return were.error();
-    if (released != nullptr) *released = *were;
-    return {};
+    return node_store.ReleaseLostUserNamespaces(how).map([&](bool were) {
+      if (released != nullptr) *released = were;
+    });
   });
 }
 
 waybill_code waybill_get_user_namespace_statistics(waybill_store* store,
                                                    waybill_user_namespace_statistics** statistics,
                                                    waybill_error** error) {
-  if (statistics != nullptr) *statistics = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store) -> Result<void> {
-    Arguments arguments;
-    if (!arguments.Given(statistics, "statistics")) return arguments.error();
-    return Give(node_store.GetUserNamespaceStatistics(), statistics);
-  });
+  return Query(store, statistics, "statistics", error, &NodeStore::GetUserNamespaceStatistics);
 }

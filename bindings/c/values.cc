@@ -27,15 +27,11 @@ waybill_string NameOf(std::int32_t number, Enum last, std::string_view (*name)(E
 template <typename Enum>
 waybill_code ParseName(waybill_string name, Result<Enum> (*parse)(std::string_view),
                        std::int32_t* number, waybill_error** error) noexcept {
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     arguments.Given(number, "the place for the result");
     const auto text = arguments.Text(name, "name");
     if (!arguments.ok()) return arguments.error();
-    const auto parsed = parse(text);
-    if (!parsed) return parsed.error();
-    *number = static_cast<std::int32_t>(*parsed);
-    return {};
+    return parse(text).map([&](Enum parsed) { *number = static_cast<std::int32_t>(parsed); });
   });
 }
 
@@ -44,8 +40,7 @@ template <typename C, typename Make>
 waybill_code FromText(waybill_string text, C** out, waybill_error** error,
                       const Make& make) noexcept {
   if (out != nullptr) *out = nullptr;
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     arguments.Given(out, "the place for the result");
     const auto view = arguments.Text(text, "text");
     if (!arguments.ok()) return arguments.error();
@@ -57,14 +52,13 @@ template <typename From, typename Make>
 waybill_code ToText(const From* from, waybill_string** text, waybill_error** error,
                     const Make& make) noexcept {
   if (text != nullptr) *text = nullptr;
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     if (!arguments.Given(from, "the value") || !arguments.Given(text, "the place for the result")) {
       return arguments.error();
     }
     const Result<std::string> made = make(*from, arguments);
     if (!arguments.ok()) return arguments.error();
-    return GiveText(made, text);
+    return Give(made, text);
   });
 }
 
@@ -76,11 +70,10 @@ waybill_code Decode(waybill_string json, Result<T> (*decode)(std::string_view), 
                   [&](std::string_view text, C** to) { return Give(decode(text), to); });
 }
 
-template <typename C, typename T>
-waybill_code DecodeList(waybill_string json, Result<std::vector<T>> (*decode)(std::string_view),
-                        C** out, waybill_error** error) noexcept {
-  return FromText(json, out, error,
-                  [&](std::string_view text, C** to) { return GiveList(decode(text), to); });
+// What `ask` returns for the policy; NULL: for the default one.
+template <typename Ask>
+auto Asked(const waybill_policy* policy, const Ask& ask) {
+  return policy == nullptr ? ask(waybill::VerificationPolicy()) : ask(policy->policy);
 }
 
 waybill::KubeletApiVersion ToApiVersion(std::int32_t version, Arguments& arguments) {
@@ -150,14 +143,12 @@ waybill_code waybill_hash_credentials(waybill_string username, waybill_string pa
         const waybill::AuthConfig auth{std::string(name), arguments.String(password, "password"),
                                        arguments.String(email, "email")};
         if (!arguments.ok()) return arguments.error();
-        return GiveText(waybill::HashCredentials(auth), out);
+        return Give(waybill::HashCredentials(auth), out);
       });
 }
 
 bool waybill_parse_image(waybill_string image, waybill_image_parts* parts) {
-  const auto text =
-      image.data == nullptr ? std::string_view() : std::string_view(image.data, image.length);
-  const auto parsed = waybill::ParseImage(text);
+  const auto parsed = waybill::ParseImage(View(image));
   if (parts != nullptr) {
     const auto p = parsed.value_or(waybill::ImageParts{});
     *parts = {Borrow(p.name), Borrow(p.domain), Borrow(p.path), Borrow(p.tag), Borrow(p.digest)};
@@ -176,14 +167,14 @@ waybill_code waybill_normalise_image(waybill_string image, waybill_string** full
                                             "or is ambiguous",
                                             {}};
                     }
-                    return GiveText(*made, out);
+                    return Give(Result<std::string>(*made), out);
                   });
 }
 
 waybill_code waybill_repository_of(waybill_string image, waybill_string** repository,
                                    waybill_error** error) {
   return FromText(image, repository, error, [](std::string_view text, waybill_string** out) {
-    return GiveText(waybill::RepositoryOf(text), out);
+    return Give(Result<std::string>(waybill::RepositoryOf(text)), out);
   });
 }
 
@@ -202,8 +193,7 @@ waybill_code waybill_format_platform(const waybill_platform* platform, waybill_s
 waybill_code waybill_normalise_platform(const waybill_platform* platform,
                                         waybill_platform** normalised, waybill_error** error) {
   if (normalised != nullptr) *normalised = nullptr;
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     if (!arguments.Given(platform, "platform") || !arguments.Given(normalised, "normalised")) {
       return arguments.error();
     }
@@ -215,14 +205,13 @@ waybill_code waybill_normalise_platform(const waybill_platform* platform,
 
 waybill_code waybill_decode_image_index(waybill_string json, waybill_image_index** index,
                                         waybill_error** error) {
-  return DecodeList(json, waybill::DecodeImageIndex, index, error);
+  return Decode(json, waybill::DecodeImageIndex, index, error);
 }
 
 waybill_code waybill_choose_manifest(const waybill_image_index* index, const waybill_platform* host,
                                      const waybill_platform* guest, size_t* chosen,
                                      waybill_error** error) {
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     if (!arguments.Given(index, "index") || !arguments.Given(host, "host") ||
         !arguments.Given(chosen, "chosen")) {
       return arguments.error();
@@ -240,10 +229,8 @@ waybill_code waybill_choose_manifest(const waybill_image_index* index, const way
     const auto on = ToPlatform(*host, arguments);
     const auto inside = ToPlatform(guest, arguments);
     if (!arguments.ok()) return arguments.error();
-    const auto made = waybill::ChooseManifest(manifests, on, inside);
-    if (!made) return made.error();
-    *chosen = made->size;
-    return {};
+    return waybill::ChooseManifest(manifests, on, inside)
+        .map([&](const waybill::ManifestDescriptor& made) { *chosen = made.size; });
   });
 }
 
@@ -289,37 +276,22 @@ waybill_code waybill_encode_preloaded_record(const waybill_image_preloaded_recor
 
 waybill_code waybill_decode_image_list(waybill_string json, waybill_images_on_node** images,
                                        waybill_error** error) {
-  return DecodeList(json, waybill::DecodeImageList, images, error);
+  return Decode(json, waybill::DecodeImageList, images, error);
 }
 waybill_code waybill_decode_pod_list(waybill_string json, waybill_strings** pod_uids,
                                      waybill_error** error) {
-  return FromText(json, pod_uids, error,
-                  [](std::string_view text, waybill_strings** out) -> Result<void> {
-                    const auto uids = waybill::DecodePodList(text);
-                    if (!uids) return uids.error();
-                    *out = NewResult<waybill_strings>(
-                        [&](auto& to, Memory& memory) { to = CopyStrings(*uids, memory); });
-                    return {};
-                  });
+  return Decode(json, waybill::DecodePodList, pod_uids, error);
 }
 waybill_code waybill_decode_runtime_status(waybill_string json, waybill_runtime_handlers** handlers,
                                            waybill_error** error) {
-  return DecodeList(json, waybill::DecodeRuntimeStatus, handlers, error);
+  return Decode(json, waybill::DecodeRuntimeStatus, handlers, error);
 }
 
 waybill_code waybill_decode_auth_document(waybill_string json, waybill_registry_auths** auths,
                                           waybill_error** error) {
-  return FromText(
-      json, auths, error, [](std::string_view text, waybill_registry_auths** out) -> Result<void> {
-        const auto found = waybill::DecodeAuthDocument(text);
-        if (!found) return found.error();
-        *out = NewResult<waybill_registry_auths>(
-            [&](auto& to, Memory& memory) {
-              to = ListOf<waybill_registry_auths, waybill_registry_auth>(*found, memory);
-            },
-            Wiping());
-        return {};
-      });
+  return FromText(json, auths, error, [](std::string_view text, waybill_registry_auths** out) {
+    return Give(waybill::DecodeAuthDocument(text), out, Wiping());
+  });
 }
 
 waybill_code waybill_format_timestamp(waybill_timestamp time, waybill_string** text,
@@ -333,23 +305,18 @@ waybill_code waybill_format_timestamp(waybill_timestamp time, waybill_string** t
 }
 waybill_code waybill_parse_timestamp(waybill_string text, waybill_timestamp* time,
                                      waybill_error** error) {
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     arguments.Given(time, "time");
     const auto view = arguments.Text(text, "text");
     if (!arguments.ok()) return arguments.error();
-    const auto parsed = waybill::ParseTimestamp(view);
-    if (!parsed) return parsed.error();
-    *time = ToC(*parsed);
-    return {};
+    return waybill::ParseTimestamp(view).map([&](auto parsed) { *time = ToC(parsed); });
   });
 }
 
 waybill_code waybill_policy_make(int32_t mode, waybill_strings patterns, int32_t scope,
                                  waybill_policy** policy, waybill_error** error) {
   if (policy != nullptr) *policy = nullptr;
-  return Call(error, [&]() -> Result<void> {
-    Arguments arguments;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
     arguments.Given(policy, "policy");
     const auto m = arguments.OneOf(mode, waybill::VerificationMode::kAlwaysVerify, "mode");
     const auto s = arguments.OneOf(scope, waybill::AllowlistScope::kPreloadedOnly, "scope");
@@ -365,27 +332,20 @@ waybill_code waybill_policy_make(int32_t mode, waybill_strings patterns, int32_t
 void waybill_policy_free(waybill_policy* policy) { delete policy; }
 
 int32_t waybill_policy_mode(const waybill_policy* policy) {
-  const auto mode =
-      policy == nullptr ? waybill::VerificationPolicy().mode() : policy->policy.mode();
-  return static_cast<std::int32_t>(mode);
+  return static_cast<std::int32_t>(Asked(policy, [](const auto& p) { return p.mode(); }));
 }
 
 int32_t waybill_policy_scope(const waybill_policy* policy) {
-  const auto scope =
-      policy == nullptr ? waybill::VerificationPolicy().scope() : policy->policy.scope();
-  return static_cast<std::int32_t>(scope);
+  return static_cast<std::int32_t>(Asked(policy, [](const auto& p) { return p.scope(); }));
 }
 
 bool waybill_policy_requires_verification(const waybill_policy* policy, waybill_string image_name,
                                           int32_t origin) {
   if (origin < 0 || origin > static_cast<std::int32_t>(waybill::ImageOrigin::kUnknown) ||
-      (image_name.data == nullptr && image_name.length > 0)) {
+      !IsText(image_name)) {
     return true;
   }
-  const auto name = image_name.data == nullptr
-                        ? std::string_view()
-                        : std::string_view(image_name.data, image_name.length);
-  const auto from = static_cast<waybill::ImageOrigin>(origin);
-  return policy == nullptr ? waybill::VerificationPolicy().RequiresVerification(name, from)
-                           : policy->policy.RequiresVerification(name, from);
+  return Asked(policy, [&](const auto& p) {
+    return p.RequiresVerification(View(image_name), static_cast<waybill::ImageOrigin>(origin));
+  });
 }
