@@ -1,11 +1,10 @@
-// Command bench asks a store the questions of a file, all once and then a batch by the clock, and
-// prints the nanoseconds that a decision took: the Go half of the project's benchmarks, which run it
-// by turns with the same in C++.
+// Command bench asks a store the questions in a file, first all of them once and then a timed batch, and
+// prints the nanoseconds of one decision. The project's benchmarks run it in turn with the same in C++.
 //
 //	bench STORE QUESTIONS BATCH
 //
-// A question is a line of image, image ref and a secret's UID, namespace, name and credential hash,
-// with tabs between them.
+// A question is a line: image, image ref and a secret's UID, namespace, name and credential hash,
+// separated by tabs.
 package main
 
 import (
@@ -74,7 +73,7 @@ func read(path string) ([]question, error) {
 	return questions, nil
 }
 
-// ask asks the first count questions, and from the first again, and counts those answered "no pull".
+// ask asks count questions, from the first on and then again, and counts the answers "no pull".
 func ask(store *waybill.Store, questions []question, count int) int {
 	hits := 0
 	for next := 0; count > 0; count-- {

@@ -1,7 +1,7 @@
 // Package kubelet lets a kubelet keep its image pull records and its pods' user namespaces in a
 // waybill store: adapters that satisfy the kubelet's own Go interfaces.
 //
-// The adapters are for k8s.io/kubernetes v1.36.3. What they take the place of:
+// The adapters are for k8s.io/kubernetes v1.36.3. They replace:
 //
 //	kubelet                                   here
 //	pullmanager.NewFSPullRecordsAccessor      NewRecordsAccessor
@@ -30,28 +30,26 @@
 //	}
 //	imageGCHooks = append(imageGCHooks, imagePullManager.PruneUnknownRecords)
 //
-// No caller changes: images.NewImageManager takes the manager as the interface that it is. Opening
-// takes over what the kubelet's own manager left in image_manager/, and there is neither a cache to
-// size nor a lock set: a decision reads the store in place.
+// No caller changes: images.NewImageManager takes the manager as an interface. Opening takes over what
+// the kubelet's own manager left in image_manager/. There is no cache to size and no set of locks: a
+// decision reads the store in place.
 //
-// Who wants the smallest change keeps the kubelet's own manager and swaps line 331 alone, with an
-// open store:
+// The smallest change keeps the kubelet's own manager and swaps line 331 alone, with an open store:
 //
 //	fsRecordAccessor, err := waybillkubelet.NewRecordsAccessor(store)
 //
-// and passes it to NewImagePullManager without NewCachedPullRecordsAccessor. Records are then
-// durable and survive a damaged disk, but the rules are the kubelet's.
+// Pass it to NewImagePullManager without NewCachedPullRecordsAccessor. Records are then durable and
+// survive a damaged disk, but the rules are the kubelet's.
 //
 // # Swapping in the user namespace manager
 //
-// In pkg/kubelet/kubelet.go NewMainKubelet finds out the pool before it calls
-// NewKubeGenericRuntimeManager (line 773), which opens the store with it (Setup.UserNamespaces) and
-// returns the store beside its other results:
+// In pkg/kubelet/kubelet.go, NewMainKubelet gets the pool before it calls NewKubeGenericRuntimeManager
+// (line 773), which opens the store with it (Setup.UserNamespaces) and also returns the store:
 //
 //	userNamespaces, err := waybillkubelet.UserNamespacesOf(logger, klet, usernsIDsPerPod)
 //
-// The field usernsManager of Kubelet (line 1571) becomes a UserNamespaceManager, and is made of that
-// store (line 1172):
+// The field usernsManager of Kubelet (line 1571) becomes a UserNamespaceManager, made from that store
+// (line 1172):
 //
 //	klet.usernsManager, err = waybillkubelet.MakeUsernsManager(logger, store, klet)
 //
@@ -62,13 +60,13 @@
 // # Rules
 //
 // Under waybill.RulesKubelet every answer, metric label and stored state is the kubelet's own; the
-// tests of this package have the kubelet's code as their judge. Under waybill.RulesClosed, the
-// default, the same holds but for five rules, each of which keeps an image closed that the kubelet
-// would open by mistake.
+// tests of this package compare them with the kubelet's code. Under waybill.RulesClosed, the default,
+// the same holds except for five rules, each of which keeps an image closed that the kubelet would
+// open by mistake.
 //
 // # Metrics
 //
-// The decisions are counted in the kubelet's own kubelet_imagemanager_image_mustpull_checks_total,
-// and the gauges kubelet_imagemanager_ondisk_pullintents and _ondisk_pulledrecords are kept, so
-// that dashboards go on working. The two gauges of the in-memory cache stay 0: there is none.
+// Decisions are counted in the kubelet's own kubelet_imagemanager_image_mustpull_checks_total, and the
+// gauges kubelet_imagemanager_ondisk_pullintents and _ondisk_pulledrecords are updated, so dashboards
+// keep working. The two gauges of the in-memory cache stay 0: there is no cache.
 package kubelet

@@ -11,12 +11,11 @@ import (
 	"waybill.dev/go"
 )
 
-// Setup is what a kubelet has at hand where it makes its image pull manager.
+// Setup is what a kubelet has where it makes its image pull manager.
 type Setup struct {
 	// The store's own directory.
 	Directory string
-	// The kubelet's root directory: what image_manager/ in it holds is taken over, and the store's
-	// witness is kept there.
+	// The kubelet's root directory: its image_manager/ is taken over, and holds the store's witness.
 	KubeletDirectory string
 	Rules            waybill.Rules
 	// The kubelet's configuration, as VerificationPolicy takes it.
@@ -24,13 +23,13 @@ type Setup struct {
 	Allowlist          []string
 	// Asked for the images on the node, once.
 	ImageService kubecontainer.ImageService
-	// As UserNamespacesOf gives it; nil: the default pool.
+	// What UserNamespacesOf returns; nil: the default pool.
 	UserNamespaces *waybill.UserNamespaceOptions
 }
 
-// OpenStore opens a kubelet's store. Where the runtime can't list its images nothing is replayed: the
-// intents that an earlier kubelet left stay, and keep their images closed. So it is under
-// waybill.RulesClosed where the runtime lists none.
+// OpenStore opens a kubelet's store. If the runtime can't list its images, nothing is replayed: the
+// intents that an earlier kubelet left stay, and keep their images closed. Under waybill.RulesClosed
+// the same holds if the runtime lists no images.
 func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	if setup.ImageService == nil {
 		return nil, fmt.Errorf("open a waybill store in %s: the image service is nil", setup.Directory)
@@ -53,11 +52,11 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	} else {
 		options.ImagesOnNode = ImagesOnNode(images)
 		if len(images) == 0 && setup.Rules != waybill.RulesKubelet {
-			// A runtime that is starting up lists none, too.
+			// A runtime that starts up lists no images either.
 			logger.Info("the runtime lists no images, no pull that was cut off is replayed")
 			options.ImagesOnNode = nil
 		}
-		options.AllowEmpty = true // as the kubelet
+		options.AllowEmpty = true // as in the kubelet
 	}
 	store, err := waybill.Open(ctx, options)
 	if err != nil {

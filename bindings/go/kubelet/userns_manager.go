@@ -19,7 +19,7 @@ import (
 	"waybill.dev/go"
 )
 
-// UserNamespaceManager is what the kubelet calls of its userns.UsernsManager.
+// UserNamespaceManager has the methods of userns.UsernsManager that the kubelet calls.
 type UserNamespaceManager interface {
 	GetOrCreateUserNamespaceMappings(logger klog.Logger, pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error)
 	Release(logger klog.Logger, podUID types.UID)
@@ -31,14 +31,14 @@ var (
 	_ UserNamespaceManager = (*UsernsManager)(nil)
 )
 
-// Pods is what a UsernsManager asks of the kubelet; *kubelet.Kubelet has it.
+// Pods is what a UsernsManager asks the kubelet; *kubelet.Kubelet implements it.
 type Pods interface {
 	HandlerSupportsUserNamespaces(runtimeHandler string) (bool, error)
 	GetKubeletMappings(logger klog.Logger, idsPerPod uint32) (firstID, count uint32, err error)
 	GetMaxPods() int
 }
 
-// UserNamespacesOf is the pool that the kubelet is configured for, to open a store with
+// UserNamespacesOf returns the pool that the kubelet is configured for, to open a store with
 // (waybill.Options.UserNamespaces). idsPerPod is userNamespaces.idsPerPod, nil for the default.
 func UserNamespacesOf(logger klog.Logger, pods Pods, idsPerPod *int64) (*waybill.UserNamespaceOptions, error) {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
@@ -63,20 +63,20 @@ func UserNamespacesOf(logger klog.Logger, pods Pods, idsPerPod *int64) (*waybill
 	}}, nil
 }
 
-// UsernsManager gives pods their host IDs out of a waybill store. Safe for any number of goroutines.
-// With the feature gate UserNamespacesSupport off it does what the kubelet's does: nothing.
+// UsernsManager gives pods their host IDs from a waybill store. It is safe for any number of
+// goroutines. With the feature gate UserNamespacesSupport off it does nothing, like the kubelet's.
 type UsernsManager struct {
 	store *waybill.Store
 	pods  Pods
 
 	mu sync.Mutex // guards token, and the registry of runtime handlers between reading and replacing
-	// Drawn when the previous cleanup ended: older than both lists of the next one, so that a pod
-	// that is newer than they are keeps its mapping.
+	// Drawn when the previous cleanup ended, so before both lists of the next one: a pod that is newer
+	// than the lists keeps its mapping.
 	token waybill.PruneToken
 }
 
-// MakeUsernsManager takes the place of userns.MakeUserNsManager. The store stays the caller's; it was
-// opened with the pool that UserNamespacesOf gives.
+// MakeUsernsManager replaces userns.MakeUserNsManager. The store stays the caller's. Open it with the
+// pool that UserNamespacesOf returns.
 func MakeUsernsManager(logger klog.Logger, store *waybill.Store, pods Pods) (*UsernsManager, error) {
 	if store == nil {
 		return nil, errNilStore
@@ -92,8 +92,8 @@ func MakeUsernsManager(logger klog.Logger, store *waybill.Store, pods Pods) (*Us
 	return &UsernsManager{store: store, pods: pods, token: token}, nil
 }
 
-// GetOrCreateUserNamespaceMappings returns what the pod's sandbox is to be given. A mapping is on disk
-// before it is returned, and stays the pod's until it is released.
+// GetOrCreateUserNamespaceMappings returns the user namespace for the pod's sandbox. A mapping is on
+// disk before it is returned, and stays the pod's until it is released.
 func (m *UsernsManager) GetOrCreateUserNamespaceMappings(logger klog.Logger, pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error) {
 	enabled := utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport)
 	if pod == nil || pod.Spec.HostUsers == nil {
@@ -138,8 +138,7 @@ func mappingsToCRI(mappings []waybill.IDMapping) []*runtimeapi.IDMapping {
 	return converted
 }
 
-// checkHandler asks the kubelet, which heard from the runtime last, and sees to it that the store
-// knows what it says.
+// checkHandler asks the kubelet, which has the runtime's latest status, and stores its answer.
 func (m *UsernsManager) checkHandler(runtimeHandler string) error {
 	supported, err := m.pods.HandlerSupportsUserNamespaces(runtimeHandler)
 	if err == nil && supported {
@@ -187,7 +186,7 @@ func (m *UsernsManager) replaceHandlers(handlers []waybill.RuntimeHandler) error
 	return nil
 }
 
-// Release forgets the mapping of a pod that is gone.
+// Release releases the mapping of a pod that is gone.
 func (m *UsernsManager) Release(logger klog.Logger, podUID types.UID) {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
 		return
@@ -203,10 +202,10 @@ func (m *UsernsManager) Release(logger klog.Logger, podUID types.UID) {
 	}
 }
 
-// CleanupOrphanedPodUsernsAllocations releases the mappings of all pods that are in neither list.
-// Unlike the kubelet's it keeps those of pods in a list whose directory vanished, and those that were
-// handed out since the previous cleanup: a pod that is newer than the lists is in neither. So the
-// lists are to be made after the previous cleanup returned, as the kubelet's housekeeping does.
+// CleanupOrphanedPodUsernsAllocations releases the mappings of all pods in neither list. Unlike the
+// kubelet's, it keeps the mapping of a listed pod whose directory vanished, and those handed out since
+// the previous cleanup, since a newer pod is in neither list. So make the lists after the previous
+// cleanup has returned, as the kubelet's housekeeping does.
 func (m *UsernsManager) CleanupOrphanedPodUsernsAllocations(ctx context.Context, pods []*v1.Pod, runningPods []*kubecontainer.Pod) error {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"waybill.dev/go"
 )
 
-// collect removes a few images from the node, and then the records of what is not there.
+// collect removes a few images from the node, and then the records of missing images.
 func (a *agent) collect(choices *rand.Rand) error {
 	a.collecting.Lock()
 	defer a.collecting.Unlock()
@@ -39,7 +39,7 @@ func (a *agent) collect(choices *rand.Rand) error {
 	}
 	a.log.info("Removed unused images", "images", len(removed), "records", report.Removed, "keptIntent", report.KeptIntent)
 	if report.KeptIntent > 0 || report.KeptNewer > 0 {
-		return nil // of one of them the record may still be there
+		return nil // the record of a removed image may still exist
 	}
 	for _, ref := range removed {
 		if err := a.model.note("pruned", ref); err != nil {

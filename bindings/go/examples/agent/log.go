@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// logger prints lines in the form of klog. Each is one write, so that none is lost when the process is
-// killed.
+// logger prints lines in klog's format. Each line is one write, so that none is lost when the process
+// is killed.
 type logger struct {
 	quiet bool
 	mutex sync.Mutex

@@ -4,9 +4,9 @@
 //	agent -directory /tmp/node -pods 2000
 //
 // The directory holds the store, the simulated container runtime and the agent's own model of who may
-// use which image (model.go). Kill it at any moment and start it again: it recovers, says what, and
-// goes on. Every answer of the store is checked against the model; one that the model refutes is
-// printed as VIOLATION, and the exit code is 1.
+// use which image (model.go). Kill it at any moment and start it again: it recovers, says what it
+// found, and goes on. Every answer of the store is checked against the model. An answer that the model
+// contradicts is printed as VIOLATION, and the exit code is 1.
 package main
 
 import (
@@ -32,8 +32,8 @@ type agent struct {
 	model   *model
 	log     *logger
 
-	// Garbage collection alone holds it as a whole: a kubelet collects no image that a pod is about
-	// to use either.
+	// Only garbage collection locks it for writing: like a kubelet, it collects no image that a pod is
+	// about to use.
 	collecting sync.RWMutex
 
 	generations [tenants]atomic.Int64 // how often each tenant's secret was rotated
@@ -98,7 +98,7 @@ func (a *agent) run(ctx context.Context, directory string, pods int64, workers i
 	return errors.Join(err, a.finish())
 }
 
-// start opens runtime, model and store, in this order: what the runtime lists is what recovery needs.
+// start opens runtime, model and store in this order: recovery needs the runtime's list.
 func (a *agent) start(ctx context.Context, directory string) (err error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (a *agent) start(ctx context.Context, directory string) (err error) {
 	return a.dropRanges()
 }
 
-// dropRanges releases the host IDs of the pods of an earlier process, none of which runs any more.
+// dropRanges releases the host IDs of an earlier process's pods: none of them runs any more.
 func (a *agent) dropRanges() error {
 	token, err := a.store.BeginPrune()
 	if err != nil {

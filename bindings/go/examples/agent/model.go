@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// model is a plain account of who may use which image, kept in a log so that it outlives the agent:
+// model says who may use which image. It is kept in a log, so that it outlives the agent:
 //
-//	may REF IMAGE TENANT    before a successful pull is recorded: from here on the store may say yes
-//	done REF IMAGE TENANT   after it was recorded: from here on it must
-//	gone REF                before an image is collected: it need not any more
-//	pruned REF              after its record is gone: it may not any more
+//	may REF IMAGE TENANT    before a successful pull is recorded: from now on the store may say yes
+//	done REF IMAGE TENANT   after it was recorded: from now on the store must say yes
+//	gone REF                before an image is collected: the store need not say yes any more
+//	pruned REF              after its record is gone: the store may not say yes any more
 //
-// Whatever is not in it is forbidden. TENANT is "*" for public images.
+// Anything else is forbidden. TENANT is "*" for public images.
 type model struct {
 	file  *os.File
 	mutex sync.Mutex
@@ -59,7 +59,7 @@ func drop(set map[string]bool, ref string) {
 	}
 }
 
-// note writes an entry; it is in the page cache when this returns, and outlives a kill.
+// note writes an entry. When it returns, the entry is in the page cache, and outlives a kill.
 func (m *model) note(verb, rest string) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -83,7 +83,7 @@ func (m *model) mayUse(image, tenant int) bool {
 	return preloaded(image) || m.may[entry(image, tenant)]
 }
 
-// mustUse says whether it has to.
+// mustUse says whether the store must let it.
 func (m *model) mustUse(image, tenant int) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

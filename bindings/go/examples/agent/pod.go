@@ -11,7 +11,7 @@ import (
 
 var errNoSecrets = errors.New("secrets of the pod could not be fetched")
 
-// step starts one pod, or does now and then what else happens on a node.
+// step starts one pod. Sometimes it also collects garbage or rotates a secret.
 func (a *agent) step(choices *rand.Rand, number int64) error {
 	if number%200 == 0 {
 		return a.collect(choices)

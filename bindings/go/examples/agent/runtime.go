@@ -9,8 +9,8 @@ import (
 	"waybill.dev/go"
 )
 
-// runtime stands in for the container runtime: it knows which images are on the node, and, as a process
-// of its own would, still knows that after the agent was killed. One empty file an image string.
+// runtime stands in for the container runtime. It knows which images are on the node, also after the
+// agent was killed, as a separate process would: it has an empty file for each image string.
 type runtime struct {
 	directory string
 	mutex     sync.Mutex
@@ -40,7 +40,7 @@ func (r *runtime) path(image int) string {
 	return filepath.Join(r.directory, hex.EncodeToString([]byte(imageName(image))))
 }
 
-// ref is what the runtime has for the image string; empty: it is not on the node.
+// ref is the runtime's ref for the image string; empty: the image is not on the node.
 func (r *runtime) ref(image int) string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -50,7 +50,7 @@ func (r *runtime) ref(image int) string {
 	return imageRef(image)
 }
 
-// arrive is how a pull ends that the registry allowed.
+// arrive ends a pull that the registry allowed.
 func (r *runtime) arrive(image int) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -58,7 +58,7 @@ func (r *runtime) arrive(image int) error {
 	return os.WriteFile(r.path(image), nil, 0o600)
 }
 
-// remove takes every image string of a ref from the node.
+// remove removes every image string of a ref from the node.
 func (r *runtime) remove(ref string) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

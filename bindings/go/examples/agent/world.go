@@ -9,7 +9,7 @@ import (
 )
 
 // The world around the node: a registry with private and public repositories, and tenants with one
-// secret each. It is the same in every process.
+// secret each. It is the same for every process.
 
 const (
 	tenants = 5

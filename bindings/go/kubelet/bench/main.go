@@ -1,9 +1,9 @@
-// Command bench runs the kubelet's own benchmark scenarios on its pull manager over its files, over
-// its cache in front of them, over waybill, and on waybill's own manager, all in one run, and prints
-// how they compare.
+// Command bench runs the kubelet's own benchmark scenarios on its pull manager over its files, with
+// its cache in front of them, and over waybill, and on waybill's own manager, all in one run, and
+// prints how they compare.
 //
-// The peers take turns, and each figure is the median over the rounds. The kubelet's writes reach the
-// page cache, waybill's the disk: on a file system in memory that costs waybill nothing.
+// The peers take turns, and each figure is the median over the rounds. The kubelet's writes reach only
+// the page cache, waybill's reach the disk. On a file system in memory that costs waybill nothing.
 package main
 
 import (
@@ -130,7 +130,7 @@ func rounded(d time.Duration) time.Duration {
 	return d
 }
 
-// measure returns the wall-clock time of one step while all goroutines are at it.
+// measure returns the wall-clock time of one step while all goroutines run steps.
 func (p plan) measure(s scenario, on *peer, refs []string, goroutines int) (time.Duration, error) {
 	var done atomic.Int64
 	var failure atomic.Pointer[error]
@@ -144,7 +144,7 @@ func (p plan) measure(s scenario, on *peer, refs []string, goroutines int) (time
 	for worker := range goroutines {
 		workers.Go(func() {
 			for i, own := worker, 0; failure.Load() == nil; i, own = i+goroutines, own+1 {
-				// The clock is looked at now and then: it costs as much as a lookup.
+				// Reading the clock costs as much as a lookup, so not every step does.
 				if s.fixed && i >= steps || !s.fixed && own%16 == 0 && time.Now().After(end) {
 					return
 				}

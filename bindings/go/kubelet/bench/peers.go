@@ -16,7 +16,7 @@ import (
 	"waybill.dev/go/kubelet"
 )
 
-// quiet logs nowhere: what is compared is not the logging.
+// quiet logs nowhere: the comparison is not about logging.
 var quiet = klog.NewContext(context.Background(), logr.Discard())
 
 // peer is one way to keep the records.
@@ -29,12 +29,12 @@ type peer struct {
 
 const (
 	overFiles    = "files"    // the kubelet's manager over its files
-	overCache    = "cache"    // with its cache in front of them, as a kubelet runs
+	overCache    = "cache"    // with its cache in front of them, as in a kubelet
 	overAccessor = "accessor" // the kubelet's manager over waybill
 	overWaybill  = "waybill"  // our manager
 )
 
-// No cache is authoritative that holds as many records as it has room for.
+// A full cache is not authoritative.
 const cacheSize = 2000
 
 // noImages is a runtime without images: no peer has anything to replay.
@@ -103,7 +103,7 @@ func makePeer(name, directory string, records []*kubeletconfig.ImagePulledRecord
 		}
 	}
 	stripes := int32(runtime.NumCPU())
-	if name == overCache { // made last, so that it is filled from the files
+	if name == overCache { // created last, so that it is filled from the files
 		p.accessor = pullmanager.NewCachedPullRecordsAccessor(logr.Discard(), p.accessor, cacheSize, cacheSize, stripes)
 	}
 	if p.manager == nil {

@@ -9,9 +9,9 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 )
 
-// The kubelet's own benchmarks (pullmanager/benchmarks_test.go) ask for a record of each ref under
-// one image name that is open to the whole node; so here, and every second record has a Secret
-// instead. Requests are drawn from all records.
+// In the kubelet's own benchmarks (pullmanager/benchmarks_test.go) each ref has a record under one image
+// name that is open to the whole node. Here every second record has a Secret instead. Requests are drawn
+// from all records.
 const requests = 4000
 
 var podSecret = kubeletconfig.ImagePullSecret{
@@ -41,11 +41,11 @@ func makeRecords(r *rand.Rand, count int) []*kubeletconfig.ImagePulledRecord {
 	return records
 }
 
-// scenario is what one goroutine does again and again.
+// scenario is what each goroutine repeats.
 type scenario struct {
 	name string
-	// fixed: so many steps a measurement, each on a ref of its own, undone afterwards. 0: as many as
-	// fit in the time.
+	// fixed: a fixed number of steps a measurement, each on its own ref, undone afterwards. Otherwise as
+	// many as fit in the time.
 	fixed bool
 	refs  func(r *rand.Rand, records []*kubeletconfig.ImagePulledRecord) []string
 	step  func(p *peer, ref string) error
