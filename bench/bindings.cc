@@ -1,5 +1,5 @@
-// The same decisions through C and through Go, beside C++. Each in its turn opens the store, asks
-// all the questions once, and then a batch of them by the clock; Go in a process of its own.
+// The same decisions through C and through Go, beside C++. In turn, each opens the store, asks all
+// questions once, and then a timed batch of them. Go runs in a process of its own.
 
 #include <fmt/format.h>
 
@@ -19,8 +19,8 @@ namespace waybill::bench {
 
 namespace {
 
-// Asks questions 0, 1, 2 … by `hit`, all once and then `batch` by the clock. Nanoseconds a
-// decision.
+// Asks the questions in order by `hit`: first all of them once, then `batch` of them timed. Returns
+// nanoseconds a decision.
 template <typename Hit>
 double Ask(const Questions& questions, std::size_t batch, const Hit& hit) {
   std::size_t hits = 0;
@@ -68,7 +68,7 @@ double AskInC(const ScratchStore& store, const Questions& questions, std::size_t
   return each;
 }
 
-// What the program prints: nanoseconds a decision.
+// The program prints nanoseconds a decision.
 double AskInGo(const std::string& command) {
   FILE* const pipe = popen(command.c_str(), "r");
   std::array<char, 64> line{};

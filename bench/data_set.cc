@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 20261121;
 
-// Spreads (index, part) over 64 bits: splitmix64's finaliser.
+// Spreads (index, part) over 64 bits by splitmix64's finaliser.
 std::uint64_t Mix(std::uint64_t index, std::uint64_t part) {
   std::uint64_t z = kSeed + index * 16 + part;
   z = (z + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;

@@ -1,6 +1,6 @@
-// The records that a run measures on: the same ones for waybill and for its peers, and the same
-// ones in every run. Each image has one name and one secret, with raw-able hashes and UIDs, as on a
-// node.
+// The records that a run measures: the same for waybill and for its peers, and the same in every
+// run. Each image has one name and one secret, with hashes and UIDs that can be stored as bytes, as
+// on a node.
 
 #ifndef WAYBILL_BENCH_DATA_SET_H_
 #define WAYBILL_BENCH_DATA_SET_H_
@@ -20,7 +20,7 @@ std::string ImageRefOf(std::uint64_t index);  // "sha256:…"
 ImagePullCredentials CredentialsOf(std::uint64_t index);
 ImagePulledRecord RecordOf(std::uint64_t index);
 
-// One decision's arguments.
+// The arguments of one decision.
 struct Question {
   std::string_view image;
   std::string_view image_ref;
@@ -28,7 +28,7 @@ struct Question {
 };
 
 // A question for each of `records` records, in random order. Their texts lie in memory in that
-// order, so that reading them costs about nothing beside the store.
+// order, so that reading them costs almost nothing.
 class Questions {
  public:
   explicit Questions(std::size_t records);

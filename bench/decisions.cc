@@ -1,5 +1,4 @@
-// Decisions that end with a hit on one secret, beside bare lookups of the same records in the same
-// order.
+// Decisions that hit one secret, beside bare lookups of the same records in the same order.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -19,7 +18,7 @@ namespace waybill::bench {
 
 namespace {
 
-// Figures of kubelet v1.36.3 that were recorded elsewhere; see README.md.
+// Figures of kubelet v1.36.3, recorded on another machine; see README.md.
 constexpr double kKubeletCacheNs = 4100;
 constexpr double kKubeletFilesNs = 35000;
 
@@ -91,7 +90,7 @@ void MeasureDecisions(const Bench& bench, ScratchStore& store, std::size_t recor
   const auto allocations = static_cast<double>(testing::AllocationsOfThread() - before);
   bench.report.Add({fmt::format("  allocations in a decision, {} records", Grouped(records)), "",
                     "", allocations / each, "", AtMost(0)});
-  // Recorded, and promised, at 2,000 records.
+  // The kubelet was recorded at 2,000 records.
   if (records >= 100'000) return;
   for (const auto& [where, kubelet_ns, reach_times] :
        {std::tuple{"its cache", kKubeletCacheNs, 10.0}, {"its files", kKubeletFilesNs, 100.0}}) {
@@ -108,7 +107,7 @@ void MeasureThreads(const Bench& bench, ScratchStore& store, std::size_t records
   Round first(questions);
   Round second(questions, records / 2);
 
-  // The second thread waits at a gate, in a loop: waking it would cost more than its work.
+  // The second thread waits in a loop: waking it would cost more than its work.
   std::atomic<std::size_t> started{0};
   std::atomic<std::size_t> finished{0};
   std::atomic<bool> stop{false};

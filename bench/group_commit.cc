@@ -1,6 +1,6 @@
-// What group commit is worth: 64 callers that record pulls, sharing commits, and one after the
-// other behind a mutex, on a disk on which a commit takes so long. The store lies in memory; the
-// one fdatasync of each commit sleeps. See README.md.
+// Measures the gain from group commit: 64 callers put and delete intents, first one by one behind a
+// mutex, then sharing commits. The store lies in memory; the one fdatasync of each commit sleeps as
+// long as a disk would take. See README.md.
 
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,7 +19,7 @@
 
 static std::atomic<long> sync_nanoseconds{0};
 
-// In place of the C library's, for liblmdb.
+// Replaces the C library's fdatasync for liblmdb.
 extern "C" int fdatasync(int fd) {
   const struct timespec pause = {0, sync_nanoseconds.load()};
   if (pause.tv_nsec != 0) nanosleep(&pause, nullptr);

@@ -23,7 +23,7 @@ std::string CpuModel() {
   return "unknown CPU";
 }
 
-// The type of the file system, by the device number that /proc/self/mountinfo gives for each.
+// The type of the file system, found by its device number in /proc/self/mountinfo.
 std::string FileSystem(const std::filesystem::path& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return "unknown";

@@ -1,4 +1,4 @@
-// Where a run took place, and what about it makes its figures worthless.
+// Facts about the machine, and warnings that make a run's figures worthless.
 
 #ifndef WAYBILL_BENCH_MACHINE_H_
 #define WAYBILL_BENCH_MACHINE_H_

@@ -32,7 +32,7 @@ Effort QuickEffort() {
 
 namespace {
 
-// Promised for 2,000 records and for 100,000: what lies between is held to the smaller store's.
+// The targets are for 2,000 and 100,000 records. Sizes between have the target of 2,000.
 double DecisionReach(std::size_t records) { return records >= 100'000 ? 1.4 : 1.6; }
 
 void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Effort& effort,

@@ -1,5 +1,5 @@
-// Timing. Two things are compared by running them in turns, a short batch of each, and taking the
-// median of the batches' ratios: what else goes on on the machine then hits both, or neither.
+// Timing. To compare two things, run short batches of each in turns, and take the median of the
+// batches' ratios: other load on the machine then affects both or neither.
 
 #ifndef WAYBILL_BENCH_MEASURE_H_
 #define WAYBILL_BENCH_MEASURE_H_

@@ -1,5 +1,5 @@
-// A schema version down and up, backup and check included, beside bare LMDB that writes as many
-// values over in one transaction. Going down seals every value anew; going up reads what is there.
+// Migrates down and up, backup and check included, beside bare LMDB that rewrites as many values in
+// one transaction. Going down rewrites every value; going up reads them.
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ void MeasureMigrations(const Bench& bench, ScratchStore& store, std::size_t reco
     down.Add(NanosecondsOf([&] { MigrateTo(store.directory(), 1); }), bare);
     up.Add(NanosecondsOf([&] { MigrateTo(store.directory(), kNewestSchema); }), bare);
   }
-  // Promised for 100,000 records.
+  // The target is for 100,000 records.
   const Reach reach = records == 100'000 ? AtMost(1500) : Reach{};
   for (const auto& [way, turns] : {std::pair("down to", &down), std::pair("up from", &up)}) {
     const Comparison result = turns->Result();

@@ -1,5 +1,5 @@
-// Opening with recovery, beside bare LMDB that opens the same pages and reads each entry; the size
-// on disk; and taking over a kubelet directory.
+// Opening with recovery, beside bare LMDB that opens the same pages and reads each entry; size on
+// disk; import of a kubelet directory.
 
 #include <fmt/format.h>
 #include <openssl/sha.h>
@@ -18,7 +18,8 @@ namespace waybill::bench {
 
 namespace {
 
-// Of kubelet v1.36.3 at its start, for each record file; recorded elsewhere, see README.md.
+// The time of kubelet v1.36.3 for each record file when it starts, recorded on another machine; see
+// README.md.
 constexpr double kKubeletStartNs = 76'000;
 
 std::string FileName(const std::string& key) {
@@ -64,7 +65,7 @@ void MeasureOpening(const Bench& bench, ScratchStore& store, std::size_t records
   bench.report.Add({fmt::format("open and recover, warm, {} records", Grouped(records)),
                     Duration(result.ours), "bare open and scan " + Duration(result.theirs),
                     result.ratio, "x"});
-  // Promised for 100,000 records.
+  // The target is for 100,000 records.
   const Reach reach = records == 100'000 ? AtMost(150) : Reach{};
   bench.report.Add({fmt::format("  in all, {} records", Grouped(records)), Duration(result.ours),
                     "", result.ours / 1e6, "ms", reach});

@@ -1,5 +1,5 @@
-// Bare LMDB on a copy of a store's own database: the same records on the same pages, without
-// envelope checks, digests or decisions. The limit that waybill is measured against.
+// Bare LMDB on a copy of a store's database: the same records on the same pages, without envelope
+// checks, digests or decisions. It is the limit that waybill is measured against.
 
 #ifndef WAYBILL_BENCH_PEER_LMDB_H_
 #define WAYBILL_BENCH_PEER_LMDB_H_
@@ -22,19 +22,19 @@ class BareLmdb {
   BareLmdb(const BareLmdb&) = delete;
   BareLmdb& operator=(const BareLmdb&) = delete;
 
-  // The image ref hashed, a read transaction renewed, mdb_get. Whether it was found.
+  // Hashes the image ref, renews a read transaction, calls mdb_get. Returns whether it was found.
   bool Lookup(std::string_view image_ref);
 
-  // One durable commit each. The values are as large as those that waybill writes for `image`.
+  // Each is one durable commit, with values as large as waybill's for `image`.
   void PutIntent(std::string_view image);
   void DeleteIntent(std::string_view image);
-  // The record, and the intent gone.
+  // Writes the record and deletes the intent.
   void PutRecord(std::string_view image, std::string_view image_ref);
 
-  // Opens the environment anew and reads the database from end to end. The entries that were seen.
+  // Opens the environment again and reads the whole database. Returns the number of entries.
   std::size_t ReopenAndScan();
 
-  // Every record written over, in one durable commit. How many.
+  // Rewrites every record in one durable commit. Returns how many.
   std::size_t RewriteRecords();
 
   struct Size {

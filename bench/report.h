@@ -1,4 +1,4 @@
-// The table that a run prints: one row a measurement, each beside what it is measured against.
+// The table that a run prints: a row for each measurement, beside what it is measured against.
 
 #ifndef WAYBILL_BENCH_REPORT_H_
 #define WAYBILL_BENCH_REPORT_H_
@@ -26,22 +26,22 @@ struct Row {
   std::string what;
   std::string ours;
   std::string beside;  // empty: the row stands alone
-  double result = 0;   // what is judged
+  double result = 0;   // compared with `reach`
   std::string unit;    // of result; "x" for a ratio
   Reach reach = {};
 };
 
 class Report {
  public:
-  // `facts` are printed above the table, name and value. Only a `judged` run says whether a row
-  // reached what it should.
+  // `facts` (name and value) are printed above the table. Only a `judged` run says whether a row
+  // reached its target.
   Report(std::vector<std::pair<std::string, std::string>> facts, std::vector<std::string> warnings,
          bool judged)
       : facts_(std::move(facts)), warnings_(std::move(warnings)), judged_(judged) {}
 
-  // Prints what is known before the first row.
+  // Prints the facts, the warnings and the column heads.
   void PrintHead() const;
-  // Prints the row at once: a run takes a while.
+  // Prints the row immediately, since a run takes a while.
   void Add(const Row& row);
   // The warnings again, since they have scrolled away.
   void PrintFoot() const;

@@ -1,4 +1,4 @@
-// What a run measures. Each function fills some rows of the report.
+// The measurements of a run. Each function adds rows to the report.
 
 #ifndef WAYBILL_BENCH_ROWS_H_
 #define WAYBILL_BENCH_ROWS_H_
@@ -35,14 +35,15 @@ struct Bench {
   Report& report;
 };
 
-// decisions.cc. `store` is filled with the first `records` records, and open before and after. The
-// reach goes with the size: more is left for the lookup itself when its pages are out of the cache.
+// decisions.cc. `store` has the first `records` records, and is open before and after. `reach`, the
+// target, depends on the size: in a large store the bare lookup takes longer, since its pages are
+// not in the processor's cache.
 void MeasureDecisions(const Bench& bench, ScratchStore& store, std::size_t records, double reach);
 void MeasureThreads(const Bench& bench, ScratchStore& store, std::size_t records);
 
 // writes.cc
 void MeasureIntents(const Bench& bench, ScratchStore& store, std::size_t records);
-// Returns the median of one pull in nanoseconds. Leaves `store` with some records more.
+// Returns the median time of a pull in nanoseconds. Adds some records to `store`.
 double MeasurePulls(const Bench& bench, ScratchStore& store, std::size_t records);
 
 // opening.cc
@@ -56,7 +57,7 @@ void MeasureMigrations(const Bench& bench, ScratchStore& store, std::size_t reco
 // user_namespaces.cc. `store` has `records` records, and is open before and after.
 void MeasureUserNamespaces(const Bench& bench, ScratchStore& store, std::size_t records);
 
-// bindings.cc. As decisions.cc; `go_program` is bindings/go/bench, empty where there is no Go.
+// bindings.cc. As decisions.cc; `go_program` is bindings/go/bench, empty without Go.
 void MeasureBindings(const Bench& bench, ScratchStore& store, std::size_t records,
                      const std::string& go_program);
 

@@ -45,7 +45,7 @@ void ScratchStore::Close() {
 
 void ScratchStore::Fill(std::size_t records) {
   Open();
-  constexpr std::size_t kWriters = 64;  // they share commits
+  constexpr std::size_t kWriters = 64;  // so that they share commits
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   std::vector<std::jthread> writers;

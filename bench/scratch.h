@@ -1,4 +1,4 @@
-// Where a run keeps its stores: a directory on a disk, gone with the object.
+// A directory on a disk for the stores of a run, deleted with the object.
 
 #ifndef WAYBILL_BENCH_SCRATCH_H_
 #define WAYBILL_BENCH_SCRATCH_H_
@@ -18,7 +18,7 @@ T Must(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// Below TMPDIR, or below the current directory: never below /tmp by itself, which may be in memory.
+// Below TMPDIR, or below the current directory. /tmp is not a default, since it may be in memory.
 class Scratch {
  public:
   Scratch();
@@ -32,7 +32,7 @@ class Scratch {
   std::filesystem::path path_;
 };
 
-// A store with its witness beside it, as a node has it.
+// A store with a witness beside it, as on a node.
 class ScratchStore {
  public:
   explicit ScratchStore(std::filesystem::path directory) : directory_(std::move(directory)) {}
@@ -40,8 +40,8 @@ class ScratchStore {
   OpenOptions Options() const;
   void Open() { store_ = Must(NodeStore::Open(Options())); }
   void Close();
-  // Records 0 to records - 1 of the data set, by durable commits in an order that is random to the
-  // keys. The store is open afterwards.
+  // Writes records 0 to `records` - 1 of the data set by durable commits; their keys come in random
+  // order. Leaves the store open.
   void Fill(std::size_t records);
 
   const std::filesystem::path& directory() const { return directory_; }

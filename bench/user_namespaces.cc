@@ -1,5 +1,5 @@
-// ID mappings of pods: one that is there, beside a decision; a new one in a pool that is nearly
-// full, beside one in a pool that is nearly empty.
+// ID mappings of pods: an existing one beside a decision; a new one in a nearly full pool beside
+// one in a nearly empty pool.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace waybill::bench {
 
 namespace {
 
-constexpr std::size_t kCallers = 64;  // they share commits
+constexpr std::size_t kCallers = 64;  // so that they share commits
 
 // UIDs of the usual form.
 std::string PodUid(std::size_t i) { return fmt::format("{:08x}-1111-4222-8333-444444444444", i); }

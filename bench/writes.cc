@@ -1,4 +1,4 @@
-// Durable writes, each in turn with a bare commit of values of the same size.
+// Durable writes, in turn with bare commits of values of the same size.
 
 #include <fmt/format.h>
 
@@ -17,14 +17,14 @@ namespace waybill::bench {
 namespace {
 
 constexpr std::size_t kCallers = 64;
-// The kubelet's own pull, without a sync, at 2,000 records; recorded elsewhere, see README.md.
+// The kubelet's pull at 2,000 records, without a sync, recorded on another machine; see README.md.
 constexpr double kKubeletPullNs = 3'500'000;
 
-// Images that are in no store yet.
+// Indices of images that no store has.
 constexpr std::uint64_t kNewIntents = 10'000'000;
 constexpr std::uint64_t kNewPulls = 20'000'000;
 
-// Runs `call` for each image, spread over the callers, who start together.
+// Runs `call` for each image, spread over all callers.
 template <typename Call>
 void FromAllCallers(const std::vector<std::string>& images, const Call& call) {
   std::atomic<std::size_t> next{0};
