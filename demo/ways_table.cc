@@ -1,5 +1,5 @@
 // waybill_demo: plays each way in which a kubelet opens a private image, under both sets of rules,
-// and prints the answers side by side. Exit code 1 where an answer is not the one that is promised.
+// and prints the answers side by side. Exit code 1: an answer differs from the promised one.
 
 #include <fmt/core.h>
 
@@ -19,7 +19,7 @@ constexpr std::string_view kRow = "  {:<62}{:<10}{:<9}{}\n";
 
 std::string_view Word(bool open) { return open ? "OPEN" : "closed"; }
 
-// Whether the answers are those that are promised.
+// Returns whether the answers are the promised ones.
 bool PrintRow(const Way& way) {
   const bool under_kubelet_rules = !way.play(Rules::kKubelet).pull;
   const bool under_closed_rules = !way.play(Rules::kClosed).pull;
