@@ -4,6 +4,7 @@ package waybill
 import "C"
 
 import (
+	"bytes"
 	"time"
 	"unsafe"
 )
@@ -30,17 +31,15 @@ func goString(s C.waybill_string) string {
 	return string(unsafe.Slice((*byte)(unsafe.Pointer(s.data)), int(s.length)))
 }
 
-func goBytes(s C.waybill_string) []byte {
-	return append([]byte{}, unsafe.Slice((*byte)(unsafe.Pointer(s.data)), int(s.length))...)
-}
-
 // takeString copies and frees a string that C returned.
 func takeString(s *C.waybill_string) string {
 	return take(s, func(s *C.waybill_string) string { return goString(*s) })
 }
 
 func takeBytes(s *C.waybill_string) []byte {
-	return take(s, func(s *C.waybill_string) []byte { return goBytes(*s) })
+	return take(s, func(s *C.waybill_string) []byte {
+		return bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(s.data)), int(s.length)))
+	})
 }
 
 // take converts and frees a result. If the call failed, it returns the zero value.

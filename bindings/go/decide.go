@@ -26,23 +26,19 @@ type question struct {
 }
 
 // decide crosses into C once. Fewer arguments are cheaper, and the usual pod has one secret.
-func (s *Store) decide(q *question, credentials *PodCredentials) Decision {
+func (o *opened) decide(q *question, credentials *PodCredentials) Decision {
 	switch n := len(credentials.Secrets); {
 	case n <= 1:
-		return s.decideOne(q, credentials)
+		return o.decideOne(q, credentials)
 	case n <= C.WAYBILL_GO_FEW_SECRETS:
-		return s.decideFew(q, credentials)
+		return o.decideFew(q, credentials)
 	default:
-		return s.decideMany(q, credentials)
+		return o.decideMany(q, credentials)
 	}
 }
 
 // decideFirst asks without credentials. If it sets q.look, the answer depends on them: decide q.
-func (s *Store) decideFirst(q *question) Decision {
-	if s == nil || s.opened == nil {
-		return closedDecision
-	}
-	o := s.opened
+func (o *opened) decideFirst(q *question) Decision {
 	first := C.waybill_go_decide_first(o.number(), borrowCopy(&q.copy))
 	runtime.KeepAlive(o)
 	q.look = first.look
@@ -50,21 +46,13 @@ func (s *Store) decideFirst(q *question) Decision {
 }
 
 // decideWithout decides if the credentials are unavailable.
-func (s *Store) decideWithout(q *question) Decision {
-	if s == nil || s.opened == nil {
-		return closedDecision
-	}
-	o := s.opened
+func (o *opened) decideWithout(q *question) Decision {
 	bits := C.waybill_go_decide_without(o.number(), q.look, borrowCopy(&q.copy))
 	runtime.KeepAlive(o)
 	return goDecision(bits)
 }
 
-func (s *Store) decideOne(q *question, credentials *PodCredentials) Decision {
-	if s == nil || s.opened == nil {
-		return closedDecision
-	}
-	o := s.opened
+func (o *opened) decideOne(q *question, credentials *PodCredentials) Decision {
 	var secret C.waybill_image_pull_secret
 	if len(credentials.Secrets) == 1 {
 		secret = borrowSecret(&credentials.Secrets[0])
@@ -75,11 +63,7 @@ func (s *Store) decideOne(q *question, credentials *PodCredentials) Decision {
 	return goDecision(bits)
 }
 
-func (s *Store) decideFew(q *question, credentials *PodCredentials) Decision {
-	if s == nil || s.opened == nil {
-		return closedDecision
-	}
-	o := s.opened
+func (o *opened) decideFew(q *question, credentials *PodCredentials) Decision {
 	var few C.waybill_go_few
 	for i := range credentials.Secrets {
 		few.secrets[i] = borrowSecret(&credentials.Secrets[i])
@@ -90,14 +74,10 @@ func (s *Store) decideFew(q *question, credentials *PodCredentials) Decision {
 	return goDecision(bits)
 }
 
-func (s *Store) decideMany(q *question, credentials *PodCredentials) Decision {
-	if s == nil || s.opened == nil {
-		return closedDecision
-	}
-	o := s.opened
+func (o *opened) decideMany(q *question, credentials *PodCredentials) Decision {
 	packed, kind := credentials.packed()
 	if kind == C.WAYBILL_GO_UNAVAILABLE {
-		return s.decideWithout(q)
+		return o.decideWithout(q)
 	}
 	bits := C.waybill_go_decide_many(o.number(), q.look, borrowCopy(&q.copy), (*C.char)(unsafe.Pointer(unsafe.SliceData(packed))),
 		C.size_t(len(packed)), C.size_t(len(credentials.Secrets)), kind)

@@ -117,7 +117,10 @@ var closedDecision = Decision{Result: CheckError, Reason: ReasonStoreUnavailable
 // Under RulesKubelet a decision that would be "pull" first waits for the write-backs queued for the
 // ref.
 func (s *Store) MustAttemptPull(copy ImageCopy, credentials PodCredentials) Decision {
-	return s.decide(&question{copy: copy}, &credentials)
+	if s == nil || s.opened == nil {
+		return closedDecision
+	}
+	return s.opened.decide(&question{copy: copy}, &credentials)
 }
 
 // MustAttemptPullLazily is MustAttemptPull for credentials that are expensive to get: fetch is called
@@ -132,23 +135,26 @@ func (s *Store) MustAttemptPull(copy ImageCopy, credentials PodCredentials) Deci
 // If fetch fails or panics, the decision is "pull", counted as `error`, and the error is fetch's own.
 // A nil fetch fails with ErrCredentialsUnavailable.
 func (s *Store) MustAttemptPullLazily(copy ImageCopy, fetch func() (PodCredentials, error)) (Decision, error) {
-	q := question{copy: copy}
-	decision := s.decideFirst(&q)
+	if s == nil || s.opened == nil {
+		return closedDecision, nil
+	}
+	o, q := s.opened, question{copy: copy}
+	decision := o.decideFirst(&q)
 	if q.look == 0 {
 		return decision, nil
 	}
 	decided := false
 	defer func() {
 		if !decided { // fetch panics
-			s.decideWithout(&q)
+			o.decideWithout(&q)
 		}
 	}()
 	credentials, err := fetched(fetch)
 	decided = true
 	if err != nil {
-		return s.decideWithout(&q), err
+		return o.decideWithout(&q), err
 	}
-	return s.decide(&q, &credentials), nil
+	return o.decide(&q, &credentials), nil
 }
 
 func fetched(fetch func() (PodCredentials, error)) (PodCredentials, error) {

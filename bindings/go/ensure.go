@@ -3,9 +3,7 @@ package waybill
 // #include "shim.h"
 import "C"
 
-import (
-	"unsafe"
-)
+import "unsafe"
 
 // PullPolicy is a container's imagePullPolicy.
 type PullPolicy int32

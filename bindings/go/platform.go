@@ -79,6 +79,5 @@ func goPlatformOrNil(p *C.waybill_platform) *Platform {
 	if p == nil {
 		return nil
 	}
-	platform := goPlatform(p)
-	return &platform
+	return new(goPlatform(p))
 }

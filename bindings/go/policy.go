@@ -3,9 +3,7 @@ package waybill
 // #include "shim.h"
 import "C"
 
-import (
-	"runtime"
-)
+import "runtime"
 
 // Rules is the set of rules that a store follows.
 type Rules int32

@@ -4,7 +4,6 @@ package waybill
 import "C"
 
 import (
-	"strconv"
 	"time"
 	"unsafe"
 )
@@ -36,17 +35,7 @@ const (
 
 // String returns "AllowEmpty", "DryRun", or both with a '|'.
 func (o ChangeOption) String() string {
-	switch o {
-	case 0:
-		return "none"
-	case AllowEmpty:
-		return "AllowEmpty"
-	case DryRun:
-		return "DryRun"
-	case AllowEmpty | DryRun:
-		return "AllowEmpty|DryRun"
-	}
-	return "ChangeOption(" + strconv.Itoa(int(o)) + ")"
+	return word(int64(o), "ChangeOption", "none", "AllowEmpty", "DryRun", "AllowEmpty|DryRun")
 }
 
 func cChangeOptions(a *arena, options []ChangeOption) *C.waybill_change_options {

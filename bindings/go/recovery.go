@@ -123,12 +123,10 @@ func goRecoveryReport(r *C.waybill_recovery_report) RecoveryReport {
 		TimesMended:               uint64(r.times_mended),
 	}
 	if r.migration != nil {
-		migration := goMigrationReport(r.migration)
-		report.Migration = &migration
+		report.Migration = new(goMigrationReport(r.migration))
 	}
 	if r.runtimes != nil {
-		runtimes := goRuntimesReport(r.runtimes)
-		report.Runtimes = &runtimes
+		report.Runtimes = new(goRuntimesReport(r.runtimes))
 	}
 	if i := r._import; i != nil {
 		report.Import = ImportReport{

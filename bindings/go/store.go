@@ -12,9 +12,7 @@ package waybill
 // #include "shim.h"
 import "C"
 
-import (
-	"runtime"
-)
+import "runtime"
 
 type (
 	handle   = *C.waybill_store

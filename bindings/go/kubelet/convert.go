@@ -15,18 +15,14 @@ import (
 // kubelet an allowlist counts only beside NeverVerifyAllowlistedImages, and opens every image that
 // it names.
 func VerificationPolicy(policy kubeletconfig.ImagePullCredentialsVerificationPolicy, allowlist []string) (*waybill.VerificationPolicy, error) {
-	switch policy {
-	case kubeletconfig.NeverVerify:
-		return waybill.NewVerificationPolicy(waybill.NeverVerify, nil, waybill.AllowlistAnyImage)
-	case kubeletconfig.NeverVerifyPreloadedImages:
-		return waybill.NewVerificationPolicy(waybill.NeverVerifyPreloadedImages, nil, waybill.AllowlistAnyImage)
-	case kubeletconfig.NeverVerifyAllowlistedImages:
-		return waybill.NewVerificationPolicy(waybill.NeverVerifyAllowlistedImages, allowlist, waybill.AllowlistAnyImage)
-	case kubeletconfig.AlwaysVerify:
-		return waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage)
-	default:
+	mode, err := waybill.ParseVerificationMode(string(policy))
+	if err != nil {
 		return nil, fmt.Errorf("unknown image pull credential verification policy: %v", policy)
 	}
+	if mode != waybill.NeverVerifyAllowlistedImages {
+		allowlist = nil
+	}
+	return waybill.NewVerificationPolicy(mode, allowlist, waybill.AllowlistAnyImage)
 }
 
 // ImagesOnNode is the runtime's list of images as a store takes it. Never nil: an empty list says

@@ -98,8 +98,7 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 			}
 			credentials := waybill.PodCredentials{Secrets: secretsToStore(secrets)}
 			if account != nil {
-				converted := waybill.ImagePullServiceAccount(*account)
-				credentials.ServiceAccount = &converted
+				credentials.ServiceAccount = new(waybill.ImagePullServiceAccount(*account))
 			}
 			return credentials, nil
 		}

@@ -76,16 +76,8 @@ func existingOr[M metrics.Registerable](subsystem string, make func(subsystem st
 
 // count adds a decision, unless the image was not on the node.
 func (m *kubeletMetrics) count(result waybill.CheckResult) {
-	switch result {
-	case waybill.CheckNotCounted:
-	case waybill.CheckCredentialPolicyAllowed:
-		m.mustPullChecks.WithLabelValues("credentialPolicyAllowed").Inc()
-	case waybill.CheckCredentialRecordFound:
-		m.mustPullChecks.WithLabelValues("credentialRecordFound").Inc()
-	case waybill.CheckMustAuthenticate:
-		m.mustPullChecks.WithLabelValues("mustAuthenticate").Inc()
-	default:
-		m.mustPullChecks.WithLabelValues("error").Inc()
+	if result != waybill.CheckNotCounted {
+		m.mustPullChecks.WithLabelValues(result.String()).Inc()
 	}
 }
 

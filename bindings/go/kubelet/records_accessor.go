@@ -176,15 +176,7 @@ func (a *RecordsAccessor) mayHaveBeenPulled(imageRef string) (bool, error) {
 		return false, nil
 	}
 	records, err := a.store.ListRecords()
-	if err != nil {
-		return false, err
-	}
-	for _, record := range records {
-		if record.ImageRef == imageRef {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(records, func(r waybill.ImagePulledRecord) bool { return r.ImageRef == imageRef }), err
 }
 
 func (a *RecordsAccessor) listQuarantine() ([]waybill.QuarantineEntry, error) {
