@@ -7,7 +7,7 @@ import (
 	"waybill.dev/go"
 )
 
-// A decision allocates nothing, with up to 8 secrets.
+// With up to 8 secrets a decision allocates nothing.
 func TestDecisionsAllocateNothing(t *testing.T) {
 	s := newStore(t)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})

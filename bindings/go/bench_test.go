@@ -72,7 +72,7 @@ func BenchmarkMustAttemptPull(b *testing.B) {
 	})
 }
 
-// A whole new pull: intent, record, intent gone.
+// A whole new pull: writes the intent, then writes the record and deletes the intent.
 func BenchmarkPull(b *testing.B) {
 	s := benchmarkStore(b)
 	credentials := waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}}

@@ -10,8 +10,8 @@ import (
 	"waybill.dev/go"
 )
 
-// Goroutines do everything at once with one store, which is closed meanwhile. Each answer is one that
-// may be: nobody without the secret is let in, and what fails says that the store is closed.
+// Goroutines do everything at once with one store, which is closed meanwhile. No pod without the secret
+// may use the image, and every failed call says that the store is closed.
 func TestCloseWhileEverythingRuns(t *testing.T) {
 	random := newRand(t)
 	for range 3 {
@@ -38,7 +38,7 @@ func TestCloseWhileEverythingRuns(t *testing.T) {
 					wasClosed := closed.Load()
 					err := anyCall(t, s, int(choices>>33)%14, int(choices>>40)%images, worker*1000+step)
 					if wasClosed && err == nil || err != nil && !errors.Is(err, waybill.ErrClosed) && !errors.Is(err, waybill.ErrNotFound) {
-						// Between the flag and the close calls may still get through.
+						// Between setting the flag and closing, calls may still succeed.
 						if !wasClosed || err != nil {
 							t.Errorf("closed before: %v, error: %v", wasClosed, err)
 						}
@@ -112,7 +112,7 @@ func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
 	return nil
 }
 
-// A secret that rotates is written back by whoever sees it first, and by nobody twice.
+// The first decision that sees a rotated secret writes it back, and no other does.
 func TestParallelWriteBacks(t *testing.T) {
 	s := newStore(t)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})

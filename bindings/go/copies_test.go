@@ -9,7 +9,7 @@ import (
 	"waybill.dev/go"
 )
 
-// What is copied by value lives as long as the copy, not as long as what it was copied from.
+// A value copied from another lives as long as the copy, not as long as the original.
 func TestCopiesLive(t *testing.T) {
 	store, policy, clock := copies(t)
 	collect()
@@ -27,7 +27,7 @@ func TestCopiesLive(t *testing.T) {
 	wantCode(t, store.Close(), waybill.ErrClosed)
 }
 
-// collect runs the cleanups of what nobody can reach, and has others take the memory that they free.
+// collect runs the cleanups of unreachable values, and lets other allocations take the freed memory.
 func collect() {
 	for range 3 {
 		clean := make(chan struct{})
@@ -56,7 +56,7 @@ func copies(t *testing.T) (waybill.Store, waybill.VerificationPolicy, waybill.Ma
 	return *store, *policy, *clock
 }
 
-// A store keeps the clock that it was opened with, whatever becomes of the variable.
+// A store keeps the clock that it was opened with, even if the variable changes.
 func TestClockOverwritten(t *testing.T) {
 	clock := waybill.NewManualClock(time.Unix(1_700_000_000, 0))
 	o := optionsIn(scratch(t))

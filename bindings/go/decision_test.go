@@ -59,7 +59,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// many are secrets that match nothing.
+// many returns secrets that match nothing.
 func many(n int) []waybill.ImagePullSecret {
 	secrets := make([]waybill.ImagePullSecret, n)
 	for i := range secrets {
@@ -102,13 +102,13 @@ func TestLazyCredentials(t *testing.T) {
 		t.Errorf("nil: %+v, %v", d, err)
 	}
 
-	// What was counted: found, allowed, error twice; and nothing for the first looks.
+	// Counted: found, allowed, error twice; the first looks are not counted.
 	if got, want := s.Metrics().MustPullChecks, [5]uint64{0, 1, 1, 0, 2}; got != want {
 		t.Errorf("counted %v, want %v", got, want)
 	}
 }
 
-// fetch may panic, and it may use the store, close it even.
+// fetch may panic, use the store, and even close it.
 func TestFetchDoesWhatItLikes(t *testing.T) {
 	s := newStore(t)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
@@ -138,7 +138,7 @@ func TestFetchDoesWhatItLikes(t *testing.T) {
 	}
 }
 
-// The answer is about the record as it was before fetch was called, and so is what is counted.
+// The answer, and the count, are about the record as it was before fetch was called.
 func TestRecordThatGoesWhileCredentialsAreFetched(t *testing.T) {
 	failure := errors.New("no API server")
 	each := map[string]struct {
@@ -247,7 +247,7 @@ func TestHostileStrings(t *testing.T) {
 			t.Errorf("%s, beside a good one: %+v", name, d)
 		}
 	}
-	// Many secrets that are larger than any pod's count as if they could not be had.
+	// Many secrets, larger than any pod's, count as unavailable.
 	long := strings.Repeat("x", 64<<20)
 	hostile := waybill.ImagePullSecret{UID: long, Namespace: long, Name: long, CredentialHash: long}
 	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(hostile, secret)); d.Pull() {
@@ -263,7 +263,7 @@ func TestHostileStrings(t *testing.T) {
 	}
 }
 
-// What is left of a decision whose fetch panicked, of an outcome that was never made, and of zeros.
+// A decision whose fetch panicked, an outcome that was never made, and zero values say "pull".
 func TestZeroDecisionsPull(t *testing.T) {
 	s := newStore(t)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})

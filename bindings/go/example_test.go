@@ -10,7 +10,7 @@ import (
 	"waybill.dev/go"
 )
 
-// exampleStore is a new store in a directory that is gone when the example ends.
+// exampleStore makes a store in a directory that is deleted when the example ends.
 func exampleStore() (store *waybill.Store, done func()) {
 	directory, err := os.MkdirTemp("", "waybill-example-")
 	if err != nil {
@@ -42,7 +42,7 @@ func Example_firstPull() {
 	}
 	ours := waybill.ImagePullSecret{UID: "b7a3d7f0", Namespace: "team-a", Name: "registry", CredentialHash: hash}
 
-	// The image is not on the node, so it must be pulled. The intent is on disk before that begins.
+	// The image is not on the node, so it must be pulled. The intent is on disk before the pull begins.
 	decision := store.MustAttemptPull(waybill.ImageCopy{Image: image}, waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
 	fmt.Println(decision.Pull(), decision.Reason)
 	if err := store.RecordPullIntent(waybill.ImageCopy{Image: image}); err != nil {
@@ -76,8 +76,7 @@ func ExampleOpen() {
 	options := waybill.Options{
 		Directory: filepath.Join(directory, "store"),
 		Witness:   waybill.WitnessAt(filepath.Join(directory, "witness")),
-		// What the runtime lists, so that pulls that were cut off can be told apart from images that
-		// were there before.
+		// The runtime's list tells interrupted pulls from images that were there before.
 		ImagesOnNode: []waybill.ImageOnNode{{ID: "sha256:0f3a", RepoTags: []string{"registry.example.com/team-a/app:v1"}}},
 	}
 	store, err := waybill.Open(context.Background(), options)
@@ -87,7 +86,7 @@ func ExampleOpen() {
 	if err := store.RecordPullIntent(waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1"}); err != nil {
 		panic(err)
 	}
-	// The process ends here, and nobody knows how the pull did.
+	// The process ends here, so the outcome of the pull is unknown.
 	if err := store.Close(); err != nil {
 		panic(err)
 	}
@@ -119,7 +118,7 @@ func ExampleStore_MustAttemptPull() {
 	// the image has neither record nor intent, so it is presumed preloaded, which the policy allows
 }
 
-// Credentials are fetched only where the answer depends on them.
+// Credentials are fetched only if the answer depends on them.
 func ExampleStore_MustAttemptPullLazily() {
 	store, done := exampleStore()
 	defer done()
@@ -168,7 +167,7 @@ func ExampleStore_Prune() {
 func ExampleStore_GetOrCreateUserNamespace() {
 	store, done := exampleStore()
 	defer done()
-	// What CRI's Status says of the runtime's handlers.
+	// The runtime's handlers, from CRI's Status.
 	_, err := store.ReplaceRuntimeHandlers([]waybill.RuntimeHandler{{Name: "runc", IsDefault: true, UserNamespaces: true}})
 	if err != nil {
 		panic(err)

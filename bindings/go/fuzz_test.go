@@ -43,8 +43,8 @@ func (f *feed) secrets(most int) []waybill.ImagePullSecret {
 	return secrets
 }
 
-// FuzzDecision sends strings of any length and bytes down all three ways of passing secrets, and
-// compares the answer with a plain model of one record.
+// FuzzDecision passes strings of any length and bytes in all three ways of passing secrets, and
+// compares the answer with a simple model of one record.
 func FuzzDecision(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add([]byte("\x01\x03uid\x02ns\x04name\x04hash"))
@@ -61,7 +61,7 @@ func FuzzDecision(f *testing.F) {
 		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, credentials); d.Reason != waybill.ReasonNoCredentialMatches || !d.CredentialsRead {
 			t.Fatalf("a stranger: %+v", d)
 		}
-		// The tenant's own secret opens the image wherever it stands among others.
+		// The tenant's own secret opens the image at any position among others.
 		at := in.number(len(credentials.Secrets) + 1)
 		own := append(append(append([]waybill.ImagePullSecret{}, credentials.Secrets[:at]...), secret), credentials.Secrets[at:]...)
 		credentials.Secrets = own
@@ -72,7 +72,7 @@ func FuzzDecision(f *testing.F) {
 		if lazily.Pull() || err != nil {
 			t.Fatalf("lazily: %+v, %v", lazily, err)
 		}
-		// Whatever is asked of any image, any ref, any handler: no record there, no credentials read.
+		// Any image, ref and handler without a record: no credentials are read.
 		if d := s.MustAttemptPull(waybill.ImageCopy{Image: in.text(), ImageRef: "x" + in.text(), RuntimeHandler: in.text()}, credentials); d.CredentialsRead {
 			t.Fatalf("elsewhere: %+v", d)
 		}
@@ -127,7 +127,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzImage cuts image strings of any bytes into parts of them, and reads anything as JSON.
+// FuzzImage cuts image strings of any bytes into their parts, and reads any bytes as JSON.
 func FuzzImage(f *testing.F) {
 	for _, s := range []string{"", image, "a@sha256:0", "\xff\x00", "[::1]:5000/a/b:c", `{"images":[]}`, `{"items":[`} {
 		f.Add([]byte(s))

@@ -31,7 +31,7 @@ func withSecrets(secrets ...waybill.ImagePullSecret) waybill.PodCredentials {
 	return waybill.PodCredentials{Secrets: secrets}
 }
 
-// scratch is a directory in memory where there is one: the tests commit thousands of times.
+// scratch makes a directory, in memory if possible: the tests commit thousands of times.
 func scratch(t testing.TB) string {
 	t.Helper()
 	if _, err := os.Stat("/dev/shm"); err != nil {
@@ -96,7 +96,7 @@ func wantCode(t testing.TB, err, sentinel error) {
 	}
 }
 
-// newRand prints its seed where the test fails.
+// newRand prints its seed if the test fails.
 func newRand(t testing.TB) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	t.Cleanup(func() {

@@ -8,7 +8,7 @@ import (
 	"waybill.dev/go"
 )
 
-// Every enumeration has a name for each of its values, and a number for what is none.
+// Every enumeration has a name for each of its values, and prints the number of an unknown one.
 func TestNames(t *testing.T) {
 	each := []struct {
 		value fmt.Stringer

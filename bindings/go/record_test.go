@@ -160,7 +160,7 @@ func TestPrune(t *testing.T) {
 	pull(t, s, imageOf(3), refOf(3), waybill.ImagePullCredentials{NodePodsAccessible: true})
 	var report waybill.PruneReport
 	want := waybill.PruneReport{Examined: 4, Removed: 2, KeptInList: 1, KeptNewer: 1}
-	// A dry run says what the run then does.
+	// A dry run reports what the real run then does.
 	for _, options := range [][]waybill.ChangeOption{{waybill.DryRun}, {}} {
 		report, err = s.Prune([]waybill.ListedImage{{ImageRef: refOf(0)}}, token, options...)
 		if err != nil || report != want {

@@ -85,7 +85,7 @@ func TestOptionsAreChecked(t *testing.T) {
 
 func TestContexts(t *testing.T) {
 	o := optionsIn(scratch(t))
-	//lint:ignore SA1012 what such a caller is told
+	//lint:ignore SA1012 the error for such a caller
 	_, err := waybill.Open(nil, o) //nolint:staticcheck
 	wantCode(t, err, waybill.ErrInvalidArgument)
 
@@ -114,7 +114,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// The context ends while the import runs: a file after another, so it is noticed at the next one.
+// The context ends while the import runs, which notices it at the next file.
 func TestContextStopsAnImport(t *testing.T) {
 	directory := scratch(t)
 	pulling := filepath.Join(directory, "kubelet", "image_manager", "pulling")
@@ -231,7 +231,7 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// A clock and a policy that nobody but the store knows outlive the garbage collector.
+// A clock and a policy that only the store refers to survive the garbage collector.
 func TestClockAndPolicyLive(t *testing.T) {
 	now := time.Date(2031, 5, 6, 7, 8, 9, 123_456_789, time.UTC)
 	s := func() *waybill.Store {
@@ -289,7 +289,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// With the LMDB that is tested it changes nothing.
+// With a tested LMDB it changes nothing.
 func TestUntestedLMDB(t *testing.T) {
 	waybill.AllowUntestedLMDB(true)
 	waybill.AllowUntestedLMDB(false)
@@ -298,7 +298,7 @@ func TestUntestedLMDB(t *testing.T) {
 	}
 }
 
-// A witness that is gone: the store may be an older copy, unless somebody says otherwise.
+// If the witness is gone, the store may be an older copy, unless an operator states otherwise.
 func TestMissingWitness(t *testing.T) {
 	directory := scratch(t)
 	o := optionsIn(directory)
@@ -320,7 +320,7 @@ func TestMissingWitness(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A path with a zero byte in it is not the path before the byte.
+// A path with a zero byte is not cut at that byte.
 func TestPathsWithZeroBytes(t *testing.T) {
 	directory := scratch(t)
 	for name, change := range map[string]func(*waybill.Options){

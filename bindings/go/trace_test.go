@@ -14,7 +14,7 @@ import (
 	"waybill.dev/go"
 )
 
-// A line of a recorded history of one node, with the kubelet's answers and states.
+// A line of a recorded history of one node, with the kubelet's answer and state.
 type traceLine struct {
 	Op                     string
 	At                     string
@@ -124,7 +124,7 @@ func (p *player) open(line *traceLine) {
 	}
 }
 
-// With credentials at hand or fetched, the answer is the same: lines take turns.
+// The answer is the same with given and with fetched credentials: lines alternate.
 func (p *player) check(line *traceLine) {
 	credentials := waybill.PodCredentials{Secrets: line.Secrets, ServiceAccount: line.ServiceAccount}
 	var d waybill.Decision

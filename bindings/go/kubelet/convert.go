@@ -10,10 +10,9 @@ import (
 	"waybill.dev/go"
 )
 
-// VerificationPolicy is the policy that the kubelet's configuration asks for: the fields
-// imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist. As in the
-// kubelet an allowlist counts only beside NeverVerifyAllowlistedImages, and opens every image that
-// it names.
+// VerificationPolicy returns the policy of the kubelet's configuration: the fields
+// imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist. As in the kubelet,
+// the allowlist counts only with NeverVerifyAllowlistedImages, and opens every image that it names.
 func VerificationPolicy(policy kubeletconfig.ImagePullCredentialsVerificationPolicy, allowlist []string) (*waybill.VerificationPolicy, error) {
 	mode, err := waybill.ParseVerificationMode(string(policy))
 	if err != nil {
@@ -25,8 +24,8 @@ func VerificationPolicy(policy kubeletconfig.ImagePullCredentialsVerificationPol
 	return waybill.NewVerificationPolicy(mode, allowlist, waybill.AllowlistAnyImage)
 }
 
-// ImagesOnNode is the runtime's list of images as a store takes it. Never nil: an empty list says
-// that there are no images, no list that nobody knows.
+// ImagesOnNode converts the runtime's list of images. The result is never nil: nil would mean that the
+// images are unknown, an empty list means that there are none.
 func ImagesOnNode(images []kubecontainer.Image) []waybill.ImageOnNode {
 	converted := make([]waybill.ImageOnNode, 0, len(images))
 	for _, image := range images {
@@ -40,8 +39,8 @@ func ImagesOnNode(images []kubecontainer.Image) []waybill.ImageOnNode {
 	return converted
 }
 
-// RuntimeHandlers is what the runtime's status says of its handlers
-// (kubecontainer.RuntimeStatus.Handlers) as a store takes it. The nameless one is the default.
+// RuntimeHandlers converts the handlers of the runtime's status (kubecontainer.RuntimeStatus.Handlers).
+// The nameless handler is the default.
 func RuntimeHandlers(handlers []kubecontainer.RuntimeHandler) []waybill.RuntimeHandler {
 	converted := make([]waybill.RuntimeHandler, 0, len(handlers))
 	for _, handler := range handlers {
@@ -105,8 +104,8 @@ func recordToStore(record *kubeletconfig.ImagePulledRecord) waybill.ImagePulledR
 	return converted
 }
 
-// recordToKubelet makes what reading the kubelet's own file would: times in whole seconds and in
-// local time, nothing but nil where there is nothing.
+// recordToKubelet returns what reading the kubelet's own file would: times in whole seconds and in
+// local time, and nil for empty fields.
 func recordToKubelet(record waybill.ImagePulledRecord) *kubeletconfig.ImagePulledRecord {
 	converted := &kubeletconfig.ImagePulledRecord{ImageRef: record.ImageRef}
 	if !record.LastUpdatedTime.IsZero() {

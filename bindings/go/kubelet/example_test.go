@@ -16,14 +16,14 @@ import (
 	"waybill.dev/go/kubelet"
 )
 
-// imageService stands for the kubelet's own (kubeRuntimeManager).
+// imageService stands in for the kubelet's own (kubeRuntimeManager).
 type imageService struct{ kubecontainer.ImageService }
 
 func (imageService) ListImages(context.Context) ([]kubecontainer.Image, error) {
 	return []kubecontainer.Image{{ID: "sha256:1f", RepoTags: []string{"registry.example/team/app:1"}}}, nil
 }
 
-// pods stands for the *Kubelet.
+// pods stands in for the *Kubelet.
 type pods struct{}
 
 func (pods) HandlerSupportsUserNamespaces(string) (bool, error) { return true, nil }
@@ -36,8 +36,8 @@ func secret(name string) kubeletconfig.ImagePullSecret {
 	return kubeletconfig.ImagePullSecret{UID: "7d0c", Namespace: "team", Name: name, CredentialHash: "hash of " + name}
 }
 
-// What NewKubeGenericRuntimeManager does instead of making a policy, a file accessor, a cache and a
-// pull manager; and then what the kubelet's image manager calls.
+// NewKubeGenericRuntimeManager does this instead of making a policy, a file accessor, a cache and a pull
+// manager. Then come the calls of the kubelet's image manager.
 func ExampleNewImagePullManager() {
 	ctx := klog.NewContext(context.Background(), logr.Discard())
 	rootDirectory, err := os.MkdirTemp("", "kubelet-")
@@ -85,7 +85,7 @@ func ExampleNewImagePullManager() {
 	// a pod with the secret "theirs" must pull: true, <nil>
 }
 
-// The smallest change: the kubelet's own manager, its records in a waybill store.
+// The smallest change: the kubelet's own manager with its records in a waybill store.
 func ExampleNewRecordsAccessor() {
 	ctx := klog.NewContext(context.Background(), logr.Discard())
 	rootDirectory, err := os.MkdirTemp("", "kubelet-")
@@ -121,7 +121,7 @@ func ExampleNewRecordsAccessor() {
 	// Output: true <nil> true
 }
 
-// What NewMainKubelet does instead of calling userns.MakeUserNsManager.
+// NewMainKubelet does this instead of calling userns.MakeUserNsManager.
 func ExampleMakeUsernsManager() {
 	ctx := context.Background()
 	rootDirectory, err := os.MkdirTemp("", "kubelet-")

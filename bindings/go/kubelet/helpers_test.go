@@ -9,7 +9,7 @@ import (
 	"waybill.dev/go"
 )
 
-// openTestStore opens a store that is closed when the test ends, if it is not before.
+// openTestStore opens a store, and closes it at the end of the test if it is still open.
 func openTestStore(tb testing.TB, options waybill.Options) *waybill.Store {
 	tb.Helper()
 	if options.Directory == "" {

@@ -15,20 +15,19 @@ import (
 
 var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
 
-// ImagePullManager takes the place of the kubelet's pullmanager.PullManager as a whole. A decision is
-// one crossing into the store, or two where it depends on the pod's credentials, and takes no lock.
-// Safe for any number of goroutines.
+// ImagePullManager replaces the kubelet's whole pullmanager.PullManager. A decision crosses into the
+// store once, or twice if it depends on the pod's credentials, and takes no lock. It is safe for any
+// number of goroutines.
 type ImagePullManager struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
 	metrics      *kubeletMetrics
 }
 
-// NewImagePullManager takes the place of pullmanager.NewImagePullManager. The store, which stays the
-// caller's, was opened with the policy (VerificationPolicy), and with the runtime's images
-// (ImagesOnNode) for the replay that the kubelet's constructor does; OpenStore does all of it.
-// imageService is asked for its images by PruneUnknownRecords under waybill.RulesClosed, and may be
-// nil under waybill.RulesKubelet.
+// NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
+// with the policy (VerificationPolicy), and with the runtime's images (ImagesOnNode) for the replay
+// that the kubelet's constructor does; OpenStore does all of this. Under waybill.RulesClosed
+// PruneUnknownRecords asks imageService for its images; under waybill.RulesKubelet it may be nil.
 func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageService) (*ImagePullManager, error) {
 	if store == nil {
 		return nil, errNilStore
@@ -42,7 +41,7 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 	return m, nil
 }
 
-// RecordPullIntent returns once the intent is on disk: the pull may begin then, and not before.
+// RecordPullIntent returns once the intent is on disk. The pull must not begin before.
 func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) error {
 	if err := m.store.RecordPullIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return fmt.Errorf("failed to record image pull intent: %w", err)
@@ -51,9 +50,9 @@ func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) er
 	return nil
 }
 
-// RecordImagePulled merges the credentials into the record and drops the intent, in one step. Without
-// credentials, which the kubelet never does, the image counts as pulled under unknown circumstances.
-// Where it can't be written the intent stays, and so the image stays closed.
+// RecordImagePulled merges the credentials into the record and drops the intent, in one step. nil
+// credentials, which the kubelet never passes, count as unknown. If the write fails, the intent stays,
+// and so the image stays closed.
 func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRef string, credentials *kubeletconfig.ImagePullCredentials) {
 	logger := klog.FromContext(ctx)
 	err := m.store.RecordImagePulled(waybill.PulledImage{
@@ -69,8 +68,8 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 }
 
 // RecordImagePullFailed drops the intent. A pull that failed because ctx ended may have succeeded in
-// the runtime: under waybill.RulesClosed its intent stays. The kubelet's interface tells of no other
-// reason: a connection to the runtime that was lost while ctx lives counts as a failed pull.
+// the runtime, so waybill.RulesClosed keeps its intent. The kubelet's interface tells no other reason:
+// a connection to the runtime that was lost before ctx ended counts as a failed pull.
 func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
 	logger := klog.FromContext(ctx)
 	failure := waybill.PullFailed
@@ -84,10 +83,10 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 	m.metrics.noteIntents(logger, m.store)
 }
 
-// MustAttemptImagePull returns getPodCredentials' own error and no other. What can't be read is
-// logged, and is "pull".
+// MustAttemptImagePull returns no error but getPodCredentials' own. What can't be read is logged, and
+// is "pull".
 func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imageRef string, getPodCredentials pullmanager.GetPodCredentials) (bool, error) {
-	result := waybill.CheckError // counted where getPodCredentials panics
+	result := waybill.CheckError // counted if getPodCredentials panics
 	defer func() { m.metrics.count(result) }()
 	var fetch func() (waybill.PodCredentials, error)
 	if getPodCredentials != nil {
@@ -114,13 +113,13 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 	return decision.Pull(), nil
 }
 
-// PruneUnknownRecords drops the records of images that are not on the node any more.
+// PruneUnknownRecords deletes the records of images that are no longer on the node.
 //
 // The kubelet's image garbage collector calls it with imageList, which after a collection for disk
-// space holds only the candidates that it looked at and kept. Under waybill.RulesKubelet that list
-// and until decide, as in the kubelet. Under waybill.RulesClosed they do not: the runtime is asked
-// for its images, after a token was drawn that spares whatever is pulled meanwhile. Where the
-// runtime does not answer, or lists no images at all, nothing is dropped, which is logged.
+// space has only the candidates that it looked at and kept. Under waybill.RulesKubelet that list and
+// until decide, as in the kubelet. Under waybill.RulesClosed they are ignored: the manager asks the
+// runtime for its images, after drawing a token that keeps the records of later pulls. If the runtime
+// does not answer, or lists no images at all, no record is deleted; this is logged.
 func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []string, until time.Time) {
 	logger := klog.FromContext(ctx)
 	if m.store.Rules() == waybill.RulesKubelet {
@@ -145,12 +144,12 @@ func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []
 		logger.Error(err, "failed to list images, no ImagePulledRecord is pruned")
 		return
 	}
-	// Without a runtime handler: the kubelet's records have none, so any copy keeps its ref's.
+	// Without a runtime handler, since the kubelet's records have none: any copy keeps its ref's record.
 	listed := make([]waybill.ListedImage, 0, len(images))
 	for _, image := range images {
 		listed = append(listed, waybill.ListedImage{ImageRef: image.ID})
 	}
-	// A runtime that is starting up lists no images, too: the store then refuses.
+	// A runtime that starts up lists no images: the store refuses an empty list.
 	if _, err := m.store.Prune(listed, token); err != nil {
 		logger.Error(err, "failed to prune ImagePulledRecords")
 		return

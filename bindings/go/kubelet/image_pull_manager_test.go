@@ -100,7 +100,7 @@ func TestTheCallbacksErrorIsReturnedAsItIs(t *testing.T) {
 	}
 }
 
-// Where the collector's list leaves out an image that is there, only the closed rules keep its record.
+// If the collector's list leaves out an image on the node, only the closed rules keep its record.
 func TestPruneAsksTheRuntimeUnderClosedRules(t *testing.T) {
 	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
 		images := &runtimeImages{images: []kubecontainer.Image{{ID: "in use"}}}
@@ -197,7 +197,7 @@ func TestVerificationPolicies(t *testing.T) {
 			t.Errorf("pattern %q: kubelet %v, waybill %v", pattern, kubelets, ours)
 		}
 	}
-	// As in the kubelet's code an allowlist beside another policy is not looked at.
+	// As in the kubelet's code, another policy ignores the allowlist.
 	if _, err := VerificationPolicy(kubeletconfig.AlwaysVerify, []string{"nginx"}); err != nil {
 		t.Error(err)
 	}
@@ -279,7 +279,7 @@ func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 	}
 }
 
-// Naming a handler for user namespaces leaves the pulls of the default one as they are.
+// Registering a handler for user namespaces does not change pulls for the default one.
 func TestUserNamespacesBesidePulls(t *testing.T) {
 	store, _, userNamespaces := openUserns(t)
 	manager, err := NewImagePullManager(store, &runtimeImages{})

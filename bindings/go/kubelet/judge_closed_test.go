@@ -13,22 +13,22 @@ import (
 	"waybill.dev/go"
 )
 
-// Under the closed rules each difference from the kubelet must be one of the five. A difference in
-// what is stored is put down to the rule of the step that made it, and a difference between answers
-// to the stored difference that it comes from, or to rule 3.
+// Under the closed rules each difference from the kubelet must come from one of the five rules. A
+// difference in what is stored is attributed to the rule of the step that made it, and a different
+// answer to the stored difference that causes it, or to rule 3.
 //
 //	1  replay compares full forms, closes what matches, keeps the intent
 //	2  a failed pull drops only its own count
 //	3  without a record an intent for any string of the repository closes
-//	4  prune has the runtime's complete list and a token, and spares what is being pulled; a list of
-//	   nothing is none
+//	4  prune has the runtime's complete list and a token, and keeps what is being pulled; an empty
+//	   list is refused
 //	5  (of EnsureImage, which is not part of the kubelet's interface: can't occur here)
 type closedRun struct {
 	kubelet, closed *contender
 	stored          [2]state       // the kubelet's, ours: after the latest step
 	records         map[string]int // differing now: by which rule
 	intents         map[string]int
-	// Our own account of which intents this life inherited, or can't tell the end of.
+	// Intents that an earlier process left, or whose outcome is unknown.
 	inherited map[string]bool
 	counts    map[string]int
 	seen      *[6]closedCount
@@ -62,7 +62,7 @@ func (c *closedRun) note(s step) {
 	}
 }
 
-// imageName is the image name, or "" where the string does not parse.
+// imageName is the image name, or "" if the string does not parse.
 func imageName(image string) string {
 	parsed, ok := waybill.ParseImage(image)
 	if !ok {
@@ -71,7 +71,7 @@ func imageName(image string) string {
 	return parsed.Name
 }
 
-// ruleOfRecord is the rule by which a record came to differ in a step, or 0.
+// ruleOfRecord is the rule that made a record differ in a step, or 0.
 func (c *closedRun) ruleOfRecord(s step, ref string, before [2]state) int {
 	_, kubelets := c.stored[0].records[ref]
 	_, ours := c.stored[1].records[ref]
@@ -143,7 +143,7 @@ func (c *closedRun) ruleOfAnswer(s step, before [2]state) int {
 	return 0
 }
 
-// play does one step on both, and returns what no rule explains.
+// play does one step on both, and returns the differences that no rule explains.
 func (c *closedRun) play(s step) string {
 	time.Sleep(s.after)
 	before := c.stored

@@ -26,7 +26,7 @@ import (
 
 var errFetch = errors.New("the API server is away")
 
-// quiet says nothing of the errors that histories provoke.
+// quiet drops the log of the errors that histories provoke.
 var quiet = klog.NewContext(context.Background(), logr.Discard())
 
 // runtimeImages is a container runtime that can only list.
@@ -43,7 +43,7 @@ func (r *runtimeImages) ListImages(context.Context) ([]kubecontainer.Image, erro
 	return r.images, nil
 }
 
-// contender is one kubelet: what it answers with, and where it keeps its records.
+// contender is one kubelet: its manager, and where it keeps its records.
 type contender struct {
 	name     string
 	runtime  *runtimeImages
@@ -56,7 +56,7 @@ type contender struct {
 	start    func(c *contender, s step) error // makes manager and accessor anew, as a restart does
 }
 
-// kubeletOverFiles is the judge: nothing of it is ours.
+// kubeletOverFiles is the judge: it is entirely the kubelet's code.
 func kubeletOverFiles(directory string) *contender {
 	return &contender{name: "kubelet over files", runtime: &runtimeImages{}, start: func(c *contender, s step) error {
 		accessor, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
@@ -135,14 +135,14 @@ func (c *contender) stop() error {
 	return store.Close()
 }
 
-// answer is all that can be seen of one step.
+// answer is everything observable about one step.
 type answer struct {
 	err     error
 	failed  bool
 	pull    bool
 	fetched int
 	labels  [4]float64
-	// What the gauges say after it; -1 where the judge's step did not set them.
+	// The gauges after the step; -1: the judge's step did not set them.
 	intents, records float64
 }
 
@@ -168,8 +168,8 @@ func readLabels() (values [4]float64) {
 
 func (c *contender) do(s step) (a answer) {
 	if now := time.Now(); c.clock != nil && !now.Equal(c.now) {
-		// Time passes: what was queued to be written back is written by now, as it was within the
-		// decision by the kubelet.
+		// Time passes: queued write-backs are on disk by now. The kubelet writes them within the
+		// decision.
 		if c.store != nil {
 			if a.err = c.store.Flush(); a.err != nil {
 				a.failed = true
@@ -251,7 +251,7 @@ func (c *contender) act(s step, a *answer) error {
 	return nil
 }
 
-// state is everything that is stored, by identity, in a form that can be compared.
+// state is everything that is stored, by identity, in a comparable form.
 type state struct {
 	records map[string]string
 	intents map[string]string
@@ -297,7 +297,7 @@ func describe(record *kubeletconfig.ImagePulledRecord, withTime bool) string {
 	return text.String()
 }
 
-// differingKeys are those of a and b that are not the same in both, sorted.
+// differingKeys returns the keys whose values differ between a and b, sorted.
 func differingKeys(a, b map[string]string) []string {
 	var keys []string
 	for key, value := range a {
@@ -315,7 +315,7 @@ func differingKeys(a, b map[string]string) []string {
 }
 
 // normalised is the full form by the library that the kubelet and the runtimes use, or the string
-// itself where it has none.
+// itself if it has none.
 func normalised(image string) string {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
@@ -337,7 +337,7 @@ func repository(image string) string {
 	return image
 }
 
-// scratchDir is in memory where the machine has such a place.
+// scratchDir is in memory if the machine has a file system there.
 func scratchDir(tb testing.TB) string {
 	tb.Helper()
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {

@@ -13,7 +13,7 @@ import (
 )
 
 // A history is made before it is played and does not depend on any answer, so that steps can be left
-// out of it to find a short one.
+// out to shorten it.
 type step struct {
 	what       string // one of the constants below
 	after      time.Duration
@@ -112,7 +112,7 @@ type historyMaker struct {
 	refs   []string
 	node   map[string][]string // what the runtime has: ref to image strings
 	begun  []string            // pulls in flight, an image for each
-	// Images whose intent may be on disk: also of pulls in flight, and of earlier lives.
+	// Images whose intent may be on disk, of pulls in flight and of earlier processes.
 	dangling []string
 	counted  map[string]bool // a pull of it began in this life
 	known    [][2]string     // image and image ref of records that may have credentials
@@ -125,7 +125,7 @@ func (h *historyMaker) image() string { return pick(h.r, h.images) }
 func (h *historyMaker) ref() string   { return pick(h.r, h.refs) }
 
 func (h *historyMaker) secret() kubeletconfig.ImagePullSecret {
-	// Three coordinates and three hashes meet in every way: rotated, renamed, equal.
+	// Three coordinates and three hashes in every combination: rotated, renamed, equal.
 	owner := h.r.IntN(3)
 	if h.r.IntN(10) == 0 {
 		owner = h.r.IntN(120)
@@ -180,7 +180,7 @@ func (h *historyMaker) credentials() *kubeletconfig.ImagePullCredentials {
 	}
 }
 
-// manySecrets are about as many as a decision writes back at most.
+// manySecrets returns about as many secrets as a decision writes back at most.
 func (h *historyMaker) manySecrets() []kubeletconfig.ImagePullSecret {
 	secrets := make([]kubeletconfig.ImagePullSecret, 96+h.r.IntN(6))
 	for i := range secrets {
@@ -209,7 +209,7 @@ func (h *historyMaker) record() *kubeletconfig.ImagePulledRecord {
 	return record
 }
 
-// runtimeList is what the runtime would list: its own spelling of names, or the pods'.
+// runtimeList is the runtime's list, with its own spelling of names or the pods'.
 func (h *historyMaker) runtimeList() []kubecontainer.Image {
 	var images []kubecontainer.Image
 	for _, ref := range h.refs { // in a fixed order: the seed alone decides
@@ -294,7 +294,7 @@ func makeHistory(seed uint64, length int) []step {
 	for range 5 {
 		h.images = append(h.images, pick(h.r, judgedNames)+pick(h.r, judgedTails))
 	}
-	// Spellings of one image beside each other, since that is where the rules differ.
+	// Several spellings of one image, since the rules differ there.
 	name := pick(h.r, judgedNames)
 	h.images = append(h.images, name+pick(h.r, judgedTails), name+pick(h.r, judgedTails), pick(h.r, judgedOddities))
 	for i := range 5 {

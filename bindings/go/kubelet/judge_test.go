@@ -15,8 +15,8 @@ import (
 	"waybill.dev/go"
 )
 
-// The judge: the kubelet's own PullManager over its own files says what is right. Steps in all come
-// from WAYBILL_JUDGE_STEPS; WAYBILL_SEED plays one history again.
+// The judge: the kubelet's own PullManager over its own files says what is right. WAYBILL_JUDGE_STEPS is
+// the number of all steps; WAYBILL_SEED replays one history.
 
 const stepsOfHistory = 250
 
@@ -33,7 +33,7 @@ func numberFromEnv(tb testing.TB, name string, otherwise uint64) uint64 {
 	return number
 }
 
-// forEachHistory calls play with one seed after another, until the steps are done.
+// forEachHistory calls play with one seed after another until all steps are done.
 func forEachHistory(t *testing.T, steps uint64, play func(seed uint64, history []step) bool) {
 	t.Helper()
 	first := rand.Uint64() >> 16 // short enough to type
@@ -65,7 +65,7 @@ func inFakeTime(t *testing.T, scratch string, body func(directory string) string
 	return found
 }
 
-// What the histories must have provoked, or the judge has judged little.
+// The histories must have provoked these cases, or the judge has judged little.
 const (
 	sawFetchError = "credentials could not be had"
 	sawWriteBack  = "a match was written back"
@@ -75,8 +75,8 @@ const (
 	sawUnparsed   = "an image that does not parse was refused"
 )
 
-// compare plays a history on each contender and stops at the first difference. Returns how many steps
-// were played, and what differs; "" where nothing does.
+// compare plays a history on each contender and stops at the first difference. It returns how many
+// steps were played, and the difference; "" if there is none.
 func compare(history []step, directory string, saw map[string]int) (played int, difference string) {
 	judge := kubeletOverFiles(filepath.Join(directory, "files"))
 	others := []*contender{
@@ -176,7 +176,7 @@ func compareStates(judge, other *contender) string {
 	return text.String()
 }
 
-// shorten leaves steps out of a history while it still fails. It begins with a start in any case.
+// shorten leaves steps out of a history while it still fails. The first step, a start, stays.
 func shorten(history []step, limit time.Duration, fails func([]step) (int, string)) ([]step, string) {
 	played, difference := fails(history)
 	history = history[:played]

@@ -12,12 +12,11 @@ import (
 	"waybill.dev/go"
 )
 
-// The kubelet's metrics of KEP-2535 are variables private to pullmanager, registered with
-// legacyregistry when that package is loaded, which this one causes by importing it. Registering a
-// metric with the same description again fails with prometheus.AlreadyRegisteredError, and that
-// holds the registered one: the kubelet's very own counter, to which this package adds. Where a
-// later kubelet describes a metric otherwise the registration fails in another way, and a metric of
-// our own is registered in its place.
+// The kubelet's metrics of KEP-2535 are private variables of pullmanager, which registers them with
+// legacyregistry when it is loaded; importing it here loads it. Registering a metric with the same
+// description again fails with prometheus.AlreadyRegisteredError, which holds the registered one: the
+// kubelet's own counter, to which this package adds. If a later kubelet describes a metric
+// differently, the registration fails in another way, and a metric of our own is registered instead.
 type kubeletMetrics struct {
 	mustPullChecks *metrics.CounterVec
 	intents        *metrics.Gauge
@@ -53,8 +52,8 @@ var sharedMetrics = sync.OnceValue(func() *kubeletMetrics {
 	}
 })
 
-// existingOr returns the registered metric that is described as the one that make makes, or that
-// one, registered now. Where the name is taken by something else it is registered under "waybill".
+// existingOr returns the registered metric with the same description as make's, or registers make's.
+// If another metric has the name, it registers make's under "waybill".
 func existingOr[M metrics.Registerable](subsystem string, make func(subsystem string) M) M {
 	own := make(subsystem)
 	err := legacyregistry.Register(own)
@@ -81,8 +80,8 @@ func (m *kubeletMetrics) count(result waybill.CheckResult) {
 	}
 }
 
-// noteIntents and noteRecords are called at the start and after each write. The kubelet counts its
-// files after each write.
+// noteIntents and noteRecords are called at the start and after each write, as the kubelet counts its
+// files.
 func (m *kubeletMetrics) noteIntents(logger klog.Logger, store *waybill.Store) {
 	if statistics, ok := m.read(logger, store, intentsName); ok {
 		m.intents.Set(float64(statistics.Intents))

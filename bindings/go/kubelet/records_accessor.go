@@ -20,25 +20,25 @@ var _ pullmanager.PullRecordsAccessor = (*RecordsAccessor)(nil)
 var errNilStore = errors.New("the store is nil")
 
 // RecordsAccessor keeps the records of the kubelet's own pullmanager.PullManager in a waybill store.
-// It answers as the kubelet's file accessor does: times come back in whole seconds, lists hold what
-// can be read beside an error for what can't, and what can't be decoded exists. It goes further
-// where the store knows more: while records may have been lost, and where only another runtime
-// handler's copy of an image was pulled, an image ref without a record has one without credentials,
-// and another handler's intent is one, so that it is not presumed preloaded.
+// It answers as the kubelet's file accessor does: times are in whole seconds, lists have what can be
+// read beside an error for the rest, and what can't be decoded exists. It is stricter where the store
+// knows more, so that no image is wrongly presumed preloaded: if records may have been lost, or only
+// another runtime handler's copy was pulled, an image ref without a record gets one without
+// credentials; another handler's intent counts as an intent.
 //
-// The intents that it keeps count no pull in flight: the PullManager does that. So a store serves
-// either a RecordsAccessor or an ImagePullManager, not both at the same time.
+// Its intents count no pulls in flight: the PullManager does that. So a store serves either a
+// RecordsAccessor or an ImagePullManager, not both at the same time.
 type RecordsAccessor struct {
 	store   *waybill.Store
 	metrics *kubeletMetrics
-	// Whether something may be in quarantine. Entries are made by opening alone, so once there are
-	// none, none will come.
+	// Whether something may be in quarantine. Only opening makes entries, so once it is empty it stays
+	// empty.
 	quarantine atomic.Bool
 }
 
-// NewRecordsAccessor takes the place of pullmanager.NewFSPullRecordsAccessor. The store stays the
-// caller's: close it once nobody uses the accessor. Open it without ImagesOnNode, for the kubelet's
-// PullManager replays intents itself.
+// NewRecordsAccessor replaces pullmanager.NewFSPullRecordsAccessor. The store stays the caller's: close
+// it once the accessor is no longer used. Open it without ImagesOnNode, since the kubelet's PullManager
+// replays intents itself.
 func NewRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
 	if store == nil {
 		return nil, errNilStore
@@ -69,8 +69,8 @@ func (a *RecordsAccessor) ListImagePullIntents() ([]*kubeletconfig.ImagePullInte
 	return intents, a.unreadable(waybill.QuarantinedImage)
 }
 
-// ImagePullIntentExists returns false and an error for an intent that can't be read. An intent of
-// another runtime handler counts: the image was not always there.
+// ImagePullIntentExists returns false and an error for an intent that can't be read. Another runtime
+// handler's intent counts: the image was not preloaded.
 func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
 	if err := a.quarantined(waybill.QuarantinedImage, image); err != nil {
 		return false, err
@@ -92,7 +92,7 @@ func (a *RecordsAccessor) WriteImagePullIntent(logger klog.Logger, image string)
 	return nil
 }
 
-// DeleteImagePullIntent succeeds where there is none.
+// DeleteImagePullIntent succeeds if there is no intent.
 func (a *RecordsAccessor) DeleteImagePullIntent(logger klog.Logger, image string) error {
 	if err := a.store.DeleteIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (a *RecordsAccessor) ListImagePulledRecords() ([]*kubeletconfig.ImagePulled
 	return records, a.unreadable(waybill.QuarantinedImageRef)
 }
 
-// GetImagePulledRecord returns exists=true and an error for what is there but can't be read.
+// GetImagePulledRecord returns exists=true and an error for a record that exists but can't be read.
 func (a *RecordsAccessor) GetImagePulledRecord(imageRef string) (*kubeletconfig.ImagePulledRecord, bool, error) {
 	if err := a.quarantined(waybill.QuarantinedImageRef, imageRef); err != nil {
 		return nil, true, err
@@ -127,7 +127,7 @@ func (a *RecordsAccessor) GetImagePulledRecord(imageRef string) (*kubeletconfig.
 		return recordToKubelet(record), true, nil
 	case errors.Is(err, waybill.ErrDamaged), errors.Is(err, waybill.ErrUnavailable),
 		errors.Is(err, waybill.ErrOutcomeUnknown), errors.Is(err, waybill.ErrOwned):
-		return nil, true, err // it may well be there
+		return nil, true, err // it may exist
 	case !errors.Is(err, waybill.ErrNotFound):
 		return nil, false, err
 	}
@@ -153,8 +153,8 @@ func (a *RecordsAccessor) WriteImagePulledRecord(logger klog.Logger, record *kub
 	return nil
 }
 
-// DeleteImagePulledRecord succeeds where there is none. What is in quarantine stays closed: unlike a
-// kubelet's file it can't be made to look preloaded by being deleted.
+// DeleteImagePulledRecord succeeds if there is no record. An image in quarantine stays closed: unlike
+// deleting a kubelet's file, this does not make it look preloaded.
 func (a *RecordsAccessor) DeleteImagePulledRecord(logger klog.Logger, imageRef string) error {
 	if imageRef == "" {
 		return nil // no record has such a ref
@@ -166,7 +166,8 @@ func (a *RecordsAccessor) DeleteImagePulledRecord(logger klog.Logger, imageRef s
 	return nil
 }
 
-// mayHaveBeenPulled says of a ref without a record whether it may not be presumed preloaded.
+// mayHaveBeenPulled says whether a ref without a record may have been pulled, and so must not be
+// presumed preloaded.
 func (a *RecordsAccessor) mayHaveBeenPulled(imageRef string) (bool, error) {
 	statistics, err := a.store.Statistics()
 	if err != nil || statistics.Distrustful {
@@ -190,7 +191,7 @@ func (a *RecordsAccessor) listQuarantine() ([]waybill.QuarantineEntry, error) {
 	return entries, err
 }
 
-// quarantined is the error of what stands under this identity and can't be read, or nil.
+// quarantined returns an error if the identity is in quarantine, since its file can't be read.
 func (a *RecordsAccessor) quarantined(kind waybill.QuarantineKind, identity string) error {
 	entries, err := a.listQuarantine()
 	if err != nil || len(entries) == 0 {

@@ -33,7 +33,7 @@ func secretOf(name string) kubeletconfig.ImagePullSecret {
 	}
 }
 
-// What comes back is, to the last nil, what the kubelet's file accessor gives.
+// Results equal those of the kubelet's file accessor, down to each nil.
 func TestAccessorReadsBackWhatTheKubeletsDoes(t *testing.T) {
 	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), scratchDir(t))
 	if err != nil {
@@ -140,7 +140,7 @@ func TestAccessorKeepsWhatCantBeDecoded(t *testing.T) {
 	}
 }
 
-// A lost record may not make an image look preloaded, whatever the manager over the accessor.
+// A lost record must not make an image look preloaded, whichever manager uses the accessor.
 func TestAccessorOfADistrustfulStore(t *testing.T) {
 	directory := scratchDir(t)
 	store := openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store"), KubeletDirectory: directory, Gap: waybill.GapYes})
@@ -179,7 +179,7 @@ func TestAccessorKnowsOfOtherHandlers(t *testing.T) {
 	if intents, err := accessor.ListImagePullIntents(); len(intents) != 0 || err != nil {
 		t.Errorf("%v, %v", intents, err)
 	}
-	// As in the store's own decision: what is being pulled for any handler was not always there.
+	// As in the store's own decision: an image that is being pulled for any handler is not preloaded.
 	for image, want := range map[string]bool{"nginx": true, "ngin": false, "nginx:1": false} {
 		if exists, err := accessor.ImagePullIntentExists(image); exists != want || err != nil {
 			t.Errorf("the intent of %s: %t, %v", image, exists, err)

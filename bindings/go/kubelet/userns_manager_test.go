@@ -24,7 +24,7 @@ import (
 	"waybill.dev/go"
 )
 
-// nodePods is what a kubelet knows, as far as user namespaces go.
+// nodePods is what a kubelet knows about user namespaces.
 type nodePods struct {
 	directory string
 	first     uint32
@@ -177,8 +177,8 @@ func (h *usernsHistory) forget(uid types.UID) {
 	delete(h.mappings[1], uid)
 }
 
-// cleanUp lists each pod that is newer than the previous cleanup: of those that are not listed the two
-// managers think differently.
+// cleanUp lists every pod that is newer than the previous cleanup: the managers treat a newer pod that
+// is not listed differently.
 func (h *usernsHistory) cleanUp() error {
 	var pods []*v1.Pod
 	var running []*kubecontainer.Pod
@@ -232,7 +232,7 @@ func (h *usernsHistory) play(steps int) error {
 		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
-		// Who has a mapping is the same in both: so is who has none.
+		// The same pods have a mapping in both, and the same pods have none.
 		allocations, err := h.store.ListUserNamespaces()
 		if err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// The agent is killed in the middle of pulls, again and again, and each time it goes on: no answer is
-// one that the model refutes, and what was cut off is found.
+// The agent is killed in the middle of pulls again and again, and goes on each time. The model
+// contradicts no answer, and interrupted pulls are found.
 func TestKillAndStartAgain(t *testing.T) {
 	scratch := t.TempDir()
 	if memory, err := os.MkdirTemp("/dev/shm", "waybill-agent-"); err == nil {
