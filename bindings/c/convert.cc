@@ -13,7 +13,7 @@ std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& a
   return ToTimestamp(*time);
 }
 
-ImageCopy ToCopy(const waybill_image_copy& copy, Arguments& arguments) {
+ImageCopy ToImageCopy(const waybill_image_copy& copy, Arguments& arguments) {
   return {.image = arguments.Text(copy.image, "copy.image"),
           .image_ref = arguments.Text(copy.image_ref, "copy.image_ref"),
           .runtime_handler = arguments.Text(copy.runtime_handler, "copy.runtime_handler")};

@@ -24,7 +24,7 @@ namespace waybill::c {
 bool IsTime(waybill_timestamp time);
 inline Timestamp ToTimestamp(waybill_timestamp time) { return {time.seconds, time.nanoseconds}; }
 std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& arguments);
-ImageCopy ToCopy(const waybill_image_copy& copy, Arguments& arguments);
+ImageCopy ToImageCopy(const waybill_image_copy& copy, Arguments& arguments);
 Platform ToPlatform(const waybill_platform& platform, Arguments& arguments);
 std::optional<Platform> ToPlatform(const waybill_platform* platform, Arguments& arguments);
 ImagePullCredentials ToCredentials(const waybill_image_pull_credentials& credentials,

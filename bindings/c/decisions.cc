@@ -148,9 +148,9 @@ waybill_code Ensure(waybill_store* store, waybill_image_copy copy, int32_t pull_
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     arguments.Given(outcome, "outcome");
     const auto policy = arguments.OneOf(pull_policy, PullPolicy::kNever, "pull_policy");
-    const auto about = ToCopy(copy, arguments);
+    const auto image_copy = ToImageCopy(copy, arguments);
     if (!arguments.ok()) return arguments.error();
-    const EnsureOutcome made = node_store.EnsureImage(about, policy, source);
+    const EnsureOutcome made = node_store.EnsureImage(image_copy, policy, source);
     if (keep != nullptr) Keep(made.decision, *source.first_look(), keep);
     *outcome = NewResult<waybill_ensure_outcome>([&](auto& to, Memory& memory) {
       to = {.action = static_cast<std::int32_t>(made.action),

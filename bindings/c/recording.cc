@@ -16,7 +16,7 @@ waybill_code waybill_record_image_pulled(waybill_store* store, waybill_image_cop
                                          const waybill_pulled_manifest* manifest,
                                          waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto about = ToCopy(copy, arguments);
+    const auto image_copy = ToImageCopy(copy, arguments);
     std::optional<waybill::ImagePullCredentials> known;
     if (credentials != nullptr) known = ToCredentials(*credentials, arguments);
     std::optional<waybill::PulledManifest> chosen;
@@ -25,17 +25,17 @@ waybill_code waybill_record_image_pulled(waybill_store* store, waybill_image_cop
                 ToPlatform(manifest->platform, arguments)};
     }
     if (!arguments.ok()) return arguments.error();
-    return node_store.RecordImagePulled(about, known, chosen);
+    return node_store.RecordImagePulled(image_copy, known, chosen);
   });
 }
 
 waybill_code waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy,
                                               int32_t failure, waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto about = ToCopy(copy, arguments);
+    const auto image_copy = ToImageCopy(copy, arguments);
     const auto how = arguments.OneOf(failure, waybill::PullFailure::kUnknown, "failure");
     if (!arguments.ok()) return arguments.error();
-    return node_store.RecordImagePullFailed(about, how);
+    return node_store.RecordImagePullFailed(image_copy, how);
   });
 }
 

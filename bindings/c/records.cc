@@ -10,10 +10,10 @@ waybill_code waybill_get_record(waybill_store* store, waybill_image_copy copy,
                                 waybill_image_pulled_record** record, waybill_error** error) {
   if (record != nullptr) *record = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto about = ToCopy(copy, arguments);
+    const auto image_copy = ToImageCopy(copy, arguments);
     arguments.Given(record, "record");
     if (!arguments.ok()) return arguments.error();
-    return Give(node_store.GetRecord(about), record);
+    return Give(node_store.GetRecord(image_copy), record);
   });
 }
 
@@ -40,10 +40,10 @@ waybill_code waybill_delete_record(waybill_store* store, waybill_image_copy copy
 waybill_code waybill_has_intent(waybill_store* store, waybill_image_copy copy, bool* exists,
                                 waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto about = ToCopy(copy, arguments);
+    const auto image_copy = ToImageCopy(copy, arguments);
     arguments.Given(exists, "exists");
     if (!arguments.ok()) return arguments.error();
-    return node_store.HasIntent(about).map([&](bool has) { *exists = has; });
+    return node_store.HasIntent(image_copy).map([&](bool has) { *exists = has; });
   });
 }
 

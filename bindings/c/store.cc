@@ -42,9 +42,9 @@ waybill_code OnCopy(waybill_store* store, waybill_image_copy copy,
                     Result<void> (NodeStore::*change)(const ImageCopy&),
                     waybill_error** error) noexcept {
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto about = ToCopy(copy, arguments);
+    const auto image_copy = ToImageCopy(copy, arguments);
     if (!arguments.ok()) return arguments.error();
-    return (node_store.*change)(about);
+    return (node_store.*change)(image_copy);
   });
 }
 

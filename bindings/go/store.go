@@ -31,18 +31,18 @@ type opened struct {
 	rules  Rules
 }
 
-// held has what a store's cleanup needs, and keeps it alive until then.
-type held struct {
+// remains is what the cleanup of a dropped store frees, and what must live until then.
+type remains struct {
 	handle handle
 	clock  *cell
 }
 
 func newStore(h handle, rules Rules, clock *cell) *Store {
 	o := &opened{handle: h, rules: rules}
-	runtime.AddCleanup(o, func(h held) {
-		C.waybill_store_free(h.handle)
-		runtime.KeepAlive(h.clock)
-	}, held{h, clock})
+	runtime.AddCleanup(o, func(r remains) {
+		C.waybill_store_free(r.handle)
+		runtime.KeepAlive(r.clock)
+	}, remains{h, clock})
 	return &Store{opened: o}
 }
 
