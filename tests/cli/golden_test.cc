@@ -1,8 +1,6 @@
 // Stores that earlier versions wrote, kept for ever (tests/fixtures/golden/README.md), and the rule
 // that no step between versions comes without one.
 
-#include <sys/stat.h>
-
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,6 +12,7 @@
 #include "migrations/steps/steps.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/versions.h"
 #include "waybill/maintenance.h"
 
 namespace waybill::testing {
@@ -56,15 +55,6 @@ std::vector<Json> InTermsOf(const std::vector<Json>& golden, const std::vector<J
   return lines;
 }
 
-// Puts a copy where `store` expects its own.
-void PlaceCopy(const CliStore& store, std::uint32_t version) {
-  BOOST_TEST_REQUIRE(std::filesystem::exists(GoldenOf(version) / "data.mdb"),
-                     "version " << version << " has no golden store");
-  BOOST_REQUIRE(mkdir(store.store().c_str(), 0700) == 0);
-  std::filesystem::copy_file(GoldenOf(version) / "data.mdb",
-                             std::filesystem::path(store.store()) / "data.mdb");
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(golden)
@@ -73,7 +63,7 @@ BOOST_AUTO_TEST_CASE(what_each_version_wrote_reads_the_same) {
   for (std::uint32_t version = kOldestSchema; version <= kNewestSchema; ++version) {
     BOOST_TEST_CONTEXT("version " << version) {
       const CliStore store;
-      PlaceCopy(store, version);
+      PlaceGolden(store.store(), version);
       {
         auto opened = Must(NodeStore::Open(
             {.directory = store.store(), .create_if_missing = false, .witness = Witness::None()}));
@@ -101,7 +91,7 @@ BOOST_AUTO_TEST_CASE(what_each_version_wrote_reads_the_same) {
 BOOST_AUTO_TEST_CASE(no_version_is_opened_by_a_reader_but_the_newest) {
   for (std::uint32_t version = kOldestSchema; version <= kNewestSchema; ++version) {
     const CliStore store;
-    PlaceCopy(store, version);
+    PlaceGolden(store.store(), version);
     const auto observed = NodeStore::Observe({.directory = store.store()});
     BOOST_TEST(observed.has_value() == (version == kNewestSchema));
     if (!observed) BOOST_TEST((observed.error().code == ErrorCode::kOlderSchema));

@@ -36,21 +36,6 @@ class CliStore {
     more.insert(more.end(), {"--witness", (dir_ / "witness").string()});
     return Run("start", more, input);
   }
-  // A copy of the golden store of an older schema version, in place of a fresh one.
-  void PlaceGolden(int version) const {
-    std::filesystem::create_directory(store());
-    std::filesystem::permissions(store(), std::filesystem::perms::owner_all);
-    std::filesystem::copy_file(std::filesystem::path(WAYBILL_FIXTURES) / "golden" /
-                                   ("v" + std::to_string(version)) / "data.mdb",
-                               std::filesystem::path(store()) / "data.mdb");
-  }
-  // A copy of a fixture's kubelet directory.
-  std::filesystem::path KubeletDirectory(const std::string& name) const {
-    const std::filesystem::path copy = dir_ / name;
-    std::filesystem::copy(std::filesystem::path(WAYBILL_FIXTURES) / name, copy,
-                          std::filesystem::copy_options::recursive);
-    return copy;
-  }
 
  private:
   TempDir dir_;
