@@ -55,17 +55,14 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
 
 PLAIN_CALL(flush, waybill_flush(store, error))
 PLAIN_CALL(record_pull_intent, waybill_record_pull_intent(store, COPY(.image = IMAGE), error))
-PLAIN_CALL(record_image_pulled,
-           waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = REF), &kCredentials,
-                                       NULL, error))
+PLAIN_CALL(record_image_pulled, waybill_record_image_pulled(store, APP, &kCredentials, NULL, error))
 PLAIN_CALL(record_image_pull_failed, waybill_record_image_pull_failed(store, COPY(.image = IMAGE),
                                                                       WAYBILL_PULL_FAILED, error))
 RESULT_CALL(ensure_image, waybill_ensure_outcome,
-            waybill_ensure_image(store, COPY(.image = IMAGE, .image_ref = REF),
-                                 WAYBILL_PULL_IF_NOT_PRESENT, &kPod, &result, error))
+            waybill_ensure_image(store, APP, WAYBILL_PULL_IF_NOT_PRESENT, &kPod, &result, error))
 RESULT_CALL(ensure_image_lazily, waybill_ensure_outcome,
-            waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
-                                        WAYBILL_PULL_IF_NOT_PRESENT, fetch, NULL, &result, error))
+            waybill_ensure_image_lazily(store, APP, WAYBILL_PULL_IF_NOT_PRESENT, fetch, NULL,
+                                        &result, error))
 PLAIN_CALL(begin_prune, waybill_begin_prune(store, &number, error))
 RESULT_CALL(prune, waybill_prune_report,
             waybill_prune(store, &kListed, 1, TOKEN, NULL, &result, error))
@@ -187,12 +184,19 @@ const store_call kStoreCalls[] = {
 };
 const size_t kStoreCallCount = sizeof(kStoreCalls) / sizeof(kStoreCalls[0]);
 
+void check_all_calls(waybill_store* store, waybill_code expected) {
+  for (size_t i = 0; i < kStoreCallCount; ++i) {
+    waybill_error* error;
+    if (!CHECK_CODE(expected, kStoreCalls[i].call(store, &error)) ||
+        !CHECK(kStoreCalls[i].call(store, NULL) == expected)) {
+      fprintf(stderr, "  in %s\n", kStoreCalls[i].name);
+    }
+  }
+}
+
 bool all_decide_to_pull(waybill_store* store) {
-  bool pull = waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).pull;
-  pull =
-      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), NULL).pull && pull;
-  return waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE, .image_ref = REF), fetch,
-                                          NULL)
-             .pull &&
-         pull;
+  const bool with = waybill_must_attempt_pull(store, APP, &kPod).pull;
+  const bool without = waybill_must_attempt_pull(store, APP, NULL).pull;
+  const bool lazily = waybill_must_attempt_pull_lazily(store, APP, fetch, NULL).pull;
+  return with && without && lazily;
 }

@@ -21,6 +21,9 @@ typedef struct store_call {
 extern const store_call kStoreCalls[];
 extern const size_t kStoreCallCount;
 
+/* That each of them says `expected`, with and without an error to fill in. */
+void check_all_calls(waybill_store* store, waybill_code expected);
+
 /* Whether both forms of the decision answer "pull". */
 bool all_decide_to_pull(waybill_store* store);
 

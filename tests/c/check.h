@@ -15,6 +15,7 @@
  * and NULL again afterwards. */
 #define CHECK_CODE(expected, call) \
   (error = check_poison(), check_code((expected), (call), &error, #call, __FILE__, __LINE__))
+#define INVALID(call) CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call)
 /* A step that a test takes for granted: the program ends where it fails. */
 #define MUST(call)                                   \
   do {                                               \

@@ -16,17 +16,10 @@ static void all_calls_work_while_it_is_open(void) {
 }
 
 static void expect_closed(waybill_store* store) {
-  for (size_t i = 0; i < kStoreCallCount; ++i) {
-    if (!CHECK_CODE(WAYBILL_CLOSED, kStoreCalls[i].call(store, &error)) ||
-        !CHECK(kStoreCalls[i].call(store, NULL) == WAYBILL_CLOSED)) {
-      fprintf(stderr, "  in %s\n", kStoreCalls[i].name);
-    }
-  }
+  check_all_calls(store, WAYBILL_CLOSED);
   CHECK(all_decide_to_pull(store));
-  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).reason ==
-        WAYBILL_REASON_STORE_UNAVAILABLE);
-  waybill_recovery_report* report = NULL;
-  CHECK_CODE(WAYBILL_OK, waybill_get_recovery_report(store, &report, &error));
+  CHECK(waybill_must_attempt_pull(store, APP, &kPod).reason == WAYBILL_REASON_STORE_UNAVAILABLE);
+  waybill_recovery_report* report = report_of(store);
   CHECK(report != NULL);
   waybill_free(report);
 }

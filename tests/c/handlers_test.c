@@ -16,10 +16,8 @@ static const waybill_runtime_handlers kRegistry = {kHandlers, 2};
 
 static void registry(waybill_store* store) {
   const waybill_image_pull_intent refused = {.image = IMAGE, .runtime_handler = KATA};
-  CHECK_CODE(
-      WAYBILL_INVALID_ARGUMENT,
-      waybill_put_intent(
-          store, COPY(.image = refused.image, .runtime_handler = refused.runtime_handler), &error));
+  INVALID(waybill_put_intent(
+      store, COPY(.image = refused.image, .runtime_handler = refused.runtime_handler), &error));
   waybill_runtimes_report* report = NULL;
   MUST(waybill_replace_runtime_handlers(store, &kRegistry, &kDryRun, &report, &error));
   CHECK(report->added.count == 2);
@@ -45,12 +43,10 @@ static void registry(waybill_store* store) {
   const waybill_runtime_handler twice[] = {kHandlers[1], kHandlers[1]};
   const waybill_runtime_handlers wrong = {twice, 2};
   report = check_poison();
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_replace_runtime_handlers(store, &wrong, NULL, &report, &error));
+  INVALID(waybill_replace_runtime_handlers(store, &wrong, NULL, &report, &error));
   CHECK(report == NULL);
   const waybill_runtime_handlers none = {NULL, 0};
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_replace_runtime_handlers(store, &none, NULL, &report, &error));
+  INVALID(waybill_replace_runtime_handlers(store, &none, NULL, &report, &error));
 }
 
 static void copies(waybill_store* store) {
@@ -66,7 +62,7 @@ static void copies(waybill_store* store) {
   CHECK(!waybill_must_attempt_pull(
              store, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = KATA), &kPod)
              .pull);
-  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).reason ==
+  CHECK(waybill_must_attempt_pull(store, APP, &kPod).reason ==
         WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER);
   CHECK(waybill_must_attempt_pull(
             store,
@@ -88,7 +84,7 @@ static void copies(waybill_store* store) {
   CHECK(report->records == 1 && report->handlers.count == 1);
   CHECK_TEXT("kata", report->handlers.items[0]);
   waybill_free(report);
-  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).reason ==
+  CHECK(waybill_must_attempt_pull(store, APP, &kPod).reason ==
         WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS);
 }
 
@@ -138,10 +134,8 @@ static void outcomes(waybill_store* store) {
 static void with_opening(void) {
   waybill_open_options options = store_options("opened-with");
   options.runtime_handlers = &kRegistry;
-  waybill_store* store = NULL;
-  MUST(waybill_open(&options, &store, &error));
-  waybill_recovery_report* report = NULL;
-  MUST(waybill_get_recovery_report(store, &report, &error));
+  waybill_store* store = open_with(&options);
+  waybill_recovery_report* report = report_of(store);
   CHECK(report->runtimes != NULL && report->runtimes->added.count == 2);
   waybill_free(report);
   end_store(store);

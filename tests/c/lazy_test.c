@@ -20,11 +20,7 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
   fetching* self = context;
   ++self->count;
   if (self->calls_back) {
-    for (size_t i = 0; i < kStoreCallCount; ++i) {
-      if (!CHECK_CODE(WAYBILL_INVALID_ARGUMENT, kStoreCalls[i].call(self->store, &error))) {
-        fprintf(stderr, "  in %s\n", kStoreCalls[i].name);
-      }
-    }
+    check_all_calls(self->store, WAYBILL_INVALID_ARGUMENT);
     CHECK(all_decide_to_pull(self->store));
     waybill_recovery_report* report = check_poison();
     const waybill_code code = waybill_get_recovery_report(self->store, &report, &error);
@@ -32,7 +28,7 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
     CHECK((report != NULL) == (code == WAYBILL_OK));
     waybill_free(report);
     waybill_free(error);
-    CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_close(self->store, &error));
+    INVALID(waybill_close(self->store, &error));
     waybill_store_free(self->store);
   }
   if (self->succeeds) *credentials = kPod;
@@ -40,8 +36,7 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
 }
 
 static waybill_decision decide(fetching* with) {
-  return waybill_must_attempt_pull_lazily(with->store, COPY(.image = IMAGE, .image_ref = REF),
-                                          fetch, with);
+  return waybill_must_attempt_pull_lazily(with->store, APP, fetch, with);
 }
 
 static void fetched_once_if_need_be(waybill_store* store) {
@@ -64,17 +59,16 @@ static void failing_fetch(waybill_store* store) {
   CHECK(decision.pull && with.count == 1);
   CHECK(decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
   CHECK(decision.result == WAYBILL_CHECK_ERROR);
-  decision =
-      waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE, .image_ref = REF), NULL, NULL);
+  decision = waybill_must_attempt_pull_lazily(store, APP, NULL, NULL);
   CHECK(decision.pull && decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
 
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
-                                   WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome, &error));
+  MUST(waybill_ensure_image_lazily(store, APP, WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome,
+                                   &error));
   CHECK(outcome->decided && outcome->decision.pull && outcome->action == WAYBILL_ENSURE_PULL);
   waybill_free(outcome);
-  MUST(waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
-                                   WAYBILL_PULL_IF_NOT_PRESENT, NULL, NULL, &outcome, &error));
+  MUST(waybill_ensure_image_lazily(store, APP, WAYBILL_PULL_IF_NOT_PRESENT, NULL, NULL, &outcome,
+                                   &error));
   CHECK(outcome->decision.pull);
   waybill_free(outcome);
 }
@@ -83,8 +77,8 @@ static void own_store_called_back(waybill_store* store) {
   fetching with = {.store = store, .succeeds = true, .calls_back = true};
   CHECK(!decide(&with).pull);
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
-                                   WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome, &error));
+  MUST(waybill_ensure_image_lazily(store, APP, WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome,
+                                   &error));
   CHECK(outcome->action == WAYBILL_ENSURE_USE_PRESENT);
   waybill_free(outcome);
   CHECK(with.count == 2);
@@ -117,9 +111,7 @@ static bool fetch_nonsense(void* context, waybill_pod_credentials* credentials) 
 
 static void wrong_answers(waybill_store* store) {
   for (int which = 0; which <= 2; ++which) {
-    CHECK(waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
-                                           fetch_nonsense, &which)
-              .pull);
+    CHECK(waybill_must_attempt_pull_lazily(store, APP, fetch_nonsense, &which).pull);
   }
 }
 
@@ -146,8 +138,7 @@ static void clock_called_back(void) {
   waybill_open_options options = store_options("clock");
   options.clock = ask_the_store;
   options.clock_context = &clock;
-  waybill_store* store = NULL;
-  MUST(waybill_open(&options, &store, &error));
+  waybill_store* store = open_with(&options);
   clock.store = store;
   pull(store, IMAGE, REF);
   CHECK(clock.refusals > 0);
@@ -171,8 +162,7 @@ static void clock_that_lies(void) {
   CHECK((store != NULL) == (opened == WAYBILL_OK));
   if (opened != WAYBILL_OK) return;
   const waybill_code put = waybill_put_intent(store, COPY(.image = IMAGE), NULL);
-  const waybill_code recorded = waybill_record_image_pulled(
-      store, COPY(.image = IMAGE, .image_ref = REF), &kCredentials, NULL, NULL);
+  const waybill_code recorded = waybill_record_image_pulled(store, APP, &kCredentials, NULL, NULL);
   CHECK(put != WAYBILL_INTERNAL && recorded != WAYBILL_INTERNAL);
   waybill_store_free(store);
 }
@@ -181,13 +171,12 @@ static void clock_that_lies(void) {
 static void failing_fetch_under_kubelet_rules(void) {
   waybill_open_options options = store_options("kubelet-rules");
   options.rules = WAYBILL_RULES_KUBELET;
-  waybill_store* store = NULL;
-  MUST(waybill_open(&options, &store, &error));
+  waybill_store* store = open_with(&options);
   pull(store, IMAGE, REF);
   fetching with = {.store = store};
   waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
-                                   WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome, &error));
+  MUST(waybill_ensure_image_lazily(store, APP, WAYBILL_PULL_IF_NOT_PRESENT, fetch, &with, &outcome,
+                                   &error));
   CHECK(outcome->action == WAYBILL_ENSURE_CREDENTIALS_ERROR && outcome->decided);
   CHECK(outcome->decision.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
   waybill_free(outcome);
@@ -200,9 +189,7 @@ int main(void) {
   fetched_once_if_need_be(store);
   failing_fetch(store);
   own_store_called_back(store);
-  CHECK(!waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE, .image_ref = REF),
-                                          fetch_from_other, NULL)
-             .pull);
+  CHECK(!waybill_must_attempt_pull_lazily(store, APP, fetch_from_other, NULL).pull);
   wrong_answers(store);
   end_store(store);
   failing_fetch_under_kubelet_rules();

@@ -8,7 +8,6 @@
 static waybill_error* error;
 static const waybill_string kNowhere = {NULL, 7};
 
-#define INVALID(call) CHECK_CODE(WAYBILL_INVALID_ARGUMENT, call)
 /* The same for a function whose result is `result`, which must be NULL then. */
 #define INVALID_RESULT(result, call) \
   do {                               \
@@ -18,12 +17,7 @@ static const waybill_string kNowhere = {NULL, 7};
   } while (0)
 
 static void no_store(void) {
-  for (size_t i = 0; i < kStoreCallCount; ++i) {
-    if (!CHECK_CODE(WAYBILL_INVALID_ARGUMENT, kStoreCalls[i].call(NULL, &error)) ||
-        !CHECK(kStoreCalls[i].call(NULL, NULL) == WAYBILL_INVALID_ARGUMENT)) {
-      fprintf(stderr, "  in %s\n", kStoreCalls[i].name);
-    }
-  }
+  check_all_calls(NULL, WAYBILL_INVALID_ARGUMENT);
   CHECK(all_decide_to_pull(NULL));
   INVALID(waybill_close(NULL, &error));
   waybill_recovery_report* report;
@@ -36,10 +30,8 @@ static void no_result_of_a_store(waybill_store* s) {
   waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
   request.pod_uid = POD;
   INVALID(waybill_get_recovery_report(s, NULL, &error));
-  INVALID(waybill_ensure_image(s, COPY(.image = IMAGE, .image_ref = REF), WAYBILL_PULL_NEVER, &kPod,
-                               NULL, &error));
-  INVALID(waybill_ensure_image_lazily(s, COPY(.image = IMAGE, .image_ref = REF), WAYBILL_PULL_NEVER,
-                                      NULL, NULL, NULL, &error));
+  INVALID(waybill_ensure_image(s, APP, WAYBILL_PULL_NEVER, &kPod, NULL, &error));
+  INVALID(waybill_ensure_image_lazily(s, APP, WAYBILL_PULL_NEVER, NULL, NULL, NULL, &error));
   INVALID(waybill_begin_prune(s, NULL, &error));
   INVALID(waybill_get_record(s, COPY(.image_ref = REF), NULL, &error));
   INVALID(waybill_list_records(s, NULL, &error));
@@ -96,29 +88,24 @@ static void no_value_for_a_store(waybill_store* s) {
 
   /* Arrays and strings inside of what is given. */
   waybill_image_pull_credentials credentials = {.secret_count = 1};
-  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), &credentials, NULL,
-                                      &error));
+  INVALID(waybill_record_image_pulled(s, APP, &credentials, NULL, &error));
   credentials = (waybill_image_pull_credentials){.service_account_count = 1};
-  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), &credentials, NULL,
-                                      &error));
+  INVALID(waybill_record_image_pulled(s, APP, &credentials, NULL, &error));
   waybill_image_pull_secret secret = kSecret;
   secret.name = kNowhere;
   credentials = (waybill_image_pull_credentials){.secrets = &secret, .secret_count = 1};
-  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), &credentials, NULL,
-                                      &error));
+  INVALID(waybill_record_image_pulled(s, APP, &credentials, NULL, &error));
   const waybill_pulled_manifest manifest = {.digest = DIGEST, .platform = {.os = kNowhere}};
-  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), NULL, &manifest,
-                                      &error));
+  INVALID(waybill_record_image_pulled(s, APP, NULL, &manifest, &error));
   const waybill_pulled_manifest features = {.digest = DIGEST, .platform.os_features = {NULL, 1}};
-  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), NULL, &features,
-                                      &error));
+  INVALID(waybill_record_image_pulled(s, APP, NULL, &features, &error));
   const waybill_image_pulled_record record = {.image_ref = REF, .credential_mapping_count = 1};
   INVALID(waybill_put_record(s, &record, &error));
 
   const waybill_pod_credentials pod = {.secret_count = 1};
-  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = REF), &pod).pull);
+  CHECK(waybill_must_attempt_pull(s, APP, &pod).pull);
   const waybill_pod_credentials pod_of_nowhere = {.secrets = &secret, .secret_count = 1};
-  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = REF), &pod_of_nowhere).pull);
+  CHECK(waybill_must_attempt_pull(s, APP, &pod_of_nowhere).pull);
 }
 
 static void strings_of_nowhere(waybill_store* s) {

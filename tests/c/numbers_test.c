@@ -160,65 +160,55 @@ static void are_refused(waybill_store* store, int32_t number) {
   const waybill_image_pulled_record record = {.image_ref = REF};
   const waybill_image_pull_intent intent = {.image = IMAGE};
   const waybill_image_preloaded_record preloaded = {.image_ref = REF};
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_encode_pulled_record(&record, number, &json, &error));
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_encode_pull_intent(&intent, number, &json, &error));
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_encode_preloaded_record(&preloaded, number, &json, &error));
+  INVALID(waybill_encode_pulled_record(&record, number, &json, &error));
+  INVALID(waybill_encode_pull_intent(&intent, number, &json, &error));
+  INVALID(waybill_encode_preloaded_record(&preloaded, number, &json, &error));
   CHECK(json == NULL);
   waybill_policy* policy = check_poison();
   const waybill_strings none = {NULL, 0};
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_policy_make(number, none, WAYBILL_ALLOWLIST_ANY_IMAGE, &policy, &error));
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_policy_make(WAYBILL_NEVER_VERIFY, none, number, &policy, &error));
+  INVALID(waybill_policy_make(number, none, WAYBILL_ALLOWLIST_ANY_IMAGE, &policy, &error));
+  INVALID(waybill_policy_make(WAYBILL_NEVER_VERIFY, none, number, &policy, &error));
   CHECK(policy == NULL);
   CHECK(waybill_policy_requires_verification(NULL, IMAGE, number));
 
   waybill_ensure_outcome* outcome = check_poison();
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_ensure_image(store, COPY(.image = IMAGE, .image_ref = REF), number, &kPod,
-                                  &outcome, &error));
+  INVALID(waybill_ensure_image(store, APP, number, &kPod, &outcome, &error));
   CHECK(outcome == NULL);
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_ensure_image_lazily(store, COPY(.image = IMAGE, .image_ref = REF), number,
-                                         NULL, NULL, &outcome, &error));
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_record_image_pull_failed(store, COPY(.image = IMAGE), number, &error));
+  INVALID(waybill_ensure_image_lazily(store, APP, number, NULL, NULL, &outcome, &error));
+  INVALID(waybill_record_image_pull_failed(store, COPY(.image = IMAGE), number, &error));
   waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
   request.pod_uid = POD;
   request.host_users = number;
   waybill_user_namespace got;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_get_or_create_user_namespace(store, &request, &got, &error));
+  INVALID(waybill_get_or_create_user_namespace(store, &request, &got, &error));
   waybill_export_options exported = WAYBILL_EXPORT_OPTIONS_INIT;
   exported.kubelet_directory = scratch("");
   exported.api_version = number;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_export(store, &exported, NULL, &error));
+  INVALID(waybill_export(store, &exported, NULL, &error));
 
   waybill_open_options options = store_options("never");
   waybill_store* other = check_poison();
   options.witness_kind = number;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  INVALID(waybill_open(&options, &other, &error));
   options.witness_kind = 0;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  INVALID(waybill_open(&options, &other, &error));
   options = store_options("never");
   options.rules = number;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  INVALID(waybill_open(&options, &other, &error));
   options = store_options("never");
   options.gap = number;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  INVALID(waybill_open(&options, &other, &error));
   options = store_options("never");
   options.map_bytes = 1;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  INVALID(waybill_open(&options, &other, &error));
   options = store_options("never");
   options.witness_path = scratch("witness");
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &other, &error));
+  INVALID(waybill_open(&options, &other, &error));
   CHECK(!is_there(options.directory));
   waybill_observe_options observing = WAYBILL_OBSERVE_OPTIONS_INIT;
   observing.directory = scratch("never");
   observing.rules = number;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_observe(&observing, &other, &error));
+  INVALID(waybill_observe(&observing, &other, &error));
   CHECK(other == NULL);
 }
 

@@ -54,8 +54,7 @@ static waybill_error* error;
 /* That nothing was taken for damage. */
 static void expect_sound(const char* name) {
   waybill_store* store = open_store(name);
-  waybill_recovery_report* report = NULL;
-  MUST(waybill_get_recovery_report(store, &report, &error));
+  waybill_recovery_report* report = report_of(store);
   CHECK(!report->set_aside && !report->distrustful && report->findings.count == 0);
   waybill_free(report);
   CHECK(may_use(store, &kPod));
@@ -130,10 +129,8 @@ static void decisions(void) {
   pull(store, IMAGE, REF);
   for (unsigned long call = 1;; ++call) {
     fail_at(call);
-    const waybill_decision with =
-        waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
-    const waybill_decision without =
-        waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPodWithout);
+    const waybill_decision with = waybill_must_attempt_pull(store, APP, &kPod);
+    const waybill_decision without = waybill_must_attempt_pull(store, APP, &kPodWithout);
     const bool had = no_more_failures();
     CHECK(had || !with.pull);
     CHECK(without.pull);

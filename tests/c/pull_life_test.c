@@ -23,33 +23,28 @@ static void intent_comes_before_the_pull(waybill_store* store) {
   CHECK_TEXT("registry.example.com/team/app:v1", intents->items[0].image);
   CHECK_TEXT("", intents->items[0].runtime_handler);
   waybill_free(intents);
-  const waybill_decision in_flight =
-      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
+  const waybill_decision in_flight = waybill_must_attempt_pull(store, APP, &kPod);
   CHECK(in_flight.pull);
   CHECK(in_flight.reason == WAYBILL_REASON_PULL_IN_FLIGHT);
 }
 
 static void pulled_opens_for_those_who_had_the_credentials(waybill_store* store) {
-  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = REF), &kCredentials,
-                                   NULL, &error));
+  MUST(waybill_record_image_pulled(store, APP, &kCredentials, NULL, &error));
   bool exists = true;
   MUST(waybill_has_intent(store, COPY(.image = IMAGE), &exists, &error));
   CHECK(!exists);
 
-  const waybill_decision decision =
-      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
+  const waybill_decision decision = waybill_must_attempt_pull(store, APP, &kPod);
   CHECK(!decision.pull);
   CHECK(decision.credentials_read);
   CHECK(decision.result == WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND);
   CHECK(decision.reason == WAYBILL_REASON_SECRET_HASH_MATCHES ||
         decision.reason == WAYBILL_REASON_SECRET_COORDINATES_MATCH);
-  const waybill_decision other =
-      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPodWithout);
+  const waybill_decision other = waybill_must_attempt_pull(store, APP, &kPodWithout);
   CHECK(other.pull);
   CHECK(other.result == WAYBILL_CHECK_MUST_AUTHENTICATE);
   CHECK(other.reason == WAYBILL_REASON_NO_CREDENTIAL_MATCHES);
-  const waybill_decision without =
-      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), NULL);
+  const waybill_decision without = waybill_must_attempt_pull(store, APP, NULL);
   CHECK(without.pull);
   CHECK(without.result == WAYBILL_CHECK_ERROR);
   CHECK(without.reason == WAYBILL_REASON_CREDENTIALS_UNAVAILABLE);
@@ -63,18 +58,15 @@ static void service_accounts_and_the_whole_node(waybill_store* store) {
   const waybill_pod_credentials pod = {.service_account = &account};
   CHECK(!may_use(store, &pod));
   MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
-  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = REF), &credentials,
-                                   NULL, &error));
+  MUST(waybill_record_image_pulled(store, APP, &credentials, NULL, &error));
   CHECK(may_use(store, &pod));
   CHECK(!may_use(store, &kPodWithout));
 
   credentials.node_pods_accessible = true;
   MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
-  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = REF), &credentials,
-                                   NULL, &error));
+  MUST(waybill_record_image_pulled(store, APP, &credentials, NULL, &error));
   CHECK(may_use(store, &kPodWithout));
-  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), NULL).reason ==
-        WAYBILL_REASON_NODE_PODS_ACCESSIBLE);
+  CHECK(waybill_must_attempt_pull(store, APP, NULL).reason == WAYBILL_REASON_NODE_PODS_ACCESSIBLE);
 }
 
 static void pulls_that_fail(waybill_store* store) {
@@ -157,7 +149,7 @@ static void whole_records(waybill_store* store) {
   waybill_image_pulled_record wrong = mine;
   wrong.credential_mapping = twice;
   wrong.credential_mapping_count = 2;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_put_record(store, &wrong, &error));
+  INVALID(waybill_put_record(store, &wrong, &error));
 
   waybill_image_pulled_records* records = NULL;
   MUST(waybill_list_records(store, &records, &error));
@@ -209,15 +201,12 @@ static void images_that_left_are_pruned(waybill_store* store) {
   CHECK(report->kept_in_list == 1);
   CHECK(report->kept_newer == 1);
   waybill_free(report);
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_prune(store, &listed, 1, token + 1000000, NULL, &report, &error));
+  INVALID(waybill_prune(store, &listed, 1, token + 1000000, NULL, &report, &error));
   CHECK(report == NULL);
 
   /* A runtime that is starting up lists nothing, too. */
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_prune(store, NULL, 0, token, NULL, &report, &error));
-  CHECK_CODE(
-      WAYBILL_INVALID_ARGUMENT,
-      waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, NULL, &report, &error));
+  INVALID(waybill_prune(store, NULL, 0, token, NULL, &report, &error));
+  INVALID(waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, NULL, &report, &error));
   CHECK(report == NULL);
   MUST(waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, &kMeant, &report, &error));
   CHECK(report->removed == 0 && report->kept_newer == 2);

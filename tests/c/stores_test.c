@@ -11,18 +11,6 @@
 
 static waybill_error* error;
 
-static waybill_recovery_report* report_of(waybill_store* store) {
-  waybill_recovery_report* report = NULL;
-  MUST(waybill_get_recovery_report(store, &report, &error));
-  return report;
-}
-
-static waybill_store* open_with(const waybill_open_options* options) {
-  waybill_store* store = NULL;
-  MUST(waybill_open(options, &store, &error));
-  return store;
-}
-
 /* A store that was wiped while its witness was not. */
 static void witnesses(void) {
   waybill_open_options options = store_options("witnessed");
@@ -44,8 +32,7 @@ static void witnesses(void) {
   report = report_of(store);
   CHECK(report->created && report->distrustful && report->distrust_reason.length > 0);
   waybill_free(report);
-  const waybill_decision decision =
-      waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
+  const waybill_decision decision = waybill_must_attempt_pull(store, APP, &kPod);
   CHECK(decision.pull && decision.reason == WAYBILL_REASON_STORE_DISTRUSTFUL);
 
   waybill_trust_state* trust = NULL;
@@ -56,7 +43,7 @@ static void witnesses(void) {
   CHECK(trust->journal[trust->journal_count - 1].action == WAYBILL_TRUST_DISTRUST);
   CHECK(trust->journal[trust->journal_count - 1].reason.length > 0);
   waybill_free(trust);
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_clear_distrust(store, NONE, &error));
+  INVALID(waybill_clear_distrust(store, NONE, &error));
   MUST(waybill_clear_distrust(store, WAYBILL_STRING("looked at"), &error));
   MUST(waybill_get_trust(store, &trust, &error));
   CHECK(!trust->distrustful);
@@ -64,7 +51,7 @@ static void witnesses(void) {
   CHECK(trust->journal[trust->journal_count - 1].kind == WAYBILL_TRUST_OPERATOR);
   CHECK(trust->journal[trust->journal_count - 1].action == WAYBILL_TRUST_TRUST);
   waybill_free(trust);
-  CHECK(!waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).pull);
+  CHECK(!waybill_must_attempt_pull(store, APP, &kPod).pull);
   end_store(store);
 
   /* By memory. */
@@ -307,7 +294,7 @@ static void migration_down(void) {
   CHECK(report->steps[report->step_count - 1].values_written > 0);
   waybill_free(report);
   migrate.to = 99;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_migrate(&migrate, NULL, &error));
+  INVALID(waybill_migrate(&migrate, NULL, &error));
 }
 
 static void gaps(void) {
@@ -319,7 +306,7 @@ static void gaps(void) {
   const waybill_images_on_node nothing = {NULL, 0};
   options.images_on_node = &nothing;
   waybill_store* store = check_poison();
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &store, &error));
+  INVALID(waybill_open(&options, &store, &error));
   CHECK(store == NULL);
   options.images_on_node = &images;
   store = open_with(&options);
@@ -327,7 +314,7 @@ static void gaps(void) {
   CHECK(report->after_gap && report->gap_reason.length > 0 && report->gap_closed == 1);
   CHECK(report->gap_images.count == 1);
   waybill_free(report);
-  CHECK(waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod).reason ==
+  CHECK(waybill_must_attempt_pull(store, APP, &kPod).reason ==
         WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS);
   end_store(store);
 }

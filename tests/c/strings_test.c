@@ -107,10 +107,9 @@ static void a_mebibyte_each(waybill_store* s) {
   waybill_image_pull_secret secret = kSecret;
   secret.credential_hash = big;
   const waybill_image_pull_credentials credentials = {.secrets = &secret, .secret_count = 1};
-  CHECK(refused(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = REF), &credentials,
-                                            NULL, NULL)));
+  CHECK(refused(waybill_record_image_pulled(s, APP, &credentials, NULL, NULL)));
   const waybill_pod_credentials pod = {.secrets = &secret, .secret_count = 1};
-  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = REF), &pod).pull);
+  CHECK(waybill_must_attempt_pull(s, APP, &pod).pull);
   CHECK(waybill_must_attempt_pull(s, COPY(.image = big, .image_ref = REF), &kPod).reason ==
         WAYBILL_REASON_ARGUMENT_TOO_LONG);
   CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = big), &kPod).pull);
@@ -188,7 +187,7 @@ static void any_bytes(waybill_store* s) {
   waybill_open_options options = store_options("zero");
   options.directory = (waybill_string){"/tmp/waybill\0zero", 17};
   waybill_store* store = NULL;
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT, waybill_open(&options, &store, &error));
+  INVALID(waybill_open(&options, &store, &error));
   waybill_verify_report* report = NULL;
   MUST(waybill_verify(s, &report, &error));
   CHECK(report->sound && report->findings.count == 0 && report->values > 0);

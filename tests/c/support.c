@@ -116,13 +116,24 @@ waybill_open_options store_options(const char* name) {
   return options;
 }
 
-waybill_store* open_store(const char* name) {
-  const waybill_open_options options = store_options(name);
+waybill_store* open_with(const waybill_open_options* options) {
   waybill_store* store = NULL;
   waybill_error* error;
-  MUST(waybill_open(&options, &store, &error));
+  MUST(waybill_open(options, &store, &error));
   if (!CHECK(store != NULL)) check_exit();
   return store;
+}
+
+waybill_store* open_store(const char* name) {
+  const waybill_open_options options = store_options(name);
+  return open_with(&options);
+}
+
+waybill_recovery_report* report_of(waybill_store* store) {
+  waybill_recovery_report* report = NULL;
+  waybill_error* error;
+  MUST(waybill_get_recovery_report(store, &report, &error));
+  return report;
 }
 
 void end_store(waybill_store* store) {
@@ -151,5 +162,5 @@ void pull(waybill_store* store, waybill_string image, waybill_string image_ref) 
 }
 
 bool may_use(waybill_store* store, const waybill_pod_credentials* pod) {
-  return !waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), pod).pull;
+  return !waybill_must_attempt_pull(store, APP, pod).pull;
 }

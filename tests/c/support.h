@@ -8,8 +8,8 @@
 #define IMAGE WAYBILL_STRING("registry.example.com/team/app:v1")
 #define IMAGE_NAME "registry.example.com/team/app"
 #define REF WAYBILL_STRING("sha256:aa")
-/* COPY(.image = IMAGE, .image_ref = REF) */
 #define COPY(...) ((waybill_image_copy){__VA_ARGS__})
+#define APP COPY(.image = IMAGE, .image_ref = REF)
 #define NONE WAYBILL_STRING("")
 #define POD WAYBILL_STRING("11111111-2222-3333-4444-555555555555")
 #define DIGEST \
@@ -37,8 +37,10 @@ void empty_directory(waybill_string path);
  * map.
  */
 waybill_open_options store_options(const char* name);
-/* The store itself; NULL is never returned. */
+/* A store with these options; NULL is never returned. */
+waybill_store* open_with(const waybill_open_options* options);
 waybill_store* open_store(const char* name);
+waybill_recovery_report* report_of(waybill_store* store);
 /* Closes, which must go well, and frees. */
 void end_store(waybill_store* store);
 

@@ -37,10 +37,8 @@ static void* work(void* context) {
   for (;;) {
     /* Known before it is asked, the closing is also seen. */
     const bool closed = atomic_load(&with->ended);
-    const waybill_decision decision =
-        waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF), &kPod);
-    const waybill_decision lazily = waybill_must_attempt_pull_lazily(
-        store, COPY(.image = IMAGE, .image_ref = REF), fetch, NULL);
+    const waybill_decision decision = waybill_must_attempt_pull(store, APP, &kPod);
+    const waybill_decision lazily = waybill_must_attempt_pull_lazily(store, APP, fetch, NULL);
     if (closed) CHECK(decision.pull && lazily.pull);
     if (!decision.pull) atomic_fetch_add(&with->decisions, 1);
     CHECK(decision.reason == WAYBILL_REASON_SECRET_HASH_MATCHES ||
