@@ -3,6 +3,7 @@
 #ifndef WAYBILL_TESTS_SUPPORT_CLI_STORE_H_
 #define WAYBILL_TESTS_SUPPORT_CLI_STORE_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/versions.h"
 
 namespace waybill::testing {
 

@@ -4,37 +4,19 @@
 #ifndef WAYBILL_TESTS_SUPPORT_MEMORY_DIR_H_
 #define WAYBILL_TESTS_SUPPORT_MEMORY_DIR_H_
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <stdexcept>
-#include <string>
+
+#include "tests/support/temp_dir.h"
 
 namespace waybill::testing {
 
-class MemoryDir {
+class MemoryDir : public TempDir {
  public:
-  MemoryDir() {
-    const std::filesystem::path memory = "/dev/shm";
-    const bool usable = access(memory.c_str(), W_OK) == 0;
-    const auto parent = usable ? memory : std::filesystem::temp_directory_path();
-    std::string name = (parent / "waybill-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = name;
-  }
-  ~MemoryDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  MemoryDir(const MemoryDir&) = delete;
-  MemoryDir& operator=(const MemoryDir&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
+  MemoryDir()
+      : TempDir(access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+                                              : std::filesystem::temp_directory_path()) {}
 };
 
 }  // namespace waybill::testing

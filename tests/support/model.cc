@@ -9,11 +9,6 @@ namespace waybill::testing {
 
 namespace {
 
-template <typename T>
-bool SameCoordinates(const T& a, const T& b) {
-  return a.uid == b.uid && a.namespace_name == b.namespace_name && a.name == b.name;
-}
-
 bool Matches(const std::string& pattern, const std::string& name) {
   if (!pattern.ends_with("/*")) return pattern == name;
   return name.starts_with(pattern.substr(0, pattern.size() - 1));

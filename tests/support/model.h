@@ -25,6 +25,12 @@ struct ModelPod {
   std::optional<ImagePullServiceAccount> service_account;
 };
 
+// Of secrets or service accounts.
+template <typename T>
+bool SameCoordinates(const T& a, const T& b) {
+  return a.uid == b.uid && a.namespace_name == b.namespace_name && a.name == b.name;
+}
+
 struct ModelPolicy {
   VerificationMode mode = VerificationMode::kNeverVerifyPreloadedImages;
   std::vector<std::string> patterns = {};

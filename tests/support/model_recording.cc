@@ -11,11 +11,6 @@ namespace waybill::testing {
 namespace {
 
 template <typename T>
-bool SameCoordinates(const T& a, const T& b) {
-  return a.uid == b.uid && a.namespace_name == b.namespace_name && a.name == b.name;
-}
-
-template <typename T>
 void Sort(std::vector<T>& list) {
   std::sort(list.begin(), list.end(), [](const T& a, const T& b) {
     return std::tie(a.namespace_name, a.name, a.uid) < std::tie(b.namespace_name, b.name, b.uid);
