@@ -1,19 +1,17 @@
 #include "tests/support/damage_judge.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <deque>
 #include <filesystem>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
+#include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
 
@@ -80,17 +78,10 @@ class DamageJudge::Worker {
     bool every_asking = false;
   };
 
-  explicit Worker(const DamageJudge& judge, const Job& job) : judge_(judge), job_(job) {
+  Worker(const DamageJudge& judge, const Job& job) : judge_(judge), job_(job) {
     if (mkdir(directory().c_str(), 0700) != 0) throw std::runtime_error("mkdir");
-    void* memory =
-        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::runtime_error("mmap");
-    shared_ = new (memory) Shared();
     shared_->next = job.first;
   }
-  ~Worker() { munmap(shared_, sizeof(Shared)); }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   // The answers of the sound store.
   std::vector<bool> Baseline(const Asking& asking) {
@@ -103,41 +94,33 @@ class DamageJudge::Worker {
   }
 
   void Start() {
-    child_ = fork();
-    if (child_ < 0) throw std::runtime_error("fork");
-    if (child_ > 0) return;
-    int code = 0;
-    try {
-      for (; shared_->next < job_.count; shared_->next += job_.step) JudgeOne();
-    } catch (const std::exception& error) {
-      Fault(shared_->verdicts.failed, error.what());
-      code = kThrew;
-    }
-    _exit(code);
+    child_.emplace([this] {
+      try {
+        for (; shared_->next < job_.count; shared_->next += job_.step) JudgeOne();
+        return 0;
+      } catch (const std::exception& error) {
+        Fault(shared_->verdicts.failed, error.what());
+        return kThrew;
+      }
+    });
   }
-
   // Waits for the child, and starts another where it died on a file.
   void Finish() {
-    for (;;) {
-      int status = 0;
-      while (waitpid(child_, &status, 0) < 0) {
-      }
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-      if (!WIFEXITED(status) || WEXITSTATUS(status) != kThrew) {
-        Fault(shared_->verdicts.crashes, "crashed, wait status " + std::to_string(status));
+    while (const int code = child_->Wait()) {
+      if (code != kThrew) {
+        Fault(shared_->verdicts.crashes, "crashed, code " + std::to_string(code));
       }
       shared_->next += job_.step;
       Start();
     }
   }
 
-  const DamageVerdicts& verdicts() const { return shared_->verdicts; }
+  const DamageVerdicts& verdicts() { return shared_->verdicts; }
 
  private:
   static constexpr int kThrew = 3;
 
-  // Lives in memory that parent and child share.
-  struct Shared {
+  struct Progress {
     DamageVerdicts verdicts;
     std::size_t next = 0;  // the first file not judged to its end
   };
@@ -185,8 +168,8 @@ class DamageJudge::Worker {
   const DamageJudge& judge_;
   const Job job_;
   const MemoryDir dir_;
-  Shared* shared_ = nullptr;
-  pid_t child_ = -1;
+  Shared<Progress> shared_;
+  std::optional<Child> child_;
 };
 
 void DamageJudge::Worker::JudgeOwner() {
@@ -249,6 +232,15 @@ void DamageJudge::Worker::Compare(std::size_t asking, const std::vector<bool>& a
   } else if (accepted && answers != before) {
     Fault(shared_->verdicts.changed, "accepted, but answers otherwise");
   }
+}
+
+std::ostream& operator<<(std::ostream& out, const DamageVerdicts& verdicts) {
+  out << verdicts.judged << " files: " << verdicts.accepted << " accepted, " << verdicts.set_aside
+      << " set aside, " << verdicts.distrusted << " distrusted, " << verdicts.refused << " refused";
+  if (verdicts.Good()) return out;
+  return out << "; " << verdicts.opened << " opened, " << verdicts.changed << " changed, "
+             << verdicts.unrepaired << " unrepaired, " << verdicts.failed << " failed, "
+             << verdicts.crashes << " crashed; first " << verdicts.first_fault.data();
 }
 
 DamageJudge::DamageJudge(SampleStore sample) : sample_(std::move(sample)) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct DamageVerdicts {
 
   bool Good() const { return opened + changed + unrepaired + failed + crashes == 0; }
 };
+std::ostream& operator<<(std::ostream& out, const DamageVerdicts& verdicts);
 
 class DamageJudge {
  public:

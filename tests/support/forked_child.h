@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ class Shared {
   Shared& operator=(const Shared&) = delete;
   T* operator->() { return value_; }
   T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
 
  private:
   T* value_;
@@ -46,7 +48,10 @@ class Child {
     std::fflush(nullptr);  // or the child says it, too
     pid_ = fork();
     if (pid_ < 0) throw std::runtime_error("fork failed");
-    if (pid_ == 0) _exit(work());
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever ends the test ends it, too
+      _exit(work());
+    }
   }
   ~Child() {
     Kill();

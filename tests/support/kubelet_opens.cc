@@ -1,8 +1,5 @@
 #include "tests/support/kubelet_opens.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -10,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
@@ -86,19 +84,14 @@ Decision CollectorMissesConfirmation(Rules rules) {
 Decision PowerCutAfterPull(Rules rules) {
   ScratchStore store(rules);
   store.Stop();
-  const pid_t child = fork();
-  if (child < 0) throw std::runtime_error("fork failed");
-  if (child == 0) {
+  Child child([&] {
     auto opened = NodeStore::Open(store.Options({}));
     const bool recorded =
         opened && (*opened)->RecordPullIntent({.image = kImage}) &&
         (*opened)->RecordImagePulled({.image = kImage, .image_ref = kImageRef}, TenantX());
-    _exit(recorded ? 0 : 1);
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || status != 0) {
-    throw std::runtime_error("the process that pulls failed");
-  }
+    return recorded ? 0 : 1;
+  });
+  if (child.Wait() != 0) throw std::runtime_error("the process that pulls failed");
   store.Start();
   return store.Check(kImage, kImageRef);
 }

@@ -1,9 +1,6 @@
 #include "tests/support/sample_store.h"
 
-#include <cstdio>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,78 +32,13 @@ ImagePullCredentials Both(const ImagePullSecret& a, const ImagePullSecret& b) {
   return credentials;
 }
 
-// A pod whose file no kubelet takes.
+// A pod whose file no kubelet takes: its user IDs are not its group IDs.
 void WriteHeldPod(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory);
-  const auto mapping = [](int block) {
-    return "[{\"hostId\":" + std::to_string(block * 65536) +
-           ",\"containerId\":0,\"length\":65536}]";
-  };
   WriteFile(directory / "userns",
-            "{\"uidMappings\":" + mapping(20) + ",\"gidMappings\":" + mapping(21) + "}");
+            R"({"uidMappings":[{"hostId":1310720,"containerId":0,"length":65536}],)"
+            R"("gidMappings":[{"hostId":1376256,"containerId":0,"length":65536}]})");
 }
-
-// As ScratchStore, but it remembers no witness: its file is opened elsewhere, beside another one.
-class UnwitnessedStore {
- public:
-  UnwitnessedStore() {
-    std::filesystem::create_directory(kubelet_directory());
-    Start();
-  }
-  NodeStore* operator->() { return store_.get(); }
-  FakeClock& clock() { return clock_; }
-  std::filesystem::path directory() const { return scratch_ / "store"; }
-  std::filesystem::path kubelet_directory() const { return scratch_ / "kubelet"; }
-
-  void Stop() {
-    Must(store_->Close());
-    store_.reset();
-  }
-  void Restart() {
-    Stop();
-    Start();
-  }
-  void Pull(std::string_view image, std::string_view image_ref,
-            const std::optional<ImagePullCredentials>& credentials) {
-    Must(store_->RecordPullIntent({.image = image}));
-    Must(store_->RecordImagePulled({.image = image, .image_ref = image_ref}, credentials));
-  }
-  // What its witness would say.
-  std::string Witness() const {
-    const auto inspection = InspectPath(directory() / "data.mdb");
-    const std::filesystem::path path = scratch_ / "witness";
-    Must(internal::WitnessFile::Open(
-        path, {inspection.identity->uuid, inspection.state->commit_sequence}));
-    return ReadFile(path);
-  }
-
- private:
-  void Start() {
-    OpenOptions options{.directory = directory(), .witness = waybill::Witness::None()};
-    options.images_on_node.emplace();
-    if (std::filesystem::exists(kubelet_directory() / "image_manager")) {
-      options.kubelet_directory = kubelet_directory();
-    }
-    options.clock = clock_.AsClock();
-    options.map_bytes = std::uint64_t{64} << 20U;
-    store_ = Must(NodeStore::Open(std::move(options)));
-  }
-
-  TempDir scratch_;
-  FakeClock clock_;
-  std::unique_ptr<NodeStore> store_;
-};
-
-class Historian {
- public:
-  explicit Historian(UnwitnessedStore& store) : store_(store) {}
-  void Note() { history_.push_back(ReadFile(store_.directory() / "data.mdb")); }
-  std::vector<std::string> Take() { return std::move(history_); }
-
- private:
-  UnwitnessedStore& store_;
-  std::vector<std::string> history_;
-};
 
 }  // namespace
 
@@ -144,8 +76,9 @@ SampleStore MakeSampleStore(int more_records) {
   ImagePullSecret thief = SecretOf("tenant-c", "first password");
 
   SampleStore sample;
-  UnwitnessedStore store;
-  Historian historian(store);
+  // It remembers no witness: its file is opened elsewhere, beside another one.
+  ScratchStore store(Rules::kClosed, {}, {}, false);
+  const auto note = [&] { sample.history.push_back(ReadFile(store.directory() / "data.mdb")); };
   WriteRecordFile(store.kubelet_directory(), "pulled", RefOf("unreadable"), "{");
   WriteRecordFile(store.kubelet_directory(), "pulling", ImageOf("unreadable-pull"), "{");
   ImagePreloadedRecord preloaded;
@@ -156,21 +89,21 @@ SampleStore MakeSampleStore(int more_records) {
                   EncodePreloadedRecord(preloaded));
   WriteHeldPod(store.kubelet_directory() / "pods" / "held");
   store.Restart();
-  historian.Note();
+  note();
 
   const auto pull = [&](const std::string& name, const ImagePullCredentials& credentials,
                         std::string_view handler = {}) {
     Must(store->RecordPullIntent({.image = ImageOf(name), .runtime_handler = handler}));
-    historian.Note();
+    note();
     Must(store->RecordImagePulled(
         {.image = ImageOf(name), .image_ref = RefOf(name), .runtime_handler = handler},
         credentials));
-    historian.Note();
+    note();
   };
   const auto serve = [&](const Platform& guest) {
     Must(store->ReplaceRuntimeHandlers(
         {{"runc", true, true}, {"kata", false, false}, {"vm", false, false, guest}}));
-    historian.Note();
+    note();
   };
   const auto replace = [&](const std::string& name, const ImagePullCredentials& credentials) {
     ImagePulledRecord record;
@@ -178,7 +111,7 @@ SampleStore MakeSampleStore(int more_records) {
     record.last_updated = store.clock().Now();
     record.credential_mapping["registry.example.com/" + name] = credentials;
     Must(store->PutRecord(record));
-    historian.Note();
+    note();
   };
 
   // What garbage collection will take, so that free pages and older ones hold it.
@@ -205,12 +138,12 @@ SampleStore MakeSampleStore(int more_records) {
   }
   for (const char* name : {"in-flight", "of-a"}) {
     Must(store->PutIntent({.image = ImageOf(name)}));
-    historian.Note();
+    note();
   }
   pull("rotated", WithSecret(a_rotated));
   replace("two-secrets", WithSecret(b));
   Must(store->DeleteRecord({.image_ref = RefOf("deleted")}));
-  historian.Note();
+  note();
   std::vector<std::string> listed;
   for (const ImagePulledRecord& record : Must(store->ListRecords())) {
     if (record.image_ref != RefOf("pruned") && record.image_ref != RefOf("pruned-open")) {
@@ -219,24 +152,24 @@ SampleStore MakeSampleStore(int more_records) {
   }
   if (Must(store->Prune({listed.begin(), listed.end()}, pruned)).removed != 2)
     throw std::runtime_error("prune");
-  historian.Note();
+  note();
   // An image that the kubelet pulled last: an older store knows nothing of it.
   pull("last", WithSecret(b));
   Must(store->PutIntent({.image = ImageOf("last-in-flight")}));
-  historian.Note();
+  note();
   Must(store->PutIntent({.image = ImageOf("in-flight-for-kata"), .runtime_handler = "kata"}));
-  historian.Note();
+  note();
   serve({"amd64", "windows", "10.0.20348"});
-  historian.Note();
+  note();
   // Ranges go from pod to pod: an older store gives them to the wrong ones.
   const auto give = [&](const std::string& uid, std::uint64_t block, std::uint64_t blocks = 1) {
     Must(store->AdoptUserNamespace(uid, block * kIdsPerBlock, blocks * kIdsPerBlock));
-    historian.Note();
+    note();
     sample.living.push_back({uid, block * kIdsPerBlock, blocks * kIdsPerBlock});
   };
   const auto take = [&](const std::string& uid) {
     Must(store->ReleaseUserNamespace(uid));
-    historian.Note();
+    note();
     std::erase_if(sample.living, [&](const LivingPod& pod) { return pod.uid == uid; });
   };
   give("0a1b2c3d-0000-4000-8000-000000000001", 3);
@@ -250,8 +183,10 @@ SampleStore MakeSampleStore(int more_records) {
   store.Stop();
 
   sample.database = ReadFile(store.directory() / "data.mdb");
-  sample.history = historian.Take();
-  sample.witness = store.Witness();
+  const auto inspection = InspectPath(store.directory() / "data.mdb");
+  Must(internal::WitnessFile::Open(store.witness(),
+                                   {inspection.identity->uuid, inspection.state->commit_sequence}));
+  sample.witness = ReadFile(store.witness());
 
   const auto probe = [&](const std::string& image, const std::string& name,
                          std::vector<ImagePullSecret> secrets, const std::string& handler = {}) {

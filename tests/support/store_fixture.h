@@ -32,12 +32,22 @@ inline VerificationPolicy MakePolicy(VerificationMode mode, std::vector<std::str
   return Must(VerificationPolicy::Make(mode, std::move(patterns), scope));
 }
 
+// A store below `directory` with a witness beside it, a clock that stands still and a small map.
+inline OpenOptions OptionsIn(const std::filesystem::path& directory, Rules rules = Rules::kClosed) {
+  OpenOptions options{.directory = directory / "store",
+                      .witness = Witness::At(directory / "witness")};
+  options.rules = rules;
+  options.clock = FakeClock().AsClock();
+  options.map_bytes = std::uint64_t{64} << 20U;
+  return options;
+}
+
 class ScratchStore {
  public:
   // Opens at once: the default policy, and a node without images.
   explicit ScratchStore(Rules rules, VerificationPolicy policy = {},
-                        std::vector<ImageOnNode> images = {})
-      : rules_(rules), policy_(std::move(policy)) {
+                        std::vector<ImageOnNode> images = {}, bool with_witness = true)
+      : rules_(rules), policy_(std::move(policy)), with_witness_(with_witness) {
     std::filesystem::create_directory(kubelet_directory());
     Start(std::move(images));
   }
@@ -68,8 +78,8 @@ class ScratchStore {
 
   // What this store is opened with: for a process that opens it on its own.
   OpenOptions Options(std::vector<ImageOnNode> images) const {
-    OpenOptions options{.directory = directory(), .witness = Witness::At(witness())};
-    options.rules = rules_;
+    OpenOptions options = OptionsIn(scratch(), rules_);
+    if (!with_witness_) options.witness = Witness::None();
     options.policy = policy_;
     options.images_on_node = std::move(images);
     options.allow_empty = true;
@@ -77,7 +87,6 @@ class ScratchStore {
       options.kubelet_directory = kubelet_directory();
     }
     options.clock = clock_.AsClock();
-    options.map_bytes = std::uint64_t{64} << 20U;
     return options;
   }
 
@@ -100,6 +109,7 @@ class ScratchStore {
   FakeClock clock_;
   Rules rules_;
   VerificationPolicy policy_;
+  bool with_witness_;
   std::unique_ptr<NodeStore> store_;
 };
 

@@ -40,9 +40,8 @@ class UsernsStore {
   void SwitchOff() { options_.enabled = false; }
 
   OpenOptions Options() const {
-    OpenOptions options{.directory = directory(), .witness = Witness::At(witness())};
+    OpenOptions options = OptionsIn(scratch_.path());
     options.clock = clock_.AsClock();
-    options.map_bytes = std::uint64_t{64} << 20U;
     options.user_namespaces = options_;
     options.runtime_handlers = {
         {{.name = "runc", .is_default = true, .user_namespaces = true}, {.name = "gvisor"}}};

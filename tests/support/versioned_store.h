@@ -31,9 +31,8 @@ class VersionedStore {
   FakeClock& clock() { return clock_; }
 
   OpenOptions Options() const {
-    OpenOptions options{.directory = directory(), .witness = Witness::At(witness())};
+    OpenOptions options = OptionsIn(scratch_.path());
     options.clock = clock_.AsClock();
-    options.map_bytes = kMapBytes;
     return options;
   }
   // Opens, and closes again.

@@ -1,27 +1,26 @@
 #include "tests/support/walk_judge.h"
 
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <new>
 
 #include "tests/support/draw.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/walk_recorder.h"
 
 namespace waybill::testing {
 
-// Lives in memory that parent and child share.
-struct WalkJudge::Shared {
+struct WalkJudge::Progress {
   WalkVerdicts verdicts;
   std::size_t next = 0;  // the first file not judged to its end
   bool in_lmdb = false;  // whom a crash would be of
 };
 
 namespace {
+
+constexpr int kThrew = 3;
 
 void NoteLie(WalkVerdicts& verdicts, std::size_t index, const char* what) {
   if (verdicts.lies++ > 0) return;
@@ -54,53 +53,36 @@ WalkJudge::WalkJudge(std::string original) : original_(std::move(original)) {
   original_text_ = walked.shown.text;
 }
 
-WalkVerdicts WalkJudge::Run(std::size_t count,
-                            const std::function<void(std::size_t, std::string&)>& damage,
-                            std::size_t lmdb_stride) {
-  void* memory =
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("mmap");
-  auto* const shared = new (memory) Shared();
-  while (shared->next < count) {
-    const pid_t child = fork();
-    if (child < 0) throw std::runtime_error("fork");
-    if (child == 0) {
-      int code = 0;
+WalkVerdicts WalkJudge::Run(std::size_t count, const Damage& damage, std::size_t lmdb_stride) {
+  const std::uint64_t one_in = count < 200 ? 1 : NumberFromEnv("WAYBILL_WALKS_ONE_IN", 1);
+  Shared<Progress> shared;
+  for (shared->next = SeedOfThisRun() % one_in; shared->next < count; shared->next += one_in) {
+    Child child([&] {
       // LMDB reports a failed assertion on stderr before it aborts; the count says as much.
-      if (freopen("/dev/null", "w", stderr) == nullptr) code = 3;
+      if (freopen("/dev/null", "w", stderr) == nullptr) return kThrew;
       try {
-        RunChild(count, damage, lmdb_stride, *shared);
+        RunChild(count, damage, one_in, lmdb_stride, *shared);
       } catch (...) {
-        code = 3;
+        return kThrew;
       }
-      _exit(code);
-    }
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0) {
-    }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
+      return 0;
+    });
+    if (child.Wait() == 0) break;
     if (shared->in_lmdb) {
       NoteLie(shared->verdicts, shared->next, "liblmdb crashed");
     } else {
       ++shared->verdicts.walk_crashes;
     }
     shared->in_lmdb = false;
-    ++shared->next;
   }
-  const WalkVerdicts verdicts = shared->verdicts;
-  munmap(memory, sizeof(Shared));
-  return verdicts;
+  return shared->verdicts;
 }
 
-void WalkJudge::RunChild(std::size_t count,
-                         const std::function<void(std::size_t, std::string&)>& damage,
-                         std::size_t lmdb_stride, Shared& shared) {
+void WalkJudge::RunChild(std::size_t count, const Damage& damage, std::size_t one_in,
+                         std::size_t lmdb_stride, Progress& shared) {
   const OpenedFile file(dir_ / "data.mdb", O_RDWR);
   WalkVerdicts& verdicts = shared.verdicts;
-  const std::uint64_t one_in = count < 200 ? 1 : NumberFromEnv("WAYBILL_WALKS_ONE_IN", 1);
-  const std::uint64_t first = SeedOfThisRun() % one_in;
-  for (; shared.next < count; ++shared.next) {
-    if (shared.next % one_in != first) continue;
+  for (; shared.next < count; shared.next += one_in) {
     std::string bytes = original_;
     damage(shared.next, bytes);
     if (ftruncate(file.fd(), static_cast<off_t>(bytes.size())) != 0 ||
@@ -130,7 +112,7 @@ void WalkJudge::RunChild(std::size_t count,
 
 void WalkJudge::CompareWithLmdb(std::size_t index, const std::string& bytes,
                                 const std::string& shown, const std::vector<std::string>& tables,
-                                Shared& shared) {
+                                Progress& shared) {
   try {
     if (ReadByLmdb(dir_.path(), tables) != shown) {
       NoteLie(shared.verdicts, index, "liblmdb reads something else");

@@ -19,8 +19,8 @@ struct WalkVerdicts {
   std::uint64_t judged = 0;
   std::uint64_t flagged = 0;
   std::uint64_t sound_same = 0;  // sound, and shows what the original held
-  std::uint64_t sound_other =
-      0;                   // sound, and shows other values: for checksums and digests to find
+  // Sound, and shows other values: for checksums and digests to find.
+  std::uint64_t sound_other = 0;
   std::uint64_t lies = 0;  // sound, but liblmdb reads something else, fails or crashes
   std::uint64_t walk_crashes = 0;
   std::array<char, 300> first_lie{};
@@ -32,17 +32,18 @@ class WalkJudge {
  public:
   explicit WalkJudge(std::string original);
 
-  // Calls `damage` with 0 … count − 1 and the original bytes. Of `sound_other` files, one in
-  // `lmdb_stride` is read by liblmdb; of all others called sound, each.
-  WalkVerdicts Run(std::size_t count, const std::function<void(std::size_t, std::string&)>& damage,
-                   std::size_t lmdb_stride = 1);
+  // 0 … count − 1, and the original bytes.
+  using Damage = std::function<void(std::size_t, std::string&)>;
+  // Of `sound_other` files, one in `lmdb_stride` is read by liblmdb; of all others called sound,
+  // each. WAYBILL_WALKS_ONE_IN=N: of 200 files and more, one in N.
+  WalkVerdicts Run(std::size_t count, const Damage& damage, std::size_t lmdb_stride = 1);
 
  private:
-  struct Shared;
-  void RunChild(std::size_t count, const std::function<void(std::size_t, std::string&)>& damage,
-                std::size_t lmdb_stride, Shared& shared);
+  struct Progress;
+  void RunChild(std::size_t count, const Damage& damage, std::size_t one_in,
+                std::size_t lmdb_stride, Progress& shared);
   void CompareWithLmdb(std::size_t index, const std::string& bytes, const std::string& shown,
-                       const std::vector<std::string>& tables, Shared& shared);
+                       const std::vector<std::string>& tables, Progress& shared);
 
   MemoryDir dir_;
   std::string original_;
