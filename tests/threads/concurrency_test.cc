@@ -3,14 +3,11 @@
 #include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
-#include <functional>
-#include <latch>
 #include <memory>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
+#include "tests/support/in_threads.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
 
@@ -24,29 +21,11 @@ std::string Image(std::size_t i) { return "registry.example/app" + std::to_strin
 std::string Ref(std::size_t i) { return "ref-" + std::to_string(i); }
 
 struct OpenStore {
-  OpenStore() {
-    OpenOptions options{.directory = scratch / "store",
-                        .witness = Witness::At(scratch / "witness")};
-    options.map_bytes = std::uint64_t{64} << 20U;
-    store = Must(NodeStore::Open(std::move(options)));
-  }
   NodeStore* operator->() const { return store.get(); }
 
   MemoryDir scratch;
-  std::unique_ptr<NodeStore> store;
+  std::unique_ptr<NodeStore> store = Must(NodeStore::Open(OptionsIn(scratch.path())));
 };
-
-void InThreads(std::size_t count, const std::function<void(std::size_t)>& work) {
-  std::latch start(static_cast<std::ptrdiff_t>(count));
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      start.arrive_and_wait();
-      work(i);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
 
 }  // namespace
 
