@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/lmdb/check/page_format.h"
+#include "tests/support/damage.h"
 #include "tests/support/draw.h"
 #include "tests/support/versioned_store.h"
 
@@ -14,8 +15,6 @@ namespace waybill::testing {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kPage = 4096;
-
 // A store of version 2, its backup of version 1, and what putting that back gives.
 class Flipping {
  public:
@@ -74,9 +73,7 @@ class Flipping {
 BOOST_AUTO_TEST_SUITE(backup_flips)
 
 BOOST_FIXTURE_TEST_CASE(one_bit, Flipping) {
-  const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
-  Draw draw(seed);
+  Draw draw(SeedOfThisRun());
   Try(backup());
   BOOST_TEST_REQUIRE(taken() == 1U);
   std::uint64_t flips = 0;
@@ -86,8 +83,8 @@ BOOST_FIXTURE_TEST_CASE(one_bit, Flipping) {
         page < internal::kMetaPages ? internal::kMetaBytes : internal::kPageHeaderBytes;
     if (at % kPage >= header && !draw.OneIn(40)) continue;
     std::string bytes = backup();
-    bytes[at] = static_cast<char>(bytes[at] ^ (1 << draw.Below(8)));
-    BOOST_TEST_CONTEXT("WAYBILL_SEED=" << seed << ", byte " << at) { Try(bytes); }
+    FlipBit(bytes, at * 8 + draw.Below(8));
+    BOOST_TEST_CONTEXT("byte " << at) { Try(bytes); }
     ++flips;
   }
   BOOST_TEST_MESSAGE(flips << " flips: " << refused() << " refused, " << taken() << " taken");

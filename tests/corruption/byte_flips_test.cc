@@ -7,9 +7,9 @@
 #include <random>
 
 #include "store/lmdb/check/page_format.h"
+#include "tests/support/damage.h"
 #include "tests/support/damage_judge.h"
 #include "tests/support/draw.h"
-#include "tests/support/mutation.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"
 
@@ -18,31 +18,20 @@ namespace {
 using namespace waybill;
 using namespace waybill::testing;
 
-constexpr std::size_t kPage = 4096;
-
-bool Thorough() { return std::getenv("WAYBILL_TEST_FULL") != nullptr; }
-
 // By page: whether the free list names it, so that what it holds is left from earlier commits.
 std::vector<bool> FreePages(const std::string& database) {
   const TempDir dir;
   WriteFile(dir / "data.mdb", database);
   const RawStore store(dir.path());
-  MDB_txn* txn = nullptr;
-  MDB_cursor* cursor = nullptr;
-  CheckLmdb(mdb_txn_begin(store.env(), nullptr, MDB_RDONLY, &txn), "begin");
-  CheckLmdb(mdb_cursor_open(txn, 0, &cursor), "cursor");
+  const RawTxn txn(store, MDB_RDONLY);
   std::vector<bool> is_free(database.size() / kPage);
-  MDB_val key{};
-  MDB_val value{};
-  while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == MDB_SUCCESS) {
+  txn.ForEach(0, [&](MDB_val, MDB_val value) {
     std::vector<std::size_t> list(value.mv_size / sizeof(std::size_t));
     std::memcpy(list.data(), value.mv_data, list.size() * sizeof(std::size_t));
     for (std::size_t i = 1; i <= list.at(0); ++i) {
       if (list.at(i) < is_free.size()) is_free[list.at(i)] = true;
     }
-  }
-  mdb_cursor_close(cursor);
-  mdb_txn_abort(txn);
+  });
   return is_free;
 }
 
@@ -91,24 +80,14 @@ struct Sample {
     BOOST_TEST_MESSAGE(judge.sample().database.size() << " bytes, " << bits.size() << " flips, "
                                                       << judge.sample().probes.size() << " probes");
     const DamageVerdicts verdicts = judge.Run(
-        bits.size(),
-        [&bits](std::size_t i, std::string& bytes) {
-          char& byte = bytes[bits[i] / 8];
-          byte = static_cast<char>(byte ^ (1 << (bits[i] % 8)));
-        },
-        by, Thorough());
-    BOOST_TEST_MESSAGE(verdicts.judged << " files: " << verdicts.accepted << " accepted, "
-                                       << verdicts.set_aside << " set aside, "
-                                       << verdicts.distrusted << " distrusted, " << verdicts.refused
-                                       << " refused");
+        bits.size(), [&](std::size_t i, std::string& bytes) { FlipBit(bytes, bits[i]); }, by,
+        Thorough());
+    BOOST_TEST_MESSAGE(verdicts);
     BOOST_TEST(verdicts.judged == bits.size());
-    BOOST_TEST(verdicts.Good(), verdicts.opened << " opened, " << verdicts.changed << " changed, "
-                                                << verdicts.failed << " failed, "
-                                                << verdicts.crashes << " crashed; first "
-                                                << verdicts.first_fault.data());
+    BOOST_TEST(verdicts.Good(), verdicts);
   }
 
-  std::uint64_t seed = TestSeed();
+  std::uint64_t seed = SeedOfThisRun();
   DamageJudge judge;
 };
 

@@ -16,11 +16,11 @@
 #include "store/database/store_txn.h"
 #include "store/lmdb/check/page_format.h"
 #include "store/lmdb/env.h"
-#include "tests/support/child_process.h"
+#include "tests/corruption/scene.h"
+#include "tests/support/damage.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/mounts.h"
 #include "tests/support/raw_lmdb.h"
-#include "tests/support/rows.h"
 
 namespace {
 
@@ -29,36 +29,10 @@ using namespace waybill;
 using namespace waybill::testing;
 using internal::Table;
 
-constexpr std::size_t kPage = 4096;
-
-struct Scene {
-  Scene() { store.Pull(kImage, kRef, WithSecret(kSecretA)); }
-  fs::path database() const { return store.directory() / "data.mdb"; }
-  fs::path lock() const { return store.directory() / "lock.mdb"; }
-  ScratchStore store{Rules::kClosed};
-};
-
 ino_t InodeOf(const fs::path& path) {
   struct stat st {};
   if (stat(path.c_str(), &st) != 0) throw std::runtime_error("cannot stat " + path.string());
   return st.st_ino;
-}
-
-// Answers about the record of kImage for a pod with kSecretA; "stats": reader slots used and in
-// all.
-ChildProcess::Serve ServeAsObserver(const fs::path& directory) {
-  std::shared_ptr<NodeStore> observer = Must(NodeStore::Observe({.directory = directory}));
-  return [observer](const std::string& line) {
-    if (line == "stats") {
-      const Statistics statistics = Must(observer->GetStatistics());
-      return std::to_string(statistics.readers) + " of " + std::to_string(statistics.max_readers);
-    }
-    Pod pod(line == "nobody" ? Pod() : Pod(kSecretA));
-    const std::string ref(line == "unknown" ? kRef2 : kRef);
-    return std::string(observer->MustAttemptPull({.image = kImage, .image_ref = ref}, pod).pull
-                           ? "pull"
-                           : "no pull");
-  };
 }
 
 BOOST_FIXTURE_TEST_SUITE(lmdb_rules, Scene)
@@ -70,7 +44,7 @@ BOOST_AUTO_TEST_CASE(rule_1_a_rebuild_removes_lock_mdb) {
   store.Stop();
   // An observer that lives on keeps the old lock file's transaction ID alive.
   ChildProcess observer([&] { return ServeAsObserver(store.directory()); });
-  BOOST_TEST(observer.Ask("a") == "no pull");
+  BOOST_TEST(observer.Ask("hash-a") == "no pull");
   const ino_t before = InodeOf(lock());
   WriteFile(store.scratch() / "damaged",
             FlipUntil(database(), "the trust journal is missing or damaged"));
@@ -90,7 +64,7 @@ BOOST_AUTO_TEST_CASE(rule_1_a_stale_lock_mdb_does_not_pick_the_meta_page) {
   for (int commits = 1; commits <= 4; ++commits) {
     store.Stop();
     ChildProcess observer([&] { return ServeAsObserver(store.directory()); });
-    BOOST_TEST(observer.Ask("a") == "no pull");
+    BOOST_TEST(observer.Ask("hash-a") == "no pull");
     ScratchStore other(Rules::kClosed);
     for (int i = 0; i < commits; ++i) {
       Must(other->PutIntent({.image = "registry.example.com/i" + std::to_string(i)}));
@@ -106,7 +80,7 @@ BOOST_AUTO_TEST_CASE(rule_1_a_stale_lock_mdb_does_not_pick_the_meta_page) {
       BOOST_TEST(Must(store->ListIntents()).size() == static_cast<std::size_t>(commits));
       store.Pull(kImage, kRef, WithSecret(kSecretA));
       BOOST_TEST(Must(store->ListIntents()).size() == static_cast<std::size_t>(commits));
-      BOOST_TEST(observer.Ask("a") == "no pull");
+      BOOST_TEST(observer.Ask("hash-a") == "no pull");
       BOOST_TEST(observer.Ask("nobody") == "pull");
     }
   }
@@ -172,7 +146,7 @@ BOOST_AUTO_TEST_CASE(rule_4_a_meta_page_whose_id_lost_two_does_not_undo_a_commit
     const std::size_t at = (InspectPath(database()).txn_id & 1) * kPage +
                            internal::kPageHeaderBytes + offsetof(internal::MetaRecord, txn_id);
     const bool makes_two_less = (bytes[at] & 2) != 0;
-    bytes[at] = static_cast<char>(bytes[at] ^ 2);
+    FlipBit(bytes, at * 8 + 1);
     fs::create_directory(store.scratch() / "flipped");
     WriteFile(store.scratch() / "flipped" / "data.mdb", bytes);
     const auto inspection = InspectPath(store.scratch() / "flipped" / "data.mdb");
@@ -252,9 +226,9 @@ BOOST_AUTO_TEST_CASE(rule_8_an_observer_that_cannot_write_lock_mdb_is_refused) {
 BOOST_AUTO_TEST_CASE(rule_9_a_killed_readers_slot_is_freed_at_opening) {
   store.Stop();
   ChildProcess living([&] { return ServeAsObserver(store.directory()); });
-  BOOST_TEST(living.Ask("a") == "no pull");
+  BOOST_TEST(living.Ask("hash-a") == "no pull");
   ChildProcess killed([&] { return ServeAsObserver(store.directory()); });
-  BOOST_TEST(killed.Ask("a") == "no pull");
+  BOOST_TEST(killed.Ask("hash-a") == "no pull");
   // Four slots each, from the beginning.
   BOOST_TEST(killed.Ask("stats") == "8 of " + std::to_string(kMaxReaders));
   killed.Kill();
@@ -262,7 +236,7 @@ BOOST_AUTO_TEST_CASE(rule_9_a_killed_readers_slot_is_freed_at_opening) {
   BOOST_TEST(store->recovery_report().readers_cleared == 4U);
   // The first to open fixes the number of slots: an observer asks for as many as an owner.
   BOOST_TEST(Must(store->GetStatistics()).max_readers == kMaxReaders);
-  BOOST_TEST(living.Ask("a") == "no pull");
+  BOOST_TEST(living.Ask("hash-a") == "no pull");
 }
 
 // --- Rule 10
@@ -270,47 +244,40 @@ BOOST_AUTO_TEST_CASE(rule_9_a_killed_readers_slot_is_freed_at_opening) {
 
 // Changes a store behind the back of those who have it open, and makes the header's transaction ID
 // that of the change, so that only the counts can tell.
-void Tamper(const fs::path& directory, const std::function<void(MDB_txn*)>& change) {
+void Tamper(const fs::path& directory, const std::function<void(const RawTxn&)>& change) {
   const std::string done = InChild([&] {
     const RawStore raw(directory, 0, kMaxReaders);
-    MDB_txn* txn = nullptr;
-    MDB_dbi main = 0;
-    CheckLmdb(mdb_txn_begin(raw.env(), nullptr, 0, &txn), "begin");
-    CheckLmdb(mdb_dbi_open(txn, nullptr, 0, &main), "open main");
+    RawTxn txn(raw);
+    const MDB_dbi main = txn.Table("");
     change(txn);
-    MDB_val k = lmdb::ToVal(internal::kStateKey.span());
-    MDB_val v{};
-    CheckLmdb(mdb_get(txn, main, &k, &v), "get the state");
+    const std::span<const std::byte> key = internal::kStateKey.span();
+    const std::string_view name(reinterpret_cast<const char*>(key.data()), key.size());
+    const std::string value = txn.Get(main, name);
     const auto opened =
-        internal::OpenEnvelope(internal::kStateKey, lmdb::FromVal(v), internal::RecordKind::kState,
-                               internal::kNewest.header);
+        internal::OpenEnvelope(internal::kStateKey, std::as_bytes(std::span(value)),
+                               internal::RecordKind::kState, internal::kNewest.header);
     internal::State state = internal::DecodeState(opened.payload).value();
-    state.lmdb_txn_id = mdb_txn_id(txn);
+    state.lmdb_txn_id = mdb_txn_id(txn.get());
     const auto sealed =
         internal::Seal(internal::kStateKey, internal::RecordKind::kState, internal::kNewest.header,
                        internal::EncodeState(state, kNewestSchema));
-    v = lmdb::ToVal(sealed);
-    CheckLmdb(mdb_put(txn, main, &k, &v, 0), "put the state");
-    CheckLmdb(mdb_txn_commit(txn), "commit");
+    txn.Put(main, name, {reinterpret_cast<const char*>(sealed.data()), sealed.size()});
+    txn.Commit();
     return std::string("done");
   });
   BOOST_TEST(done == "done");
 }
 
-void DeleteAll(MDB_txn* txn, Table table) {
-  MDB_dbi dbi = 0;
-  CheckLmdb(mdb_dbi_open(txn, internal::SpecOf(table).name, 0, &dbi), "open a table");
-  CheckLmdb(mdb_drop(txn, dbi, 0), "empty a table");
+void DeleteAll(const RawTxn& txn, Table table) {
+  CheckLmdb(mdb_drop(txn.get(), txn.Table(internal::SpecOf(table).name), 0), "empty a table");
 }
 
-void DeleteEntry(MDB_txn* txn, Table table) {
-  MDB_dbi dbi = 0;
-  CheckLmdb(mdb_dbi_open(txn, internal::SpecOf(table).name, 0, &dbi), "open a table");
-  CheckLmdb(mdb_drop(txn, dbi, 1), "delete a table");
+void DeleteEntry(const RawTxn& txn, Table table) {
+  CheckLmdb(mdb_drop(txn.get(), txn.Table(internal::SpecOf(table).name), 1), "delete a table");
 }
 
 BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
-  using Change = void (*)(MDB_txn*, Table);
+  using Change = void (*)(const RawTxn&, Table);
   for (const Change change : {Change{DeleteAll}, Change{DeleteEntry}}) {
     for (const Table table : {Table::kPulled, Table::kIntents}) {
       ScratchStore victim(Rules::kClosed);
@@ -318,10 +285,10 @@ BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
       Must(victim->PutIntent({.image = kImage}));
       victim.Stop();
       ChildProcess observer([&] { return ServeAsObserver(victim.directory()); });
-      BOOST_TEST(observer.Ask("a") == "no pull");
+      BOOST_TEST(observer.Ask("hash-a") == "no pull");
       victim.Start();
       BOOST_TEST(victim.Check(kImage, kRef2).pull);
-      Tamper(victim.directory(), [&](MDB_txn* txn) { change(txn, table); });
+      Tamper(victim.directory(), [&](const RawTxn& txn) { change(txn, table); });
       BOOST_TEST_CONTEXT(internal::SpecOf(table).name
                          << (change == DeleteAll ? " emptied" : " deleted")) {
         for (const std::string_view ref : {kRef, kRef2}) BOOST_TEST(victim.Check(kImage, ref).pull);
@@ -345,10 +312,9 @@ BOOST_AUTO_TEST_CASE(rule_10_a_snapshot_older_than_its_id_is_not_believed) {
   // A commit that left the header as it was.
   const std::string done = InChild([&] {
     const RawStore raw(store.directory(), 0, kMaxReaders);
-    MDB_txn* txn = nullptr;
-    CheckLmdb(mdb_txn_begin(raw.env(), nullptr, 0, &txn), "begin");
+    RawTxn txn(raw);
     DeleteAll(txn, Table::kPulled);
-    CheckLmdb(mdb_txn_commit(txn), "commit");
+    txn.Commit();
     return std::string("done");
   });
   BOOST_TEST(done == "done");

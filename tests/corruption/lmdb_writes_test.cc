@@ -7,15 +7,16 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
-#include <thread>
 
 #include "store/database/envelope.h"
 #include "store/database/tables.h"
 #include "tests/support/child_process.h"
+#include "tests/support/damage.h"
+#include "tests/support/draw.h"
+#include "tests/support/in_threads.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/mounts.h"
-#include "tests/support/mutation.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/rows.h"
 #include "tests/support/walk_recorder.h"
@@ -43,23 +44,12 @@ void ForEachValue(
     const fs::path& directory,
     const std::function<void(std::string_view table, MDB_val key, MDB_val value)>& see) {
   const RawStore raw(directory);
-  MDB_txn* txn = nullptr;
-  CheckLmdb(mdb_txn_begin(raw.env(), nullptr, MDB_RDONLY, &txn), "begin");
-  std::vector<const char*> names = {nullptr};
-  for (const auto& table : internal::kTables) names.push_back(table.name);
-  for (const char* name : names) {
-    MDB_dbi dbi = 0;
-    MDB_cursor* cursor = nullptr;
-    CheckLmdb(mdb_dbi_open(txn, name, 0, &dbi), "open");
-    CheckLmdb(mdb_cursor_open(txn, dbi, &cursor), "cursor");
-    MDB_val key{};
-    MDB_val value{};
-    while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == MDB_SUCCESS) {
-      see(name == nullptr ? "" : name, key, value);
-    }
-    mdb_cursor_close(cursor);
-  }
-  mdb_txn_abort(txn);
+  const RawTxn txn(raw, MDB_RDONLY);
+  const auto see_all = [&](const std::string& table) {
+    txn.ForEach(txn.Table(table), [&](MDB_val key, MDB_val value) { see(table, key, value); });
+  };
+  see_all("");
+  for (const auto& table : internal::kTables) see_all(table.name);
 }
 
 BOOST_AUTO_TEST_SUITE(lmdb_writes)
@@ -67,32 +57,7 @@ BOOST_AUTO_TEST_SUITE(lmdb_writes)
 // --- Rule 12
 // -----------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(rule_12_one_callers_invalid_change_fails_alone) {
-  constexpr int kThreads = 16;
-  constexpr int kRounds = 20;
-  ScratchStore store(Rules::kClosed);
-  const PruneToken future{1'000'000};
-  std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < kRounds; ++i) {
-        if (t % 4 == 0) {
-          const auto pruned = store->Prune({}, future);
-          if (pruned || pruned.error().code != ErrorCode::kInvalidArgument) ++wrong;
-        } else if (!store->PutIntent({.image = ImageOf(t * 1000 + i)})) {
-          ++wrong;
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  BOOST_TEST(wrong == 0);
-  BOOST_TEST(Must(store->ListIntents()).size() == std::size_t{kThreads / 4 * 3 * kRounds});
-  BOOST_TEST(Must(store->Verify()).sound);
-}
-
-// Fills a store until it says `full`, from a few threads; the records that were acknowledged.
+// Fills a store until it says `full`; the records that were acknowledged.
 std::vector<int> Fill(NodeStore& store, ErrorCode full, std::string& problem) {
   std::vector<int> stored;
   for (int i = 0;; ++i) {
@@ -117,8 +82,7 @@ std::string AllThere(NodeStore& store, const std::vector<int>& stored) {
 
 std::string FillASmallDisk(const fs::path& at) {
   if (!MountSmallFileSystem(at, "1m")) return kMayNotMount;
-  OpenOptions options{.directory = at / "store", .witness = Witness::At(at / "witness")};
-  options.map_bytes = std::uint64_t{64} << 20;
+  const OpenOptions options = OptionsIn(at);
   auto store = Must(NodeStore::Open(options));
   // What an operator can delete.
   WriteFile(at / "ballast", std::string(200 << 10, 'x'));
@@ -212,7 +176,7 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
 
 BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
   ScratchStore store(Rules::kClosed);
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(SeedOfThisRun());
   for (int i = 0; i < 300; ++i) {
     ImagePullCredentials credentials = Usual(i);
     // Up to overflow pages of every size, with names of any length.
@@ -255,10 +219,7 @@ BOOST_AUTO_TEST_CASE(rule_15_no_flip_in_an_envelope_passes) {
     if (value.mv_size == 48) return;
     const std::string bytes(static_cast<const char*>(value.mv_data), value.mv_size);
     // The newest of perhaps several copies is flipped with the others: all of them.
-    for (std::size_t at = sound.find(bytes); at != std::string::npos;
-         at = sound.find(bytes, at + 1)) {
-      envelopes.push_back(at);
-    }
+    for (const std::size_t at : PlacesOf(sound, bytes)) envelopes.push_back(at);
   });
   BOOST_TEST(envelopes.size() >= 10U);
   std::size_t caught_envelopes = 0;
@@ -266,8 +227,7 @@ BOOST_AUTO_TEST_CASE(rule_15_no_flip_in_an_envelope_passes) {
     std::size_t caught = 0;
     for (std::size_t bit = 0; bit < 64; ++bit) {
       std::string bytes = sound;
-      char& byte = bytes[envelope + bit / 8];
-      byte = static_cast<char>(byte ^ (1 << (bit % 8)));
+      FlipBit(bytes, envelope * 8 + bit);
       WriteFile(database, bytes);
       if (!InspectPath(database).sound) ++caught;
     }
@@ -279,25 +239,17 @@ BOOST_AUTO_TEST_CASE(rule_15_no_flip_in_an_envelope_passes) {
 }
 
 BOOST_AUTO_TEST_CASE(rule_16_a_record_with_one_secret_is_small) {
-  const bool full = std::getenv("WAYBILL_TEST_FULL") != nullptr;
-  const int records = full ? 100'000 : 20'000;
+  const int records = Thorough() ? 100'000 : 20'000;
   constexpr int kThreads = 32;
   const TempDir dir;
   OpenOptions options{.directory = dir / "store", .witness = Witness::None()};
   auto store = Must(NodeStore::Open(options));
-  std::atomic<int> failed{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = t; i < records; i += kThreads) {
-        if (!store->RecordImagePulled({.image = ImageOf(i), .image_ref = RefOf(i)}, Usual(i))) {
-          ++failed;
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  BOOST_REQUIRE(failed == 0);
+  const std::size_t failed = InThreads(kThreads, [&](std::size_t thread) {
+    for (int i = static_cast<int>(thread); i < records; i += kThreads) {
+      Must(store->RecordImagePulled({.image = ImageOf(i), .image_ref = RefOf(i)}, Usual(i)));
+    }
+  });
+  BOOST_REQUIRE(failed == 0U);
   const Statistics statistics = Must(store->GetStatistics());
   BOOST_TEST(statistics.records == static_cast<std::uint64_t>(records));
   const std::uint64_t bytes = statistics.used_bytes / statistics.records;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "store/recovery/witness.h"
+#include "tests/corruption/scene.h"
 #include "tests/support/inspect_path.h"
-#include "tests/support/rows.h"
 #include "tests/support/tree.h"
 
 namespace {
@@ -16,15 +16,7 @@ namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
 
-// The hash that kSecretA had first, in another tenant's hands.
-const ImagePullSecret kThief = MakeSecret("team-c", "pull", "uid-c", "hash-a");
-const ImagePullSecret kRotatedA = MakeSecret("team-a", "pull", "uid-a", "hash-a-2");
-
-struct Scene {
-  Scene() { store.Pull(kImage, kRef, WithSecret(kSecretA)); }
-
-  fs::path database() const { return store.directory() / "data.mdb"; }
-  bool Pulls(const ImagePullSecret& secret) { return store.Check(kImage, kRef, Pod(secret)).pull; }
+struct WitnessScene : Scene {
   // The data.mdb of each state that a history leaves, in which kSecretA is revoked in the end.
   std::vector<std::string> History() {
     std::vector<std::string> files;
@@ -35,7 +27,7 @@ struct Scene {
       store.Start();
     }
     Must(store->DeleteRecord({.image_ref = kRef}));
-    store.Pull(kImage, kRef, WithSecret(kRotatedA));
+    Rotate();
     store.Stop();
     return files;
   }
@@ -75,11 +67,9 @@ struct Scene {
     }
     BOOST_TEST(after.size() == before.size());
   }
-
-  ScratchStore store{Rules::kClosed};
 };
 
-BOOST_FIXTURE_TEST_SUITE(missing_witness, Scene)
+BOOST_FIXTURE_TEST_SUITE(missing_witness, WitnessScene)
 
 BOOST_AUTO_TEST_CASE(every_older_file_with_the_witness_removed_opens_nothing_revoked) {
   for (const std::string& file : History()) {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "store/lmdb/check/page_format.h"
+#include "tests/support/damage.h"
 #include "tests/support/damage_judge.h"
 #include "tests/support/draw.h"
 
@@ -15,10 +16,6 @@ namespace {
 
 using namespace waybill;
 using namespace waybill::testing;
-
-constexpr std::size_t kPage = 4096;
-
-bool Thorough() { return std::getenv("WAYBILL_TEST_FULL") != nullptr; }
 
 // Enough for branch pages.
 struct Sample {
@@ -35,16 +32,9 @@ struct Sample {
           if ((i / 2 + seed) % one_in == 0) damage(i, bytes);
         },
         by, Thorough());
-    BOOST_TEST_MESSAGE(verdicts.judged << " files: " << verdicts.accepted << " accepted, "
-                                       << verdicts.set_aside << " set aside, "
-                                       << verdicts.distrusted << " distrusted, " << verdicts.refused
-                                       << " refused");
+    BOOST_TEST_MESSAGE(verdicts);
     BOOST_TEST(verdicts.judged > 0U);
-    BOOST_TEST(verdicts.Good(), verdicts.opened << " opened, " << verdicts.changed << " changed, "
-                                                << verdicts.unrepaired << " unrepaired, "
-                                                << verdicts.failed << " failed, "
-                                                << verdicts.crashes << " crashed; first "
-                                                << verdicts.first_fault.data());
+    BOOST_TEST(verdicts.Good(), verdicts);
   }
   void RunForAll(std::size_t count, const DamageJudge::Damage& damage) {
     for (const OpenedBy by : {OpenedBy::kOwner, OpenedBy::kOwnerWithWitness, OpenedBy::kObserver}) {
@@ -73,12 +63,7 @@ BOOST_AUTO_TEST_CASE(each_page_zeroed) {
 BOOST_AUTO_TEST_CASE(each_pair_of_pages_swapped) {
   for (const bool renumber : {false, true}) {
     RunForAll(pages * pages, [&](std::size_t i, std::string& bytes) {
-      const auto a = static_cast<std::ptrdiff_t>(i / pages * kPage);
-      const auto b = static_cast<std::ptrdiff_t>(i % pages * kPage);
-      if (a >= b) return;
-      std::swap_ranges(bytes.begin() + a, bytes.begin() + a + kPage, bytes.begin() + b);
-      // The page numbers made right again: as if two child pointers had been swapped.
-      if (renumber) std::swap_ranges(bytes.begin() + a, bytes.begin() + a + 8, bytes.begin() + b);
+      if (i / pages < i % pages) SwapPages(bytes, i / pages, i % pages, renumber);
     });
   }
 }
@@ -86,19 +71,14 @@ BOOST_AUTO_TEST_CASE(each_pair_of_pages_swapped) {
 // Without a witness a meta page that went back by two commits can't be told; with one it is.
 BOOST_AUTO_TEST_CASE(each_page_as_it_once_was) {
   const auto& history = judge.sample().history;
-  const auto put_back = [&](std::size_t page, std::size_t state, std::string& bytes) {
-    const std::string& older = history[state];
-    const std::size_t at = page * kPage;
-    if (at + kPage <= older.size()) bytes.replace(at, kPage, older, at, kPage);
-  };
   const std::size_t others = pages - internal::kMetaPages;
   RunForAll(others * history.size(), [&](std::size_t i, std::string& bytes) {
-    put_back(internal::kMetaPages + i % others, i / others, bytes);
+    PutPageBack(bytes, history[i / others], internal::kMetaPages + i % others);
   });
   Run(
       internal::kMetaPages * history.size(),
       [&](std::size_t i, std::string& bytes) {
-        put_back(i % internal::kMetaPages, i / internal::kMetaPages, bytes);
+        PutPageBack(bytes, history[i / internal::kMetaPages], i % internal::kMetaPages);
       },
       OpenedBy::kOwnerWithWitness);
 }

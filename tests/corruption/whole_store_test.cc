@@ -9,11 +9,11 @@
 
 #include "store/lmdb/env.h"
 #include "store/recovery/witness.h"
-#include "tests/support/child_process.h"
+#include "tests/corruption/scene.h"
+#include "tests/support/damage.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
-#include "tests/support/raw_lmdb.h"
-#include "tests/support/rows.h"
+#include "tests/support/versions.h"
 #include "waybill/kubelet_format.h"
 
 namespace {
@@ -22,18 +22,10 @@ namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
 
-// The hash that kSecretA had first, in another tenant's hands.
-const ImagePullSecret kThief = MakeSecret("team-c", "pull", "uid-c", "hash-a");
-const ImagePullSecret kRotatedA = MakeSecret("team-a", "pull", "uid-a", "hash-a-2");
 constexpr std::string_view kOtherImage = "registry.example.com/team/other:v1";
 constexpr std::string_view kUnknownRef = "sha256:none";
 
-struct Scene {
-  Scene() { store.Pull(kImage, kRef, WithSecret(kSecretA)); }
-
-  fs::path database() const { return store.directory() / "data.mdb"; }
-  bool Pulls(const ImagePullSecret& secret) { return store.Check(kImage, kRef, Pod(secret)).pull; }
-  void Rotate() { store.Pull(kImage, kRef, WithSecret(kRotatedA)); }
+struct StoreScene : Scene {
   void CopyAside() {
     fs::remove_all(aside);
     fs::copy(store.directory(), aside, fs::copy_options::recursive);
@@ -54,11 +46,10 @@ struct Scene {
     BOOST_TEST(!store.Check(kImage, kUnknownRef).pull);
   }
 
-  ScratchStore store{Rules::kClosed};
   const fs::path aside = store.scratch() / "aside";
 };
 
-BOOST_FIXTURE_TEST_SUITE(whole_store, Scene)
+BOOST_FIXTURE_TEST_SUITE(whole_store, StoreScene)
 
 // --- The witness tells
 // -------------------------------------------------------------------------------
@@ -179,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_witness_that_cannot_be_read_is_distrust) {
                                        std::string(1 << 20, 'x')};
   for (std::size_t at = 0; at < sound.size(); ++at) {
     std::string flipped = sound;
-    flipped[at] = static_cast<char>(flipped[at] ^ 1);
+    FlipBit(flipped, at * 8);
     contents.push_back(flipped);
   }
   CopyAside();
@@ -216,17 +207,6 @@ BOOST_AUTO_TEST_CASE(a_witness_that_is_a_symlink_or_a_directory_is_never_believe
 
 // --- A file under a live observer
 // --------------------------------------------------------------------
-
-// Answers "pull" or "no pull" on kImage for the secret that it is told the hash of.
-ChildProcess::Serve ServeAsObserver(const fs::path& directory) {
-  std::shared_ptr<NodeStore> observer = Must(NodeStore::Observe({.directory = directory}));
-  return [observer](const std::string& hash) {
-    Pod pod(MakeSecret("team-x", "pull", "uid-x", hash));
-    return std::string(observer->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull
-                           ? "pull"
-                           : "no pull");
-  };
-}
 
 BOOST_AUTO_TEST_CASE(a_copy_renamed_in_under_live_observers) {
   store.Stop();
@@ -269,22 +249,6 @@ BOOST_AUTO_TEST_CASE(a_copy_renamed_in_under_live_observers) {
 
 // --- A newer schema
 // ----------------------------------------------------------------------------------
-
-void PutIdentity(const fs::path& directory, std::uint32_t schema_version, std::uint16_t version) {
-  internal::Identity identity = *InspectPath(directory / "data.mdb").identity;
-  identity.schema_version = schema_version;
-  const auto value = internal::Seal(internal::kIdentityKey, internal::RecordKind::kIdentity,
-                                    version, internal::EncodeIdentity(identity));
-  const RawStore raw(directory);
-  MDB_txn* txn = nullptr;
-  MDB_dbi dbi = 0;
-  CheckLmdb(mdb_txn_begin(raw.env(), nullptr, 0, &txn), "begin");
-  CheckLmdb(mdb_dbi_open(txn, nullptr, 0, &dbi), "open");
-  MDB_val k = lmdb::ToVal(internal::kIdentityKey.span());
-  MDB_val v = lmdb::ToVal(value);
-  CheckLmdb(mdb_put(txn, dbi, &k, &v, 0), "put");
-  CheckLmdb(mdb_txn_commit(txn), "commit");
-}
 
 BOOST_AUTO_TEST_CASE(a_store_of_a_newer_schema_is_left_untouched) {
   store.Stop();

@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iostream>
 #include <random>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace waybill::testing {
@@ -18,9 +19,15 @@ inline std::uint64_t NumberFromEnv(const char* name, std::uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// WAYBILL_SEED, or one that nobody chose.
+// WAYBILL_SEED, or a random one; the same for the whole process. Printed at its first use, so that
+// a failure can be played again.
 inline std::uint64_t SeedOfThisRun() {
-  return NumberFromEnv("WAYBILL_SEED", std::random_device{}());
+  static const std::uint64_t seed = [] {
+    const std::uint64_t chosen = NumberFromEnv("WAYBILL_SEED", std::random_device{}());
+    std::cerr << "play again with WAYBILL_SEED=" << chosen << '\n';
+    return chosen;
+  }();
+  return seed;
 }
 
 class Draw {
@@ -33,6 +40,16 @@ class Draw {
   template <typename T>
   const T& From(const std::vector<T>& list) {
     return list[Below(list.size())];
+  }
+  // One of `choices`, each as often as its weight says.
+  template <typename T>
+  const T& Weighted(const std::vector<std::pair<std::size_t, T>>& choices) {
+    std::size_t total = 0;
+    for (const auto& [weight, choice] : choices) total += weight;
+    std::size_t at = Below(total);
+    auto chosen = choices.begin();
+    for (; at >= chosen->first; ++chosen) at -= chosen->first;
+    return chosen->second;
   }
 
  private:

@@ -1,27 +1,16 @@
-// A seed for a random test, and small damage to a document.
+// Small damage to a document.
 
 #ifndef WAYBILL_TESTS_SUPPORT_MUTATION_H_
 #define WAYBILL_TESTS_SUPPORT_MUTATION_H_
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <cstdlib>
-#include <iostream>
+#include <cstddef>
 #include <random>
 #include <string>
 #include <string_view>
 
 namespace waybill::testing {
-
-// WAYBILL_SEED if set, else a new one; printed either way, so that a failure can be played again.
-inline std::uint64_t TestSeed() {
-  const char* set = std::getenv("WAYBILL_SEED");
-  const std::uint64_t seed =
-      set != nullptr ? std::strtoull(set, nullptr, 10) : std::random_device{}();
-  std::cerr << "play again with WAYBILL_SEED=" << seed << '\n';
-  return seed;
-}
 
 // One to four changes: a byte, a piece cut out, doubled or replaced by something JSON cares about.
 inline std::string Mutate(std::string text, std::mt19937_64& random) {

@@ -2,50 +2,35 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace waybill::testing {
 namespace {
 
-MDB_val ToVal(const std::string& text) { return {text.size(), const_cast<char*>(text.data())}; }
+MDB_val ToVal(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
 
-std::string_view ToText(const MDB_val& value) {
-  return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
-
-MDB_dbi OpenTable(MDB_txn* txn, const std::string& name, unsigned flags) {
-  MDB_dbi dbi = 0;
-  CheckLmdb(mdb_dbi_open(txn, name.empty() ? nullptr : name.c_str(), flags, &dbi), "mdb_dbi_open");
-  return dbi;
-}
-
-void ReadTable(MDB_txn* txn, const std::string& name, const std::vector<std::string>& tables,
+void ReadTable(const RawTxn& txn, const std::string& name, const std::vector<std::string>& tables,
                std::string& text) {
-  const MDB_dbi dbi = OpenTable(txn, name, 0);
+  const MDB_dbi dbi = txn.Table(name);
   AppendTable(text, name);
-  MDB_cursor* cursor = nullptr;
-  CheckLmdb(mdb_cursor_open(txn, dbi, &cursor), "mdb_cursor_open");
-  MDB_val key{};
-  MDB_val value{};
   std::size_t entries = 0;
   std::string previous;
-  int code = 0;
-  while ((code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+  txn.ForEach(dbi, [&](MDB_val key, MDB_val value) {
     const std::string key_text(ToText(key));
     if (++entries > 1 && key_text <= previous) throw std::runtime_error("iteration out of order");
     previous = key_text;
-    if (name.empty() && std::count(tables.begin(), tables.end(), key_text) > 0) continue;
+    if (name.empty() && std::count(tables.begin(), tables.end(), key_text) > 0) return;
     MDB_val found{};
-    CheckLmdb(mdb_get(txn, dbi, &key, &found), "mdb_get of a key that was iterated");
+    CheckLmdb(mdb_get(txn.get(), dbi, &key, &found), "mdb_get of a key that was iterated");
     if (found.mv_data != value.mv_data || found.mv_size != value.mv_size) {
       throw std::runtime_error("a lookup and the iteration disagree");
     }
     AppendValue(text, key_text, ToText(value));
-  }
-  mdb_cursor_close(cursor);
-  if (code != MDB_NOTFOUND) CheckLmdb(code, "mdb_cursor_get");
+  });
   MDB_stat stat{};
-  CheckLmdb(mdb_stat(txn, dbi, &stat), "mdb_stat");
+  CheckLmdb(mdb_stat(txn.get(), dbi, &stat), "mdb_stat");
   if (stat.ms_entries != entries) throw std::runtime_error("mdb_stat and the iteration disagree");
 }
 
@@ -92,17 +77,64 @@ RawStore::RawStore(const std::filesystem::path& directory, unsigned flags, unsig
 
 RawStore::~RawStore() { mdb_env_close(env_); }
 
+RawTxn::RawTxn(const RawStore& store, unsigned flags, MDB_txn* parent) {
+  CheckLmdb(mdb_txn_begin(store.env(), parent, flags, &txn_), "mdb_txn_begin");
+}
+
+RawTxn::~RawTxn() {
+  if (txn_ != nullptr) mdb_txn_abort(txn_);
+}
+
+MDB_dbi RawTxn::Table(const std::string& name, unsigned flags) const {
+  MDB_dbi dbi = 0;
+  CheckLmdb(mdb_dbi_open(txn_, name.empty() ? nullptr : name.c_str(), flags, &dbi), "mdb_dbi_open");
+  return dbi;
+}
+
+std::string RawTxn::Get(MDB_dbi dbi, std::string_view key) const {
+  MDB_val key_val = ToVal(key);
+  MDB_val value{};
+  CheckLmdb(mdb_get(txn_, dbi, &key_val, &value), "mdb_get");
+  return std::string(ToText(value));
+}
+
+void RawTxn::Put(MDB_dbi dbi, std::string_view key, std::string_view value) const {
+  MDB_val key_val = ToVal(key);
+  MDB_val value_val = ToVal(value);
+  CheckLmdb(mdb_put(txn_, dbi, &key_val, &value_val, 0), "mdb_put");
+}
+
+void RawTxn::Delete(MDB_dbi dbi, std::string_view key) const {
+  MDB_val key_val = ToVal(key);
+  CheckLmdb(mdb_del(txn_, dbi, &key_val, nullptr), "mdb_del");
+}
+
+void RawTxn::ForEach(MDB_dbi dbi, const std::function<void(MDB_val, MDB_val)>& see) const {
+  MDB_cursor* opened = nullptr;
+  CheckLmdb(mdb_cursor_open(txn_, dbi, &opened), "mdb_cursor_open");
+  const std::unique_ptr<MDB_cursor, decltype(&mdb_cursor_close)> cursor(opened, mdb_cursor_close);
+  MDB_val key{};
+  MDB_val value{};
+  int code = 0;
+  while ((code = mdb_cursor_get(opened, &key, &value, MDB_NEXT)) == 0) see(key, value);
+  if (code != MDB_NOTFOUND) CheckLmdb(code, "mdb_cursor_get");
+}
+
+void RawTxn::Commit() { CheckLmdb(mdb_txn_commit(std::exchange(txn_, nullptr)), "mdb_txn_commit"); }
+
+std::string_view ToText(const MDB_val& value) {
+  return {static_cast<const char*>(value.mv_data), value.mv_size};
+}
+
 std::string ReadByLmdb(const std::filesystem::path& directory,
                        const std::vector<std::string>& tables) {
-  RawStore store(directory, MDB_RDONLY | MDB_NOLOCK);
-  MDB_txn* txn = nullptr;
-  CheckLmdb(mdb_txn_begin(store.env(), nullptr, MDB_RDONLY, &txn), "mdb_txn_begin");
+  const RawStore store(directory, MDB_RDONLY | MDB_NOLOCK);
+  const RawTxn txn(store, MDB_RDONLY);
   std::string text;
   ReadTable(txn, "", tables, text);
   for (const std::string& name : tables) {
     if (!name.empty()) ReadTable(txn, name, tables, text);
   }
-  mdb_txn_abort(txn);
   return text;
 }
 
@@ -125,9 +157,9 @@ std::string RawChanger::Value() {
   return value;
 }
 
-void RawChanger::Change(MDB_txn* txn, RawModel& model) {
+void RawChanger::Change(const RawTxn& txn, RawModel& model) {
   const std::string& name = tables_[Below(static_cast<unsigned>(tables_.size()))];
-  const MDB_dbi dbi = OpenTable(txn, name, MDB_CREATE);
+  const MDB_dbi dbi = txn.Table(name, MDB_CREATE);
   auto& values = model[name];
   std::string key = Key();
   const auto near = values.lower_bound(key);
@@ -136,48 +168,38 @@ void RawChanger::Change(MDB_txn* txn, RawModel& model) {
       (full || Below(100) < static_cast<unsigned>(options_.delete_percent))) {
     key = near->first;
     if (full || Below(3) > 0) {
-      MDB_val key_val = ToVal(key);
-      CheckLmdb(mdb_del(txn, dbi, &key_val, nullptr), "mdb_del");
+      txn.Delete(dbi, key);
       values.erase(key);
       return;
     }
   }
   const std::string value = Value();
-  MDB_val key_val = ToVal(key);
-  MDB_val value_val = ToVal(value);
-  CheckLmdb(mdb_put(txn, dbi, &key_val, &value_val, 0), "mdb_put");
+  txn.Put(dbi, key, value);
   values[key] = value;
 }
 
 void RawChanger::Commit(RawStore& store, RawModel& model) {
-  MDB_txn* txn = nullptr;
-  CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "mdb_txn_begin");
+  RawTxn txn(store);
   const unsigned changes = 1 + Below(static_cast<unsigned>(options_.max_changes));
   for (unsigned i = 0; i < changes; ++i) {
     if (Below(4) > 0) {
       Change(txn, model);
       continue;
     }
-    MDB_txn* nested = nullptr;
-    CheckLmdb(mdb_txn_begin(store.env(), txn, 0, &nested), "nested mdb_txn_begin");
+    RawTxn nested(store, 0, txn.get());
     RawModel after = model;
     Change(nested, after);
-    if (Below(3) == 0) {
-      mdb_txn_abort(nested);
-    } else {
-      CheckLmdb(mdb_txn_commit(nested), "nested mdb_txn_commit");
-      model = std::move(after);
-    }
+    if (Below(3) == 0) continue;
+    nested.Commit();
+    model = std::move(after);
   }
-  CheckLmdb(mdb_txn_commit(txn), "mdb_txn_commit");
+  txn.Commit();
 }
 
 void RawChanger::Abort(RawStore& store, const RawModel& model) {
-  MDB_txn* txn = nullptr;
-  CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "mdb_txn_begin");
+  const RawTxn txn(store);
   RawModel ignored = model;
   for (int i = 0; i < options_.max_changes; ++i) Change(txn, ignored);
-  mdb_txn_abort(txn);
 }
 
 }  // namespace waybill::testing

@@ -7,6 +7,7 @@
 #include <lmdb.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -41,6 +42,28 @@ class RawStore {
   MDB_env* env_ = nullptr;
 };
 
+// A transaction, aborted unless it was committed. What fails throws.
+class RawTxn {
+ public:
+  explicit RawTxn(const RawStore& store, unsigned flags = 0, MDB_txn* parent = nullptr);
+  ~RawTxn();
+  RawTxn(const RawTxn&) = delete;
+  RawTxn& operator=(const RawTxn&) = delete;
+
+  MDB_txn* get() const { return txn_; }
+  MDB_dbi Table(const std::string& name, unsigned flags = 0) const;  // "": main
+  std::string Get(MDB_dbi dbi, std::string_view key) const;
+  void Put(MDB_dbi dbi, std::string_view key, std::string_view value) const;
+  void Delete(MDB_dbi dbi, std::string_view key) const;
+  // In the order of the keys. Both point into the map.
+  void ForEach(MDB_dbi dbi, const std::function<void(MDB_val key, MDB_val value)>& see) const;
+  void Commit();
+
+ private:
+  MDB_txn* txn_ = nullptr;
+};
+std::string_view ToText(const MDB_val& value);
+
 // Everything as liblmdb reads it: by iteration, with a lookup of each key; `tables` names the
 // tables. Throws if any answer disagrees with another.
 std::string ReadByLmdb(const std::filesystem::path& directory,
@@ -72,7 +95,7 @@ class RawChanger {
   std::string Value();
 
  private:
-  void Change(MDB_txn* txn, RawModel& model);
+  void Change(const RawTxn& txn, RawModel& model);
 
   std::mt19937 random_;
   std::vector<std::string> tables_;

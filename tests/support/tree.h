@@ -3,6 +3,7 @@
 #ifndef WAYBILL_TESTS_SUPPORT_TREE_H_
 #define WAYBILL_TESTS_SUPPORT_TREE_H_
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -26,6 +27,15 @@ inline Tree TreeOf(const std::filesystem::path& root) {
     }
   }
   return tree;
+}
+
+// The path of a file whose content is nowhere in `after`; "": there is none.
+inline std::string FirstLost(const Tree& before, const Tree& after) {
+  for (const auto& [path, content] : before) {
+    const auto same = [&content = content](const auto& other) { return other.second == content; };
+    if (std::none_of(after.begin(), after.end(), same)) return path;
+  }
+  return {};
 }
 
 }  // namespace waybill::testing

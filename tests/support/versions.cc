@@ -17,25 +17,6 @@ namespace {
 
 using internal::Table;
 
-std::string TextOf(const MDB_val& value) {
-  return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
-
-void ReadTable(MDB_txn* txn, const char* name, std::map<std::string, std::string>& values) {
-  MDB_dbi dbi = 0;
-  const int opened = mdb_dbi_open(txn, name, 0, &dbi);
-  if (opened == MDB_NOTFOUND) return;
-  CheckLmdb(opened, "mdb_dbi_open");
-  MDB_cursor* cursor = nullptr;
-  CheckLmdb(mdb_cursor_open(txn, dbi, &cursor), "mdb_cursor_open");
-  MDB_val key{};
-  MDB_val value{};
-  while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == MDB_SUCCESS) {
-    values[TextOf(key)] = TextOf(value);
-  }
-  mdb_cursor_close(cursor);
-}
-
 std::string KeyText(const internal::Key16& key) {
   return {reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()};
 }
@@ -73,14 +54,17 @@ void PlaceGolden(const std::filesystem::path& directory, std::uint32_t version) 
 
 RawModel ValuesIn(const std::filesystem::path& directory) {
   const RawStore store(directory, MDB_RDONLY | MDB_NOLOCK);
-  MDB_txn* txn = nullptr;
-  CheckLmdb(mdb_txn_begin(store.env(), nullptr, MDB_RDONLY, &txn), "mdb_txn_begin");
+  const RawTxn txn(store, MDB_RDONLY);
   RawModel values;
-  ReadTable(txn, nullptr, values[""]);
+  const auto read = [&](const std::string& table) {
+    txn.ForEach(txn.Table(table), [&](MDB_val key, MDB_val value) {
+      values[table].emplace(ToText(key), ToText(value));
+    });
+  };
+  read("");
   for (const auto& table : internal::kTables) {
-    if (values[""].erase(table.name) == 1) ReadTable(txn, table.name, values[table.name]);
+    if (values[""].erase(table.name) == 1) read(table.name);
   }
-  mdb_txn_abort(txn);
   return values;
 }
 
@@ -159,20 +143,22 @@ std::vector<RuntimeHandler> SomeHandlers() {
           {.name = "gvisor"}};
 }
 
-void MakeNewer(const std::filesystem::path& directory) {
-  const auto payload = internal::EncodeIdentity(IdentityOf(directory));
-  auto value = internal::Seal(internal::kIdentityKey, internal::RecordKind::kIdentity,
-                              static_cast<std::uint16_t>(kNewestSchema + 1), payload);
+void PutIdentity(const std::filesystem::path& directory, std::uint32_t schema_version,
+                 std::uint16_t envelope_version) {
+  internal::Identity identity = IdentityOf(directory);
+  identity.schema_version = schema_version;
+  const auto value = internal::Seal(internal::kIdentityKey, internal::RecordKind::kIdentity,
+                                    envelope_version, internal::EncodeIdentity(identity));
   const RawStore store(directory, 0);
-  MDB_txn* txn = nullptr;
-  MDB_dbi dbi = 0;
-  CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "mdb_txn_begin");
-  CheckLmdb(mdb_dbi_open(txn, nullptr, 0, &dbi), "mdb_dbi_open");
-  internal::Key16 key = internal::kIdentityKey;
-  MDB_val k{key.bytes.size(), key.bytes.data()};
-  MDB_val v{value.size(), value.data()};
-  CheckLmdb(mdb_put(txn, dbi, &k, &v, 0), "mdb_put");
-  CheckLmdb(mdb_txn_commit(txn), "mdb_txn_commit");
+  RawTxn txn(store);
+  txn.Put(txn.Table(""), KeyText(internal::kIdentityKey),
+          {reinterpret_cast<const char*>(value.data()), value.size()});
+  txn.Commit();
+}
+
+void MakeNewer(const std::filesystem::path& directory) {
+  PutIdentity(directory, IdentityOf(directory).schema_version,
+              static_cast<std::uint16_t>(kNewestSchema + 1));
 }
 
 }  // namespace waybill::testing

@@ -50,6 +50,9 @@ internal::State StateOf(const std::filesystem::path& directory);
 // Handlers with and without a guest platform, and a default one.
 std::vector<RuntimeHandler> SomeHandlers();
 
+// Makes the store say that it has this schema version, in an envelope of that version.
+void PutIdentity(const std::filesystem::path& directory, std::uint32_t schema_version,
+                 std::uint16_t envelope_version);
 // Makes the store's newest version unknown to this library.
 void MakeNewer(const std::filesystem::path& directory);
 

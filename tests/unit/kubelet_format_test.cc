@@ -7,6 +7,7 @@
 #include <set>
 
 #include "store/base/base64.h"
+#include "tests/support/draw.h"
 #include "tests/support/mutation.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"
@@ -286,7 +287,7 @@ BOOST_AUTO_TEST_CASE(damaged_documents_never_crash) {
     documents.push_back(FileOf(Json::parse(text)));
   }
 
-  std::mt19937_64 random(testing::TestSeed());
+  std::mt19937_64 random(testing::SeedOfThisRun());
   for (int round = 0; round < 20000; ++round) {
     const std::string text = testing::Mutate(documents[random() % documents.size()], random);
     (void)DecodeImageList(text);

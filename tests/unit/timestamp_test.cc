@@ -1,7 +1,7 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "tests/support/mutation.h"
+#include "tests/support/draw.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill {
@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(clamps_what_cannot_be_written) {
 }
 
 BOOST_AUTO_TEST_CASE(any_time_comes_back) {
-  std::mt19937_64 random(testing::TestSeed());
+  std::mt19937_64 random(testing::SeedOfThisRun());
   std::uniform_int_distribution<std::int64_t> seconds(-62135596800, 253402300799);
   std::uniform_int_distribution<std::int32_t> nanoseconds(0, 999999999);
   for (int round = 0; round < 20000; ++round) {

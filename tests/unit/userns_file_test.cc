@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/userns/pool.h"
+#include "tests/support/draw.h"
 #include "tests/support/mutation.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(damaged_files_never_say_anything_else) {
   }
   int taken = 0;
   int blocked = 0;
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(SeedOfThisRun());
   for (int round = 0; round < 50000; ++round) {
     const std::string text = Mutate(documents[random() % documents.size()], random);
     BOOST_TEST_CONTEXT(text) {
