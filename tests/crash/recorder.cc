@@ -42,23 +42,26 @@ class Log {
     return relative.substr(0, relative.rfind('/'));
   }
 
-  void Opened(int fd, const std::string& relative, bool is_new) {
+  void Created(int fd, const std::string& relative) {
     const std::lock_guard lock(mutex_);
-    const FileKey key = KeyOf(fd);
-    if (!is_new) return;
-    files_[key] = next_file_;
+    files_[KeyOf(fd)] = next_file_;
     Add({.kind = Kind::kCreate,
          .file = next_file_,
          .directory = Parent(relative),
          .path = relative});
     ++next_file_;
   }
-  void MadeDirectory(const std::string& relative) {
+  void MadeDirectory(const char* path) {
+    std::string relative;
+    if (!Below(path, relative)) return;
     const std::lock_guard lock(mutex_);
     directories_[KeyOf(root_ + relative)] = relative;
     Add({.kind = Kind::kMakeDirectory, .directory = Parent(relative), .path = relative});
   }
-  void Named(Kind kind, const std::string& from, const std::string& to) {
+  void Named(Kind kind, const char* from_path, const char* to_path) {
+    std::string from;
+    std::string to;
+    if (!Below(from_path, from) || !Below(to_path, to)) return;
     const std::lock_guard lock(mutex_);
     Add({.kind = kind,
          .file = FileOf(KeyOf(root_ + to)),
@@ -66,7 +69,9 @@ class Log {
          .path = from,
          .other_path = to});
   }
-  void Removed(const std::string& relative) {
+  void Removed(const char* path) {
+    std::string relative;
+    if (!Below(path, relative)) return;
     const std::lock_guard lock(mutex_);
     Add({.kind = Kind::kRemove, .directory = Parent(relative), .path = relative});
   }
@@ -207,6 +212,14 @@ F* Real(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
 }
 
+// A call that changes or syncs something: fails, or is done and noted.
+int Change(const char* function, const Target& target, const auto& real, const auto& note) {
+  if (Refused(function, target)) return -1;
+  const int result = real();
+  if (Log* const log = recording.load(); log != nullptr && result == 0) note(*log);
+  return result;
+}
+
 ssize_t WriteLogged(int fd, std::uint64_t offset, const void* bytes, std::size_t size,
                     const auto& real) {
   Log* const log = recording.load();
@@ -296,6 +309,7 @@ std::vector<DiskEvent> Recorder::Take() {
 
 }  // namespace waybill::testing
 
+using waybill::testing::Change;
 using waybill::testing::DiskEvent;
 using waybill::testing::exchange_refused;
 using waybill::testing::IsSpoilt;
@@ -328,7 +342,7 @@ WAYBILL_INTERPOSED int open(const char* path, int flags, ...) {
   struct stat st {};
   const bool is_new = ours && (flags & O_CREAT) != 0 && lstat(path, &st) != 0;
   const int fd = real(path, flags, mode);
-  if (fd >= 0 && ours) log->Opened(fd, relative, is_new);
+  if (fd >= 0 && is_new) log->Created(fd, relative);
   return fd;
 }
 
@@ -359,55 +373,35 @@ WAYBILL_INTERPOSED ssize_t writev(int fd, const struct iovec* parts, int count) 
 }
 
 WAYBILL_INTERPOSED int ftruncate(int fd, off_t length) {
-  if (Refused("ftruncate", fd)) return -1;
   static auto* const real = Real<int(int, off_t)>("ftruncate");
-  const int result = real(fd, length);
-  if (auto* const log = recording.load(); log != nullptr && result == 0) {
-    log->Truncated(fd, static_cast<std::uint64_t>(length));
-  }
-  return result;
+  return Change(
+      "ftruncate", fd, [&] { return real(fd, length); },
+      [&](auto& log) { log.Truncated(fd, static_cast<std::uint64_t>(length)); });
 }
 
 WAYBILL_INTERPOSED int fsync(int fd) {
-  if (Refused("fsync", fd)) return -1;
   static auto* const real = Real<int(int)>("fsync");
-  const int result = real(fd);
-  if (auto* const log = recording.load(); log != nullptr && result == 0) log->Synced(fd);
-  return result;
+  return Change(
+      "fsync", fd, [&] { return real(fd); }, [&](auto& log) { log.Synced(fd); });
 }
 
 WAYBILL_INTERPOSED int fdatasync(int fd) {
-  if (Refused("fdatasync", fd)) return -1;
   static auto* const real = Real<int(int)>("fdatasync");
-  const int result = real(fd);
-  if (auto* const log = recording.load(); log != nullptr && result == 0) log->Synced(fd);
-  return result;
+  return Change(
+      "fdatasync", fd, [&] { return real(fd); }, [&](auto& log) { log.Synced(fd); });
 }
 
 WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {
-  if (Refused("mkdir", path)) return -1;
   static auto* const real = Real<int(const char*, mode_t)>("mkdir");
-  const int result = real(path, mode);
-  std::string relative;
-  if (auto* const log = recording.load();
-      log != nullptr && result == 0 && log->Below(path, relative)) {
-    log->MadeDirectory(relative);
-  }
-  return result;
+  return Change(
+      "mkdir", path, [&] { return real(path, mode); }, [&](auto& log) { log.MadeDirectory(path); });
 }
 
 WAYBILL_INTERPOSED int rename(const char* from, const char* to) {
-  if (Refused("rename", to)) return -1;
   static auto* const real = Real<int(const char*, const char*)>("rename");
-  const int result = real(from, to);
-  std::string relative_from;
-  std::string relative_to;
-  if (auto* const log = recording.load(); log != nullptr && result == 0 &&
-                                          log->Below(from, relative_from) &&
-                                          log->Below(to, relative_to)) {
-    log->Named(DiskEvent::Kind::kRename, relative_from, relative_to);
-  }
-  return result;
+  return Change(
+      "rename", to, [&] { return real(from, to); },
+      [&](auto& log) { log.Named(DiskEvent::Kind::kRename, from, to); });
 }
 
 // Not logged: what exchanges is killed, but no power cut of it is played.
@@ -424,41 +418,22 @@ WAYBILL_INTERPOSED int renameat2(int from_directory, const char* from, int to_di
 }
 
 WAYBILL_INTERPOSED int link(const char* from, const char* to) {
-  if (Refused("link", from)) return -1;
   static auto* const real = Real<int(const char*, const char*)>("link");
-  const int result = real(from, to);
-  std::string relative_from;
-  std::string relative_to;
-  if (auto* const log = recording.load(); log != nullptr && result == 0 &&
-                                          log->Below(from, relative_from) &&
-                                          log->Below(to, relative_to)) {
-    log->Named(DiskEvent::Kind::kLink, relative_from, relative_to);
-  }
-  return result;
+  return Change(
+      "link", from, [&] { return real(from, to); },
+      [&](auto& log) { log.Named(DiskEvent::Kind::kLink, from, to); });
 }
 
 WAYBILL_INTERPOSED int unlink(const char* path) {
-  if (Refused("unlink", path)) return -1;
   static auto* const real = Real<int(const char*)>("unlink");
-  const int result = real(path);
-  std::string relative;
-  if (auto* const log = recording.load();
-      log != nullptr && result == 0 && log->Below(path, relative)) {
-    log->Removed(relative);
-  }
-  return result;
+  return Change(
+      "unlink", path, [&] { return real(path); }, [&](auto& log) { log.Removed(path); });
 }
 
 WAYBILL_INTERPOSED int rmdir(const char* path) {
-  if (Refused("rmdir", path)) return -1;
   static auto* const real = Real<int(const char*)>("rmdir");
-  const int result = real(path);
-  std::string relative;
-  if (auto* const log = recording.load();
-      log != nullptr && result == 0 && log->Below(path, relative)) {
-    log->Removed(relative);
-  }
-  return result;
+  return Change(
+      "rmdir", path, [&] { return real(path); }, [&](auto& log) { log.Removed(path); });
 }
 
 // What changes nothing. An error of them is injected only below a directory (Fault::below).
