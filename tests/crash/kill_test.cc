@@ -2,10 +2,12 @@
 // and the next owner finds nothing wrong. WAYBILL_KILLS: how often. WAYBILL_SEED: one run again.
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,8 +16,7 @@
 #include "tests/crash/work_judge.h"
 #include "tests/crash/workload.h"
 #include "tests/support/forked_child.h"
-#include "tests/support/memory_dir.h"
-#include "tests/support/store_fixture.h"
+#include "tests/support/userns_store.h"
 
 namespace waybill::testing {
 
@@ -25,6 +26,7 @@ constexpr Timestamp kNow{kFakeEpoch, 0};
 constexpr std::uint64_t kMaxCalls = 400;
 constexpr std::uint64_t kSessions = 100;
 constexpr std::size_t kMaxOperations = 20;
+constexpr std::size_t kFiles = 4;  // of pods that a kubelet left, if mappings are all that is done
 
 struct Acknowledged {
   std::array<std::atomic<std::uint64_t>, kWorkers> started{};
@@ -33,15 +35,6 @@ struct Acknowledged {
   std::array<std::array<std::atomic<std::uint32_t>, kSessions * kMaxOperations>, kWorkers>
       host_ids{};
 };
-
-OpenOptions OptionsIn(const MemoryDir& scratch, Rules rules) {
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
-  options.rules = rules;
-  options.clock = [] { return kNow; };
-  options.map_bytes = std::uint64_t{64} << 20U;
-  MakeRoomForWorkers(options);
-  return options;
-}
 
 // An observer that lives in a process of its own until it is destroyed. It keeps lock.mdb alive
 // across the owner's death.
@@ -78,20 +71,31 @@ void RequireSound(const NodeStore& store, bool just_made, const std::string& con
   }
 }
 
-void KillOften(Rules rules, std::uint64_t kills) {
+std::string PodOfFile(std::uint64_t life, std::size_t i) {
+  return "f" + std::to_string(life) + "-" + std::to_string(i);
+}
+
+void KillOften(Rules rules, std::uint64_t kills, Doing doing = Doing::kAnything) {
   const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
   Draw draw(seed);
-  const MemoryDir scratch;
-  WorkJudge judge(rules, kNow);
+  UsernsStore scratch(SmallPool(1, 12));
+  WorkJudge judge(rules, kNow, doing == Doing::kMappings);
   std::uint64_t acknowledged = 0;
   std::uint64_t in_flight = 0;
   for (std::uint64_t life = 0; life < kills; ++life) {
+    if (doing == Doing::kMappings) {
+      // Too small for all pods; the files lie behind it.
+      if (draw.OneIn(2)) scratch.SetPool(SmallPool(2 + 2 * draw.Below(8), 12, 1 + draw.Below(2)));
+      for (std::size_t i = 0; i < kFiles; ++i) scratch.WriteMapping(PodOfFile(life, i), 100 + i);
+    }
     Shared<Acknowledged> told;
-    WorkPlan plan{.options = OptionsIn(scratch, rules)};
+    WorkPlan plan{.options = scratch.Options()};
+    plan.options.rules = rules;
+    if (doing == Doing::kAnything) MakeRoomForWorkers(plan.options);
     plan.seed = seed + life;
     plan.sessions = kSessions;
     plan.operations = 1 + draw.Below(kMaxOperations);
+    plan.doing = doing;
     plan.started = [&](std::size_t worker, std::uint64_t i) { told->started[worker] = i + 1; };
     plan.done = [&](std::size_t worker, std::uint64_t i, std::uint32_t host_id) {
       told->host_ids[worker][i] = host_id;
@@ -114,15 +118,21 @@ void KillOften(Rules rules, std::uint64_t kills) {
       acknowledged += progress[i].acknowledged;
       in_flight += progress[i].started - progress[i].acknowledged;
     }
-    const std::string context = "WAYBILL_SEED=" + std::to_string(seed) + ", life " +
-                                std::to_string(life) + ", killed before call " +
-                                std::to_string(calls);
+    const std::string context =
+        "life " + std::to_string(life) + ", killed before call " + std::to_string(calls);
     auto store = NodeStore::Open(plan.options);
     if (!store) BOOST_FAIL(context << ": " << store.error().ToString());
     RequireSound(**store, life == 0, context);
     const std::string difference = judge.Judge(plan, progress, **store);
     if (!difference.empty()) BOOST_FAIL(context << ": " << difference);
+    for (std::size_t i = 0; i < (doing == Doing::kMappings ? kFiles : 0); ++i) {
+      const std::string uid = PodOfFile(life, i);
+      BOOST_TEST(Must((*store)->GetUserNamespace(uid)).host_id == (100 + i) * kIdsPerBlock,
+                 context);
+      Must((*store)->ReleaseUserNamespace(uid));
+    }
     Must((*store)->Close());
+    std::filesystem::remove_all(scratch.pods());
   }
   BOOST_TEST_MESSAGE(kills << " kills, " << acknowledged << " operations acknowledged, "
                            << in_flight << " in flight");
@@ -138,6 +148,11 @@ BOOST_AUTO_TEST_SUITE(kill)
 BOOST_AUTO_TEST_CASE(of_an_owner_under_closed_rules) { KillOften(Rules::kClosed, Kills() / 2); }
 
 BOOST_AUTO_TEST_CASE(of_an_owner_under_kubelet_rules) { KillOften(Rules::kKubelet, Kills() / 2); }
+// Several threads take, release and clean up ID mappings of pools that change and are too small,
+// and openings take files over.
+BOOST_AUTO_TEST_CASE(of_an_owner_that_hands_out_ranges) {
+  KillOften(Rules::kClosed, Kills(), Doing::kMappings);
+}
 
 BOOST_AUTO_TEST_SUITE_END()
 

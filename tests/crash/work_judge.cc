@@ -71,16 +71,17 @@ std::string Difference(const MappingModel::Mappings& expected,
   return "";
 }
 
-std::string FirstOverlap(std::vector<UserNamespaceAllocation> stored) {
+std::string FaultOfAllocations(std::vector<UserNamespaceAllocation> stored) {
   std::sort(stored.begin(), stored.end(),
             [](const auto& a, const auto& b) { return a.host_id < b.host_id; });
-  std::uint64_t end = 0;
+  std::uint64_t end = kIdsPerBlock;
   for (const UserNamespaceAllocation& allocation : stored) {
     if (allocation.host_id < end) {
-      return Has(allocation.pod_uid, allocation.host_id) + ", which is another pod's as well";
+      return Has(allocation.pod_uid, allocation.host_id) + ", which is the host's or another pod's";
     }
     end = std::uint64_t{allocation.host_id} + allocation.length;
   }
+  if (end >= kHostIds) return stored.back().pod_uid + " has the last host ID";
   return "";
 }
 
@@ -89,8 +90,11 @@ std::string FirstOverlap(std::vector<UserNamespaceAllocation> stored) {
 std::string MappingModel::Do(const Operation& operation, std::uint32_t host_id) {
   switch (operation.kind) {
     case Kind::kGetMapping: {
+      if (host_id == 0) {
+        const bool right = may_be_full_ && !mappings_.contains(operation.pod_uid);
+        return right ? "" : operation.pod_uid + " was given nothing";
+      }
       const auto [known, is_new] = mappings_.emplace(operation.pod_uid, host_id);
-      if (host_id == 0) return operation.pod_uid + " was given nothing";
       if (known->second != host_id) {
         return Has(operation.pod_uid, known->second) + ", but was given " + std::to_string(host_id);
       }
@@ -98,8 +102,8 @@ std::string MappingModel::Do(const Operation& operation, std::uint32_t host_id) 
       return "";
     }
     case Kind::kReleaseMapping:
-      mappings_.erase(operation.pod_uid);
-      return "";
+      if (mappings_.erase(operation.pod_uid) == host_id) return "";
+      return operation.pod_uid + " had a mapping or not, and the release said otherwise";
     case Kind::kDrawToken:
       fresh_.emplace();
       return "";
@@ -126,8 +130,8 @@ void MappingModel::DoUnacknowledged(const Operation& operation, const Mappings& 
   }
 }
 
-WorkJudge::WorkJudge(Rules rules, Timestamp now)
-    : models_(kWorkers, Model(rules)), mappings_(kWorkers) {
+WorkJudge::WorkJudge(Rules rules, Timestamp now, bool may_be_full)
+    : models_(kWorkers, Model(rules)), mappings_(kWorkers, MappingModel(may_be_full)) {
   for (Model& model : models_) model.set_now(now);
 }
 
@@ -135,7 +139,7 @@ std::string WorkJudge::Judge(const WorkPlan& plan, const std::vector<Progress>& 
                              const NodeStore& store) {
   const auto stored = store.ListUserNamespaces();
   if (!stored) return stored.error().ToString();
-  if (std::string overlap = FirstOverlap(*stored); !overlap.empty()) return overlap;
+  if (std::string overlap = FaultOfAllocations(*stored); !overlap.empty()) return overlap;
   for (std::size_t which = 0; which < kWorkers; ++which) {
     std::string difference = JudgeImages(plan, which, progress[which], store);
     if (difference.empty()) difference = JudgeMappings(plan, which, progress[which], *stored);
@@ -162,7 +166,7 @@ std::string WorkJudge::JudgeImages(const WorkPlan& plan, std::size_t which,
     if (BelongsTo(which, intent.image)) own_intents.push_back(intent);
   }
   Model& model = models_[which];
-  Worker worker(plan.seed, which);
+  Worker worker(plan.seed, which, plan.doing);
   ModelDoer doer;
   std::string difference;
   for (std::uint64_t i = 0;; ++i) {
@@ -185,7 +189,7 @@ std::string WorkJudge::JudgeMappings(const WorkPlan& plan, std::size_t which,
   }
   MappingModel& model = mappings_[which];
   model.BeginAnew();
-  Worker worker(plan.seed, which);
+  Worker worker(plan.seed, which, plan.doing);
   for (std::uint64_t i = 0; i < progress.acknowledged; ++i) {
     const std::uint32_t host_id = progress.host_ids[static_cast<std::size_t>(i)];
     if (std::string wrong = model.Do(worker.Next(), host_id); !wrong.empty()) return wrong;

@@ -20,32 +20,36 @@ namespace waybill::testing {
 // Which of a worker's pods has which first host ID.
 class MappingModel {
  public:
+  // `may_be_full`: a pod without a mapping may be given none.
+  explicit MappingModel(bool may_be_full) : may_be_full_(may_be_full) {}
+
   using Mappings = std::map<std::string, std::uint32_t>;
 
   const Mappings& mappings() const { return mappings_; }
   // Draws of tokens are forgotten, as a new process does.
   void BeginAnew() { fresh_.reset(); }
-  // An operation that was acknowledged, and the first host ID that it was given. "", or what is
-  // wrong with that.
+  // An operation that was acknowledged, and what StoreDoer::Do returned. "", or what is wrong with
+  // that.
   std::string Do(const Operation& operation, std::uint32_t host_id);
   // One that was not, but happened: `stored` says what it was given.
   void DoUnacknowledged(const Operation& operation, const Mappings& stored);
 
  private:
+  bool may_be_full_;
   Mappings mappings_;
   std::optional<std::set<std::string>> fresh_;  // handed out since the token was drawn, if one was
 };
 
 class WorkJudge {
  public:
-  WorkJudge(Rules rules, Timestamp now);
+  WorkJudge(Rules rules, Timestamp now, bool may_be_full = false);
 
   // The workers began anew with `plan`, did `acknowledged` and may have done one more of `started`.
   // The store is open again since. "" where nothing is missing and nothing contradicts.
   struct Progress {
     std::uint64_t started = 0;
     std::uint64_t acknowledged = 0;
-    // Of each acknowledged operation: the first host ID that it was given, or 0.
+    // Of each acknowledged operation: what StoreDoer::Do returned.
     std::vector<std::uint32_t> host_ids = {};
   };
   std::string Judge(const WorkPlan& plan, const std::vector<Progress>& progress,

@@ -1,6 +1,7 @@
 #include "tests/crash/workload.h"
 
 #include <cstdio>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -20,8 +21,9 @@ std::string PodUid(std::size_t worker, std::size_t number) {
 }
 
 Result<std::uint32_t> FirstHostId(const Result<UserNamespace>& got) {
-  if (!got) return got.error();
-  return got->uids.front().host_id;
+  if (got) return got->uids.front().host_id;
+  if (got.error().code == ErrorCode::kLimitExceeded) return std::uint32_t{0};
+  return got.error();
 }
 
 }  // namespace
@@ -41,14 +43,21 @@ KnownImage Worker::Image() {
 }
 
 Operation Worker::Next() {
-  static constexpr Kind kKinds[] = {
+  static constexpr Kind kAny[] = {
       Kind::kIntent,       Kind::kIntent,         Kind::kIntent,         Kind::kPulled,
       Kind::kPulled,       Kind::kPulled,         Kind::kPulled,         Kind::kFailed,
       Kind::kPutRecord,    Kind::kDeleteRecord,   Kind::kPrune,          Kind::kPutIntent,
       Kind::kDeleteIntent, Kind::kDrawToken,      Kind::kGetMapping,     Kind::kGetMapping,
       Kind::kGetMapping,   Kind::kReleaseMapping, Kind::kCleanUpMappings};
+  static constexpr Kind kOfMappings[] = {
+      Kind::kGetMapping,     Kind::kGetMapping,     Kind::kGetMapping,     Kind::kGetMapping,
+      Kind::kGetMapping,     Kind::kGetMapping,     Kind::kGetMapping,     Kind::kReleaseMapping,
+      Kind::kReleaseMapping, Kind::kReleaseMapping, Kind::kReleaseMapping, Kind::kDrawToken,
+      Kind::kCleanUpMappings};
+  const std::span<const Kind> kinds =
+      doing_ == Doing::kAnything ? std::span<const Kind>(kAny) : std::span<const Kind>(kOfMappings);
   Operation operation;
-  operation.kind = kKinds[draw_.Below(std::size(kKinds))];
+  operation.kind = kinds[draw_.Below(kinds.size())];
   operation.image = Image();
   operation.ref = Ref(draw_.Below(kRefs));
   ImagePullCredentials credentials;
@@ -80,6 +89,11 @@ Result<std::uint32_t> StoreDoer::Do(NodeStore& store, const Operation& operation
   if (operation.kind == Kind::kGetMapping) {
     return FirstHostId(
         store.GetOrCreateUserNamespace({.pod_uid = operation.pod_uid, .host_users = false}));
+  }
+  if (operation.kind == Kind::kReleaseMapping) {
+    const auto released = store.ReleaseUserNamespace(operation.pod_uid);
+    if (!released) return released.error();
+    return std::uint32_t{*released};
   }
   if (auto r = Change(store, operation); !r) return r.error();
   return std::uint32_t{0};
@@ -116,12 +130,8 @@ Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
       return {};
     }
     case Kind::kGetMapping:
+    case Kind::kReleaseMapping:
       return {};
-    case Kind::kReleaseMapping: {
-      auto released = store.ReleaseUserNamespace(operation.pod_uid);
-      if (!released) return released.error();
-      return {};
-    }
     case Kind::kCleanUpMappings: {
       if (!token_) return {};
       auto cleaned =
@@ -147,7 +157,9 @@ bool Work(const WorkPlan& plan) {
     bool well = true;
   };
   std::vector<Hand> hands;
-  for (std::size_t i = 0; i < kWorkers; ++i) hands.push_back({Worker(plan.seed, i), {}});
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    hands.push_back({Worker(plan.seed, i, plan.doing), {}});
+  }
   const auto run = [&](NodeStore& store, std::size_t which) {
     Hand& hand = hands[which];
     for (std::uint64_t i = 0; i < plan.operations; ++i, ++hand.next) {

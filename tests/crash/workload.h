@@ -45,10 +45,13 @@ struct Operation {
   std::vector<std::string> listed_pods = {};
 };
 
+enum class Doing : std::uint8_t { kAnything, kMappings };
+
 // The operations of one worker, in order.
 class Worker {
  public:
-  Worker(std::uint64_t seed, std::size_t which) : which_(which), draw_(seed * kWorkers + which) {}
+  Worker(std::uint64_t seed, std::size_t which, Doing doing)
+      : which_(which), doing_(doing), draw_(seed * kWorkers + which) {}
   Operation Next();
 
  private:
@@ -56,6 +59,7 @@ class Worker {
   KnownImage Image();
 
   std::size_t which_;
+  Doing doing_;
   Draw draw_;
 };
 
@@ -66,7 +70,7 @@ bool BelongsTo(std::size_t worker, const std::string& ref_or_image_or_pod_uid);
 class StoreDoer {
  public:
   // In the order of the operations; across several openings of the store. The first host ID that
-  // the operation was given; 0: none.
+  // the operation was given, 0: none. Of a release 1: there was a mapping.
   Result<std::uint32_t> Do(NodeStore& store, const Operation& operation);
 
  private:
@@ -88,6 +92,7 @@ struct WorkPlan {
   std::uint64_t seed = 0;
   std::uint64_t sessions = 0;
   std::uint64_t operations = 0;
+  Doing doing = Doing::kAnything;
   std::function<void(std::size_t, std::uint64_t)> started = {};
   std::function<void(std::size_t, std::uint64_t, std::uint32_t)> done = {};
 };
