@@ -17,11 +17,6 @@ constexpr std::uint64_t kMapBytes = std::uint64_t{64} << 20U;
 
 Timestamp Now() { return {kFakeEpoch, 0}; }
 
-void Copy(const fs::path& from, const fs::path& to) {
-  fs::remove_all(to);
-  fs::copy(from, to, fs::copy_options::recursive);
-}
-
 ImagePulledRecord RecordOf(std::size_t i) {
   const std::string number = std::to_string(i);
   ImagePulledRecord record;
@@ -43,10 +38,7 @@ Is LookAt(const fs::path& directory) {
 }  // namespace
 
 Result<void> Place::Open(const std::function<void(NodeStore&)>& then) const {
-  OpenOptions options{.directory = store(), .witness = Witness::At(now() / "witness")};
-  options.clock = Now;
-  options.map_bytes = kMapBytes;
-  auto opened = NodeStore::Open(options);
+  auto opened = NodeStore::Open(Options());
   if (!opened) return opened.error();
   if (then) then(**opened);
   return (*opened)->Close();
@@ -72,10 +64,7 @@ Result<void> Place::RestoreOldest() const {
   return {};
 }
 
-void Place::Keep() const { Copy(now(), scratch_ / "before"); }
-void Place::PutBack() const { Copy(scratch_ / "before", now()); }
-
-bool Place::Sound() const { return InspectPath(store() / "data.mdb").sound; }
+bool Place::Sound() const { return InspectPath(database()).sound; }
 
 Is Place::Look() const { return LookAt(store()); }
 
@@ -114,7 +103,6 @@ std::span<const Scenario> MaintenanceScenarios() {
 }
 
 void Begin(const Scenario& scenario, std::size_t records, const Place& place) {
-  fs::create_directory(place.now());
   Must(place.Open([&](NodeStore& store) {
     Must(store.ReplaceRuntimeHandlers(SomeHandlers()));
     for (std::size_t i = 0; i < records; ++i) Must(store.PutRecord(RecordOf(i)));

@@ -9,7 +9,7 @@
 #include <functional>
 #include <span>
 
-#include "tests/support/memory_dir.h"
+#include "tests/crash/stage.h"
 #include "tests/support/versions.h"
 #include "waybill/maintenance.h"
 #include "waybill/node_store.h"
@@ -23,27 +23,15 @@ struct Is {
   friend bool operator==(const Is&, const Is&) = default;
 };
 
-// A store and its witness, and a copy of them.
-class Place {
+class Place : public Stage {
  public:
-  // All of it. Not there at first.
-  std::filesystem::path now() const { return scratch_ / "now"; }
-  std::filesystem::path store() const { return now() / "store"; }
-
   Result<void> Open(const std::function<void(NodeStore&)>& then = nullptr) const;
   Result<void> MigrateTo(std::uint32_t version) const;
   Result<void> RestoreOldest() const;
-
-  void Keep() const;
-  void PutBack() const;
-
   bool Sound() const;
   Is Look() const;
   // Whether a store that is such is kept under quarantine/.
   bool KeepsAside(const Is& is) const;
-
- private:
-  MemoryDir scratch_;
 };
 
 struct Scenario {

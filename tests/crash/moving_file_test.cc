@@ -42,8 +42,7 @@ BOOST_AUTO_TEST_SUITE(moving_file)
 // At each read of the check a byte changes, and changes back at the next one where `heals`.
 BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
   const MemoryDir scratch;
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
-  options.map_bytes = std::uint64_t{64} << 20U;
+  const OpenOptions options = OptionsIn(scratch.path());
   const fs::path database = options.directory / "data.mdb";
   const auto open_once = [&]() -> Result<void> {
     auto store = NodeStore::Open(options);
@@ -99,8 +98,7 @@ BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
 // Without an owner an observer walks the file itself; but not the same bytes at every decision.
 BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
   const MemoryDir scratch;
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
-  options.map_bytes = std::uint64_t{64} << 20U;
+  const OpenOptions options = OptionsIn(scratch.path());
   const fs::path database = options.directory / "data.mdb";
   Must(Must(NodeStore::Open(options))->Close());
   auto store = Must(NodeStore::Observe({.directory = options.directory}));

@@ -6,6 +6,7 @@
 
 #include "store/lmdb/check/page_check.h"
 #include "store/lmdb/check/page_format.h"
+#include "tests/support/damage.h"
 #include "tests/support/draw.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/raw_lmdb.h"
@@ -17,7 +18,6 @@ namespace {
 using namespace waybill;
 using namespace waybill::testing;
 
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kSector = 512;
 const std::string kHeaderKey = "0header-----id-0";
 
@@ -28,9 +28,8 @@ class HeaderStore {
 
   // Returns the ID. The header's value has an overflow page now and then.
   std::uint64_t Commit(RawChanger& changer) {
-    MDB_txn* txn = nullptr;
-    CheckLmdb(mdb_txn_begin(store_.env(), nullptr, 0, &txn), "begin");
-    const std::uint64_t id = mdb_txn_id(txn);
+    RawTxn txn(store_);
+    const std::uint64_t id = mdb_txn_id(txn.get());
     std::vector<std::uint64_t> header(id % 7 == 0 ? 500 : 3, id);
     Put(txn, "", kHeaderKey,
         {reinterpret_cast<const char*>(header.data()), header.size() * sizeof(header[0])});
@@ -42,34 +41,25 @@ class HeaderStore {
       const bool remove = near != values.end() && near->first != kHeaderKey &&
                           (values.size() > 200 || changer.Below(3) == 0);
       if (remove) {
-        Remove(txn, table, std::string(near->first));
+        txn.Delete(txn.Table(table, MDB_CREATE), near->first);
+        values.erase(near);
       } else {
         Put(txn, table, key, changer.Value());
       }
     }
-    CheckLmdb(mdb_txn_commit(txn), "commit");
+    txn.Commit();
     return id;
   }
+
   std::string Bytes() const { return ReadFile(dir_ / "data.mdb"); }
 
   RawModel model;
 
  private:
-  static MDB_dbi Table(MDB_txn* txn, const std::string& name) {
-    MDB_dbi dbi = 0;
-    CheckLmdb(mdb_dbi_open(txn, name.empty() ? nullptr : name.c_str(), MDB_CREATE, &dbi), "table");
-    return dbi;
-  }
-  void Put(MDB_txn* txn, const std::string& table, std::string key, std::string value) {
-    MDB_val key_val{key.size(), key.data()};
-    MDB_val value_val{value.size(), value.data()};
-    CheckLmdb(mdb_put(txn, Table(txn, table), &key_val, &value_val, 0), "put");
+  void Put(const RawTxn& txn, const std::string& table, const std::string& key,
+           const std::string& value) {
+    txn.Put(txn.Table(table, MDB_CREATE), key, value);
     model[table][key] = value;
-  }
-  void Remove(MDB_txn* txn, const std::string& table, std::string key) {
-    MDB_val key_val{key.size(), key.data()};
-    CheckLmdb(mdb_del(txn, Table(txn, table), &key_val, nullptr), "del");
-    model[table].erase(key);
   }
 
   MemoryDir dir_;
@@ -109,32 +99,30 @@ BOOST_AUTO_TEST_SUITE(page_walk_states)
 // the file may be longer already, while the meta page is still the old one.
 BOOST_AUTO_TEST_CASE(a_crash_before_the_meta_page_is_written) {
   const unsigned seed = static_cast<unsigned>(SeedOfThisRun());
-  BOOST_TEST_CONTEXT("seed " << seed) {
-    std::mt19937 random(seed);
-    RawChanger changer(seed, {""}, {});
-    HeaderStore store;
-    StateFile state;
-    std::string before = store.Bytes();
-    for (int i = 0; i < 150; ++i) {
-      const std::string text_before = ModelText(store.model);
-      store.Commit(changer);
-      const std::string after = store.Bytes();
-      for (int subset = 0; subset < 8; ++subset) {
-        std::string bytes = before;
-        if (random() % 4 > 0) bytes.resize(after.size(), '\0');
-        for (std::size_t at = 2 * kPage; at + kSector <= bytes.size(); at += kSector) {
-          if (random() % 2 == 0) bytes.replace(at, kSector, after, at, kSector);
-        }
-        state.Set(bytes);
-        state.RequireShows(text_before);
-        const auto result = state.Walk().result;
-        for (std::size_t which = 0; which < 2; ++which) {
-          if (!result.meta[which].rooted) continue;
-          BOOST_REQUIRE(state.HeaderId(static_cast<int>(which)) == result.meta[which].txn_id);
-        }
+  std::mt19937 random(seed);
+  RawChanger changer(seed, {""}, {});
+  HeaderStore store;
+  StateFile state;
+  std::string before = store.Bytes();
+  for (int i = 0; i < 150; ++i) {
+    const std::string text_before = ModelText(store.model);
+    store.Commit(changer);
+    const std::string after = store.Bytes();
+    for (int subset = 0; subset < 8; ++subset) {
+      std::string bytes = before;
+      if (random() % 4 > 0) bytes.resize(after.size(), '\0');
+      for (std::size_t at = 2 * kPage; at + kSector <= bytes.size(); at += kSector) {
+        if (random() % 2 == 0) bytes.replace(at, kSector, after, at, kSector);
       }
-      before = after;
+      state.Set(bytes);
+      state.RequireShows(text_before);
+      const auto result = state.Walk().result;
+      for (std::size_t which = 0; which < 2; ++which) {
+        if (!result.meta[which].rooted) continue;
+        BOOST_REQUIRE(state.HeaderId(static_cast<int>(which)) == result.meta[which].txn_id);
+      }
     }
+    before = after;
   }
 }
 
@@ -174,8 +162,7 @@ BOOST_AUTO_TEST_CASE(a_flipped_bit_in_a_transaction_id) {
     for (std::uint64_t which = 0; which < 2; ++which) {
       for (std::size_t bit = 0; bit < 64; ++bit) {
         std::string bytes = sound;
-        char& c = bytes[FieldOf(which, offsetof(internal::MetaRecord, txn_id)) + bit / 8];
-        c = static_cast<char>(c ^ (1 << bit % 8));
+        FlipBit(bytes, FieldOf(which, offsetof(internal::MetaRecord, txn_id)) * 8 + bit);
         state.Set(bytes);
         const auto result = state.Walk().result;
         if (!result.sound) continue;
@@ -207,8 +194,8 @@ BOOST_AUTO_TEST_CASE(a_large_file_is_read_on_demand) {
   std::mt19937 random(14);
   for (int i = 0; i < 3000; ++i) {
     std::string damaged = bytes;
-    char& c = damaged[random() % damaged.size() / kPage * kPage + random() % 200];
-    c = static_cast<char>(c ^ (1 << random() % 8));
+    const std::size_t at = random() % damaged.size() / kPage * kPage + random() % 200;
+    FlipBit(damaged, at * 8 + random() % 8);
     state.Set(damaged);
     const Walked in_memory = state.Walk();
     std::filesystem::resize_file(path, std::uintmax_t{600} << 20);

@@ -106,6 +106,12 @@ struct Disk {
 
 }  // namespace
 
+std::size_t PlaceOfMark(const std::vector<DiskEvent>& log, std::size_t meaning) {
+  std::size_t at = 0;
+  while (log.at(at).kind != Kind::kMark || log[at].index != meaning) ++at;
+  return at;
+}
+
 void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
                   const std::filesystem::path& into) {
   std::vector<bool> kept = SureEvents(log, cut);

@@ -23,12 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 void CutOften(const Scenario& scenario, std::uint64_t cuts) {
-  const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
-  Draw draw(seed);
+  Draw draw(SeedOfThisRun());
   const std::vector<Is> between = BetweenSteps(scenario, 60);
   const Place place;
-  fs::create_directory(place.now());
   Recorder recorder(place.now());
   Begin(scenario, 60, place);
   const Is before = place.Look();
@@ -37,18 +34,15 @@ void CutOften(const Scenario& scenario, std::uint64_t cuts) {
   Recorder::Mark(1);
   const Is after = place.Look();
   const std::vector<DiskEvent> log = recorder.Take();
-  std::size_t begin = 0;
-  while (log[begin].kind != DiskEvent::Kind::kMark) ++begin;
-  std::size_t end = begin + 1;
-  while (log[end].kind != DiskEvent::Kind::kMark) ++end;
+  const std::size_t begin = PlaceOfMark(log, 0);
+  const std::size_t end = PlaceOfMark(log, 1);
   BOOST_TEST_MESSAGE(scenario.name << ": " << log.size() - begin << " events");
   for (std::uint64_t i = 0; i < cuts; ++i) {
     const std::size_t cut = begin + 1 + draw.Below(log.size() - begin);
     fs::remove_all(place.now());
     fs::create_directory(place.now());
     PlayPowerCut(log, cut, draw, place.now());
-    BOOST_TEST_CONTEXT("WAYBILL_SEED=" << seed << ", " << scenario.name << ", cut " << i
-                                       << " after " << cut - begin << " events") {
+    BOOST_TEST_CONTEXT(scenario.name << ", cut " << i << " after " << cut - begin << " events") {
       BOOST_TEST_REQUIRE(place.Sound());
       const Is is = place.Look();
       BOOST_TEST_REQUIRE(

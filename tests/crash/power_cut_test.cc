@@ -19,12 +19,9 @@ namespace {
 
 constexpr Timestamp kNow{kFakeEpoch, 0};
 
-OpenOptions OptionsIn(const std::filesystem::path& directory, Rules rules) {
-  OpenOptions options{.directory = directory / "store",
-                      .witness = Witness::At(directory / "kubelet" / "waybill")};
-  options.rules = rules;
-  options.clock = [] { return kNow; };
-  options.map_bytes = std::uint64_t{64} << 20U;
+OpenOptions OptionsFor(const std::filesystem::path& directory, Rules rules) {
+  OpenOptions options = OptionsIn(directory, rules);
+  options.witness = Witness::At(directory / "kubelet" / "waybill");
   MakeRoomForWorkers(options);
   return options;
 }
@@ -76,7 +73,7 @@ void PlayInPlace(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
 
 WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t seed) {
   return {
-      .options = OptionsIn(root, rules),
+      .options = OptionsFor(root, rules),
       .seed = seed,
       .sessions = 3,
       .operations = 15,
@@ -89,7 +86,6 @@ WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t se
 
 void CutOften(Rules rules, std::uint64_t cuts) {
   const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
   Draw draw(seed);
   constexpr std::uint64_t kCutsPerRun = 50;
   for (std::uint64_t run = 0; run * kCutsPerRun < cuts; ++run) {
@@ -100,9 +96,8 @@ void CutOften(Rules rules, std::uint64_t cuts) {
     for (std::uint64_t i = 0; i < kCutsPerRun; ++i) {
       const std::size_t cut = draw.Below(log.size() + 1);
       PlayInPlace(log, cut, draw, scratch.path());
-      BOOST_TEST_CONTEXT("WAYBILL_SEED=" << seed << ", run " << run << ", cut " << i << " after "
-                                         << cut << " events") {
-        auto store = NodeStore::Open(OptionsIn(scratch.path(), rules));
+      BOOST_TEST_CONTEXT("run " << run << ", cut " << i << " after " << cut << " events") {
+        auto store = NodeStore::Open(OptionsFor(scratch.path(), rules));
         if (!store) BOOST_FAIL(store.error().ToString());
         const RecoveryReport& report = (*store)->recovery_report();
         BOOST_TEST(!report.set_aside);
@@ -130,7 +125,6 @@ BOOST_AUTO_TEST_CASE(under_kubelet_rules) { CutOften(Rules::kKubelet, Cuts() / 2
 // The control: where the disk lies about what it synced, this test sees the loss.
 BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
   const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
   Draw draw(seed);
   const MemoryDir scratch;
   const WorkPlan plan = PlanIn(scratch.path(), Rules::kClosed, seed);
@@ -142,7 +136,7 @@ BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
   for (int i = 0; i < 40; ++i) {
     const std::size_t cut = draw.Below(log.size() + 1);
     PlayInPlace(log, cut, draw, scratch.path());
-    auto store = NodeStore::Open(OptionsIn(scratch.path(), Rules::kClosed));
+    auto store = NodeStore::Open(OptionsFor(scratch.path(), Rules::kClosed));
     WorkJudge judge(Rules::kClosed, kNow);
     if (!store || (*store)->recovery_report().distrustful ||
         !judge.Judge(plan, ProgressAt(log, cut), **store).empty()) {

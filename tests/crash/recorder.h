@@ -95,6 +95,9 @@ std::string FaultedCall();
 // Whether renameat2 fails as it does where the file system knows none of its flags.
 void RefuseExchange(bool refuse);
 
+// The index of the first such mark.
+std::size_t PlaceOfMark(const std::vector<DiskEvent>& log, std::size_t meaning);
+
 // Writes into the empty directory `into` what is left of the first `cut` events.
 void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
                   const std::filesystem::path& into);

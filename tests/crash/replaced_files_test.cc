@@ -38,13 +38,6 @@ ImagePullSecret SecretOf(std::uint64_t step, const std::string& namespace_name) 
 
 std::string IntentOf(std::uint64_t step) { return "registry.example/pull/" + std::to_string(step); }
 
-OpenOptions OptionsIn(const MemoryDir& scratch) {
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
-  options.clock = [] { return kNow; };
-  options.map_bytes = std::uint64_t{64} << 20U;
-  return options;
-}
-
 struct Told {
   std::atomic<std::uint64_t> begun{0};
   std::atomic<std::uint64_t> acknowledged{0};
@@ -151,7 +144,7 @@ void JudgeClosed(NodeStore& store, std::uint64_t acknowledged) {
 
 void Disturb(const Disturbance& disturbance, std::uint64_t steps) {
   const MemoryDir scratch;
-  const OpenOptions options = OptionsIn(scratch);
+  const OpenOptions options = OptionsIn(scratch.path());
   Shared<Told> told;
   Child writer([&] { return WriteOn(options, *told); });
   while (told->acknowledged < steps) sched_yield();
@@ -187,14 +180,11 @@ void Disturb(const Disturbance& disturbance, std::uint64_t steps) {
 BOOST_AUTO_TEST_SUITE(replaced_files)
 
 BOOST_AUTO_TEST_CASE(a_writing_owner_loses_nothing_that_it_acknowledged) {
-  const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
-  Draw draw(seed);
+  Draw draw(SeedOfThisRun());
   for (const Disturbance& disturbance : kDisturbances) {
     for (int run = 0; run < 6; ++run) {
       const std::uint64_t steps = 1 + draw.Below(400);
-      BOOST_TEST_CONTEXT(disturbance.name << " after " << steps
-                                          << " steps, WAYBILL_SEED=" << seed) {
+      BOOST_TEST_CONTEXT(disturbance.name << " after " << steps << " steps") {
         Disturb(disturbance, steps);
       }
     }
@@ -206,7 +196,7 @@ BOOST_AUTO_TEST_CASE(an_owner_that_only_decides_opens_nothing_any_more) {
   for (const Disturbance& disturbance : kDisturbances) {
     BOOST_TEST_CONTEXT(disturbance.name) {
       const MemoryDir scratch;
-      auto store = Must(NodeStore::Open(OptionsIn(scratch)));
+      auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
       Must(Step(*store, 1));
       BOOST_TEST(Opens(*store, 1, "mine"));
       disturbance.run(scratch / "store");

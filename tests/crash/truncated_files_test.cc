@@ -21,12 +21,6 @@ namespace fs = std::filesystem;
 const std::string kImage = "registry.example/team/app:v1";
 const std::string kRef = "sha256:" + std::string(64, 'a');
 
-OpenOptions OptionsIn(const MemoryDir& scratch) {
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
-  options.map_bytes = std::uint64_t{64} << 20U;
-  return options;
-}
-
 bool Pulls(NodeStore& store) {
   Pod pod;
   return store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull;
@@ -54,7 +48,7 @@ void Fill(NodeStore& store) {
 
 std::string UnderAnOwner(const MemoryDir& scratch, const std::string& name, int part,
                          bool writes_first) {
-  auto store = Must(NodeStore::Open(OptionsIn(scratch)));
+  auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
   Fill(*store);
   if (Pulls(*store)) return "it did not open before";
   const fs::path path = scratch / "store" / name;
@@ -74,7 +68,7 @@ std::string UnderAnOwner(const MemoryDir& scratch, const std::string& name, int 
 
 std::string UnderAnObserver(const MemoryDir& scratch, const std::string& name, int part) {
   {
-    auto store = Must(NodeStore::Open(OptionsIn(scratch)));
+    auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
     Fill(*store);
     Must(store->Close());
   }
@@ -103,7 +97,7 @@ BOOST_AUTO_TEST_CASE(end_no_process) {
           BOOST_TEST(InChild([&] { return UnderAnOwner(scratch, name, part, writes_first); }) ==
                      "closed");
           // Recovered, or nothing was lost.
-          auto next = Must(NodeStore::Open(OptionsIn(scratch)));
+          auto next = Must(NodeStore::Open(OptionsIn(scratch.path())));
           BOOST_TEST(next->recovery_report().distrustful == (name == "data.mdb"));
           BOOST_TEST(Pulls(*next) == (name == "data.mdb"));
         }
