@@ -1,9 +1,7 @@
 // Every allocation of a call fails once, each in turn, through every function of the C++ API: no
 // exception leaves it, nothing is half done, nothing is taken for damage, and the store goes on.
 
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <cstdlib>
@@ -12,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/forked_child.h"
+#include "tests/support/in_threads.h"
 #include "tests/support/rows.h"
 #include "waybill/credential_hash.h"
 #include "waybill/image_index.h"
@@ -133,11 +133,28 @@ Counts EachFails(const char* name, const Call& call) {
   return EachFails(name, call, [](const Outcome&) {});
 }
 
+enum Ending : int { kHadFailure = 0, kWrong = 1, kNoMore = 2, kThrew = 3, kBrokenSince = 4 };
+
+// Each allocation in turn fails in a child of its own.
+void EachFailsInChild(const std::function<Ending(unsigned long n)>& run) {
+  for (unsigned long n = 1;; ++n) {
+    Child child([&]() -> int { return run(n); });
+    const int code = child.Wait();
+    if (code == kNoMore) return;
+    BOOST_REQUIRE_MESSAGE(code == kHadFailure, "allocation " << n << ": " << code);
+  }
+}
+
 const ImagePullCredentials kCredentials = WithSecret(kSecretA);
 
 struct StoreCall {
   const char* name;
   std::function<Code(NodeStore&)> call;
+
+  // Of a function that returns a Result.
+  template <typename Call>
+  StoreCall(const char* called, const Call& of_store)
+      : name(called), call([of_store](NodeStore& s) { return CodeOf(of_store(s)); }) {}
 };
 
 // In this order on a store with one record, none fails but as its own test says.
@@ -162,80 +179,71 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
   ExportOptions export_to;
   export_to.kubelet_directory = exported;
   return {
-      {"RecordPullIntent",
-       [=](NodeStore& s) { return CodeOf(s.RecordPullIntent({.image = other})); }},
+      {"RecordPullIntent", [=](NodeStore& s) { return s.RecordPullIntent({.image = other}); }},
       {"RecordPullIntent of a long image",
        [long_image = std::string(kMaxImageBytes + 1, 'a')](NodeStore& s) {
-         return CodeOf(s.RecordPullIntent({.image = long_image}));
+         return s.RecordPullIntent({.image = long_image});
        }},
       {"RecordImagePulled",
        [=](NodeStore& s) {
-         return CodeOf(s.RecordImagePulled({.image = other, .image_ref = kRef2}, credentials));
+         return s.RecordImagePulled({.image = other, .image_ref = kRef2}, credentials);
        }},
       {"RecordImagePulled that does not parse",
        [=](NodeStore& s) {
-         return CodeOf(
-             s.RecordImagePulled({.image = "UPPER:case:", .image_ref = kRef2}, credentials));
+         return s.RecordImagePulled({.image = "UPPER:case:", .image_ref = kRef2}, credentials);
        }},
       {"RecordImagePullFailed",
        [=](NodeStore& s) {
-         return CodeOf(s.RecordImagePullFailed({.image = other}, PullFailure::kFailed));
+         return s.RecordImagePullFailed({.image = other}, PullFailure::kFailed);
        }},
-      {"PutIntent", [=](NodeStore& s) { return CodeOf(s.PutIntent({.image = other})); }},
-      {"HasIntent", [=](NodeStore& s) { return CodeOf(s.HasIntent({.image = other})); }},
-      {"ListIntents", [=](NodeStore& s) { return CodeOf(s.ListIntents()); }},
-      {"DeleteIntent", [=](NodeStore& s) { return CodeOf(s.DeleteIntent({.image = other})); }},
-      {"PutRecord", [=](NodeStore& s) { return CodeOf(s.PutRecord(record)); }},
-      {"GetRecord", [=](NodeStore& s) { return CodeOf(s.GetRecord({.image_ref = kRef})); }},
+      {"PutIntent", [=](NodeStore& s) { return s.PutIntent({.image = other}); }},
+      {"HasIntent", [=](NodeStore& s) { return s.HasIntent({.image = other}); }},
+      {"ListIntents", [=](NodeStore& s) { return s.ListIntents(); }},
+      {"DeleteIntent", [=](NodeStore& s) { return s.DeleteIntent({.image = other}); }},
+      {"PutRecord", [=](NodeStore& s) { return s.PutRecord(record); }},
+      {"GetRecord", [=](NodeStore& s) { return s.GetRecord({.image_ref = kRef}); }},
       {"GetRecord of none",
-       [=](NodeStore& s) { return CodeOf(s.GetRecord({.image_ref = "sha256:none"})); }},
-      {"ListRecords", [=](NodeStore& s) { return CodeOf(s.ListRecords()); }},
-      {"DeleteRecord", [=](NodeStore& s) { return CodeOf(s.DeleteRecord({.image_ref = kRef2})); }},
-      {"DeleteRecord of the empty ref", [=](NodeStore& s) { return CodeOf(s.DeleteRecord({})); }},
-      {"BeginPrune", [=](NodeStore& s) { return CodeOf(s.BeginPrune()); }},
-      {"Prune", [=](NodeStore& s) { return CodeOf(s.Prune(listed, {0})); }},
-      {"Prune from the future", [=](NodeStore& s) { return CodeOf(s.Prune(listed, {~0ULL})); }},
-      {"PruneBefore", [=](NodeStore& s) { return CodeOf(s.PruneBefore(listed, {})); }},
-      {"ListQuarantine", [=](NodeStore& s) { return CodeOf(s.ListQuarantine()); }},
-      {"ListPreloaded", [=](NodeStore& s) { return CodeOf(s.ListPreloaded()); }},
-      {"ReplaceRuntimeHandlers",
-       [=](NodeStore& s) { return CodeOf(s.ReplaceRuntimeHandlers(handlers)); }},
-      {"ListRuntimeHandlers", [=](NodeStore& s) { return CodeOf(s.ListRuntimeHandlers()); }},
+       [=](NodeStore& s) { return s.GetRecord({.image_ref = "sha256:none"}); }},
+      {"ListRecords", [=](NodeStore& s) { return s.ListRecords(); }},
+      {"DeleteRecord", [=](NodeStore& s) { return s.DeleteRecord({.image_ref = kRef2}); }},
+      {"DeleteRecord of the empty ref", [=](NodeStore& s) { return s.DeleteRecord({}); }},
+      {"BeginPrune", [=](NodeStore& s) { return s.BeginPrune(); }},
+      {"Prune", [=](NodeStore& s) { return s.Prune(listed, {0}); }},
+      {"Prune from the future", [=](NodeStore& s) { return s.Prune(listed, {~0ULL}); }},
+      {"PruneBefore", [=](NodeStore& s) { return s.PruneBefore(listed, {}); }},
+      {"ListQuarantine", [=](NodeStore& s) { return s.ListQuarantine(); }},
+      {"ListPreloaded", [=](NodeStore& s) { return s.ListPreloaded(); }},
+      {"ReplaceRuntimeHandlers", [=](NodeStore& s) { return s.ReplaceRuntimeHandlers(handlers); }},
+      {"ListRuntimeHandlers", [=](NodeStore& s) { return s.ListRuntimeHandlers(); }},
       {"RecordPullIntent of an unknown handler",
        [=](NodeStore& s) {
-         return CodeOf(
-             s.RecordPullIntent({.image = other, .runtime_handler = "no-handler-of-this-node"}));
+         return s.RecordPullIntent({.image = other, .runtime_handler = "no-handler-of-this-node"});
        }},
-      {"CollapseRuntimeHandlers",
-       [=](NodeStore& s) { return CodeOf(s.CollapseRuntimeHandlers()); }},
+      {"CollapseRuntimeHandlers", [=](NodeStore& s) { return s.CollapseRuntimeHandlers(); }},
       {"GetOrCreateUserNamespace",
-       [=](NodeStore& s) { return CodeOf(s.GetOrCreateUserNamespace(request)); }},
-      {"GetUserNamespace", [=](NodeStore& s) { return CodeOf(s.GetUserNamespace(pod)); }},
-      {"GetUserNamespace of a slash",
-       [=](NodeStore& s) { return CodeOf(s.GetUserNamespace("/")); }},
-      {"ListUserNamespaces", [=](NodeStore& s) { return CodeOf(s.ListUserNamespaces()); }},
-      {"ListHeldPods", [=](NodeStore& s) { return CodeOf(s.ListHeldPods()); }},
+       [=](NodeStore& s) { return s.GetOrCreateUserNamespace(request); }},
+      {"GetUserNamespace", [=](NodeStore& s) { return s.GetUserNamespace(pod); }},
+      {"GetUserNamespace of a slash", [=](NodeStore& s) { return s.GetUserNamespace("/"); }},
+      {"ListUserNamespaces", [=](NodeStore& s) { return s.ListUserNamespaces(); }},
+      {"ListHeldPods", [=](NodeStore& s) { return s.ListHeldPods(); }},
       {"CleanUpUserNamespaces",
-       [=](NodeStore& s) { return CodeOf(s.CleanUpUserNamespaces(pods, pods, {0})); }},
-      {"AdoptUserNamespace",
-       [=](NodeStore& s) { return CodeOf(s.AdoptUserNamespace(pod, 65536, 65536)); }},
-      {"ReleaseUserNamespace", [=](NodeStore& s) { return CodeOf(s.ReleaseUserNamespace(pod)); }},
-      {"ReleaseLostUserNamespaces",
-       [=](NodeStore& s) { return CodeOf(s.ReleaseLostUserNamespaces()); }},
-      {"GetUserNamespaceStatistics",
-       [=](NodeStore& s) { return CodeOf(s.GetUserNamespaceStatistics()); }},
-      {"GetStatistics", [=](NodeStore& s) { return CodeOf(s.GetStatistics()); }},
+       [=](NodeStore& s) { return s.CleanUpUserNamespaces(pods, pods, {0}); }},
+      {"AdoptUserNamespace", [=](NodeStore& s) { return s.AdoptUserNamespace(pod, 65536, 65536); }},
+      {"ReleaseUserNamespace", [=](NodeStore& s) { return s.ReleaseUserNamespace(pod); }},
+      {"ReleaseLostUserNamespaces", [=](NodeStore& s) { return s.ReleaseLostUserNamespaces(); }},
+      {"GetUserNamespaceStatistics", [=](NodeStore& s) { return s.GetUserNamespaceStatistics(); }},
+      {"GetStatistics", [=](NodeStore& s) { return s.GetStatistics(); }},
       {"GetMetrics",
        [=](NodeStore& s) {
          static_cast<void>(s.GetMetrics());
-         return Code();
+         return Result<void>();
        }},
-      {"Verify", [=](NodeStore& s) { return CodeOf(s.Verify()); }},
-      {"GetTrust", [=](NodeStore& s) { return CodeOf(s.GetTrust()); }},
-      {"ClearDistrust", [=](NodeStore& s) { return CodeOf(s.ClearDistrust(reason)); }},
-      {"ClearDistrust without a reason", [=](NodeStore& s) { return CodeOf(s.ClearDistrust("")); }},
-      {"Flush", [=](NodeStore& s) { return CodeOf(s.Flush()); }},
-      {"Export", [=](NodeStore& s) { return CodeOf(s.Export(export_to)); }},
+      {"Verify", [=](NodeStore& s) { return s.Verify(); }},
+      {"GetTrust", [=](NodeStore& s) { return s.GetTrust(); }},
+      {"ClearDistrust", [=](NodeStore& s) { return s.ClearDistrust(reason); }},
+      {"ClearDistrust without a reason", [=](NodeStore& s) { return s.ClearDistrust(""); }},
+      {"Flush", [=](NodeStore& s) { return s.Flush(); }},
+      {"Export", [=](NodeStore& s) { return s.Export(export_to); }},
   };
 }
 
@@ -260,59 +268,36 @@ BOOST_AUTO_TEST_CASE(the_first_hash_of_a_process_is_right_or_an_error) {
   const AuthConfig auth{"user", "password", ""};
   constexpr const char* kExpected =
       "a55436fc140d516560d072c5fe8700385ce9f41629abf65c1edcbcb39fac691d";
-  enum Ending : int { kHadFailure = 0, kWrong = 1, kNoMore = 2, kThrew = 3, kBrokenSince = 4 };
-  for (unsigned long n = 1;; ++n) {
-    const pid_t child = fork();
-    BOOST_REQUIRE(child >= 0);
-    if (child == 0) {
-      std::string hash;
-      const Outcome outcome = WithFailure(n, [&] {
-        auto hashed = HashCredentials(auth);
-        const Code code = CodeOf(hashed);
-        if (hashed) hash = std::move(*hashed);
-        return code;
-      });
-      if (outcome.threw) _exit(kThrew);
-      if (!outcome.code && hash != kExpected) _exit(kWrong);
-      const auto again = HashCredentials(auth);
-      if (!again || *again != kExpected) _exit(kBrokenSince);
-      _exit(outcome.had_failure ? kHadFailure : kNoMore);
-    }
-    int status = 0;
-    BOOST_REQUIRE(waitpid(child, &status, 0) == child);
-    BOOST_TEST_CONTEXT("allocation " << n) {
-      BOOST_REQUIRE(WIFEXITED(status));
-      if (WEXITSTATUS(status) == kNoMore) break;
-      BOOST_REQUIRE(WEXITSTATUS(status) == kHadFailure);
-    }
-  }
+  EachFailsInChild([&](unsigned long n) {
+    std::string hash;
+    const Outcome outcome = WithFailure(n, [&] {
+      auto hashed = HashCredentials(auth);
+      const Code code = CodeOf(hashed);
+      if (hashed) hash = std::move(*hashed);
+      return code;
+    });
+    if (outcome.threw) return kThrew;
+    if (!outcome.code && hash != kExpected) return kWrong;
+    const auto again = HashCredentials(auth);
+    if (!again || *again != kExpected) return kBrokenSince;
+    return outcome.had_failure ? kHadFailure : kNoMore;
+  });
 }
 
 // In a child, so that libcrypto stays unused in this process.
 BOOST_AUTO_TEST_CASE(making_the_first_store_of_a_process) {
   const TempDir scratch;
-  for (unsigned long n = 1;; ++n) {
-    const pid_t child = fork();
-    BOOST_REQUIRE(child >= 0);
-    if (child == 0) {
-      OpenOptions options{.directory = scratch / std::to_string(n), .witness = Witness::None()};
-      options.map_bytes = std::uint64_t{1} << 20U;
-      const OpenOptions again = options;
-      const Outcome outcome =
-          WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
-      if (outcome.threw) _exit(3);
-      const auto opened = NodeStore::Open(again);
-      if (!opened || (*opened)->recovery_report().distrustful) _exit(4);
-      _exit(outcome.had_failure ? 0 : 2);
-    }
-    int status = 0;
-    BOOST_REQUIRE(waitpid(child, &status, 0) == child);
-    BOOST_TEST_CONTEXT("allocation " << n) {
-      BOOST_REQUIRE(WIFEXITED(status));
-      if (WEXITSTATUS(status) == 2) break;
-      BOOST_REQUIRE(WEXITSTATUS(status) == 0);
-    }
-  }
+  EachFailsInChild([&](unsigned long n) {
+    OpenOptions options{.directory = scratch / std::to_string(n), .witness = Witness::None()};
+    options.map_bytes = std::uint64_t{1} << 20U;
+    const OpenOptions again = options;
+    const Outcome outcome =
+        WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
+    if (outcome.threw) return kThrew;
+    const auto opened = NodeStore::Open(again);
+    if (!opened || (*opened)->recovery_report().distrustful) return kBrokenSince;
+    return outcome.had_failure ? kHadFailure : kNoMore;
+  });
 }
 
 BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
@@ -502,15 +487,11 @@ BOOST_AUTO_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever) 
   };
   const auto opened = Must(NodeStore::Open(std::move(options)));
   throws = true;
-  std::vector<std::thread> callers;
   std::atomic<int> internal{0};
-  for (int i = 0; i < 4; ++i) {
-    callers.emplace_back([&] {
-      const auto written = opened->PutIntent({.image = kImage});
-      if (!written && written.error().code == ErrorCode::kInternal) ++internal;
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
+  InThreads(4, [&](std::size_t) {
+    const auto written = opened->PutIntent({.image = kImage});
+    if (!written && written.error().code == ErrorCode::kInternal) ++internal;
+  });
   BOOST_TEST(internal == 4);
   throws = false;
   Must(opened->PutIntent({.image = kImage}));
