@@ -59,11 +59,7 @@ void History::Play(std::uint64_t steps) {
 }
 
 void History::Step() {
-  struct Weighted {
-    std::size_t weight;
-    Action action;
-  };
-  static const std::vector<Weighted> actions = {
+  static const std::vector<std::pair<std::size_t, Action>> actions = {
       {40, &History::CheckStep},        {10, &History::EnsureStep},
       {20, &History::IntentStep},       {22, &History::PulledStep},
       {12, &History::FailedStep},       {3, &History::PruneByTokenStep},
@@ -76,21 +72,10 @@ void History::Step() {
       {2, &History::HandlersStep},      {1, &History::MaintenanceStep},
       {1, &History::ClearDistrustStep},
   };
-  static const std::size_t total = [] {
-    std::size_t sum = 0;
-    for (const Weighted& w : actions) sum += w.weight;
-    return sum;
-  }();
   const bool paired = relation_ == Relation::kOnlyCloses;
   if (paired) pairs_.Before(sides_[0].model, sides_[1].model);
   by_own_name_ = draw_.OneIn(2);
-  std::size_t at = draw_.Below(total);
-  Action action = nullptr;
-  for (const Weighted& w : actions) {
-    action = w.action;
-    if (at < w.weight) break;
-    at -= w.weight;
-  }
+  const Action action = draw_.Weighted(actions);
   (this->*action)();
   if (!paired) return;
   const bool prunes = action == &History::PruneByTokenStep || action == &History::PruneByTimeStep;

@@ -20,7 +20,6 @@ constexpr std::uint64_t kStepsPerHistory = 5'000;
 // Histories of a few thousand steps each: a store that starts empty is a state, too.
 void PlayHistories(const HistoryPlan& plan, std::uint64_t steps) {
   const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
   BOOST_TEST(steps > 0U);
   for (std::uint64_t done = 0, i = 0; done < steps; done += kStepsPerHistory, ++i) {
     const MemoryDir scratch;

@@ -43,11 +43,7 @@ void UsernsHistory::Play(std::uint64_t steps) {
 
 void UsernsHistory::Step() {
   using Action = void (UsernsHistory::*)();
-  struct Weighted {
-    std::size_t weight;
-    Action action;
-  };
-  static const std::vector<Weighted> actions = {
+  static const std::vector<std::pair<std::size_t, Action>> actions = {
       {400, &UsernsHistory::GetStep},     {60, &UsernsHistory::LookUpStep},
       {160, &UsernsHistory::ReleaseStep}, {60, &UsernsHistory::AdoptStep},
       {30, &UsernsHistory::TokenStep},    {30, &UsernsHistory::CleanUpStep},
@@ -55,13 +51,7 @@ void UsernsHistory::Step() {
       {10, &UsernsHistory::RestartStep},  {6, &UsernsHistory::CrashStep},
       {1, &UsernsHistory::WrongPoolStep}, {1, &UsernsHistory::UnreadableStep},
   };
-  std::size_t at = 0;
-  for (const Weighted& one : actions) at += one.weight;
-  at = draw_.Below(at);
-  for (const Weighted& one : actions) {
-    if (at < one.weight) return (this->*one.action)();
-    at -= one.weight;
-  }
+  (this->*draw_.Weighted(actions))();
 }
 
 void UsernsHistory::GetStep() {

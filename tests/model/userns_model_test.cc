@@ -25,7 +25,6 @@ BOOST_AUTO_TEST_SUITE(userns_model)
 BOOST_AUTO_TEST_CASE(no_two_pods_share_host_ids) {
   const std::uint64_t steps = NumberFromEnv("WAYBILL_MODEL_STEPS", kDefaultSteps);
   const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
   BOOST_TEST(steps > 0U);
   std::map<std::string, std::uint64_t> counts;
   for (std::uint64_t done = 0, i = 0; done < steps; done += kStepsPerHistory, ++i) {
