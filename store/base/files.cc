@@ -78,7 +78,11 @@ bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b) 
   if (a == b) return true;
   const auto id = FileIdOf(a);
   const auto other = FileIdOf(b);
-  return id && other && *id == *other;
+  if (id && other) return *id == *other;
+  // One that is not there yet is the same in the same directory.
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::weakly_canonical(a, error);
+  return !error && !id && !other && place == std::filesystem::weakly_canonical(b, error) && !error;
 }
 
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags) {

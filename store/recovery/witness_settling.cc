@@ -134,7 +134,7 @@ Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
 Result<Distrust> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
                                const OwnedStore& store) {
   const bool takes_over = DetectsGap(options) && !options.kubelet_directory.empty() &&
-                          witness == WitnessIn(options.kubelet_directory) &&
+                          IsSameFile(witness, WitnessIn(options.kubelet_directory)) &&
                           !IsSameFile(store.database.identity.witness_path, witness) &&
                           store.state.digest(Table::kImported).count == 0;
   return takes_over ? FirstGap(options.kubelet_directory) : Distrust();

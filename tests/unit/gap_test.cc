@@ -357,6 +357,18 @@ BOOST_AUTO_TEST_CASE(a_store_that_was_there_before_finds_it_when_it_takes_over) 
   BOOST_TEST(!store->recovery_report().distrustful);
 }
 
+BOOST_AUTO_TEST_CASE(it_takes_over_under_another_spelling_too) {
+  const TempDir scratch;
+  const std::filesystem::path kubelet = scratch / "kubelet";
+  std::filesystem::create_directories(kubelet / "pods" / "a-pod");
+  OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
+  static_cast<void>(Must(NodeStore::Open(options)));
+  options.kubelet_directory = kubelet;
+  options.witness =
+      Witness::At(scratch / "kubelet" / ".." / "kubelet" / "image_manager" / "waybill");
+  BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().after_gap);
+}
+
 BOOST_AUTO_TEST_CASE(the_first_start_of_a_new_node_has_no_gap) {
   for (const bool has_records : {false, true}) {
     const TempDir scratch;
