@@ -288,7 +288,7 @@ Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& g
   const std::filesystem::path path = WithoutTrailingSlashes(given);
   std::vector<UsernsFile> files;
   auto there = Exists(path);
-  if (!there) return there.error();
+  if (!there.has_value()) return there.error();
   if (!*there) return files;
   const auto pods = OpenPods(path);
   if (!pods) return pods.error();

@@ -9,7 +9,6 @@
 
 #include "store/base/go_json.h"
 #include "store/database/key.h"
-#include "store/database/small_records.h"
 #include "store/database/typed_tables.h"
 #include "waybill/limits.h"
 

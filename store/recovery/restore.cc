@@ -11,7 +11,7 @@
 #include "store/database/typed_tables.h"
 #include "store/database/userns_tables.h"
 #include "store/database/uuid.h"
-#include "store/handlers/handler_lookup.h"
+#include "store/handlers/runtime_handlers.h"
 #include "store/lmdb/version.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
