@@ -141,9 +141,9 @@ std::vector<std::uint8_t> EncodeJournal(const Journal& journal, std::uint32_t sc
 
 std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v4::TrustJournal>(payload);
-  // One more than are kept: the word that ends as many.
+  // A few more than are kept where all are in force: a word on the others, and one that ends them.
   if (root == nullptr || root->events() == nullptr ||
-      root->events()->size() > kMaxTrustEvents + 1) {
+      root->events()->size() > 2 * kMaxTrustEvents) {
     return std::nullopt;
   }
   Journal journal;

@@ -260,7 +260,7 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t version) {
   }
   broken_refs_.insert(backup.broken_refs_.begin(), backup.broken_refs_.end());
   broken_images_.insert(backup.broken_images_.begin(), backup.broken_images_.end());
-  gap_ = backup.gap_;
+  gap_ = gap_ || backup.gap_;
   loss_ = true;
   in_flight_.clear();
   latest_ = std::max(latest_, backup.latest_);

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_backup_put_back_forgets_no_gap) {
   Must(Restore({.directory = node.directory(), .backup = backup}));
   const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
   BOOST_TEST(report.after_gap);
-  BOOST_TEST(report.gap_closed == 1U);
+  BOOST_TEST(report.gap_closed == 2U);
   Must(node.opened->ClearDistrust("seen"));
   BOOST_TEST(node.Ask().pull);
 }

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(what_a_later_version_wrote_is_a_reason_until_an_operator_en
 }
 
 BOOST_AUTO_TEST_CASE(a_stored_journal_above_the_limits_is_damaged) {
-  Journal journal(kMaxTrustEvents + 1, Event(TrustKind::kGap, TrustAction::kDistrust, "a"));
+  Journal journal(2 * kMaxTrustEvents, Event(TrustKind::kGap, TrustAction::kDistrust, "a"));
   BOOST_TEST(internal::DecodeJournal(internal::EncodeJournal(journal, kNewestSchema)).has_value());
   journal.push_back(journal.back());
   BOOST_TEST(!internal::DecodeJournal(internal::EncodeJournal(journal, kNewestSchema)).has_value());
