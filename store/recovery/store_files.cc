@@ -64,7 +64,10 @@ Result<void> CheckOne(const std::filesystem::path& path, Type type, int depth,
   if (!folder) return {};
   if (depth == kMaxDepth) return Unsafe(path, "lies too deep for a store", "move it away");
   auto names = ListDirectory(path);
-  if (!names) return names.error();
+  if (!names) {
+    // An owner that prepares a database, or lets go of one, removes folders meanwhile.
+    return names.error().code == ErrorCode::kNotFound ? Result<void>() : names.error();
+  }
   for (const std::string& name : *names) {
     // An unfinished backup is never opened, and is removed before the next one.
     if (name == kUnfinished && path.filename() == kBackup) continue;

@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "store/recovery/private_files.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
 
@@ -130,6 +133,30 @@ BOOST_AUTO_TEST_CASE(files_of_somebody_else_are_refused) {
       BOOST_TEST((TreeOf(store.scratch()) == before));
     }
   }
+}
+
+// An observer looks while an owner prepares a database, or lets go of one.
+BOOST_AUTO_TEST_CASE(a_folder_that_goes_while_it_is_looked_at) {
+  const TempDir scratch;
+  const fs::path quarantine = scratch / "quarantine";
+  fs::create_directory(quarantine);
+  fs::permissions(quarantine, fs::perms::owner_all);
+  std::atomic<bool> stop{false};
+  std::thread owner([&] {
+    while (!stop) {
+      for (int i = 0; i < 64; ++i) mkdir((quarantine / std::to_string(i)).c_str(), 0700);
+      for (int i = 0; i < 64; ++i) rmdir((quarantine / std::to_string(i)).c_str());
+    }
+  });
+  std::string error;
+  for (int i = 0; i < 5000 && error.empty(); ++i) {
+    if (const auto looked = internal::CheckStoreFiles(scratch.path()); !looked) {
+      error = looked.error().message;
+    }
+  }
+  stop = true;
+  owner.join();
+  BOOST_TEST(error == "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
