@@ -53,6 +53,20 @@ Error Foreign(const std::filesystem::path& path) {
           Hint::kReplaceWitness};
 }
 
+// Whether a witness can be made there: its directory exists, or that one's does.
+Result<void> CheckPlace(const std::filesystem::path& path) {
+  const std::filesystem::path parent = path.parent_path();
+  auto parent_is_there = Exists(parent);
+  if (!parent_is_there.has_value()) return parent_is_there.error();
+  auto place = IsDirectory(*parent_is_there ? parent : parent.parent_path());
+  if (!place.has_value()) return place.error();
+  if (*place) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "the witness can't be made at " + path.string() + ": " + parent.string() +
+                   " is no directory, and none can be made there; nothing was changed",
+               "name a file in a directory that is there"};
+}
+
 // Checks the place of a witness that the store does not have yet.
 Result<void> CheckNew(const std::filesystem::path& directory, const std::filesystem::path& path,
                       const WitnessReading& reading) {
@@ -67,22 +81,12 @@ Result<void> CheckNew(const std::filesystem::path& directory, const std::filesys
                      ", and would be lost or put back with it; nothing was changed",
                  "keep it elsewhere, by convention in the kubelet directory"};
   }
-  std::error_code ignored;
-  const std::filesystem::path parent = path.parent_path();
-  auto parent_is_there = Exists(parent);
-  if (!parent_is_there.has_value()) return parent_is_there.error();
-  auto place = IsDirectory(*parent_is_there ? parent : parent.parent_path());
-  if (!place.has_value()) return place.error();
-  if (!*place) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the witness can't be made at " + path.string() + ": " + parent.string() +
-                     " is no directory, and none can be made there; nothing was changed",
-                 "name a file in a directory that is there"};
-  }
+  if (auto r = CheckPlace(path); !r) return r;
   if (reading.exists && !reading.claims_to_be_one) return Foreign(path);
   // WriteFileDurably writes there first.
   std::filesystem::path temporary = path;
   temporary += ".tmp";
+  std::error_code ignored;
   const WitnessReading unfinished = ReadWitness(temporary);
   if (unfinished.error) return *unfinished.error;
   const bool is_empty =
@@ -185,9 +189,11 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
   const WitnessReading reading = ReadWitness(hearing.path);
   if (reading.error) return *reading.error;
   const bool is_remembered = !before.empty() && IsSameFile(hearing.path, before);
-  if (!is_remembered) {
-    if (auto r = CheckNew(options.directory, hearing.path, reading); !r) return r.error();
-  }
+  const bool is_gone = is_remembered && !reading.exists;
+  const auto may_be_made = !is_remembered ? CheckNew(options.directory, hearing.path, reading)
+                           : is_gone      ? CheckPlace(hearing.path)
+                                          : Result<void>();
+  if (!may_be_made) return may_be_made.error();
   hearing.is_there = reading.exists;
   hearing.testimony = reading.testimony;
   if (!identity) {

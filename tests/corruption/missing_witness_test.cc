@@ -280,6 +280,24 @@ BOOST_AUTO_TEST_CASE(a_path_that_can_not_be_written_is_not_remembered) {
   BOOST_TEST(!fs::exists(temporary));
 }
 
+BOOST_AUTO_TEST_CASE(one_that_is_gone_with_all_around_it_is_named_and_nothing_is_changed) {
+  const fs::path kubelet = store.scratch() / "another-kubelet";
+  fs::create_directory(kubelet);
+  const fs::path witness = kubelet / "image_manager" / "waybill";
+  store.Stop();
+  OpenAndClose(Witness::Anew(witness));
+  BOOST_TEST_REQUIRE(Remembered() == witness.string());
+  fs::remove_all(kubelet);
+  const std::string before = ReadFile(database());
+  const auto refused = Open(Witness::Remembered());
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument), refused.error().ToString());
+  BOOST_TEST(refused.error().message.find(witness.string()) != std::string::npos);
+  BOOST_TEST((ReadFile(database()) == before));
+  fs::create_directory(kubelet);
+  CheckStale(OpenAndClose(Witness::Remembered()));
+}
+
 BOOST_AUTO_TEST_CASE(anywhere_below_the_store_is_refused) {
   store.Stop();
   fs::create_directory(store.directory() / "sub");
