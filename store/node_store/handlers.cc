@@ -23,23 +23,20 @@ Error PullsInFlight() {
 
 }  // namespace
 
-Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const try {
-  auto handlers = ListTable<RuntimeHandler>(*impl_, Table::kRuntimeHandlers, "the runtime handlers",
-                                            internal::DecodeRuntimeHandlerValue);
+Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const {
+  auto handlers = ListTable(*impl_, Table::kRuntimeHandlers, "the runtime handlers",
+                            internal::DecodeRuntimeHandlerValue);
   if (handlers) {
     std::sort(handlers->begin(), handlers->end(),
               [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
   }
   return handlers;
-} catch (...) {
-  return internal::Caught();
 }
 
 Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
     const std::vector<RuntimeHandler>& handlers, const ChangeOptions& options) try {
   if (auto r = internal::CheckRuntimeHandlers(handlers); !r) return r.error();
-  RuntimesReport report;
-  const auto replace = [&](StoreTxn& txn) -> Result<void> {
+  const auto replace = [&](StoreTxn& txn) -> Result<RuntimesReport> {
     auto old = internal::ReadRuntimeHandlers(txn);
     if (!old) return old.error();
     auto replaced = internal::ReplaceHandlers(txn, handlers, options.allow_empty);
@@ -50,29 +47,20 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
       return (cleaned_up && !stored.empty()) || internal::ChangesHandler(*old, handlers, stored);
     };
     if (impl_->in_flight.AnyOf(is_changed)) return PullsInFlight();
-    report = std::move(*replaced);
-    return {};
+    return replaced;
   };
-  if (auto written = impl_->Write(replace, options); !written) return written.error();
-  return report;
+  return WriteAndGet(*impl_, replace, options);
 } catch (...) {
   return internal::Caught();
 }
 
-Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& options) try {
-  CollapseReport report;
-  const auto collapse = [&](StoreTxn& txn) -> Result<void> {
+Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& options) {
+  const auto collapse = [&](StoreTxn& txn) -> Result<CollapseReport> {
     const auto is_other = [](std::string_view stored) { return !stored.empty(); };
     if (impl_->in_flight.AnyOf(is_other)) return PullsInFlight();
-    auto collapsed = internal::CollapseHandlers(txn);
-    if (!collapsed) return collapsed.error();
-    report = std::move(*collapsed);
-    return {};
+    return internal::CollapseHandlers(txn);
   };
-  if (auto written = impl_->Write(collapse, options); !written) return written.error();
-  return report;
-} catch (...) {
-  return internal::Caught();
+  return WriteAndGet(*impl_, collapse, options);
 }
 
 }  // namespace waybill

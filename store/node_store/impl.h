@@ -12,6 +12,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -155,6 +156,26 @@ auto Guarded(const Work& work) noexcept -> decltype(work()) {
   }
 }
 
+// Impl::Write for a change that returns a value: that of the run that was committed.
+template <typename Change>
+auto WriteAndGet(NodeStore::Impl& impl, const Change& change,
+                 const ChangeOptions& options = {}) noexcept {
+  using Value = std::invoke_result_t<Change, internal::StoreTxn&>;
+  return Guarded([&]() -> Value {
+    typename Value::value_type value{};
+    auto written = impl.Write(
+        [&](internal::StoreTxn& txn) -> Result<void> {
+          auto done = change(txn);
+          if (!done) return done.error();
+          value = *std::move(done);
+          return {};
+        },
+        options);
+    if (!written) return written.error();
+    return value;
+  });
+}
+
 // Every value of a table in one snapshot. An error if one can't be read or is missing.
 template <typename T>
 Result<std::vector<T>> ListIn(const NodeStore::Impl& impl,
@@ -178,7 +199,7 @@ template <typename T>
 Result<std::vector<T>> ListTable(NodeStore::Impl& impl, internal::Table table,
                                  std::string_view what,
                                  std::optional<T> (*decode)(internal::Payload)) {
-  return Guarded([&] { return ListIn<T>(impl, impl.Read(), table, what, decode); });
+  return Guarded([&] { return ListIn(impl, impl.Read(), table, what, decode); });
 }
 
 }  // namespace waybill

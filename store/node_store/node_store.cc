@@ -135,15 +135,8 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
 }
 
 Result<std::uint64_t> NodeStore::Impl::MendClock() {
-  std::uint64_t records = 0;
-  auto mended = Write([&](StoreTxn& txn) -> Result<void> {
-    auto count = internal::MendTimes(txn);
-    if (!count) return count.error();
-    records = *count;
-    return {};
-  });
-  if (!mended) return mended.error();
-  clock_mended_at = committer->state().commit_sequence;
+  auto records = WriteAndGet(*this, [](StoreTxn& txn) { return internal::MendTimes(txn); });
+  if (records) clock_mended_at = committer->state().commit_sequence;
   return records;
 }
 

@@ -183,8 +183,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
   PruneReport report;
   // All in one transaction; in parts if a full store has too few pages left for that.
   for (std::optional<internal::PrunePart> part{std::in_place}; part;) {
-    internal::PrunedPart pruned;
-    const auto prune = [&](StoreTxn& txn) -> Result<void> {
+    const auto prune = [&](StoreTxn& txn) -> Result<internal::PrunedPart> {
       if (limit.by_stamp && limit.token >= txn.sequence()) {
         return Error{ErrorCode::kInvalidArgument,
                      "the token " + std::to_string(limit.token) +
@@ -200,18 +199,16 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
       }
       auto images = ToPrune(txn, listed);
       if (!images) return images.error();
-      auto done = internal::PruneRecords(txn, impl.rules, *images, limit, *part);
-      if (!done) return done.error();
-      pruned = *done;
-      return {};
+      return internal::PruneRecords(txn, impl.rules, *images, limit, *part);
     };
-    if (auto written = impl.Write(prune, options); !written) {
-      if (!TakeSmallerSteps(written.error(), part->most)) return written.error();
+    const auto pruned = WriteAndGet(impl, prune, options);
+    if (!pruned) {
+      if (!TakeSmallerSteps(pruned.error(), part->most)) return pruned.error();
       continue;
     }
-    AddTo(report, pruned.report);
-    if (pruned.next) {
-      part->first = *pruned.next;
+    AddTo(report, pruned->report);
+    if (pruned->next) {
+      part->first = *pruned->next;
     } else {
       part.reset();
     }
@@ -297,8 +294,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
 }
 
 Result<std::vector<ImagePulledRecord>> NodeStore::ListRecords() const {
-  return ListTable<ImagePulledRecord>(*impl_, Table::kPulled, "the records",
-                                      internal::DecodePulledRecordValue);
+  return ListTable(*impl_, Table::kPulled, "the records", internal::DecodePulledRecordValue);
 }
 
 Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
@@ -350,8 +346,7 @@ Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
 }
 
 Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
-  auto intents = ListTable<ImagePullIntent>(*impl_, Table::kIntents, "the intents",
-                                            internal::DecodeIntentValue);
+  auto intents = ListTable(*impl_, Table::kIntents, "the intents", internal::DecodeIntentValue);
   if (intents) std::sort(intents->begin(), intents->end());
   return intents;
 }
@@ -372,13 +367,13 @@ Result<void> NodeStore::DeleteIntent(const ImageCopy& copy) {
 }
 
 Result<std::vector<QuarantineEntry>> NodeStore::ListQuarantine() const {
-  return ListTable<QuarantineEntry>(*impl_, Table::kQuarantine, "the quarantine entries",
-                                    internal::DecodeQuarantineValue);
+  return ListTable(*impl_, Table::kQuarantine, "the quarantine entries",
+                   internal::DecodeQuarantineValue);
 }
 
 Result<std::vector<ImagePreloadedRecord>> NodeStore::ListPreloaded() const {
-  return ListTable<ImagePreloadedRecord>(*impl_, Table::kPreloaded, "the preloaded records",
-                                         internal::DecodePreloadedValue);
+  return ListTable(*impl_, Table::kPreloaded, "the preloaded records",
+                   internal::DecodePreloadedValue);
 }
 
 }  // namespace waybill

@@ -81,6 +81,11 @@ std::optional<UserNamespaceAllocation> DecodeAllocation(Payload payload) {
                                  mapping->created, PoolRelation::kInPool};
 }
 
+std::optional<HeldPod> DecodeHeldPod(Payload payload) {
+  auto held = internal::DecodeUsernsHeld(payload);
+  return held ? std::optional(std::move(held->pod)) : std::nullopt;
+}
+
 void Relate(const UserNamespaceOptions& options, UserNamespaceAllocation& allocation) {
   if (!options.enabled) return;
   allocation.relation = internal::RelationTo(options.pool, allocation.host_id, allocation.length);
@@ -157,15 +162,11 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
         if (!may_be_collected) return PodMode((*found)->mapping);
       }
     }
-    IdMapping mapping;
-    auto written = impl_->Write([&](StoreTxn& txn) -> Result<void> {
-      auto created = impl_->allocator->GetOrCreate(txn, request, impl_->last_token.load());
-      if (!created) return created.error();
-      mapping = *created;
-      return {};
+    auto mapping = WriteAndGet(*impl_, [&](StoreTxn& txn) {
+      return impl_->allocator->GetOrCreate(txn, request, impl_->last_token.load());
     });
-    if (!written) return written.error();
-    return PodMode(mapping);
+    if (!mapping) return mapping.error();
+    return PodMode(*mapping);
   });
 }
 
@@ -194,44 +195,32 @@ Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
   const auto checked = internal::CheckPodUid(pod_uid);
   // The empty UID is the key of lost ranges.
   if (!checked && pod_uid.empty()) return checked.error();
-  bool released = false;
-  const auto release = [&](StoreTxn& txn) -> Result<void> {
-    auto done = impl_->allocator->Release(txn, pod_uid);
-    if (!done) return done.error();
-    released = *done;
+  const auto release = [&](StoreTxn& txn) -> Result<bool> {
+    auto released = impl_->allocator->Release(txn, pod_uid);
     // An imported directory may have had such a name: its range can be released.
-    return released ? Result<void>() : checked;
+    if (released && !*released && !checked) return checked.error();
+    return released;
   };
-  if (auto written = impl_->Write(release, options); !written) return written.error();
-  return released;
+  return WriteAndGet(*impl_, release, options);
 } catch (...) {
   return internal::Caught();
 }
 
-Result<std::vector<UserNamespaceAllocation>> NodeStore::ListUserNamespaces() const try {
-  auto all = ListTable<UserNamespaceAllocation>(*impl_, Table::kUsernsMappings, "the ID mappings",
-                                                DecodeAllocation);
+Result<std::vector<UserNamespaceAllocation>> NodeStore::ListUserNamespaces() const {
+  auto all = ListTable(*impl_, Table::kUsernsMappings, "the ID mappings", DecodeAllocation);
   if (!all) return all;
   for (UserNamespaceAllocation& one : *all) Relate(impl_->user_namespaces, one);
   std::sort(all->begin(), all->end(),
             [](const auto& a, const auto& b) { return a.host_id < b.host_id; });
   return all;
-} catch (...) {
-  return internal::Caught();
 }
 
-Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const try {
-  auto all = ListTable<internal::UsernsHeld>(*impl_, Table::kUsernsHeld, "the held pods",
-                                             internal::DecodeUsernsHeld);
-  if (!all) return all.error();
-  std::vector<HeldPod> pods;
-  pods.reserve(all->size());
-  for (internal::UsernsHeld& one : *all) pods.push_back(std::move(one.pod));
-  std::sort(pods.begin(), pods.end(),
+Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const {
+  auto pods = ListTable(*impl_, Table::kUsernsHeld, "the held pods", DecodeHeldPod);
+  if (!pods) return pods;
+  std::sort(pods->begin(), pods->end(),
             [](const HeldPod& a, const HeldPod& b) { return a.pod_uid < b.pod_uid; });
   return pods;
-} catch (...) {
-  return internal::Caught();
 }
 
 namespace {
@@ -258,8 +247,7 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
   // All in one transaction; in steps if a full store has too few pages left for that.
   std::size_t most = std::numeric_limits<std::size_t>::max();
   while (true) {
-    UserNamespaceCleanupReport step;
-    const auto clean_up = [&](StoreTxn& txn) -> Result<void> {
+    const auto clean_up = [&](StoreTxn& txn) -> Result<UserNamespaceCleanupReport> {
       if (token.value > txn.state().commit_sequence) {
         return Error{ErrorCode::kInvalidArgument,
                      "the token " + std::to_string(token.value) +
@@ -268,23 +256,22 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
                      Hint::kBeginUsernsCleanup};
       }
       auto done = impl_->allocator->CleanUp(txn, pods, token.value, most);
-      if (!done) return done.error();
       // If no pod was examined, none was released.
-      if (pods.empty() && done->examined > 0 && !options.allow_empty) {
+      if (done && pods.empty() && done->examined > 0 && !options.allow_empty) {
         return internal::EmptyList("both lists of pods are",
                                    "knows host IDs of " + internal::HowMany(done->examined, "pod"),
                                    "no host IDs were released");
       }
-      step = std::move(*done);
-      return {};
+      return done;
     };
-    if (auto written = impl_->Write(clean_up, options); !written) {
+    auto step = WriteAndGet(*impl_, clean_up, options);
+    if (!step) {
       // A dry run undoes each step, so it would never end.
-      if (options.dry_run || !TakeSmallerSteps(written.error(), most)) return written.error();
+      if (options.dry_run || !TakeSmallerSteps(step.error(), most)) return step.error();
       continue;
     }
-    const bool is_last = step.released < most;
-    AddTo(report, std::move(step));
+    const bool is_last = step->released < most;
+    AddTo(report, *std::move(step));
     if (is_last) return report;
   }
 } catch (...) {
@@ -302,18 +289,9 @@ Result<void> NodeStore::AdoptUserNamespace(std::string_view pod_uid, std::uint64
   return internal::Caught();
 }
 
-Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) try {
-  bool released = false;
-  const auto release = [&](StoreTxn& txn) -> Result<void> {
-    auto done = internal::EraseHeld(txn, {});
-    if (!done) return done.error();
-    released = *done;
-    return {};
-  };
-  if (auto written = impl_->Write(release, options); !written) return written.error();
-  return released;
-} catch (...) {
-  return internal::Caught();
+Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) {
+  return WriteAndGet(
+      *impl_, [](StoreTxn& txn) { return internal::EraseHeld(txn, {}); }, options);
 }
 
 Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
