@@ -1,5 +1,5 @@
 // What a NodeStore is made of. Members are destroyed in reverse order: readers leave, the
-// write-back thread stops, then the environment closes and the lock goes.
+// write-back thread stops, then the environment closes and the lock is released.
 
 #ifndef WAYBILL_STORE_NODE_STORE_IMPL_H_
 #define WAYBILL_STORE_NODE_STORE_IMPL_H_

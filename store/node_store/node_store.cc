@@ -105,13 +105,11 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   // Before any step that may fail: the next opening may name no directory.
   if (auto r = OpenUserNamespaces(options); !r) return r;
   if (options.runtime_handlers) {
-    auto replaced = committer->Run([&](StoreTxn& txn) -> Result<void> {
-      auto changes = internal::ReplaceHandlers(txn, *options.runtime_handlers, options.allow_empty);
-      if (!changes) return changes.error();
-      report.runtimes = std::move(*changes);
-      return {};
+    auto replaced = WriteAndGet(*this, [&](StoreTxn& txn) {
+      return internal::ReplaceHandlers(txn, *options.runtime_handlers, options.allow_empty);
     });
-    if (!replaced) return replaced;
+    if (!replaced) return replaced.error();
+    report.runtimes = std::move(*replaced);
   }
   if (!options.kubelet_directory.empty()) {
     if (auto r = TakeOver(options); !r) return r;
@@ -306,7 +304,7 @@ Result<void> NodeStore::Impl::Write(Committer::Change change,
     if (auto r = change(txn); !r) return r;
     succeeded = true;
     // A change that fails is undone, in memory too.
-    return Error{ErrorCode::kInterrupted, "it was a dry run", ""};
+    return Error{ErrorCode::kInterrupted, "it was a dry run"};
   });
   if (succeeded && !written && written.error().code == ErrorCode::kInterrupted) return {};
   return written;

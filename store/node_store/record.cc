@@ -27,10 +27,9 @@ namespace {
 
 Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return {};
-  return Error{ErrorCode::kLimitExceeded,
-               "the " + std::string(what) + " is longer than " + std::to_string(limit) +
-                   " bytes; nothing was changed",
-               ""};
+  return Error{ErrorCode::kLimitExceeded, "the " + std::string(what) + " is longer than " +
+                                              std::to_string(limit) +
+                                              " bytes; nothing was changed"};
 }
 
 Error EmptyRef() {
@@ -116,8 +115,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
     if (name) return {};
     return Error{ErrorCode::kInvalidArgument,
                  "the image \"" + std::string(copy.image) +
-                     "\" does not parse; no record was written, its intent stays",
-                 ""};
+                     "\" does not parse; no record was written, its intent stays"};
   };
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
@@ -281,8 +279,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
       return Error{ErrorCode::kNotFound,
                    "there is no record of \"" + std::string(copy.image_ref) + "\" " +
                        (handler->empty() ? "" : "for " + std::string(*handler) + " ") + "in " +
-                       impl_->directory.string(),
-                   ""};
+                       impl_->directory.string()};
     }
     if (found == Lookup::kDamaged) return impl_->Unreadable(what);
     auto record = internal::DecodePulledRecordValue(payload);

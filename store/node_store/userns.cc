@@ -181,7 +181,7 @@ Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod
       if (!snapshot.CountIsTrue(Table::kUsernsMappings)) {
         return impl_->Unreadable("the ID mappings");
       }
-      return Error{ErrorCode::kNotFound, "pod " + ShownPodUid(pod_uid) + " has no ID mapping", ""};
+      return Error{ErrorCode::kNotFound, "pod " + ShownPodUid(pod_uid) + " has no ID mapping"};
     }
     auto allocation = DecodeAllocation((*found)->payload);
     if (!allocation) return impl_->Unreadable("the ID mappings");

@@ -29,7 +29,7 @@ struct Inspection {
   std::uint64_t txn_id = 0;  // of the newer meta page
   int newer_meta = -1;       // which one that is; −1: neither
   std::array<MetaSummary, 2> meta;
-  // In the tree of each meta page, where it verifies; of a compact copy nullopt.
+  // From the tree of each meta page; nullopt: it does not verify, or this is a compact copy.
   std::array<std::optional<State>, 2> states_by_meta;
   std::uint64_t pages = 0;
   std::uint64_t values = 0;

@@ -64,7 +64,7 @@ Result<bool> FailsAgain(const Fd& file, const Inspection& first, OnReadError on_
 
 Result<void> PrepareDirectory(const OpenOptions& options) {
   if (options.directory.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "the store's directory is not named", ""};
+    return Error{ErrorCode::kInvalidArgument, "the store's directory is not named"};
   }
   if (options.map_bytes < kMinMapBytes || options.map_bytes > kMaxMapBytes) {
     return Error{ErrorCode::kInvalidArgument,

@@ -128,7 +128,7 @@ bool HasAllIdRanges(const Salvaged& salvaged, const State& state) {
   const auto whole = [&](Table table) {
     return salvaged.sound[Index(table)] == state.digest(table);
   };
-  // A block's entry says whose it is as well as the mapping does.
+  // The table of blocks says which pod has which range, too.
   return whole(Table::kUsernsHeld) &&
          (whole(Table::kUsernsMappings) || whole(Table::kUsernsBlocks));
 }

@@ -23,7 +23,7 @@ bool NamesPath(const Witness& witness) {
 
 Result<std::filesystem::path> PathOf(const Witness& witness) {
   if (!witness.path().empty()) return std::filesystem::absolute(witness.path());
-  return Error{ErrorCode::kInvalidArgument, "the witness is not named; nothing was changed", ""};
+  return Error{ErrorCode::kInvalidArgument, "the witness is not named; nothing was changed"};
 }
 
 // Sees through symlinks, relative parts and bind mounts. The paths need not exist.

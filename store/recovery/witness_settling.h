@@ -26,7 +26,7 @@ namespace waybill::internal {
 
 struct OwnedStore;
 
-// What must be known before the store is changed.
+// What the witnesses say. It must be known before the store is changed.
 struct Hearing {
   std::filesystem::path path;  // of the witness from now on; empty: none
   bool is_there = false;       // something is under that path

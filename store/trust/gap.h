@@ -1,5 +1,5 @@
-// Images that came to the node unrecorded (KEP-2535, "What happens if we reenable the feature";
-// OpenOptions::gap).
+// Images that were pulled to the node unrecorded (KEP-2535, "What happens if we reenable the
+// feature"; OpenOptions::gap).
 
 #ifndef WAYBILL_STORE_TRUST_GAP_H_
 #define WAYBILL_STORE_TRUST_GAP_H_
