@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "store/database/typed_tables.h"
 #include "store/lmdb/env.h"
 #include "store/lmdb/version.h"
 #include "store/recovery/backup.h"
