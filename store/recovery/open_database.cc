@@ -17,14 +17,14 @@ Error Damaged(const std::filesystem::path& directory, const std::string& what) {
           Hint::kRecover};
 }
 
-// Reads the identity and opens the handles in one read transaction, whose ID is returned.
-Result<std::uint64_t> LoadHeader(OpenedDatabase& database) {
+// Reads the identity and opens the handles in one read transaction.
+Result<void> LoadHeader(OpenedDatabase& database) {
   const auto& directory = database.env->directory();
   lmdb::Txn txn;
   int rc = txn.BeginRead(*database.env);
   if (rc == MDB_SUCCESS) rc = mdb_dbi_open(txn.get(), nullptr, 0, &database.handles.main);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
-  const std::uint64_t id = txn.id();
+  database.txn_id = txn.id();
   MDB_val k = lmdb::ToVal(kIdentityKey.span());
   MDB_val v{};
   rc = mdb_get(txn.get(), database.handles.main, &k, &v);
@@ -42,7 +42,7 @@ Result<std::uint64_t> LoadHeader(OpenedDatabase& database) {
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
   rc = txn.Commit();  // keeps the handles
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
-  return id;
+  return {};
 }
 
 Result<void> NoteFiles(const std::filesystem::path& directory, const OwnerLock* owner,
@@ -70,8 +70,7 @@ Result<void> NoteFiles(const std::filesystem::path& directory, const OwnerLock* 
   return {};
 }
 
-Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock* owner,
-                                std::uint64_t& txn_id) {
+Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock* owner) {
   OpenedDatabase database;
   // LMDB would follow a symlink under that name.
   const std::filesystem::path lock = options.directory / "lock.mdb";
@@ -92,9 +91,7 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock
     const int rc = txn.BeginWrite(*database.env);
     if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the database", options.directory);
   }
-  auto id = LoadHeader(database);
-  if (!id) return id.error();
-  txn_id = *id;
+  if (auto r = LoadHeader(database); !r) return r.error();
   if (auto r = NoteFiles(options.directory, owner, database); !r) return r.error();
   return database;
 }
@@ -121,9 +118,8 @@ Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& director
                                            const OwnerLock& lock) {
   const lmdb::EnvOptions options{directory, false, map_bytes};
   for (int attempt = 0; attempt < 2; ++attempt) {
-    std::uint64_t seen = 0;
-    auto database = OpenOnce(options, &lock, seen);
-    if (database && seen == txn_id) return database;
+    auto database = OpenOnce(options, &lock);
+    if (database && database->txn_id == txn_id) return database;
     if (!database && database.error().code != ErrorCode::kDamaged) return database;
     if (database) database->env.reset();
     if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r.error();
@@ -142,9 +138,8 @@ Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& direc
   if (!lock_is_there.has_value()) return lock_is_there.error();
   const std::filesystem::path& needed = *lock_is_there ? lock : directory;
   if (access(needed.c_str(), W_OK) != 0) return SystemError(errno, "write to", needed);
-  std::uint64_t seen = 0;
-  auto database = OpenOnce({directory, true, 0}, nullptr, seen);
-  if (database && txn_id != 0 && seen < txn_id) {
+  auto database = OpenOnce({directory, true, 0}, nullptr);
+  if (database && txn_id != 0 && database->txn_id < txn_id) {
     return Damaged(directory, "lock.mdb belongs to another data.mdb");
   }
   return database;

@@ -29,7 +29,8 @@ struct OpenedDatabase {
   std::unique_ptr<lmdb::Env> env;
   TableHandles handles;
   Identity identity;
-  FileId database_id;  // of data.mdb
+  std::uint64_t txn_id = 0;  // of the commit that LMDB saw when it opened
+  FileId database_id;        // of data.mdb
   // Compared with the files under their names before anything is read from them.
   std::unique_ptr<StoreFiles> files;
 };
