@@ -105,10 +105,8 @@ Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
 
 Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options) {
   std::vector<internal::UsernsFile> files;
-  const std::filesystem::path pods = !options.pods_directory.empty() ? options.pods_directory
-                                     : !options.kubelet_directory.empty()
-                                         ? options.kubelet_directory / "pods"
-                                         : std::filesystem::path();
+  std::filesystem::path pods = options.pods_directory;
+  if (pods.empty() && !options.kubelet_directory.empty()) pods = options.kubelet_directory / "pods";
   bool were_read = false;
   if (!pods.empty()) {
     auto read = internal::ReadPodsDirectory(pods, internal::OnReadErrorIn(options));
