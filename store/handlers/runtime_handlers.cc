@@ -129,40 +129,28 @@ UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
                                                      : UserNamespaceSupport::kNo;
 }
 
-namespace {
-
-// The default handler's entry: the only one that is not found by its name.
-Result<std::optional<RuntimeHandler>> FindDefault(const StoreTxn& txn) {
-  auto handlers = ReadRuntimeHandlers(txn);
-  if (!handlers) return handlers.error();
-  for (RuntimeHandler& handler : *handlers) {
-    if (handler.is_default) return std::optional(std::move(handler));
-  }
-  return std::optional<RuntimeHandler>();
-}
-
-Result<std::optional<RuntimeHandler>> FindNamed(const StoreTxn& txn, std::string_view name) {
-  auto payload = txn.Get(Table::kRuntimeHandlers, HashKey(name, txn.seed()));
-  if (!payload) return payload.error();
-  if (!*payload) return std::optional<RuntimeHandler>();
-  auto handler = DecodeRuntimeHandlerValue(**payload);
-  if (handler && handler->name == name) return handler;
-  return Error{ErrorCode::kDamaged,
-               "the entry of runtime handler \"" + std::string(name) + "\" can't be read",
-               {},
-               Hint::kLoadHandlers};
-}
-
-}  // namespace
-
 Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name) {
   FoundHandler found{std::string(name), std::nullopt, name.empty()};
   if (txn.state().digest(Table::kRuntimeHandlers).count == 0) return found;
-  auto handler = name.empty() ? FindDefault(txn) : FindNamed(txn, name);
-  if (!handler) return handler.error();
-  if (!*handler) return found;
-  return FoundHandler{(*handler)->is_default ? "" : (*handler)->name, (*handler)->guest_platform,
-                      true};
+  if (name.empty()) {
+    // The default handler may have a name of its own, so its entry is not under its stored name.
+    auto handlers = ReadRuntimeHandlers(txn);
+    if (!handlers) return handlers.error();
+    const RuntimeHandler* const handler = FindStored(*handlers, "");
+    if (handler != nullptr) found.guest_platform = handler->guest_platform;
+    return found;
+  }
+  auto payload = txn.Get(Table::kRuntimeHandlers, HashKey(name, txn.seed()));
+  if (!payload) return payload.error();
+  if (!*payload) return found;
+  const auto handler = DecodeRuntimeHandlerValue(**payload);
+  if (!handler || handler->name != name) {
+    return Error{ErrorCode::kDamaged,
+                 "the entry of runtime handler \"" + std::string(name) + "\" can't be read",
+                 {},
+                 Hint::kLoadHandlers};
+  }
+  return FoundHandler{handler->is_default ? "" : handler->name, handler->guest_platform, true};
 }
 
 Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known) {
