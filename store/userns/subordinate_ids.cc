@@ -57,12 +57,7 @@ Result<std::uint32_t> ParseId(std::string_view output, std::string_view field) {
                  kForm);
 }
 
-struct Range {
-  std::uint32_t first = 0;
-  std::uint32_t count = 0;
-};
-
-Result<Range> ParseOutput(std::string_view output) {
+Result<HostIdRange> ParseOutput(std::string_view output) {
   const std::string_view line = WithoutNewlines(output);
   if (line.find('\n') != std::string_view::npos) {
     return Invalid(
@@ -78,7 +73,7 @@ Result<Range> ParseOutput(std::string_view output) {
   if (!first) return first.error();
   auto count = ParseId(output, fields[3]);
   if (!count) return count.error();
-  return Range{*first, *count};
+  return HostIdRange{*first, *count};
 }
 
 }  // namespace
@@ -95,7 +90,7 @@ Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
     auto range = ParseOutput(found.uids);
     if (!range) return range.error();
     pool.first_id = range->first;
-    pool.id_count = range->count;
+    pool.id_count = range->length;
   }
   if (auto checked = CheckUserNamespacePool(pool); !checked) return checked.error();
   return pool;
