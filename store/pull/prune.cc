@@ -41,21 +41,17 @@ struct OtherCopies {
   std::set<std::string> known;  // refs that keep another record
 };
 
-// The record that was written last stays for the ref, whatever its key.
-void PutLastWrittenFirst(std::vector<ImagePulledRecord>& records) {
-  const auto last = std::max_element(
-      records.begin(), records.end(), [](const ImagePulledRecord& a, const ImagePulledRecord& b) {
-        return a.stamp != b.stamp ? a.stamp < b.stamp : a.runtime_handler > b.runtime_handler;
-      });
-  std::iter_swap(records.begin(), last);
-}
-
 // Removes them, except one for each ref that keeps no other record: without it the copies on the
 // node would pass for preloaded.
 Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report) {
   for (auto& [ref, records] : copies.by_ref) {
     bool known = copies.known.contains(ref);
-    PutLastWrittenFirst(records);
+    // The record that was written last stays for the ref, whatever its key.
+    const auto last =
+        std::max_element(records.begin(), records.end(), [](const auto& x, const auto& y) {
+          return x.stamp != y.stamp ? x.stamp < y.stamp : x.runtime_handler > y.runtime_handler;
+        });
+    std::iter_swap(records.begin(), last);
     for (ImagePulledRecord& record : records) {
       if (known) {
         auto erased = EraseRecord(txn, ref, record.runtime_handler);

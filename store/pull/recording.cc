@@ -55,19 +55,6 @@ bool MergeCredentials(ImagePulledRecord& record, std::string_view image_name,
   return Merge(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
 }
 
-// The record of `image_ref`, or a new one if it is missing or unreadable.
-Result<ImagePulledRecord> RecordToChange(const StoreTxn& txn, std::string_view image_ref,
-                                         std::string_view runtime_handler, bool& is_new) {
-  auto found = FindRecord(txn, image_ref, runtime_handler);
-  if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
-  is_new = !found || !*found;
-  if (!is_new) return std::move(**found);
-  ImagePulledRecord record;
-  record.image_ref = std::string(image_ref);
-  record.runtime_handler = std::string(runtime_handler);
-  return record;
-}
-
 // Stores the pulled manifest and the guest platform. If one of them differs from the record's,
 // drops the credentials, which were proven for the old one. Returns whether anything changed.
 bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_new) {
@@ -127,15 +114,19 @@ Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view i
 
 Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
                           const PulledImage& pulled) {
-  bool is_new = false;
-  auto record = RecordToChange(txn, pulled.image_ref, pulled.runtime_handler, is_new);
-  if (!record) return record.error();
-  bool changed = TakeManifest(*record, pulled, is_new) || is_new;
+  auto found = FindRecord(txn, pulled.image_ref, pulled.runtime_handler);
+  if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
+  const bool is_new = !found || !*found;  // an unreadable record is replaced
+  ImagePulledRecord record;
+  if (!is_new) record = std::move(**found);
+  record.image_ref = pulled.image_ref;
+  record.runtime_handler = pulled.runtime_handler;
+  bool changed = TakeManifest(record, pulled, is_new) || is_new;
   if (pulled.credentials) {
-    const bool merged = MergeCredentials(*record, pulled.image_name, *pulled.credentials);
+    const bool merged = MergeCredentials(record, pulled.image_name, *pulled.credentials);
     // On a new record the kubelet keeps even an entry without credentials.
     if (is_new) {
-      record->credential_mapping.try_emplace(std::string(pulled.image_name), *pulled.credentials);
+      record.credential_mapping.try_emplace(std::string(pulled.image_name), *pulled.credentials);
     }
     changed = changed || merged;
   }
@@ -143,9 +134,9 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   // it.
   if (changed || rules == Rules::kClosed) {
     // A record written by a clock that was ahead keeps its time.
-    const bool ahead = rules == Rules::kClosed && record->last_updated > txn.now();
-    if (!ahead) record->last_updated = txn.now();
-    if (auto r = StoreRecord(txn, std::move(*record)); !r) return r;
+    const bool ahead = rules == Rules::kClosed && record.last_updated > txn.now();
+    if (!ahead) record.last_updated = txn.now();
+    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
   if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, pulled.image_ref); !r) return r;
   if (auto r = ClearImageQuarantine(txn, in_flight, pulled); !r) return r;
@@ -191,8 +182,7 @@ Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view i
     return {};
   }
   auto erased = EraseIntent(txn, image, runtime_handler);
-  if (!erased) return erased.error();
-  return {};
+  return erased ? Result<void>() : erased.error();
 }
 
 Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
