@@ -159,9 +159,9 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
     known.emplace(allocation.pod_uid, &plan.to_write_.back());
   }
   for (const UsernsFile& file : *files) {
-    const auto of_store = known.find(file.pod_uid);
-    if (of_store != known.end()) {
-      Pod& pod = *of_store->second;
+    const auto known_pod = known.find(file.pod_uid);
+    if (known_pod != known.end()) {
+      Pod& pod = *known_pod->second;
       pod.in_place = file.mapping == HostIdRange{pod.host_id, pod.length};
     } else if (file.mapping) {
       claims.push_back({*file.mapping, "a pod that the store does not know, " + file.source, true});

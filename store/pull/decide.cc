@@ -34,7 +34,7 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
   if (snapshot.state().digest(Table::kIntents).count == 0) {
     return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
   }
-  const auto is_it = [&](Payload payload) {
+  const auto matches = [&](Payload payload) {
     const std::string_view image = ViewIntent(payload).image;
     return question.rules == Rules::kClosed
                ? RepositoryPartsOf(image) == RepositoryPartsOf(question.image)
@@ -42,18 +42,18 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
   };
   return snapshot.FindWithPrefix(Table::kIntents,
                                  FirstIntentKeyOfRepository(question.image, snapshot.seed()),
-                                 kRepositoryKeyBytes, is_it);
+                                 kRepositoryKeyBytes, matches);
 }
 
 // Whether the ref was pulled for another runtime handler (KEP-4216). Then it does not pass for
 // preloaded under the handlers that it was not pulled for.
 Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question) {
-  const auto is_it = [&](Payload payload) {
+  const auto matches = [&](Payload payload) {
     return PulledRecordView(payload).RefIs(question.image_ref);
   };
   return snapshot.FindWithPrefix(Table::kPulled,
                                  FirstPulledKeyOfRef(question.image_ref, snapshot.seed()),
-                                 kRefKeyBytes, is_it);
+                                 kRefKeyBytes, matches);
 }
 
 // Step 3 without a record. `without_record` is the reason for step 5.

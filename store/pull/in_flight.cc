@@ -36,10 +36,10 @@ void InFlight::Set(std::string_view image, std::string_view runtime_handler, Ent
   size_.store(entries_.size(), std::memory_order_relaxed);
 }
 
-bool InFlight::AnyOf(FunctionRef<bool(std::string_view)> is_it) const {
+bool InFlight::AnyOf(FunctionRef<bool(std::string_view)> matches) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
     const std::string_view key = entry.first;
-    return is_it(key.substr(0, key.find('\0')));
+    return matches(key.substr(0, key.find('\0')));
   });
 }
 

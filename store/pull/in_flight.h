@@ -31,8 +31,8 @@ class InFlight final : public UndoLog {
   Entry Get(std::string_view image, std::string_view runtime_handler) const;
   // A count of 0 forgets the image.
   void Set(std::string_view image, std::string_view runtime_handler, Entry entry);
-  // Whether a pull is in flight for a handler that `is_it` accepts.
-  bool AnyOf(FunctionRef<bool(std::string_view runtime_handler)> is_it) const;
+  // Whether a pull is in flight for a handler that `matches` accepts.
+  bool AnyOf(FunctionRef<bool(std::string_view runtime_handler)> matches) const;
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
   std::size_t Mark() override { return undo_.size(); }
