@@ -66,19 +66,14 @@ struct AuthList {
 Result<void> ReadEntry(JsonValue value, AuthConfig& out) {
   if (auto object = internal::CheckObject(value); !object) return object;
   WipedString auth;
-  struct Field {
-    std::string_view name;
-    std::string* target;
+  const auto read_field = [&](std::string_view name, std::string& out_field) {
+    return internal::ReadStringField(value, name, kMaxDocumentBytes, out_field);
   };
-  const std::array<Field, 4> fields = {{{"username", &out.username},
-                                        {"password", &out.password},
-                                        {"email", &out.email},
-                                        {"auth", &auth.text}}};
-  for (const Field& field : fields) {
-    auto read = internal::ReadStringField(value, field.name, kMaxDocumentBytes, *field.target);
-    if (!read) return read;
-  }
-  if (auth.text.empty()) return {};
+  auto read = read_field("username", out.username);
+  if (read) read = read_field("password", out.password);
+  if (read) read = read_field("email", out.email);
+  if (read) read = read_field("auth", auth.text);
+  if (!read || auth.text.empty()) return read;
 
   WipedString decoded;
   std::size_t colon = std::string::npos;
@@ -110,11 +105,6 @@ Result<void> ReadConfigJson(JsonValue root, AuthList& out) {
   if (auto fields = internal::CheckFields(root, {"auths"}); !fields) return fields;
   const auto auths = root.Find("auths");
   return auths ? ReadRegistries(*auths, out) : Result<void>();
-}
-
-Result<void> ReadDockercfg(JsonValue root, AuthList& out) {
-  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  return ReadRegistries(root, out);
 }
 
 // The document inside a Secret, from stringData or data.
@@ -152,11 +142,9 @@ Result<void> ReadSecret(JsonValue secret, AuthList& out) {
     std::string path;
     if (auto read = ReadPayload(secret, known.key, payload, path); !read) return read;
     const auto inner = JsonDocument::ParseSecret(payload.text, kMaxDocumentBytes, kAuthFields);
-    Result<void> read;
-    if (!inner) {
-      read = inner.error();
-    } else {
-      read = known.legacy ? ReadDockercfg(inner->root(), out) : ReadConfigJson(inner->root(), out);
+    auto read = inner ? internal::CheckFields(inner->root(), {}) : inner.error();
+    if (read) {
+      read = known.legacy ? ReadRegistries(inner->root(), out) : ReadConfigJson(inner->root(), out);
     }
     if (!read) read.error().message = path + ": " + read.error().message;
     return read;
@@ -190,7 +178,7 @@ Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try 
     read = ReadSecret(root, list);
   } else {
     if (auto spelled = internal::CheckCase(root, "auths"); !spelled) return spelled.error();
-    read = ReadDockercfg(root, list);
+    read = ReadRegistries(root, list);
   }
   if (!read) return read.error();
   return std::move(list.entries);

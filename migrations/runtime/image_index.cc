@@ -50,18 +50,14 @@ Result<void> ReadPlatform(JsonValue value, std::optional<Platform>& out) {
   if (auto object = internal::CheckObject(value); !object) return object;
   if (value.is_null()) return {};
   Platform& platform = out.emplace();
-  struct Field {
-    std::string_view name;
-    std::string* target;
+  const auto read_field = [&](std::string_view name, std::string& out_field) {
+    return internal::ReadStringField(value, name, kMaxPlatformFieldBytes, out_field);
   };
-  const Field fields[] = {{"architecture", &platform.architecture},
-                          {"os", &platform.os},
-                          {"os.version", &platform.os_version},
-                          {"variant", &platform.variant}};
-  for (const auto& [name, target] : fields) {
-    auto read = internal::ReadStringField(value, name, kMaxPlatformFieldBytes, *target);
-    if (!read) return read;
-  }
+  auto read = read_field("architecture", platform.architecture);
+  if (read) read = read_field("os", platform.os);
+  if (read) read = read_field("os.version", platform.os_version);
+  if (read) read = read_field("variant", platform.variant);
+  if (!read) return read;
   const auto features = internal::FindField(value, "os.features");
   if (!features) return features.error();
   if (!*features) return {};
