@@ -17,7 +17,7 @@
 #include "store/base/empty_list.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
-#include "store/handlers/replace_handlers.h"
+#include "store/handlers/runtime_handlers.h"
 
 namespace waybill::internal {
 

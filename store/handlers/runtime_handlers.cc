@@ -2,18 +2,24 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
-#include <string_view>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
+#include "store/base/empty_list.h"
 #include "store/base/go_json.h"
 #include "store/database/key.h"
+#include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
 namespace {
+
+using Handlers = std::vector<RuntimeHandler>;
 
 constexpr std::size_t kMaxHandlersNamed = 20;
 
@@ -190,6 +196,199 @@ std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers) {
 std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name) {
   const RuntimeHandler* const handler = FindStored(handlers, "");
   return handler != nullptr && handler->name == name ? std::string() : std::string(name);
+}
+
+// --- Replacing the list --------------------------------------------------------------------------
+
+namespace {
+
+bool HasOthers(const Handlers& handlers) {
+  return std::any_of(handlers.begin(), handlers.end(),
+                     [](const RuntimeHandler& handler) { return !handler.is_default; });
+}
+
+std::optional<Platform> GuestOf(const RuntimeHandler* handler) {
+  return handler == nullptr ? std::nullopt : handler->guest_platform;
+}
+
+using Chosen = std::function<bool(std::string_view stored)>;
+
+// Moves records and intents of the handlers that `chosen` accepts to the default handler. `chosen`
+// is not asked about "", the default itself. The records lose their credentials, and so does the
+// default's own record of such a ref: which copy the credentials were for is no longer known.
+Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
+  CollapseReport report;
+  std::set<std::string> handlers;
+  struct Copies {
+    std::vector<std::string> handlers;
+    std::optional<Timestamp> updated;  // the latest time of these copies
+  };
+  std::map<std::string, Copies> refs;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    if (payload.empty()) return true;
+    const std::string_view handler = PulledRecordView(payload).runtime_handler();
+    if (handler.empty() || !chosen(handler)) return true;
+    if (auto record = DecodePulledRecordValue(payload)) {
+      Copies& copies = refs[record->image_ref];
+      copies.handlers.push_back(std::move(record->runtime_handler));
+      copies.updated = std::max(copies.updated, record->last_updated);
+    }
+    return true;
+  });
+  if (!walked) return walked.error();
+  for (const auto& [ref, copies] : refs) {
+    ImagePulledRecord record;
+    record.image_ref = ref;
+    // Garbage collection uses this time: at least as new as each replaced record.
+    record.last_updated = std::max<std::optional<Timestamp>>(txn.now(), copies.updated);
+    const auto existing = FindRecord(txn, ref, "");
+    if (existing && *existing) {
+      record.last_updated = std::max(record.last_updated, (*existing)->last_updated);
+    }
+    if (auto r = StoreRecord(txn, std::move(record)); !r) return r.error();
+    ++report.records_to_verify;
+    for (const std::string& handler : copies.handlers) {
+      if (auto erased = EraseRecord(txn, ref, handler); !erased) return erased.error();
+      ++report.records;
+      handlers.insert(handler);
+    }
+  }
+
+  std::vector<ImagePullIntent> intents;
+  walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto intent = DecodeIntentValue(payload);
+    if (intent && !intent->runtime_handler.empty() && chosen(intent->runtime_handler)) {
+      intents.push_back(*intent);
+    }
+    return true;
+  });
+  if (!walked) return walked.error();
+  for (const ImagePullIntent& intent : intents) {
+    if (auto r = StoreIntent(txn, intent.image, ""); !r) return r.error();
+    auto erased = EraseIntent(txn, intent.image, intent.runtime_handler);
+    if (!erased) return erased.error();
+    ++report.intents;
+    handlers.insert(intent.runtime_handler);
+  }
+  report.handlers.assign(handlers.begin(), handlers.end());
+  return report;
+}
+
+// Marks records to be verified again: if the handler's guest platform differs from the one at the
+// pull, or if they are the default handler's and that is now another one or unknown.
+Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_default,
+                          RuntimesReport& report) {
+  std::vector<ImagePulledRecord> outdated;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    if (payload.empty()) return true;
+    const PulledRecordView view(payload);
+    const RuntimeHandler* const handler = FindStored(handlers, view.runtime_handler());
+    const bool replaced = other_default && view.runtime_handler().empty();
+    const bool other_guest = handler != nullptr && view.guest_platform() != handler->guest_platform;
+    if (!replaced && !other_guest) return true;
+    if (auto record = DecodePulledRecordValue(payload)) outdated.push_back(std::move(*record));
+    return true;
+  });
+  if (!walked) return walked;
+  std::set<std::string> changed;
+  for (ImagePulledRecord& record : outdated) {
+    const RuntimeHandler* const handler = FindStored(handlers, record.runtime_handler);
+    const auto guest = GuestOf(handler);
+    if (!record.credential_mapping.empty()) {
+      ++report.records_to_verify;
+      if (handler != nullptr) changed.insert(handler->name);
+    } else if (record.guest_platform == guest) {
+      continue;
+    }
+    record.credential_mapping.clear();
+    record.manifest_digest.clear();
+    record.platform.reset();
+    record.guest_platform = guest;
+    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
+  }
+  report.changed.assign(changed.begin(), changed.end());
+  return {};
+}
+
+Result<void> WriteRegistry(StoreTxn& txn, const Handlers& old, const Handlers& handlers) {
+  for (const RuntimeHandler& handler : old) {
+    auto deleted = txn.Delete(Table::kRuntimeHandlers, HashKey(handler.name, txn.seed()));
+    if (!deleted) return deleted.error();
+  }
+  for (const RuntimeHandler& handler : handlers) {
+    if (auto r = txn.Put(Table::kRuntimeHandlers, HashKey(handler.name, txn.seed()),
+                         EncodeRuntimeHandlerValue(handler));
+        !r) {
+      return r;
+    }
+  }
+  return {};
+}
+
+std::set<std::string> NamesOf(const Handlers& handlers) {
+  std::set<std::string> names;
+  for (const RuntimeHandler& handler : handlers) names.insert(handler.name);
+  return names;
+}
+
+}  // namespace
+
+Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers,
+                                       bool allow_empty) {
+  std::sort(handlers.begin(), handlers.end(),
+            [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
+  auto old = ReadRuntimeHandlers(txn);
+  if (!old) return old.error();
+  RuntimesReport report;
+  if (*old == handlers) return report;
+  if (handlers.empty() && !allow_empty) {
+    return EmptyList("the list of runtime handlers is",
+                     "knows " + HowMany(old->size(), "runtime handler"), "no handler was removed");
+  }
+
+  const auto before = NamesOf(*old);
+  const auto after = NamesOf(handlers);
+  std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                      std::back_inserter(report.added));
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                      std::back_inserter(report.vanished));
+
+  report.turned_on = !HasOthers(*old) && HasOthers(handlers);
+  const std::string default_name = NameOfDefault(handlers);
+  // Records of the new default handler are looked up under the empty name from now on.
+  auto folded = Fold(
+      txn, [&](std::string_view stored) { return report.turned_on || stored == default_name; });
+  if (!folded) return folded.error();
+  report.records_collapsed = folded->records;
+  report.intents_collapsed = folded->intents;
+
+  const bool other_default = !old->empty() && NameOfDefault(*old) != default_name;
+  if (auto r = DropOutdated(txn, handlers, other_default, report); !r) return r.error();
+  if (auto r = WriteRegistry(txn, *old, handlers); !r) return r.error();
+  return report;
+}
+
+bool ChangesHandler(const Handlers& old, const Handlers& handlers, std::string_view stored) {
+  const RuntimeHandler* const before = FindStored(old, stored);
+  const RuntimeHandler* const after = FindStored(handlers, stored);
+  const bool other_guest = GuestOf(before) != GuestOf(after);
+  if (stored.empty()) {
+    return (!old.empty() && NameOfDefault(old) != NameOfDefault(handlers)) || other_guest;
+  }
+  return after != nullptr && (before == nullptr || other_guest);
+}
+
+Result<CollapseReport> CollapseHandlers(StoreTxn& txn) {
+  auto report = Fold(txn, [](std::string_view) { return true; });
+  if (!report) return report;
+  auto old = ReadRuntimeHandlers(txn);
+  if (!old) return old.error();
+  Handlers kept;
+  if (const RuntimeHandler* const handler = FindStored(*old, "")) kept.push_back(*handler);
+  if (kept != *old) {
+    if (auto r = WriteRegistry(txn, *old, kept); !r) return r.error();
+  }
+  return report;
 }
 
 }  // namespace waybill::internal

@@ -1,5 +1,6 @@
-// The list of runtime handlers: its rules, and looking handlers up. Records are stored under a
-// handler's name, but under the empty name for the default handler.
+// The list of runtime handlers: its rules, looking handlers up, and replacing the list, which
+// adapts the records (KEP-4216). Records are stored under a handler's name, but under the empty
+// name for the default handler.
 
 #ifndef WAYBILL_STORE_HANDLERS_RUNTIME_HANDLERS_H_
 #define WAYBILL_STORE_HANDLERS_RUNTIME_HANDLERS_H_
@@ -47,6 +48,20 @@ std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers);
 
 // The stored name of `name`: "" if that is the default handler.
 std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name);
+
+// `handlers` passed CheckRuntimeHandlers. kInvalidArgument: the list is empty, the registry is not,
+// and allow_empty is false.
+Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers,
+                                       bool allow_empty);
+
+// Whether replacing `old` by `handlers` changes the default handler or the guest platform for a
+// pull in flight under `stored` (the handler's stored name). A handler that vanished changes
+// nothing: its pull ends without credentials.
+bool ChangesHandler(const std::vector<RuntimeHandler>& old,
+                    const std::vector<RuntimeHandler>& handlers, std::string_view stored);
+
+// NodeStore::CollapseRuntimeHandlers.
+Result<CollapseReport> CollapseHandlers(StoreTxn& txn);
 
 }  // namespace waybill::internal
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "store/database/typed_tables.h"
-#include "store/handlers/replace_handlers.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 

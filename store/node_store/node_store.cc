@@ -11,7 +11,6 @@
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/database/typed_tables.h"
-#include "store/handlers/replace_handlers.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/pull/clock_ahead.h"
