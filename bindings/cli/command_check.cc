@@ -73,45 +73,38 @@ for the node's own log: it may tell a pod what is on the node.)";
       return BadFlag("--image", "it does not parse as an image",
                      "give the container's image as the pod spells it; the image must be pulled");
     }
-    auto store = ObserveStore(flags_.store, flags_.policy.policy);
-    if (!store) return store.error();
-    if (auto known = CheckRuntime(**store); !known) return known.error();
-    const Answer answer = Ask(**store);
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    const auto answer = WithStore(ObserveStore(flags_.store, flags_.policy.policy),
+                                  [&](NodeStore& store) { return Ask(store); });
+    if (!answer) return answer.error();
     if (out.json()) {
-      out.WriteJson(AnswerJson(answer));
+      out.WriteJson(AnswerJson(*answer));
     } else {
-      out.WriteLine(TextOf(answer));
+      out.WriteLine(TextOf(*answer));
     }
-    return answer.pull ? ExitCode::kNo : ExitCode::kYes;
+    return answer->pull ? ExitCode::kNo : ExitCode::kYes;
   }
 
  private:
-  Result<void> CheckRuntime(const NodeStore& store) const {
-    if (flags_.runtime.handler.empty()) return {};
-    auto names = HandlerNames::Of(store);
-    if (!names) return names.error();
-    return names->Check(flags_.runtime.handler);
-  }
-
-  Answer Ask(NodeStore& store) const {
+  Result<Answer> Ask(NodeStore& store) const {
+    const ImageCopy copy = {.image = flags_.image,
+                            .image_ref = *flags_.image_ref,
+                            .runtime_handler = flags_.runtime.handler};
+    if (!copy.runtime_handler.empty()) {
+      auto names = HandlerNames::Of(store);
+      if (!names) return names.error();
+      if (auto known = names->Check(copy.runtime_handler); !known) return known.error();
+    }
     const std::vector<ImagePullSecretView> secrets(flags_.secrets.begin(), flags_.secrets.end());
     PodCredentials pod{.secrets = secrets, .service_account = std::nullopt};
     if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
     FixedCredentials credentials(pod);
     if (!flags_.pull_policy) {
-      const Decision decision = store.MustAttemptPull({.image = flags_.image,
-                                                       .image_ref = *flags_.image_ref,
-                                                       .runtime_handler = flags_.runtime.handler},
-                                                      credentials);
-      return {.pull = decision.pull, .decision = decision, .outcome = std::nullopt};
+      const Decision decision = store.MustAttemptPull(copy, credentials);
+      return Answer{.pull = decision.pull, .decision = decision, .outcome = std::nullopt};
     }
-    EnsureOutcome outcome = store.EnsureImage({.image = flags_.image,
-                                               .image_ref = *flags_.image_ref,
-                                               .runtime_handler = flags_.runtime.handler},
-                                              *flags_.pull_policy, credentials);
+    EnsureOutcome outcome = store.EnsureImage(copy, *flags_.pull_policy, credentials);
     const bool pull = outcome.action != EnsureAction::kUsePresent;
-    return {.pull = pull, .decision = outcome.decision, .outcome = std::move(outcome)};
+    return Answer{.pull = pull, .decision = outcome.decision, .outcome = std::move(outcome)};
   }
 
   PullFlags flags_;

@@ -29,8 +29,10 @@ void WriteTyped(std::string_view type, const Json& value, Output& out) {
 }
 
 template <typename T>
-void WriteAll(std::string_view type, const std::vector<T>& values, Output& out) {
-  for (const T& value : values) WriteTyped(type, JsonOf(value), out);
+Result<void> WriteAll(std::string_view type, const Result<std::vector<T>>& values, Output& out) {
+  if (!values) return values.error();
+  for (const T& value : *values) WriteTyped(type, JsonOf(value), out);
+  return {};
 }
 
 class DumpCommand final : public Command {
@@ -51,41 +53,31 @@ type can't be read, the dump ends with an error after the types before it.)";
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    auto store = ObserveStore(store_);
-    if (!store) return store.error();
-    auto trust = (*store)->GetTrust();
+    return WithStore(ObserveStore(store_),
+                     [&](const NodeStore& store) { return Dump(store, out); });
+  }
+
+ private:
+  Result<ExitCode> Dump(const NodeStore& store, Output& out) const {
+    auto trust = store.GetTrust();
     if (!trust) return trust.error();
-    WriteAll("trust", trust->journal, out);
-    auto handlers = (*store)->ListRuntimeHandlers();
-    if (!handlers) return handlers.error();
-    WriteAll("runtimeHandler", *handlers, out);
-    auto quarantine = (*store)->ListQuarantine();
-    if (!quarantine) return quarantine.error();
-    WriteAll("quarantine", *quarantine, out);
-    auto preloaded = (*store)->ListPreloaded();
-    if (!preloaded) return preloaded.error();
-    WriteAll("preloaded", *preloaded, out);
-    auto intents = (*store)->ListIntents();
-    if (!intents) return intents.error();
-    WriteAll("intent", *intents, out);
-    auto records = (*store)->ListRecords();
+    for (const TrustEvent& event : trust->journal) WriteTyped("trust", JsonOf(event), out);
+    if (auto r = WriteAll("runtimeHandler", store.ListRuntimeHandlers(), out); !r) return r.error();
+    if (auto r = WriteAll("quarantine", store.ListQuarantine(), out); !r) return r.error();
+    if (auto r = WriteAll("preloaded", store.ListPreloaded(), out); !r) return r.error();
+    if (auto r = WriteAll("intent", store.ListIntents(), out); !r) return r.error();
+    auto records = store.ListRecords();
     if (!records) return records.error();
     SortForReading(*records);
     const Hashes hashes = with_hashes_ ? Hashes::kShown : Hashes::kRedacted;
     for (const ImagePulledRecord& record : *records) {
       WriteTyped("record", JsonOf(record, hashes), out);
     }
-    auto mappings = (*store)->ListUserNamespaces();
-    if (!mappings) return mappings.error();
-    WriteAll("idMapping", *mappings, out);
-    auto held = (*store)->ListHeldPods();
-    if (!held) return held.error();
-    WriteAll("heldPod", *held, out);
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    if (auto r = WriteAll("idMapping", store.ListUserNamespaces(), out); !r) return r.error();
+    if (auto r = WriteAll("heldPod", store.ListHeldPods(), out); !r) return r.error();
     return ExitCode::kYes;
   }
 
- private:
   StoreFlags store_;
   bool with_hashes_ = false;
 };

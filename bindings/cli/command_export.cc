@@ -47,11 +47,9 @@ without a record gets one without credentials.)";
       options.images_on_node = *std::move(images);
       options.allow_empty = allow_empty_;
     }
-    auto store = ObserveStore(store_);
-    if (!store) return store.error();
-    auto report = (*store)->Export(options);
+    auto report = WithStore(ObserveStore(store_),
+                            [&](const NodeStore& store) { return store.Export(options); });
     if (!report) return report.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     out.WriteFields({{"records", "records written", report->records},
                      {"withoutCredentials", "of other handlers only", report->without_credentials},
                      {"made", "made, for distrust", report->made},

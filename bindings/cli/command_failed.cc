@@ -27,16 +27,16 @@ flags are only checked.)";
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
-    auto store = OwnStore(flags_.store, flags_.policy.policy);
-    if (!store) return store.error();
     const std::string& handler = flags_.runtime.handler;
-    auto done =
-        (*store)->RecordImagePullFailed({.image = flags_.image, .runtime_handler = handler},
-                                        unknown_ ? PullFailure::kUnknown : PullFailure::kFailed);
-    if (!done) return done.error();
-    auto dangling = (*store)->HasIntent({.image = flags_.image, .runtime_handler = handler});
+    const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
+    auto dangling = WithStore(OwnStore(flags_.store, flags_.policy.policy),
+                              [&](NodeStore& store) -> Result<bool> {
+                                auto done = store.RecordImagePullFailed(
+                                    copy, unknown_ ? PullFailure::kUnknown : PullFailure::kFailed);
+                                if (!done) return done.error();
+                                return store.HasIntent(copy);
+                              });
     if (!dangling) return dangling.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     if (out.json()) {
       Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
       answer["intent"] = *dangling;

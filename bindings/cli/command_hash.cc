@@ -27,14 +27,8 @@ Prints registries and hashes, never what was hashed.)";
 
   Result<ExitCode> Run(Output& out) override {
     // A Secret holds at most 1 MiB, in base64.
-    auto document = ReadInput("-", kMaxRecordFileBytes);
-    if (!document) return document.error();
-    auto auths = DecodeAuthDocument(*document);
-    if (!auths) {
-      Error error = auths.error();
-      error.message = "standard input: " + error.message;
-      return error;
-    }
+    auto auths = ReadDecoded("-", kMaxRecordFileBytes, DecodeAuthDocument);
+    if (!auths) return auths.error();
     std::vector<Hashed> hashed;
     for (const RegistryAuth& entry : *auths) {
       if (registry_ && entry.registry != *registry_) continue;

@@ -21,12 +21,11 @@ class IntentCommand final : public Command {
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
-    auto store = OwnStore(flags_.store, flags_.policy.policy);
-    if (!store) return store.error();
     const std::string& handler = flags_.runtime.handler;
-    auto done = (*store)->RecordPullIntent({.image = flags_.image, .runtime_handler = handler});
+    auto done = WithStore(OwnStore(flags_.store, flags_.policy.policy), [&](NodeStore& store) {
+      return store.RecordPullIntent({.image = flags_.image, .runtime_handler = handler});
+    });
     if (!done) return done.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     if (out.json()) {
       Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
       answer["intent"] = true;

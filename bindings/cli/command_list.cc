@@ -27,14 +27,13 @@ class ListCommand final : public Command {
     if (int{intents_} + int{quarantine_} + int{preloaded_} > 1) {
       return BadFlag("list", "one of --intents, --quarantine and --preloaded at a time");
     }
-    auto store = ObserveStore(store_);
-    if (!store) return store.error();
-    auto listed = intents_      ? Intents(**store, out)
-                  : quarantine_ ? Quarantine(**store, out)
-                  : preloaded_  ? Preloaded(**store, out)
-                                : Records(**store, out);
+    const auto list = intents_      ? Intents
+                      : quarantine_ ? Quarantine
+                      : preloaded_  ? Preloaded
+                                    : Records;
+    auto listed =
+        WithStore(ObserveStore(store_), [&](NodeStore& store) { return list(store, out); });
     if (!listed) return listed.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     return ExitCode::kYes;
   }
 

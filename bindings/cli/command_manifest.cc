@@ -60,7 +60,7 @@ the guest platform of that runtime handler if it has one.)";
     }
     auto host = Host();
     if (!host) return host.error();
-    auto manifests = ReadIndex();
+    auto manifests = ReadDecoded(index_, kMaxImageIndexBytes, DecodeImageIndex);
     if (!manifests) return manifests.error();
     auto guest = Guest();
     if (!guest) return guest.error();
@@ -95,28 +95,15 @@ the guest platform of that runtime handler if it has one.)";
     return host;
   }
 
-  Result<std::vector<ManifestDescriptor>> ReadIndex() const {
-    auto json = ReadInput(index_, kMaxImageIndexBytes);
-    if (!json) return json.error();
-    auto manifests = DecodeImageIndex(*json);
-    if (manifests) return manifests;
-    Error error = manifests.error();
-    error.message = (index_ == "-" ? "standard input" : index_) + ": " + error.message;
-    return error;
-  }
-
   // The handler's guest platform in the store's registry; nullopt: it runs what the host runs.
   Result<std::optional<Platform>> Guest() const {
     if (!store_) return std::nullopt;
     StoreFlags flags;
     flags.store = *store_;
     if (auto parsed = flags.Parse(); !parsed) return parsed.error();
-    auto store = ObserveStore(flags);
-    if (!store) return store.error();
-    auto names = HandlerNames::Of(**store);
+    auto names = WithStore(ObserveStore(flags), HandlerNames::Of);
     if (!names) return names.error();
     if (auto known = names->Check(runtime_.handler); !known) return known.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     for (const RuntimeHandler& handler : names->handlers()) {
       const bool meant =
           runtime_.handler.empty() ? handler.is_default : handler.name == runtime_.handler;

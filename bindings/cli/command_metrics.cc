@@ -45,10 +45,11 @@ ask the component that has the store open for its own. The gauges are the store'
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    auto store = ObserveStore(store_);
-    if (!store) return store.error();
-    const Metrics metrics = (*store)->GetMetrics();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
+    auto got = WithStore(ObserveStore(store_), [](const NodeStore& store) {
+      return Result<Metrics>(store.GetMetrics());
+    });
+    if (!got) return got.error();
+    const Metrics& metrics = *got;
     if (!out.json()) {
       out.WriteRaw(metrics.ToPrometheusText());
       return ExitCode::kYes;

@@ -73,22 +73,19 @@ its credentials instead.)";
     listed.reserve(images->size());
     for (const ImageOnNode& image : *images) listed.emplace_back(image.id, image.runtime_handler);
 
-    auto store = OwnStore(store_);
-    if (!store) return store.error();
-    auto report = token_ ? (*store)->Prune(listed, token, change_.options)
-                         : (*store)->PruneBefore(listed, until, change_.options);
+    auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
+      return token_ ? store.Prune(listed, token, change_.options)
+                    : store.PruneBefore(listed, until, change_.options);
+    });
     if (!report) return report.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
-    WriteDryRun(change_.options.dry_run, out);
-    std::vector<Field> fields = {
-        {"examined", "records examined", report->examined},
-        {"removed", "removed", report->removed},
-        {"keptInList", "kept: on the node", report->kept_in_list},
-        {"keptNewer", "kept: newer", report->kept_newer},
-        {"keptIntent", "kept: being pulled", report->kept_intent},
-        {"keptWithoutCredentials", "kept: without credentials", report->kept_without_credentials}};
-    if (out.json()) fields.push_back({"dryRun", "", change_.options.dry_run});
-    out.WriteFields(fields);
+    WriteChange(
+        {{"examined", "records examined", report->examined},
+         {"removed", "removed", report->removed},
+         {"keptInList", "kept: on the node", report->kept_in_list},
+         {"keptNewer", "kept: newer", report->kept_newer},
+         {"keptIntent", "kept: being pulled", report->kept_intent},
+         {"keptWithoutCredentials", "kept: without credentials", report->kept_without_credentials}},
+        change_.options.dry_run, out);
     return ExitCode::kYes;
   }
 

@@ -47,16 +47,16 @@ another manifest of the same ref is another image.)";
     const std::optional<ImagePullCredentials> credentials = Credentials(given);
     auto manifest = Manifest();
     if (!manifest) return manifest.error();
-    auto store = OwnStore(flags_.store, flags_.policy.policy);
-    if (!store) return store.error();
     const std::string& handler = flags_.runtime.handler;
-    auto done = (*store)->RecordImagePulled(
-        {.image = flags_.image, .image_ref = *flags_.image_ref, .runtime_handler = handler},
-        credentials, *manifest);
-    if (!done) return done.error();
-    auto dangling = (*store)->HasIntent({.image = flags_.image, .runtime_handler = handler});
+    const ImageCopy copy = {
+        .image = flags_.image, .image_ref = *flags_.image_ref, .runtime_handler = handler};
+    auto dangling = WithStore(OwnStore(flags_.store, flags_.policy.policy),
+                              [&](NodeStore& store) -> Result<bool> {
+                                auto done = store.RecordImagePulled(copy, credentials, *manifest);
+                                if (!done) return done.error();
+                                return store.HasIntent(copy);
+                              });
     if (!dangling) return dangling.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     // What this pull gave. By earlier pulls the record may be open to more.
     const std::string access = AccessText(credentials ? *credentials : ImagePullCredentials{});
     if (out.json()) {

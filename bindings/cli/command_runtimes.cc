@@ -78,11 +78,10 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     }
     auto handlers = ReadRuntimeHandlers(*status_, config_);
     if (!handlers) return handlers.error();
-    auto store = OwnStore(store_);
-    if (!store) return store.error();
-    auto report = (*store)->ReplaceRuntimeHandlers(*handlers, change_);
+    auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
+      return store.ReplaceRuntimeHandlers(*handlers, change_);
+    });
     if (!report) return report.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     WriteDryRun(change_.dry_run, out);
     if (out.json()) {
       Json answer = JsonOf(*report);
@@ -97,11 +96,9 @@ collapse  turns runtime classes off: records and intents of other handlers move 
   }
 
   Result<ExitCode> Collapse(Output& out) const {
-    auto store = OwnStore(store_);
-    if (!store) return store.error();
-    auto report = (*store)->CollapseRuntimeHandlers(change_);
+    auto report = WithStore(
+        OwnStore(store_), [&](NodeStore& store) { return store.CollapseRuntimeHandlers(change_); });
     if (!report) return report.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     WriteDryRun(change_.dry_run, out);
     if (out.json()) {
       Json answer = JsonOf(*report);
@@ -114,17 +111,11 @@ collapse  turns runtime classes off: records and intents of other handlers move 
   }
 
   Result<ExitCode> Show(Output& out) const {
-    auto store = ObserveStore(store_);
-    if (!store) return store.error();
-    auto names = HandlerNames::Of(**store);
-    if (!names) return names.error();
-    auto records = (*store)->ListRecords();
-    if (!records) return records.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
-    const std::vector<Shown> all = Count(*names, *records);
+    const auto all = WithStore(ObserveStore(store_), Count);
+    if (!all) return all.error();
     if (out.json()) {
       Json list = Json::array();
-      for (const Shown& shown : all) {
+      for (const Shown& shown : *all) {
         Json& entry = list.emplace_back(JsonOf(shown.handler));
         if (!shown.known) entry["userNamespaces"] = nullptr;
         entry["served"] = shown.served();
@@ -134,20 +125,22 @@ collapse  turns runtime classes off: records and intents of other handlers move 
       return ExitCode::kYes;
     }
     std::vector<std::vector<std::string>> rows;
-    rows.reserve(all.size());
-    for (const Shown& shown : all) rows.push_back(RowOf(shown));
+    for (const Shown& shown : *all) rows.push_back(RowOf(shown));
     out.WriteTable({"NAME", "USER NAMESPACES", "GUEST PLATFORM", "RECORDS"}, rows);
     return ExitCode::kYes;
   }
 
   // Always has the default handler.
-  static std::vector<Shown> Count(const HandlerNames& names,
-                                  const std::vector<ImagePulledRecord>& records) {
+  static Result<std::vector<Shown>> Count(const NodeStore& store) {
+    auto names = HandlerNames::Of(store);
+    if (!names) return names.error();
+    auto records = store.ListRecords();
+    if (!records) return records.error();
     std::map<std::string, std::uint64_t> counts;  // by the stored handler
     counts[""] = 0;
-    for (const ImagePulledRecord& record : records) ++counts[record.runtime_handler];
+    for (const ImagePulledRecord& record : *records) ++counts[record.runtime_handler];
     std::vector<Shown> all;
-    for (const RuntimeHandler& handler : names.handlers()) {
+    for (const RuntimeHandler& handler : names->handlers()) {
       const auto counted = counts.find(handler.is_default ? "" : handler.name);
       all.push_back({handler, true, counted == counts.end() ? 0 : counted->second});
       if (counted != counts.end()) counts.erase(counted);

@@ -39,13 +39,12 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
                               : CheckLength("IMAGE", *image_, kMaxImageBytes);
     if (!checked) return checked.error();
     if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
-    auto store = ObserveStore(store_);
-    if (!store) return store.error();
-    auto names = HandlerNames::Of(**store);
-    if (!names) return names.error();
-    auto found = image_ref_ ? ShowRecord(**store, *names, out) : ShowIntent(**store, *names, out);
+    auto found = WithStore(ObserveStore(store_), [&](const NodeStore& store) -> Result<bool> {
+      auto names = HandlerNames::Of(store);
+      if (!names) return names.error();
+      return image_ref_ ? ShowRecord(store, *names, out) : ShowIntent(store, *names, out);
+    });
     if (!found) return found.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     return *found ? ExitCode::kYes : ExitCode::kNo;
   }
 

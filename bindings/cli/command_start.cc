@@ -149,10 +149,8 @@ schema is backed up and migrated.)";
     options.migrate = !no_migrate_;
     options.allow_empty = allow_empty_;
     options.skip_unreadable = skip_unreadable_;
-    if (map_size_) {
-      auto bytes = ParseNumber("--map-size", *map_size_);
-      if (!bytes) return bytes.error();
-      options.map_bytes = *bytes;
+    if (auto parsed = ParseNumber("--map-size", map_size_, options.map_bytes); !parsed) {
+      return parsed;
     }
     if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
     options.user_namespaces = user_namespaces_.options;
@@ -173,9 +171,9 @@ schema is backed up and migrated.)";
     migrating.Clear();
     importing.Clear();
     if (!store) return WithResumeHint(store.error());
-    RecoveryReport report = (*store)->recovery_report();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
-    return report;
+    return WithStore(std::move(store), [](const NodeStore& opened) {
+      return Result<RecoveryReport>(opened.recovery_report());
+    });
   }
 
   StoreFlags store_;

@@ -15,11 +15,8 @@ class StatsCommand final : public Command {
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    auto store = ObserveStore(store_);
-    if (!store) return store.error();
-    auto statistics = (*store)->GetStatistics();
+    auto statistics = WithStore(ObserveStore(store_), &NodeStore::GetStatistics);
     if (!statistics) return statistics.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     const Statistics& s = *statistics;
     out.WriteFields(
         {{"storeUuid", "store UUID", s.store_uuid},

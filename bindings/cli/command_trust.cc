@@ -31,14 +31,15 @@ distrustful.)";
       return BadFlag("--clear", "--clear and --reason belong together",
                      "state why images without a record are safe to use");
     }
-    auto store = clear_ ? OwnStore(store_) : ObserveStore(store_);
-    if (!store) return store.error();
-    if (clear_) {
-      if (auto cleared = (*store)->ClearDistrust(*reason_); !cleared) return cleared.error();
-    }
-    auto trust = (*store)->GetTrust();
+    auto trust = WithStore(clear_ ? OwnStore(store_) : ObserveStore(store_),
+                           [&](NodeStore& store) -> Result<TrustState> {
+                             if (clear_) {
+                               auto cleared = store.ClearDistrust(*reason_);
+                               if (!cleared) return cleared.error();
+                             }
+                             return store.GetTrust();
+                           });
     if (!trust) return trust.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     Write(*trust, out);
     return trust->distrustful ? ExitCode::kNo : ExitCode::kYes;
   }

@@ -19,11 +19,8 @@ and carries over what is sound in it.)";
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    auto store = ObserveStore(store_);
-    if (!store) return store.error();
-    auto report = (*store)->Verify();
+    auto report = WithStore(ObserveStore(store_), &NodeStore::Verify);
     if (!report) return report.error();
-    if (auto closed = (*store)->Close(); !closed) return closed.error();
     out.WriteFields({{"sound", "sound", report->sound},
                      {"pages", "pages", report->pages},
                      {"values", "values", report->values},

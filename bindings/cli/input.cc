@@ -17,11 +17,9 @@
 namespace waybill::cli {
 namespace {
 
-std::string NameOf(const std::string& path) { return path == "-" ? "standard input" : path; }
-
 Error Unreadable(const std::string& path, int error) {
   return {ErrorCode::kInvalidArgument,
-          fmt::format("{} could not be read: {}", NameOf(path), ::strerror(error)),
+          fmt::format("{} could not be read: {}", InputName(path), ::strerror(error)),
           {}};
 }
 
@@ -39,16 +37,10 @@ Result<std::string> ReadAll(int fd, const std::string& path, std::size_t most) {
     if (got == 0) return content;
     if (content.size() > most) {
       return Error{ErrorCode::kLimitExceeded,
-                   fmt::format("{} has more than {} bytes", NameOf(path), most),
+                   fmt::format("{} has more than {} bytes", InputName(path), most),
                    {}};
     }
   }
-}
-
-Error About(const std::string& path, Error error, std::string_view hint) {
-  error.message = fmt::format("{}: {}", NameOf(path), error.message);
-  if (!error.has_hint()) error.hint = hint;
-  return error;
 }
 
 Result<void> CheckDirectory(std::string_view flag, const std::string& directory,
@@ -63,6 +55,14 @@ Result<void> CheckDirectory(std::string_view flag, const std::string& directory,
 
 }  // namespace
 
+std::string InputName(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+Error AboutInput(const std::string& path, Error error, std::string_view hint) {
+  error.message = fmt::format("{}: {}", InputName(path), error.message);
+  if (!error.has_hint()) error.hint = hint;
+  return error;
+}
+
 Result<std::string> ReadInput(const std::string& path, std::size_t most) {
   if (path == "-") return ReadAll(STDIN_FILENO, path, most);
   if (path.empty()) {
@@ -76,38 +76,27 @@ Result<std::string> ReadInput(const std::string& path, std::size_t most) {
 }
 
 Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path) {
-  auto content = ReadInput(path, kMaxDocumentBytes);
-  if (!content) return content.error();
-  auto images = DecodeImageList(*content);
-  if (images) return images;
-  return About(path, images.error(), "a list of images is what `crictl images -o json` prints");
+  return ReadDecoded(path, kMaxDocumentBytes, DecodeImageList,
+                     "a list of images is what `crictl images -o json` prints");
 }
 
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
                                                         const std::optional<std::string>& config) {
-  auto content = ReadInput(status, kMaxDocumentBytes);
-  if (!content) return content.error();
-  auto handlers = DecodeRuntimeStatus(*content);
-  if (!handlers) {
-    return About(status, handlers.error(), "the status of a runtime is what `crictl info` prints");
-  }
-  if (!config) return handlers;
+  auto handlers = ReadDecoded(status, kMaxDocumentBytes, DecodeRuntimeStatus,
+                              "the status of a runtime is what `crictl info` prints");
+  if (!handlers || !config) return handlers;
   auto toml = ReadInput(*config, kMaxRuntimeConfigBytes);
   if (!toml) return toml.error();
   if (auto merged = MergeRuntimeConfig(*toml, *handlers); !merged) {
-    return About(*config, merged.error(), {});
+    return AboutInput(*config, merged.error(), {});
   }
   return handlers;
 }
 
 Result<std::vector<std::string>> ReadPodList(const std::string& path) {
-  auto content = ReadInput(path, kMaxDocumentBytes);
-  if (!content) return content.error();
-  auto uids = DecodePodList(*content);
-  if (uids) return uids;
-  return About(path, uids.error(),
-               "a list of pods is what `kubectl get pods -o json`, the kubelet's /pods or `crictl "
-               "pods -o json` prints");
+  return ReadDecoded(path, kMaxDocumentBytes, DecodePodList,
+                     "a list of pods is what `kubectl get pods -o json`, the kubelet's /pods or "
+                     "`crictl pods -o json` prints");
 }
 
 Result<void> CheckKubeletDirectory(const std::string& directory) {

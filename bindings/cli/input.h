@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "waybill/result.h"
@@ -17,6 +18,23 @@ namespace waybill::cli {
 // The content of the file at `path`; "-": of standard input. kInvalidArgument: it can't be read.
 // kLimitExceeded: it has more than `most` bytes. Both name the file.
 Result<std::string> ReadInput(const std::string& path, std::size_t most);
+
+// `path`, or "standard input" for "-".
+std::string InputName(const std::string& path);
+
+// `error` with the name of the input in front. `hint`: for an error without one.
+Error AboutInput(const std::string& path, Error error, std::string_view hint);
+
+// The content of `path`, decoded. Errors name the file.
+template <typename T>
+Result<T> ReadDecoded(const std::string& path, std::size_t most,
+                      Result<T> (*decode)(std::string_view), std::string_view hint = {}) {
+  auto content = ReadInput(path, most);
+  if (!content) return content.error();
+  auto decoded = decode(*content);
+  if (!decoded) return AboutInput(path, decoded.error(), hint);
+  return decoded;
+}
 
 // The images in `path`: the output of `crictl images -o json`. Errors name the file.
 Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);

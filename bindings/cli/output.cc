@@ -238,6 +238,12 @@ void WriteDryRun(bool dry_run, Output& out) {
   if (dry_run && !out.json()) out.Line("dry run: nothing was changed; without --dry-run:");
 }
 
+void WriteChange(std::vector<Field> fields, bool dry_run, Output& out) {
+  WriteDryRun(dry_run, out);
+  if (out.json()) fields.push_back({"dryRun", "", dry_run});
+  out.WriteFields(fields);
+}
+
 void Warn(std::string_view message, std::string_view hint) { Complain("warning", message, hint); }
 
 void ReportError(const Error& error, Output& out) {

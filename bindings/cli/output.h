@@ -94,6 +94,8 @@ Json JsonOf(const std::vector<Field>& fields);
 
 // The first line of the report on a dry run. In JSON the field "dryRun" says so.
 void WriteDryRun(bool dry_run, Output& out);
+// The whole report on a change, with that line or that field.
+void WriteChange(std::vector<Field> fields, bool dry_run, Output& out);
 
 // `warning: message` and `hint: …` on standard error.
 void Warn(std::string_view message, std::string_view hint);

@@ -107,6 +107,12 @@ Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text) 
   return value;
 }
 
+Result<void> ParseNumber(std::string_view flag, const std::optional<std::string>& text,
+                         std::uint64_t& number) {
+  if (!text) return {};
+  return ParseNumber(flag, *text).map([&](std::uint64_t parsed) { number = parsed; });
+}
+
 Result<void> CheckLength(std::string_view flag, std::string_view value, std::size_t most) {
   if (value.empty()) return BadFlag(flag, "the value is empty");
   if (value.size() <= most) return {};

@@ -52,6 +52,9 @@ class Flags {
 Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint = {});
 
 Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text);
+// Leaves `number` unchanged if the flag was not given.
+Result<void> ParseNumber(std::string_view flag, const std::optional<std::string>& text,
+                         std::uint64_t& number);
 // Neither empty nor longer than `most` bytes.
 Result<void> CheckLength(std::string_view flag, std::string_view value, std::size_t most);
 

@@ -93,8 +93,7 @@ Result<std::vector<ImagePullSecret>> ReadSecrets(const std::string& path) {
     auto secret = SecretOf(line);
     if (!secret) {
       Error error = secret.error();
-      error.message +=
-          fmt::format(", in line {} of {}", number, path == "-" ? "standard input" : path);
+      error.message += fmt::format(", in line {} of {}", number, InputName(path));
       return error;
     }
     secrets.push_back(*std::move(secret));

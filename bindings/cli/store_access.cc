@@ -49,11 +49,8 @@ Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
 }
 
 Result<ExitCode> PrintPruneToken(const StoreFlags& flags, Output& out) {
-  auto store = OwnStore(flags);
-  if (!store) return store.error();
-  auto token = (*store)->BeginPrune();
+  auto token = WithStore(OwnStore(flags), &NodeStore::BeginPrune);
   if (!token) return token.error();
-  if (auto closed = (*store)->Close(); !closed) return closed.error();
   if (out.json()) {
     out.WriteJson({{"token", token->value}});
   } else {

@@ -3,7 +3,9 @@
 #ifndef WAYBILL_BINDINGS_CLI_STORE_ACCESS_H_
 #define WAYBILL_BINDINGS_CLI_STORE_ACCESS_H_
 
+#include <functional>
 #include <memory>
+#include <type_traits>
 
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
@@ -21,6 +23,18 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
                                                 const VerificationPolicy& policy = {},
                                                 const UserNamespaceOptions& user_namespaces = {});
+
+// Runs `body(NodeStore&)`, which returns a Result, on an opened store, and closes the store. What
+// `body` returns, or the error of opening or closing.
+template <typename Body>
+std::invoke_result_t<Body, NodeStore&> WithStore(Result<std::unique_ptr<NodeStore>> store,
+                                                 const Body& body) {
+  if (!store) return store.error();
+  auto result = std::invoke(body, **store);
+  if (!result) return result;
+  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  return result;
+}
 
 // Draws a token for a garbage collection and prints it.
 Result<ExitCode> PrintPruneToken(const StoreFlags& flags, Output& out);

@@ -48,17 +48,9 @@ Result<void> UserNamespaceFlags::Parse() {
     return {};
   }
   std::uint64_t ids_per_pod = options.pool.ids_per_pod;
-  if (ids_per_pod_) {
-    auto number = ParseNumber("--ids-per-pod", *ids_per_pod_);
-    if (!number) return number.error();
-    ids_per_pod = *number;
-  }
+  if (auto r = ParseNumber("--ids-per-pod", ids_per_pod_, ids_per_pod); !r) return r;
   std::uint64_t max_pods = options.pool.max_pods;
-  if (max_pods_) {
-    auto number = ParseNumber("--max-pods", *max_pods_);
-    if (!number) return number.error();
-    max_pods = *number;
-  }
+  if (auto r = ParseNumber("--max-pods", max_pods_, max_pods); !r) return r;
   if (pool_ && (subuids_ || subgids_)) {
     return BadFlag("--pool", "it excludes --subuids and --subgids");
   }

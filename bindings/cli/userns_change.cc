@@ -40,23 +40,20 @@ Result<ExitCode> GetUserns(const UsernsArguments& arguments, Output& out) {
     if (!length) return length.error();
     request.length = *length;
   }
-  auto store = OwnStore(arguments.store, {}, arguments.pool.options);
-  if (!store) return store.error();
-  auto given = (*store)->GetOrCreateUserNamespace(request);
+  auto given = WithStore(OwnStore(arguments.store, {}, arguments.pool.options),
+                         [&](NodeStore& store) { return store.GetOrCreateUserNamespace(request); });
   if (!given) return given.error();
-  if (auto closed = (*store)->Close(); !closed) return closed.error();
   WriteUserNamespace(*given, out);
   return ExitCode::kYes;
 }
 
 Result<ExitCode> ReleaseUserns(const UsernsArguments& arguments, Output& out) {
-  auto store = OwnStore(arguments.store);
-  if (!store) return store.error();
   const ChangeOptions& how = arguments.change.options;
-  auto released = arguments.lost ? (*store)->ReleaseLostUserNamespaces(how)
-                                 : (*store)->ReleaseUserNamespace(*arguments.pod, how);
+  auto released = WithStore(OwnStore(arguments.store), [&](NodeStore& store) {
+    return arguments.lost ? store.ReleaseLostUserNamespaces(how)
+                          : store.ReleaseUserNamespace(*arguments.pod, how);
+  });
   if (!released) return released.error();
-  if (auto closed = (*store)->Close(); !closed) return closed.error();
   WriteDryRun(how.dry_run, out);
   if (out.json()) {
     Json answer = Json::object();
@@ -83,20 +80,17 @@ Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
   if (!existing) return existing.error();
   auto running = ReadPodList(*arguments.running);
   if (!running) return running.error();
-  auto store = OwnStore(arguments.store);
-  if (!store) return store.error();
   const ChangeOptions& how = arguments.change.options;
-  auto report = (*store)->CleanUpUserNamespaces(*existing, *running, PruneToken{*token}, how);
+  auto report = WithStore(OwnStore(arguments.store), [&](NodeStore& store) {
+    return store.CleanUpUserNamespaces(*existing, *running, PruneToken{*token}, how);
+  });
   if (!report) return report.error();
-  if (auto closed = (*store)->Close(); !closed) return closed.error();
-  WriteDryRun(how.dry_run, out);
-  std::vector<Field> fields = {{"examined", "examined", report->examined},
-                               {"released", "released", report->released},
-                               {"keptInLists", "kept: in a list", report->kept_in_lists},
-                               {"keptNewer", "kept: newer", report->kept_newer},
-                               {"releasedPods", "released pod", report->released_pods}};
-  if (out.json()) fields.push_back({"dryRun", "", how.dry_run});
-  out.WriteFields(fields);
+  WriteChange({{"examined", "examined", report->examined},
+               {"released", "released", report->released},
+               {"keptInLists", "kept: in a list", report->kept_in_lists},
+               {"keptNewer", "kept: newer", report->kept_newer},
+               {"releasedPods", "released pod", report->released_pods}},
+              how.dry_run, out);
   return ExitCode::kYes;
 }
 
@@ -105,14 +99,14 @@ Result<ExitCode> AdoptUserns(const UsernsArguments& arguments, Output& out) {
   if (!first) return first.error();
   auto count = ParseNumber("LENGTH", *arguments.id_count);
   if (!count) return count.error();
-  auto store = OwnStore(arguments.store, {}, arguments.pool.options);
-  if (!store) return store.error();
-  if (auto adopted = (*store)->AdoptUserNamespace(*arguments.pod, *first, *count); !adopted) {
-    return adopted.error();
-  }
-  auto mapping = (*store)->GetUserNamespace(*arguments.pod);
+  auto mapping = WithStore(OwnStore(arguments.store, {}, arguments.pool.options),
+                           [&](NodeStore& store) -> Result<UserNamespaceAllocation> {
+                             auto adopted =
+                                 store.AdoptUserNamespace(*arguments.pod, *first, *count);
+                             if (!adopted) return adopted.error();
+                             return store.GetUserNamespace(*arguments.pod);
+                           });
   if (!mapping) return mapping.error();
-  if (auto closed = (*store)->Close(); !closed) return closed.error();
   if (out.json()) {
     Json answer = JsonOf(*mapping);
     answer["relation"] = PoolRelationName(mapping->relation);

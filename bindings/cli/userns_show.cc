@@ -64,11 +64,9 @@ Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out) {
 }
 
 Result<ExitCode> ShowUsernsPool(const UsernsArguments& arguments, Output& out) {
-  auto store = ObserveStore(arguments.store, {}, arguments.pool.options);
-  if (!store) return store.error();
-  auto statistics = (*store)->GetUserNamespaceStatistics();
+  auto statistics = WithStore(ObserveStore(arguments.store, {}, arguments.pool.options),
+                              &NodeStore::GetUserNamespaceStatistics);
   if (!statistics) return statistics.error();
-  if (auto closed = (*store)->Close(); !closed) return closed.error();
   const UserNamespaceStatistics& s = *statistics;
   const bool available = s.enabled && s.refused_because.empty() && s.free > 0;
   out.WriteFields({{"available", "new ranges", available},
