@@ -22,13 +22,6 @@ namespace {
 constexpr double kKubeletCacheNs = 4100;
 constexpr double kKubeletFilesNs = 35000;
 
-bool Hit(NodeStore& store, const Question& question) {
-  FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
-  const Decision decision = store.MustAttemptPull(
-      {.image = question.image, .image_ref = question.image_ref}, credentials);
-  return !decision.pull && decision.reason == Reason::kSecretHashMatches;
-}
-
 // Goes through the questions again and again.
 class Round {
  public:
@@ -58,6 +51,13 @@ void LookUp(BareLmdb& peer, Round& round, std::size_t count) {
 }
 
 }  // namespace
+
+bool Hit(NodeStore& store, const Question& question) {
+  FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
+  const Decision decision = store.MustAttemptPull(
+      {.image = question.image, .image_ref = question.image_ref}, credentials);
+  return !decision.pull && decision.reason == Reason::kSecretHashMatches;
+}
 
 void MeasureDecisions(const Bench& bench, ScratchStore& store, std::size_t records, double reach) {
   const Questions questions(records);

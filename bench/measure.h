@@ -5,8 +5,11 @@
 #define WAYBILL_BENCH_MEASURE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace waybill::bench {
@@ -16,6 +19,26 @@ double NanosecondsOf(Work&& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+}
+
+inline constexpr std::size_t kCallers = 64;
+
+// Calls `write` with 0 to `count` - 1 from 64 threads, which share commits. Throws if it returns
+// false.
+template <typename Write>
+void FromAllCallers(std::size_t count, const Write& write) {
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::vector<std::jthread> callers;
+  for (std::size_t i = 0; i < kCallers; ++i) {
+    callers.emplace_back([&] {
+      for (std::size_t at = next++; at < count && !failed; at = next++) {
+        if (!write(at)) failed = true;
+      }
+    });
+  }
+  callers.clear();
+  if (failed) throw std::runtime_error("a durable write failed; the figures are void");
 }
 
 inline double Median(std::vector<double> values) {

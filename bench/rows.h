@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "bench/data_set.h"
 #include "bench/report.h"
 #include "bench/scratch.h"
 
@@ -40,6 +41,8 @@ struct Bench {
 // not in the processor's cache.
 void MeasureDecisions(const Bench& bench, ScratchStore& store, std::size_t records, double reach);
 void MeasureThreads(const Bench& bench, ScratchStore& store, std::size_t records);
+// Whether the decision is "use it", by the question's secret.
+bool Hit(NodeStore& store, const Question& question);
 
 // writes.cc
 void MeasureIntents(const Bench& bench, ScratchStore& store, std::size_t records);

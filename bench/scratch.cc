@@ -2,12 +2,10 @@
 
 #include <stdlib.h>
 
-#include <atomic>
 #include <stdexcept>
-#include <thread>
-#include <vector>
 
 #include "bench/data_set.h"
+#include "bench/measure.h"
 
 namespace waybill::bench {
 
@@ -45,19 +43,8 @@ void ScratchStore::Close() {
 
 void ScratchStore::Fill(std::size_t records) {
   Open();
-  constexpr std::size_t kWriters = 64;  // so that they share commits
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
-  std::vector<std::jthread> writers;
-  for (std::size_t i = 0; i < kWriters; ++i) {
-    writers.emplace_back([&] {
-      for (std::size_t index = next++; index < records && !failed; index = next++) {
-        if (!store_->PutRecord(RecordOf(index))) failed = true;
-      }
-    });
-  }
-  writers.clear();
-  if (failed) throw std::runtime_error("cannot fill the store in " + directory_.string());
+  FromAllCallers(records,
+                 [&](std::size_t i) { return store_->PutRecord(RecordOf(i)).has_value(); });
 }
 
 }  // namespace waybill::bench

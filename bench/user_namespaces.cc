@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bench/data_set.h"
@@ -17,8 +15,6 @@
 namespace waybill::bench {
 
 namespace {
-
-constexpr std::size_t kCallers = 64;  // so that they share commits
 
 // UIDs of the usual form.
 std::string PodUid(std::size_t i) { return fmt::format("{:08x}-1111-4222-8333-444444444444", i); }
@@ -33,30 +29,10 @@ void SupportUserNamespaces(NodeStore& store) {
 
 // Mappings for pods 0 to pods - 1.
 void Fill(NodeStore& store, std::size_t pods) {
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
-  {
-    std::vector<std::jthread> callers;
-    for (std::size_t i = 0; i < kCallers; ++i) {
-      callers.emplace_back([&] {
-        for (std::size_t at = next++; at < pods && !failed; at = next++) {
-          const std::string pod_uid = PodUid(at);
-          if (!store.GetOrCreateUserNamespace({.pod_uid = pod_uid, .host_users = false})) {
-            failed = true;
-          }
-        }
-      });
-    }
-  }
-  if (failed) throw std::runtime_error("cannot fill the pool; the figures are void");
-}
-
-bool Hit(NodeStore& store, const Question& question) {
-  FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
-  return !store
-              .MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
-                               credentials)
-              .pull;
+  FromAllCallers(pods, [&](std::size_t i) {
+    const std::string pod_uid = PodUid(i);
+    return store.GetOrCreateUserNamespace({.pod_uid = pod_uid, .host_users = false}).has_value();
+  });
 }
 
 void MeasureLookups(const Bench& bench, ScratchStore& store, std::size_t records) {

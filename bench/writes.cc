@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "bench/data_set.h"
@@ -16,31 +13,12 @@ namespace waybill::bench {
 
 namespace {
 
-constexpr std::size_t kCallers = 64;
 // The kubelet's pull at 2,000 records, without a sync, recorded on another machine; see README.md.
 constexpr double kKubeletPullNs = 3'500'000;
 
 // Indices of images that no store has.
 constexpr std::uint64_t kNewIntents = 10'000'000;
 constexpr std::uint64_t kNewPulls = 20'000'000;
-
-// Runs `call` for each image, spread over all callers.
-template <typename Call>
-void FromAllCallers(const std::vector<std::string>& images, const Call& call) {
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
-  {
-    std::vector<std::jthread> callers;
-    for (std::size_t i = 0; i < kCallers; ++i) {
-      callers.emplace_back([&] {
-        for (std::size_t at = next++; at < images.size(); at = next++) {
-          if (!call(images[at])) failed = true;
-        }
-      });
-    }
-  }
-  if (failed) throw std::runtime_error("a durable write failed; the figures are void");
-}
 
 }  // namespace
 
@@ -69,12 +47,12 @@ void MeasureIntents(const Bench& bench, ScratchStore& store, std::size_t records
   Turns rates;
   for (std::size_t turn = 0; turn < bench.effort.group_turns; ++turn) {
     const double all = NanosecondsOf([&] {
-      FromAllCallers(images, [&](const std::string& image) {
-        return store->RecordPullIntent({.image = image}).has_value();
+      FromAllCallers(together, [&](std::size_t i) {
+        return store->RecordPullIntent({.image = images[i]}).has_value();
       });
     });
-    FromAllCallers(images, [&](const std::string& image) {
-      return store->RecordImagePullFailed({.image = image}).has_value();
+    FromAllCallers(together, [&](std::size_t i) {
+      return store->RecordImagePullFailed({.image = images[i]}).has_value();
     });
     const std::size_t singles = kCallers / 2;
     const double single = NanosecondsOf([&] {
