@@ -2,14 +2,20 @@
 //
 //   let     let: names for values; where a value is to stand, "$name" may stand
 //   case    case, why, rules (absent: both): from here on another node, with an empty store
-//   open    policy, allow, preloadedOnly, onNode (null: unknown): a start. What ran before ends.
-//           Answer: the report. A case that begins without one is opened with the defaults.
+//   open    policy, allow, preloadedOnly, pool, userNamespaces (they last), onNode (null: unknown),
+//           gap ("yes", "no"; absent: detect): a start. What ran before ends. Answer: the report.
+//           A case that begins without one is opened with the defaults.
 //   check, ensure   image, imageRef, handler, secrets, serviceAccount, credentialsUnavailable
 //   intent, pulled, failed, putRecord, …   the calls of NodeStore
 //   pull    an intent and a `pulled`
 //   commits how many there were since the last such line
 //   file    folder, key, content: what a kubelet left, for the next open to import
-//   advance seconds: the clock
+//   podFile pod, and block, blocks or content: likewise, a pod's userns file
+//   write   path, content (null: removed): a file, or with a slash at its end a directory
+//   close, advance (seconds: the clock)
+//   userns, adopt, cleanUp, …   userns_calls.h
+//
+// What an empty list would delete is deleted, unless allowEmpty is false. dryRun: nothing is.
 //
 // Each has an `answer`: as_json.h says how it is written. Where the closed rules answer
 // differently, theirs is `closed`. Without an answer a call must succeed. Of errors the code is
@@ -26,11 +32,14 @@
 
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
+#include "tests/replay/userns_calls.h"
 #include "tests/support/as_json.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/pod.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/maintenance.h"
 #include "waybill/node_store.h"
 
 namespace waybill::replay {
@@ -64,10 +73,44 @@ class Node {
  public:
   explicit Node(Rules rules) : rules_(rules) {}
 
+  // Scratch directories are "DIR" in the answer.
   json Do(const std::string& op, const json& line) {
+    json answer = Answer(op, line);
+    const std::string directory = scratch_.path().string();
+    std::string text = Text(answer);
+    if (text.find(directory) == std::string::npos) return answer;
+    for (std::size_t at; (at = text.find(directory)) != std::string::npos;) {
+      text.replace(at, directory.size(), "DIR");
+    }
+    return json::parse(text);
+  }
+
+ private:
+  json Answer(const std::string& op, const json& line) {
     if (op == "file") {
       testing::WriteRecordFile(scratch_ / "kubelet", RequireString(line, "folder"),
                                RequireString(line, "key"), RequireString(line, "content"));
+      return "done";
+    }
+    if (op == "podFile") {
+      const std::filesystem::path pod = scratch_ / "kubelet/pods" / RequireString(line, "pod");
+      std::filesystem::create_directories(pod);
+      testing::WriteFile(pod / "userns",
+                         line.contains("content")
+                             ? RequireString(line, "content")
+                             : UsernsFileOf(line.at("block"), line.value("blocks", 1)));
+      return "done";
+    }
+    if (op == "write") {
+      const std::filesystem::path path = scratch_ / RequireString(line, "path");
+      std::filesystem::remove_all(path);
+      std::filesystem::create_directories(path.parent_path());
+      const auto content = RequireStringOrNull(line, "content");
+      if (content && path.has_filename()) testing::WriteFile(path, *content);
+      return "done";
+    }
+    if (op == "close") {
+      Close();
       return "done";
     }
     if (op == "advance") {
@@ -79,6 +122,9 @@ class Node {
       const json answer = Open({{"onNode", json::array()}});
       if (!store_) throw std::runtime_error("the store does not open: " + answer.dump());
     }
+    options_ = {.allow_empty = !line.contains("allowEmpty") || FlagOf(line, "allowEmpty"),
+                .dry_run = FlagOf(line, "dryRun")};
+    if (auto answer = CallUserNamespaces(*store_, op, line, token_, options_)) return *answer;
     const std::string image = StringOf(line, "image");
     const std::string ref = StringOf(line, "imageRef");
     const std::string handler = StringOf(line, "handler");
@@ -117,8 +163,11 @@ class Node {
     if (op == "prune") return Prune(line);
     if (op == "handlers") return AsJson(store_->ListRuntimeHandlers());
     if (op == "replaceHandlers")
-      return AsJson(store_->ReplaceRuntimeHandlers(HandlersOf(line), {.allow_empty = true}));
-    if (op == "collapse") return AsJson(store_->CollapseRuntimeHandlers());
+      return AsJson(store_->ReplaceRuntimeHandlers(HandlersOf(line), options_));
+    if (op == "collapse") return AsJson(store_->CollapseRuntimeHandlers(options_));
+    if (op == "trust") return AsJson(store_->GetTrust());
+    if (op == "clearDistrust") return AsJson(store_->ClearDistrust(RequireString(line, "reason")));
+    if (op == "export") return Export(line);
     if (op == "metrics") return AsJson(store_->GetMetrics());
     if (op == "statistics") return AsJson(store_->GetStatistics());
     if (op == "commits") {
@@ -130,10 +179,12 @@ class Node {
     throw MalformedLine("op \"" + op + "\" is not known");
   }
 
- private:
-  json Open(const json& line) {
+  void Close() {
     if (store_) Valid<bool>(Closed(store_->Close()));
     store_.reset();
+  }
+  json Open(const json& line) {
+    Close();
     OpenOptions options{.directory = scratch_ / "store",
                         .witness = Witness::At(scratch_ / "witness")};
     options.rules = rules_;
@@ -151,7 +202,14 @@ class Node {
     if (std::filesystem::exists(scratch_ / "kubelet")) {
       options.kubelet_directory = scratch_ / "kubelet";
     }
-    options.allow_empty = true;
+    if (line.contains("pool")) user_namespaces_.pool = PoolOf(line["pool"]);
+    if (line.contains("userNamespaces")) {
+      user_namespaces_.enabled = FlagOf(line, "userNamespaces");
+    }
+    options.user_namespaces = user_namespaces_;
+    const std::string gap = StringOf(line, "gap");
+    options.gap = gap == "yes" ? Gap::kYes : gap == "no" ? Gap::kNo : Gap::kDetect;
+    options.allow_empty = !line.contains("allowEmpty") || FlagOf(line, "allowEmpty");
     options.clock = clock_.AsClock();
     options.map_bytes = std::uint64_t{64} << 20U;
     Result<std::unique_ptr<NodeStore>> opened = NodeStore::Open(std::move(options));
@@ -230,9 +288,25 @@ class Node {
       }
     }
     if (line.contains("until")) {
-      return AsJson(store_->PruneBefore(images, RequireTime(line, "until"), {.allow_empty = true}));
+      return AsJson(store_->PruneBefore(images, RequireTime(line, "until"), options_));
     }
-    return AsJson(store_->Prune(images, token_, {.allow_empty = true}));
+    return AsJson(store_->Prune(images, token_, options_));
+  }
+
+  json Export(const json& line) {
+    ExportOptions options{.kubelet_directory = scratch_ / "kubelet"};
+    if (StringOf(line, "apiVersion") == "v1alpha1") {
+      options.api_version = KubeletApiVersion::kV1Alpha1;
+    }
+    options.allow_empty = options_.allow_empty;
+    if (line.contains("onNode")) options.images_on_node = ImagesOf(line, "onNode");
+    std::filesystem::create_directories(options.kubelet_directory);
+    const auto exported = store_->Export(options);
+    if (!exported) return AsJson(exported.error());
+    return {{"records", exported->records},
+            {"intents", exported->intents},
+            {"made", exported->made},
+            {"closed", exported->closed}};
   }
 
   static std::vector<RuntimeHandler> HandlersOf(const json& line) {
@@ -249,6 +323,8 @@ class Node {
   testing::FakeClock clock_;
   Rules rules_;
   VerificationPolicy policy_;
+  UserNamespaceOptions user_namespaces_;
+  ChangeOptions options_;
   PruneToken token_;
   std::uint64_t commits_ = 0;
   std::unique_ptr<NodeStore> store_;
@@ -276,15 +352,20 @@ class HistoryPlayer final : public Player {
     const std::string op = RequireString(line, "op");
     if (op == "case") return Begin(line);
     if (nodes_.empty()) throw MalformedLine("\"" + op + "\" before the first \"case\"");
-    RequireOnly(line, {"op",          "answer",   "closed",
-                       "policy",      "allow",    "preloadedOnly",
-                       "onNode",      "image",    "imageRef",
-                       "handler",     "secrets",  "serviceAccount",
-                       "credentials", "manifest", "credentialsUnavailable",
-                       "platform",    "unknown",  "lastUpdated",
-                       "inUse",       "until",    "credentialMapping",
-                       "handlers",    "folder",   "key",
-                       "content",     "seconds"});
+    RequireOnly(line, {"op",          "answer",         "closed",
+                       "policy",      "allow",          "preloadedOnly",
+                       "onNode",      "image",          "imageRef",
+                       "handler",     "secrets",        "serviceAccount",
+                       "credentials", "manifest",       "credentialsUnavailable",
+                       "platform",    "unknown",        "lastUpdated",
+                       "inUse",       "until",          "credentialMapping",
+                       "handlers",    "folder",         "key",
+                       "content",     "seconds",        "gap",
+                       "pool",        "userNamespaces", "allowEmpty",
+                       "dryRun",      "path",           "pod",
+                       "block",       "blocks",         "hostId",
+                       "length",      "hostUsers",      "existing",
+                       "running",     "apiVersion",     "reason"});
     for (auto& [rules, node] : nodes_) {
       const json got = node->Do(op, line);
       const bool differs = rules == Rules::kClosed && line.contains("closed");

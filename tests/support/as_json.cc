@@ -1,5 +1,6 @@
 #include "tests/support/as_json.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -114,10 +115,29 @@ json AsJson(const PruneReport& report) {
                   {"keptWithoutCredentials", report.kept_without_credentials}});
 }
 
+json AsJson(const UserNamespaceReport& report) {
+  std::vector<std::string> off_pool =
+      report.off_pool;  // in the order of keys, which a seed decides
+  std::sort(off_pool.begin(), off_pool.end());
+  return Telling({{"unchanged", report.unchanged},
+                  {"imported", report.imported},
+                  {"held", report.held},
+                  {"repairedBlocks", report.repaired_blocks},
+                  {"outsidePool", report.outside_pool},
+                  {"otherLength", report.other_length},
+                  {"offPool", off_pool},
+                  {"refusedBecause", report.refused_because}});
+}
+
 json AsJson(const RecoveryReport& report) {
   return Telling({{"setAside", report.set_aside},
                   {"distrustful", report.distrustful},
+                  {"distrustReason", report.distrust_reason},
+                  {"clockWasAhead", !report.clock_was_ahead.empty()},
+                  {"timesMended", report.times_mended},
+                  {"userNamespaces", AsJson(report.user_namespaces)},
                   {"afterGap", report.after_gap},
+                  {"gapReason", report.gap_reason},
                   {"gapClosed", report.gap_closed},
                   {"gapImages", report.gap_images},
                   {"intentsFound", report.intents_found},
@@ -136,6 +156,15 @@ json AsJson(const Statistics& statistics) {
                   {"intents", statistics.intents},
                   {"quarantineEntries", statistics.quarantine_entries},
                   {"distrustful", statistics.distrustful}});
+}
+
+json AsJson(const TrustState& trust) {
+  json journal = json::array();
+  for (const TrustEvent& event : trust.journal) {
+    journal.push_back(
+        std::string(TrustActionName(event.action)).append(" ").append(TrustKindName(event.kind)));
+  }
+  return {{"distrustful", trust.distrustful}, {"journal", journal}};
 }
 
 json AsJson(const QuarantineEntry& entry) {
