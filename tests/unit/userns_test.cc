@@ -1,7 +1,9 @@
-// Ranges for pods in user namespaces: who gets which, and what is said to whom.
+// Ranges for pods in user namespaces: who gets which. More of it is in
+// histories/user-namespaces.jsonl.
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +16,10 @@ namespace waybill::testing {
 
 namespace {
 
+constexpr std::uint32_t kLastBlock = 65535;
+const std::filesystem::path kFixtures =
+    std::filesystem::path(WAYBILL_FIXTURES) / "kubelet-v1.36" / "pods";
+
 void ExpectError(const Error& error, ErrorCode code, const std::string& words) {
   BOOST_TEST((error.code == code), error.ToString());
   BOOST_TEST(error.message.find(words) != std::string::npos, error.ToString());
@@ -22,17 +28,6 @@ void ExpectError(const Error& error, ErrorCode code, const std::string& words) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(userns)
-
-BOOST_AUTO_TEST_CASE(host_users_unset_or_true_is_the_node_and_nothing_is_stored) {
-  UsernsStore store;
-  for (const std::optional<bool> host_users : {std::optional<bool>(), std::optional<bool>(true)}) {
-    const UserNamespace got =
-        Must(store->GetOrCreateUserNamespace({.pod_uid = "", .host_users = host_users}));
-    BOOST_TEST((got == UserNamespace{}));
-    BOOST_TEST((got.mode == NamespaceMode::kNode));
-  }
-  BOOST_TEST(Must(store->ListUserNamespaces()).empty());
-}
 
 BOOST_AUTO_TEST_CASE(a_pod_has_the_same_mapping_every_time) {
   UsernsStore store;
@@ -151,26 +146,6 @@ BOOST_AUTO_TEST_CASE(every_free_range_is_handed_out_and_no_other_whatever_was_ad
   }
 }
 
-BOOST_AUTO_TEST_CASE(longer_ranges) {
-  UsernsStore store(SmallPool(4, 16, 4));
-  std::set<std::uint32_t> blocks;
-  for (const char* pod : {"a", "b", "c", "d"}) blocks.insert(store.Get(pod));
-  BOOST_TEST((blocks == std::set<std::uint32_t>{4, 8, 12, 16}));
-  BOOST_TEST(!store.Try("e").has_value());
-  BOOST_TEST(Must(store->GetUserNamespace("a")).length == 4 * kIdsPerBlock);
-}
-
-BOOST_AUTO_TEST_CASE(the_length_that_a_caller_counts_on) {
-  UsernsStore store;
-  ExpectError(store.Try("a", 2 * kIdsPerBlock).error(), ErrorCode::kInvalidArgument, "131072");
-  Must(store.Try("a", kIdsPerBlock));
-  ExpectError(store.Try("a", 2 * kIdsPerBlock).error(), ErrorCode::kConflict, "65536");
-  store.SetPool(SmallPool(2, 64, 2));
-  store.Reopen();
-  ExpectError(store.Try("a", 2 * kIdsPerBlock).error(), ErrorCode::kConflict, "65536");
-  Must(store.Try("b", 2 * kIdsPerBlock));
-}
-
 BOOST_AUTO_TEST_CASE(another_pool_moves_nobody_and_what_it_overlaps_stays_blocked) {
   UsernsStore store(SmallPool(1, 4));
   for (const char* pod : {"a", "b", "c"}) store.Get(pod);
@@ -198,121 +173,6 @@ BOOST_AUTO_TEST_CASE(another_pool_moves_nobody_and_what_it_overlaps_stays_blocke
   BOOST_TEST(Must(store->GetUserNamespaceStatistics()).other_length == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(switched_off_hands_out_nothing_and_still_releases) {
-  UsernsStore store;
-  store.Get("a");
-  store.Get("b");
-  store.SwitchOff();
-  store.Reopen();
-  for (const bool host_users : {true, false}) {
-    const auto refused =
-        store->GetOrCreateUserNamespace({.pod_uid = "a", .host_users = host_users});
-    ExpectError(refused.error(), ErrorCode::kConflict,
-                "the feature gate \"UserNamespacesSupport\" is disabled: can't set spec.HostUsers");
-  }
-  BOOST_TEST((Must(store->GetOrCreateUserNamespace({.pod_uid = "a", .host_users = {}})) ==
-              UserNamespace{}));
-  BOOST_TEST(Must(store->ListUserNamespaces()).size() == 2U);
-  BOOST_TEST(Must(store->ReleaseUserNamespace("a")));
-  const PruneToken token = Must(store->BeginPrune());
-  BOOST_TEST(Must(store->CleanUpUserNamespaces({}, {}, token, {.allow_empty = true})).released ==
-             1U);
-}
-
-BOOST_AUTO_TEST_CASE(handlers_in_the_kubelets_words) {
-  UsernsStore store;
-  const auto try_handler = [&](const char* handler) {
-    return store->GetOrCreateUserNamespace(
-        {.pod_uid = "a", .host_users = false, .runtime_handler = handler});
-  };
-  ExpectError(try_handler("gvisor").error(), ErrorCode::kInvalidArgument,
-              "can't set `spec.hostUsers: false`, RuntimeClass handler \"gvisor\" does not support "
-              "user namespaces");
-  ExpectError(try_handler("kata").error(), ErrorCode::kInvalidArgument,
-              "does not support user namespaces: the handler \"kata\" is not known");
-  Must(try_handler("runc"));
-  Must(try_handler(""));
-  Must(store->ReplaceRuntimeHandlers({{.name = "", .is_default = true}}));
-  ExpectError(try_handler("").error(), ErrorCode::kInvalidArgument,
-              "can't set `spec.hostUsers: false`, runtime does not support user namespaces");
-  Must(store->ReplaceRuntimeHandlers({}, {.allow_empty = true}));
-  ExpectError(try_handler("").error(), ErrorCode::kInvalidArgument,
-              "can't set `spec.hostUsers: false`, runtime does not support user namespaces");
-  BOOST_TEST(Must(store->ListUserNamespaces()).size() == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(uids_that_are_none) {
-  UsernsStore store;
-  for (const std::string& uid :
-       {std::string(), std::string("."), std::string(".."), std::string(254, 'a'),
-        std::string("a/b"), std::string("a\0b", 3), std::string("a\nb")}) {
-    BOOST_TEST((store.Try(uid).error().code == ErrorCode::kInvalidArgument));
-    BOOST_TEST((store->GetUserNamespace(uid).error().code == ErrorCode::kInvalidArgument));
-    BOOST_TEST((store->ReleaseUserNamespace(uid).error().code == ErrorCode::kInvalidArgument));
-    BOOST_TEST((store->AdoptUserNamespace(uid, kIdsPerBlock, kIdsPerBlock).error().code ==
-                ErrorCode::kInvalidArgument));
-  }
-  store.Get(std::string(253, 'a'));
-}
-
-BOOST_AUTO_TEST_CASE(cleanup_takes_what_is_in_neither_list_and_older_than_both) {
-  UsernsStore store;
-  for (const char* pod : {"existing", "running", "gone"}) store.Get(pod);
-  const PruneToken token = Must(store->BeginPrune());
-  store.Get("new");
-  const auto report = Must(store->CleanUpUserNamespaces({"existing"}, {"running"}, token));
-  BOOST_TEST(report.examined == 4U);
-  BOOST_TEST(report.released == 1U);
-  BOOST_TEST(report.kept_in_lists == 2U);
-  BOOST_TEST(report.kept_newer == 1U);
-  BOOST_TEST((report.released_pods == std::vector<std::string>{"gone"}));
-  BOOST_TEST((store->CleanUpUserNamespaces({}, {}, {token.value + 100}).error().code ==
-              ErrorCode::kInvalidArgument));
-  BOOST_TEST(Must(store->ListUserNamespaces()).size() == 3U);
-}
-
-BOOST_AUTO_TEST_CASE(adoption) {
-  UsernsStore store(SmallPool(1, 16));
-  Must(store->AdoptUserNamespace("a", 3 * kIdsPerBlock, kIdsPerBlock));
-  BOOST_TEST(store.Get("a") == 3U);
-  Must(store->AdoptUserNamespace("a", 3 * kIdsPerBlock, kIdsPerBlock));
-  ExpectError(store->AdoptUserNamespace("a", 4 * kIdsPerBlock, kIdsPerBlock).error(),
-              ErrorCode::kConflict, "pod a has host IDs 196608 to 262143");
-  ExpectError(store->AdoptUserNamespace("b", 2 * kIdsPerBlock, 2 * kIdsPerBlock).error(),
-              ErrorCode::kConflict, "pod a");
-  Must(store->AdoptUserNamespace("outside", 1000 * kIdsPerBlock, 2 * kIdsPerBlock));
-  for (const auto& [first, length] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
-           {0, kIdsPerBlock},
-           {kIdsPerBlock + 1, kIdsPerBlock},
-           {kIdsPerBlock, kIdsPerBlock - 1},
-           {kIdsPerBlock, 0},
-           {kIdsPerBlock, 2 * kIdsPerBlock},
-           {kHostIds - kIdsPerBlock, kIdsPerBlock},
-           {kHostIds, kIdsPerBlock},
-           {kIdsPerBlock, UINT64_MAX - kIdsPerBlock + 1},
-           {UINT64_MAX - kIdsPerBlock + 1, kIdsPerBlock}}) {
-    BOOST_TEST((store->AdoptUserNamespace("bad", first, length).error().code ==
-                ErrorCode::kInvalidArgument),
-               first << " " << length);
-  }
-  BOOST_TEST(Must(store->ListUserNamespaces()).size() == 2U);
-}
-
-BOOST_AUTO_TEST_CASE(statistics_count_in_ranges_of_the_pool) {
-  UsernsStore store(SmallPool(2, 20, 2));
-  auto statistics = Must(store->GetUserNamespaceStatistics());
-  BOOST_TEST(statistics.ranges == 10U);
-  BOOST_TEST(statistics.free == 10U);
-  BOOST_TEST(statistics.largest_free_run == 10U);
-  Must(store->AdoptUserNamespace("a", 7 * kIdsPerBlock, kIdsPerBlock));
-  statistics = Must(store->GetUserNamespaceStatistics());
-  BOOST_TEST(statistics.used == 1U);
-  BOOST_TEST(statistics.free == 9U);
-  BOOST_TEST(statistics.largest_free_run == 7U);
-  BOOST_TEST(statistics.other_length == 1U);
-  BOOST_TEST(statistics.allocations == 1U);
-}
-
 BOOST_AUTO_TEST_CASE(an_observer_answers_for_pods_that_have_one) {
   UsernsStore store;
   const std::uint32_t a = store.Get("a");
@@ -324,6 +184,75 @@ BOOST_AUTO_TEST_CASE(an_observer_answers_for_pods_that_have_one) {
       (observer->GetOrCreateUserNamespace({.pod_uid = "b", .host_users = false}).error().code ==
        ErrorCode::kNotOwner));
   BOOST_TEST((observer->ReleaseUserNamespace("a").error().code == ErrorCode::kNotOwner));
+}
+
+BOOST_AUTO_TEST_CASE(a_real_kubelets_pods_keep_their_ids) {
+  UsernsStore store;
+  std::filesystem::create_directory(store.pods());
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(kFixtures)) {
+    files[entry.path().filename()] = ReadFile(entry.path() / "userns");
+    store.WriteFileOf(entry.path().filename(), files[entry.path().filename()]);
+  }
+  BOOST_TEST_REQUIRE(files.size() == 9U);
+  store.Open();
+  BOOST_TEST(store.report().imported == 9U);
+  BOOST_TEST(store.report().held == 0U);
+  for (const auto& [pod, content] : files) {
+    const std::uint64_t first = store.Get(pod) * kIdsPerBlock;
+    BOOST_TEST(UsernsStore::FileOf(first, kIdsPerBlock) == content);
+  }
+  store.Reopen();
+  BOOST_TEST(store.report().unchanged == 9U);
+  BOOST_TEST(store.report().imported == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where_it_was_named) {
+  UsernsStore store;
+  OpenOptions options = store.Options();
+  options.pods_directory = store.kubelet() / "pots";
+  const auto refused = NodeStore::Open(options);
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kNotFound));
+  BOOST_TEST(!std::filesystem::exists(store.directory()));
+  // Found by itself in a kubelet directory, and not missed there.
+  options.pods_directory.clear();
+  options.kubelet_directory = store.kubelet();
+  BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().user_namespaces.files_seen == 0U);
+  store.WriteMapping("a", 9);
+  BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().user_namespaces.imported == 1U);
+}
+
+// kubernetes#139916: the last block is not room for a pod, since the kernel maps no range that ends
+// at 2^32.
+BOOST_AUTO_TEST_CASE(a_pool_without_room_for_its_pods_is_refused) {
+  const UsernsStore store;
+  OpenOptions options = store.Options();
+  options.user_namespaces.pool = SmallPool(kLastBlock - 3, 4);
+  options.user_namespaces.pool.max_pods = 4;
+  const auto refused = NodeStore::Open(options);
+  BOOST_TEST_REQUIRE(!refused.has_value());
+  ExpectError(refused.error(), ErrorCode::kInvalidArgument,
+              "kubelet user assigned IDs are not enough to support 4 pods");
+}
+
+BOOST_AUTO_TEST_CASE(the_default_pool_has_room_for_65534) {
+  UsernsStore store;
+  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).ranges == 65534U);
+  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).largest_free_run == 65534U);
+}
+
+BOOST_AUTO_TEST_CASE(so_many_pods_fit) {
+  UsernsStore store;
+  std::set<std::uint32_t> blocks;
+  for (int i = 0; i < 65534; ++i) blocks.insert(store.Get("pod-" + std::to_string(i)));
+  BOOST_TEST(blocks.size() == 65534U);
+  BOOST_TEST(*blocks.begin() == 1U);
+  BOOST_TEST(*blocks.rbegin() == kLastBlock - 1);
+  BOOST_TEST((store.Try("too-many").error().code == ErrorCode::kLimitExceeded));
+  store.Reopen();
+  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).free == 0U);
+  BOOST_TEST(blocks.contains(store.Get("pod-0")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
