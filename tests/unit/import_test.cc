@@ -1,5 +1,5 @@
-// Taking over a kubelet directory: what an import adds, what it never adds, and what it leaves
-// closed while it is not finished.
+// Taking over a kubelet directory: what is closed while it is not finished, and what
+// histories/imports.jsonl can't say.
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -89,40 +89,6 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(importing_twice_changes_nothing) {
-  ScratchStore store(Rules::kClosed);
-  WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
-  WriteRecordFile(store.kubelet_directory(), "pulled", kRef2, "damaged");
-  WriteRecordFile(store.kubelet_directory(), "pulling", kImage, IntentJson(kImage));
-  store.Restart();
-  const Statistics before = Must(store->GetStatistics());
-  BOOST_TEST(before.imported_files == 3U);
-  store.Restart();
-  BOOST_TEST(store->recovery_report().import.unchanged == 3U);
-  BOOST_TEST(Must(store->GetStatistics()).commit_sequence == before.commit_sequence);
-}
-
-BOOST_AUTO_TEST_CASE(a_later_import_adds_no_credentials_to_a_ref_that_is_known) {
-  ScratchStore store(Rules::kClosed);
-  WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
-  store.Restart();
-  WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretB));
-  store.Restart();
-  BOOST_TEST(store->recovery_report().import.known_refs == 1U);
-  BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
-  BOOST_TEST(store.Check(kImage, kRef, Pod(kSecretB)).pull);
-}
-
-BOOST_AUTO_TEST_CASE(what_was_pruned_does_not_come_back) {
-  ScratchStore store(Rules::kClosed);
-  WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
-  store.Restart();
-  BOOST_TEST(Must(store->Prune({}, Must(store->BeginPrune()), {.allow_empty = true})).removed ==
-             1U);
-  store.Restart();
-  BOOST_TEST(Must(store->ListRecords()).empty());
-}
-
 // Every pull of an image writes the same intent, byte for byte.
 BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
   UnderBothRules([](Rules rules) {
@@ -141,19 +107,6 @@ BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
     store.Restart();
     BOOST_TEST(Must(store->HasIntent({.image = kImage})));
     BOOST_TEST(store.Check(kImage, kRef).pull);
-  });
-}
-
-BOOST_AUTO_TEST_CASE(a_file_about_another_ref_closes_both) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
-    WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef2, kSecretA));
-    store.Restart();
-    BOOST_TEST(store->recovery_report().import.quarantined == 2U);
-    Expect(store.Check(kImage, kRef, Pod(kSecretA)), true, CheckResult::kError,
-           Reason::kQuarantined);
-    Expect(store.Check(kImage, kRef2, Pod(kSecretA)), true, CheckResult::kError,
-           Reason::kQuarantined);
   });
 }
 
