@@ -1,3 +1,5 @@
+// Limits of lists of runtime handlers. What else is wrong with one: histories/handlers.jsonl.
+
 #include "store/handlers/runtime_handlers.h"
 
 #include <boost/test/unit_test.hpp>
@@ -20,43 +22,11 @@ std::string ErrorOf(const std::vector<RuntimeHandler>& handlers,
 
 BOOST_AUTO_TEST_SUITE(runtime_handlers)
 
-BOOST_AUTO_TEST_CASE(sound_lists) {
-  BOOST_TEST(ErrorOf({}) == "sound");
-  BOOST_TEST(ErrorOf({{.name = "a"}, {.name = "b"}}) == "sound");
-  BOOST_TEST(ErrorOf({{.name = "", .is_default = true}, {.name = "runc"}}) == "sound");
-  BOOST_TEST(ErrorOf({{.name = "kata.v2_x:y\xc3\xa4", .is_default = true}}) == "sound");
-}
-
-BOOST_AUTO_TEST_CASE(names) {
-  BOOST_TEST(ErrorOf({{.name = ""}}) == "a runtime handler without a name is not the default");
-  BOOST_TEST(ErrorOf({{.name = "a/b"}}) ==
-             R"(runtime handler "a/b" has a '/', a space or a control character in its name)");
-  for (const std::string& name : {std::string("a b"), std::string("a\n"), std::string("a\0b", 3)}) {
-    BOOST_TEST(ErrorOf({{.name = name}}) != "sound");
-  }
-  BOOST_TEST(ErrorOf({{.name = std::string(kMaxRuntimeHandlerBytes, 'n')}}) == "sound");
+BOOST_AUTO_TEST_CASE(limits) {
   const std::string message =
       ErrorOf({{.name = std::string(1 << 20, 'n')}}, ErrorCode::kLimitExceeded);
   BOOST_TEST(message.ends_with("its name has 1048576 bytes, and 253 are allowed"));
   BOOST_TEST(message.size() < 400u);
-}
-
-BOOST_AUTO_TEST_CASE(each_name_once) {
-  BOOST_TEST(ErrorOf({{.name = "a"}, {.name = "b"}, {.name = "a"}}) ==
-             R"(runtime handler "a" is listed twice)");
-  BOOST_TEST(ErrorOf({{.name = "", .is_default = true}, {.name = "", .is_default = true}}) ==
-             "the nameless runtime handler is listed twice");
-}
-
-BOOST_AUTO_TEST_CASE(one_default_at_most) {
-  BOOST_TEST(ErrorOf({{.name = "a", .is_default = true}, {.name = "b", .is_default = true}}) ==
-             R"(runtime handler "a" and runtime handler "b" are both marked as the default)");
-  BOOST_TEST(
-      ErrorOf({{.name = "", .is_default = true}, {.name = "b", .is_default = true}}) ==
-      R"(the nameless runtime handler and runtime handler "b" are both marked as the default)");
-}
-
-BOOST_AUTO_TEST_CASE(limits) {
   std::vector<RuntimeHandler> many;
   for (std::size_t i = 0; i < kMaxRuntimeHandlers; ++i) many.push_back({.name = std::to_string(i)});
   BOOST_TEST(ErrorOf(many) == "sound");
