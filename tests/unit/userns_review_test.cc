@@ -38,18 +38,6 @@ MigrateOptions To(const UsernsStore& store, std::uint32_t version) {
 
 BOOST_AUTO_TEST_SUITE(userns_review)
 
-BOOST_AUTO_TEST_CASE(a_directory_that_no_pod_uid_names_can_be_let_go) {
-  for (const std::string& name : {std::string(255, 'a'), std::string("a b"), std::string("a\nb")}) {
-    UsernsStore store(SmallPool(4, 4));
-    store.WriteFileOf(name, "{");
-    store.Open();
-    BOOST_TEST(!store.Try("new").has_value());
-    const auto released = store->ReleaseUserNamespace(name);
-    BOOST_TEST(released.has_value());
-    BOOST_TEST(store.Try("new").has_value());
-  }
-}
-
 BOOST_AUTO_TEST_CASE(a_stale_store_put_back) {
   UsernsStore store(SmallPool(4, 4));
   store.Open();
@@ -90,22 +78,6 @@ BOOST_AUTO_TEST_CASE(restores_keep_what_lives) {
   BOOST_TEST(store.Get("b") == b);
   for (const std::uint32_t other : AllThatIsHandedOut(store))
     BOOST_TEST((other != a && other != b));
-}
-
-BOOST_AUTO_TEST_CASE(who_resolves_a_held_pod_is_told_of_the_file_that_the_next_start_reads) {
-  UsernsStore store(SmallPool(4, 8));
-  const std::uint32_t block = store.Get("a");
-  store.WriteMapping("a", block == 4 ? 5 : 4);
-  store.Reopen();
-  const auto held = store.Try("a");
-  BOOST_TEST_REQUIRE(!held.has_value());
-  BOOST_TEST(held.error().message.find("reads pods/a/userns") != std::string::npos);
-  // The store's own range is the pod's: the word lasts once the file is gone.
-  Must(store->AdoptUserNamespace("a", block * kIdsPerBlock, kIdsPerBlock));
-  BOOST_TEST(store.Get("a") == block);
-  fs::remove_all(store.pods() / "a");
-  store.Reopen();
-  BOOST_TEST(store.Get("a") == block);
 }
 
 BOOST_AUTO_TEST_CASE(down_and_back_by_the_backup) {
