@@ -133,31 +133,10 @@ BOOST_AUTO_TEST_CASE(preloaded_only_asks_for_the_origin_too) {
   BOOST_TEST(policy.RequiresVerification("c", Origin::kPresumedPreloaded));
 }
 
+// Other refusals: texts/allowlist-patterns.jsonl.
 BOOST_AUTO_TEST_CASE(refusals_name_the_pattern_and_the_reason) {
-  const auto refused = [](std::string pattern, std::string_view quoted, std::string_view reason) {
-    CheckRefused(Mode::kNeverVerifyAllowlistedImages, {"sound", std::move(pattern)}, quoted,
-                 reason);
-  };
-  refused("", "\"\"", "empty");
-  for (const char* space : {" ", "\t", "\n", "\v", "\f", "\r"}) {
-    refused(space + std::string("a/*"), "a/*\"", "white space");
-    refused(std::string("a") + space, "\"a", "white space");
-  }
-  refused(" ", "\" \"", "white space");
-  refused("\u00a0a/*", "\"\\xc2\\xa0a/*\"", "white space");
-  refused("\u3000a/*", "\"\\xe3\\x80\\x80a/*\"", "white space");
-  refused("/*", "\"/*\"", "before");
-  for (const char* star : {"*", "a*", "a/b*", "*/a", "a/*/b", "a/**", "*/*", "a/*/*", "a*/*"}) {
-    refused(star, star, "'*'");
-  }
-  const std::string digest = "@sha256:" + std::string(64, 'a');
-  refused("a:b", "\"a:b\"", "tag or a digest");
-  refused("a" + digest, digest, "tag or a digest");
-  refused("localhost:5000", "localhost:5000", "tag or a digest");
-  for (const char* bad : {"A", "a//b", "a/", "/a", "a b", "-a", "https://a/b"}) {
-    refused(bad, bad, "does not parse");
-  }
-  refused(std::string(100000, 'a'), "aaa\"…", "does not parse");
+  CheckRefused(Mode::kNeverVerifyAllowlistedImages, {"sound", std::string(100000, 'a')}, "aaa\"…",
+               "does not parse");
   for (const Mode mode :
        {Mode::kNeverVerify, Mode::kNeverVerifyPreloadedImages, Mode::kAlwaysVerify}) {
     CheckRefused(mode, {"a"}, "\"a\"", VerificationModeName(mode));

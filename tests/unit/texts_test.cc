@@ -3,6 +3,7 @@
 // writes the answers of this build over those of the files: read the difference before you commit
 // it.
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -10,16 +11,19 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "migrations/kubelet/userns_file.h"
+#include "store/userns/pool.h"
 #include "tests/support/as_json.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/image_index.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/policy.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/user_namespace.h"
 
@@ -85,6 +89,36 @@ Json MeaningOfUsernsFile(const std::string& text) {
   return answer;
 }
 
+// Numbers with a space between two of them.
+template <std::size_t kCount>
+std::array<std::uint64_t, kCount> NumbersIn(std::string_view text) {
+  std::array<std::uint64_t, kCount> numbers{};
+  std::istringstream in{std::string(text)};
+  for (std::uint64_t& number : numbers) in >> number;
+  return numbers;
+}
+
+Result<std::string> Sound(const Result<void>& checked) {
+  if (!checked) return checked.error();
+  return std::string("sound");
+}
+Result<std::string> CheckPool(std::string_view text) {
+  const auto [first, count, ids, pods] = NumbersIn<4>(text);
+  return Sound(CheckUserNamespacePool({first, count, ids, pods}));
+}
+Result<std::string> CheckRange(std::string_view text) {
+  const auto [first, length] = NumbersIn<2>(text);
+  return Sound(internal::CheckMapping(first, length));
+}
+Result<std::string> CheckUid(std::string_view text) { return Sound(internal::CheckPodUid(text)); }
+// Beside a pattern that is sound.
+Result<std::string> CheckPattern(std::string_view text) {
+  const auto policy = VerificationPolicy::Make(VerificationMode::kNeverVerifyAllowlistedImages,
+                                               {"sound", std::string(text)});
+  if (!policy) return policy.error();
+  return std::string("sound");
+}
+
 // For both kinds of IDs.
 Result<UserNamespacePool> PoolOf(std::string_view output) {
   const std::string ids(output);
@@ -117,6 +151,10 @@ const std::map<std::string, Meaning> kFunctions = {{"DecodeImageIndex", Of(Decod
                                                    {"DecodePulledRecord", Of(DecodePulledRecord)},
                                                    {"DecodePullIntent", Of(DecodePullIntent)},
                                                    {"PoolOfSubordinateIds", Of(PoolOf)},
+                                                   {"CheckUserNamespacePool", Of(CheckPool)},
+                                                   {"CheckMapping", Of(CheckRange)},
+                                                   {"CheckPodUid", Of(CheckUid)},
+                                                   {"AllowlistPattern", Of(CheckPattern)},
                                                    {"ParseImage", MeaningOfImage}};
 
 bool Refused(const Json& answer) { return answer.is_object() && answer.contains("error"); }
@@ -142,7 +180,7 @@ void ForEach(const std::function<void(const Meaning&, const std::string& of, Jso
     if (rewrite) WriteFile(entry.path(), written);
     ++files;
   }
-  BOOST_TEST(files == 12);
+  BOOST_TEST(files == 16);
 }
 
 std::string CodeOf(const Json& answer) {
