@@ -60,7 +60,7 @@ BOOST_FIXTURE_TEST_CASE(it_has_nothing_to_read, ToolDirectory) {
   BOOST_TEST(FindSubordinateIds(kSomebody).has_value());
 }
 
-// The command ignores the signal, and who inherits that may write for ever.
+// The command ignores the signal; a child that inherits this could write for ever.
 BOOST_FIXTURE_TEST_CASE(a_broken_pipe_ends_it, ToolDirectory) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   Install("kill -s PIPE $$; exit 0");
@@ -86,7 +86,7 @@ BOOST_FIXTURE_TEST_CASE(where_it_is_not_installed, ToolDirectory) {
   BOOST_TEST(missing());
   SetPath("::/nonexistent:" + path() + "/nonexistent:");
   BOOST_TEST(missing());
-  // Who runs the command stands somewhere; the node's tools are elsewhere.
+  // Relative entries depend on the caller's directory; the node's tools are not there.
   Install("exit 1");
   SetPath(std::filesystem::relative(path()).string() + "::.");
   BOOST_TEST(missing());

@@ -1,5 +1,5 @@
-// What a user's first program does: records a pull, asks who may use the image. Exits 0 where each
-// answer is right.
+// A user's first program: it records a pull, and asks who may use the image. Exits 0 if each answer
+// is right.
 
 #include <cstdio>
 #include <optional>

@@ -1,4 +1,4 @@
-// histories/*.jsonl: what a node goes through, and what the store says, under both sets of rules.
+// histories/*.jsonl: what happens to a node, and what the store answers, under both sets of rules.
 //
 //   let     let: names for values; where a value is to stand, "$name" may stand
 //   case    case, why, rules (absent: both): from here on another node, with an empty store

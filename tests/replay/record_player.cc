@@ -46,7 +46,7 @@ constexpr std::array kExceptions = {
     // The two forms that the text of KEP-2535 shows are accepted.
     Exception{"pulled", "group of the KEP's text", Verdict::kAccept},
     Exception{"pulled", "field of the KEP's text", Verdict::kAccept},
-    // What no kubelet writes, but its lenient parser takes, may be refused.
+    // A file that no kubelet writes may be refused, even if the kubelet's lenient parser takes it.
     Exception{"pulled", "YAML", Verdict::kEither},
     Exception{"pulled", "invalid UTF-8", Verdict::kEither},
     Exception{"pulled", "lone surrogate", Verdict::kEither},

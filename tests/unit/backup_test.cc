@@ -42,7 +42,7 @@ std::string Digits(std::uint64_t sequence) {
   return std::string(20 - digits.size(), '0') + digits;
 }
 
-// What stands in the way of a backup is told, and the store stays as it was.
+// The error names what prevents the backup, and the store stays as it was.
 void CheckRefused(const VersionedStore& store, ErrorCode code) {
   const Tree before = store.Files();
   const auto refused = Migrate(store.To(2));
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(opening_makes_one_as_well) {
   BOOST_TEST(Must(ListBackups(store.directory())).size() == 1U);
 }
 
-// By sequence, so that a clock that was put back does not take the newest.
+// They are ordered by sequence: after the clock went back, the newest must not be deleted.
 BOOST_AUTO_TEST_CASE(the_last_three_are_kept) {
   VersionedStore store(1);
   std::vector<std::string> made;
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_last_three_are_kept) {
   BOOST_TEST(NamesIn(FolderOf(store)).size() == 3U);
 }
 
-// One that fails again and again does not push out those of earlier states.
+// A migration that fails again and again must not push out the backups of earlier states.
 BOOST_AUTO_TEST_CASE(backups_of_one_state_count_once) {
   VersionedStore store(1);
   store.Migrate(2);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(backups_of_one_state_count_once) {
   BOOST_TEST(now[2].path == earlier[0].path);
 }
 
-// What is left of a store that was here before may have come further.
+// An earlier store's backups in this directory may have higher sequence numbers.
 BOOST_AUTO_TEST_CASE(the_one_just_made_is_always_kept) {
   const VersionedStore store(1);
   fs::create_directory(FolderOf(store));

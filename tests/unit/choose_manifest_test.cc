@@ -34,7 +34,7 @@ std::vector<ManifestDescriptor> Index(const Strings& platforms) {
   return index;
 }
 
-// What is chosen, or "none".
+// The chosen manifest, or "none".
 std::string Chosen(const std::vector<ManifestDescriptor>& index, const Platform& host,
                    const std::optional<Platform>& guest = std::nullopt) {
   const auto manifest = ChooseManifest(index, host, guest);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(windows_runs_what_microsoft_says) {
     const std::string host = "windows/amd64 " + row["version"].get<std::string>();
     for (const auto& other : rows) {
       const bool runs = std::find(images.begin(), images.end(), other["windows"]) != images.end();
-      // Revisions play no part, on either side.
+      // Revisions do not matter, on either side.
       const std::string image = "windows/amd64 " + other["version"].get<std::string>() + ".9999";
       BOOST_TEST((Chosen({image}, host) == image) == runs, image << " on " << host);
       BOOST_TEST((Chosen({image}, host + ".1") == image) == runs, image << " on " << host);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(windows_takes_the_newest) {
   BOOST_TEST(Chosen(index, "windows/amd64 10.0.26100.2894") == index[2]);
   BOOST_TEST(Chosen({index[0], index[1], "windows/amd64 10.0.26100.3000"},
                     "windows/amd64 10.0.26100.2894") == "windows/amd64 10.0.26100.3000");
-  // As numbers: containerd compares letters, and takes .9 for newer than .10.
+  // Compared as numbers: containerd compares letters, and takes .9 for newer than .10.
   BOOST_TEST(Chosen({"windows/amd64 10.0.20348.9", "windows/amd64 10.0.20348.10"},
                     "windows/amd64 10.0.20348") == "windows/amd64 10.0.20348.10");
 }
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(platforms_that_can_not_be_matched_are_refused) {
     BOOST_TEST(error_of({.architecture = "amd64", .os = "windows", .os_version = version})
                    .starts_with("no version of Windows: "),
                version);
-    // Elsewhere the version of the OS says nothing.
+    // On other systems the OS version does not matter.
     BOOST_TEST(error_of({.architecture = "amd64", .os = "linux", .os_version = version}) ==
                "accepted");
   }

@@ -21,7 +21,7 @@ namespace {
 // Another process, begun before this one opens a store.
 class Process {
  public:
-  // Whether it could open the store there as its owner and store an intent.
+  // Whether the child could open the store as owner and store an intent.
   bool Intends(const std::string& image, const std::filesystem::path& directory) {
     image.copy(order_->image.data(), order_->image.size() - 1);
     directory.string().copy(order_->directory.data(), order_->directory.size() - 1);
@@ -56,8 +56,8 @@ class Process {
 
 BOOST_AUTO_TEST_SUITE(committer)
 
-// Out of memory between the begin of a transaction and its commit, as far as a test can have it:
-// the clock is asked there.
+// Memory runs out between the begin of a transaction and its commit. The clock, which is read
+// there, throws in its place.
 BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   ScratchStore store(Rules::kClosed);
   Must(store->PutIntent({.image = "registry.example/before"}));
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   BOOST_REQUIRE(!failed);
   BOOST_TEST((failed.error().code == ErrorCode::kOutOfMemory));
   BOOST_TEST(!Must(opened->HasIntent({.image = "registry.example/during"})));
-  // Nothing was on its way to the disk yet, so the store goes on.
+  // Nothing had been written yet, so the store goes on.
   *throws = false;
   Must(opened->PutIntent({.image = "registry.example/after"}));
   Must(opened->Close());
@@ -83,8 +83,8 @@ BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   Must(store->PutIntent({.image = "registry.example/after"}));
 }
 
-// owner.lock was removed under a live owner: a second one is not let in, and the first writes no
-// more.
+// If owner.lock is removed under a live owner, a second owner is refused, and the first stops
+// writing.
 BOOST_AUTO_TEST_CASE(a_second_writer_is_refused_where_owner_lock_was_removed) {
   Process second;
   Process successor;

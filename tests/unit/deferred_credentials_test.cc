@@ -1,5 +1,5 @@
-// Credentials that are got only once a decision has shown that it depends on them: asked twice, the
-// store answers and counts as if it had fetched them itself.
+// Credentials fetched only after a decision turned out to depend on them: the second call answers
+// and counts as if the store had fetched them itself.
 
 #include <boost/test/unit_test.hpp>
 

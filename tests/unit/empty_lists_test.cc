@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_dry_run_of_a_restore_reports_it_and_changes_nothing) {
   store.Open([](NodeStore& opened) {
     Must(opened.RecordImagePulled({.image = kImage, .image_ref = kRef2}, WithSecret(kSecretA)));
   });
-  // But for the line that says who owns it.
+  // All but the line that names the owner.
   const auto tree = [&] {
     Tree all = TreeOf(store.directory());
     all.erase("owner.lock");

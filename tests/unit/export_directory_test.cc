@@ -51,7 +51,7 @@ class KubeletDirectory {
   Result<ExportReport> Export(const ExportContent& content = SomeContent()) const {
     return ExportKubeletDirectory(content, {.kubelet_directory = path()});
   }
-  // It refuses, and changes nothing.
+  // The export refuses, and changes nothing.
   void CheckRefused(ErrorCode code, std::string_view about) const {
     const Tree before = TreeOf(path());
     const auto refused = Export();
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_was_there_is_kept) {
   BOOST_TEST((aside == before));
   BOOST_TEST(ReadFile(at / "waybill") == "the witness");
   BOOST_TEST(ReadFile(at / "else" / "file") == "somebody's");
-  // It could open what is closed now.
+  // A preloaded record could open an image that is closed now.
   BOOST_TEST(fs::is_empty(at / "observed-preloaded"));
 
   // In the same second.
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(what_was_there_is_kept) {
   kubelet.CheckPlaced();
 }
 
-// A kubelet ran without waybill: what it wrote must not be forgotten, nor opened.
+// A kubelet ran without waybill: its records must neither be lost nor opened.
 BOOST_AUTO_TEST_CASE(files_that_no_import_took_stay_closed) {
   const KubeletDirectory kubelet;
   ImagePulledRecord record = SomeContent().records[0];

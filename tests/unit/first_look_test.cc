@@ -1,5 +1,5 @@
-// What changes while a pod's credentials are fetched: the answer may become stricter than what was
-// seen before, and no looser.
+// The store changes while a pod's credentials are fetched: the answer may become stricter, never
+// looser.
 
 #include <boost/test/unit_test.hpp>
 #include <functional>
@@ -12,7 +12,7 @@ namespace waybill::testing {
 
 namespace {
 
-// Something happens while they are fetched.
+// Runs something while the credentials are fetched.
 class Fetched final : public CredentialSource {
  public:
   Fetched(Pod pod, std::function<void()> meanwhile)
@@ -61,7 +61,7 @@ void InBothWays(const Case& run) {
   }
 }
 
-// Another image is the only one that is left on the node.
+// Only another image is left on the node.
 void PruneTheRecord(ScratchStore& store) {
   store.clock().AdvanceSeconds(60);
   const auto pruned = Must(store->PruneBefore({std::string(kRef2)}, store.clock().Now()));
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_opens_to_all_meanwhile_does_not_open_what_was
   });
 }
 
-// The kubelet compares with what it read; closed also with what is there now.
+// The kubelet compares with what it read; the closed rules also compare with what is there now.
 BOOST_AUTO_TEST_CASE(credentials_that_a_record_loses_meanwhile_open_under_kubelet_rules_only) {
   InBothWays([](Rules rules, bool deferred) {
     ScratchStore store(rules);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(fetching_that_throws_is_counted_as_an_error) {
 }
 
 #ifndef WAYBILL_TEST_OF_ONE_CALL
-// It was made for one question: what it saw of one image says nothing of another.
+// A FirstLook is for one question: what it saw of one image does not apply to another.
 BOOST_AUTO_TEST_CASE(a_first_look_is_of_no_use_for_another_image) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);

@@ -1,5 +1,6 @@
-// LMDB's reader table is full: who has a slot goes on, who gets none is told kUnavailable, and a
-// decision without a snapshot is "pull". Nothing looks absent or damaged.
+// LMDB's reader table is full. A handle goes on with the slots that it has; a call that gets none
+// returns kUnavailable, and a decision without a snapshot is "pull". Nothing looks absent or
+// damaged.
 
 #include <lmdb.h>
 

@@ -26,7 +26,7 @@ OpenOptions SmallStore(const TempDir& scratch, const FakeClock& clock, std::uint
   return options;
 }
 
-// Adds records until one is refused; their refs, each of `ref_bytes`.
+// Adds records until one is refused. Returns their refs, of `ref_bytes` each.
 std::vector<std::string> Fill(NodeStore& store, char tag,
                               std::size_t ref_bytes = kMaxImageRefBytes - 10) {
   for (std::vector<std::string> refs;;) {
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(pruning_makes_room_again) {
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-// Every page of the table is touched: more than one transaction of a full store can copy.
+// Every page of the table is touched: more than a full store can copy in one transaction.
 BOOST_AUTO_TEST_CASE(every_other_record_of_a_full_store_can_be_pruned) {
   for (const Rules rules : kBothRules) {
     const TempDir scratch;
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(every_other_record_of_a_full_store_can_be_pruned) {
   }
 }
 
-// Large values first, so that one of them would take what is kept for deletions.
+// Large values first: a single one would use up the reserve for deletions.
 BOOST_AUTO_TEST_CASE(no_single_change_takes_what_deletions_need) {
   const TempDir scratch;
   FakeClock clock;
@@ -153,13 +153,13 @@ BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) 
     const PinningReader reader(options.directory);
     for (std::size_t i = 0; i < 40; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
     Must(store->ClearDistrust("a reason is written to a full store, too"));
-    // What was freed is pinned, so there is no more room than before.
+    // The freed pages are pinned by the reader, so there is no more room than before.
     const auto refused = store->PutRecord({std::string(4000, 'b'), {}, {}});
     BOOST_REQUIRE(!refused.has_value());
     BOOST_TEST((refused.error().code == ErrorCode::kStoreFull));
     for (std::size_t i = 40; i < 60; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
   }
-  // The reader died: nobody told the store.
+  // The reader died without releasing its snapshot.
   const std::vector<ListedImage> listed = EveryOther(refs);
   Must(store->Prune(listed, Must(store->BeginPrune())));
   BOOST_TEST(Must(store->ListRecords()).size() == listed.size() - 30);

@@ -1,4 +1,4 @@
-// A node that ran for a while without anybody recording its pulls (KEP-2535, "What happens if we
+// A node that pulled images for a while without recording them (KEP-2535, "What happens if we
 // reenable the feature"; OpenOptions::gap): what histories/gaps.jsonl can't say.
 
 #include <boost/test/unit_test.hpp>

@@ -33,7 +33,7 @@ void DamageEach(const std::filesystem::path& path, const std::string& text) {
 
 }  // namespace
 
-// Replacing one damaged record counts the table anew; what else can't be read may be another
+// Replacing one damaged record recounts the table. Another unreadable value may be another
 // handler's copy.
 BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
   UnderBothRules([](Rules rules) {

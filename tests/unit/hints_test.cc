@@ -1,5 +1,5 @@
-// Hints: every code has words, and no text of the library names a command or a flag, which only
-// some of its callers have.
+// Every hint code has words. No text of the library names a command or a flag: most callers do not
+// have those.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -39,11 +39,11 @@ BOOST_AUTO_TEST_CASE(an_error_says_its_hint_whether_it_has_a_code_or_text) {
   BOOST_TEST(text.ToString() == "message; free space");
 }
 
-// String literals only: `waybill list` may be what a comment explains.
+// String literals only: comments may name `waybill list`.
 BOOST_AUTO_TEST_CASE(no_text_of_the_library_names_a_command_or_a_flag) {
   const fs::path root = fs::path(WAYBILL_FIXTURES) / ".." / "..";
   const std::regex command(R"re("[^"]*(`waybill |waybill [a-z]+ --|--[a-z])[^"]*")re");
-  // Stored reasons of distrust, which their readers match word by word.
+  // Stored reasons of distrust: readers compare them word by word.
   const std::regex stored(
       R"re(is not finished; run|--after-gap --images|requested with --after-gap)re");
   std::size_t files = 0;

@@ -1,5 +1,5 @@
-// Which copy of an image a call is about, and what a call says that was given another member than
-// the one that it needs; and one meaning a code where nothing can be read.
+// Which copy of an image a call is about; what a call returns if it is given another member than it
+// needs; which code it returns if the store can't be read.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -42,7 +42,8 @@ BOOST_AUTO_TEST_CASE(one_value_does_for_a_decision_and_for_the_pull_after_it) {
   });
 }
 
-// Positional strings would say "no record, no intent": the copy of an image that nobody pulled.
+// With positional strings the answer would be "no record, no intent", as if nothing had been
+// pulled.
 BOOST_AUTO_TEST_CASE(the_other_member_alone_is_refused_and_is_no_answer) {
   ScratchStore store(Rules::kClosed);
   store.Pull(kImage, kRef, WithSecret(kSecretA));

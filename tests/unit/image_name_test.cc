@@ -31,7 +31,7 @@ std::vector<std::string> FixtureImages() {
   return images;
 }
 
-// What must hold for every string that there is.
+// What must hold for every string.
 void CheckProperties(const std::string& image) {
   const auto parts = ParseImage(image);
   BOOST_REQUIRE(ImageName(image).has_value() == parts.has_value());
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(bounds_are_exact) {
   BOOST_TEST(ParseImage("registry.example.com/" + path255).has_value());
   BOOST_TEST(!ParseImage("registry.example.com/" + path255 + "a").has_value());
   BOOST_TEST(ParseImage(std::string(2000, 'h') + "/" + path255).has_value());
-  // Where there is none, all of the name is path; filling in makes it too long.
+  // Without a domain the whole name is the path, and adding the default domain makes it too long.
   BOOST_TEST(!ParseImage("a_b/" + path255).has_value());
   BOOST_TEST(!NormaliseImage(path255).has_value());
   BOOST_TEST(NormaliseImage(path255.substr(8)).has_value());
@@ -152,7 +152,8 @@ BOOST_AUTO_TEST_CASE(any_bytes_are_safe) {
 }
 
 BOOST_AUTO_TEST_CASE(reads_nothing_outside_the_view) {
-  // Each prefix in a buffer of exactly its size: a sanitizer sees a byte read too many.
+  // Each prefix stands in a buffer of exactly its size, so that a sanitizer sees any read past its
+  // end.
   const std::string image = "[::1]:80/a.b__c-d/e:tag@" + Digest("sha256", 64);
   for (std::size_t size = 0; size <= image.size(); ++size) {
     const std::vector<char> exact(image.begin(), image.begin() + static_cast<std::ptrdiff_t>(size));

@@ -1,4 +1,4 @@
-// Files of a kubelet directory that are within the bounds of a file and above those of the store.
+// Kubelet files within the limits of a file, but above those of the store.
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
     BOOST_REQUIRE(!stopped);
     BOOST_TEST((stopped.error().code == ErrorCode::kInterrupted));
 
-    // Without the directory, as a writing command opens it; and as an observer sees it.
+    // Opened without the directory, as writing commands do; and observed.
     options.kubelet_directory.clear();
     options.import_progress = {};
     {

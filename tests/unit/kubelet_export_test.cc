@@ -34,7 +34,7 @@ class Exported {
     options.kubelet_directory = dir_.path();
     report = Must(ExportKubeletDirectory(content, options));
   }
-  // What is the kubelet's.
+  // The kubelet's own files.
   Tree tree() const {
     Tree tree = TreeOf(dir_ / "image_manager");
     tree.erase("waybill-exported");
@@ -88,7 +88,7 @@ void CheckSame(const ExportContent& a, const ExportContent& b) {
   }
 }
 
-// Neither a strict reader takes it nor one that passes over fields which it does not know.
+// Refused by strict readers and by those that ignore unknown fields.
 void CheckClosed(const Exported& exported, std::string_view folder, std::string_view key,
                  std::string_view why) {
   const bool of_ref = folder == "pulled";
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(importing_an_export_is_the_identity) {
     BOOST_TEST(exported.report.closed == 4U);
     BOOST_TEST(exported.report.preloaded == 2U);
     ExportContent second = exported.content();
-    // The one of another ref than its name says has a file of its own now.
+    // The record whose ref differs from its file name now has a file of its own.
     for (QuarantineEntry& entry : first.quarantine) {
       entry.source = entry.source.substr(0, entry.source.rfind('-') + 1) + entry.sha256;
     }

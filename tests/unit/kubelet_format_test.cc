@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(errors_never_quote_a_hash) {
   }
 }
 
-// Wherever it stands: in place of a key, of a value, or of the file's kind.
+// In place of a key, of a value, or of the file's kind.
 BOOST_AUTO_TEST_CASE(errors_never_quote_what_a_record_holds) {
   const std::string files[] = {
       R"({"kind":"5ecret"})",

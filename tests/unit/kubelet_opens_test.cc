@@ -1,6 +1,5 @@
-// Each way in which the kubelet opens a private image: open under its rules where it opens it,
-// unless that takes a loss that waybill does not suffer unseen; closed under the closed rules,
-// always.
+// Each way in which the kubelet opens a private image. Under its rules waybill opens it too, unless
+// that takes a loss, which waybill notices. Under the closed rules the image stays closed.
 
 #include "tests/support/kubelet_opens.h"
 

@@ -12,7 +12,7 @@ namespace {
 int patch = -1;  // of the version that is pretended; −1: none is
 }
 
-// In place of LMDB's, for the library under test as well.
+// Replaces LMDB's function, also for the library under test.
 extern "C" __attribute__((visibility("default"))) char* mdb_version(int* major, int* minor,
                                                                     int* patch_out) {
   static char text[] = "LMDB as the tests have it";

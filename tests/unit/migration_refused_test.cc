@@ -1,4 +1,4 @@
-// Why a store is not migrated, and that it then is as it was.
+// Why a migration is refused, and that the store is then unchanged.
 
 #include <sys/stat.h>
 
@@ -31,7 +31,7 @@ void Fill(NodeStore& store, std::size_t records, const std::string& handler = {}
   }
 }
 
-// It refuses; what was there is there, byte for byte.
+// The call is refused, and no file has changed.
 void CheckRefused(const VersionedStore& store, const MigrateOptions& options, ErrorCode code) {
   const Tree before = store.Files();
   const auto refused = Migrate(options);
@@ -40,7 +40,7 @@ void CheckRefused(const VersionedStore& store, const MigrateOptions& options, Er
   BOOST_TEST((store.Files() == before));
 }
 
-// Another character somewhere in a record's ref, wherever that is stored.
+// Changes a character of a record's ref, wherever that is stored.
 void Damage(const VersionedStore& store, const std::string& ref) {
   std::string bytes = ReadFile(store.database());
   for (auto at = bytes.find(ref); at != std::string::npos; at = bytes.find(ref, at + 1)) {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(opening_that_may_not_migrate) {
   Damage(store, kRefToDamage);
   BOOST_TEST(!InspectPath(store.database()).sound);
   check();
-  // One that is new, or of the newest version, it opens.
+  // A new store, or one of the newest version, is opened.
   const VersionedStore other;
   options = other.Options();
   options.migrate = false;
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version) {
   BOOST_TEST(InspectPath(store.database()).sound);
   BOOST_TEST(IdentityOf(store.directory()).schema_version == kNewestSchema);
 
-  // The one record is gone, and said to be; of the others the digest proves the credentials.
+  // The damaged record is lost, and reported; the digest proves the credentials of the others.
   Contents expected = WithoutStamps(before);
   std::erase_if(expected.records,
                 [](const auto& record) { return record.image_ref == kRefToDamage; });
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version) {
   BOOST_TEST((after.preloaded == expected.preloaded));
 }
 
-// Wherever it is stopped the store is as before the step, and the next call goes through.
+// Wherever a migration is stopped, the store is as before the step, and the next call succeeds.
 BOOST_AUTO_TEST_CASE(progress_that_stops_it) {
   const VersionedStore store;
   store.Open([](NodeStore& opened) {

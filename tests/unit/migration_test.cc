@@ -49,7 +49,7 @@ void Pull(NodeStore& store, const std::string& name, const std::string& handler,
       WithSecret(kSecretA), manifest));
 }
 
-// A store of version 2 with all that version 1 can't say.
+// Fills a store with everything that version 1 can't express.
 void FillWithHandlers(NodeStore& store) {
   Must(store.ReplaceRuntimeHandlers(SomeHandlers()));
   Pull(store, "plain", "");
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(each_loss_is_a_line) {
   BOOST_TEST(report.steps.size() == kNewestSchema - 1);
   BOOST_TEST(report.backup.empty());
 
-  // The refusal says each of them.
+  // The refusal names each of them.
   const auto refused = Migrate(store.To(1));
   BOOST_TEST_REQUIRE(!refused.has_value());
   for (const std::string& loss : expected) {
@@ -301,14 +301,14 @@ BOOST_AUTO_TEST_CASE(a_dry_run_changes_nothing) {
   store.Open(FillWithHandlers);
   store.Migrate(2);
   dry_run(1);
-  // Nor does it settle with a witness that contradicts.
+  // Nor does it correct a missing or wrong witness.
   std::filesystem::remove(store.witness());
   dry_run(1);
   WriteFile(store.witness(), "not a witness");
   dry_run(1);
 }
 
-// An observer of version 2 reads on while the store goes down: nothing opens by that.
+// An observer goes on reading while the store goes down: that must open nothing.
 BOOST_AUTO_TEST_CASE(an_observer_beside_a_way_down_fails_closed) {
   const VersionedStore store;
   store.Open(FillWithHandlers);

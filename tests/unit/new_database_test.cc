@@ -1,4 +1,4 @@
-// How a database that was made takes its place.
+// How a new database is put in place.
 
 #include "store/recovery/new_database.h"
 
@@ -18,8 +18,8 @@ namespace waybill::testing {
 
 namespace {
 
-// What LMDB locks in each process that has a store open; of another process, so that closing the
-// file here does not drop it.
+// Holds the lock that LMDB takes in each process with an open store. In another process, since
+// closing the file here would release it.
 class SharedLock {
  public:
   explicit SharedLock(const std::filesystem::path& path) {
@@ -56,8 +56,8 @@ class SharedLock {
 
 BOOST_AUTO_TEST_SUITE(new_database)
 
-// A lone lock.mdb is what a lost data.mdb leaves behind. Were it gone before the new one is in
-// place, a crash between the two would make the next store a trustful one.
+// A lone lock.mdb shows that data.mdb was lost. If it were removed before the new database is in
+// place, a crash in between would let the next store be trusted.
 BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_place) {
   const TempDir scratch;
   const std::filesystem::path directory = scratch / "store";
@@ -77,8 +77,8 @@ BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_pla
   BOOST_TEST(!std::filesystem::exists(directory / "lock.mdb"));
 }
 
-// A crash right after the new database took its place, while an observer of the old one lives: LMDB
-// then believes what lock.mdb says.
+// A crash right after the new database is in place, while an observer of the old one lives: LMDB
+// then trusts lock.mdb.
 BOOST_AUTO_TEST_CASE(a_lock_file_of_another_database_is_replaced) {
   ScratchStore store(Rules::kClosed);
   for (int i = 0; i < 5; ++i) {

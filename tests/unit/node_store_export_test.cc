@@ -19,7 +19,7 @@ namespace {
 const std::filesystem::path kFixtures = WAYBILL_FIXTURES;
 constexpr auto kCopyAll = std::filesystem::copy_options::recursive;
 
-// All that an export can bring back.
+// Everything that an export can restore.
 struct Content {
   std::vector<ImagePulledRecord> records;
   std::vector<ImagePullIntent> intents;
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(importing_what_was_exported_is_the_identity) {
       second.Restart();
       CheckSame(before, ContentOf(*second));
 
-      // Into the directory that it came from: nothing comes or goes.
+      // Exported to the directory that it came from, nothing changes.
       BOOST_TEST(ExportTo(*first, first.kubelet_directory()).closed == 2U);
       ScratchStore third(rules);
       for (const std::string folder : {"image_manager", "pods"}) {
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
   std::vector<ImageOnNode> images;
   images.push_back({std::string(kRef), {}, {}});
   images.push_back({std::string(kRef2), {}, {}});
-  // What pods live with was lost, too.
+  // The ranges of living pods were lost, too.
   const auto held = store->Export({.kubelet_directory = fresh, .images_on_node = images});
   BOOST_REQUIRE(!held.has_value());
   BOOST_TEST((held.error().code == ErrorCode::kConflict));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
   BOOST_TEST(made.last_updated.has_value());
 }
 
-// What is kept of each export: the folders that it replaced.
+// Each export keeps the folders that it replaced.
 std::vector<std::string> Aside(const std::filesystem::path& kubelet_directory) {
   std::vector<std::string> names;
   for (const auto& entry :

@@ -1,5 +1,5 @@
-// A store that went down must be one that the older version's own code takes for sound: that code
-// reads the header in the tree of each of the two meta pages, and knows its own version only.
+// After a migration down, the older version's code must find the store sound. That code reads the
+// header under both meta pages, and knows only its own version.
 
 #include <fcntl.h>
 
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(both_meta_pages_lead_to_a_header_of_the_version_that_was_go
   BOOST_TEST(Must(Migrate({.directory = store.directory(), .to = 1})).steps.size() ==
              kNewestSchema - 1);
   ExpectBothHeaders(store, 1);
-  // Where an earlier call was cut short in between, the same call puts it right.
+  // If an earlier call was cut short, the same call repairs that.
   Must(Migrate({.directory = store.directory(), .to = 1}));
   ExpectBothHeaders(store, 1);
 }

@@ -1,4 +1,4 @@
-// The page walk on stores that liblmdb left: every state is sound, and every value is shown.
+// The page walk on stores written by liblmdb: every state is sound, and every value is visited.
 
 #include "store/lmdb/check/page_check.h"
 
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(files_that_are_no_store_are_results) {
   }
 }
 
-// Rules that LMDB itself would not mind, or not yet.
+// Violations that LMDB itself ignores, or does not notice at once.
 BOOST_AUTO_TEST_CASE(tables_of_another_kind_are_damage) {
   const auto walk_with = [](unsigned flags, const std::string& name, std::size_t key_bytes,
                             std::size_t value_bytes) {

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(normal_form_is_its_own_normal_form) {
 BOOST_AUTO_TEST_CASE(operating_systems_and_features_have_one_spelling) {
   BOOST_TEST(NormalisePlatform({.architecture = "amd64", .os = "macOS"}).os == "darwin");
   BOOST_TEST(NormalisePlatform({.architecture = "amd64", .os = "Windows"}).os == "windows");
-  // Not that of this machine: what an image does not say stays unsaid.
+  // Not filled in from this machine: what an image does not state stays empty.
   BOOST_TEST(NormalisePlatform({.architecture = "amd64", .os = ""}).os == "");
   const auto features =
       NormalisePlatform({.architecture = "amd64", .os = "windows", .os_features = {"w", "a", "w"}})

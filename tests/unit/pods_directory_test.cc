@@ -1,4 +1,4 @@
-// Which files of a pods directory are read, and what stands in for those that can't be.
+// Which files of a pods directory are read, and what is recorded for those that can't be.
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ class Pods {
     BOOST_REQUIRE(files.has_value());
     return *files;
   }
-  // The only file: its range is unknown.
+  // There is one file, and its range is unknown.
   void CheckUnknown(std::string_view about) const {
     const std::vector<UsernsFile> files = Read();
     BOOST_TEST_REQUIRE(files.size() == 1U);

@@ -1,4 +1,4 @@
-// A pulled record as stored: what goes in comes out, and a match is a match of every byte.
+// A stored pulled record: it decodes to what was encoded, and matches compare every byte.
 
 #include "store/database/pulled_record.h"
 

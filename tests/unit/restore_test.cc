@@ -1,4 +1,4 @@
-// Putting a backup back: what the store then is, what it keeps, what is refused.
+// Restoring a backup: the state of the store afterwards, what it keeps, what is refused.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,13 +38,13 @@ void Replace(NodeStore& store, const std::string& name, const ImagePullCredentia
   Must(store.PutRecord(record));
 }
 
-// Who may use the image without a pull.
+// Whether a pod with this secret may use the image without a pull.
 bool Opens(NodeStore& store, const std::string& name, const ImagePullSecret& secret) {
   Pod pod(secret);
   return !store.MustAttemptPull({.image = ImageOf(name), .image_ref = RefOf(name)}, pod).pull;
 }
 
-// A store that lived on after its backup: of version 2, its backup too.
+// A store that changed after its backup.
 struct LivedOn : VersionedStore {
   LivedOn() {
     Open([](NodeStore& opened) {
@@ -69,7 +69,7 @@ ErrorCode CodeOf(const Result<RestoreReport>& refused) {
   return refused ? ErrorCode{} : refused.error().code;
 }
 
-// It is refused, and all is as it was.
+// The restore is refused, and no file has changed.
 void CheckRefused(const VersionedStore& store, const fs::path& backup, ErrorCode code) {
   const Tree before = store.Files();
   const auto refused = Restore(store.From(backup));
@@ -219,7 +219,7 @@ BOOST_FIXTURE_TEST_CASE(where_the_store_is_empty_or_no_database, LivedOn) {
   BOOST_TEST(Open().findings.empty());
 }
 
-// A store that was put back from an older copy says what it says of no use: the witness knows.
+// The replaced store is itself an old copy, as the witness shows: its credentials prove nothing.
 BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_its_witness, LivedOn) {
   const MemoryDir older;
   fs::copy_file(backup, older / "backup.mdb");
@@ -258,7 +258,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_the_backup, VersionedStor
   open([](NodeStore& store) { BOOST_TEST(!Opens(store, "image", kSecretA)); });
 }
 
-// An image that a file closed which nobody could read stays closed.
+// An image closed by an unreadable file stays closed.
 BOOST_FIXTURE_TEST_CASE(what_the_replaced_store_had_in_quarantine_stays_closed, VersionedStore) {
   Open([](NodeStore& store) { Pull(store, "image", WithSecret(kSecretA)); });
   const fs::path backup = Migrate(1).backup;
@@ -298,7 +298,7 @@ BOOST_FIXTURE_TEST_CASE(a_backup_that_is_none, LivedOn) {
 BOOST_FIXTURE_TEST_CASE(a_backup_of_another_store, LivedOn) {
   const LivedOn other;
   CheckRefused(*this, other.backup, ErrorCode::kConflict);
-  // Only the witness is left to tell.
+  // Only the witness is left to show it.
   const fs::path copy = scratch() / "copy.mdb";
   fs::copy_file(backup, copy);
   fs::remove(database());
@@ -342,7 +342,7 @@ BOOST_FIXTURE_TEST_CASE(a_directory_that_is_not_safe, LivedOn) {
   CheckRefused(*this, backup, ErrorCode::kUnsafePath);
 }
 
-// Under its own name nobody could say any more how such a pull ended.
+// The intent must still be found under the handler's own name when the pull ends.
 BOOST_FIXTURE_TEST_CASE(pulls_in_flight_for_what_is_the_default_handler_again, VersionedStore) {
   Open([](NodeStore& opened) {
     Must(opened.ReplaceRuntimeHandlers({{"runc", true, true}, {"kata", false, true}}));
@@ -362,7 +362,7 @@ BOOST_FIXTURE_TEST_CASE(pulls_in_flight_for_what_is_the_default_handler_again, V
   });
 }
 
-// --- What is kept of replaced databases has an end ----------------------------------------------
+// --- The number of replaced databases kept is bounded --------------------------------------------
 
 void CheckDamagedOnesGo(const VersionedStore& store, const fs::path& stays, bool does_stay) {
   std::vector<std::string> removed;

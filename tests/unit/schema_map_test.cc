@@ -1,4 +1,4 @@
-// schema/README.md is the map of the database: what it says is what the code does.
+// schema/README.md, the map of the database, must match the code.
 
 #include <array>
 #include <boost/test/unit_test.hpp>

@@ -7,7 +7,7 @@ namespace waybill {
 
 BOOST_AUTO_TEST_SUITE(secrets_in_messages)
 
-// A registry may be a URL with a password in it, and a line may have slipped.
+// A registry may be a URL with a password in it, and a secret may stand in the wrong field.
 BOOST_AUTO_TEST_CASE(errors_never_quote_what_a_document_holds) {
   const std::string documents[] = {
       R"({"auths":{"S":{"password":7}}})",

@@ -1,4 +1,4 @@
-// Changes that share a commit: each that is refused fails alone, whether or not it had written.
+// Changes that share a commit: a refused one fails alone, whether or not it had written.
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
         const std::string image = std::to_string(round) + "-" + std::to_string(number);
         ++here;
         const auto written = committer.Run([&](internal::StoreTxn& txn) -> Result<void> {
-          // The others come meanwhile, and are in the next batch together.
+          // The others arrive meanwhile, and share the next batch.
           while (here < kCallers) std::this_thread::yield();
           in_flight.Set(image, "", {1, false});
           if (kind == kBeforeWriting) return Error{ErrorCode::kConflict, image, ""};

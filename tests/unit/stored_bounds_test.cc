@@ -1,5 +1,5 @@
-// Values whose checksums are right, but which are larger than anything that the library writes: a
-// file that was tampered with, or another program's. They are damaged, wherever they are met.
+// Values with correct checksums that are larger than anything the library writes: from tampering,
+// or from another program. They count as damaged everywhere.
 
 #include <flatbuffers/flatbuffers.h>
 #include <lmdb.h>
@@ -30,7 +30,7 @@ namespace {
 using internal::Key16;
 using internal::Table;
 
-// An intent that no call takes: 64 KiB of an image whose repository is the image.
+// An intent larger than any call accepts: a 64 KiB image that is its own repository.
 std::string LongImage() { return "example.com/" + std::string(std::size_t{64} << 10U, 'a'); }
 
 std::vector<std::byte> SealedIntent(const Key16& key, const std::string& image) {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(keys_of_images_above_the_limits_are_hashes_like_others) {
   BOOST_TEST((internal::IntentKey(image, "", 1) != internal::IntentKey(image + "a", "", 1)));
 }
 
-// The keys that are on disk: a hash of the repository as one string, whatever it is hashed from.
+// The keys on disk hash the repository as one string, however it is stored.
 BOOST_AUTO_TEST_CASE(intent_keys_stay_what_they_were) {
   for (const std::string& image :
        {std::string(), std::string("nginx"), std::string("library/nginx:1"),

@@ -28,7 +28,7 @@ std::string ErrorOf(const std::string& both) { return ErrorOf(both, both); }
 
 BOOST_AUTO_TEST_SUITE(subordinate_ids)
 
-// Where v1.36.3 does not start without the tool, the KEP takes the default.
+// Without the tool the KEP uses the default; kubelet v1.36.3 does not start.
 BOOST_AUTO_TEST_CASE(without_the_user_or_the_tool_it_is_the_default) {
   for (const SubordinateIds& found :
        {SubordinateIds{false, false, "", ""}, SubordinateIds{true, false, kLine, kLine},
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(without_the_user_or_the_tool_it_is_the_default) {
     BOOST_TEST_REQUIRE(pool.has_value());
     BOOST_TEST((*pool == UserNamespacePool::Default(131072, 50)));
   }
-  // It, too, must be one.
+  // The default, too, must be a valid pool.
   BOOST_TEST(!PoolOfSubordinateIds({}, 0));
   BOOST_TEST(!PoolOfSubordinateIds({}, 65537));
   BOOST_TEST(!PoolOfSubordinateIds({}, 65536, 65535));

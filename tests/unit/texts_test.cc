@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(texts_mean_what_the_files_say) {
   BOOST_TEST(seen > 400);
 }
 
-// A document that was cut short is none; what a flipped bit makes of it is read within its bounds.
+// A document cut short is refused; one with a flipped bit is read within its bounds.
 BOOST_AUTO_TEST_CASE(every_prefix_and_flipped_byte_ends_well) {
   ForEach([](const Meaning& meaning, const std::string& of, Json& line) {
     const std::string text = line["in"];
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(runtime_handlers_have_a_bound) {
   for (std::size_t i = 0; i < kMaxRuntimeHandlers; ++i) {
     many += R"(,{"name":"h)" + std::to_string(i) + "\"}";
   }
-  // With the nameless one merged there are as many as may be.
+  // With the nameless one merged, there are exactly as many as allowed.
   const std::string merging = R"(,"config":{"containerd":{"defaultRuntimeName":"h7"}})";
   BOOST_TEST(read(many, merging).size() == kMaxRuntimeHandlers);
   const Json one_more = read(many);

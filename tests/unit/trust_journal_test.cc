@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_stored_journal_above_the_limits_is_damaged) {
   BOOST_TEST(!internal::DecodeJournal(internal::EncodeJournal(journal, kNewestSchema)).has_value());
 }
 
-// Whatever goes to make room, the reasons in force stay the same ones.
+// Making room drops entries, but never changes the reasons in force.
 BOOST_AUTO_TEST_CASE(no_reason_in_force_is_dropped_and_none_comes_back) {
   const auto seed = std::random_device{}();
   BOOST_TEST_MESSAGE("seed " << seed);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(sentences_of_version_3_become_kinds) {
   for (const auto& [reason, kind] : known) {
     journal.push_back(Event(kind, TrustAction::kDistrust, reason));
   }
-  // Words of an operator are an operator's, however they begin.
+  // An operator's words stay an operator's, however they begin.
   journal.push_back(Event(TrustKind::kOperator, TrustAction::kTrust, "the import of /k is public"));
   const auto read = internal::DecodeJournal(internal::EncodeJournal(journal, 3));
   BOOST_REQUIRE(read.has_value());
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_held_pod_s_kind_survives_version_3) {
     BOOST_TEST((read->pod == pod), pod.reason);
     BOOST_TEST(read->stamp == 7U);
   }
-  // Lost ranges never pass for what an import ends, whatever their words, nor does an unknown kind.
+  // An import must not end lost ranges, whatever their words, nor an unknown kind.
   for (const auto kind : {HeldKind::kLostRanges, static_cast<HeldKind>(200)}) {
     const HeldPod lost{"", {}, "", pods[1].reason, {}, kind};
     const auto down = internal::DecodeUsernsHeld(internal::EncodeUsernsHeld({lost, 7}, 3));

@@ -1,4 +1,4 @@
-// A kubelet's file of ID mappings: what is taken, what stays blocked of what is not.
+// A kubelet's file of ID mappings: what is accepted, and what a refused file blocks.
 
 #include "migrations/kubelet/userns_file.h"
 
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(bounds) {
 
 namespace {
 
-// Another reader's view, of whole files without a key twice.
+// The field as another reader sees it, in whole files without duplicate keys.
 nlohmann::json FieldOf(const nlohmann::json& object, std::string_view name) {
   for (const auto& [key, value] : object.items()) {
     std::string lower;

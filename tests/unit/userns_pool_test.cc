@@ -59,10 +59,10 @@ BOOST_AUTO_TEST_CASE(slots_with_the_hosts_block_or_the_last_are_not_handed_out) 
     BOOST_TEST_REQUIRE(last.end() <= kLastBlock);
     BOOST_TEST_REQUIRE(last.end() + blocks >= kLastBlock);
   }
-  // Where the pool ends before, none is missing.
+  // No range is missing if the pool ends before the last block.
   BOOST_TEST(SlotsOf({65536, 10 * 65536, 65536, 1}).count == 10);
   BOOST_TEST(SlotsOf({kHostIds / 2, kHostIds / 2, kHostIds / 2, 0}).count == 0);
-  // Of pools that are none, nothing.
+  // Invalid pools have no slots.
   BOOST_TEST(SlotsOf({0, kHostIds, 0, 0}).count == 0);
   BOOST_TEST(SlotsOf({kMost, kMost, kMost, 0}).count == 0);
   BOOST_TEST(SlotsOf({65536, kMost, 65536, 0}).count == 0);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(relation_to_the_pool) {
   BOOST_TEST((relation(14, 1) == PoolRelation::kInPool));
   BOOST_TEST((relation(15, 1) == PoolRelation::kOutsidePool));
   BOOST_TEST((relation(10, 2) == PoolRelation::kOtherLength));
-  // As the kubelet looks at them, the length first.
+  // Like the kubelet, compare the length first.
   BOOST_TEST((relation(20, 2) == PoolRelation::kOtherLength));
   BOOST_TEST((RelationTo({65536, 0, kMost, 0}, kMost, kMost) == PoolRelation::kOutsidePool));
   BOOST_TEST((RelationTo({0, kMost, 2, 0}, kMost - 1, 2) == PoolRelation::kOutsidePool));

@@ -43,7 +43,7 @@ void ExpectLostUntilSaidOtherwise(UsernsStore& store) {
   store.Get("one-more");
 }
 
-// Changes the tables as no part of the library would.
+// Changes the tables in ways that the library never does.
 void Tamper(const UsernsStore& store, const internal::Committer::Change& change) {
   RecoveryReport report;
   OpenOptions options = store.Options();
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(blocks_that_contradict_the_mappings) {
   BOOST_TEST(store.Get("a") == 2U);
   BOOST_TEST(store.Get("d") == 8U);
   for (const char* pod : {"b", "c", "x", "y"}) BOOST_TEST(IsHeld(store, pod), pod);
-  // Of 12 blocks 2, 4, 6, 7, 8 and 10 are somebody's.
+  // Of 12 blocks, 2, 4, 6, 7, 8 and 10 are taken.
   for (int i = 0; i < 6; ++i) {
     const std::uint32_t block = store.Get("new" + std::to_string(i));
     BOOST_TEST((block != 2 && block != 4 && block != 6 && block != 7 && block != 8 && block != 10));
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
   BOOST_TEST((store->GetUserNamespace("gone").error().code == ErrorCode::kNotFound));
   store.Get("new");
   store.Close();
-  // Where the store that it replaces can't be read, the backup's count, and others may be lost.
+  // If the replaced store can't be read, the backup's mappings are used, and others may be lost.
   WriteFile(store.database(), std::string(40960, 'x'));
   BOOST_TEST(Must(Restore({.directory = store.directory(), .backup = backup})).id_ranges_lost);
   store.Open();
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
   ExpectLostUntilSaidOtherwise(store);
 }
 
-// The store that it replaces took the place of one that was lost: of these pods it knows nothing.
+// The replaced store was made after a loss, and does not know these pods.
 BOOST_AUTO_TEST_CASE(a_backup_over_a_store_that_lost_ranges_keeps_or_holds_its_mappings) {
   UsernsStore store;
   std::map<std::string, std::uint32_t> listed;
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_backup_from_before_there_were_ranges) {
   store.Open();
   const fs::path backup = Must(ListBackups(store.directory())).front().path;
   store.Close();
-  // Nobody lives with a range: it is what it was.
+  // No pod has a range, so the backup keeps its version.
   BOOST_TEST(Must(Restore({.directory = store.directory(), .backup = backup})).schema_version ==
              2U);
   Must(Migrate(To(store, kNewestSchema)));
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(a_backup_from_before_there_were_ranges) {
   BOOST_TEST(store.Get("a") == a);
 }
 
-// It took a kubelet's records over: that kubelet's pods have ranges, in files.
+// The store took a kubelet's records over, whose pods have ranges in files.
 BOOST_AUTO_TEST_CASE(coming_up_beside_a_kubelet_hands_out_nothing_before_the_import) {
   UsernsStore store(SmallPool(4, 4));
   PlaceGolden(store.directory(), 2);
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(coming_up_beside_a_kubelet_hands_out_nothing_before_the_imp
   BOOST_TEST(Refuses(store));
   BOOST_TEST(store.report().refused_because.find("not taken over") != std::string::npos);
   store.Close();
-  // The kubelet has them in its files, so that nothing stands in the way down.
+  // The ranges are in the kubelet's files, so nothing prevents the migration down.
   Must(Migrate(To(store, 2, true)));
   store.WriteMapping("living", 5);
   store.Open();
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(going_down_is_refused_for_ranges_that_no_kubelets_files_can
   Must(Migrate(To(store, 1, true)));
 }
 
-// What a later step down loses is told, too.
+// The losses of later steps are listed, too.
 BOOST_AUTO_TEST_CASE(losses_of_two_steps_are_told_together) {
   UsernsStore store;
   store.Get("a");
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(losses_of_two_steps_are_told_together) {
   BOOST_TEST(report.losses[1].find("gvisor") != std::string::npos);
 }
 
-// Its ranges were lost with whatever it lost, should it be an old copy of one that had some.
+// It may be an old copy of a store with ranges; then these were lost, too.
 BOOST_AUTO_TEST_CASE(a_distrustful_store_comes_up_with_lost_ranges) {
   UsernsStore store;
   PlaceGolden(store.directory(), 2);

@@ -77,13 +77,13 @@ BOOST_AUTO_TEST_CASE(the_only_free_range_is_found_wherever_it_lies) {
     }
     BOOST_TEST_REQUIRE(pods.size() == ranges);
     const std::uint32_t beyond = (ranges + 1) * size;
-    // From before it and, after the second time, from behind it.
+    // The search starts before it in the first round, behind it in the second.
     for (int round = 0; round < 2; ++round) {
       for (std::uint32_t i = 0; i < ranges; ++i) {
         const std::uint32_t first = (round == 0 ? i + 1 : ranges - i) * size;
         std::string& pod = pods[first];
         Must(store->ReleaseUserNamespace(pod));
-        // Taken in part it is not free.
+        // A range taken in part is not free.
         const std::uint64_t last_block = first + size - 1;
         Must(store->AdoptUserNamespace("other", last_block * kIdsPerBlock, kIdsPerBlock));
         BOOST_TEST(!store.Try("new").has_value());
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where_it
   BOOST_TEST_REQUIRE(!refused.has_value());
   BOOST_TEST((refused.error().code == ErrorCode::kNotFound));
   BOOST_TEST(!std::filesystem::exists(store.directory()));
-  // Found by itself in a kubelet directory, and not missed there.
+  // In a kubelet directory it is found by itself, and may be missing.
   options.pods_directory.clear();
   options.kubelet_directory = store.kubelet();
   BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().user_namespaces.files_seen == 0U);

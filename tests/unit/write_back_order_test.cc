@@ -1,4 +1,4 @@
-// Rotated credentials on their way to the disk, and who asks or writes meanwhile.
+// Rotated credentials on their way to the disk, while others ask or write.
 
 #include <boost/test/unit_test.hpp>
 #include <mutex>

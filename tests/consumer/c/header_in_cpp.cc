@@ -1,4 +1,4 @@
-// waybill.h in C++: what its macros make has no warnings. Compiled only.
+// waybill.h in C++: its macros expand without warnings. Compiled only.
 
 #include <waybill.h>
 
