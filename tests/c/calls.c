@@ -5,7 +5,7 @@
 #define TOKEN 0
 #define HELD_ID 0x40000000U
 
-/* A function whose result comes out by pointer: `body` calls it with &result and error. */
+/* A function that returns its result by pointer: `body` calls it with &result and error. */
 #define RESULT_CALL(name, type, body)                                     \
   static waybill_code name(waybill_store* store, waybill_error** error) { \
     type* result = check_poison();                                        \
@@ -21,7 +21,7 @@
 #define PLAIN_CALL(name, body) \
   static waybill_code name(waybill_store* store, waybill_error** error) { return body; }
 
-/* What answers go into, of each thread: two may make the same call. */
+/* Answers, one of each a thread: two threads may make the same call. */
 static _Thread_local bool flag;
 static _Thread_local uint64_t number;
 static _Thread_local waybill_user_namespace user_namespace;

@@ -23,7 +23,7 @@ static bool ends_with_zero(waybill_string string) {
   return string.data != NULL && string.data[string.length] == '\0';
 }
 
-/* The promises of every function on its error, whatever the code. */
+/* What every function promises about its error. */
 static bool error_matches(waybill_code code, const waybill_error* error) {
   if (error == check_poison()) return true; /* the call was not given it */
   if (code == WAYBILL_OK) return error == NULL;

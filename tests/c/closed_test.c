@@ -1,4 +1,4 @@
-/* What is left of a store that was closed: "pull", WAYBILL_CLOSED, and its report. */
+/* What a closed store still answers: "pull", WAYBILL_CLOSED, and its report. */
 
 #include "calls.h"
 #include "support.h"
@@ -34,7 +34,7 @@ static void closed_twice(void) {
   CHECK(waybill_close(store, NULL) == WAYBILL_CLOSED);
   expect_closed(store);
 
-  /* Another may have it now, beside the closed handle. */
+  /* It can be opened again, beside the closed handle. */
   waybill_store* again = open_store("closed");
   CHECK(may_use(again, &kPod));
   CHECK(!may_use(store, &kPod));
@@ -65,7 +65,7 @@ static void closed_observer(void) {
 
 static void nothing_is_freed(void) {
   CHECK(waybill_free(NULL) == WAYBILL_OK);
-  /* Memory of the caller's own, with as much before it as a result has. */
+  /* The caller's memory, with as many bytes before it as a result has. */
   union {
     long double aligned;
     char bytes[128];

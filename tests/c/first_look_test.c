@@ -1,4 +1,4 @@
-/* A question in two calls: the second one compares with what the first one saw. */
+/* A decision in two calls: the second compares with what the first saw. */
 
 #include "calls.h"
 #include "support.h"
@@ -26,7 +26,7 @@ static uint64_t checks(waybill_store* store, size_t result) {
   return count;
 }
 
-/* IMAGE has no record any more. */
+/* Removes the record of IMAGE. */
 static void prune_the_record(waybill_store* store) {
   const waybill_listed_image listed = {OTHER_REF, NONE};
   waybill_prune_report* report = NULL;
@@ -36,8 +36,7 @@ static void prune_the_record(waybill_store* store) {
   waybill_free(report);
 }
 
-/* A question whose record goes between the two calls: who had credentials for it is told what the
- * record said. */
+/* The record is pruned between the two calls: the second answers as the record said. */
 static void record_gone_between_two_calls(int32_t rules) {
   static const struct {
     const waybill_pod_credentials* pod; /* NULL: they could not be had */

@@ -33,7 +33,7 @@ static void registry(waybill_store* store) {
   CHECK_TEXT("runc", handlers->items[1].name);
   CHECK(handlers->items[1].is_default && handlers->items[1].user_namespaces);
   CHECK(handlers->items[1].guest_platform == NULL);
-  /* What came out goes in again, and changes nothing. */
+  /* What was read can be written again, and changes nothing. */
   MUST(waybill_replace_runtime_handlers(store, handlers, NULL, &report, &error));
   CHECK(report->added.count == 0 && report->changed.count == 0);
   waybill_free(report);

@@ -1,5 +1,5 @@
-/* Callbacks: credentials that are fetched only if need be, a fetch that fails, and callbacks that
- * call back into their own store. */
+/* Callbacks: credentials that are fetched only if needed, a fetch that fails, and callbacks that
+ * call their own store. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void fetched_once_if_need_be(waybill_store* store) {
   const waybill_decision decision = decide(&with);
   CHECK(!decision.pull && decision.credentials_read && with.count == 1);
 
-  /* No record of this one: whose credentials they are does not matter. */
+  /* This image has no record, so credentials do not matter. */
   CHECK(
       !waybill_must_attempt_pull_lazily(
            store, COPY(.image = IMAGE, .image_ref = WAYBILL_STRING("sha256:unknown")), fetch, &with)
@@ -82,11 +82,11 @@ static void own_store_called_back(waybill_store* store) {
   CHECK(outcome->action == WAYBILL_ENSURE_USE_PRESENT);
   waybill_free(outcome);
   CHECK(with.count == 2);
-  /* It is as it was. */
+  /* The store is unchanged. */
   CHECK(may_use(store, &kPod));
 }
 
-/* Another store than one's own may be used, closed, and used up inside a callback. */
+/* Inside a callback, another store may be opened, used and closed. */
 static bool fetch_from_other(void* context, waybill_pod_credentials* credentials) {
   (void)context;
   waybill_store* other = open_store("other");
@@ -120,7 +120,7 @@ typedef struct strange_clock {
   int refusals;
 } strange_clock;
 
-/* Calls back where the store already exists. */
+/* Calls the store as soon as there is one. */
 static waybill_timestamp ask_the_store(void* context) {
   strange_clock* self = context;
   if (self->store != NULL) {

@@ -1,4 +1,4 @@
-/* NULL for every pointer argument, one at a time; arrays and strings without an address. */
+/* NULL for each pointer argument in turn; arrays and strings with a length but no address. */
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void no_result_of_a_store(waybill_store* s) {
   INVALID(waybill_verify(s, NULL, &error));
   INVALID(waybill_get_trust(s, NULL, &error));
 
-  /* These may do without. */
+  /* These accept NULL. */
   uint64_t token = 0;
   MUST(waybill_begin_prune(s, &token, &error));
   MUST(waybill_prune(s, &listed, 1, token, NULL, NULL, &error));
@@ -86,7 +86,7 @@ static void no_value_for_a_store(waybill_store* s) {
   INVALID_RESULT(cleaned,
                  waybill_clean_up_user_namespaces(s, none, one_nowhere, 0, NULL, &cleaned, &error));
 
-  /* Arrays and strings inside of what is given. */
+  /* Arrays and strings inside arguments. */
   waybill_image_pull_credentials credentials = {.secret_count = 1};
   INVALID(waybill_record_image_pulled(s, APP, &credentials, NULL, &error));
   credentials = (waybill_image_pull_credentials){.service_account_count = 1};

@@ -1,6 +1,6 @@
-/* Every number of the header, for ever: the description of the ABI does not have them, since
- * functions take and return plain integers. bindings/c/check_abi looks that none is missing here.
- * And what the functions do with numbers that are none of them. */
+/* Every number of the header, for ever: the ABI's description does not have them, since functions
+ * take and return plain integers. bindings/c/abi checks that none is missing here. And what
+ * functions do with other numbers. */
 
 #include <string.h>
 
@@ -212,7 +212,7 @@ static void are_refused(waybill_store* store, int32_t number) {
   CHECK(other == NULL);
 }
 
-/* An error says what, and what next; C's own code has a name like any other. */
+/* An error says what failed and what to do next. All codes have names, C's own, too. */
 static void errors(void) {
   waybill_error* refused = NULL;
   waybill_store* store = NULL;

@@ -1,4 +1,5 @@
-/* struct_size: of callers that were built against an older header, a newer one, or none. */
+/* struct_size of callers that were built against an older or newer header, or that did not set it.
+ */
 
 #include <stddef.h>
 #include <stdint.h>

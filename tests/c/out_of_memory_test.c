@@ -1,5 +1,5 @@
-/* Every allocation of a call fails once, each in turn: the call says so, nothing is half done, and
- * the store goes on. */
+/* Each allocation of a call fails in turn: the call says so, nothing is half done, and the store
+ * stays usable. */
 
 #define _XOPEN_SOURCE 700
 
@@ -10,7 +10,7 @@
 #include "calls.h"
 #include "support.h"
 
-/* The C library's own, behind the ones below that take their place in the whole process. */
+/* The C library's own functions. The ones below replace them in the whole process. */
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* old, size_t size);
@@ -51,7 +51,7 @@ static bool no_more_failures(void) {
 
 static waybill_error* error;
 
-/* That nothing was taken for damage. */
+/* Nothing counted as damage. */
 static void expect_sound(const char* name) {
   waybill_store* store = open_store(name);
   waybill_recovery_report* report = report_of(store);
@@ -93,7 +93,7 @@ static void calls(void) {
   for (size_t i = 0; i < kStoreCallCount; ++i) {
     const store_call* each = &kStoreCalls[i];
     for (unsigned long call = 1;; ++call) {
-      /* What exports that failed left there would be more for the next one to look at, for ever. */
+      /* Failed exports leave files. Without this, each next call would have more to look at. */
       empty_directory(exported);
       fail_at(call);
       const waybill_code code = each->call(store, &error);
@@ -106,7 +106,7 @@ static void calls(void) {
       }
       if (code != WAYBILL_OK) waybill_free(error);
       if (!had) break;
-      /* As after a disk that failed inside of a commit. */
+      /* As after a disk error inside a commit. */
       if (code == WAYBILL_OUTCOME_UNKNOWN) {
         waybill_store_free(store);
         store = open_store("store");

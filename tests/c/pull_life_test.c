@@ -141,7 +141,7 @@ static void whole_records(waybill_store* store) {
   CHECK_TEXT("tenant-a", kept->secrets[0].namespace_name);
   CHECK_TEXT("pull", kept->secrets[0].name);
   CHECK_TEXT("hash-1", kept->secrets[0].credential_hash);
-  /* What came out goes in again. */
+  /* What was read can be written again. */
   MUST(waybill_put_record(store, record, &error));
   waybill_free(record);
 
@@ -204,7 +204,7 @@ static void images_that_left_are_pruned(waybill_store* store) {
   INVALID(waybill_prune(store, &listed, 1, token + 1000000, NULL, &report, &error));
   CHECK(report == NULL);
 
-  /* A runtime that is starting up lists nothing, too. */
+  /* A runtime that is starting up also lists nothing. */
   INVALID(waybill_prune(store, NULL, 0, token, NULL, &report, &error));
   INVALID(waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, NULL, &report, &error));
   CHECK(report == NULL);

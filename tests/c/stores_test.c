@@ -26,7 +26,7 @@ static void witnesses(void) {
   end_store(store);
   CHECK(is_there(options.witness_path));
 
-  /* Another store in its place. */
+  /* A new store in its place. */
   options.directory = scratch("wiped");
   store = open_with(&options);
   report = report_of(store);
@@ -54,13 +54,13 @@ static void witnesses(void) {
   CHECK(!waybill_must_attempt_pull(store, APP, &kPod).pull);
   end_store(store);
 
-  /* By memory. */
+  /* The remembered witness. */
   options.witness_kind = WAYBILL_WITNESS_REMEMBERED;
   options.witness_path = NONE;
   options.must_exist = true;
   end_store(open_with(&options));
 
-  /* One that is gone: the store may be an older copy, unless somebody says otherwise. */
+  /* If the witness is gone the store may be an older copy, unless the caller says otherwise. */
   const waybill_string gone = scratch("witness");
   CHECK(unlink(gone.data) == 0);
   options.witness_kind = WAYBILL_WITNESS_ANEW;

@@ -1,5 +1,4 @@
-/* Strings that are long, hold any bytes, have no zero byte behind them, or are gone after the call.
- */
+/* Strings that are long, have any bytes or no zero byte at the end, or are freed after the call. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@ static waybill_error* error;
 
 enum { MEBIBYTE = 1 << 20 };
 
-/* In memory of exactly its length, so that AddressSanitizer sees whoever reads on. */
+/* In memory of exactly its length, so that AddressSanitizer sees reads beyond it. */
 static waybill_string exactly(const void* bytes, size_t length) {
   char* copy = malloc(length);
   if (copy == NULL) check_exit();
@@ -59,7 +58,7 @@ static void gone_after_the_call(waybill_store* store) {
   waybill_free(record);
 }
 
-/* A result lives on when the store is gone. */
+/* A result stays valid after its store is freed. */
 static void results_outlive_the_store(void) {
   waybill_store* store = open_store("short");
   pull(store, IMAGE, REF);
@@ -76,7 +75,7 @@ static void results_outlive_the_store(void) {
   waybill_free(refused);
 }
 
-/* Limits are the store's: whatever it refuses, it says so. */
+/* The store sets the limits; it says so if it refuses. */
 static bool refused(waybill_code code) {
   return code == WAYBILL_LIMIT_EXCEEDED || code == WAYBILL_INVALID_ARGUMENT;
 }

@@ -17,37 +17,34 @@
 
 enum { SMALL_MAP = 64 << 20 };
 
-/* A string of the program's own, or of what is behind a pointer. */
+/* A string that ends with a zero byte. Not copied. */
 waybill_string text(const char* zero_terminated);
-/* `name` in a directory of this program's own, which goes when the program ends. Lives until then.
- */
+/* `name` in this program's scratch directory, which is removed when the program ends. */
 waybill_string scratch(const char* name);
 /* A file or directory of tests/fixtures. */
 waybill_string fixture(const char* name);
 
 void make_directory(waybill_string path);
 void copy_file(waybill_string from, waybill_string to);
-/* Makes `to`. */
+/* Creates `to`. */
 void copy_tree(waybill_string from, waybill_string to);
 bool is_there(waybill_string path);
-/* A directory, if it is there. */
+/* Does nothing if there is no such directory. */
 void empty_directory(waybill_string path);
 
-/* Options of a store in `name`, made if it is missing: no witness, the clock of `tick`, a small
- * map.
- */
+/* Options of a store in `name`, created if missing: no witness, the clock `tick`, a small map. */
 waybill_open_options store_options(const char* name);
 /* A store with these options; NULL is never returned. */
 waybill_store* open_with(const waybill_open_options* options);
 waybill_store* open_store(const char* name);
 waybill_recovery_report* report_of(waybill_store* store);
-/* Closes, which must go well, and frees. */
+/* Closes, which must succeed, and frees. */
 void end_store(waybill_store* store);
 
 /* A clock that is one second later at each call. */
 waybill_timestamp tick(void* context);
 
-/* A secret of the pods of these tests, with a hash, and credentials that hold it alone. */
+/* The secret of these tests' pods, and credentials with only this secret. */
 extern const waybill_image_pull_secret kSecret;
 extern const waybill_image_pull_credentials kCredentials;
 extern const waybill_change_options kMeant;  /* allow_empty */

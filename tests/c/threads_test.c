@@ -29,13 +29,13 @@ static bool right(waybill_code code) {
   return code == WAYBILL_OK || code == WAYBILL_NOT_FOUND || code == WAYBILL_CLOSED;
 }
 
-/* Until the store is closed: each call says so, or what it always says. */
+/* Calls until the store is closed. Each call answers as usual or says that it is closed. */
 static void* work(void* context) {
   shared* with = context;
   waybill_store* store = with->store;
   atomic_fetch_add(&with->working, 1);
   for (;;) {
-    /* Known before it is asked, the closing is also seen. */
+    /* Read before the call: if it was closed then, the call must see that. */
     const bool closed = atomic_load(&with->ended);
     const waybill_decision decision = waybill_must_attempt_pull(store, APP, &kPod);
     const waybill_decision lazily = waybill_must_attempt_pull_lazily(store, APP, fetch, NULL);
@@ -61,7 +61,7 @@ static void* work(void* context) {
   }
 }
 
-/* Two at once: one of them closes it. */
+/* Two threads close at once: only one succeeds. */
 static void* end(void* context) {
   shared* with = context;
   while (atomic_load(&with->working) < THREADS || atomic_load(&with->decisions) < THREADS) {
@@ -89,7 +89,7 @@ static void closed_under_way(void) {
   waybill_store_free(with.store);
 }
 
-/* All functions from two threads, without closing: whatever they say is a code, not a race. */
+/* All functions from two threads, without closing: any code, but no race. */
 static void* call_everything(void* store) {
   for (size_t i = 0; i < kStoreCallCount; ++i) {
     const waybill_code code = kStoreCalls[i].call(store, NULL);
@@ -101,7 +101,7 @@ static void* call_everything(void* store) {
 static void everything_at_once(void) {
   waybill_store* store = open_store("everything");
   pthread_t threads[2];
-  /* What both would set up first. */
+  /* What both threads would have to create first. */
   call_everything(store);
   for (int i = 0; i < 2; ++i) {
     if (pthread_create(&threads[i], NULL, call_everything, store) != 0) check_exit();
@@ -110,7 +110,7 @@ static void everything_at_once(void) {
   end_store(store);
 }
 
-/* A store that one thread made, used, closed and freed by others. */
+/* A store that one thread opened is used and freed by another. */
 static void* free_it(void* store) {
   CHECK(may_use(store, &kPod));
   waybill_store_free(store);

@@ -105,7 +105,7 @@ static void platforms(void) {
                                   .os = WAYBILL_STRING("linux")};
   MUST(waybill_choose_manifest(index, platform, &guest, &chosen, &error));
   CHECK(chosen == 1);
-  /* Two that are alike are told apart by where they are. */
+  /* The first of two equal ones is chosen. */
   waybill_manifest_descriptor twice[3] = {index->items[0], index->items[1], index->items[1]};
   const waybill_image_index more = {twice, 3};
   MUST(waybill_choose_manifest(&more, &guest, NULL, &chosen, &error));
@@ -120,7 +120,7 @@ static void platforms(void) {
   INVALID(waybill_decode_image_index(WAYBILL_STRING("{}"), &index, &error));
 }
 
-/* What was encoded is decoded to the same. */
+/* Decoding returns what was encoded. */
 static void kubelet_files(int32_t version) {
   const waybill_timestamp time = {1767225600, 0};
   const waybill_credential_mapping mapping = {WAYBILL_STRING("example.com/a"), kCredentials};
@@ -206,7 +206,7 @@ static void lists_of_the_runtime(void) {
   waybill_free(auths);
 }
 
-/* Every decoder on what is none of its documents. */
+/* Every decoder refuses other documents. */
 static void no_documents(void) {
   static const char* const kBad[] = {"", "{", "null", "[1]", "\"x\"", "{\"a\":1}\0", "\xff"};
   for (size_t i = 0; i < sizeof(kBad) / sizeof(kBad[0]); ++i) {

@@ -1,5 +1,5 @@
-// A backup with a flipped bit, cut short, or with pages of zeros: it is refused, and the store is
-// as it was; or what is put back is exactly what the sound one gives. WAYBILL_SEED: one run again.
+// A backup with a flipped bit, cut short, or with pages of zeros: either it is refused and the
+// store is unchanged, or restoring gives exactly what the sound backup gives.
 
 #include <boost/test/unit_test.hpp>
 #include <string>
@@ -15,7 +15,7 @@ namespace waybill::testing {
 namespace {
 
 namespace fs = std::filesystem;
-// A store of version 2, its backup of version 1, and what putting that back gives.
+// A store of version 2, its backup of version 1, and the result of restoring it.
 class Flipping {
  public:
   Flipping() : store_(1) {
@@ -101,7 +101,7 @@ BOOST_FIXTURE_TEST_CASE(pages_that_are_missing_or_zero, Flipping) {
       Try(bytes);
     }
   }
-  // The first meta page of a compact copy says nothing but how large a page is.
+  // The first meta page of a compact copy says only how large a page is.
   BOOST_TEST(taken() <= 1U);
 }
 

@@ -1,5 +1,5 @@
-// Every byte of a small store, flipped: no crash, and nothing that had to be pulled is open
-// afterwards. WAYBILL_FLIPS_ONE_IN=N: of those flips one in N, at random.
+// Every byte of a small store, flipped: nothing crashes, and what had to be pulled still must.
+// WAYBILL_FLIPS_ONE_IN=N: one in N of these flips, at random.
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace {
 using namespace waybill;
 using namespace waybill::testing;
 
-// By page: whether the free list names it, so that what it holds is left from earlier commits.
+// By page: whether it is in the free list, so that its content is from earlier commits.
 std::vector<bool> FreePages(const std::string& database) {
   const TempDir dir;
   WriteFile(dir / "data.mdb", database);
@@ -46,9 +46,8 @@ bool IsUnused(const std::string& database, std::size_t at) {
   return in_page >= header.lower && in_page < header.upper;
 }
 
-// One random bit of each byte, and with `thorough` all bits of page headers and meta pages. Of free
-// pages, whose content nobody reads, one byte in 16; likewise of unused space, but where
-// `thorough`.
+// One random bit of each byte; with `thorough`, all bits of page headers and meta pages. One byte
+// in 16 of free pages, which are never read, and, unless `thorough`, of unused space.
 std::vector<std::size_t> BitsToFlip(const std::string& database, std::uint64_t seed,
                                     bool thorough) {
   const std::vector<bool> is_free = FreePages(database);

@@ -1,6 +1,5 @@
-// A file system that is full when a store is opened, migrated, observed or put back: an error that
-// says so, never a crash. LMDB maps lock.mdb, and a page of it that the disk has no room for is
-// SIGBUS.
+// A store is opened, migrated, observed or restored on a full file system: an error says so, and
+// nothing crashes. LMDB maps lock.mdb; touching a page for which the disk has no room is SIGBUS.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -64,7 +63,7 @@ std::string TryOn(const fs::path& at, const Attempt& attempt, std::size_t left) 
 
 bool CopiesOnWrite(const fs::path& at) { return !internal::FileSystemWarning(at).empty(); }
 
-// Down to the last byte, as far as the file system lets us.
+// Down to the last byte, if the file system allows it.
 void FillUp(const fs::path& ballast) {
   const internal::Fd file = Must(internal::OpenFile(ballast, O_WRONLY | O_CREAT));
   off_t at = 0;
@@ -102,7 +101,7 @@ std::string FillAndGoOn(const fs::path& at) {
   if (CopiesOnWrite(at) != !owner->recovery_report().warnings.empty()) return "no warning";
   Must(owner->PutIntent({.image = "registry.example/before"}));
   FillUp(ballast);
-  // lock.mdb is there: who only reads needs no room.
+  // lock.mdb exists: readers need no room.
   if (const std::string answer = reader.Ask("go"); answer != "decides")
     return "observing: " + answer;
   std::string last = "no write failed";
@@ -160,7 +159,7 @@ BOOST_AUTO_TEST_CASE(observers_come_and_an_owner_goes_on_when_there_is_room_agai
   if (answer == kMayNotMount) {
     BOOST_TEST_MESSAGE(answer);
   } else if (named != nullptr && CopiesOnWrite(named)) {
-    // What remains is a limit (store/README.md): that it was warned of is all that can be said.
+    // A known limit (store/README.md): only the warning is checked.
     BOOST_TEST_MESSAGE("on a file system that copies what is written: " << answer);
   } else {
     BOOST_TEST(answer == "as it should");

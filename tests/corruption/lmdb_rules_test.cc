@@ -1,4 +1,4 @@
-// What follows from LMDB's ways with files, meta pages and readers, one case a rule.
+// Rules that follow from how LMDB handles files, meta pages and readers: one case each.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -38,11 +38,10 @@ ino_t InodeOf(const fs::path& path) {
 BOOST_FIXTURE_TEST_SUITE(lmdb_rules, Scene)
 
 // --- Rule 1
-// ------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(rule_1_a_rebuild_removes_lock_mdb) {
   store.Stop();
-  // An observer that lives on keeps the old lock file's transaction ID alive.
+  // A living observer keeps the old lock file's transaction ID.
   ChildProcess observer([&] { return ServeAsObserver(store.directory()); });
   BOOST_TEST(observer.Ask("hash-a") == "no pull");
   const ino_t before = InodeOf(lock());
@@ -53,7 +52,7 @@ BOOST_AUTO_TEST_CASE(rule_1_a_rebuild_removes_lock_mdb) {
   BOOST_TEST(store->recovery_report().set_aside);
   BOOST_TEST(InodeOf(lock()) != before);
   BOOST_TEST(Must(store->ListRecords()).size() == 1U);
-  // It compares the inodes of both files, and follows.
+  // It compares the inodes of both files and reopens.
   BOOST_TEST(observer.Ask("unknown") == "pull");
   store.Pull(kImage, kRef2, NodeWide());
   BOOST_TEST(observer.Ask("unknown") == "no pull");
@@ -87,7 +86,6 @@ BOOST_AUTO_TEST_CASE(rule_1_a_stale_lock_mdb_does_not_pick_the_meta_page) {
 }
 
 // --- Rule 2
-// ------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(rule_2_an_empty_file_is_a_loss) {
   store.Stop();
@@ -136,7 +134,6 @@ BOOST_AUTO_TEST_CASE(rule_2_files_are_private) {
 }
 
 // --- Rules 4 and 5
-// -----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(rule_4_a_meta_page_whose_id_lost_two_does_not_undo_a_commit) {
   for (int commits = 0; commits < 8; ++commits) {
@@ -152,7 +149,7 @@ BOOST_AUTO_TEST_CASE(rule_4_a_meta_page_whose_id_lost_two_does_not_undo_a_commit
     const auto inspection = InspectPath(store.scratch() / "flipped" / "data.mdb");
     BOOST_TEST(!inspection.sound);
     if (makes_two_less) {
-      // LMDB itself is content, and so is the walk: the header tells.
+      // LMDB accepts this, and so does the walk: only the header shows it.
       BOOST_TEST(inspection.findings.size() == 1U);
       BOOST_TEST(inspection.findings[0].find("does not agree with the header") !=
                  std::string::npos);
@@ -185,7 +182,6 @@ BOOST_AUTO_TEST_CASE(rule_5_the_witness_follows_every_commit) {
 }
 
 // --- Rules 8 and 9
-// -----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(rule_8_a_store_is_open_once_a_process) {
   const fs::path by_another_name = store.scratch() / ".." / store.scratch().filename() / "store";
@@ -199,7 +195,7 @@ BOOST_AUTO_TEST_CASE(rule_8_a_store_is_open_once_a_process) {
     BOOST_REQUIRE(!observed.has_value());
     BOOST_TEST((observed.error().code == ErrorCode::kOwned));
   }
-  // The refused ones dropped no lock of the first: others still see its readers and its ownership.
+  // The refused calls released no lock of the first: others still see its readers and ownership.
   BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
   store.Stop();
   const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
@@ -234,16 +230,15 @@ BOOST_AUTO_TEST_CASE(rule_9_a_killed_readers_slot_is_freed_at_opening) {
   killed.Kill();
   store.Start();
   BOOST_TEST(store->recovery_report().readers_cleared == 4U);
-  // The first to open fixes the number of slots: an observer asks for as many as an owner.
+  // Whoever opens first sets the number of slots: an observer asks for as many as an owner.
   BOOST_TEST(Must(store->GetStatistics()).max_readers == kMaxReaders);
   BOOST_TEST(living.Ask("hash-a") == "no pull");
 }
 
 // --- Rule 10
-// -----------------------------------------------------------------------------------------
 
-// Changes a store behind the back of those who have it open, and makes the header's transaction ID
-// that of the change, so that only the counts can tell.
+// Changes a store while others have it open, and sets the header's transaction ID to that of the
+// change, so that only the counts show it.
 void Tamper(const fs::path& directory, const std::function<void(const RawTxn&)>& change) {
   const std::string done = InChild([&] {
     const RawStore raw(directory, 0, kMaxReaders);
@@ -309,7 +304,7 @@ BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
 }
 
 BOOST_AUTO_TEST_CASE(rule_10_a_snapshot_older_than_its_id_is_not_believed) {
-  // A commit that left the header as it was.
+  // A commit that does not update the header.
   const std::string done = InChild([&] {
     const RawStore raw(store.directory(), 0, kMaxReaders);
     RawTxn txn(raw);

@@ -1,4 +1,4 @@
-// What follows from LMDB's ways with writes and with its layout, one case a rule.
+// Rules that follow from how LMDB writes and lays out pages: one case each.
 
 #include <sys/statvfs.h>
 
@@ -39,7 +39,7 @@ ImagePullCredentials Usual(int i) {
                                Sha256Hex("hash" + std::to_string(i))));
 }
 
-// Every value as liblmdb itself shows it.
+// Every value as liblmdb shows it.
 void ForEachValue(
     const fs::path& directory,
     const std::function<void(std::string_view table, MDB_val key, MDB_val value)>& see) {
@@ -55,9 +55,8 @@ void ForEachValue(
 BOOST_AUTO_TEST_SUITE(lmdb_writes)
 
 // --- Rule 12
-// -----------------------------------------------------------------------------------------
 
-// Fills a store until it says `full`; the records that were acknowledged.
+// Fills a store until it says `full`. The records that were acknowledged.
 std::vector<int> Fill(NodeStore& store, ErrorCode full, std::string& problem) {
   std::vector<int> stored;
   for (int i = 0;; ++i) {
@@ -172,7 +171,6 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
 }
 
 // --- Rules 14 to 16
-// ----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
   ScratchStore store(Rules::kClosed);

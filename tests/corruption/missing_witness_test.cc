@@ -1,4 +1,4 @@
-// A witness that is gone, replaced, in the wrong place or somebody else's file.
+// A witness that is gone, replaced, in the wrong place, or another program's file.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(migrating_and_restoring_believe_no_store_without_its_witnes
   BOOST_TEST(report.records_without_credentials == 1U);
 }
 
-// --- Where it may be ----------------------------------------------------------------------------
+// --- Where it may be
 
 BOOST_AUTO_TEST_CASE(what_is_no_witness_is_never_overwritten) {
   store.Stop();

@@ -1,6 +1,5 @@
-// Whole pages of a store lost, swapped, or back at what they once held: nothing that had to be
-// pulled is open afterwards. WAYBILL_PAGES_ONE_IN=N: where there are many such files each Nth, from
-// a random one on.
+// Whole pages of a store lost, swapped, or replaced by older ones: what had to be pulled still
+// must. WAYBILL_PAGES_ONE_IN=N: of many such files only each Nth, from a random one on.
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-// A store with one record, what became of its credential, and who watches.
+// A store with one record, another tenant who has its credential, and an observer.
 
 #ifndef WAYBILL_TESTS_CORRUPTION_SCENE_H_
 #define WAYBILL_TESTS_CORRUPTION_SCENE_H_

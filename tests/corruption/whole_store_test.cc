@@ -1,4 +1,4 @@
-// A whole store, or a whole file of one, that is lost, replaced, put back or not ours to touch.
+// A whole store, or a whole file of it, that is lost, replaced, older, or of a newer schema.
 
 #include <unistd.h>
 
@@ -52,7 +52,6 @@ struct StoreScene : Scene {
 BOOST_FIXTURE_TEST_SUITE(whole_store, StoreScene)
 
 // --- The witness tells
-// -------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_wiped_store_is_distrustful) {
   store.Stop();
@@ -121,7 +120,7 @@ BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {
   const auto witnessed = internal::ReadWitness(store.witness()).testimony;
   BOOST_REQUIRE(witnessed.has_value());
 
-  // Without an owner an observer asks the witness itself.
+  // Without an owner, an observer reads the witness itself.
   const auto observed = NodeStore::Observe({.directory = store.directory()});
   BOOST_REQUIRE(!observed.has_value());
   BOOST_TEST((observed.error().code == ErrorCode::kDamaged));
@@ -206,7 +205,6 @@ BOOST_AUTO_TEST_CASE(a_witness_that_is_a_symlink_or_a_directory_is_never_believe
 }
 
 // --- A file under a live observer
-// --------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_copy_renamed_in_under_live_observers) {
   store.Stop();
@@ -248,7 +246,6 @@ BOOST_AUTO_TEST_CASE(a_copy_renamed_in_under_live_observers) {
 }
 
 // --- A newer schema
-// ----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_store_of_a_newer_schema_is_left_untouched) {
   store.Stop();
@@ -272,7 +269,6 @@ BOOST_AUTO_TEST_CASE(a_store_of_a_newer_schema_is_left_untouched) {
 }
 
 // --- Set aside
-// ---------------------------------------------------------------------------------------
 
 constexpr const char* kDamagedRecord = "a value of table pulled-records-1 does not verify";
 
@@ -312,7 +308,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_proven_current_is_carried_over_without_credenti
   CheckDistrust("failed its check");
   store.Stop();
 
-  // The header of the last commit is lost: nobody knows what that changed.
+  // The header of the last commit is lost, so what that commit changed is unknown.
   fs::remove_all(store.directory());
   fs::remove(store.witness());
   store.Start();
@@ -350,7 +346,7 @@ BOOST_AUTO_TEST_CASE(a_crash_in_mid_rebuild_is_recovered) {
   BOOST_TEST(ReadFile(kept) == damaged);
   BOOST_TEST(!fs::exists(store.directory() / "new.tmp"));
   store.Stop();
-  // After the rename, before the clearing up.
+  // After the rename, before the cleanup.
   fs::create_directory(store.directory() / "new.tmp");
   WriteFile(store.directory() / "new.tmp" / "lock.mdb", "");
   fs::remove(store.directory() / "lock.mdb");

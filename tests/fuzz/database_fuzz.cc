@@ -1,4 +1,4 @@
-// A database file of any bytes: the inspection that stands before LMDB never crashes.
+// A database file of any bytes: the inspection before LMDB opens it never crashes.
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The indexes and runtime statuses that anyone can send: no crash; what is accepted keeps the
+// Image indexes and runtime statuses of any bytes: no crash, and what is accepted keeps the
 // promises of the headers.
 
 #include <cstddef>
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Choose(*index, {.architecture = "amd64", .os = "linux"});
     Choose(*index, {.architecture = "arm64", .os = "linux", .variant = "v9.2"});
     Choose(*index, {.architecture = "amd64", .os = "windows", .os_version = "10.0.26100"});
-    // Whatever a manifest is for can be asked for: the hostile part is the host then.
+    // Each manifest's platform is a possible host: then the hostile part is the host.
     for (std::size_t i = 0; i < index->size() && i < 16; ++i) {
       const auto& platform = (*index)[i].platform;
       if (!platform) continue;

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto name = waybill::ImageName(image)) {
     if (!image.starts_with(*name) || waybill::ImageName(*name) != name) std::abort();
   }
-  // What a decision compares, which copies nothing, means the same as the public strings.
+  // A decision compares parts without copying: same result as comparing the public strings.
   const std::string_view a = image.substr(0, image.find('\n'));
   const std::string_view b = a.size() < size ? image.substr(a.size() + 1) : a;
   const bool same = waybill::RepositoryOf(a) == waybill::RepositoryOf(b);

@@ -1,4 +1,4 @@
-// Every decoder of JSON: no crash; what is accepted survives a round trip.
+// Every JSON decoder: no crash, and what is accepted survives a round trip.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Every allocation of a call fails once, each in turn, through every function of the C++ API: no
-// exception leaves it, nothing is half done, nothing is taken for damage, and the store goes on.
+// Each allocation of every function of the C++ API fails in turn: no exception escapes, nothing is
+// half done, nothing counts as damage, and the store stays usable.
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -35,7 +35,7 @@ bool Fails() {
 
 }  // namespace
 
-// The C library's own, behind the ones below that take their place in the whole process.
+// The C library's own functions. The ones below replace them in the whole process.
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
@@ -157,7 +157,7 @@ struct StoreCall {
       : name(called), call([of_store](NodeStore& s) { return CodeOf(of_store(s)); }) {}
 };
 
-// In this order on a store with one record, none fails but as its own test says.
+// In this order, on a store with one record, each fails only as its name says.
 std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
   const std::string other = "registry.example.com/another-team/another-app:v1";
   const std::optional<ImagePullCredentials> credentials = kCredentials;
@@ -247,7 +247,7 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
   };
 }
 
-// That nothing was taken for damage, and that the record still opens.
+// Nothing counted as damage, and the record still opens.
 void ExpectSound(ScratchStore& store) {
   store.Start();
   const RecoveryReport& report = store->recovery_report();
@@ -262,8 +262,8 @@ void ExpectSound(ScratchStore& store) {
 
 BOOST_AUTO_TEST_SUITE(out_of_memory)
 
-// First, while libcrypto was not used yet in this process: each allocation of its first use fails
-// in a child of its own.
+// This case is first, since this process has not used libcrypto yet: each allocation of the first
+// use fails in a child of its own.
 BOOST_AUTO_TEST_CASE(the_first_hash_of_a_process_is_right_or_an_error) {
   const AuthConfig auth{"user", "password", ""};
   constexpr const char* kExpected =
@@ -404,7 +404,8 @@ BOOST_AUTO_TEST_CASE(maintenance) {
   const auto backup = store.scratch() / "backup";
   std::filesystem::copy(store.directory() / "data.mdb", backup);
   const RestoreOptions restore{.directory = store.directory(), .backup = backup};
-  // What one that failed keeps aside would be more for the next one to look at, for ever.
+  // A failed restore keeps a database aside. Without this, each next call would have more to look
+  // at.
   const auto sweep = [&](const Outcome&) { std::filesystem::remove_all(directory / "quarantine"); };
   const Counts counts = EachFails(
       "Restore", [&] { return CodeOf(Restore(restore)); }, sweep);
@@ -475,7 +476,7 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
   BOOST_TEST(out_of_memory > 50U);
 }
 
-// A clock of the caller's that throws what it likes.
+// The caller's clock throws.
 BOOST_AUTO_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever) {
   ScratchStore store(Rules::kClosed);
   store.Stop();

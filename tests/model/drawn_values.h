@@ -1,4 +1,4 @@
-// The few values that histories are made of. Few, so that they meet again and again.
+// The values that histories are made of: few, so that they meet again and again.
 
 #ifndef WAYBILL_TESTS_MODEL_DRAWN_VALUES_H_
 #define WAYBILL_TESTS_MODEL_DRAWN_VALUES_H_
@@ -16,7 +16,7 @@ const std::vector<std::string>& Refs();
 
 const KnownImage& DrawImage(Draw& draw);
 ImagePullSecret DrawSecret(Draw& draw);
-// Mostly none to three; now and then up to 120, and doubles.
+// Mostly 0 to 3, sometimes up to 120, with duplicates.
 std::vector<ImagePullSecret> DrawSecrets(Draw& draw);
 // nullopt: unknown.
 std::optional<ImagePullCredentials> DrawCredentials(Draw& draw);
@@ -28,13 +28,13 @@ std::vector<std::string> DrawRefs(Draw& draw);
 
 // Runtime handlers (drawn_handlers.cc).
 const std::vector<std::string>& HandlerNames();
-// Mostly a default one and others; sound.
+// Valid; mostly a default one and others.
 std::vector<RuntimeHandler> DrawHandlers(Draw& draw);
-// A default handler, if only nameless.
+// A default handler, perhaps without a name.
 RuntimeHandler DrawDefaultHandler(Draw& draw);
 // Others beside it.
 std::vector<RuntimeHandler> DrawHandlersBeside(Draw& draw, const RuntimeHandler& its_default);
-// Not sound.
+// Invalid.
 std::vector<RuntimeHandler> DrawBadHandlers(Draw& draw);
 PulledManifest DrawAnyManifest(Draw& draw);
 

@@ -117,8 +117,8 @@ void History::CheckStep() {
            "with a registry " + Describe(answers[1]) + " instead of " + Describe(answers[0]));
   }
   if (relation_ != Relation::kOnlyCloses || pairs_.Younger(ref)) return;
-  // Each closed rule can only keep an image closed. Where garbage collection took the kubelet's
-  // record alone, the closed one may still prove what was proven.
+  // A closed rule can only keep an image closed. But if garbage collection removed only the
+  // kubelet's record, the closed one may still prove credentials.
   const Decision& kubelet = answers[0];
   const Decision& closed = answers[1];
   const bool still_proven = pairs_.Parted(ref, sides_[1].model.Stored(handler).value_or(handler)) &&
@@ -149,8 +149,8 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
   Model after = side.model;
   after.WriteBack(image, ref, *write_back, handler);
   const ImagePulledRecord& expected = *after.Find(ref, handler);
-  // A decision that meets another thread at the queue drops what it would write; the next offers
-  // it.
+  // A decision that meets another thread at the queue drops its write-back; the next decision
+  // offers it again.
   for (int attempt = 0; attempt < 100; ++attempt) {
     ExpectDone(side.store->Flush(), side);
     auto record = side.store->GetRecord({.image_ref = ref, .runtime_handler = handler});

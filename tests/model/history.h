@@ -21,7 +21,7 @@
 
 namespace waybill::testing {
 
-// A store that does not do what its model does.
+// The store and its model differ.
 struct Mismatch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -29,10 +29,10 @@ struct Mismatch : std::runtime_error {
 // How the stores of one history are related, beside each doing what its own model does.
 enum class Relation : std::uint8_t {
   kNone,
-  // Under kubelet and under closed rules: the second opens nothing that the first keeps closed.
+  // Kubelet and closed rules: the second opens nothing that the first keeps closed.
   kOnlyCloses,
-  // Default handler only; the second has a registry of handlers, and may name the default by its
-  // own name: it answers as the first.
+  // Default handler only. The second has a registry of handlers and may name the default handler by
+  // its name; it answers as the first.
   kSameAnswers,
 };
 
@@ -114,7 +114,7 @@ class History {
 
   std::string DrawHandler();
   std::optional<PulledManifest> DrawManifest();
-  // As the caller of this side names it: under kSameAnswers perhaps by its own name.
+  // The handler as the caller of this side names it; under kSameAnswers perhaps by its own name.
   std::string Named(const Side& side, const std::string& handler) const;
   std::vector<ListedImage> DrawListed();
   std::vector<ListedImage> ListedFor(const Side& side, std::vector<ListedImage> images) const;
@@ -129,7 +129,7 @@ class History {
   void GoUp(Side& side);
   void CompareBackups(const Side& side) const;
   void ExpectOwned(const Side& side) const;
-  // What was open to a pod before, and no more, is open after, under the handlers named.
+  // Nothing is open to a pod now that was closed before, under these handlers.
   void ExpectNothingOpened(const Side& side, const Model& before,
                            const std::set<std::string>& handlers);
   void CompareMetrics(Side& side);
@@ -138,7 +138,7 @@ class History {
   void SettleWriteBack(Side& side, const KnownImage& image, const std::string& ref,
                        const ModelPod& pod, const std::string& handler,
                        const std::optional<ImagePullSecret>& write_back);
-  // Rehearses with a dry run, and without allow_empty, before it is done.
+  // Tries a dry run, and without allow_empty, before the run itself.
   void ComparePruned(Side& side, const std::vector<ListedImage>& images,
                      const std::function<Result<PruneReport>(const waybill::ChangeOptions&)>& prune,
                      const std::function<PruneReport(Model&)>& expect);
@@ -146,10 +146,10 @@ class History {
   void SetTime(Timestamp now);
   void Expect(bool ok, const Side& side, const std::string& what) const;
   void ExpectDone(const Result<void>& result, const Side& side) const;
-  // Done, or refused for the handler where the model refused it.
+  // Done, or refused for its handler if the model refused it, too.
   void ExpectTaken(const Result<void>& result, bool taken, const Side& side) const;
-  // Whether the models of all sides say the same. Where closed rules kept something of a handler
-  // that vanished, one store takes what the other refuses, and the two can't be compared any more.
+  // Whether the models of all sides say the same. If closed rules kept something of a handler that
+  // vanished, one store accepts what the other refuses, and they can't be compared any more.
   template <typename Says>
   bool Agree(const Says& says) const {
     for (const Side& side : sides_) {

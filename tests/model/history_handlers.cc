@@ -82,7 +82,7 @@ void History::ReplaceHandlers(const std::vector<RuntimeHandler>& handlers) {
   }
 }
 
-// Where nothing is in flight nothing stands in the way.
+// With no pull in flight, the registry may always be replaced.
 void History::ReplaceHandlersAtStart(const std::vector<RuntimeHandler>& handlers) {
   ModelOpening opening;
   opening.handlers = handlers;
@@ -130,8 +130,8 @@ void History::ExpectNothingOpened(const Side& side, const Model& before,
     for (const std::string& handler : handlers) {
       const Decision was = before.Decide(image, ref, pod, handler).decision;
       const Decision is = side.model.Decide(image, ref, pod, handler).decision;
-      // A policy that opens whatever is known is stopped by an unreadable intent for another string
-      // only where there is no record.
+      // An unreadable intent for another string stops a policy that opens everything only if there
+      // is no record.
       const bool by_policy =
           is.reason == Reason::kPolicyNeverVerifies ||
           (is.reason == Reason::kPolicyAllowlisted && policy_.scope == AllowlistScope::kAnyImage);

@@ -1,5 +1,5 @@
-// The steps of a history that are done to a whole store: down to an older version and up again, and
-// back to a backup.
+// The steps of a history on a whole store: down to an older version and up again, and back to a
+// backup.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kBackupsKept = 3;
 constexpr std::uint64_t kMapBytes = std::uint64_t{64} << 20U;
 
-// Whatever was known to have been pulled, or to be on its way, still is.
+// Every image that was known as pulled or in flight still is.
 bool NothingForgotten(const Model& before, const Model& after) {
   for (const auto& [copy, record] : before.records()) {
     if (!after.records().contains({copy.first, ""})) return false;
@@ -37,7 +37,7 @@ void History::MaintenanceStep() {
   return MigrateDownAndUp();
 }
 
-// Nothing is done to a store that is in use.
+// A store in use is refused.
 void History::ExpectOwned(const Side& side) const {
   const auto migrated = Migrate({.directory = side.directory, .to = 1, .accept_loss = true});
   Expect(!migrated && migrated.error().code == ErrorCode::kOwned, side, "migrated in use");
@@ -48,7 +48,7 @@ void History::ExpectOwned(const Side& side) const {
 
 void History::MigrateDownAndUp() {
   const auto loses = [](const Model& model) { return model.DownLoses(); };
-  // Where one side would go down and the other not they can't be compared any more.
+  // If only one side went down, they could not be compared any more.
   const bool accept_loss = draw_.OneIn(2) || !Agree(loses);
   const bool dry_run = draw_.OneIn(6);
   const bool up_by_itself = draw_.OneIn(2);
@@ -58,7 +58,7 @@ void History::MigrateDownAndUp() {
   std::vector<Model> before;
   for (Side& side : sides_) {
     before.push_back(side.model);
-    // There are no pods here; a store that was restored goes down only once somebody says so.
+    // There are no pods here. A restored store goes down only after its lost ranges are released.
     const auto released = side.store->ReleaseLostUserNamespaces();
     if (!released) Expect(false, side, released.error().ToString());
     if (*released) side.model.WroteOther();
@@ -70,7 +70,7 @@ void History::MigrateDownAndUp() {
     Side& side = sides_[i];
     const bool went_down = side.version != kNewestSchema;
     if (went_down && up_by_itself) GoUp(side);
-    // What an opening does beside that is for RestartStep.
+    // RestartStep plays what else an opening does.
     Open(side, {.gap = Gap::kNo});
     const auto verified = side.store->Verify();
     Expect(verified.has_value() && verified->sound, side, "the store is not sound");
@@ -145,7 +145,7 @@ void History::CompareBackups(const Side& side) const {
 }
 
 void History::RestoreBackup() {
-  // One that all have.
+  // A moment of which all sides have a backup.
   std::vector<std::uint64_t> moments;
   for (const ModelBackup& backup : sides_[0].backups) moments.push_back(backup.moment);
   const auto of = [](const Side& side, std::uint64_t moment) {
@@ -182,7 +182,7 @@ void History::RestoreBackup() {
     if (!restored) Expect(false, side, restored.error().ToString());
     const std::uint64_t without_credentials =
         side.model.Restore(*backup.model, restored->schema_version);
-    // Lost ranges have no place in an older version.
+    // An older version can't store lost ranges.
     const bool as_newest = !held->empty() && restored->schema_version == kNewestSchema;
     Expect((restored->schema_version == backup.version || as_newest) &&
                restored->records == side.model.records().size() &&

@@ -17,7 +17,7 @@ ModelOpening History::DrawOpening() {
   if (draw_.OneIn(4)) {
     if (draw_.OneIn(2)) opening.broken_refs.insert(draw_.From(Refs()));
     if (draw_.OneIn(2)) opening.broken_images.insert(DrawImage(draw_).image);
-    // The files that are broken here would be taken for a gap.
+    // Otherwise the broken files would count as a gap.
     opening.gap = Gap::kNo;
   }
   if (draw_.OneIn(8)) opening.gap = Gap::kYes;

@@ -1,4 +1,4 @@
-// Random histories: what the store answers and holds is what the model does.
+// Random histories: the store answers and holds what the model does.
 // WAYBILL_MODEL_STEPS: steps in all. WAYBILL_SEED: play one history again.
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kDefaultSteps = 100'000;
 constexpr std::uint64_t kStepsPerHistory = 5'000;
 
-// Histories of a few thousand steps each: a store that starts empty is a state, too.
+// Histories of a few thousand steps each, since an empty store is a state, too.
 void PlayHistories(const HistoryPlan& plan, std::uint64_t steps) {
   const std::uint64_t seed = SeedOfThisRun();
   BOOST_TEST(steps > 0U);

@@ -13,7 +13,7 @@ Mapping MappingOf(const Model& model, const Model::CopyKey& copy) {
   return at == model.records().end() ? Mapping() : at->second.credential_mapping;
 }
 
-// A migration down or another guest takes the credentials of a record for these.
+// A migration down, or another guest, removes a record's credentials if these differ.
 bool SameImage(const ImagePulledRecord& a, const ImagePulledRecord& b) {
   return a.manifest_digest == b.manifest_digest && a.platform == b.platform &&
          a.guest_platform == b.guest_platform;
@@ -62,13 +62,13 @@ std::string Pairs::After(const Model& kubelet, const Model& closed, bool garbage
   for (const auto& [copy, record] : kubelet.records()) {
     if (!Holds(closed, copy.first) && !Younger(copy.first)) lost = copy.first;
   }
-  // Only now: a record that was handed to another handler is as young as it was.
+  // Only now: a record that moved to another handler keeps its age.
   std::erase_if(younger_,
                 [&](const Model::CopyKey& copy) { return !kubelet.records().contains(copy); });
   for (const auto& [copy, record] : kubelet.records()) {
     const auto other = closed.records().find(copy);
     const bool covered = other != closed.records().end();
-    // A record that only lost something is written, and not updated.
+    // A record that only lost something is written but not updated.
     const bool written = covered && other->second.stamp > closed_token_ &&
                          other->second.last_updated >= record.last_updated;
     if (!covered || (record.stamp > kubelet_token_ && !written)) {

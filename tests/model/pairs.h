@@ -1,5 +1,5 @@
-// Two stores that had the same history under different rules: where closed rules may answer
-// otherwise than by keeping an image closed.
+// Two stores with the same history under different rules: where closed rules may do something else
+// than keep an image closed.
 
 #ifndef WAYBILL_TESTS_MODEL_PAIRS_H_
 #define WAYBILL_TESTS_MODEL_PAIRS_H_
@@ -16,18 +16,16 @@ class Pairs {
  public:
   // Around each step.
   void Before(const Model& kubelet, const Model& closed);
-  // Returns a ref of which kubelet rules have a record, and closed ones lost theirs; "" for none.
+  // A ref with a record under kubelet rules whose record closed rules lost; "": there is none.
   std::string After(const Model& kubelet, const Model& closed, bool garbage_collected);
 
-  // Garbage collection took the record of one side alone, or its credentials; or what only that
-  // record said of its manifest or guest cost it the credentials: the other may still prove what
-  // was proven.
+  // Only one side lost its record or its credentials: by garbage collection, or because only its
+  // record named a manifest or guest. The other side may still prove credentials.
   bool Parted(const std::string& ref, const std::string& stored) const {
     return parted_.contains({ref, stored});
   }
-  // What kubelet rules wrote last of this ref, for some handler, is younger than what closed rules
-  // did for the same (theirs was there already): garbage collection may then take the closed one
-  // first.
+  // For some handler, kubelet rules wrote this ref later than closed rules, which had a record
+  // already: garbage collection may remove the closed record first.
   bool Younger(const std::string& ref) const;
 
   // Of a backup made in this step, and back again.

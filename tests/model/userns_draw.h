@@ -1,5 +1,5 @@
-// What a random history of ID mappings is made of. Pools are small, so that they fill, and lie
-// where pools before them lay, so that there are ranges off the pool.
+// What a random history of ID mappings is made of. Pools are small, so that they fill up, and near
+// earlier pools, so that some ranges are outside the pool.
 
 #ifndef WAYBILL_TESTS_MODEL_USERNS_DRAW_H_
 #define WAYBILL_TESTS_MODEL_USERNS_DRAW_H_
@@ -12,18 +12,18 @@
 
 namespace waybill::testing {
 
-// All that a history knows; names of directories that no pod can have among them.
+// All UIDs of a history, with some directory names that are not valid pod UIDs.
 const std::vector<std::string>& PodUids();
 std::string DrawPodUid(Draw& draw);
-// Names some that nothing is known of.
+// Perhaps the name of an unknown handler.
 std::string DrawHandlerName(Draw& draw);
 std::vector<RuntimeHandler> DrawUsernsHandlers(Draw& draw);
 
 UserNamespacePool DrawPool(Draw& draw);
 UserNamespacePool DrawWrongPool(Draw& draw);
-// Aligned, in or near the pools; host IDs that are nobody's are rare.
+// Aligned, in or near the pools; rarely host IDs that no pod may have.
 HostIdRange DrawRange(Draw& draw);
-// Perhaps one that no pod may have.
+// Perhaps a range that no pod may have.
 HostIdRange DrawAnyRange(Draw& draw);
 
 // The files of most pods that have a mapping, as a kubelet would have written them, and others:

@@ -167,7 +167,7 @@ void UsernsHistory::CleanUpStep() {
   std::vector<std::string> both = existing;
   both.insert(both.end(), running.begin(), running.end());
   const auto expected = model_.CleanUp(both, token.drawn);
-  // A dry run says what the run itself then does.
+  // A dry run reports what the run then does.
   for (const bool dry_run : {true, false}) {
     const auto got = store_->CleanUpUserNamespaces(existing, running, token.token,
                                                    {.allow_empty = true, .dry_run = dry_run});
@@ -233,7 +233,7 @@ void UsernsHistory::CompareAll() {
   Expect(held.has_value(), held ? "" : held.error().ToString());
   const std::string difference = model_.Settle(*held);
   Expect(difference.empty(), difference);
-  // Of a pool that has every range there is, now and then.
+  // With a pool of all ranges only sometimes: it is slow.
   if (options_.pool.id_count > (kHostIds >> 8U) && !draw_.OneIn(50)) return;
   const auto got = store_->GetUserNamespaceStatistics();
   Expect(got.has_value(), got ? "" : got.error().ToString());

@@ -1,5 +1,5 @@
 // Plays a random history of ID mappings on a store beside its model. After every step the store
-// says what the model says, and no host ID has two pods.
+// says what the model says, and no two pods share a host ID.
 
 #ifndef WAYBILL_TESTS_MODEL_USERNS_HISTORY_H_
 #define WAYBILL_TESTS_MODEL_USERNS_HISTORY_H_
@@ -28,7 +28,7 @@ class UsernsHistory {
   // Throws std::runtime_error with the step and what was done last.
   void Play(std::uint64_t steps);
 
-  // What happened, so that a test can tell that everything did.
+  // How often what happened, so that a test can check that everything did.
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
 
  private:
@@ -72,7 +72,7 @@ class UsernsHistory {
   DrawnPods pods_;
   std::unique_ptr<NodeStore> store_;
   std::deque<Token> tokens_;
-  // What each pod that may live has, told by nothing but what was returned.
+  // The range of each pod that may run, from return values alone.
   std::map<std::string, HostIdRange> seen_;
   std::deque<std::string> last_;
   std::map<std::string, std::uint64_t> counts_;

@@ -40,7 +40,7 @@ void UsernsHistory::RestartStep() {
   Open(with_pods);
 }
 
-// What is on the disk now is what a process that is killed now leaves.
+// A process that is killed now leaves what is on the disk now.
 void UsernsHistory::CrashStep() {
   Note("crash");
   const fs::path kept = scratch_ / "kept";

@@ -234,7 +234,7 @@ std::string UsernsModel::Settle(const std::vector<HeldPod>& held) {
     if (found == held_.end()) return "pod " + pod.pod_uid + " is held";
     Held& mine = found->second;
     if (pod.ranges != mine.ranges) return "pod " + pod.pod_uid + " is held with other ranges";
-    // Other bytes than these are quoted in it.
+    // Other bytes are quoted in the source.
     const bool plain = std::all_of(pod.pod_uid.begin(), pod.pod_uid.end(),
                                    [](char c) { return c > ' ' && c <= '~'; });
     if (plain && pod.source != mine.source) {

@@ -1,5 +1,5 @@
-// What a store must say about ID mappings, in the plainest way: a list of them, and nothing faster.
-// Time tells what is newer: no two calls happen at the same second.
+// What a store must say about ID mappings, written as plainly as possible: a list, and nothing
+// faster. Time tells what is newer: no two calls are in the same second.
 
 #ifndef WAYBILL_TESTS_MODEL_USERNS_MODEL_H_
 #define WAYBILL_TESTS_MODEL_USERNS_MODEL_H_
@@ -43,8 +43,8 @@ class UsernsModel {
   const std::map<std::string, Held>& held() const { return held_; }
   const UserNamespaceOptions& options() const { return options_; }
 
-  // What a call is to say; what it changes is changed. Which range a pod without one is given is
-  // the store's choice: kNew, and Give takes it.
+  // What a call must say; the model changes with it. The store chooses a new pod's range: kNew, and
+  // Give takes the choice.
   enum class Answer : std::uint8_t { kNode, kMapping, kNew, kRefused };
   struct Asked {
     Answer answer = Answer::kRefused;
@@ -53,7 +53,7 @@ class UsernsModel {
     HostIdRange range = {};
   };
   Asked Get(const UserNamespaceRequest& request);
-  // Why the store can't have given the pod that; empty: it is the pod's now.
+  // Why the store must not give the pod that; "": the pod has it now.
   std::string Give(const std::string& pod_uid, const IdMapping& mapping);
 
   // nullopt: kInvalidArgument.
@@ -63,7 +63,7 @@ class UsernsModel {
   UserNamespaceCleanupReport CleanUp(const std::vector<std::string>& pods, Timestamp token);
   bool ReleaseLost() { return held_.erase("") > 0; }
 
-  // `pods`: what is in the directory that it is opened with; null: none is named.
+  // `pods`: the files in the directory that the store is opened with; null: opened without one.
   UserNamespaceReport Open(const UserNamespaceOptions& options, const DrawnPods* pods);
   // An opening that could not read the directory.
   void FailToImport();
@@ -73,7 +73,7 @@ class UsernsModel {
   UserNamespaceStatistics Statistics() const;
   std::vector<UserNamespaceAllocation> List() const;
 
-  // Takes over since when each pod is held where that was not sure. What is wrong; empty: nothing.
+  // Takes over since when each pod is held if that was not sure. What is wrong; "": nothing.
   std::string Settle(const std::vector<HeldPod>& held);
 
  private:
@@ -94,7 +94,7 @@ class UsernsModel {
 };
 
 bool Overlap(HostIdRange a, HostIdRange b);
-// Neither the host's IDs nor 2^32−1 in it.
+// The range has neither the host's IDs nor 2^32−1.
 bool MayBeHandedOut(HostIdRange range);
 
 }  // namespace waybill::testing

@@ -1,5 +1,5 @@
-// Results as JSON, so that a line of a fixture can say what is expected. What is empty, zero or
-// false is left out.
+// Results as JSON, so that a line of a fixture can say what is expected. Empty, zero and false
+// values are left out.
 
 #ifndef WAYBILL_TESTS_SUPPORT_AS_JSON_H_
 #define WAYBILL_TESTS_SUPPORT_AS_JSON_H_
@@ -46,7 +46,7 @@ nlohmann::json AsJson(const std::vector<T>& values) {
   return list;
 }
 
-// "done" where there is nothing else to say.
+// "done" where there is no value.
 inline nlohmann::json AsJson(const Result<void>& result) {
   return result ? nlohmann::json("done") : AsJson(result.error());
 }

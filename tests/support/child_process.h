@@ -1,5 +1,5 @@
-// Parts of a test that must happen in another process: a second environment on one store in one
-// process is what LMDB does not survive.
+// Parts of a test that must happen in another process: LMDB does not survive two environments on
+// one store in the same process.
 
 #ifndef WAYBILL_TESTS_SUPPORT_CHILD_PROCESS_H_
 #define WAYBILL_TESTS_SUPPORT_CHILD_PROCESS_H_
@@ -17,8 +17,8 @@
 
 namespace waybill::testing {
 
-// A child that answers a line for each line it is told: `serve` gets one and returns the other. It
-// ends when told nothing more.
+// A child that answers each line with a line: `serve` gets one and returns the other. Destroying
+// the object ends it.
 class ChildProcess {
  public:
   // `begin` runs in the child and makes `serve`.
@@ -45,7 +45,7 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // "died" where the child is gone.
+  // "died": the child is gone.
   std::string Ask(const std::string& line) {
     const std::string sent = line + "\n";
     if (write(down_, sent.data(), sent.size()) != static_cast<ssize_t>(sent.size())) return "died";
@@ -58,7 +58,7 @@ class ChildProcess {
   // Lets it end.
   void Wait() {
     if (pid_ <= 0) return;
-    // Closing the pipe would not do: a later child holds it too.
+    // Closing the pipe is not enough: a later child holds it, too.
     const std::string sent = std::string(kQuit) + "\n";
     static_cast<void>(!write(down_, sent.data(), sent.size()));
     close(down_);
@@ -107,7 +107,7 @@ class ChildProcess {
   int up_ = -1;
 };
 
-// Runs `work` in a child; what it returns, or what it threw, or "died".
+// Runs `work` in a child. What it returned or threw, or "died".
 inline std::string InChild(const std::function<std::string()>& work) {
   ChildProcess child([&] { return [&](const std::string&) { return work(); }; });
   return child.Ask("go");

@@ -14,7 +14,7 @@ namespace waybill::testing {
 
 inline constexpr std::size_t kPage = 4096;
 
-// Whether what is mostly left out is to be played, too.
+// WAYBILL_TEST_FULL: nothing is left out.
 inline bool Thorough() { return std::getenv("WAYBILL_TEST_FULL") != nullptr; }
 
 // Bit 0 is the lowest of the first byte.

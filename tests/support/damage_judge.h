@@ -1,5 +1,5 @@
-// Judges a whole store on damaged files: each is put in place of data.mdb and opened, and what had
-// to be pulled before must still be pulled. Happens in child processes, so that a crash is a count.
+// Judges a whole store on damaged files: each replaces data.mdb and is opened. What had to be
+// pulled before must still be pulled. This happens in child processes, so that a crash is a count.
 
 #ifndef WAYBILL_TESTS_SUPPORT_DAMAGE_JUDGE_H_
 #define WAYBILL_TESTS_SUPPORT_DAMAGE_JUDGE_H_
@@ -40,10 +40,10 @@ class DamageJudge {
  public:
   explicit DamageJudge(SampleStore sample);
 
-  // 0 … count − 1, and the sound bytes. Nothing done: not judged.
+  // Gets 0 … count − 1 and the sound bytes. A file that it leaves unchanged is not judged.
   using Damage = std::function<void(std::size_t, std::string&)>;
-  // `every_asking`: each file under both rules and both policies, else under one of the four in
-  // turn.
+  // `every_asking`: asks about each file under both rules and both policies, else under one of the
+  // four in turn.
   DamageVerdicts Run(std::size_t count, const Damage& damage, OpenedBy by,
                      bool every_asking = false);
 

@@ -1,5 +1,4 @@
-// Image strings whose parts are written down by hand, so that what is tested with them does not
-// lean on the parser.
+// Image strings with their parts, written by hand: tests that use them do not depend on the parser.
 
 #ifndef WAYBILL_TESTS_SUPPORT_KNOWN_IMAGES_H_
 #define WAYBILL_TESTS_SUPPORT_KNOWN_IMAGES_H_

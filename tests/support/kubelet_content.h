@@ -1,4 +1,4 @@
-// What an import would take of a kubelet directory, as an export wants it: no store in between.
+// What an import takes from a kubelet directory, in the form that an export takes: without a store.
 
 #ifndef WAYBILL_TESTS_SUPPORT_KUBELET_CONTENT_H_
 #define WAYBILL_TESTS_SUPPORT_KUBELET_CONTENT_H_

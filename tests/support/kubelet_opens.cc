@@ -32,7 +32,6 @@ ImageOnNode Listed(std::string_view ref, std::string tag) {
 }
 
 // --- Garbage collection
-// ----------------------------------------------------------------------------
 
 // Both images are on the node. The kubelet hands over those that it looked at and kept; the closed
 // rules ask for the complete list.
@@ -78,7 +77,6 @@ Decision CollectorMissesConfirmation(Rules rules) {
 }
 
 // --- Lost and damaged files
-// ------------------------------------------------------------------------
 
 // A process that dies as soon as the pull is acknowledged: nothing is closed, nothing flushed.
 Decision PowerCutAfterPull(Rules rules) {
@@ -144,7 +142,6 @@ Decision AnotherRefInside(Rules rules) {
 }
 
 // --- Intents
-// ---------------------------------------------------------------------------------------
 
 // The kubelet died while it pulled a newer image of a tag. What the runtime lists under that tag is
 // the older one; the newer arrives after the start.

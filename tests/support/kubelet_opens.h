@@ -15,13 +15,13 @@ namespace waybill::testing {
 struct Way {
   std::string_view name;   // also the name of its test
   std::string_view story;  // one line
-  // What the kubelet itself then answers to a pod without credentials.
+  // What the kubelet itself answers a pod without credentials afterwards.
   bool opens_in_the_kubelet;
-  // The same under Rules::kKubelet. Less than the kubelet opens: whatever the rules, waybill loses
-  // no record without noticing. Under Rules::kClosed the answer is always "pull".
+  // The same under Rules::kKubelet. These are fewer: under all rules, waybill notices when it loses
+  // a record. Under Rules::kClosed the answer is always "pull".
   bool opens_under_kubelet_rules;
-  // Plays it, and asks for a pod that has no credentials whether it must pull. Throws
-  // std::runtime_error where a step fails that should not.
+  // Plays it, and asks whether a pod without credentials must pull. Throws std::runtime_error if a
+  // step fails that must not.
   Decision (*play)(Rules rules);
 };
 

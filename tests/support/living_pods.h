@@ -1,5 +1,4 @@
-// Pods that live with ID ranges, and what must never become of those, whatever happened to the
-// store.
+// Pods that run with ID ranges, and what must never happen to these ranges.
 
 #ifndef WAYBILL_TESTS_SUPPORT_LIVING_PODS_H_
 #define WAYBILL_TESTS_SUPPORT_LIVING_PODS_H_
@@ -18,8 +17,8 @@ struct LivingPod {
   std::uint64_t length = 0;
 };
 
-// The first fault: a pod has another mapping than it lives with, or some of its IDs could be handed
-// out. Empty: none. Writes nothing.
+// The first fault: a pod has another mapping than it runs with, or some of its IDs could be handed
+// out. "": no fault. Writes nothing.
 std::string FaultOfRanges(const NodeStore& store, const std::vector<LivingPod>& living);
 
 }  // namespace waybill::testing

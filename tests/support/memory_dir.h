@@ -1,4 +1,4 @@
-// A TempDir in memory where the system has such a place: a sync costs nothing there, and no test
+// A TempDir in memory if the system has such a file system: a sync costs nothing there. No test
 // that uses it is about power cuts of the real machine.
 
 #ifndef WAYBILL_TESTS_SUPPORT_MEMORY_DIR_H_

@@ -1,6 +1,6 @@
-// What a store must answer and hold, said a second time: in memory, slowly and plainly, knowing
-// nothing of the library but its public types. Kubelet behaviour throughout; what Rules::kClosed
-// does differently stands in functions named after the rule.
+// What a store must answer and hold, written a second time: in memory, slow and plain. It uses only
+// the library's public types. It follows the kubelet; what Rules::kClosed does differently is in
+// functions named after the rule.
 
 #ifndef WAYBILL_TESTS_SUPPORT_MODEL_H_
 #define WAYBILL_TESTS_SUPPORT_MODEL_H_
@@ -64,18 +64,18 @@ class Model {
   void set_now(Timestamp now) { now_ = now; }
   void set_policy(ModelPolicy policy) { policy_ = std::move(policy); }
 
-  // Handlers are named here as callers name them. Under which name records are kept; nullopt: it is
-  // not in the registry.
+  // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
+  // callers name them.
   std::optional<std::string> Stored(const std::string& handler) const;
 
-  // A decision, counted; and the pod's secret that is to be remembered.
+  // A decision, which is counted, and the secret of the pod that the record gets.
   struct Answer {
     Decision decision;
     std::optional<ImagePullSecret> write_back;
   };
   Answer Check(const KnownImage& image, const std::string& ref, const ModelPod& pod,
                const std::string& handler = {});
-  // The same, uncounted.
+  // The same, not counted.
   Answer Decide(const KnownImage& image, const std::string& ref, const ModelPod& pod,
                 const std::string& handler) const;
   void WriteBack(const KnownImage& image, const std::string& ref, const ImagePullSecret& secret,
@@ -84,7 +84,7 @@ class Model {
                       const ModelPod& pod, std::optional<ImagePullSecret>& write_back,
                       const std::string& handler = {});
 
-  // Of these false: refused, and nothing changed.
+  // false: refused, and nothing changed.
   bool Intent(const KnownImage& image, const std::string& handler = {});
   bool Pulled(const KnownImage& image, const std::string& ref,
               const std::optional<ImagePullCredentials>& credentials,
@@ -105,7 +105,7 @@ class Model {
   bool PutIntent(const KnownImage& image, const std::string& handler = {});
   void DeleteIntent(const KnownImage& image, const std::string& handler = {});
   bool HasIntent(const KnownImage& image, const std::string& handler = {}) const;
-  // nullptr: none.
+  // nullptr: there is no such record.
   const ImagePulledRecord* Find(const std::string& ref, const std::string& handler) const;
 
   // The registry. Refused because of pulls in flight: nothing changed.
@@ -114,30 +114,30 @@ class Model {
   bool MayCollapse() const;
   CollapseReport Collapse();
 
-  // The store is made, which writes: its clock knows that time.
+  // The store was created, which is a write at this time.
   void Made() { Written(); }
   // A new process.
   ModelOpened Restart(const ModelOpening& opening);
   ModelOpened Restart() { return Restart({}); }
 
-  // Schema versions. Going down: whether something is lost; and what is left. Up again: no more.
+  // Schema versions: whether going down loses something; going down; going up, which restores
+  // nothing.
   bool DownLoses() const;
   void Down();
   void Up() { Written(); }
 
-  // A backup, of a schema version, takes the place of this. How many records lose their credentials
-  // thereby.
+  // Replaces this with a backup of that schema version. How many records lose their credentials.
   std::uint64_t Restore(const Model& backup, std::uint32_t version);
   void ClearDistrust();
-  // Something was written that is none of this model's.
+  // Something was written that is not in this model.
   void WroteOther() { Written(); }
   bool distrustful() const { return gap_ || loss_; }
 
-  // Stamps are the numbers of writes here, so compare all but those.
+  // Here, stamps are numbers of writes: do not compare them.
   const std::map<CopyKey, ImagePulledRecord>& records() const { return records_; }
   const std::map<IntentKey, KnownImage>& intents() const { return intents_; }
   const std::vector<RuntimeHandler>& handlers() const { return handlers_; }  // sorted by name
-  // Image refs, and images, whose files could not be read.
+  // Image refs and images whose files could not be read.
   const std::set<std::string>& broken_refs() const { return broken_refs_; }
   const std::set<std::string>& broken_images() const { return broken_images_; }
   std::size_t in_flight() const { return in_flight_.size(); }
@@ -184,14 +184,15 @@ class Model {
   std::vector<RuntimeHandler> handlers_;
   std::set<std::string> broken_refs_;
   std::set<std::string> broken_images_;
-  // Why it is distrustful: until the images that came meanwhile are closed; until an operator says.
+  // Why it is distrustful. A gap ends when the images that came meanwhile are closed; a loss, when
+  // an operator says so.
   bool gap_ = false;
   bool loss_ = false;
   std::map<IntentKey, InFlight> in_flight_;
   Metrics metrics_;
 };
 
-// "" where the store holds what the model does, else the first difference.
+// The first difference; "": the store holds what the model holds.
 std::string Difference(const Model& model, const NodeStore& store);
 std::string Difference(const Model& model, const std::vector<ImagePulledRecord>& records,
                        const std::vector<ImagePullIntent>& intents);

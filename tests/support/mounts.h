@@ -11,7 +11,7 @@
 
 namespace waybill::testing {
 
-// What a child answers where it may not mount; the test is then left out.
+// A child's answer if it may not mount; the test is then skipped.
 inline constexpr const char* kMayNotMount = "may not mount";
 
 inline bool EnterOwnMounts() {
@@ -29,7 +29,7 @@ inline bool MountReadOnly(const std::filesystem::path& at) {
          mount(nullptr, at.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0;
 }
 
-// Whoever reads the file gets EIO: nothing is mapped at the beginning of a process's memory.
+// Reading the file fails with EIO: nothing is mapped at the start of a process's memory.
 inline bool MakeUnreadable(const std::filesystem::path& file) {
   return EnterOwnMounts() && mount("/proc/self/mem", file.c_str(), nullptr, MS_BIND, nullptr) == 0;
 }

@@ -22,7 +22,7 @@ class Pod final : public CredentialSource {
   Pod(std::vector<ImagePullSecret> secrets, std::optional<ImagePullServiceAccount> account)
       : secrets_(std::move(secrets)), account_(std::move(account)) {}
 
-  // A pod whose credentials can't be had: the API server is away.
+  // A pod whose credentials can't be fetched: the API server is unavailable.
   static Pod Unavailable() {
     Pod pod;
     pod.available_ = false;

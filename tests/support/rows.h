@@ -1,4 +1,4 @@
-// What the tests of the kubelet's rows share: a few names, and a loop over both sets of rules.
+// Shared by the tests of the kubelet's rows: a few names, and a loop over both sets of rules.
 
 #ifndef WAYBILL_TESTS_SUPPORT_ROWS_H_
 #define WAYBILL_TESTS_SUPPORT_ROWS_H_

@@ -1,4 +1,4 @@
-// Runs a program and catches what it says.
+// Runs a program and captures its output.
 
 #ifndef WAYBILL_TESTS_SUPPORT_RUN_COMMAND_H_
 #define WAYBILL_TESTS_SUPPORT_RUN_COMMAND_H_

@@ -1,4 +1,5 @@
-// A small store with one of everything, its whole history, and questions that damage must not open.
+// A small store with one of everything, its whole history, and questions whose answer "pull" no
+// damage may change.
 
 #ifndef WAYBILL_TESTS_SUPPORT_SAMPLE_STORE_H_
 #define WAYBILL_TESTS_SUPPORT_SAMPLE_STORE_H_

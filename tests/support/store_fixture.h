@@ -58,7 +58,7 @@ class ScratchStore {
 
   std::filesystem::path directory() const { return scratch_ / "store"; }
   std::filesystem::path witness() const { return scratch_ / "witness"; }
-  // Imported at each start once something was written there.
+  // Imported at each start as soon as there are files in it.
   std::filesystem::path kubelet_directory() const { return scratch_ / "kubelet"; }
   std::filesystem::path scratch() const { return scratch_.path(); }
 
@@ -76,7 +76,7 @@ class ScratchStore {
     Start(std::move(images));
   }
 
-  // What this store is opened with: for a process that opens it on its own.
+  // What this store is opened with, for a process that opens it itself.
   OpenOptions Options(std::vector<ImageOnNode> images) const {
     OpenOptions options = OptionsIn(scratch(), rules_);
     if (!with_witness_) options.witness = Witness::None();

@@ -1,4 +1,4 @@
-// A directory that is gone with the object.
+// A directory that the destructor removes.
 
 #ifndef WAYBILL_TESTS_SUPPORT_TEMP_DIR_H_
 #define WAYBILL_TESTS_SUPPORT_TEMP_DIR_H_

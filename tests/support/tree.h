@@ -1,4 +1,4 @@
-// All that is below a directory, to be compared as a whole.
+// Everything below a directory, to compare as a whole.
 
 #ifndef WAYBILL_TESTS_SUPPORT_TREE_H_
 #define WAYBILL_TESTS_SUPPORT_TREE_H_

@@ -1,4 +1,4 @@
-// A store that nobody has open, to be migrated, backed up, put back, damaged.
+// A closed store, to be migrated, backed up, restored or damaged.
 
 #ifndef WAYBILL_TESTS_SUPPORT_VERSIONED_STORE_H_
 #define WAYBILL_TESTS_SUPPORT_VERSIONED_STORE_H_
@@ -18,7 +18,7 @@ namespace waybill::testing {
 
 class VersionedStore {
  public:
-  // Nothing yet: the first opening makes one. After the golden stores were written.
+  // Empty: the first opening creates a store. The clock is later than the golden stores.
   VersionedStore() { clock_.AdvanceSeconds(std::int64_t{365} * 24 * 60 * 60); }
   explicit VersionedStore(std::uint32_t golden) : VersionedStore() {
     PlaceGolden(directory(), golden);
@@ -62,7 +62,7 @@ class VersionedStore {
     return options;
   }
 
-  // All that is on disk, but for who had it open last.
+  // Everything on disk except which process had it open last.
   Tree Files() const {
     Tree tree = TreeOf(scratch_.path());
     tree.erase("store/owner.lock");

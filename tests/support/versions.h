@@ -1,4 +1,5 @@
-// Stores of each schema version, and what they hold, read by liblmdb and so whatever their version.
+// Stores of each schema version, and what they hold. liblmdb reads them, so any version can be
+// read.
 
 #ifndef WAYBILL_TESTS_SUPPORT_VERSIONS_H_
 #define WAYBILL_TESTS_SUPPORT_VERSIONS_H_
@@ -17,12 +18,12 @@
 
 namespace waybill::testing {
 
-// A copy of the golden store of `version` as the store in `directory`, which is made.
+// Creates `directory` with a copy of the golden store of `version`.
 void PlaceGolden(const std::filesystem::path& directory, std::uint32_t version);
 
-// The store's values, whole, by table and key; under "" the header records.
+// The store's values by table and key; the header records are in table "".
 RawModel ValuesIn(const std::filesystem::path& directory);
-// Of a value in one of them: what the envelope says, and what it holds.
+// The version that a value's envelope says, and the payload in it.
 std::uint16_t VersionOf(const std::string& value);
 std::vector<std::uint8_t> PayloadOf(const std::string& value);
 
@@ -39,7 +40,7 @@ struct Contents {
   friend bool operator==(const Contents&, const Contents&) = default;
 };
 Contents ContentsOf(const std::filesystem::path& directory);
-// Stamps tell when a record was written, which is more than what it says.
+// Stamps say when a record was written, which is not part of its content.
 Contents WithoutStamps(Contents contents);
 const ImagePulledRecord* FindRecord(const Contents& contents, const std::string& image_ref,
                                     const std::string& runtime_handler = {});
@@ -53,7 +54,7 @@ std::vector<RuntimeHandler> SomeHandlers();
 // Makes the store say that it has this schema version, in an envelope of that version.
 void PutIdentity(const std::filesystem::path& directory, std::uint32_t schema_version,
                  std::uint16_t envelope_version);
-// Makes the store's newest version unknown to this library.
+// Makes the store newer than this library.
 void MakeNewer(const std::filesystem::path& directory);
 
 }  // namespace waybill::testing

@@ -1,6 +1,5 @@
-// Judges the page walk on damaged files: each is walked and, if called sound, read by liblmdb,
-// which must read exactly what the walk showed. Both happen in a child process, so that a crash is
-// a count.
+// Judges the page walk on damaged files. If the walk calls a file sound, liblmdb must read exactly
+// what the walk showed. Both happen in a child process, so that a crash is a count.
 
 #ifndef WAYBILL_TESTS_SUPPORT_WALK_JUDGE_H_
 #define WAYBILL_TESTS_SUPPORT_WALK_JUDGE_H_
@@ -32,7 +31,7 @@ class WalkJudge {
  public:
   explicit WalkJudge(std::string original);
 
-  // 0 … count − 1, and the original bytes.
+  // Gets 0 … count − 1 and the original bytes.
   using Damage = std::function<void(std::size_t, std::string&)>;
   // Of `sound_other` files, one in `lmdb_stride` is read by liblmdb; of all others called sound,
   // each. WAYBILL_WALKS_ONE_IN=N: of 200 files and more, one in N.

@@ -31,8 +31,8 @@ struct OpenStore {
 
 BOOST_AUTO_TEST_SUITE(concurrency)
 
-// An image that is pulled again and again by the owner of its secret is never open to anybody else,
-// and once proven never closed to that owner.
+// An image that the owner of its secret pulls again and again is never open to others, and once
+// proven never closed to that owner.
 BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
   const OpenStore store;
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-// Each decision finds its pod's secret moved; Flush brings all of that to the disk.
+// Each decision meets a secret at new coordinates; Flush writes them to disk.
 BOOST_AUTO_TEST_CASE(write_backs_and_flush) {
   const OpenStore store;
   Must(store->RecordImagePulled({.image = Image(0), .image_ref = Ref(0)},

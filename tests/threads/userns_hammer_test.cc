@@ -31,13 +31,13 @@ constexpr std::size_t kImages = 4;
 constexpr std::size_t kOwnerThreads = 5;
 constexpr std::size_t kObserverThreads = 3;
 constexpr std::size_t kLeastSteps = 300;
-// So many that of what is drawn one time in 240 nothing stays out.
+// So many that even what is drawn once in 240 steps happens.
 constexpr std::size_t kLeastOwnerSteps = 1500;
 
-// Which pod with which block.
+// By pod and block.
 using Pairs = std::array<std::array<std::atomic<bool>, kBlocks + 1>, kPods>;
 
-// What the processes tell each other.
+// Shared by the processes.
 struct Board {
   std::atomic<bool> open{false};
   std::atomic<bool> over{false};
@@ -166,7 +166,7 @@ void Adopt(NodeStore& store, Board& board, std::size_t pod, std::size_t block) {
   }
 }
 
-// Half of the pods that come and go are on no list.
+// Half of the pods that come and go are not listed.
 void CleanUp(NodeStore& store, Board& board, Draw& draw) {
   const PruneToken token = Must(store.BeginPrune());
   std::vector<std::string> existing = {"held-0", "held-1"};
@@ -271,7 +271,7 @@ void ObserverStep(NodeStore& store, Board& board, Draw& draw) {
     case 9: {
       if (!draw.OneIn(20)) return;
       const auto verified = store.Verify();
-      // Beside a busy owner it may not come to an end.
+      // Beside a busy owner it may give up.
       if (!verified) return Require(verified.error().code == ErrorCode::kIo, "not verified");
       Require(verified->sound, verified->findings.empty() ? "not sound" : verified->findings[0]);
       return;
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(by_an_owner_and_two_observers) {
   const std::size_t failed = Own(*store.operator->(), board, seed);
   board.over = true;
   BOOST_TEST(failed == 0U);
-  // TSan ends a process of which it reported something with 66.
+  // After a report, TSan ends the process with 66.
   BOOST_TEST(first.Wait() == 0);
   BOOST_TEST(second.Wait() == 0);
 

@@ -1,5 +1,5 @@
-// A credential that a decision met is on disk after the next Flush, whoever else decides and
-// flushes meanwhile.
+// A credential that a decision met is on disk after the next Flush, even if other threads decide
+// and flush meanwhile.
 
 #include <boost/test/unit_test.hpp>
 #include <string>
