@@ -16,6 +16,14 @@ static const waybill_string kNowhere = {NULL, 7};
     CHECK((result) == NULL);         \
   } while (0)
 
+/* A function that makes a `type` of a string; it takes `sound`. */
+#define DECODER(type, function, sound)                           \
+  do {                                                           \
+    type* result;                                                \
+    INVALID(function(sound, NULL, &error));                      \
+    INVALID_RESULT(result, function(kNowhere, &result, &error)); \
+  } while (0)
+
 static void no_store(void) {
   check_all_calls(NULL, WAYBILL_INVALID_ARGUMENT);
   CHECK(all_decide_to_pull(NULL));
@@ -154,7 +162,6 @@ static void functions_without_a_store(void) {
   waybill_policy* policy;
   waybill_string* string;
   waybill_platform* platform;
-  waybill_image_index* index;
   waybill_backups* backups;
   size_t chosen;
   const waybill_platform linux_amd64 = {.architecture = WAYBILL_STRING("amd64"),
@@ -186,18 +193,14 @@ static void functions_without_a_store(void) {
   INVALID_RESULT(string, waybill_hash_credentials(NONE, NONE, kNowhere, &string, &error));
   CHECK(waybill_parse_image(IMAGE, NULL));
   CHECK(!waybill_parse_image(kNowhere, NULL));
-  INVALID(waybill_normalise_image(IMAGE, NULL, &error));
-  INVALID_RESULT(string, waybill_normalise_image(kNowhere, &string, &error));
-  INVALID(waybill_repository_of(IMAGE, NULL, &error));
-  INVALID_RESULT(string, waybill_repository_of(kNowhere, &string, &error));
-  INVALID(waybill_parse_platform(WAYBILL_STRING("linux/amd64"), NULL, &error));
-  INVALID_RESULT(platform, waybill_parse_platform(kNowhere, &platform, &error));
+  DECODER(waybill_string, waybill_normalise_image, IMAGE);
+  DECODER(waybill_string, waybill_repository_of, IMAGE);
+  DECODER(waybill_platform, waybill_parse_platform, WAYBILL_STRING("linux/amd64"));
   INVALID(waybill_format_platform(&linux_amd64, NULL, &error));
   INVALID_RESULT(string, waybill_format_platform(NULL, &string, &error));
   INVALID(waybill_normalise_platform(&linux_amd64, NULL, &error));
   INVALID_RESULT(platform, waybill_normalise_platform(NULL, &platform, &error));
-  INVALID(waybill_decode_image_index(WAYBILL_STRING("{}"), NULL, &error));
-  INVALID_RESULT(index, waybill_decode_image_index(kNowhere, &index, &error));
+  DECODER(waybill_image_index, waybill_decode_image_index, WAYBILL_STRING("{}"));
   INVALID(waybill_choose_manifest(NULL, &linux_amd64, NULL, &chosen, &error));
   INVALID(waybill_choose_manifest(&nowhere, &linux_amd64, NULL, &chosen, &error));
   INVALID(waybill_choose_manifest(&empty, NULL, NULL, &chosen, &error));
@@ -220,27 +223,13 @@ static void functions_without_a_store(void) {
 static void json_and_names(void) {
   const waybill_string json = WAYBILL_STRING("{}");
   waybill_string* string;
-  waybill_image_pulled_record* record;
-  waybill_image_pull_intent* intent;
-  waybill_image_preloaded_record* preloaded;
-  waybill_images_on_node* images;
-  waybill_strings* pods;
-  waybill_runtime_handlers* handlers;
-  waybill_registry_auths* auths;
-  INVALID(waybill_decode_pulled_record(json, NULL, &error));
-  INVALID_RESULT(record, waybill_decode_pulled_record(kNowhere, &record, &error));
-  INVALID(waybill_decode_pull_intent(json, NULL, &error));
-  INVALID_RESULT(intent, waybill_decode_pull_intent(kNowhere, &intent, &error));
-  INVALID(waybill_decode_preloaded_record(json, NULL, &error));
-  INVALID_RESULT(preloaded, waybill_decode_preloaded_record(kNowhere, &preloaded, &error));
-  INVALID(waybill_decode_image_list(json, NULL, &error));
-  INVALID_RESULT(images, waybill_decode_image_list(kNowhere, &images, &error));
-  INVALID(waybill_decode_pod_list(json, NULL, &error));
-  INVALID_RESULT(pods, waybill_decode_pod_list(kNowhere, &pods, &error));
-  INVALID(waybill_decode_runtime_status(json, NULL, &error));
-  INVALID_RESULT(handlers, waybill_decode_runtime_status(kNowhere, &handlers, &error));
-  INVALID(waybill_decode_auth_document(json, NULL, &error));
-  INVALID_RESULT(auths, waybill_decode_auth_document(kNowhere, &auths, &error));
+  DECODER(waybill_image_pulled_record, waybill_decode_pulled_record, json);
+  DECODER(waybill_image_pull_intent, waybill_decode_pull_intent, json);
+  DECODER(waybill_image_preloaded_record, waybill_decode_preloaded_record, json);
+  DECODER(waybill_images_on_node, waybill_decode_image_list, json);
+  DECODER(waybill_strings, waybill_decode_pod_list, json);
+  DECODER(waybill_runtime_handlers, waybill_decode_runtime_status, json);
+  DECODER(waybill_registry_auths, waybill_decode_auth_document, json);
 
   const waybill_image_pulled_record some_record = {.image_ref = REF};
   const waybill_image_pull_intent some_intent = {.image = IMAGE};
