@@ -92,9 +92,7 @@ BOOST_AUTO_TEST_CASE(rule_2_an_empty_file_is_a_loss) {
   WriteFile(database(), "");
   fs::remove(lock());
   fs::remove(store.witness());
-  const auto observed = NodeStore::Observe({.directory = store.directory()});
-  BOOST_REQUIRE(!observed.has_value());
-  BOOST_TEST((observed.error().code == ErrorCode::kDamaged));
+  ExpectRefused(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kDamaged);
   store.Start();
   BOOST_TEST(store->recovery_report().set_aside);
   BOOST_TEST(store->recovery_report().distrustful);
@@ -188,20 +186,14 @@ BOOST_AUTO_TEST_CASE(rule_8_a_store_is_open_once_a_process) {
   for (const fs::path& directory : {store.directory(), by_another_name}) {
     OpenOptions options = store.Options({});
     options.directory = directory;
-    const auto opened = NodeStore::Open(options);
-    BOOST_REQUIRE(!opened.has_value());
-    BOOST_TEST((opened.error().code == ErrorCode::kOwned));
-    const auto observed = NodeStore::Observe({.directory = directory});
-    BOOST_REQUIRE(!observed.has_value());
-    BOOST_TEST((observed.error().code == ErrorCode::kOwned));
+    ExpectRefused(NodeStore::Open(options), ErrorCode::kOwned);
+    ExpectRefused(NodeStore::Observe({.directory = directory}), ErrorCode::kOwned);
   }
   // The refused calls released no lock of the first: others still see its readers and ownership.
   BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
   store.Stop();
   const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  const auto second = NodeStore::Observe({.directory = store.directory()});
-  BOOST_REQUIRE(!second.has_value());
-  BOOST_TEST((second.error().code == ErrorCode::kOwned));
+  ExpectRefused(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kOwned);
 }
 
 BOOST_AUTO_TEST_CASE(rule_8_an_observer_that_cannot_write_lock_mdb_is_refused) {

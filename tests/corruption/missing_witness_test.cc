@@ -55,9 +55,7 @@ struct WitnessScene : Scene {
   }
   void CheckRefused(const fs::path& witness) const {
     const Tree before = TreeOf(store.scratch());
-    const auto refused = Open(Witness::At(witness));
-    BOOST_REQUIRE(!refused.has_value());
-    BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument), refused.error().ToString());
+    ExpectRefused(Open(Witness::At(witness)), ErrorCode::kInvalidArgument);
     Tree after = TreeOf(store.scratch());
     if (before.contains("store/owner.lock")) {
       after["store/owner.lock"] = before.at("store/owner.lock");
@@ -76,9 +74,7 @@ BOOST_AUTO_TEST_CASE(every_older_file_with_the_witness_removed_opens_nothing_rev
     for (const bool remembered : {false, true}) {
       PutBack(file);
       fs::remove(store.witness());
-      const auto observed = NodeStore::Observe({.directory = store.directory()});
-      BOOST_REQUIRE(!observed.has_value());
-      BOOST_TEST((observed.error().code == ErrorCode::kDamaged));
+      ExpectRefused(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kDamaged);
       if (remembered) {
         CheckStale(OpenAndClose(Witness::Remembered()));
         store.Start();
@@ -136,8 +132,7 @@ BOOST_AUTO_TEST_CASE(removed_under_a_live_owner) {
   fs::remove(store.witness());
   Must(store->PutIntent({.image = "registry.example.com/more:v1"}));
   const auto closed = store->Close();
-  BOOST_REQUIRE(!closed.has_value());
-  BOOST_TEST((closed.error().code == ErrorCode::kDamaged));
+  ExpectRefused(closed, ErrorCode::kDamaged);
   BOOST_TEST(closed.error().message.find(store.witness().string()) != std::string::npos);
   store.Start();
   CheckStale(store->recovery_report());
@@ -165,9 +160,7 @@ BOOST_AUTO_TEST_CASE(replaced_under_a_live_owner) {
           WriteFile(store.witness(), content);
         }
         if (by_rename) Must(store->PutIntent({.image = "registry.example.com/more:v1"}));
-        const auto closed = store->Close();
-        BOOST_REQUIRE(!closed.has_value());
-        BOOST_TEST((closed.error().code == ErrorCode::kDamaged));
+        ExpectRefused(store->Close(), ErrorCode::kDamaged);
         store.Start();
         CheckStale(store->recovery_report());
         BOOST_TEST(Pulls(kSecretA));
@@ -228,9 +221,8 @@ BOOST_AUTO_TEST_CASE(migrating_and_restoring_believe_no_store_without_its_witnes
   store.Start();
   store.Stop();
   fs::remove(store.witness());
-  const auto refused = Migrate({.directory = store.directory(), .to = 2, .clock = SystemClock});
-  BOOST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kDamaged));
+  ExpectRefused(Migrate({.directory = store.directory(), .to = 2, .clock = SystemClock}),
+                ErrorCode::kDamaged);
   const RestoreReport report = Must(Restore({.directory = store.directory(), .backup = made}));
   BOOST_TEST(report.records == 1U);
   BOOST_TEST(report.records_without_credentials == 1U);

@@ -3,6 +3,7 @@
 #ifndef WAYBILL_TESTS_CORRUPTION_SCENE_H_
 #define WAYBILL_TESTS_CORRUPTION_SCENE_H_
 
+#include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -26,6 +27,12 @@ struct Scene {
 
   ScratchStore store{Rules::kClosed};
 };
+
+template <typename T>
+void ExpectRefused(const Result<T>& result, ErrorCode code) {
+  BOOST_REQUIRE(!result.has_value());
+  BOOST_TEST((result.error().code == code), result.error().ToString());
+}
 
 // Answers "pull" or "no pull" on kImage for a secret with the hash that it is told; "nobody": for a
 // pod without secrets; "unknown": on kRef2. "stats": reader slots used and in all.
