@@ -226,8 +226,7 @@ void History::CompareMetrics(Side& side) {
 void History::CompareStep() {
   Note("compare");
   for (Side& side : sides_) {
-    const std::string difference = Difference(side.model, *side.store);
-    Expect(difference.empty(), side, difference);
+    ExpectSame(side);
     CompareMetrics(side);
   }
 }
@@ -258,6 +257,11 @@ void History::SetTime(Timestamp now) {
 
 void History::Expect(bool ok, const Side& side, const std::string& what) const {
   if (!ok) throw Mismatch(std::string(RulesName(side.rules)) + " rules: " + what);
+}
+
+void History::ExpectSame(const Side& side, const std::string& otherwise) const {
+  const std::string difference = Difference(side.model, *side.store);
+  Expect(difference.empty(), side, otherwise + difference);
 }
 
 void History::ExpectDone(const Result<void>& result, const Side& side) const {

@@ -145,6 +145,8 @@ class History {
   void Note(std::string what);
   void SetTime(Timestamp now);
   void Expect(bool ok, const Side& side, const std::string& what) const;
+  // The store holds what its model does.
+  void ExpectSame(const Side& side, const std::string& otherwise = "") const;
   void ExpectDone(const Result<void>& result, const Side& side) const;
   // Done, or refused for its handler if the model refused it, too.
   void ExpectTaken(const Result<void>& result, bool taken, const Side& side) const;

@@ -51,8 +51,7 @@ void History::RefuseHandlers() {
     const auto result = side.store->ReplaceRuntimeHandlers(handlers);
     Expect(!result && result.error().code == ErrorCode::kInvalidArgument, side,
            "it should have been refused");
-    const std::string difference = Difference(side.model, *side.store);
-    Expect(difference.empty(), side, difference);
+    ExpectSame(side);
   }
 }
 
@@ -63,8 +62,7 @@ void History::ReplaceHandlers(const std::vector<RuntimeHandler>& handlers) {
     if (relation_ == Relation::kSameAnswers && &side == &sides_[0]) continue;
     const auto rehearsed =
         side.store->ReplaceRuntimeHandlers(handlers, {.allow_empty = true, .dry_run = true});
-    const std::string difference = Difference(side.model, *side.store);
-    Expect(difference.empty(), side, "a dry run changed the store: " + difference);
+    ExpectSame(side, "a dry run changed the store: ");
     const auto result = side.store->ReplaceRuntimeHandlers(handlers, {.allow_empty = true});
     Expect(rehearsed.has_value() == result.has_value(), side, "the dry run ended otherwise");
     if (!side.model.MayReplace(handlers)) {
@@ -101,8 +99,7 @@ void History::CollapseHandlers() {
   if (!Agree([&](const Model& model) { return model.MayCollapse(); })) return;
   for (Side& side : sides_) {
     const auto rehearsed = side.store->CollapseRuntimeHandlers({.dry_run = true});
-    const std::string difference = Difference(side.model, *side.store);
-    Expect(difference.empty(), side, "a dry run changed the store: " + difference);
+    ExpectSame(side, "a dry run changed the store: ");
     const auto result = side.store->CollapseRuntimeHandlers();
     if (!side.model.MayCollapse()) {
       Expect(!result && result.error().code == ErrorCode::kConflict, side,
