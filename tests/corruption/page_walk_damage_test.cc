@@ -81,14 +81,14 @@ BOOST_AUTO_TEST_CASE(a_single_flipped_bit) {
   const History history = MakeHistory(120, 1, 50, 6000);
   const auto bits = BitsToFlip(history.last().size(), history.seed);
   BOOST_TEST_MESSAGE("bytes " << history.last().size());
-  WalkJudge judge(history.last());
+  WalkJudge judge(history.last(), history.seed);
   Report(judge.Run(
       bits.size(), [&](std::size_t i, std::string& bytes) { FlipBit(bytes, bits[i]); }, 16));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_cut_short) {
   const History history = MakeHistory(150, 1, 100);
-  WalkJudge judge(history.last());
+  WalkJudge judge(history.last(), history.seed);
   const auto verdicts = judge.Run(history.last().size() / 512,
                                   [](std::size_t i, std::string& bytes) { bytes.resize(i * 512); });
   Report(verdicts);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_file_cut_short) {
 BOOST_AUTO_TEST_CASE(any_two_pages_swapped) {
   const History history = MakeHistory(150, 1, 60);
   const std::size_t pages = history.last().size() / kPage;
-  WalkJudge judge(history.last());
+  WalkJudge judge(history.last(), history.seed);
   for (const bool renumber : {false, true}) {
     Report(judge.Run(pages * pages, [&](std::size_t i, std::string& bytes) {
       if (i / pages < i % pages) SwapPages(bytes, i / pages, i % pages, renumber);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(each_page_as_it_once_was) {
   constexpr std::size_t kVersions = 12;
   const History history = MakeHistory(200, kVersions + 1, 100);
   const std::size_t pages = history.last().size() / kPage;
-  WalkJudge judge(history.last());
+  WalkJudge judge(history.last(), history.seed);
   Report(judge.Run(pages * kVersions, [&](std::size_t i, std::string& bytes) {
     PutPageBack(bytes, history.files[i / pages], i % pages);
   }));
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(each_page_as_it_once_was) {
 
 BOOST_AUTO_TEST_CASE(random_bytes_and_runs) {
   const History history = MakeHistory(150, 1, 100);
-  WalkJudge judge(history.last());
+  WalkJudge judge(history.last(), history.seed);
   const auto verdicts = judge.Run(6000, [&](std::size_t i, std::string& bytes) {
     std::mt19937 random(history.seed + static_cast<unsigned>(i));
     const std::size_t pieces = 1 + random() % 4;
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(zeros_in_the_name_of_a_table) {
     for (std::size_t i = 0; i < name.size(); ++i) places.push_back(at + i);
   }
   BOOST_REQUIRE(!places.empty());
-  WalkJudge judge(history.last());
+  WalkJudge judge(history.last(), history.seed);
   Report(judge.Run(places.size(),
                    [&places](std::size_t i, std::string& bytes) { bytes[places[i]] = '\0'; }));
 }

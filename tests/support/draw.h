@@ -19,14 +19,10 @@ inline std::uint64_t NumberFromEnv(const char* name, std::uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// WAYBILL_SEED, or a random one; the same for the whole process. Printed at its first use, so that
-// a failure can be played again.
+// WAYBILL_SEED, or a random one. Printed, so that a failure can be played again.
 inline std::uint64_t SeedOfThisRun() {
-  static const std::uint64_t seed = [] {
-    const std::uint64_t chosen = NumberFromEnv("WAYBILL_SEED", std::random_device{}());
-    std::cerr << "play again with WAYBILL_SEED=" << chosen << '\n';
-    return chosen;
-  }();
+  const std::uint64_t seed = NumberFromEnv("WAYBILL_SEED", std::random_device{}());
+  std::cerr << "play again with WAYBILL_SEED=" << seed << '\n';
   return seed;
 }
 

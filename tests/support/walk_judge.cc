@@ -46,7 +46,8 @@ void CommitOnTop(const std::filesystem::path& path, const std::string& bytes, un
 
 }  // namespace
 
-WalkJudge::WalkJudge(std::string original) : original_(std::move(original)) {
+WalkJudge::WalkJudge(std::string original, std::uint64_t seed)
+    : original_(std::move(original)), seed_(seed) {
   WriteFile(dir_ / "data.mdb", original_);
   const Walked walked = WalkPath(dir_ / "data.mdb");
   if (!walked.result.sound) throw std::runtime_error("original: " + FirstFinding(walked.result));
@@ -56,7 +57,7 @@ WalkJudge::WalkJudge(std::string original) : original_(std::move(original)) {
 WalkVerdicts WalkJudge::Run(std::size_t count, const Damage& damage, std::size_t lmdb_stride) {
   const std::uint64_t one_in = count < 200 ? 1 : NumberFromEnv("WAYBILL_WALKS_ONE_IN", 1);
   Shared<Progress> shared;
-  for (shared->next = SeedOfThisRun() % one_in; shared->next < count; shared->next += one_in) {
+  for (shared->next = seed_ % one_in; shared->next < count; shared->next += one_in) {
     Child child([&] {
       // LMDB reports a failed assertion on stderr before it aborts; the count says as much.
       if (freopen("/dev/null", "w", stderr) == nullptr) return kThrew;

@@ -29,7 +29,8 @@ struct WalkVerdicts {
 
 class WalkJudge {
  public:
-  explicit WalkJudge(std::string original);
+  // `seed`: chooses the files if not all are judged.
+  WalkJudge(std::string original, std::uint64_t seed);
 
   // Gets 0 … count − 1 and the original bytes.
   using Damage = std::function<void(std::size_t, std::string&)>;
@@ -46,6 +47,7 @@ class WalkJudge {
 
   MemoryDir dir_;
   std::string original_;
+  const std::uint64_t seed_;
   std::string original_text_;
 };
 
