@@ -1,5 +1,5 @@
-// A process that holds the mutex of LMDB's reader table, and is stopped: LMDB takes it whenever a
-// reader comes into the table. No decision waits for it.
+// A stopped process holds the mutex of LMDB's reader table, which LMDB takes for each new reader.
+// No decision waits for it.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@ namespace {
 const std::string kImage = "registry.example/team/app:v1";
 const std::string kRef = "sha256:" + std::string(64, 'a');
 
-// Made while this process has no store open; takes the mutex when told to.
+// Created while this process has no store open. Takes the mutex when told to.
 class FrozenHolder {
  public:
   explicit FrozenHolder(const MemoryDir& scratch)
@@ -49,7 +49,7 @@ class FrozenHolder {
     while (told_->state == 0) sched_yield();
     BOOST_REQUIRE(told_->state == 1);
   }
-  // The mutex is robust: who waits for it goes on.
+  // The mutex is robust: waiters continue.
   void Kill() { child_.Kill(); }
 
  private:
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(no_decision_of_an_owner_waits_for_it) {
   });
   auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
   DecideWhileFrozen(*store, holder, 16);
-  // It is the mutex that it should be: who comes now does wait for it.
+  // It is the right mutex: a new reader does wait for it.
   *go = true;
   for (int i = 0; i < 1000; ++i) sched_yield();
   BOOST_TEST(!*observed);

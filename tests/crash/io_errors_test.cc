@@ -1,6 +1,6 @@
-// Each call that opening makes on a file fails with EIO, once or from then on. Such an error says
-// nothing about what is stored: the message names the call and the path, and nothing is set aside;
-// the next opening ends as one that nobody disturbed, as trusting as it, with all that was
+// Each call of opening on a file fails with EIO, once or from then on. Such an error says nothing
+// about what is stored: the message names the call and the path, and nothing is set aside. The next
+// opening ends like an undisturbed one, with the same trust and with everything that was
 // acknowledged.
 
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An error is injected as long as this lives.
+// Injects an error as long as it exists.
 class FailingCall {
  public:
   FailingCall(const fs::path& below, std::uint64_t call, bool lasting) {
@@ -50,7 +50,7 @@ class FailingCall {
 
 using Work = std::function<Result<void>(NodeStore&)>;
 
-// kIo, or that nobody knows how a write ended. Names the path, and says nothing of a loss.
+// kIo or kOutcomeUnknown. Names the path, and does not speak of a loss.
 void CheckMessage(const Error& error, const fs::path& below) {
   const std::string text = error.ToString();
   BOOST_TEST_CONTEXT(text) {
@@ -115,7 +115,7 @@ std::uint64_t FailEachCall(const Stage& stage, const OpenOptions& options,
       },
       [&](bool failed) {
         const std::string after = OpenAndTell(options);
-        // What was not acknowledged may be there.
+        // What was not acknowledged may be there or not.
         if (!failed || after != expected) BOOST_TEST(after == expected_after);
       });
 }
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(while_a_kubelet_directory_is_imported_again) {
   BOOST_TEST(FailEachCall(stage, options) > 200U);
 }
 
-// Whatever can be named is closed, and nothing else; each opening ends the same.
+// Only what can be named is closed; each opening ends the same.
 BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said) {
   const Stage stage;
   WriteKubeletFiles(stage.kubelet(), 6, 2, 1);
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said) {
     BOOST_TEST(Must(store->ListUserNamespaces()).size() == 2U);
     Must(store->Close());
   }
-  // What was taken when it could be read is known, and tells of no gap when it can't.
+  // A file that was imported before is known: if it can't be read, that is not a gap.
   const fs::path known = stage.kubelet() / RecordFile("pulled", Ref(4));
   OpenOptions options = WithWitness(stage.Options(), BesideRecords(stage));
   options.skip_unreadable = true;
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said) {
   BOOST_TEST(!store->recovery_report().after_gap);
 }
 
-// As long as nobody says so a bad sector is no damage: the store stays as it is.
+// Unless the caller says so, a bad sector is not damage: the store stays as it is.
 BOOST_AUTO_TEST_CASE(a_bad_sector_is_damage_where_that_is_said) {
   const Stage stage;
   Fill(stage.Options(), 20, 3);
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_bad_sector_is_damage_where_that_is_said) {
     auto store = Must(NodeStore::Open(options));
     BOOST_TEST(store->recovery_report().set_aside);
     BOOST_TEST(Must(store->GetTrust()).distrustful);
-    // A page may hold what is left of the record beside another table's values: those went, too.
+    // The page may have held other tables' values as well: those are lost, too.
     BOOST_TEST(Must(store->ListIntents()).size() <= 3U);
     BOOST_TEST(Must(store->ListRecords()).size() < 20U);
   }
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(while_an_older_store_is_migrated) {
   }
 }
 
-// The damage is real: what can be proven is carried over, at whichever attempt.
+// The damage is real: any attempt carries over what can be proven.
 BOOST_AUTO_TEST_CASE(while_a_damaged_store_is_rebuilt) {
   const Stage stage;
   Fill(stage.Options(), 20, 3);
@@ -280,7 +280,8 @@ BOOST_AUTO_TEST_CASE(while_a_damaged_store_is_rebuilt) {
   BOOST_TEST(Must(store->ListRecords()).size() == 19U);
 }
 
-// The meta page of each commit among them: LMDB leaves the roots of a commit that failed there.
+// Among the calls is the write of the meta page: LMDB leaves the roots of a commit that fails
+// there.
 BOOST_AUTO_TEST_CASE(while_a_pull_is_recorded) {
   const Stage stage;
   Fill(stage.Options(), 20, 3);
@@ -320,7 +321,7 @@ BOOST_AUTO_TEST_CASE(while_a_store_is_observed) {
   }
 }
 
-// A look that fails is neither yes nor no: nothing asks for the next free name for ever.
+// A lookup that fails is neither yes nor no: the search for a free name must end.
 BOOST_AUTO_TEST_CASE(an_export_ends_where_every_look_fails) {
   const Stage stage;
   WriteKubeletFiles(stage.kubelet(), 6, 2, 1);

@@ -1,7 +1,7 @@
-// An export is killed before each call that changes or syncs a file. What the kubelet then finds
-// is the old folders or the new ones, whole, and the new ones only with all ID mappings; each file
-// of those is old or new, and never missing where there was one. Exporting again ends as if nothing
-// had happened; and no file that was there is gone.
+// An export is killed before each call that changes or syncs a file. The kubelet then finds the old
+// folders or the new ones, complete, and the new ones only with all ID mappings. Each mapping is
+// old or new, and never missing if there was one. Exporting again ends like an undisturbed export,
+// and no old file is lost.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -63,7 +63,7 @@ std::string MappingOf(const fs::path& directory, const std::string& pod) {
   return fs::exists(file) ? ReadFile(file) : "missing";
 }
 
-// Whether all of them are new. Those that are not are as they were.
+// Whether all are new. The others are unchanged.
 bool MappingsAreNew(const fs::path& before, const fs::path& now) {
   bool all = true;
   for (std::size_t i = 0; i < kPods.size(); ++i) {
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(into_an_empty_directory) {
   BOOST_TEST(KillBeforeEachCall(scratch / "before", scratch) > 40U);
 }
 
-// Between two renames there is no such folder: the price of a file system that can't exchange.
+// Between two renames the folder is missing: this file system can't exchange folders.
 BOOST_AUTO_TEST_CASE(where_folders_cannot_be_exchanged) {
   const MemoryDir scratch;
   WriteOldFiles(scratch / "before");

@@ -1,6 +1,6 @@
-// Migrating up and down, opening that migrates, and putting a backup back: killed before each call
-// that changes or syncs a file, and each of these calls failing. What is left is the store of
-// before or of after, whole, and the same call again ends as if nothing had happened.
+// Migrating up and down, opening that migrates, and restoring a backup are killed before each call
+// that changes or syncs a file, and each of these calls fails. What is left is the store from
+// before or after, complete, and the same call again ends like an undisturbed one.
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs the scenario again and again: `run` disturbs it at call 1, 2, 3 … until it answers that
-// there was no such call any more. How many there were.
+// Runs the scenario again and again: `run` disturbs it at call 1, 2, 3 …, and answers whether there
+// was such a call. The number of calls.
 std::uint64_t AtEachCall(
     const Scenario& scenario, std::size_t records,
     const std::function<bool(std::uint64_t call, const Place& place, const Is& after)>& run) {
@@ -85,7 +85,7 @@ void RunWith(const Fault& fault, const Scenario& scenario, const Place& place,
   BOOST_TEST_REQUIRE(child.Wait() == 0);
 }
 
-// What a disk of a kind does to each call.
+// Each call fails in turn, in this way.
 void FailEachCall(const Fault& kind, const std::set<ErrorCode>& expected) {
   Shared<Outcome> outcome;
   for (const Scenario& scenario : MaintenanceScenarios()) {
@@ -111,7 +111,7 @@ struct Refusals {
   unsigned stores = 0;
 };
 
-// What a disk does that garbles one write, each in turn, and says nothing.
+// The disk garbles one write, each in turn, without an error.
 Refusals GarbleEachCall(Fault::Kind kind, const Scenario& scenario) {
   Shared<Outcome> outcome;
   Refusals refusals;
@@ -144,8 +144,8 @@ Refusals GarbleEachCall(Fault::Kind kind, const Scenario& scenario) {
         RestoreOptions options{.directory = place.store(), .backup = backups.front().path};
         BOOST_TEST(Restore(options).has_value());
         BOOST_TEST(place.Sound());
-        // Nobody can tell which ranges the damaged store had given away, and only the newest
-        // version can say so.
+        // Which ranges the damaged store had handed out is unknown, and only the newest version can
+        // record that.
         BOOST_TEST((IdentityOf(place.store()).schema_version == kNewestSchema));
       }
     }
@@ -186,16 +186,16 @@ BOOST_AUTO_TEST_CASE(every_call_fails_from_one_on) {
 }
 
 BOOST_AUTO_TEST_CASE(a_write_is_cut_short) {
-  // LMDB takes a short write for a full disk.
+  // LMDB treats a short write as a full disk.
   FailEachCall({.kind = Fault::Kind::kShort, .error_number = EIO},
                {ErrorCode::kIo, ErrorCode::kDiskFull});
 }
 
-// A disk that writes something else than it was given: no backup is trusted that can't be put back,
-// and no migration succeeds that left a damaged store.
+// A disk that writes other bytes than it was given: a backup that can't be restored is not trusted,
+// and a migration that damaged the store fails.
 BOOST_AUTO_TEST_CASE(a_write_is_garbled) {
   for (const Scenario& scenario : MaintenanceScenarios().first(2)) {
-    // Whether the bytes in the middle of a write are in use is for the layout to say.
+    // Whether the bytes in the middle of a write are in use depends on the layout.
     GarbleEachCall(Fault::Kind::kGarble, scenario);
     const Refusals refusals = GarbleEachCall(Fault::Kind::kGarbleSectors, scenario);
     BOOST_TEST(refusals.backups > 0U, scenario.name);

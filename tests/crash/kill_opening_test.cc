@@ -1,5 +1,5 @@
 // Opening is killed before each call that changes or syncs a file: creating, importing, replaying,
-// rebuilding, closing. The next opening ends as one that nobody disturbed.
+// rebuilding, closing. The next opening ends like an undisturbed one.
 
 #include <signal.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using Then = std::function<void(NodeStore&)>;
 
-// How opening ends that is killed before the call of that number: 0, or minus the signal.
+// Opens, and is killed before that call. 0, or minus the signal.
 int OpenUntilKilled(const OpenOptions& options, const Then& then, std::uint64_t call) {
   Child child([&] {
     KillBeforeCall(call);
@@ -33,8 +33,8 @@ int OpenUntilKilled(const OpenOptions& options, const Then& then, std::uint64_t 
   return code;
 }
 
-// What is on the stage is opened, and killed before call 1, 2, 3 … until nothing is left to kill.
-// The number of calls.
+// Opens the stage's store, killed before call 1, 2, 3 … until there is no such call. The number of
+// calls.
 std::uint64_t KillBeforeEachCall(const Stage& stage, const OpenOptions& options,
                                  const Then& then = nullptr) {
   stage.Keep();
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(while_a_damaged_database_is_rebuilt) {
   BOOST_TEST(Must(store->ListRecords()).size() == 59U);
 }
 
-// Again and again, each time a little further, until it is done.
+// Killed again and again, each time a little later, until it ends.
 BOOST_AUTO_TEST_CASE(while_three_thousand_files_are_imported) {
   Draw draw(SeedOfThisRun());
   const Stage stage;

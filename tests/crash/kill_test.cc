@@ -1,5 +1,5 @@
 // The owner is killed while several threads write, open or close: what it acknowledged is there,
-// and the next owner finds nothing wrong. WAYBILL_KILLS: how often. WAYBILL_SEED: one run again.
+// and the next owner finds nothing wrong. WAYBILL_KILLS: how often.
 
 #include <sched.h>
 #include <unistd.h>
@@ -36,8 +36,7 @@ struct Acknowledged {
       host_ids{};
 };
 
-// An observer that lives in a process of its own until it is destroyed. It keeps lock.mdb alive
-// across the owner's death.
+// An observer in a process of its own. It keeps lock.mdb in use when the owner dies.
 class LiveObserver {
  public:
   explicit LiveObserver(const OpenOptions& options)
@@ -84,7 +83,7 @@ void KillOften(Rules rules, std::uint64_t kills, Doing doing = Doing::kAnything)
   std::uint64_t in_flight = 0;
   for (std::uint64_t life = 0; life < kills; ++life) {
     if (doing == Doing::kMappings) {
-      // Too small for all pods; the files lie behind it.
+      // Too small for all pods; the files' ranges are outside it.
       if (draw.OneIn(2)) scratch.SetPool(SmallPool(2 + 2 * draw.Below(8), 12, 1 + draw.Below(2)));
       for (std::size_t i = 0; i < kFiles; ++i) scratch.WriteMapping(PodOfFile(life, i), 100 + i);
     }

@@ -1,5 +1,5 @@
-// Somebody who heeds no lock writes to data.mdb while opening checks it: that is said, and nothing
-// is rebuilt.
+// Another process ignores the locks and writes to data.mdb while opening checks it: the error says
+// so, and nothing is rebuilt.
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Writes `byte` at `offset` of the file; what was there.
+// Writes `byte` at `offset` of the file. The byte that was there.
 char Poke(const fs::path& path, off_t offset, char byte) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   char before = 0;
@@ -39,7 +39,7 @@ char Poke(const fs::path& path, off_t offset, char byte) {
 
 BOOST_AUTO_TEST_SUITE(moving_file)
 
-// At each read of the check a byte changes, and changes back at the next one where `heals`.
+// A byte changes at each read of the check in turn; if `heals`, it changes back at the next read.
 BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
   const MemoryDir scratch;
   const OpenOptions options = OptionsIn(scratch.path());
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
   }
 }
 
-// Without an owner an observer walks the file itself; but not the same bytes at every decision.
+// Without an owner, an observer walks the file itself, but not again until it changes.
 BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
   const MemoryDir scratch;
   const OpenOptions options = OptionsIn(scratch.path());
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
     return looks / 2;
   };
   BOOST_TEST(walks_of_a_decision(false) == 0);
-  // A write in the tick of the file's time could not be told: only what is older is remembered.
+  // A write in the same tick as the file's time would be missed: only older results are remembered.
   const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
   const fs::path sound = scratch / "sound";
   fs::copy_file(database, sound);

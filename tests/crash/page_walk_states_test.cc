@@ -126,8 +126,8 @@ BOOST_AUTO_TEST_CASE(a_crash_before_the_meta_page_is_written) {
   }
 }
 
-// LMDB then puts the old ID and last page back beside the new roots. The newer tree is sound; the
-// header in the older one is what tells.
+// LMDB then writes the old ID and last page back beside the new roots. The newer tree is sound;
+// only the header in the older one shows it.
 BOOST_AUTO_TEST_CASE(a_failed_meta_write_is_sound_but_its_header_is_ahead) {
   RawChanger changer(11, {""}, {});
   HeaderStore store;
@@ -149,7 +149,8 @@ BOOST_AUTO_TEST_CASE(a_failed_meta_write_is_sound_but_its_header_is_ahead) {
   }
 }
 
-// One flipped bit of the newer ID can leave a legal pair and undo a commit. The header tells.
+// One flipped bit of the newer ID can leave a valid pair and undo a commit. Only the header shows
+// it.
 BOOST_AUTO_TEST_CASE(a_flipped_bit_in_a_transaction_id) {
   RawChanger changer(12, {""}, {});
   HeaderStore store;
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_large_file_is_read_on_demand) {
     const Walked in_memory = state.Walk();
     std::filesystem::resize_file(path, std::uintmax_t{600} << 20);
     const Walked on_demand = state.Walk();
-    // A longer file may hold what a shorter one lacks, so only this direction is sure.
+    // A longer file may contain pages that a shorter one lacks, so only this direction holds.
     if (in_memory.result.sound) {
       BOOST_REQUIRE(on_demand.result.sound);
       BOOST_REQUIRE(on_demand.shown.text == in_memory.shown.text);

@@ -19,7 +19,7 @@ bool ChangesDirectory(Kind kind) {
          kind == Kind::kLink || kind == Kind::kRemove;
 }
 
-// Which events were on the disk for sure when the power went.
+// Which events were surely on disk when the power failed.
 std::vector<bool> SureEvents(const std::vector<DiskEvent>& log, std::size_t cut) {
   std::vector<bool> sure(cut, false);
   std::set<std::size_t> files;
@@ -37,7 +37,7 @@ std::vector<bool> SureEvents(const std::vector<DiskEvent>& log, std::size_t cut)
   return sure;
 }
 
-// Of what was not sure: each directory keeps its changes up to a point.
+// Of the other changes, each directory keeps those up to some point.
 void KeepSomeNames(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
                    std::vector<bool>& sure) {
   std::map<std::string, std::vector<std::size_t>> open;
@@ -124,7 +124,7 @@ void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw
     if (ChangesDirectory(event.kind)) {
       if (kept[i] || all) disk.Name(event);
     } else if (event.kind == Kind::kTruncate) {
-      // A length is changed or not.
+      // A length changes completely or not at all.
       if (kept[i] || all || (!none && draw.OneIn(2))) {
         disk.contents[event.file].resize(static_cast<std::size_t>(event.offset), '\0');
       }

@@ -1,6 +1,6 @@
-// The power goes while a store is migrated or put back: what is left is the store of before or of
-// after, whole, and the same call again ends as if nothing had happened. A mere power cut leads to
-// no distrust. WAYBILL_POWER_CUTS: how many. WAYBILL_SEED: one run again.
+// The power fails while a store is migrated or restored: what is left is the store from before or
+// after, complete, and the same call again ends like an undisturbed one. A power cut alone never
+// leads to distrust. WAYBILL_POWER_CUTS: how many.
 
 #include <fcntl.h>
 

@@ -1,6 +1,6 @@
-// The power goes at a random point of a run: of what was written and not synced, anything may be
-// there or not. What was acknowledged is there, and a mere power cut leads to no distrust.
-// WAYBILL_POWER_CUTS: how many. WAYBILL_SEED: one run again.
+// The power fails at a random point of a run: what was written but not synced may be there or not.
+// What was acknowledged is there, and a power cut alone never leads to distrust.
+// WAYBILL_POWER_CUTS: how many.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -52,7 +52,7 @@ std::vector<DiskEvent> Record(const WorkPlan& plan, const std::filesystem::path&
   Recorder recorder(root);
   BOOST_REQUIRE(Work(plan));
   std::vector<DiskEvent> log = recorder.Take();
-  // What the disk held when all went well testifies to nothing that was cut off before.
+  // The undisturbed result must not help any of the cuts.
   std::filesystem::remove_all(root / "store");
   std::filesystem::remove_all(root / "kubelet");
   return log;
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(under_closed_rules) { CutOften(Rules::kClosed, Cuts() / 2);
 
 BOOST_AUTO_TEST_CASE(under_kubelet_rules) { CutOften(Rules::kKubelet, Cuts() / 2); }
 
-// The control: where the disk lies about what it synced, this test sees the loss.
+// The control: if the disk does not sync, this test sees the loss.
 BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
   const std::uint64_t seed = SeedOfThisRun();
   Draw draw(seed);

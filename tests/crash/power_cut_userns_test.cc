@@ -1,7 +1,6 @@
-// The power goes while ID mappings are exported: each file is the old one or the new one, whole,
-// and never missing where there was one; once the export is done all are new; and what was there is
-// kept. Exporting again ends as if nothing had happened. WAYBILL_POWER_CUTS: how many.
-// WAYBILL_SEED: one run again.
+// The power fails while ID mappings are exported: each file is old or new, complete, and never
+// missing if there was one. After the export all are new, and the old ones are kept. Exporting
+// again ends like an undisturbed export. WAYBILL_POWER_CUTS: how many.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -58,7 +57,7 @@ void Export(const fs::path& directory) {
   BOOST_TEST(Must(plan.Write(kNow)) == Allocations().size());
 }
 
-// How many are new. The others are as they were.
+// How many are new. The others are unchanged.
 std::size_t CountNew(const fs::path& pods) {
   std::size_t count = 0;
   for (const UserNamespaceAllocation& allocation : Allocations()) {

@@ -81,18 +81,18 @@ struct Fault {
   std::string below = {};
 };
 void InjectFault(const Fault& fault);
-// No more of it; what it came to can still be asked.
+// FaultHappened and FaultedCall still answer.
 void StopFaults();
-// Whether that call has come.
+// Whether there was such a call.
 bool FaultHappened();
-// From now on no read of that file that covers one of these offsets succeeds. None: all do.
+// From now on, reads of that file that cover one of these offsets fail. Empty: no read does.
 void SpoilSectors(ino_t file, std::vector<off_t> offsets);
 // Called before each pread of this process, with its bytes; empty: nothing.
 extern std::function<void(std::size_t)> before_read;
-// Of a fault with `below`: the call that it came to, "<function> <path>".
+// Of a fault with `below`: the call that failed, "<function> <path>".
 std::string FaultedCall();
 
-// Whether renameat2 fails as it does where the file system knows none of its flags.
+// Whether renameat2 fails as on a file system that does not know its flags.
 void RefuseExchange(bool refuse);
 
 // The index of the first such mark.

@@ -1,6 +1,5 @@
-// What several threads do to a store, repeatable from a seed and told in such a way that somebody
-// else can say afterwards what must be there (work_judge.h): each thread has images, repositories,
-// refs and pods of its own.
+// What several threads do to a store, repeatable from a seed, so that work_judge.h can say what
+// must be there afterwards. Each thread has images, repositories, refs and pods of its own.
 
 #ifndef WAYBILL_TESTS_CRASH_WORKLOAD_H_
 #define WAYBILL_TESTS_CRASH_WORKLOAD_H_
