@@ -3,7 +3,6 @@
 
 #include <boost/test/unit_test.hpp>
 #include <string>
-#include <vector>
 
 #include "store/lmdb/check/page_format.h"
 #include "tests/support/damage.h"

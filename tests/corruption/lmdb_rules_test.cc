@@ -1,21 +1,15 @@
 // Rules that follow from how LMDB handles files, meta pages and readers: one case each.
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <memory>
-#include <set>
 
 #include "store/database/key.h"
 #include "store/database/store_txn.h"
 #include "store/lmdb/check/page_format.h"
-#include "store/lmdb/env.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
 #include "tests/support/inspect_path.h"

@@ -1,14 +1,10 @@
 // Rules that follow from how LMDB writes and lays out pages: one case each.
 
-#include <sys/statvfs.h>
-
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
 
-#include "store/database/envelope.h"
 #include "store/database/tables.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"
@@ -18,8 +14,7 @@
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/mounts.h"
 #include "tests/support/raw_lmdb.h"
-#include "tests/support/rows.h"
-#include "tests/support/walk_recorder.h"
+#include "tests/support/store_fixture.h"
 
 namespace {
 

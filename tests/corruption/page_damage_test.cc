@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <random>
 
 #include "store/lmdb/check/page_format.h"
 #include "tests/support/damage.h"

@@ -5,7 +5,6 @@
 // WAYBILL_WALKS_ONE_IN=N: where there are many such files each Nth, from a random one on.
 
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <random>
 
 #include "store/lmdb/check/page_check.h"

@@ -1,13 +1,9 @@
 // A whole store, or a whole file of it, that is lost, replaced, older, or of a newer schema.
 
-#include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
 #include <deque>
 #include <filesystem>
-#include <memory>
 
-#include "store/lmdb/env.h"
 #include "store/recovery/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"

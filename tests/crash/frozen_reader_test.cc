@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>

@@ -5,7 +5,6 @@
 #define WAYBILL_TESTS_CRASH_MAINTENANCE_H_
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <span>
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "store/recovery/inspect.h"

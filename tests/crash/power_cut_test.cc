@@ -4,7 +4,6 @@
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "tests/crash/recorder.h"

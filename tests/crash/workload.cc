@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <span>
 #include <thread>
-#include <utility>
 
 namespace waybill::testing {
 

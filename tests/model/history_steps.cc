@@ -1,8 +1,6 @@
 // The steps of a history that record something.
 
-#include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "tests/model/history.h"
 #include "tests/support/memory_dir.h"

@@ -1,7 +1,5 @@
 #include "tests/model/pairs.h"
 
-#include <algorithm>
-
 namespace waybill::testing {
 
 namespace {

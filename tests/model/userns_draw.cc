@@ -1,7 +1,6 @@
 #include "tests/model/userns_draw.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace waybill::testing {
 

@@ -2,10 +2,8 @@
 
 #include <array>
 #include <filesystem>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"

@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "tests/support/in_threads.h"
 #include "tests/support/memory_dir.h"

@@ -8,10 +8,8 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <cstdio>
-#include <functional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tests/support/draw.h"
