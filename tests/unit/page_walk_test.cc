@@ -1,9 +1,8 @@
 // The page walk on stores written by liblmdb: every state is sound, and every value is visited.
 
-#include "store/lmdb/check/page_check.h"
-
 #include <boost/test/unit_test.hpp>
 
+#include "store/lmdb/check/page_check.h"
 #include "tests/support/draw.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"
