@@ -63,7 +63,7 @@ std::string_view HintText(Hint hint) {
     case Hint::kCreate:
       return "make one: NodeStore::Open with create_if_missing";
     case Hint::kMigrate:
-      return "take it up with Migrate, or NodeStore::Open with migrate; both make a backup first";
+      return "migrate it with Migrate, or NodeStore::Open with migrate; both make a backup first";
     case Hint::kAcceptLoss:
       return "set MigrateOptions::accept_loss if the loss is acceptable; a backup is made first";
     case Hint::kRestore:

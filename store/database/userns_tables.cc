@@ -165,6 +165,7 @@ std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload) {
                    static_cast<HeldKind>(root->kind())},
                   root->stamp()};
   for (const v3::IdRange* range : *root->ranges()) {
+    if (range->first() > kHostIds || range->length() > kHostIds) return std::nullopt;
     held.pod.ranges.push_back({range->first(), range->length()});
   }
   if (root->kind() == 0) held.pod.kind = KindFromReason(held.pod);

@@ -57,8 +57,9 @@ RawModel ValuesIn(const std::filesystem::path& directory) {
   const RawTxn txn(store, MDB_RDONLY);
   RawModel values;
   const auto read = [&](const std::string& table) {
+    auto& into = values[table];
     txn.ForEach(txn.Table(table), [&](MDB_val key, MDB_val value) {
-      values[table].emplace(ToText(key), ToText(value));
+      into.emplace(ToText(key), ToText(value));
     });
   };
   read("");

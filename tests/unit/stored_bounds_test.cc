@@ -184,6 +184,12 @@ BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
     held.pod.pod_uid = uid;
     BOOST_TEST(IsReadable(Table::kUsernsHeld, internal::EncodeUsernsHeld(held, kNewestSchema)) ==
                readable);
+    held.pod.pod_uid = "a-pod";
+    for (const HostIdRange range : {HostIdRange{kHostIds + more, 1}, {65536, kHostIds + more}}) {
+      held.pod.ranges = {range};
+      BOOST_TEST(IsReadable(Table::kUsernsHeld, internal::EncodeUsernsHeld(held, kNewestSchema)) ==
+                 readable);
+    }
   }
 }
 
