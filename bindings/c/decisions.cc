@@ -121,16 +121,17 @@ void Keep(const std::optional<Decision>& decision, FirstLook& look, waybill_firs
 waybill_decision Decide(waybill_store* store, waybill_image_copy copy, CredentialSource& source,
                         waybill_first_look** keep = nullptr) noexcept {
   waybill_decision decision = ToC(Decision{});
-  // If the store is closed, the decision stays "pull".
-  static_cast<void>(OnStore(store, nullptr, [&](NodeStore& node_store, Arguments&) -> Result<void> {
-    if (IsText(copy.image) && IsText(copy.image_ref) && IsText(copy.runtime_handler)) {
-      const Decision made = node_store.MustAttemptPull(
+  // If the store can't be used, or memory runs out, the decision stays "pull".
+  try {
+    const Visit visit(store);
+    if (visit && IsText(copy.image) && IsText(copy.image_ref) && IsText(copy.runtime_handler)) {
+      const Decision made = store->store->MustAttemptPull(
           {View(copy.image), View(copy.image_ref), View(copy.runtime_handler)}, source);
       if (keep != nullptr) Keep(made, *source.first_look(), keep);
       decision = ToC(made);
     }
-    return {};
-  }));
+  } catch (...) {
+  }
   return decision;
 }
 

@@ -38,6 +38,12 @@ Result<void> CheckHandle(const waybill_store* store) {
   return {};
 }
 
+Error Refusal(const waybill_store* store) {
+  auto checked = CheckHandle(store);
+  return checked ? Error{ErrorCode::kClosed, "the store is closed", "open it again"}
+                 : std::move(checked.error());
+}
+
 waybill_code OnCopy(waybill_store* store, waybill_image_copy copy,
                     Result<void> (NodeStore::*change)(const ImageCopy&),
                     waybill_error** error) noexcept {

@@ -86,20 +86,31 @@ Progress ToProgress(waybill_progress progress, void* context, const waybill_stor
 // kInvalidArgument: a null pointer, or a call from a callback of the store.
 Result<void> CheckHandle(const waybill_store* store);
 
-// Runs `body(NodeStore&, Arguments&)`, which returns Result<void>. The store can't be closed
-// meanwhile.
+// While it lives, the store can't be closed. False: it must not be used, and Refusal says why.
+class Visit {
+ public:
+  explicit Visit(waybill_store* store)
+      : store_(store != nullptr && !CallbackScope::IsInside(store) && store->gate.Enter()
+                   ? store
+                   : nullptr) {}
+  ~Visit() {
+    if (store_ != nullptr) store_->gate.Leave();
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  explicit operator bool() const { return store_ != nullptr; }
+
+ private:
+  waybill_store* store_;
+};
+Error Refusal(const waybill_store* store);
+
+// Runs `body(NodeStore&, Arguments&)`, which returns Result<void>, during a visit.
 template <typename Body>
 waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& body) noexcept {
   return Call(error, [&](Arguments& arguments) -> Result<void> {
-    if (auto checked = CheckHandle(store); !checked) return checked;
-    struct Inside {
-      Gate& gate;
-      bool is;
-      ~Inside() {
-        if (is) gate.Leave();
-      }
-    } inside{store->gate, store->gate.Enter()};
-    if (!inside.is) return Error{ErrorCode::kClosed, "the store is closed", "open it again"};
+    const Visit visit(store);
+    if (!visit) return Refusal(store);
     return body(*store->store, arguments);
   });
 }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -62,10 +63,19 @@ std::filesystem::path PathOf(int fd) {
   return path;
 }
 
+bool LookAt(const char* path, FileLook& look) {
+  constexpr unsigned kAsked = STATX_TYPE | STATX_INO | STATX_SIZE;
+  struct statx st {};
+  if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, kAsked, &st) != 0) return false;
+  look = {{makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino},
+          static_cast<std::int64_t>(st.stx_size)};
+  return true;
+}
+
 Result<FileId> FileIdOf(const std::filesystem::path& path) {
-  struct stat st {};
-  if (lstat(path.c_str(), &st) != 0) return SystemError(errno, "look at", path);
-  return FileId{st.st_dev, st.st_ino};
+  FileLook look;
+  if (!LookAt(path.c_str(), look)) return SystemError(errno, "look at", path);
+  return look.id;
 }
 
 Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path) {

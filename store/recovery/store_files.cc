@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -127,23 +126,6 @@ constexpr std::size_t kLockFile = 1;
 // Its size is not compared: opening may make its line shorter.
 constexpr std::size_t kOwnerLock = 2;
 
-struct NameLookup {
-  FileId id;
-  std::int64_t bytes = 0;
-};
-
-// lstat, but without the times: from Linux 6.13 on, a file whose times were asked for takes a new
-// one with its next write, which made a commit a quarter slower on ext4. Sets errno.
-bool LookUp(const char* path, NameLookup& found) {
-  struct statx st {};
-  if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_INO | STATX_SIZE, &st) != 0) {
-    return false;
-  }
-  found = {{makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino},
-           static_cast<std::int64_t>(st.stx_size)};
-  return true;
-}
-
 }  // namespace
 
 StoreFiles::StoreFiles(const std::filesystem::path& directory, const FileId& data,
@@ -162,8 +144,8 @@ StoreFiles::Look StoreFiles::LookAgain() const {
     const Texts& texts = kTexts[i];
     // Loaded before lstat: another thread may see the file grow meanwhile.
     std::int64_t seen = file.bytes.load(std::memory_order_acquire);
-    NameLookup found;
-    if (!LookUp(file.path.c_str(), found)) {
+    FileLook found;
+    if (!LookAt(file.path.c_str(), found)) {
       if (errno == ENOENT || errno == ENOTDIR) return {State::kChanged, texts.removed};
       return {State::kUnknown, "", file.path.c_str(), errno};
     }
@@ -180,8 +162,8 @@ StoreFiles::Look StoreFiles::LookAgain() const {
 
 void StoreFiles::ExtendLockFile() const {
   const File& file = files_[kLockFile];
-  NameLookup found;
-  if (!LookUp(file.path.c_str(), found) || found.id != file.id) return;
+  FileLook found;
+  if (!LookAt(file.path.c_str(), found) || found.id != file.id) return;
   const std::int64_t bytes = file.bytes.load(std::memory_order_relaxed);
   // By name: a descriptor of our own would drop LMDB's locks when it is closed.
   if (found.bytes < bytes) static_cast<void>(!truncate(file.path.c_str(), bytes));
