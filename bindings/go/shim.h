@@ -1,4 +1,4 @@
-/* Go calls these in place of functions of waybill.h that need a callback, or to make a call cheaper.
+/* Go calls these instead of functions of waybill.h that need a callback, or to make a call cheaper.
  * C never calls into Go, so a panic never crosses C; C keeps no Go memory. */
 
 #ifndef WAYBILL_GO_SHIM_H_

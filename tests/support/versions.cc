@@ -58,9 +58,8 @@ RawModel ValuesIn(const std::filesystem::path& directory) {
   RawModel values;
   const auto read = [&](const std::string& table) {
     auto& into = values[table];
-    txn.ForEach(txn.Table(table), [&](MDB_val key, MDB_val value) {
-      into.emplace(ToText(key), ToText(value));
-    });
+    txn.ForEach(txn.Table(table),
+                [&](MDB_val key, MDB_val value) { into.emplace(ToText(key), ToText(value)); });
   };
   read("");
   for (const auto& table : internal::kTables) {
