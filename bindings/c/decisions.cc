@@ -147,7 +147,7 @@ waybill_code Ensure(waybill_store* store, waybill_image_copy copy, int32_t pull_
                     waybill_error** error, waybill_first_look** keep = nullptr) noexcept {
   if (outcome != nullptr) *outcome = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    arguments.Given(outcome, "outcome");
+    if (!arguments.Given(outcome, "outcome")) return arguments.error();
     const auto policy = arguments.OneOf(pull_policy, PullPolicy::kNever, "pull_policy");
     const auto image_copy = ToImageCopy(copy, arguments);
     if (!arguments.ok()) return arguments.error();

@@ -317,7 +317,7 @@ waybill_code waybill_policy_make(int32_t mode, waybill_strings patterns, int32_t
                                  waybill_policy** policy, waybill_error** error) {
   if (policy != nullptr) *policy = nullptr;
   return Call(error, [&](Arguments& arguments) -> Result<void> {
-    arguments.Given(policy, "policy");
+    if (!arguments.Given(policy, "policy")) return arguments.error();
     const auto m = arguments.OneOf(mode, waybill::VerificationMode::kAlwaysVerify, "mode");
     const auto s = arguments.OneOf(scope, waybill::AllowlistScope::kPreloadedOnly, "scope");
     auto list = arguments.Strings(patterns, "patterns");

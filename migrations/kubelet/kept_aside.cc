@@ -77,6 +77,7 @@ std::vector<std::filesystem::path> TooOldAside(const std::filesystem::path& dire
   std::sort(kept.begin(), kept.end());
   kept.resize(kept.size() - std::min(kept.size(), kMaxKeptAside));
   std::vector<std::filesystem::path> too_old;
+  too_old.reserve(kept.size());
   for (auto& one : kept) too_old.push_back(std::move(std::get<std::filesystem::path>(one)));
   return too_old;
 }

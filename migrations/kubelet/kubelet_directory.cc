@@ -230,7 +230,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     report = std::move(step);
     if (progress && done == entries.size()) static_cast<void>(progress(done, done));
   }
-  return committer.Run([&](StoreTxn& txn) { return TakeBackDistrust(txn, unfinished); });
+  return committer.Run([&](StoreTxn& txn) { return EndImport(txn, directory); });
 }
 
 }  // namespace waybill::internal

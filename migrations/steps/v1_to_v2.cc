@@ -118,6 +118,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   if (!handlers) return handlers.error();
 
   std::vector<std::string> losses;
+  losses.reserve(records.size() + intents.size() + 1);
   for (const auto& [handler, count] : records) {
     losses.push_back(HowMany(count, "image") + " of runtime handler " + handler +
                      ": to be verified again");

@@ -66,7 +66,13 @@ std::filesystem::path PathOf(int fd) {
 bool LookAt(const char* path, FileLook& look) {
   constexpr unsigned kAsked = STATX_TYPE | STATX_INO | STATX_SIZE;
   struct statx st {};
-  if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, kAsked, &st) != 0) return false;
+  if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, kAsked, &st) != 0) {
+    // EPERM: a container's filter of an age before statx.
+    struct stat old {};
+    if (errno != EPERM || lstat(path, &old) != 0) return false;
+    look = {{old.st_dev, old.st_ino}, old.st_size};
+    return true;
+  }
   look = {{makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino},
           static_cast<std::int64_t>(st.stx_size)};
   return true;
@@ -89,10 +95,14 @@ bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b) 
   const auto id = FileIdOf(a);
   const auto other = FileIdOf(b);
   if (id && other) return *id == *other;
+  const auto is_absent = [](const Result<FileId>& file) {
+    return !file && file.error().code == ErrorCode::kNotFound;
+  };
+  if (!is_absent(id) || !is_absent(other)) return false;
   // One that is not there yet is the same in the same directory.
   std::error_code error;
   const std::filesystem::path place = std::filesystem::weakly_canonical(a, error);
-  return !error && !id && !other && place == std::filesystem::weakly_canonical(b, error) && !error;
+  return !error && place == std::filesystem::weakly_canonical(b, error) && !error;
 }
 
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags) {

@@ -19,7 +19,7 @@ class FunctionRef<R(Args...)> {
   template <typename F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
            std::is_invocable_r_v<R, F&, Args...>)
-      // NOLINTNEXTLINE(google-explicit-constructor): stands where a lambda is passed.
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
       FunctionRef(F&& callable)
   noexcept
       : callable_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),

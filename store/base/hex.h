@@ -4,6 +4,7 @@
 #define WAYBILL_STORE_BASE_HEX_H_
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,7 +48,8 @@ inline bool IsLowerHex(const char* text, std::size_t size) {
 template <std::size_t N>
 bool HexDecode(std::string_view text, std::array<std::uint8_t, N>& bytes) {
   if (text.size() != 2 * N || !AllLowerHex<2 * N>(text.data())) return false;
-  std::array<std::uint16_t, N> pairs;
+  static_assert(std::endian::native == std::endian::little, "the first digit is the low byte");
+  std::array<std::uint16_t, N> pairs{};
   std::memcpy(pairs.data(), text.data(), 2 * N);
   for (std::size_t i = 0; i < N; ++i) {
     // Of all digits, letters alone have bit 6. The first digit of a pair is the low byte.

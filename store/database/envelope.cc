@@ -20,7 +20,7 @@ struct Head {
   std::uint8_t kind;
   std::uint16_t version;
   std::uint32_t length;
-  std::uint64_t checksum;
+  std::uint64_t checksum = 0;
 };
 static_assert(sizeof(Head) == kEnvelopeBytes);
 static_assert(offsetof(Head, version) == 2 && offsetof(Head, length) == 4 &&
@@ -61,7 +61,7 @@ std::vector<std::byte> Seal(const Key16& key, RecordKind kind, std::uint16_t ver
 
 Opened OpenEnvelope(const Key16& key, Value value, RecordKind kind, std::uint16_t newest_version) {
   if (value.size() < kEnvelopeBytes || value.size() % 8 != 0) return {};
-  Head head;
+  Head head{};
   std::memcpy(&head, value.data(), sizeof(head));
   if (head.length > kMaxValueBytes) return {};
   if (Padded(head.length) != value.size() - kEnvelopeBytes) return {};

@@ -23,13 +23,13 @@ bool TakeOut(const Key16& key, Value value, TableDigest& digest) {
 }
 
 std::uint64_t BigEndian(const void* at) {
-  std::uint64_t value;
+  std::uint64_t value = 0;
   std::memcpy(&value, at, sizeof(value));
   return __builtin_bswap64(value);
 }
 
-// LMDB's own order, as two numbers: a search compares some ten keys, and each would be a call of
-// memcmp.
+}  // namespace
+
 int CompareKeys(const MDB_val* a, const MDB_val* b) {
   constexpr std::size_t kBytes = sizeof(Key16::bytes);
   if (a->mv_size != kBytes || b->mv_size != kBytes) {
@@ -46,8 +46,6 @@ int CompareKeys(const MDB_val* a, const MDB_val* b) {
   }
   return (x > y) - (x < y);
 }
-
-}  // namespace
 
 int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles) {
   int rc = mdb_dbi_open(txn, nullptr, 0, &handles.main);

@@ -30,6 +30,10 @@ struct TableHandles {
   MDB_dbi of(Table table) const { return tables[Index(table)]; }
 };
 
+// LMDB's own order, as two numbers: a search compares some ten keys, and each would be a call of
+// memcmp. For mdb_set_compare.
+int CompareKeys(const MDB_val* a, const MDB_val* b);
+
 // Opens the handles of a schema version's tables, which last only if `txn` commits. `create` makes
 // missing tables. Returns an LMDB code.
 int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles);

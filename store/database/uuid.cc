@@ -48,7 +48,7 @@ bool DecodeUuid(std::string_view text, std::array<std::uint8_t, 16>& raw) {
   }
   const auto four = [&](std::size_t at) { return LoadDigits<std::uint32_t>(text.data() + at); };
   const auto eight = [&](std::size_t at) { return LoadDigits<std::uint64_t>(text.data() + at); };
-  std::array<std::uint32_t, 4> words;
+  std::array<std::uint32_t, 4> words{};
   if (!DecodeDigits(eight(0), words[0]) || !DecodeDigits(four(9) | four(14) << 32, words[1]) ||
       !DecodeDigits(four(19) | four(24) << 32, words[2]) || !DecodeDigits(eight(28), words[3])) {
     return false;

@@ -31,7 +31,7 @@ namespace waybill {
 class NodeStore::Impl {
  public:
   static Result<std::unique_ptr<Impl>> OpenOwner(OpenOptions options);
-  static Result<std::unique_ptr<Impl>> OpenObserver(ObserveOptions options);
+  static Result<std::unique_ptr<Impl>> OpenObserver(const ObserveOptions& options);
   ~Impl();
   Result<void> Close() noexcept;
 

@@ -199,7 +199,8 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
   });
 }
 
-Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(ObserveOptions options) {
+Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
+    const ObserveOptions& options) {
   if (options.user_namespaces.enabled) {
     if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
   }

@@ -14,7 +14,7 @@
 namespace waybill::internal {
 
 // One day: a clock that is corrected by less catches up soon.
-inline constexpr std::int64_t kMaxClockLeadSeconds = 24 * 60 * 60;
+inline constexpr std::int64_t kMaxClockLeadSeconds = std::int64_t{24} * 60 * 60;
 // 2025-01-01. A clock before that has lost its time and proves nothing.
 inline constexpr std::int64_t kEarliestClockSeconds = 1735689600;
 

@@ -43,6 +43,7 @@ struct OtherCopies {
 
 // Removes them, except one for each ref that keeps no other record: without it the copies on the
 // node would pass for preloaded.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the records are moved from.
 Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report) {
   for (auto& [ref, records] : copies.by_ref) {
     bool known = copies.known.contains(ref);

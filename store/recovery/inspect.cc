@@ -187,7 +187,7 @@ Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
   if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", PathOf(file.get()));
   stamp.bytes = st.st_size;
   stamp.written = {st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
-  stamp.meta_pages.resize(2 * kMaxPageBytes);
+  stamp.meta_pages.resize(std::size_t{2} * kMaxPageBytes);
   const ssize_t got = pread(file.get(), stamp.meta_pages.data(), stamp.meta_pages.size(), 0);
   if (got < 0 && on_error == OnReadError::kFail) {
     return CanBeSkipped(SystemError(errno, "read", PathOf(file.get())));

@@ -85,13 +85,31 @@ Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn) {
   return reasons;
 }
 
+namespace {
+
+// Schema version 3 takes this sentence back, word for word, if the path is the one that it names.
+Distrust Unfinished(const std::filesystem::path& path) {
+  return {TrustKind::kImportUnfinished,
+          "the import of " + path.string() +
+              " is not finished; run `waybill start --kubelet-dir` on it again"};
+}
+
+}  // namespace
+
 Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
   std::error_code error;
   const auto path = std::filesystem::canonical(kubelet_directory, error);
-  // Schema version 3 takes this sentence back, word for word.
-  return {TrustKind::kImportUnfinished,
-          "the import of " + (error ? kubelet_directory : path).string() +
-              " is not finished; run `waybill start --kubelet-dir` on it again"};
+  return Unfinished(error ? kubelet_directory : path);
+}
+
+Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory) {
+  // Earlier versions named the absolute path as it was given.
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
+  if (auto r = TakeBackDistrust(txn, Unfinished(error ? kubelet_directory : absolute)); !r) {
+    return r;
+  }
+  return TakeBackDistrust(txn, ImportUnfinished(kubelet_directory));
 }
 
 bool LosesNothing(const Distrust& why) {

@@ -35,8 +35,10 @@ Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why);
 Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn);
 
 // Until an import has finished, an image whose record is not imported yet must not pass for
-// preloaded. Finishing the import takes this reason back, under any spelling of the path.
+// preloaded.
 Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory);
+// The import finished: takes that reason back, whatever the spelling of the path.
+Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory);
 
 // Whether a kubelet's records may be imported with their credentials: the reason does not mean that
 // something newer was lost.

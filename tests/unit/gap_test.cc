@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "store/recovery/new_database.h"
+#include "store/trust/trust.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/kubelet_format.h"
@@ -177,6 +179,25 @@ BOOST_AUTO_TEST_CASE(a_store_that_was_there_before_finds_it_when_it_takes_over) 
   const auto store = Must(NodeStore::Open(options));
   BOOST_TEST(!store->recovery_report().after_gap);
   BOOST_TEST(!store->recovery_report().distrustful);
+}
+
+// Earlier versions noted the path as it was given.
+BOOST_FIXTURE_TEST_CASE(an_import_that_an_earlier_version_left_unfinished_ends, Respelled) {
+  internal::NewDatabase made;
+  made.map_bytes = kDefaultMapBytes;
+  made.identity = Must(internal::NewIdentity({1'767'000'000, 0}));
+  made.fill = [&](internal::StoreTxn& txn) -> Result<void> {
+    Must(internal::SetDistrust(
+        txn, {TrustKind::kImportUnfinished,
+              "the import of " + respelled.string() +
+                  " is not finished; run `waybill start --kubelet-dir` on it again"}));
+    BOOST_TEST(txn.state().distrustful);
+    Must(internal::EndImport(txn, respelled));
+    BOOST_TEST(!txn.state().distrustful);
+    return {};
+  };
+  std::filesystem::create_directory(scratch() / "made");
+  Must(internal::PrepareDatabase(scratch() / "made", made));
 }
 
 BOOST_AUTO_TEST_CASE(it_takes_over_under_another_spelling_too) {

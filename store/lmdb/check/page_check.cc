@@ -10,16 +10,14 @@
 //   3  The main tree from its root, then each named table that its leaves hold, then the free tree.
 //      A page's layout (NodePage): the number is its own; offsets, nodes and heap meet end to end
 //      without gap or overlap; sizes of keys and values are legal; keys are in order.
-//   4  A page's place (Walk): every key lies between the separators of all its ancestors, or
-//   lookups
-//      would miss keys that an iteration finds; all leaves lie on the tree's last level.
+//   4  A page's place (Walk): every key lies between the separators of all its ancestors, since
+//      lookups would miss others, which an iteration finds; all leaves lie on the last level.
 //   5  A value too large for its page: its extent lies in the file, carries its number and is large
 //      enough.
 //   6  The tree's record: entries, branch, leaf and overflow pages are what the walk counted.
-//   7  Each page from 2 to the last is claimed once, by a tree, an extent or the free list. A
-//   second
-//      claim fails, which also ends every loop in a hostile file. A free-list record belongs to a
-//      past transaction, and its pages descend.
+//   7  Each page from 2 to the last is claimed once, by a tree, an extent or the free list. One
+//      more claim fails, which also ends every loop in a hostile file. A free-list record belongs
+//      to a past transaction, and its pages descend.
 //
 // These may differ, since LMDB leaves them so: extents larger than their value needs, free pages
 // past the end of the file, free-list records with room after their count, the content of free

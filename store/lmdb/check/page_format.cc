@@ -238,7 +238,8 @@ const char* NodePage::LeafDataBytes(const NodeHeader& node, TreeKind kind, std::
 const char* NodePage::CheckHeap(std::size_t upper, std::uint32_t page_bytes) const {
   // Node sizes by their starts, both in granules. Each node is entered once. Then a walk from
   // `upper` must meet all of them, end to end.
-  std::array<std::uint16_t, kMaxPageBytes / kGranule> sizes;
+  // Not initialised as a whole: it is the size of the largest page.
+  std::array<std::uint16_t, kMaxPageBytes / kGranule> sizes;  // NOLINT(*-member-init)
   std::memset(sizes.data(), 0, page_bytes / kGranule * sizeof(sizes[0]));
   for (unsigned i = 0; i < count_; ++i) {
     const std::size_t offset = Offset(i);

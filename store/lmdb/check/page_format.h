@@ -118,7 +118,7 @@ inline constexpr std::size_t kMetaBytes = kPageHeaderBytes + sizeof(MetaRecord);
 template <typename T>
 T Load(const std::byte* at) {
   static_assert(std::is_trivially_copyable_v<T>);
-  T value;
+  T value{};
   std::memcpy(&value, at, sizeof(value));
   return value;
 }
