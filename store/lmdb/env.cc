@@ -228,7 +228,7 @@ Result<void> CommitOrPutBack(Txn& txn, const Env& env) {
   if (PutBack(fd, *before, page_bytes, which)) return MakeError(rc, "committing", env.directory());
   return Error{ErrorCode::kOutcomeUnknown,
                "a commit in " + env.directory().string() +
-                   " failed half way, and nobody knows what is on the disk",
+                   " failed half way, and the state on disk is unknown",
                "look for disk errors in the kernel's log, then open the store to find out"};
 }
 

@@ -63,7 +63,7 @@ Result<void> CheckPlace(const std::filesystem::path& path) {
   if (*place) return {};
   return Error{ErrorCode::kInvalidArgument,
                "the witness can't be made at " + path.string() + ": " + parent.string() +
-                   " is no directory, and none can be made there; nothing was changed",
+                   " is not a directory and can't be made; nothing was changed",
                "name a file in a directory that is there"};
 }
 
@@ -198,8 +198,8 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
   hearing.testimony = reading.testimony;
   if (!identity) {
     if (!reading.testimony && options.witness.kind() != Witness::Kind::kAnew) {
-      hearing.contradiction =
-          "nobody can read which witness the store has, and " + hearing.path.string() + " is none";
+      hearing.contradiction = "nobody can read which witness the store has, and " +
+                              hearing.path.string() + " does not tell";
     }
     return hearing;
   }

@@ -117,9 +117,9 @@ class NodeStore {
   // kClosed after Close.
   //
   // A runtime handler that is not in the registry is kInvalidArgument, and the error lists those
-  // that are. How a pull ended may be recorded all the same where its intent is stored, but for its
-  // credentials: nobody can tell any more for which guest platform it was. The default
-  // handler's own name means the same as the empty one.
+  // that are. If the pull's intent is stored, its end may still be recorded, but without its
+  // credentials: its guest platform is unknown by now. The default handler's own name means the
+  // same as the empty one.
 
   // To be called before each pull; matched by exactly one RecordImagePulled or
   // RecordImagePullFailed. Counts the pull as in flight. kLimitExceeded also above

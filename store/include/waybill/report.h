@@ -128,7 +128,7 @@ enum class TrustKind : std::uint8_t {
   kStoreRebuilt = 5,      // it failed its check
   kStoreRestored = 6,     // a backup was put back
   kImportUnfinished = 7,  // files of a kubelet directory are not taken over yet
-  kGap = 8,               // images may have been pulled that nobody recorded
+  kGap = 8,               // images may have been pulled unrecorded
   kJournalFull = 9,       // there are more reasons than the journal holds
 };
 
