@@ -49,9 +49,13 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
   const bool is_second_call = first && !deferred;
   const bool compares_copy = is_second_call || deferred || source.may_block();
   if (!is_second_call) {
-    if (compares_copy && write_backs_queued && !now.decision) now = decide_behind_write_backs();
     if (now.decision) return *now.decision;
     if (compares_copy) first.record_.assign(now.record.begin(), now.record.end());
+    if (compares_copy && write_backs_queued) {
+      now = decide_behind_write_backs();
+      // If the record went meanwhile, its copy is compared: it must not become preloaded.
+      if (!now.decision) first.record_.assign(now.record.begin(), now.record.end());
+    }
     if (deferred) return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
     if (compares_copy) snapshot.Release();
   }
@@ -73,10 +77,8 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
     decision = internal::CompareCredentials(*now.entry, *credentials, &write_back);
     if (decision.pull && write_backs_queued) {
       now = decide_behind_write_backs();
-      if (now.decision) {
-        now.decision->credentials_read = true;
-        return *now.decision;
-      }
+      // If the record went meanwhile, the image must not become preloaded.
+      if (now.decision) return internal::ConfirmOrTighten(decision, now, rules, *credentials);
       decision = internal::CompareCredentials(*now.entry, *credentials, &write_back);
     }
   }

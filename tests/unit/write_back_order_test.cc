@@ -1,8 +1,10 @@
 // Rotated credentials on their way to the disk, while others ask or write.
 
 #include <boost/test/unit_test.hpp>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/rows.h"
@@ -84,6 +86,44 @@ BOOST_AUTO_TEST_CASE(only_who_would_have_to_pull_waits_and_under_kubelet_rules_o
       }
     }
   });
+}
+
+// A stranger's credentials. `between` runs once, between the decision's first look at the store and
+// its second: when it asks whether fetching may block, or when it fetches.
+class Stranger final : public CredentialSource {
+ public:
+  Stranger(bool may_block, std::function<void()> between)
+      : may_block_(may_block), between_(std::move(between)) {}
+  Result<PodCredentials> Fetch() override {
+    if (!may_block_) between_();
+    return pod_.Fetch();
+  }
+  bool may_block() const override {
+    if (may_block_) between_();
+    return may_block_;
+  }
+
+ private:
+  Pod pod_{kSecretB};
+  bool may_block_;
+  std::function<void()> between_;
+};
+
+BOOST_AUTO_TEST_CASE(a_record_that_goes_between_the_looks_leaves_nothing_preloaded) {
+  for (const bool may_block : {false, true}) {
+    GatedStore gated(Rules::kKubelet);
+    NodeStore& store = *gated.store;
+    std::unique_lock held(gated.gate);
+    BOOST_REQUIRE(!MustPull(store, kRef, kRotated, Way::kAtHand));  // is queued
+    Stranger stranger(may_block, [&] {
+      if (!held.owns_lock()) return;
+      held.unlock();
+      std::thread([&] { Must(store.DeleteRecord({.image_ref = kRef})); }).join();
+    });
+    const Decision decision = store.MustAttemptPull({.image = kImage, .image_ref = kRef}, stranger);
+    BOOST_TEST(decision.pull, ReasonName(decision.reason));
+    BOOST_TEST(decision.credentials_read);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_record_that_is_put_afterwards_keeps_what_it_says) {
