@@ -10,7 +10,10 @@
 #include "migrations/kubelet/export_manifest.h"
 #include "migrations/kubelet/kubelet_file.h"
 #include "store/base/files.h"
+#include "store/database/evidence_tables.h"
 #include "store/database/typed_tables.h"
+#include "store/pull/open_pulls.h"
+#include "store/pull/spellings.h"
 #include "store/trust/gap.h"
 #include "store/trust/trust.h"
 
@@ -68,20 +71,56 @@ Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>
   return true;
 }
 
-Result<bool> RefIsKnown(const StoreTxn& txn, const std::string& image_ref) {
-  auto found = AnyRecordOf(txn, image_ref);
-  if (!found || *found) return found;
-  return IsQuarantined(txn, QuarantineKind::kImageRef, image_ref);
+// What the store has of a ref that a file is about.
+struct KnownRef {
+  bool known = false;
+  // Otherwise: the record of another file of this import, for another spelling of the image.
+  std::optional<ImagePulledRecord> sibling;
+};
+
+// Closed rules: under any spelling, since an export writes a record under each. `since`: the commit
+// before this import.
+Result<KnownRef> LookUpRef(const StoreTxn& txn, const std::string& image_ref, Rules rules,
+                           std::uint64_t since) {
+  KnownRef result;
+  auto exact = AnyRecordOf(txn, image_ref);
+  if (!exact) return exact.error();
+  result.known = *exact;
+  std::vector<std::string> refs{image_ref};
+  if (rules == Rules::kClosed) {
+    auto all = RefsOfImage(txn, image_ref);
+    if (!all) return all.error();
+    refs = std::move(*all);
+  }
+  for (const std::string& ref : refs) {
+    auto quarantined = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
+    if (!quarantined) return quarantined.error();
+    result.known = result.known || *quarantined;
+    if (ref == image_ref) continue;
+    auto recorded = AnyRecordOf(txn, ref);
+    if (!recorded) return recorded.error();
+    if (!*recorded) continue;
+    auto record = FindRecord(txn, ref, "");
+    if (record && *record && (*record)->stamp > since) {
+      result.sibling = std::move(**record);
+    } else {
+      result.known = true;
+    }
+  }
+  return result;
 }
 
 class Importer {
  public:
   Importer(StoreTxn& txn, const std::filesystem::path& image_manager,
-           const ExportManifest* exported, bool without_credentials, ImportReport& report)
+           const ExportManifest* exported, bool without_credentials, const ImportOptions& options,
+           std::uint64_t since, ImportReport& report)
       : txn_(txn),
         image_manager_(image_manager),
         exported_(exported),
         without_credentials_(without_credentials),
+        options_(options),
+        since_(since),
         report_(report) {}
 
   Result<void> Take(const KubeletFile& file) {
@@ -122,28 +161,37 @@ class Importer {
       entry.since = txn_.now();
       auto is_new = StoreQuarantine(txn_, entry);
       if (!is_new) return is_new.error();
-      if (*is_new) ++report_.quarantined;
+      if (!*is_new) continue;
+      ++report_.quarantined;
+      if (entry.kind != QuarantineKind::kImage || options_.rules == Rules::kKubelet) continue;
+      // Nobody can read what it pulls.
+      if (auto r = OpenPullOfAnything(txn_, options_.now); !r) return r;
     }
     return {};
   }
 
   Result<void> TakeContent(const KubeletFile&, ImagePulledRecord record) {
-    auto known = RefIsKnown(txn_, record.image_ref);
-    if (!known) return known.error();
-    if (*known) {
+    auto found = LookUpRef(txn_, record.image_ref, options_.rules, since_);
+    if (!found) return found.error();
+    if (found->known) {
       ++report_.known_refs;
       return {};
     }
     if (without_credentials_) record.credential_mapping.clear();
     ++report_.records;
+    if (found->sibling) {
+      const std::string ref = found->sibling->image_ref;
+      const bool is_newer = record.last_updated >= found->sibling->last_updated;
+      record = is_newer ? Unite(std::move(record), *found->sibling)
+                        : Unite(std::move(*found->sibling), record);
+      record.image_ref = ref;
+    }
     return StoreRecord(txn_, std::move(record));
   }
 
   Result<void> TakeContent(const KubeletFile&, const ImagePullIntent& intent) {
     ++report_.intents;
-    auto stored = StoreIntent(txn_, intent.image, "");
-    if (!stored) return stored.error();
-    return {};
+    return TakeOverIntent(txn_, intent.image, "", txn_.now(), options_.now);
   }
 
   Result<void> TakeContent(const KubeletFile&, const ImagePreloadedRecord& record) {
@@ -156,14 +204,16 @@ class Importer {
   const std::filesystem::path& image_manager_;
   const ExportManifest* const exported_;  // null: does not look for a gap
   const bool without_credentials_;
+  const ImportOptions& options_;
+  const std::uint64_t since_;
   ImportReport& report_;
 };
 
 }  // namespace
 
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
-                                    bool taken_over_before, OnReadError on_error,
-                                    const Progress& progress, ImportReport& report) {
+                                    const ImportOptions& options, const Progress& progress,
+                                    ImportReport& report) {
   if (auto opened = OpenDirectory(directory); !opened) return opened.error();
   const std::filesystem::path image_manager = directory / "image_manager";
   auto there = Exists(image_manager);
@@ -175,6 +225,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     if (auto r = List(image_manager, folder, entries, report); !r) return r;
   }
   const Distrust unfinished = ImportUnfinished(directory);
+  const std::uint64_t since = committer.state().commit_sequence;
   // A store that lost something doesn't know which files it took before, nor what was revoked
   // since.
   bool without_credentials = false;
@@ -189,7 +240,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     const bool goes_on = std::any_of(reasons->begin(), reasons->end(), [](const Distrust& why) {
       return why.kind == TrustKind::kImportUnfinished;
     });
-    look_for_gap = taken_over_before && (without_credentials || !goes_on);
+    look_for_gap = options.taken_over_before && (without_credentials || !goes_on);
     auto known = AllPathsAreRemembered(txn, entries);
     if (!known) return known.error();
     return *known ? Result<void>() : SetDistrust(txn, unfinished);
@@ -211,7 +262,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     while (done < entries.size() && files.size() < kFilesPerTransaction &&
            bytes < kBytesPerTransaction) {
       const Entry& next = entries[done++];
-      auto file = ReadKubeletFile(image_manager, next.folder, next.name, on_error);
+      auto file = ReadKubeletFile(image_manager, next.folder, next.name, options.on_error);
       if (!file) return file.error();
       bytes += file->bytes;
       files.push_back(std::move(*file));
@@ -220,7 +271,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
       step = report;  // the change may run twice
       Importer importer(txn, image_manager, exported ? &*exported : nullptr, without_credentials,
-                        step);
+                        options, since, step);
       for (const KubeletFile& file : files) {
         if (auto r = importer.Take(file); !r) return r;
       }

@@ -6,10 +6,12 @@
 
 #include <filesystem>
 
+#include "store/base/files.h"
 #include "store/database/committer.h"
 #include "waybill/maintenance.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/rules.h"
 
 namespace waybill::internal {
 
@@ -23,9 +25,18 @@ namespace waybill::internal {
 // `taken_over_before`: a new or changed file shows that a kubelet ran without waybill. In the
 // transaction that takes the first such file the store turns distrustful for that reason
 // (store/trust/gap.h).
+//
+// Intents become open pulls of unknown end, which ended `now`. Closed rules: so does one of
+// anything for each intent that can't be read.
+struct ImportOptions {
+  Rules rules = Rules::kClosed;
+  bool taken_over_before = false;
+  OnReadError on_error = OnReadError::kFail;
+  BootTime now;
+};
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
-                                    bool taken_over_before, OnReadError on_error,
-                                    const Progress& progress, ImportReport& report);
+                                    const ImportOptions& options, const Progress& progress,
+                                    ImportReport& report);
 
 }  // namespace waybill::internal
 

@@ -22,6 +22,7 @@
 #include "store/base/empty_list.h"
 #include "store/base/go_json.h"
 #include "store/base/hex.h"
+#include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
 #include "waybill/kubelet_format.h"
 
@@ -62,6 +63,13 @@ class Exporter {
            const UsernsExport& id_mappings)
       : content_(content), options_(options), staged_(staged), id_mappings_(id_mappings) {
     for (const ImportedFile& file : content.imported) imported_.emplace(file.path, file.content);
+    for (const QuarantineEntry& entry : content.quarantine) {
+      if (entry.kind == QuarantineKind::kImageRef) quarantined_.insert(entry.sha256);
+    }
+    for (const SpellingRow& row : content.spellings) rows_.emplace(row.spelling, &row);
+    for (const LedgerEntry& entry : content.ledger) {
+      if (content.has_evidence && entry.runtime_handler.empty()) ledger_.insert(entry.image_ref);
+    }
   }
 
   // Intents first: new intents beside old records can only close.
@@ -118,30 +126,101 @@ class Exporter {
       if (known.of_default != nullptr) record = *known.of_default;
       record.image_ref = image_ref;
       record.last_updated = known.last_updated;
+      if (content_.has_evidence && InQuarantine(SpellingsOf(record.image_ref))) {
+        record.credential_mapping.clear();
+      }
       auto written = WriteRecord(record);
       if (!written) return written.error();
       if (*written && known.of_default == nullptr) ++report_.without_credentials;
     }
     if (auto r = CarryOver(); !r) return r;
-    if (!content_.distrustful || !options_.images_on_node) return {};
+    if (content_.has_evidence) {
+      for (const auto& [image_ref, known] : refs) {
+        ImagePulledRecord record;
+        if (known.of_default != nullptr) record = *known.of_default;
+        record.last_updated = known.last_updated;
+        const auto spellings = SpellingsOf(std::string(image_ref));
+        if (InQuarantine(spellings)) record.credential_mapping.clear();
+        for (const std::string& spelling : spellings) {
+          record.image_ref = spelling;
+          auto written = WriteSpelling(record);
+          if (!written) return written.error();
+          if (*written) ++report_.spellings;
+        }
+      }
+    }
+    return WriteUnknown();
+  }
+
+  // A record without credentials for each listed image of which nothing is known.
+  Result<void> WriteUnknown() {
+    if (!options_.images_on_node || (!content_.has_evidence && !content_.distrustful)) return {};
     for (const ImageOnNode& image : *options_.images_on_node) {
-      if (image.id.empty()) continue;
+      if (image.id.empty() || InLedger(image)) continue;
       ImagePulledRecord record;
-      record.image_ref = image.id;
       record.last_updated = content_.now;
-      auto written = WriteRecord(record);
-      if (!written) return written.error();
-      if (*written) ++report_.made;
+      std::vector<std::string> refs{image.id};
+      if (content_.has_evidence) {
+        refs = PlainSpellings(image.id);
+        // One that two images have closes both.
+        refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
+      }
+      bool made = false;
+      for (const std::string& ref : refs) {
+        record.image_ref = ref;
+        auto written = ref == image.id ? WriteRecord(record) : WriteSpelling(record);
+        if (!written) return written.error();
+        made = made || (*written && ref == image.id);
+      }
+      if (made) ++report_.made;
     }
     return {};
   }
 
+  // The spellings under which records are written, beside the ref itself.
+  std::vector<std::string> SpellingsOf(const std::string& image_ref) const {
+    std::vector<std::string> all = PlainSpellings(image_ref);
+    const std::string image = ImageOf(image_ref);
+    for (std::string& plain : PlainSpellings(image)) all.push_back(std::move(plain));
+    if (const auto at = rows_.find(image); at != rows_.end() && at->second->image == image) {
+      all.insert(all.end(), at->second->refs.begin(), at->second->refs.end());
+    }
+    return all;
+  }
+
+  std::string ImageOf(const std::string& image_ref) const {
+    std::string own = SpellingOf(image_ref);
+    const auto at = rows_.find(own);
+    return at == rows_.end() || at->second->image.empty() ? own : at->second->image;
+  }
+
+  // Quarantine closes an image under every spelling; a kubelet finds the very one only.
+  bool InQuarantine(const std::vector<std::string>& refs) const {
+    return std::any_of(refs.begin(), refs.end(), [&](const std::string& ref) {
+      const auto sha256 = Sha256(ref);
+      return !sha256 || quarantined_.contains(HexEncode(*sha256));
+    });
+  }
+
+  // Of the default handler: a kubelet knows no others.
+  bool InLedger(const ImageOnNode& image) const {
+    std::vector<std::string> refs = SpellingsOf(image.id);
+    refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
+    if (InQuarantine(refs)) return false;
+    return ledger_.contains(SpellingOf(image.id)) || ledger_.contains(ImageOf(image.id));
+  }
+
   // Whether a readable record was written.
   Result<bool> WriteRecord(const ImagePulledRecord& record) {
-    auto written = WriteNew(record.image_ref, IsUtf8(record),
-                            EncodePulledRecord(record, options_.api_version));
+    auto written = WriteSpelling(record);
     if (written && *written) ++report_.records;
     return written;
+  }
+
+  // The same, of a record that counts under another ref.
+  Result<bool> WriteSpelling(const ImagePulledRecord& record) {
+    return WriteNew(record.image_ref, IsUtf8(record),
+                    EncodePulledRecord(record, options_.api_version));
   }
 
   // Preloaded records can only open: what can't be written is left out, and a distrustful store
@@ -244,7 +323,10 @@ class Exporter {
   const UsernsExport& id_mappings_;
   KubeletFolder folder_ = KubeletFolder::kPulling;
   std::set<std::pair<std::string, Sha256Digest>> imported_;
-  std::set<std::string> names_;  // files in the folder so far
+  std::map<std::string, const SpellingRow*> rows_;  // by spelling
+  std::set<std::string> quarantined_;               // of image refs, in hex
+  std::set<std::string> ledger_;                    // IDs
+  std::set<std::string> names_;                     // files in the folder so far
   ExportReport report_;
 };
 
@@ -252,16 +334,17 @@ class Exporter {
 
 Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
                                             const ExportOptions& options) {
-  if (content.distrustful && !options.images_on_node) {
+  const std::string why = content.distrustful ? "is distrustful (" + content.distrust_reason + ")"
+                                              : "knows which images are preloaded";
+  const bool needs_list = content.distrustful || content.has_evidence;
+  if (needs_list && !options.images_on_node) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the store is distrustful (" + content.distrust_reason +
-                     "), which a kubelet can't be told; nothing was exported",
-                 "give the runtime's complete list of images: each one without a record then gets "
-                 "one without credentials"};
+                 "the store " + why + ", which a kubelet can't be told; nothing was exported",
+                 "give the runtime's complete list of images: each one of which nothing is known "
+                 "then gets a record without credentials"};
   }
-  if (content.distrustful && options.images_on_node->empty() && !options.allow_empty) {
-    return EmptyList("the list of images on the node is",
-                     "is distrustful (" + content.distrust_reason + ")", "nothing was exported");
+  if (needs_list && options.images_on_node->empty() && !options.allow_empty) {
+    return EmptyList("the list of images on the node is", why, "nothing was exported");
   }
   auto staged = StagedFolders::Begin(options.kubelet_directory, content.now);
   if (!staged) return staged.error();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "store/database/evidence_tables.h"
 #include "store/database/typed_tables.h"
 #include "waybill/maintenance.h"
 #include "waybill/result.h"
@@ -19,6 +20,11 @@ namespace waybill::internal {
 struct ExportContent {
   std::vector<ImagePulledRecord> records;
   std::vector<ImagePullIntent> intents;
+  // Closed rules: what the kubelet is not told, so that each listed image of which nothing is known
+  // gets a record without credentials, and each record is written under every spelling.
+  bool has_evidence = false;
+  std::vector<LedgerEntry> ledger;
+  std::vector<SpellingRow> spellings;
   std::vector<QuarantineEntry> quarantine;
   std::vector<ImagePreloadedRecord> preloaded;
   // The files that imports took. The store has the later state of their records.

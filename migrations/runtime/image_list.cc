@@ -1,9 +1,9 @@
 // The images on the node, as `crictl images -o json` prints them:
 //
-//   {"images":[{"id":"sha256:…","repoTags":["…"],"repoDigests":["…"],
+//   {"images":[{"id":"sha256:…","repoTags":["…"],"repoDigests":["…"],"pinned":false,
 //               "spec":{"runtimeHandler":"…", …}, …}]}
 //
-// Prune deletes the records of images that are not in this list. So a missing list or an image
+// Records of images that are not in a complete list are removed. So a missing list or an image
 // without an ID is an error, not an empty list.
 
 #include "store/base/caught.h"
@@ -27,13 +27,23 @@ Result<void> ReadSpec(JsonValue spec, ImageOnNode& out) {
   return internal::ReadString(*handler, kMaxRuntimeHandlerBytes, out.runtime_handler);
 }
 
-Result<void> ReadImage(JsonValue image, ImageOnNode& out) {
-  auto fields = internal::CheckFields(image, {"id", "repoTags", "repoDigests", "spec"});
-  if (!fields) return fields;
+enum class Ids : std::uint8_t { kRequired, kOrNames };
+
+Result<void> ReadId(JsonValue image, Ids ids, ImageOnNode& out) {
+  if (ids == Ids::kOrNames) {
+    const auto id = image.Find("id");
+    if (!id || id->is_null() || (id->is_string() && id->text().empty())) return {};
+  }
   const auto id = internal::Require(image, "id", JsonKind::kString);
   if (!id) return id.error();
   if (id->text().empty()) return id->Fail("is empty");
-  auto read = internal::ReadString(*id, kMaxImageRefBytes, out.id);
+  return internal::ReadString(*id, kMaxImageRefBytes, out.id);
+}
+
+Result<void> ReadImage(JsonValue image, Ids ids, ImageOnNode& out) {
+  auto fields = internal::CheckFields(image, {"id", "repoTags", "repoDigests", "spec", "pinned"});
+  if (!fields) return fields;
+  auto read = ReadId(image, ids, out);
   if (const auto tags = image.Find("repoTags"); read && tags) {
     read = internal::ReadStrings(*tags, kMaxImageBytes, out.repo_tags);
   }
@@ -41,23 +51,43 @@ Result<void> ReadImage(JsonValue image, ImageOnNode& out) {
     read = internal::ReadStrings(*digests, kMaxImageBytes, out.repo_digests);
   }
   if (const auto spec = image.Find("spec"); read && spec) read = ReadSpec(*spec, out);
-  return read;
+  if (const auto pinned = image.Find("pinned"); read && pinned) {
+    read = internal::ReadBool(*pinned, out.pinned);
+  }
+  if (!read) return read;
+  if (out.id.empty() && out.repo_tags.empty() && out.repo_digests.empty()) {
+    return image.Fail("the image has neither an ID nor a name");
+  }
+  return {};
 }
 
-}  // namespace
-
-Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json) try {
+Result<std::vector<ImageOnNode>> DecodeList(std::string_view json, Ids ids) {
   const auto document = internal::JsonDocument::Parse(json, kMaxDocumentBytes);
   if (!document) return document.error();
   const JsonValue root = document->root();
   if (auto fields = internal::CheckFields(root, {"images"}); !fields) return fields.error();
   const auto images = internal::Require(root, "images", JsonKind::kArray);
   if (!images) return images.error();
+  if (auto count = internal::CheckCount(*images, kMaxListedImages, "images"); !count) {
+    return count.error();
+  }
   std::vector<ImageOnNode> list;
   for (const JsonValue image : images->members()) {
-    if (auto read = ReadImage(image, list.emplace_back()); !read) return read.error();
+    if (auto read = ReadImage(image, ids, list.emplace_back()); !read) return read.error();
   }
   return list;
+}
+
+}  // namespace
+
+Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json) try {
+  return DecodeList(json, Ids::kRequired);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<ImageOnNode>> DecodePreloadedList(std::string_view json) try {
+  return DecodeList(json, Ids::kOrNames);
 } catch (...) {
   return internal::Caught();
 }

@@ -82,7 +82,7 @@ Result<void> WriteHeader(Working& working, const Move& move) {
   StoreTxn before(working.context, working.state);
   auto journal = before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
   if (!journal) return journal.error();
-  const auto events = DecodeJournal(*journal);
+  auto events = DecodeJournal(*journal);
   if (!events) {
     return Error{ErrorCode::kDamaged,
                  "the trust journal can't be read; nothing was changed",
@@ -154,7 +154,7 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   // Steps read and write as the newer version.
   working.identity.schema_version = move.step->to;
   StoreTxn store_txn(working.context, working.state);
-  StepRun run{store_txn, request.progress};
+  StepRun run{store_txn, request.progress, request.boot_clock()};
   if (auto r = (move.up ? move.step->up : move.step->down)(run); !r) return r.error();
   if (!move.up) {
     if (auto r = DropTables(working, move); !r) return r.error();
@@ -200,7 +200,7 @@ Error WouldLose(const std::vector<std::string>& losses) {
 }  // namespace
 
 std::span<const Step> Steps() {
-  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4};
+  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4, kStepV4ToV5};
   static_assert(std::size(steps) == kNewestSchema - kOldestSchema);
   return steps;
 }

@@ -16,6 +16,7 @@ struct MigrateRequest {
   bool dry_run = false;
   bool accept_loss = false;
   Clock clock = SystemClock;
+  BootClock boot_clock = SystemBootClock;
   Progress progress = {};
 };
 

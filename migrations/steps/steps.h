@@ -26,6 +26,7 @@ using StepProgress = std::function<bool(std::uint64_t done, std::uint64_t total)
 struct StepRun {
   StoreTxn& txn;
   const StepProgress& progress;
+  BootTime now;
   std::uint64_t values_written = 0;
 };
 
@@ -47,6 +48,7 @@ std::span<const Step> Steps();
 extern const Step kStepV1ToV2;
 extern const Step kStepV2ToV3;
 extern const Step kStepV3ToV4;
+extern const Step kStepV4ToV5;
 
 }  // namespace waybill::internal
 

@@ -15,6 +15,7 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
@@ -109,7 +110,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   });
   if (!walked) return walked.error();
   walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
-    const auto intent = DecodeIntentValue(payload);
+    const auto intent = DecodeOpenPull(payload);
     if (intent && !intent->runtime_handler.empty()) ++intents[intent->runtime_handler];
     return true;
   });

@@ -268,5 +268,92 @@ std::vector<std::string> EquivalentImages(std::string_view image) {
   return images;
 }
 
+namespace {
+
+constexpr std::string_view kSha256 = "sha256:";
+constexpr std::size_t kSha256Digits = 64;
+
+bool IsBareId(std::string_view ref) {
+  return ref.size() == kSha256Digits && IsLowerHex(ref.data(), ref.size());
+}
+
+// Of the first component of a name. As FullName, which completes what has none.
+bool IsHost(std::string_view first) {
+  return first == "localhost" || std::any_of(first.begin(), first.end(), [](char c) {
+           return c == '.' || c == ':' || (ClassOf(c) & kUpper) != 0;
+         });
+}
+
+}  // namespace
+
+Spelling::Spelling(std::string_view ref) : text_(ref) {
+  if (IsBareId(ref)) {
+    kSha256.copy(buffer_.data(), kSha256.size());
+    ref.copy(buffer_.data() + kSha256.size(), ref.size());
+    text_ = {buffer_.data(), buffer_.size()};
+  } else if (const std::size_t digest = DigestSuffix(ref); digest != 0) {
+    text_ = ref.substr(ref.size() - digest + 1);
+  }
+}
+
+std::string SpellingOf(std::string_view ref) { return std::string(Spelling(ref).text()); }
+
+std::vector<std::string> PlainSpellings(std::string_view ref) {
+  std::vector<std::string> all{std::string(ref)};
+  const std::string digest = SpellingOf(ref);
+  if (digest != ref) all.push_back(digest);
+  if (digest.starts_with(kSha256) && IsBareId(std::string_view(digest).substr(kSha256.size()))) {
+    const std::string bare = digest.substr(kSha256.size());
+    if (bare != ref) all.push_back(bare);
+  }
+  return all;
+}
+
+NamedImage ReadName(std::string_view image) {
+  NamedImage named;
+  const bool has_prefix = image.starts_with(kSha256);
+  named.is_id = IsBareId(has_prefix ? image.substr(kSha256.size()) : image);
+  ImageParts parts;
+  if (!Scan(image, parts)) return named;
+  const auto name = FullName(image, parts.name);
+  if (!name) return named;
+  named.parses = true;
+  const std::size_t slash = parts.name.find('/');
+  named.has_host = slash != std::string_view::npos && IsHost(parts.name.substr(0, slash));
+  named.repository = Join(*name);
+  named.written = parts.name;
+  const std::size_t host_end = std::min(named.repository.find('/'), named.repository.size());
+  std::transform(
+      named.repository.begin(), named.repository.begin() + static_cast<std::ptrdiff_t>(host_end),
+      named.repository.begin(),
+      [](char c) { return (ClassOf(c) & kUpper) != 0 ? static_cast<char>(c - 'A' + 'a') : c; });
+  named.tag = parts.tag;
+  named.digest = parts.digest;
+  named.is_bare = parts.tag.empty() && parts.digest.empty();
+  if (named.is_bare) named.tag = "latest";
+  return named;
+}
+
+bool GivesAnything(const NamedImage& pulled, bool docker_hub_only) {
+  return !pulled.is_id && (!pulled.parses || (!pulled.has_host && !docker_hub_only));
+}
+
+bool CouldComplete(const NamedImage& pulled, const NamedImage& name) {
+  if (!pulled.parses || !name.repository.ends_with("/" + pulled.written)) return false;
+  NamedImage completed = pulled;
+  completed.repository = name.repository;
+  return CouldGive(completed, name);
+}
+
+bool CouldGive(const NamedImage& pulled, const NamedImage& name) {
+  if (pulled.repository != name.repository) return false;
+  // A list's name without tag and digest may stand for any.
+  if (name.is_bare) return true;
+  // Tags move, so a pull of a tag may have brought any digest. So may one of an index's digest:
+  // CRI-O lists the image by its manifest's digest as well.
+  if (!name.digest.empty()) return true;
+  return pulled.digest.empty() && pulled.tag == name.tag;
+}
+
 }  // namespace internal
 }  // namespace waybill

@@ -80,10 +80,10 @@ std::string_view HintText(Hint hint) {
     case Hint::kAllowEmpty:
       return "list again, since a runtime that starts up lists nothing; if the list is truly "
              "empty, set allow_empty";
-    case Hint::kBeginPrune:
-      return "draw a token with BeginPrune before you list the images";
+    case Hint::kBeginList:
+      return "draw a token with BeginList before you list the images";
     case Hint::kBeginUsernsCleanup:
-      return "draw a token with BeginPrune before you list the pods";
+      return "draw a token with BeginList before you list the pods";
     case Hint::kLoadHandlers:
       return "load the handlers that the runtime serves: ReplaceRuntimeHandlers";
     case Hint::kFreeRanges:

@@ -43,6 +43,8 @@ enum class RecordKind : std::uint8_t {
   kUsernsMapping = 10,
   kUsernsBlock = 11,
   kUsernsHeld = 12,
+  kLedgerEntry = 13,
+  kSpelling = 14,
 };
 
 using Value = std::span<const std::byte>;

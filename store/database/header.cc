@@ -5,14 +5,14 @@
 #include <cstring>
 
 #include "schema/v3/header_generated.h"
-#include "schema/v4/header_generated.h"
+#include "schema/v5/header_generated.h"
 #include "store/database/flatbuffer.h"
 
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
 namespace v3 = schema::v3;
-namespace v4 = schema::v4;
+namespace v5 = schema::v5;
 
 namespace {
 
@@ -20,6 +20,7 @@ v1::TableDigest ToDigest(const TableDigest& d) { return {d.count, d.checksum_sum
 TableDigest FromDigest(const v1::TableDigest& d) { return {d.count(), d.checksum_sum()}; }
 
 constexpr std::uint32_t kFirstWithDigestList = 4;
+constexpr std::uint32_t kFirstWithEvidence = 5;
 
 // The fields with the tables' digests in older versions.
 constexpr auto kDigestFields = std::to_array<flatbuffers::voffset_t>(
@@ -69,10 +70,26 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
   if (schema_version >= kFirstWithDigestList) {
     std::vector<v1::TableDigest> tables;
     tables.reserve(kTableCount);
-    for (const TableDigest& digest : state.tables) tables.push_back(ToDigest(digest));
+    for (const TableSpec& spec : kTables) {
+      // Version 4 refuses digests of tables that it does not know. Later tables come last.
+      if (SchemaOf(schema_version).has(spec)) tables.push_back(ToDigest(state.digest(spec.table)));
+    }
     const auto tables_at = builder.CreateVectorOfStructs(tables);
-    return Finish(builder, v4::CreateState(builder, state.commit_sequence, state.lmdb_txn_id,
-                                           state.distrustful, &latest, &header, tables_at));
+    v5::StateBuilder fields(builder);
+    fields.add_commit_sequence(state.commit_sequence);
+    fields.add_lmdb_txn_id(state.lmdb_txn_id);
+    fields.add_distrustful(state.distrustful);
+    fields.add_latest_time(&latest);
+    fields.add_header(&header);
+    fields.add_tables(tables_at);
+    if (schema_version >= kFirstWithEvidence) {
+      fields.add_last_pull_id(state.last_pull_id);
+      fields.add_last_list(state.last_list);
+      fields.add_evidence_removed(state.evidence_removed);
+      fields.add_awaits_first_list(state.awaits_first_list);
+      fields.add_kubelet_rules(state.kubelet_rules);
+    }
+    return Finish(builder, fields.Finish());
   }
   const Schema schema = SchemaOf(schema_version);
   v3::StateBuilder fields(builder);
@@ -93,7 +110,7 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
 }
 
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v4::State>(payload);
+  const auto* root = Root<v5::State>(payload);
   const auto* older = Root<v3::State>(payload);
   if (root == nullptr || older == nullptr || root->latest_time() == nullptr ||
       root->header() == nullptr) {
@@ -104,6 +121,11 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.lmdb_txn_id = root->lmdb_txn_id();
   state.distrustful = root->distrustful();
   state.latest_time = FromTime(*root->latest_time());
+  state.last_pull_id = root->last_pull_id();
+  state.last_list = root->last_list();
+  state.evidence_removed = root->evidence_removed();
+  state.awaits_first_list = root->awaits_first_list();
+  state.kubelet_rules = root->kubelet_rules();
   state.header = FromDigest(*root->header());
   const bool has_list = root->tables() != nullptr;
   if (has_list && root->tables()->size() > kTableCount) return std::nullopt;

@@ -1,5 +1,6 @@
 // The identity and the state, two records of the main table (schema/v1/header.fbs,
-// schema/v3/header.fbs, schema/v4/header.fbs). The third is in store/trust/journal.h.
+// schema/v3/header.fbs, schema/v4/header.fbs, schema/v5/header.fbs). The third is in
+// store/trust/journal.h.
 
 #ifndef WAYBILL_STORE_DATABASE_HEADER_H_
 #define WAYBILL_STORE_DATABASE_HEADER_H_
@@ -45,6 +46,11 @@ struct State {
   std::uint64_t lmdb_txn_id = 0;
   bool distrustful = false;
   Timestamp latest_time;
+  std::uint64_t last_pull_id = 0;      // of the newest open pull
+  std::uint64_t last_list = 0;         // commit of the newest token of a list that was observed
+  std::uint64_t evidence_removed = 0;  // schema/v5/header.fbs
+  bool awaits_first_list = false;
+  bool kubelet_rules = false;
   TableDigest header;
   std::array<TableDigest, kTableCount> tables{};
 

@@ -97,14 +97,16 @@ Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha25
   return HashKey({identity, sizeof(identity)}, seed);
 }
 
-Key16 FirstIntentKeyOfRepository(std::string_view image, std::uint64_t seed) {
+Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed) {
   Key16 key;
-  PutBigEndian(HashRepository(image, seed), key.bytes.data());
+  PutBigEndian(XXH3_64bits_withSeed(image.data(), image.size(), seed), key.bytes.data());
+  PutBigEndian(pull.value, key.bytes.data() + 8);
   return key;
 }
 
-Key16 IntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed) {
-  Key16 key = FirstIntentKeyOfRepository(image, seed);
+Key16 OlderIntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed) {
+  Key16 key;
+  PutBigEndian(HashRepository(image, seed), key.bytes.data());
   std::uint64_t hash = XXH3_64bits_withSeed(image.data(), image.size(), seed);
   if (!runtime_handler.empty()) {
     hash = XXH3_64bits_withSeed(runtime_handler.data(), runtime_handler.size(), hash);

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "schema/v2/pulled_record_generated.h"
+#include "schema/v5/pulled_record_generated.h"
 #include "store/base/hex.h"
 #include "store/database/flatbuffer.h"
 #include "waybill/limits.h"
@@ -15,7 +15,7 @@
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v2 = schema::v2;
+namespace v5 = schema::v5;
 
 namespace {
 
@@ -84,6 +84,9 @@ Result<void> CheckLimits(const ImagePulledRecord& record) {
     if (*platform && !WithinLimits(**platform)) {
       return TooLong("a field of the platform", kMaxPlatformFieldBytes);
     }
+  }
+  if (record.closed_because.size() > kMaxReasonBytes) {
+    return TooLong("the reason why the image is closed", kMaxReasonBytes);
   }
   if (record.credential_mapping.size() > kMaxImageNamesPerRecord) {
     return TooMany("image names", record.image_ref, kMaxImageNamesPerRecord);
@@ -166,8 +169,8 @@ bool IsComplete(const v1::Entry& entry) {
 }
 
 // nullptr: the FlatBuffer does not verify, is incomplete, out of order or above limits.h.
-const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v2::PulledRecord>(payload);
+const v5::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
+  const auto* root = Root<v5::PulledRecord>(payload);
   if (root == nullptr) return nullptr;
   if ((root->ref_raw() == nullptr) == (root->ref_text() == nullptr)) return nullptr;
   if (root->entries() == nullptr || root->entries()->size() > kMaxImageNamesPerRecord) {
@@ -176,7 +179,7 @@ const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
   if (!Fits(root->ref_text(), kMaxImageRefBytes) ||
       !Fits(root->runtime_handler(), kMaxRuntimeHandlerBytes) ||
       !Fits(root->manifest_digest(), kMaxPlatformFieldBytes) || !Fits(root->platform()) ||
-      !Fits(root->guest_platform())) {
+      !Fits(root->guest_platform()) || !Fits(root->closed_because(), kMaxReasonBytes)) {
     return nullptr;
   }
   const v1::Entry* previous = nullptr;
@@ -188,6 +191,11 @@ const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
     previous = entry;
   }
   return root;
+}
+
+std::string RefOf(const v5::PulledRecord& record) {
+  if (record.ref_raw() == nullptr) return record.ref_text()->str();
+  return std::string(kRefPrefix) + HexEncode({record.ref_raw()->bytes()->data(), 32});
 }
 
 ImagePullSecret Decode(const v1::Secret& secret) {
@@ -240,10 +248,11 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   const auto manifest = StringUnlessEmpty(builder, record.manifest_digest);
   const auto platform = EncodePlatform(builder, record.platform);
   const auto guest = EncodePlatform(builder, record.guest_platform);
+  const auto because = StringUnlessEmpty(builder, record.closed_because);
   const v1::Time time = ToTime(record.last_updated.value_or(Timestamp{}));
-  builder.Finish(v2::CreatePulledRecord(builder, is_raw ? &ref : nullptr, ref_text,
+  builder.Finish(v5::CreatePulledRecord(builder, is_raw ? &ref : nullptr, ref_text,
                                         record.last_updated ? &time : nullptr, record.stamp,
-                                        entries_at, handler, manifest, platform, guest));
+                                        entries_at, handler, manifest, platform, guest, because));
   const auto span = builder.GetBufferSpan();
   if (span.size() > kMaxValueBytes) {
     return Error{ErrorCode::kLimitExceeded,
@@ -269,16 +278,14 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
   const auto* root = ValidRoot(payload);
   if (root == nullptr) return std::nullopt;
   ImagePulledRecord record;
-  record.image_ref =
-      root->ref_raw() != nullptr
-          ? std::string(kRefPrefix) + HexEncode({root->ref_raw()->bytes()->data(), 32})
-          : root->ref_text()->str();
+  record.image_ref = RefOf(*root);
   if (root->last_updated() != nullptr) record.last_updated = FromTime(*root->last_updated());
   record.stamp = root->stamp();
   record.runtime_handler = Text(root->runtime_handler());
   record.manifest_digest = Text(root->manifest_digest());
   record.platform = DecodePlatform(root->platform());
   record.guest_platform = DecodePlatform(root->guest_platform());
+  record.closed_because = Text(root->closed_because());
   for (const v1::Entry* entry : *root->entries()) {
     ImagePullCredentials& credentials = record.credential_mapping[entry->image_name()->str()];
     credentials.node_pods_accessible = entry->node_pods_accessible();
@@ -329,7 +336,7 @@ bool EntryView::HasServiceAccount(const ImagePullServiceAccountView& account) co
 }
 
 PulledRecordView::PulledRecordView(std::span<const std::uint8_t> payload)
-    : record_(flatbuffers::GetRoot<v2::PulledRecord>(payload.data())) {}
+    : record_(flatbuffers::GetRoot<v5::PulledRecord>(payload.data())) {}
 
 std::string_view PulledRecordView::runtime_handler() const {
   return Text(record_->runtime_handler());
@@ -338,6 +345,8 @@ std::string_view PulledRecordView::runtime_handler() const {
 std::optional<Platform> PulledRecordView::guest_platform() const {
   return DecodePlatform(record_->guest_platform());
 }
+
+std::string PulledRecordView::ref() const { return RefOf(*record_); }
 
 bool PulledRecordView::RefIs(std::string_view image_ref) const {
   std::array<std::uint8_t, 32> raw{};

@@ -1,4 +1,4 @@
-// Encodes pulled records, decodes them, and reads them in place (schema/v2/pulled_record.fbs).
+// Encodes pulled records, decodes them, and reads them in place (schema/v5/pulled_record.fbs).
 
 #ifndef WAYBILL_STORE_DATABASE_PULLED_RECORD_H_
 #define WAYBILL_STORE_DATABASE_PULLED_RECORD_H_
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,9 +19,9 @@
 namespace waybill::schema::v1 {
 struct Entry;
 }  // namespace waybill::schema::v1
-namespace waybill::schema::v2 {
+namespace waybill::schema::v5 {
 struct PulledRecord;
-}  // namespace waybill::schema::v2
+}  // namespace waybill::schema::v5
 
 namespace waybill::internal {
 
@@ -84,9 +85,10 @@ class PulledRecordView {
   std::optional<Platform> guest_platform() const;
   std::optional<EntryView> Find(std::string_view image_name) const;
   bool HasEntries() const;
+  std::string ref() const;
 
  private:
-  const schema::v2::PulledRecord* record_;
+  const schema::v5::PulledRecord* record_;
 };
 
 }  // namespace waybill::internal

@@ -130,14 +130,16 @@ Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
   return {};
 }
 
-Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value) {
+Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
+                             Room room) {
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
   const int found = mdb_get(context_.txn, dbi, &k, &old);
   if (found != MDB_SUCCESS && found != MDB_NOTFOUND) return LmdbError(found, "reading a record");
   const bool exists = found == MDB_SUCCESS;
   // The main table's records always find room: they are small, and one says what was lost.
-  if (dbi != context_.handles->main && (!exists || old.mv_size < value.size())) {
+  const bool needs_room = dbi != context_.handles->main && room == Room::kGrowth;
+  if (needs_room && (!exists || old.mv_size < value.size())) {
     if (auto r = TakeRoom(dbi, value.size()); !r) return r;
   }
   const bool recount = exists && !TakeOut(key, lmdb::FromVal(old), digest);
@@ -152,6 +154,12 @@ Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key,
 
 Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
   return PutAs(schema(), table, key, payload);
+}
+
+Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r;
+  return Store(context_.handles->of(table), state_.digest(table), key,
+               Seal(key, SpecOf(table).kind, schema().version(table), payload), Room::kReserve);
 }
 
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {

@@ -78,6 +78,9 @@ class StoreTxn {
   // nullopt: no such key. kDamaged: the value does not verify. The bytes last until the next write.
   Result<std::optional<Payload>> Get(Table table, const Key16& key) const;
   Result<void> Put(Table table, const Key16& key, Payload payload);
+  // The same for a small value that only keeps images closed: it finds room on a full store, too,
+  // in the pages that are kept for deletions.
+  Result<void> PutFromReserve(Table table, const Key16& key, Payload payload);
   // False: the key exists, and nothing was changed.
   Result<bool> PutNew(Table table, const Key16& key, Payload payload);
   // For migrations: writes in the form of another schema version.
@@ -109,7 +112,9 @@ class StoreTxn {
   Result<void> CheckSize(Payload payload) const;
   // Call before adding or enlarging a value of `bytes`. kStoreFull: there is no room.
   Result<void> TakeRoom(MDB_dbi dbi, std::size_t bytes);
-  Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value);
+  enum class Room : std::uint8_t { kGrowth, kReserve };
+  Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
+                     Room room = Room::kGrowth);
   Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
   // How many pulled records are of another handler than the default.
   Result<std::uint64_t> CountNondefault() const;

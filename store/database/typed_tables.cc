@@ -8,7 +8,6 @@
 
 #include "schema/v1/imported_generated.h"
 #include "schema/v1/quarantine_generated.h"
-#include "schema/v2/pull_intent_generated.h"
 #include "schema/v2/runtime_handler_generated.h"
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
@@ -34,30 +33,6 @@ Error Unreadable(std::string_view what, std::string_view identity) {
 bool IsDamaged(const Error& error) { return error.code == ErrorCode::kDamaged; }
 
 }  // namespace
-
-std::vector<std::uint8_t> EncodeIntentValue(std::string_view image,
-                                            std::string_view runtime_handler, Timestamp recorded) {
-  flatbuffers::FlatBufferBuilder builder(256);
-  const auto image_at = builder.CreateString(image.data(), image.size());
-  const auto handler_at = StringUnlessEmpty(builder, runtime_handler);
-  const v1::Time time = ToTime(recorded);
-  return Finish(builder, v2::CreatePullIntent(builder, image_at, &time, handler_at));
-}
-
-std::optional<ImagePullIntent> DecodeIntentValue(Payload payload) {
-  const auto* root = Root<v2::PullIntent>(payload);
-  if (root == nullptr || root->image() == nullptr || root->recorded() == nullptr ||
-      !Fits(root->image(), kMaxImageBytes) ||
-      !Fits(root->runtime_handler(), kMaxRuntimeHandlerBytes)) {
-    return std::nullopt;
-  }
-  return ImagePullIntent{root->image()->str(), std::string(Text(root->runtime_handler()))};
-}
-
-IntentView ViewIntent(Payload payload) {
-  const auto* root = flatbuffers::GetRoot<v2::PullIntent>(payload.data());
-  return {Text(root->image()), Text(root->runtime_handler())};
-}
 
 std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handler) {
   flatbuffers::FlatBufferBuilder builder(256);
@@ -152,12 +127,6 @@ std::optional<ImportedFile> DecodeImportedFileValue(Payload payload) {
   return file;
 }
 
-std::optional<Key16> KeyOfIntent(Payload payload, std::uint64_t seed) {
-  const auto intent = DecodeIntentValue(payload);
-  if (!intent) return std::nullopt;
-  return IntentKey(intent->image, intent->runtime_handler, seed);
-}
-
 std::optional<Key16> KeyOfQuarantine(Payload payload, std::uint64_t seed) {
   const auto entry = DecodeQuarantineValue(payload);
   std::array<std::uint8_t, 32> sha256{};
@@ -226,8 +195,8 @@ Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record) {
   return txn.Put(Table::kPulled, key, *payload);
 }
 
-Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref,
-                       std::string_view runtime_handler) {
+Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler,
+                       std::string_view because) {
   if (image_ref.empty() || image_ref.size() > kMaxImageRefBytes) return false;
   auto found = FindRecord(txn, image_ref, runtime_handler);
   if (!found) {
@@ -239,6 +208,7 @@ Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref,
   record.image_ref = std::string(image_ref);
   record.runtime_handler = std::string(runtime_handler);
   record.last_updated = txn.now();
+  record.closed_because = because.substr(0, kMaxReasonBytes);
   if (auto r = StoreRecord(txn, std::move(record)); !r) return r.error();
   return true;
 }
@@ -248,53 +218,6 @@ Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
   auto existing = FindRecord(txn, image_ref, runtime_handler);
   if (!existing && !IsDamaged(existing.error())) return existing.error();
   return txn.Delete(Table::kPulled, PulledKey(image_ref, runtime_handler, txn.seed()));
-}
-
-Result<bool> FindIntent(const StoreTxn& txn, std::string_view image,
-                        std::string_view runtime_handler) {
-  auto payload = txn.Get(Table::kIntents, IntentKey(image, runtime_handler, txn.seed()));
-  if (!payload) {
-    return IsDamaged(payload.error()) ? Unreadable("intent", image) : payload.error();
-  }
-  if (!*payload) return false;
-  const auto intent = DecodeIntentValue(**payload);
-  if (!intent) return Unreadable("intent", image);
-  if (intent->image != image || intent->runtime_handler != runtime_handler) {
-    return KeyIsTaken("image \"" + std::string(image) + "\"");
-  }
-  return true;
-}
-
-Result<bool> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler) {
-  auto existing = FindIntent(txn, image, runtime_handler);
-  if (!existing && !IsDamaged(existing.error())) return existing.error();
-  if (existing && *existing) return false;
-  if (auto r = txn.Put(Table::kIntents, IntentKey(image, runtime_handler, txn.seed()),
-                       EncodeIntentValue(image, runtime_handler, txn.now()));
-      !r) {
-    return r.error();
-  }
-  return true;
-}
-
-Result<bool> EraseIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler) {
-  auto existing = FindIntent(txn, image, runtime_handler);
-  if (!existing && !IsDamaged(existing.error())) return existing.error();
-  return txn.Delete(Table::kIntents, IntentKey(image, runtime_handler, txn.seed()));
-}
-
-Result<bool> HasIntentOfRepository(const StoreTxn& txn, std::string_view image) {
-  if (txn.state().digest(Table::kIntents).count == 0) return false;
-  const RepositoryParts repository = RepositoryPartsOf(image);
-  bool found = false;
-  auto walked = txn.ForEachWithPrefix(
-      Table::kIntents, FirstIntentKeyOfRepository(image, txn.seed()), kRepositoryKeyBytes,
-      [&](const Key16&, Payload payload) -> Result<bool> {
-        found = payload.empty() || RepositoryPartsOf(ViewIntent(payload).image) == repository;
-        return !found;
-      });
-  if (!walked) return walked.error();
-  return found;
 }
 
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn) {

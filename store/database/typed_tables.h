@@ -1,6 +1,7 @@
 // Finds and stores records by their identities (an image ref, an image string), and checks that the
 // record under a key has the identity that was asked for. Encodes and decodes all records but
-// pulled ones (pulled_record.h) and those of user namespaces (userns_tables.h).
+// pulled ones (pulled_record.h), open pulls (open_pulls_table.h), evidence (evidence_tables.h) and
+// those of user namespaces (userns_tables.h).
 
 #ifndef WAYBILL_STORE_DATABASE_TYPED_TABLES_H_
 #define WAYBILL_STORE_DATABASE_TYPED_TABLES_H_
@@ -27,26 +28,18 @@ struct ImportedFile {
   std::array<std::uint8_t, 32> content{};
 };
 
-std::vector<std::uint8_t> EncodeIntentValue(std::string_view image,
-                                            std::string_view runtime_handler, Timestamp recorded);
 std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handler);
 std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry);
 std::vector<std::uint8_t> EncodePreloadedValue(const ImagePreloadedRecord& record);
 std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file);
 
 // nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
-std::optional<ImagePullIntent> DecodeIntentValue(Payload payload);
 std::optional<QuarantineEntry> DecodeQuarantineValue(Payload payload);
 std::optional<ImagePreloadedRecord> DecodePreloadedValue(Payload payload);
 std::optional<ImportedFile> DecodeImportedFileValue(Payload payload);
 std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(Payload payload);
 
 // In place, from an envelope that verified (see PulledRecordView).
-struct IntentView {
-  std::string_view image;
-  std::string_view runtime_handler;
-};
-IntentView ViewIntent(Payload payload);
 struct RuntimeHandlerView {
   std::string_view name;
   bool is_default = false;
@@ -84,20 +77,12 @@ Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref);
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
 // If the ref has no record under the handler, makes one without credentials: then the image counts
 // as pulled, and pods must verify. True: the record was made. A damaged record stays, since it
-// closes the image as well. A ref that is empty or above limits.h is ignored.
-Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler);
+// closes the image as well. A ref that is empty or above limits.h is ignored. `because`: the
+// record's closed_because.
+Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler,
+                       std::string_view because);
 Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
                          std::string_view runtime_handler);
-
-// Whether this very string and handler have an intent. kDamaged, kConflict as above.
-Result<bool> FindIntent(const StoreTxn& txn, std::string_view image,
-                        std::string_view runtime_handler);
-// True: the intent is new. Replaces a damaged one.
-Result<bool> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
-Result<bool> EraseIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler);
-// Whether the image's repository has an intent, for this string or another. An unreadable one
-// counts.
-Result<bool> HasIntentOfRepository(const StoreTxn& txn, std::string_view image);
 
 // The registry, sorted by name. kDamaged: an entry is unreadable.
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn);

@@ -11,7 +11,9 @@
 
 #include "store/base/empty_list.h"
 #include "store/base/go_json.h"
+#include "store/database/evidence_tables.h"
 #include "store/database/key.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "waybill/limits.h"
@@ -213,6 +215,23 @@ std::optional<Platform> GuestOf(const RuntimeHandler* handler) {
 
 using Chosen = std::function<bool(std::string_view stored)>;
 
+// The default's records of the ref's image under other spellings: the copies can't be told apart.
+Result<void> DropDefaultsOfImage(StoreTxn& txn, const std::string& image_ref,
+                                 CollapseReport& report) {
+  if (!txn.schema().has(Table::kSpellings) || txn.state().kubelet_rules) return {};
+  auto refs = RefsOfImage(txn, image_ref);
+  if (!refs) return refs.error();
+  for (const std::string& ref : *refs) {
+    if (ref == image_ref) continue;
+    auto record = FindRecord(txn, ref, "");
+    if (!record || !*record || (*record)->credential_mapping.empty()) continue;
+    (*record)->credential_mapping.clear();
+    if (auto r = StoreRecord(txn, std::move(**record)); !r) return r;
+    ++report.records_to_verify;
+  }
+  return {};
+}
+
 // Moves records and intents of the handlers that `chosen` accepts to the default handler. `chosen`
 // is not asked about "", the default itself. The records lose their credentials, and so does the
 // default's own record of such a ref: which copy the credentials were for is no longer known.
@@ -247,6 +266,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
     }
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r.error();
     ++report.records_to_verify;
+    if (auto r = DropDefaultsOfImage(txn, ref, report); !r) return r.error();
     for (const std::string& handler : copies.handlers) {
       if (auto erased = EraseRecord(txn, ref, handler); !erased) return erased.error();
       ++report.records;
@@ -254,22 +274,34 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
     }
   }
 
-  std::vector<ImagePullIntent> intents;
-  walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
-    const auto intent = DecodeIntentValue(payload);
-    if (intent && !intent->runtime_handler.empty() && chosen(intent->runtime_handler)) {
-      intents.push_back(*intent);
-    }
-    return true;
-  });
-  if (!walked) return walked.error();
-  for (const ImagePullIntent& intent : intents) {
-    if (auto r = StoreIntent(txn, intent.image, ""); !r) return r.error();
-    auto erased = EraseIntent(txn, intent.image, intent.runtime_handler);
-    if (!erased) return erased.error();
+  auto pulls = AllOpenPulls(txn);
+  if (!pulls) return pulls.error();
+  for (OpenPull& pull : *pulls) {
+    if (pull.runtime_handler.empty() || !chosen(pull.runtime_handler)) continue;
+    handlers.insert(pull.runtime_handler);
+    if (auto r = EraseOpenPull(txn, pull); !r) return r.error();
+    pull.runtime_handler.clear();
     ++report.intents;
-    handlers.insert(intent.runtime_handler);
+    if (txn.state().kubelet_rules) {
+      // A kubelet has one intent for a string.
+      auto others = FindOpenPulls(txn, pull.image, "");
+      if (!others) return others.error();
+      if (!others->empty()) continue;
+    }
+    if (auto r = PutOpenPull(txn, pull); !r) return r.error();
   }
+  // The default's copy of such a ref may be one of the others.
+  std::set<std::string> images;
+  for (const auto& [ref, copies] : refs) {
+    auto image = ImageOf(txn, ref);
+    if (!image) return image.error();
+    images.insert(*image);
+  }
+  const auto is_of_another = [&](const LedgerEntry& entry) {
+    return (!entry.runtime_handler.empty() && chosen(entry.runtime_handler)) ||
+           images.contains(entry.image_ref);
+  };
+  if (auto r = DropFromLedger(txn, is_of_another); !r) return r.error();
   report.handlers.assign(handlers.begin(), handlers.end());
   return report;
 }
@@ -364,6 +396,10 @@ Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler
 
   const bool other_default = !old->empty() && NameOfDefault(*old) != default_name;
   if (auto r = DropOutdated(txn, handlers, other_default, report); !r) return r.error();
+  const auto is_outdated = [&](const LedgerEntry& entry) {
+    return ChangesHandler(*old, handlers, entry.runtime_handler);
+  };
+  if (auto r = DropFromLedger(txn, is_outdated); !r) return r.error();
   if (auto r = WriteRegistry(txn, *old, handlers); !r) return r.error();
   return report;
 }

@@ -50,7 +50,14 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
   const bool compares_copy = is_second_call || deferred || source.may_block();
   if (!is_second_call) {
     if (now.decision) return *now.decision;
-    if (compares_copy) first.record_.assign(now.record.begin(), now.record.end());
+    if (compares_copy) {
+      // Asked now: a later look must not open what the first one did not.
+      if (const auto opened = internal::AskLedger(snapshot, question, now.runtime_handler)) {
+        return *opened;
+      }
+      first.record_.assign(now.record.begin(), now.record.end());
+      first.image_ref_ = copy.image_ref;
+    }
     if (compares_copy && write_backs_queued) {
       now = decide_behind_write_backs();
       // If the record went meanwhile, its copy is compared: it must not become preloaded.
@@ -70,8 +77,8 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
   if (compares_copy) {
     if (!is_second_call) now = decide_on_new_snapshot();
     decision = internal::ConfirmOrTighten(
-        internal::CompareWithCopy(first.record_, question, now.runtime_handler, *credentials,
-                                  &write_back),
+        internal::CompareWithCopy(first.record_, first.image_ref_, question, now.runtime_handler,
+                                  *credentials, &write_back),
         now, rules, *credentials);
   } else {
     decision = internal::CompareCredentials(*now.entry, *credentials, &write_back);
@@ -81,8 +88,15 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
       if (now.decision) return internal::ConfirmOrTighten(decision, now, rules, *credentials);
       decision = internal::CompareCredentials(*now.entry, *credentials, &write_back);
     }
+    if (decision.pull) {
+      if (const auto opened = internal::AskLedger(snapshot, question, now.runtime_handler)) {
+        decision = *opened;
+        decision.credentials_read = true;
+      }
+    }
   }
   if (!decision.pull && write_back != nullptr && write_backs) {
+    // Under another spelling than the record's, the store finds it by its own.
     write_backs->Offer(*ImageName(copy.image), copy.image_ref, now.runtime_handler, *write_back);
   }
   return decision;
@@ -149,7 +163,7 @@ EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
                       " already present on machine and can be accessed by the pod";
     return outcome;
   }
-  // The kubelet passes the error on, which reveals that the image is there (rule 5).
+  // The kubelet passes the error on, which reveals that the image is there ("Two sets of rules").
   if (impl_->rules == Rules::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
     count(present, kUnknown);
     outcome.action = EnsureAction::kCredentialsError;

@@ -1,8 +1,11 @@
 // Going back to a kubelet without waybill.
 
+#include <set>
 #include <utility>
 
 #include "migrations/kubelet/kubelet_export.h"
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/database/userns_tables.h"
@@ -33,7 +36,10 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   std::vector<internal::UsernsMapping> mappings;
   std::vector<internal::UsernsHeld> held;
   take(Table::kPulled, "the records", internal::DecodePulledRecordValue, content.records);
-  take(Table::kIntents, "the intents", internal::DecodeIntentValue, content.intents);
+  std::vector<OpenPull> pulls;
+  take(Table::kIntents, "the intents", internal::DecodeOpenPull, pulls);
+  take(Table::kLedger, "the ledger", internal::DecodeLedgerEntry, content.ledger);
+  take(Table::kSpellings, "the spellings", internal::DecodeSpelling, content.spellings);
   take(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue,
        content.quarantine);
   take(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue,
@@ -42,6 +48,12 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   take(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping, mappings);
   take(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld, held);
   if (!taken) return taken.error();
+  content.has_evidence = impl.rules == Rules::kClosed;
+  std::set<ImagePullIntent> intents;
+  for (const OpenPull& pull : pulls) {
+    if (!pull.anything && pull.nothing_at == 0) intents.insert({pull.image, pull.runtime_handler});
+  }
+  content.intents.assign(intents.begin(), intents.end());
   for (internal::UsernsMapping& mapping : mappings) {
     content.allocations.push_back({.pod_uid = std::move(mapping.pod_uid),
                                    .host_id = mapping.host_id,

@@ -59,6 +59,8 @@ class NodeStore::Impl {
   const Rules rules;
   const VerificationPolicy policy;
   const Clock clock;
+  const BootClock boot_clock;  // owner only
+  const EvidenceOptions evidence;
   const UserNamespaceOptions user_namespaces;
   RecoveryReport report;
   internal::InFlight in_flight;
@@ -74,6 +76,7 @@ class NodeStore::Impl {
   // The last token drawn, in this process or an earlier one. A mapping with an older stamp could be
   // cleaned up by lists that were made before its pod came back.
   std::atomic<std::uint64_t> last_token{0};
+  std::uint64_t opened_at = 0;  // the commit sequence when opening ended
 
   // How many pulled records have another handler than the default. kDamaged: unreadable.
   Result<std::uint64_t> CountNondefault(const internal::ReaderPool::Lease& snapshot);
@@ -102,12 +105,21 @@ class NodeStore::Impl {
   }
 
  private:
+  static BootClock BootClockOf(const OpenOptions& options) { return options.boot_clock; }
+  static BootClock BootClockOf(const ObserveOptions&) { return SystemBootClock; }
+  static EvidenceOptions EvidenceOf(const OpenOptions& options) { return options.evidence; }
+  static EvidenceOptions EvidenceOf(const ObserveOptions& options) {
+    return {.short_names = options.short_names};
+  }
+
   template <typename Options>
   explicit Impl(const Options& options)
       : directory(options.directory),
         rules(options.rules),
         policy(options.policy),
         clock(options.clock),
+        boot_clock(BootClockOf(options)),
+        evidence(EvidenceOf(options)),
         user_namespaces(options.user_namespaces) {}
 
   Result<void> FinishOpening(const OpenOptions& options);
@@ -115,6 +127,7 @@ class NodeStore::Impl {
   Result<void> MendClockAtOpening();
   Result<void> TakeOver(const OpenOptions& options);
   Result<void> Replay(const OpenOptions& options);
+  Result<void> ObserveAtOpening(internal::StoreTxn& txn, const OpenOptions& options);
   // userns.cc
   Result<void> OpenUserNamespaces(const OpenOptions& options);
   Result<void> TakeOverUserNamespaces(const OpenOptions& options);

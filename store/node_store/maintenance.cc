@@ -4,9 +4,14 @@
 
 #include <time.h>
 
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include "migrations/steps/migrate.h"
+#include "store/database/uuid.h"
 #include "store/node_store/impl.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/open_store.h"
@@ -17,6 +22,20 @@ Timestamp SystemClock() {
   struct timespec now {};
   clock_gettime(CLOCK_REALTIME, &now);
   return {now.tv_sec, static_cast<std::int32_t>(now.tv_nsec)};
+}
+
+BootTime SystemBootClock() {
+  // Read once: it does not change while this process lives.
+  static const std::array<std::uint8_t, 16> boot_id = [] {
+    std::array<std::uint8_t, 16> id{};
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string text;
+    if (!std::getline(file, text) || !internal::DecodeUuid(text, id)) id = {};
+    return id;
+  }();
+  struct timespec now {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return {boot_id, std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
 }
 
 Result<MigrationReport> Migrate(const MigrateOptions& options) {
@@ -33,8 +52,9 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
         open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
         ignored);
     if (!store) return store.error();
-    auto report = internal::MigrateStore(*store, {options.to, options.dry_run, options.accept_loss,
-                                                  options.clock, options.progress});
+    auto report =
+        internal::MigrateStore(*store, {options.to, options.dry_run, options.accept_loss,
+                                        options.clock, options.boot_clock, options.progress});
     if (!report) return report;
     if (store->witness && !options.dry_run) {
       if (auto r = store->witness->Sync(); !r) return r.error();

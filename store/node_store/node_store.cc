@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include <chrono>
 #include <utility>
 
 #include "migrations/kubelet/kubelet_directory.h"
@@ -14,9 +15,12 @@
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/pull/clock_ahead.h"
+#include "store/pull/open_pulls.h"
+#include "store/recovery/observe.h"
 #include "store/recovery/replay.h"
 #include "store/trust/gap.h"
 #include "store/trust/journal.h"
+#include "store/trust/trust.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill {
@@ -30,6 +34,7 @@ namespace {
 
 // LMDB has kMaxReaders slots for all processes. An observer takes more as it needs them.
 constexpr std::size_t kObserverSlots = 4;
+constexpr std::size_t kMaxGapImages = 1000;
 
 // OpenOptions::allow_empty.
 Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& state,
@@ -37,18 +42,81 @@ Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& st
   if (options.allow_empty || !options.images_on_node || !options.images_on_node->empty()) return {};
   const std::uint64_t records = state.digest(Table::kPulled).count;
   const std::uint64_t intents = state.digest(Table::kIntents).count;
-  if (records + intents == 0 && !after_gap) return {};
-  return internal::EmptyList("the list of images on the node is",
-                             records + intents == 0
-                                 ? "has to close those that were pulled unrecorded"
-                                 : "holds " + internal::HowMany(records, "record") + " and " +
-                                       internal::HowMany(intents, "intent"),
-                             "nothing was replayed");
+  const std::uint64_t entries = state.digest(Table::kLedger).count;
+  if (records + intents + entries == 0 && !after_gap) return {};
+  std::string holds = "has to close those that were pulled unrecorded";
+  if (records + intents + entries > 0) {
+    holds = "holds " + internal::HowMany(records, "record") + " and " +
+            internal::HowMany(intents, "intent");
+    if (entries > 0) holds += " and " + internal::HowMany(entries, "preloaded image");
+  }
+  return internal::EmptyList("the list of images on the node is", holds, "nothing was replayed");
+}
+
+Result<void> CheckEvidence(const EvidenceOptions& options) {
+  constexpr std::chrono::hours kMost{24 * 365 * 10};
+  for (const std::chrono::seconds span : {options.grace, options.window}) {
+    if (span < std::chrono::seconds(0) || span > kMost) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "a grace or window of " + std::to_string(span.count()) +
+                       " seconds is out of range; nothing was changed",
+                   "use 0 seconds to 10 years"};
+    }
+  }
+  const bool known =
+      options.short_names == ShortNames::kAnywhere || options.short_names == ShortNames::kDockerHub;
+  if (known) return {};
+  return Error{ErrorCode::kInvalidArgument, "there is no such meaning of short names"};
+}
+
+// Rules::kKubelet: gives each image without a record under any handler one without credentials, and
+// takes the gap back; other reasons stay.
+Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ImageOnNode>& images,
+                            const std::vector<RuntimeHandler>& handlers, RecoveryReport& report) {
+  for (const ImageOnNode& image : images) {
+    auto known = internal::AnyRecordOf(txn, image.id);
+    if (!known) return known.error();
+    if (*known) continue;
+    auto closed =
+        internal::CloseCopy(txn, image.id, internal::StoredName(handlers, image.runtime_handler),
+                            "images may have been pulled that nobody recorded");
+    if (!closed) return closed.error();
+    if (!*closed) continue;
+    ++report.gap_closed;
+    if (report.gap_images.size() == kMaxGapImages) continue;
+    report.gap_images.push_back(!image.repo_tags.empty()      ? image.repo_tags.front()
+                                : !image.repo_digests.empty() ? image.repo_digests.front()
+                                                              : image.id);
+  }
+  report.gap_reason = internal::WithoutAdvice(report.gap_reason);
+  auto in_force = internal::GapInForce(txn);
+  if (!in_force) return in_force.error();
+  return in_force->empty() ? Result<void>() : internal::TakeBackDistrust(txn, *in_force);
+}
+
+// A full store opens all the same: what could not be written keeps images closed.
+bool GoesOnWhenFull(const Result<void>& done, const std::string& consequence,
+                    RecoveryReport& report) {
+  if (done) return true;
+  if (done.error().code != ErrorCode::kStoreFull) return false;
+  report.warnings.push_back("the store is full, so " + consequence);
+  return true;
+}
+
+// What of judging the list other fields of the report tell, too.
+void TakeOpeningReport(const ObserveReport& observed, RecoveryReport& report) {
+  if (!report.after_gap) return;
+  report.gap_reason = internal::WithoutAdvice(report.gap_reason);
+  report.gap_closed = observed.closed;
+  for (const JudgedImage& image : observed.judged) {
+    if (!image.preloaded) report.gap_images.push_back(image.name);
+  }
 }
 
 }  // namespace
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
+  if (auto r = CheckEvidence(options.evidence); !r) return r.error();
   if (options.runtime_handlers) {
     if (auto r = internal::CheckRuntimeHandlers(*options.runtime_handlers); !r) return r.error();
   }
@@ -72,9 +140,10 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   if (!owned) return owned.error();
   impl->owned.emplace(std::move(*owned));
   if (impl->owned->database.identity.schema_version != kNewestSchema) {
-    auto migrated = internal::MigrateStore(
-        *impl->owned,
-        {.to = kNewestSchema, .clock = options.clock, .progress = options.migration_progress});
+    auto migrated = internal::MigrateStore(*impl->owned, {.to = kNewestSchema,
+                                                          .clock = options.clock,
+                                                          .boot_clock = options.boot_clock,
+                                                          .progress = options.migration_progress});
     if (!migrated) return migrated.error();
     impl->report.migration = std::move(*migrated);
   }
@@ -117,6 +186,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
 
   const internal::State state = committer->state();
   NoteToken(state.commit_sequence);
+  opened_at = state.commit_sequence;
   report.intents_left = state.digest(Table::kIntents).count;
   report.records = state.digest(Table::kPulled).count;
   report.quarantine_entries = state.digest(Table::kQuarantine).count;
@@ -157,31 +227,46 @@ Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
                           internal::IsSameFile(owned->witness_path_before,
                                                internal::WitnessIn(options.kubelet_directory)));
   return internal::ImportKubeletDirectory(
-      *committer, options.kubelet_directory, before && internal::DetectsGap(options),
-      internal::OnReadErrorIn(options), options.import_progress, report.import);
+      *committer, options.kubelet_directory,
+      {.rules = rules,
+       .taken_over_before = before && internal::DetectsGap(options),
+       .on_error = internal::OnReadErrorIn(options),
+       .now = boot_clock()},
+      options.import_progress, report.import);
 }
 
 Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
   report.replay_skipped = !options.images_on_node.has_value();
   report.intents_found = committer->state().digest(Table::kIntents).count;
   const RecoveryReport before = report;
-  return committer->Run([&](StoreTxn& txn) -> Result<void> {
+  auto replayed = committer->Run([&](StoreTxn& txn) -> Result<void> {
     report = before;  // the change may run twice
     if (options.gap != Gap::kNo) {
       auto in_force = internal::GapInForce(txn);
       if (!in_force) return in_force.error();
+      const bool was_kubelet =
+          rules == Rules::kClosed && !options.continues_pulls && txn.state().kubelet_rules;
       report.gap_reason = !in_force->empty()         ? in_force->reason
                           : options.gap == Gap::kYes ? internal::RequestedGap().reason
+                          : was_kubelet              ? internal::GapOfKubeletRules().reason
                           : report.import.newly_written.empty()
                               ? std::string()
                               : internal::GapOf(report.import.newly_written).reason;
     }
     report.after_gap = !report.gap_reason.empty();
-    if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
-    if (!options.images_on_node) {
-      return report.after_gap ? internal::NoteGap(txn, {TrustKind::kGap, report.gap_reason})
-                              : Result<void>();
+    const bool is_kubelet = rules == Rules::kKubelet;
+    // A command that goes on with what others do does not change the rules of the store.
+    const bool stays = txn.state().kubelet_rules && options.continues_pulls;
+    if (txn.state().kubelet_rules != is_kubelet && !stays) {
+      txn.state().kubelet_rules = is_kubelet;
+      txn.Touch();
     }
+    if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
+    // Noted first: what closes a gap takes it back.
+    if (report.after_gap) {
+      if (auto r = internal::NoteGap(txn, {TrustKind::kGap, report.gap_reason}); !r) return r;
+    }
+    if (rules == Rules::kClosed || !options.images_on_node) return {};
     auto handlers = internal::ReadRuntimeHandlers(txn);
     if (!handlers) return handlers.error();
     std::vector<ImageOnNode> images = *options.images_on_node;
@@ -189,14 +274,45 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
       // No record can have such a name. Without it, the image may belong to any handler.
       if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
     }
-    report.intents_found = 0;
-    const std::string default_name = internal::NameOfDefault(*handlers);
-    if (auto r = internal::ReplayIntents(txn, rules, images, default_name, report); !r) return r;
-    for (ImageOnNode& image : images) {
-      image.runtime_handler = internal::StoredName(*handlers, image.runtime_handler);
-    }
-    return report.after_gap ? internal::CloseGap(txn, images, report) : Result<void>();
+    auto done = internal::ReplayIntents(txn, images, internal::NameOfDefault(*handlers), report);
+    if (!done || !report.after_gap) return done;
+    return CloseGapByList(txn, images, *handlers, report);
   });
+  if (!replayed || rules == Rules::kKubelet) return replayed;
+  if (!options.continues_pulls) {
+    auto ended =
+        committer->Run([&](StoreTxn& txn) { return internal::EndRunningPulls(txn, boot_clock()); });
+    if (!GoesOnWhenFull(ended, "pulls of an earlier process count as running", report)) {
+      return ended;
+    }
+  }
+  const RecoveryReport before_list = report;
+  auto judged = committer->Run([&](StoreTxn& txn) {
+    report = before_list;
+    return ObserveAtOpening(txn, options);
+  });
+  if (judged) return judged;
+  report = before_list;
+  return GoesOnWhenFull(judged, "the list of images was not judged", report) ? Result<void>()
+                                                                             : judged;
+}
+
+Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const OpenOptions& options) {
+  internal::Observing observing{.options = evidence, .now = boot_clock(), .allow_empty = true};
+  if (options.preloaded) observing.preloaded = &*options.preloaded;
+  if (options.images_on_node) {
+    report.first_start = txn.state().awaits_first_list && !txn.state().distrustful;
+    ImageList list;
+    list.images = *options.images_on_node;
+    list.complete = true;
+    auto judged = internal::ObserveList(txn, list, observing);
+    if (!judged) return judged.error();
+    TakeOpeningReport(*judged, report);
+    report.observed = std::move(*judged);
+  }
+  if (report.import.preloaded == 0) return {};
+  auto entered = internal::JudgeObservedPreloaded(txn, observing);
+  return entered ? Result<void>() : entered.error();
 }
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(

@@ -2,16 +2,22 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "store/base/empty_list.h"
+#include "store/base/image_spellings.h"
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/pull/prune.h"
 #include "store/pull/recording.h"
+#include "store/pull/spellings.h"
+#include "store/recovery/observe.h"
 #include "waybill/image_name.h"
 
 namespace waybill {
@@ -76,8 +82,8 @@ Result<void> CheckKnown(const StoreTxn& txn, const ImageCopy& copy, const FoundH
 Result<void> CheckBegun(const StoreTxn& txn, const internal::InFlight& in_flight,
                         const ImageCopy& copy, const FoundHandler& handler) {
   if (handler.known || in_flight.Get(copy.image, copy.runtime_handler).count > 0) return {};
-  auto intent = internal::FindIntent(txn, copy.image, copy.runtime_handler);
-  return intent && !*intent ? Unknown(txn, copy.runtime_handler) : Result<void>();
+  auto pulls = internal::FindOpenPulls(txn, copy.image, copy.runtime_handler);
+  return pulls && pulls->empty() ? Unknown(txn, copy.runtime_handler) : Result<void>();
 }
 
 // Checks the copy, then runs `change` with its handler, known or not. No exception leaves it.
@@ -95,17 +101,26 @@ Result<void> WriteCopy(NodeStore::Impl& impl, const ImageCopy& copy, const Check
 
 }  // namespace
 
-Result<void> NodeStore::RecordPullIntent(const ImageCopy& copy) {
+Result<PullId> NodeStore::RecordPullIntent(const ImageCopy& copy) {
+  PullId id;
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     if (auto r = CheckKnown(txn, copy, handler); !r) return r;
-    return internal::RecordIntent(txn, impl_->in_flight, copy.image, handler.stored);
+    auto begun = internal::RecordIntent(txn, impl_->in_flight, impl_->rules, copy.image,
+                                        handler.stored, impl_->boot_clock());
+    if (!begun) return begun.error();
+    id = *begun;
+    return {};
   };
-  return WriteCopy(*impl_, copy, CheckPull, record);
+  return Guarded([&]() -> Result<PullId> {
+    auto written = WriteCopy(*impl_, copy, CheckPull, record);
+    if (!written) return std::move(written.error());
+    return id;
+  });
 }
 
 Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                                           const std::optional<ImagePullCredentials>& credentials,
-                                          const std::optional<PulledManifest>& manifest) {
+                                          const PullResult& result) {
   std::optional<std::string_view> name;
   const auto check = [&](const ImageCopy&) -> Result<void> {
     if (auto r = CheckLength("image", copy.image, kMaxImageBytes); !r) return r;
@@ -119,52 +134,62 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
   };
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
+    std::string ref(copy.image_ref);
+    if (impl_->rules == Rules::kClosed && result.image) {
+      auto learnt = internal::LearnEntry(txn, *result.image);
+      if (!learnt) return learnt;
+      // A digest that two images have is a spelling of neither: its record would be found by no
+      // other.
+      auto row = internal::FindSpelling(txn, internal::SpellingOf(ref));
+      if (!row) return row.error();
+      if (*row && (*row)->image.empty() && !result.image->id.empty()) ref = result.image->id;
+    }
+    if (impl_->rules == Rules::kClosed) {
+      if (auto r = internal::LearnRef(txn, ref); !r) return r;
+      auto image = internal::ImageOf(txn, ref);
+      if (!image) return image.error();
+      auto refs = internal::RefsOfImage(txn, *image);
+      if (!refs) return refs.error();
+      // An image with more refs than are kept: its record would be found by no other.
+      if (std::find(refs->begin(), refs->end(), ref) == refs->end()) ref = *image;
+    }
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
     return internal::RecordPulled(
         txn, impl_->in_flight, impl_->rules,
-        {copy.image, *name, copy.image_ref, handler.stored, handler.known ? credentials : unknown,
-         manifest, handler.guest_platform});
+        {copy.image, *name, ref, handler.stored, result.pull, handler.known ? credentials : unknown,
+         result.manifest, handler.guest_platform, impl_->boot_clock()});
   };
   return WriteCopy(*impl_, copy, check, record);
 }
 
-Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure) {
+Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
+                                              PullId pull) {
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
-    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules, copy.image, handler.stored,
-                                  failure == PullFailure::kUnknown);
+    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules,
+                                  {copy.image, handler.stored, pull, failure, impl_->boot_clock(),
+                                   impl_->opened_at, impl_->last_token.load()});
   };
   return WriteCopy(*impl_, copy, CheckPull, record);
-}
-
-Result<PruneToken> NodeStore::BeginPrune() try {
-  if (!impl_->committer) return impl_->NotOwner();
-  const std::uint64_t token = impl_->committer->state().commit_sequence;
-  impl_->NoteToken(token);
-  return PruneToken{token};
-} catch (...) {
-  return internal::Caught();
 }
 
 namespace {
 
 // The images of a list, their handlers by the names that records have.
-Result<std::vector<internal::PruneImage>> ToPrune(const StoreTxn& txn,
-                                                  const std::vector<ListedImage>& listed) {
+Result<void> ToPrune(const StoreTxn& txn, const std::vector<ImageOnNode>& listed,
+                     internal::ImagesOnNode& images) {
   auto handlers = internal::ReadRuntimeHandlers(txn);
   if (!handlers) return handlers.error();
-  std::vector<internal::PruneImage> images;
-  images.reserve(listed.size());
-  for (const ListedImage& image : listed) {
-    std::optional<std::string_view> handler;
+  for (const ImageOnNode& image : listed) {
+    std::optional<std::string> handler;
     if (!image.runtime_handler.empty()) {
-      const bool is_default = internal::StoredName(*handlers, image.runtime_handler).empty();
-      handler = is_default ? std::string_view() : std::string_view(image.runtime_handler);
+      handler = internal::StoredName(*handlers, image.runtime_handler);
     }
-    images.push_back({image.image_ref, handler});
+    if (auto r = images.Add(image.id, handler); !r) return r;
+    for (const std::string& digest : image.repo_digests) images.AddDigest(digest, handler);
   }
-  return images;
+  return {};
 }
 
 void AddTo(PruneReport& sum, const PruneReport& part) {
@@ -172,11 +197,11 @@ void AddTo(PruneReport& sum, const PruneReport& part) {
   sum.removed += part.removed;
   sum.kept_in_list += part.kept_in_list;
   sum.kept_newer += part.kept_newer;
-  sum.kept_intent += part.kept_intent;
   sum.kept_without_credentials += part.kept_without_credentials;
+  sum.preloaded_removed += part.preloaded_removed;
 }
 
-Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage>& listed,
+Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode>& listed,
                             const internal::PruneLimit& limit, const ChangeOptions& options) {
   PruneReport report;
   // All in one transaction; in parts if a full store has too few pages left for that.
@@ -187,17 +212,30 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
                      "the token " + std::to_string(limit.token) +
                          " is from the future or from another store; nothing was changed",
                      {},
-                     Hint::kBeginPrune};
+                     Hint::kBeginList};
       }
       const std::uint64_t records = txn.state().digest(Table::kPulled).count;
-      if (listed.empty() && records > 0 && !options.allow_empty) {
-        return internal::EmptyList("the list of images on the node is",
-                                   "holds " + internal::HowMany(records, "record"),
+      const bool prunes_ledger = limit.by_stamp && impl.rules == Rules::kClosed;
+      const std::uint64_t entries =
+          prunes_ledger ? txn.state().digest(Table::kLedger).count : std::uint64_t{0};
+      if (listed.empty() && records + entries > 0 && !options.allow_empty) {
+        std::string holds = "holds " + internal::HowMany(records, "record");
+        if (entries > 0) holds += " and " + internal::HowMany(entries, "preloaded image");
+        return internal::EmptyList("the list of images on the node is", holds,
                                    "no record was removed");
       }
-      auto images = ToPrune(txn, listed);
-      if (!images) return images.error();
-      return internal::PruneRecords(txn, impl.rules, *images, limit, *part);
+      internal::ImagesOnNode images(impl.rules, txn);
+      if (auto r = ToPrune(txn, listed, images); !r) return r.error();
+      auto pruned = internal::PruneRecords(txn, impl.rules, images, limit, *part);
+      if (!pruned || pruned->next || !prunes_ledger) return pruned;
+      auto ledger = internal::PruneLedger(txn, images, limit.token, part->most);
+      if (!ledger) return ledger.error();
+      pruned->report.preloaded_removed = ledger->entries;
+      // The records are done: the next part is of the ledger alone.
+      if (ledger->more) pruned->next = internal::Key16::Last();
+      txn.state().last_list = std::max(txn.state().last_list, limit.token);
+      txn.Touch();
+      return pruned;
     };
     const auto pruned = WriteAndGet(impl, prune, options);
     if (!pruned) {
@@ -216,15 +254,15 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
 
 }  // namespace
 
-Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, PruneToken token,
+Result<PruneReport> NodeStore::Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
                                      const ChangeOptions& options) try {
   internal::PruneLimit limit;
-  limit.token = token.value;
+  limit.token = token.commit;
   return PruneTo(*impl_, images, limit, options);
 } catch (...) {
   return internal::Caught();
 }
-Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
+Result<PruneReport> NodeStore::PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
                                            const ChangeOptions& options) try {
   bool met_ahead = false;
   internal::PruneLimit limit;
@@ -272,21 +310,27 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
     if (!snapshot) return impl_->NoSnapshot(snapshot, what);
     const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
-    const internal::Key16 key = internal::PulledKey(copy.image_ref, *handler, snapshot.seed());
-    Payload payload;
-    const Lookup found = GetTwice(snapshot, Table::kPulled, key, payload);
-    if (found == Lookup::kAbsent) {
-      return Error{ErrorCode::kNotFound,
-                   "there is no record of \"" + std::string(copy.image_ref) + "\" " +
-                       (handler->empty() ? "" : "for " + std::string(*handler) + " ") + "in " +
-                       impl_->directory.string()};
-    }
-    if (found == Lookup::kDamaged) return impl_->Unreadable(what);
-    auto record = internal::DecodePulledRecordValue(payload);
-    if (!record || record->image_ref != copy.image_ref || record->runtime_handler != *handler) {
+    std::vector<std::string> refs{std::string(copy.image_ref)};
+    if (impl_->rules == Rules::kClosed &&
+        internal::RefsOfImage(snapshot, copy.image_ref, refs) == Lookup::kDamaged) {
       return impl_->Unreadable(what);
     }
-    return std::move(*record);
+    for (const std::string& ref : refs) {
+      const internal::Key16 key = internal::PulledKey(ref, *handler, snapshot.seed());
+      Payload payload;
+      const Lookup found = GetTwice(snapshot, Table::kPulled, key, payload);
+      if (found == Lookup::kAbsent) continue;
+      if (found == Lookup::kDamaged) return impl_->Unreadable(what);
+      auto record = internal::DecodePulledRecordValue(payload);
+      if (!record || record->image_ref != ref || record->runtime_handler != *handler) {
+        return impl_->Unreadable(what);
+      }
+      return std::move(*record);
+    }
+    return Error{ErrorCode::kNotFound,
+                 "there is no record of \"" + std::string(copy.image_ref) + "\" " +
+                     (handler->empty() ? "" : "for " + std::string(*handler) + " ") + "in " +
+                     impl_->directory.string()};
   });
 }
 
@@ -310,17 +354,33 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
       if (there && !*there) return Unknown(txn, record.runtime_handler);
       if (there) stored.guest_platform = (*there)->guest_platform;
     }
+    if (impl_->rules == Rules::kClosed) {
+      // Replaced by what the caller puts, under whatever spelling it was.
+      auto taken = internal::TakeOverRecord(txn, record.image_ref, handler.stored);
+      if (!taken) return taken;
+    }
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
-    return internal::EraseQuarantine(txn, QuarantineKind::kImageRef, record.image_ref);
+    return internal::ClearRefQuarantine(txn, record.image_ref, impl_->rules);
   };
   return WriteCopy(*impl_, of_record, check, put);
 }
 
 Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
-  return WriteCopy(*impl_, copy, CheckRef, [&](StoreTxn& txn, const FoundHandler& handler) {
-    auto erased = internal::EraseRecord(txn, copy.image_ref, handler.stored);
-    return erased ? Result<void>() : erased.error();
-  });
+  const auto erase = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
+    std::vector<std::string> refs{std::string(copy.image_ref)};
+    if (impl_->rules == Rules::kClosed) {
+      auto all = internal::RefsOfImage(txn, copy.image_ref);
+      if (!all) return all.error();
+      refs = std::move(*all);
+    }
+    for (const std::string& ref : refs) {
+      auto erased = internal::EraseRecord(txn, ref, handler.stored);
+      if (!erased) return erased.error();
+      if (*erased) internal::NoteEvidenceRemoved(txn);
+    }
+    return {};
+  };
+  return WriteCopy(*impl_, copy, CheckRef, erase);
 }
 
 Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
@@ -330,29 +390,43 @@ Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the intents");
     const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
-    const internal::Key16 key = internal::IntentKey(copy.image, *handler, snapshot.seed());
-    Payload payload;
-    const Lookup found = GetTwice(snapshot, Table::kIntents, key, payload);
-    if (found == Lookup::kAbsent) return false;
-    if (found == Lookup::kDamaged || internal::ViewIntent(payload).image != copy.image ||
-        internal::ViewIntent(payload).runtime_handler != *handler) {
+    const auto find = [&] {
+      return snapshot.FindWithPrefix(
+          Table::kIntents, internal::IntentKey(copy.image, PullId{}, snapshot.seed()),
+          internal::kImageKeyBytes, [&](Payload payload) {
+            const internal::IntentView intent = internal::ViewIntent(payload);
+            return !intent.anything && intent.image == copy.image &&
+                   intent.runtime_handler == *handler;
+          });
+    };
+    Lookup found = find();
+    if (found == Lookup::kDamaged && snapshot.Refresh()) found = find();
+    if (found == Lookup::kDamaged) {
       return impl_->Unreadable("the intent of \"" + std::string(copy.image) + "\"");
     }
-    return true;
+    return found == Lookup::kFound;
   });
 }
 
 Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
-  auto intents = ListTable(*impl_, Table::kIntents, "the intents", internal::DecodeIntentValue);
-  if (intents) std::sort(intents->begin(), intents->end());
-  return intents;
+  return Guarded([&]() -> Result<std::vector<ImagePullIntent>> {
+    auto pulls = ListTable(*impl_, Table::kIntents, "the intents", internal::DecodeOpenPull);
+    if (!pulls) return pulls.error();
+    std::set<ImagePullIntent> intents;
+    for (const OpenPull& pull : *pulls) {
+      if (!pull.anything && pull.nothing_at == 0) {
+        intents.insert({pull.image, pull.runtime_handler});
+      }
+    }
+    return std::vector<ImagePullIntent>(intents.begin(), intents.end());
+  });
 }
 
 Result<void> NodeStore::PutIntent(const ImageCopy& copy) {
   const auto put = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     if (auto r = CheckKnown(txn, copy, handler); !r) return r;
-    auto stored = internal::StoreIntent(txn, copy.image, handler.stored);
-    return stored ? Result<void>() : stored.error();
+    return internal::StoreIntent(txn, copy.image, handler.stored, impl_->rules,
+                                 impl_->boot_clock());
   };
   return WriteCopy(*impl_, copy, CheckPull, put);
 }

@@ -2,18 +2,19 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/uuid.h"
 #include "store/node_store/impl.h"
 #include "store/recovery/inspect.h"
 #include "store/trust/journal.h"
-#include "store/trust/trust.h"
 
 namespace waybill {
 
@@ -22,7 +23,6 @@ using internal::StoreTxn;
 using internal::Table;
 
 namespace {
-constexpr std::size_t kMaxReasonBytes = 1024;
 constexpr int kVerifyTries = 5;
 constexpr double kPercent = 100.0;
 }  // namespace
@@ -40,6 +40,13 @@ Result<Statistics> NodeStore::GetStatistics() const {
     statistics.commit_sequence = state.commit_sequence;
     for (const internal::TableSpec& spec : internal::kTables) {
       if (spec.statistic != nullptr) statistics.*spec.statistic = state.digest(spec.table).count;
+    }
+    if (statistics.intents > 0) {
+      const auto pulls =
+          ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull);
+      if (!pulls) return pulls.error();
+      statistics.intents -= static_cast<std::uint64_t>(std::count_if(
+          pulls->begin(), pulls->end(), [](const OpenPull& pull) { return pull.nothing_at != 0; }));
     }
     auto nondefault = impl_->CountNondefault(snapshot);
     if (!nondefault) return nondefault.error();
@@ -86,6 +93,8 @@ Metrics NodeStore::GetMetrics() const {
     metrics.ondisk_pullintents = statistics->intents;
     metrics.ondisk_pulledrecords = statistics->records;
     metrics.nondefault_runtime_handler_images = statistics->nondefault_handler_records;
+    metrics.preloaded_images = statistics->ledger_entries;
+    if (impl_->rules == Rules::kClosed) metrics.open_pulls = statistics->intents;
     metrics.inmemory_pullintents_usage_percent =
         kPercent * static_cast<double>(impl_->in_flight.size()) / kMaxInFlightImages;
     if (statistics->map_bytes != 0) {
@@ -152,6 +161,10 @@ std::string Metrics::ToPrometheusText() const {
   Gauge(out, "waybill_nondefault_runtime_handler_images",
         "Images on record under another runtime handler than the default (KEP-4216).",
         static_cast<double>(nondefault_runtime_handler_images));
+  Gauge(out, "waybill_preloaded_images", "Images in the ledger of preloaded ones.",
+        static_cast<double>(preloaded_images));
+  Gauge(out, "waybill_open_pulls", "Pulls that may still bring an image, under the closed rules.",
+        static_cast<double>(open_pulls));
   return out;
 }
 
@@ -217,18 +230,6 @@ Result<TrustState> NodeStore::GetTrust() const {
     if (!journal) return impl_->Unreadable("the trust journal");
     return TrustState{snapshot.state().distrustful, std::move(*journal)};
   });
-}
-
-Result<void> NodeStore::ClearDistrust(std::string_view reason) try {
-  if (reason.empty() || reason.size() > kMaxReasonBytes) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "a reason of 1 to " + std::to_string(kMaxReasonBytes) +
-                     " bytes is needed to clear distrust; nothing was changed",
-                 "say why images without a record may be presumed preloaded again"};
-  }
-  return impl_->Write([&](StoreTxn& txn) { return internal::SetTrust(txn, reason); });
-} catch (...) {
-  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -238,7 +238,7 @@ void AddTo(UserNamespaceCleanupReport& sum, UserNamespaceCleanupReport step) {
 
 Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
     const std::vector<std::string>& existing, const std::vector<std::string>& running,
-    PruneToken token, const ChangeOptions& options) try {
+    ListToken token, const ChangeOptions& options) try {
   UserNamespaceCleanupReport report;
   std::unordered_set<std::string_view> pods(existing.begin(), existing.end());
   pods.insert(running.begin(), running.end());
@@ -246,14 +246,14 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
   std::size_t most = std::numeric_limits<std::size_t>::max();
   while (true) {
     const auto clean_up = [&](StoreTxn& txn) -> Result<UserNamespaceCleanupReport> {
-      if (token.value > txn.state().commit_sequence) {
+      if (token.commit > txn.state().commit_sequence) {
         return Error{ErrorCode::kInvalidArgument,
-                     "the token " + std::to_string(token.value) +
+                     "the token " + std::to_string(token.commit) +
                          " is from the future or from another store; nothing was changed",
                      {},
                      Hint::kBeginUsernsCleanup};
       }
-      auto done = impl_->allocator->CleanUp(txn, pods, token.value, most);
+      auto done = impl_->allocator->CleanUp(txn, pods, token.commit, most);
       // If no pod was examined, none was released.
       if (done && pods.empty() && done->examined > 0 && !options.allow_empty) {
         return internal::EmptyList("both lists of pods are",

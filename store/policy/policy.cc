@@ -154,7 +154,7 @@ Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
 
 bool VerificationPolicy::RequiresVerification(std::string_view image_name,
                                               ImageOrigin origin) const {
-  const bool preloaded = origin == ImageOrigin::kPresumedPreloaded;
+  const bool preloaded = origin == ImageOrigin::kPreloaded;
   switch (mode_) {
     case VerificationMode::kNeverVerify:
       return false;

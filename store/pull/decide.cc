@@ -1,8 +1,14 @@
 #include "store/pull/decide.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
+#include "store/database/evidence_tables.h"
 #include "store/database/key.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/typed_tables.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
@@ -28,21 +34,42 @@ bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::s
          Lookup::kAbsent;
 }
 
-// Finds an intent for exactly this image string, under any runtime handler. Under rule 3 any string
-// of the same repository counts.
+// Closed rules: under any spelling of the ref's image.
+bool RefInQuarantine(const ReaderPool::Lease& snapshot, const Question& question) {
+  if (question.rules == Rules::kKubelet) {
+    return InQuarantine(snapshot, QuarantineKind::kImageRef, question.image_ref);
+  }
+  std::vector<std::string> refs;
+  if (RefsOfImage(snapshot, question.image_ref, refs) == Lookup::kDamaged) return true;
+  return std::any_of(refs.begin(), refs.end(), [&](const std::string& ref) {
+    return InQuarantine(snapshot, QuarantineKind::kImageRef, ref);
+  });
+}
+
+// Whether the file of an intent for the image can't be read. Closed rules: for any string with the
+// same full form, with or without a record. The kubelet looks for an intent only without one.
+bool IntentInQuarantine(const ReaderPool::Lease& snapshot, const Question& question) {
+  if (question.rules == Rules::kKubelet) {
+    return InQuarantine(snapshot, QuarantineKind::kImage, question.image);
+  }
+  const std::vector<std::string> images = EquivalentImages(question.image);
+  return std::any_of(images.begin(), images.end(), [&](const std::string& image) {
+    return InQuarantine(snapshot, QuarantineKind::kImage, image);
+  });
+}
+
+// Rules::kKubelet: an intent for exactly this image string, under any runtime handler.
 Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question) {
   if (snapshot.state().digest(Table::kIntents).count == 0) {
     return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
   }
   const auto matches = [&](Payload payload) {
-    const std::string_view image = ViewIntent(payload).image;
-    return question.rules == Rules::kClosed
-               ? RepositoryPartsOf(image) == RepositoryPartsOf(question.image)
-               : image == question.image;
+    const IntentView intent = ViewIntent(payload);
+    return !intent.anything && intent.image == question.image;
   };
   return snapshot.FindWithPrefix(Table::kIntents,
-                                 FirstIntentKeyOfRepository(question.image, snapshot.seed()),
-                                 kRepositoryKeyBytes, matches);
+                                 IntentKey(question.image, PullId{}, snapshot.seed()),
+                                 kImageKeyBytes, matches);
 }
 
 // Whether the ref was pulled for another runtime handler (KEP-4216). Then it does not pass for
@@ -56,6 +83,25 @@ Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question
                                  kRefKeyBytes, matches);
 }
 
+// Closed rules: the record of the ref's image under another spelling.
+Lookup FindUnderOtherSpelling(const ReaderPool::Lease& snapshot, const Question& question,
+                              std::string_view runtime_handler, Payload& record,
+                              bool& has_other_copies) {
+  std::vector<std::string> refs;
+  if (RefsOfImage(snapshot, question.image_ref, refs) == Lookup::kDamaged) return Lookup::kDamaged;
+  for (const std::string& ref : refs) {
+    if (ref == question.image_ref) continue;
+    bool has_others = false;
+    const Lookup found =
+        snapshot.GetCopy(PulledKey(ref, runtime_handler, snapshot.seed()), record, has_others);
+    has_other_copies = has_other_copies || has_others;
+    if (found == Lookup::kAbsent) continue;
+    if (found == Lookup::kFound && !PulledRecordView(record).RefIs(ref)) return Lookup::kDamaged;
+    return found;
+  }
+  return Lookup::kAbsent;
+}
+
 // Step 3 without a record. `without_record` is the reason for step 5.
 struct Origin {
   std::optional<Decision> decision;  // set: the answer, without steps 4 to 9
@@ -64,26 +110,26 @@ struct Origin {
 };
 
 Origin OriginWithoutRecord(const ReaderPool::Lease& snapshot, const Question& question,
-                           bool has_other_copies, bool any_quarantine) {
+                           bool has_other_copies) {
+  const bool closed = question.rules == Rules::kClosed;
   const Lookup other_copy = has_other_copies ? FindOtherCopy(snapshot, question) : Lookup::kAbsent;
   const Lookup intent =
-      other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);
+      closed || other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);
   if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
     return {Fail(Reason::kRecordDamaged)};
-  }
-  if (any_quarantine && question.rules == Rules::kClosed) {
-    for (const std::string& image : EquivalentImages(question.image)) {
-      if (InQuarantine(snapshot, QuarantineKind::kImage, image)) {
-        return {Fail(Reason::kQuarantined)};
-      }
-    }
   }
   if (other_copy == Lookup::kFound) {
     return {{}, ImageOrigin::kKubeletPulled, Reason::kPulledForOtherHandler};
   }
   if (intent == Lookup::kFound) return {{}, ImageOrigin::kKubeletPulled, Reason::kPullInFlight};
   if (snapshot.state().distrustful) return {{}, ImageOrigin::kUnknown, Reason::kStoreDistrustful};
-  return {{}, ImageOrigin::kPresumedPreloaded, Reason::kNoRecord};
+  if (closed) {
+    // Whether it is preloaded does not matter then.
+    const auto name = ImageName(question.image).value_or(question.image);
+    const bool verifies = question.policy.RequiresVerification(name, ImageOrigin::kPreloaded);
+    return {{}, ImageOrigin::kUnknown, verifies ? Reason::kNoRecord : Reason::kNoEvidence};
+  }
+  return {{}, ImageOrigin::kPreloaded, Reason::kNoRecord};
 }
 
 // The answer if step 4 allows the image.
@@ -114,12 +160,40 @@ Lookup FindStoredHandler(const ReaderPool::Lease& snapshot, std::string_view nam
   return Lookup::kFound;
 }
 
+std::optional<Decision> AskLedger(const ReaderPool::Lease& snapshot, const Question& question,
+                                  std::string_view runtime_handler) {
+  if (question.rules == Rules::kKubelet) return std::nullopt;
+  Payload entry;
+  const Lookup found = FindLedgerEntry(snapshot, question.image_ref, runtime_handler, entry);
+  if (found == Lookup::kAbsent) return std::nullopt;
+  if (found == Lookup::kDamaged) return Fail(Reason::kRecordDamaged);
+  const VerificationPolicy& policy = question.policy;
+  const auto verifies = [&](std::string_view name) {
+    return policy.RequiresVerification(ImageName(name).value_or(name), ImageOrigin::kPreloaded);
+  };
+  if (policy.mode() == VerificationMode::kNeverVerifyAllowlistedImages) {
+    // The names that it was preloaded by: another pod may ask for it by a name of its own.
+    if (!AnyNameOf(entry, [&](std::string_view name) { return !verifies(name); })) {
+      return std::nullopt;
+    }
+    return AllowedBy(policy.mode());
+  }
+  if (verifies(question.image)) return std::nullopt;
+  const bool never = policy.mode() == VerificationMode::kNeverVerify;
+  return never ? AllowedBy(policy.mode())
+               : Allow(CheckResult::kCredentialPolicyAllowed, Reason::kPolicyKnownPreloaded);
+}
+
 DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
                                          const Question& question) {
   DecisionOrEntry result;
   const auto answer = [&result](const Decision& decision) {
     result.decision = decision;
     return result;
+  };
+  const auto pull_unless_in_ledger = [&](Reason reason) {
+    const auto opened = AskLedger(snapshot, question, result.runtime_handler);
+    return answer(opened ? *opened : Pull(CheckResult::kMustAuthenticate, reason));
   };
 
   // 1. An image that is not on the node.
@@ -136,38 +210,44 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
       FindStoredHandler(snapshot, question.runtime_handler, result.runtime_handler);
   if (handler == Lookup::kAbsent) return answer(Fail(Reason::kRuntimeHandlerUnknown));
   if (handler == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+  const bool closed = question.rules == Rules::kClosed;
   const bool any_quarantine = snapshot.state().digest(Table::kQuarantine).count != 0;
   if (!any_quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
     return answer(Fail(Reason::kRecordDamaged));
   }
-  if (any_quarantine && InQuarantine(snapshot, QuarantineKind::kImageRef, question.image_ref)) {
-    return answer(Fail(Reason::kQuarantined));
-  }
-  const auto unreadable_intent = [&] {
-    return any_quarantine && InQuarantine(snapshot, QuarantineKind::kImage, question.image);
-  };
-  // The kubelet looks for an intent only if there is no record.
-  if (question.rules == Rules::kClosed && unreadable_intent()) {
+  if (any_quarantine &&
+      (RefInQuarantine(snapshot, question) || (closed && IntentInQuarantine(snapshot, question)))) {
     return answer(Fail(Reason::kQuarantined));
   }
   bool has_other_copies = false;
-  const Lookup found =
+  Lookup found =
       snapshot.GetCopy(PulledKey(question.image_ref, result.runtime_handler, snapshot.seed()),
                        result.record, has_other_copies);
-  if (found == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
-  std::optional<PulledRecordView> record;
-  if (found == Lookup::kFound) {
-    record.emplace(result.record);
-    if (!record->RefIs(question.image_ref) || record->runtime_handler() != result.runtime_handler) {
-      return answer(Fail(Reason::kRecordDamaged));
-    }
+  if (found == Lookup::kFound && !PulledRecordView(result.record).RefIs(question.image_ref)) {
+    found = Lookup::kDamaged;
   }
 
   // 3. Where the image comes from.
+  if (found == Lookup::kAbsent && closed) {
+    if (const auto opened = AskLedger(snapshot, question, result.runtime_handler)) {
+      return answer(*opened);
+    }
+    found = FindUnderOtherSpelling(snapshot, question, result.runtime_handler, result.record,
+                                   has_other_copies);
+  }
+  if (found == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+  std::optional<PulledRecordView> record;
   Origin origin;
-  if (!record) {
-    if (unreadable_intent()) return answer(Fail(Reason::kQuarantined));
-    origin = OriginWithoutRecord(snapshot, question, has_other_copies, any_quarantine);
+  if (found == Lookup::kFound) {
+    record.emplace(result.record);
+    if (record->runtime_handler() != result.runtime_handler) {
+      return answer(Fail(Reason::kRecordDamaged));
+    }
+  } else {
+    if (any_quarantine && IntentInQuarantine(snapshot, question)) {
+      return answer(Fail(Reason::kQuarantined));
+    }
+    origin = OriginWithoutRecord(snapshot, question, has_other_copies);
     if (origin.decision) return answer(*origin.decision);
   }
 
@@ -177,14 +257,16 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
     return answer(AllowedBy(question.policy.mode()));
   }
 
-  // 5. The entry of the image name.
+  // 5. The entry of the image name. Without a record, the ledger was asked above.
   if (!record) return answer(Pull(CheckResult::kMustAuthenticate, origin.without_record));
-  if (!image_name) return answer(Fail(Reason::kImageDoesNotParse));
+  if (!image_name) {
+    const auto opened = AskLedger(snapshot, question, result.runtime_handler);
+    return answer(opened ? *opened : Fail(Reason::kImageDoesNotParse));
+  }
   result.entry = record->Find(*image_name);
   if (!result.entry) {
-    return answer(Pull(CheckResult::kMustAuthenticate, record->HasEntries()
-                                                           ? Reason::kNoEntryForImageName
-                                                           : Reason::kEntryWithoutCredentials));
+    return pull_unless_in_ledger(record->HasEntries() ? Reason::kNoEntryForImageName
+                                                      : Reason::kEntryWithoutCredentials);
   }
 
   // 6. Open to all pods of the node, or to none.
@@ -192,7 +274,7 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
     return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
   }
   if (result.entry->secret_count() == 0 && result.entry->service_account_count() == 0) {
-    return answer(Pull(CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials));
+    return pull_unless_in_ledger(Reason::kEntryWithoutCredentials);
   }
   return result;
 }
@@ -225,12 +307,12 @@ Decision CompareCredentials(const EntryView& entry, const PodCredentials& creden
   return kNoneMatches;
 }
 
-Decision CompareWithCopy(Payload record, const Question& question, std::string_view runtime_handler,
-                         const PodCredentials& credentials,
+Decision CompareWithCopy(Payload record, std::string_view asked, const Question& question,
+                         std::string_view runtime_handler, const PodCredentials& credentials,
                          const ImagePullSecretView** write_back) {
   const PulledRecordView view(record);
   const auto image_name = ImageName(question.image);
-  if (!image_name || !view.RefIs(question.image_ref) || view.runtime_handler() != runtime_handler) {
+  if (!image_name || asked != question.image_ref || view.runtime_handler() != runtime_handler) {
     return kNoneMatches;
   }
   const auto entry = view.Find(*image_name);
@@ -243,10 +325,7 @@ Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, R
     Decision now = *later.decision;
     now.credentials_read = true;
     if (now.result == CheckResult::kError) return now;
-    const bool record_closes = now.reason == Reason::kNoEntryForImageName ||
-                               now.reason == Reason::kEntryWithoutCredentials ||
-                               now.reason == Reason::kPulledForOtherHandler;
-    return !first.pull && rules == Rules::kClosed && record_closes ? now : first;
+    return !first.pull && now.pull && rules == Rules::kClosed ? now : first;
   }
   if (first.pull || rules == Rules::kKubelet) return first;
   const ImagePullSecretView* ignored = nullptr;

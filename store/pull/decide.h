@@ -2,7 +2,9 @@
 //
 //   1. The image is not on the node: pull.
 //   2. Read the record of the image ref. What can't be read, or is in quarantine: pull.
-//   3. Where the image comes from: a record or an intent says that the kubelet pulled it.
+//   3. Where the image comes from: a record says that the kubelet pulled it, and so does an intent
+//      under the rules `kubelet`. Under the closed rules the image is looked for under its other
+//      spellings, too, and in the ledger of preloaded images.
 //   4. The policy does not verify such images: use it.
 //   5. There is no record, or it has no entry for the image name: pull.
 //   6. The entry is open to all pods of the node: use it.
@@ -11,7 +13,11 @@
 //   8. Its service account is in the entry: use it.
 //   9. Pull.
 //
-// Reads one snapshot, without writes or locks. Allocates only if something is in quarantine.
+// Closed rules: what steps 5 to 9 would pull is used if the image is in the ledger, and the policy
+// does not verify preloaded images. A record that opens by itself needs no look at the ledger.
+//
+// Reads one snapshot, without writes or locks. Allocates only if something is in quarantine, or if
+// the image has no record under this very ref.
 
 #ifndef WAYBILL_STORE_PULL_DECIDE_H_
 #define WAYBILL_STORE_PULL_DECIDE_H_
@@ -53,19 +59,25 @@ struct DecisionOrEntry {
 DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
                                          const Question& question);
 
+// Closed rules: whether the ledger opens the image. nullopt: it does not. `runtime_handler` as
+// stored.
+std::optional<Decision> AskLedger(const ReaderPool::Lease& snapshot, const Question& question,
+                                  std::string_view runtime_handler);
+
 // Steps 7 to 9. Sets `write_back` to the pod's secret that should be stored, if any.
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
                             const ImagePullSecretView** write_back);
 
-// The same with a copy of the record, made before the credentials were fetched. A copy of another
-// image's record opens nothing.
-Decision CompareWithCopy(Payload record, const Question& question, std::string_view runtime_handler,
-                         const PodCredentials& credentials, const ImagePullSecretView** write_back);
+// The same with a copy of the record, made before the credentials were fetched, when the ref
+// `asked` was asked for. A copy made for another question opens nothing.
+Decision CompareWithCopy(Payload record, std::string_view asked, const Question& question,
+                         std::string_view runtime_handler, const PodCredentials& credentials,
+                         const ImagePullSecretView** write_back);
 
 // Combines the answer from the copy, `first`, with the store as it is now, `later`. The later look
 // can only make the answer stricter: a record that became unreadable or does not verify is "pull"
-// under both sets of rules. Under closed rules the matching credentials must still be in the
-// record. A record that is gone changes nothing: the kubelet looks only once and would open, too.
+// under both sets of rules. Under closed rules the matching credentials must still be in a record.
+// Under the rules `kubelet` a record that is gone changes nothing: the kubelet looks only once.
 Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,
                           const PodCredentials& credentials);
 

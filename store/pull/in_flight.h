@@ -22,9 +22,6 @@ class InFlight final : public UndoLog {
  public:
   struct Entry {
     std::uint64_t count = 0;
-    // The stored intent is not this process's alone: it existed before, or a pull of unknown
-    // outcome left it. Rules::kClosed keeps such an intent until the image is pulled.
-    bool inherited = false;
   };
 
   // A count of 0: nothing is in flight.

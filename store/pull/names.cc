@@ -5,6 +5,7 @@
 
 #include "store/base/caught.h"
 #include "waybill/decision.h"
+#include "waybill/evidence.h"
 #include "waybill/rules.h"
 
 namespace waybill {
@@ -31,11 +32,13 @@ constexpr std::array<std::string_view, 5> kCheckResults = {
 constexpr std::array<std::string_view, 5> kEnsureActions = {
     "Pull", "UsePresent", "InvalidImageName", "ErrImageNeverPull", "CredentialsError"};
 
+constexpr std::array<std::string_view, 2> kShortNames = {"anywhere", "docker.io"};
+
 struct ReasonNames {
   std::string_view name;
   std::string_view text;
 };
-constexpr std::array<ReasonNames, 23> kReasons = {{
+constexpr std::array<ReasonNames, 25> kReasons = {{
     {"imageAbsent", "the image is not on the node"},
     {"policyNeverVerifies", "the policy NeverVerify asks for no credentials"},
     {"policyPresumedPreloaded",
@@ -65,6 +68,9 @@ constexpr std::array<ReasonNames, 23> kReasons = {{
     {"credentialsUnavailable", "the pod's credentials could not be had"},
     {"storeUnavailable", "the store can't be read at this moment"},
     {"credentialsNeeded", "the answer depends on the pod's credentials, which were not given"},
+    {"policyKnownPreloaded",
+     "the image is known to have come to the node without the kubelet, which the policy allows"},
+    {"noEvidence", "no pull of this image is on record, and it is not known to be preloaded"},
 }};
 
 }  // namespace
@@ -91,12 +97,33 @@ std::string_view CheckResultName(CheckResult result) {
 std::string_view EnsureActionName(EnsureAction action) {
   return kEnsureActions[static_cast<std::size_t>(action)];
 }
-static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kCredentialsNeeded) + 1);
+static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kNoEvidence) + 1);
 std::string_view ReasonName(Reason reason) {
   return kReasons[static_cast<std::size_t>(reason)].name;
 }
 std::string_view ReasonText(Reason reason) {
   return kReasons[static_cast<std::size_t>(reason)].text;
+}
+
+std::string_view PullStateName(PullState state) {
+  switch (state) {
+    case PullState::kRunning:
+      return "running";
+    case PullState::kFailed:
+      return "failed";
+    case PullState::kUnknown:
+      return "unknown";
+  }
+  return {};
+}
+
+std::string_view ShortNamesName(ShortNames short_names) {
+  return kShortNames[static_cast<std::size_t>(short_names)];
+}
+Result<ShortNames> ParseShortNames(std::string_view name) try {
+  return Parse<ShortNames>(name, kShortNames, "meaning of short names");
+} catch (...) {
+  return internal::Caught();
 }
 
 }  // namespace waybill

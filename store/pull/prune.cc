@@ -4,9 +4,11 @@
 #include <map>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "store/base/image_spellings.h"
+#include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/pull/clock_ahead.h"
@@ -25,14 +27,6 @@ bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& l
   // On disk the kubelet's times have whole seconds.
   if (rules == Rules::kKubelet) updated.nanoseconds = 0;
   return updated < limit.until;
-}
-
-Result<bool> NameHasIntent(const StoreTxn& txn, const ImagePulledRecord& record) {
-  for (const auto& [name, credentials] : record.credential_mapping) {
-    auto there = HasIntentOfRepository(txn, name);
-    if (!there || *there) return there;
-  }
-  return false;
 }
 
 // Records to remove whose refs are on the node under other handlers.
@@ -72,11 +66,43 @@ Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report
 
 }  // namespace
 
-Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
+Result<void> ImagesOnNode::Add(const std::string& ref,
+                               const std::optional<std::string>& runtime_handler) {
+  if (rules_ == Rules::kKubelet) {
+    handlers_[ref].insert(runtime_handler);
+    return {};
+  }
+  auto image = ImageOf(txn_, ref);
+  if (!image) return image.error();
+  handlers_[SpellingOf(ref)].insert(runtime_handler);
+  handlers_[*image].insert(runtime_handler);
+  return {};
+}
+
+void ImagesOnNode::AddDigest(const std::string& digest,
+                             const std::optional<std::string>& runtime_handler) {
+  if (rules_ == Rules::kClosed) handlers_[SpellingOf(digest)].insert(runtime_handler);
+}
+
+Result<ImagesOnNode::Handlers> ImagesOnNode::Find(const std::string& ref) const {
+  Handlers found;
+  const auto add = [&](const std::string& key) {
+    const auto at = handlers_.find(key);
+    if (at != handlers_.end()) found.insert(at->second.begin(), at->second.end());
+  };
+  if (rules_ == Rules::kKubelet) {
+    add(ref);
+    return found;
+  }
+  auto image = ImageOf(txn_, ref);
+  if (!image) return image.error();
+  add(SpellingOf(ref));
+  add(*image);
+  return found;
+}
+
+Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,
                                 const PruneLimit& limit, const PrunePart& part) {
-  // The handlers under which each ref is on the node; nullopt: listed without a handler.
-  std::unordered_map<std::string_view, std::set<std::optional<std::string_view>>> on_node;
-  for (const PruneImage& image : images) on_node[image.image_ref].insert(image.runtime_handler);
   PrunedPart pruned;
   PruneReport& report = pruned.report;
   std::size_t changes = 0;
@@ -106,19 +132,15 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<Pr
       ++report.kept_in_list;
       return true;
     }
-    const auto listed = on_node.find(record->image_ref);
-    if (listed != on_node.end() && (listed->second.contains(std::nullopt) ||
-                                    listed->second.contains(record->runtime_handler))) {
+    auto found = images.Find(record->image_ref);
+    if (!found) return found.error();
+    const ImagesOnNode::Handlers& listed = *found;
+    if (listed.contains(std::nullopt) || listed.contains(record->runtime_handler)) {
       return keep(report.kept_in_list, *record);
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
-    if (rules == Rules::kClosed) {
-      auto pulling = NameHasIntent(txn, *record);
-      if (!pulling) return pulling.error();
-      if (*pulling) return keep(report.kept_intent, *record);
-    }
     ++changes;
-    if (listed == on_node.end()) {
+    if (listed.empty()) {
       gone.push_back(key);
     } else {
       copies.by_ref[record->image_ref].push_back(std::move(*record));
@@ -132,6 +154,51 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<Pr
     ++report.removed;
   }
   if (auto r = RemoveCopies(txn, std::move(copies), report); !r) return r.error();
+  if (report.removed > 0) NoteEvidenceRemoved(txn);
+  return pruned;
+}
+
+Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token,
+                                 std::size_t most) {
+  PrunedLedger pruned;
+  std::vector<LedgerEntry> unlisted;
+  std::vector<Key16> rows;
+  const auto has_room = [&] {
+    pruned.more = unlisted.size() + rows.size() >= most;
+    return !pruned.more;
+  };
+  auto walked = txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto entry = DecodeLedgerEntry(payload);
+    if (!entry || entry->stamp > token) return true;
+    auto found = images.Find(entry->image_ref);
+    if (!found) return found.error();
+    if (found->contains(entry->runtime_handler) || found->contains(std::nullopt)) return true;
+    unlisted.push_back(std::move(*entry));
+    return has_room();
+  });
+  if (!walked) return walked.error();
+  if (!pruned.more) {
+    walked = txn.ForEach(Table::kSpellings, [&](const Key16& key, Payload payload) -> Result<bool> {
+      const auto row = DecodeSpelling(payload);
+      if (!row || row->stamp > token) return true;
+      auto found = images.Find(row->spelling);
+      if (!found) return found.error();
+      if (!found->empty()) return true;
+      rows.push_back(key);
+      return has_room();
+    });
+    if (!walked) return walked.error();
+  }
+  for (const LedgerEntry& entry : unlisted) {
+    auto erased = EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler);
+    if (!erased) return erased.error();
+  }
+  for (const Key16& key : rows) {
+    auto erased = txn.Delete(Table::kSpellings, key);
+    if (!erased) return erased.error();
+  }
+  if (!unlisted.empty()) NoteEvidenceRemoved(txn);
+  pruned.entries = unlisted.size();
   return pruned;
 }
 

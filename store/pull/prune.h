@@ -1,4 +1,4 @@
-// Garbage collection of records (KEP-2535, PruneUnknownRecords; store/README.md, rule 4).
+// Garbage collection of records (KEP-2535, PruneUnknownRecords; store/README.md, "Lists").
 
 #ifndef WAYBILL_STORE_PULL_PRUNE_H_
 #define WAYBILL_STORE_PULL_PRUNE_H_
@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
-#include <string_view>
-#include <vector>
+#include <set>
+#include <string>
+#include <unordered_map>
 
 #include "store/database/store_txn.h"
 #include "waybill/report.h"
@@ -27,10 +28,25 @@ struct PruneLimit {
   bool* met_ahead = nullptr;  // set if a kept record's time came from a clock ahead
 };
 
-// `runtime_handler` is as stored, "" for the default one; nullopt: listed without a handler.
-struct PruneImage {
-  std::string_view image_ref;
-  std::optional<std::string_view> runtime_handler;
+// The images on the node, by every spelling that they are listed or known under. Rules::kKubelet
+// compares refs as they are.
+class ImagesOnNode {
+ public:
+  // nullopt: listed without a handler, so it may be any handler's.
+  using Handlers = std::set<std::optional<std::string>>;
+
+  ImagesOnNode(Rules rules, const StoreTxn& txn) : rules_(rules), txn_(txn) {}
+  // `runtime_handler` is as stored, "" for the default one.
+  Result<void> Add(const std::string& ref, const std::optional<std::string>& runtime_handler);
+  // One of its repo digests. It may be known as that of an image that is not on the node any more.
+  void AddDigest(const std::string& digest, const std::optional<std::string>& runtime_handler);
+  // The handlers under which the image of the ref is listed; none: it is not.
+  Result<Handlers> Find(const std::string& ref) const;
+
+ private:
+  Rules rules_;
+  const StoreTxn& txn_;
+  std::unordered_map<std::string, Handlers> handlers_;
 };
 
 // The part of the table that one transaction prunes: from `first` to the end of the ref with which
@@ -44,8 +60,17 @@ struct PrunedPart {
   std::optional<Key16> next;  // where the next part begins; nullopt: this was the last
 };
 
-Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const std::vector<PruneImage>& images,
+Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,
                                 const PruneLimit& limit, const PrunePart& part);
+
+// Ledger entries and spellings of images that are not listed, and that are not newer than the
+// token: some `most` of them.
+struct PrunedLedger {
+  std::uint64_t entries = 0;  // of the ledger
+  bool more = false;          // others are left
+};
+Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token,
+                                 std::size_t most);
 
 }  // namespace waybill::internal
 

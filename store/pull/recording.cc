@@ -1,59 +1,21 @@
 #include "store/pull/recording.h"
 
-#include <map>
+#include <algorithm>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/typed_tables.h"
+#include "store/pull/merge_credentials.h"
+#include "store/pull/open_pulls.h"
+#include "store/pull/spellings.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
 
 namespace {
-
-// Merges secrets or service accounts by their coordinates, and sorts them as the kubelet does.
-// Returns whether anything changed; if not, the order is unchanged, too.
-template <typename T>
-bool Merge(std::vector<T>& all, const std::vector<T>& added) {
-  std::map<std::tuple<std::string, std::string, std::string>, T> merged;
-  for (const T& one : all) {
-    merged.insert_or_assign({one.namespace_name, one.name, one.uid}, one);
-  }
-  bool changed = false;
-  for (const T& one : added) {
-    const auto [at, is_new] = merged.try_emplace({one.namespace_name, one.name, one.uid}, one);
-    changed = changed || is_new || at->second != one;
-    at->second = one;
-  }
-  if (!changed) return false;
-  all.clear();
-  for (auto& [coordinates, one] : merged) all.push_back(std::move(one));
-  return true;
-}
-
-// Merges `added` into the entry of `image_name` (kubelet behaviour). Returns whether anything
-// changed. Node-wide access wins and clears both lists; once set, nothing is added. Otherwise
-// secrets are merged by coordinates and sorted by namespace, name, uid; or, if none are given,
-// service accounts likewise. A first entry is kept as given.
-bool MergeCredentials(ImagePulledRecord& record, std::string_view image_name,
-                      const ImagePullCredentials& added) {
-  if (added.empty()) return false;
-  const auto [at, is_new] = record.credential_mapping.try_emplace(std::string(image_name), added);
-  if (is_new) return true;
-  ImagePullCredentials& entry = at->second;
-  if (entry.node_pods_accessible) return false;
-  if (added.node_pods_accessible) {
-    entry = {};
-    entry.node_pods_accessible = true;
-    return true;
-  }
-  if (!added.kubernetes_secrets.empty()) {
-    return Merge(entry.kubernetes_secrets, added.kubernetes_secrets);
-  }
-  return Merge(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
-}
 
 // Stores the pulled manifest and the guest platform. If one of them differs from the record's,
 // drops the credentials, which were proven for the old one. Returns whether anything changed.
@@ -78,42 +40,83 @@ bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_
 }
 
 // A quarantined image string stands for an unreadable intent of the default handler, since a
-// kubelet without handlers wrote it. A pull for another handler reveals the string. The entry then
-// becomes that intent, as if an earlier process had left it.
-Result<void> ClearImageQuarantine(StoreTxn& txn, InFlight& in_flight, const PulledImage& pulled) {
+// kubelet without handlers wrote it. A pull for another handler reveals the string: then it is
+// known which pull may have brought something.
+Result<void> ClearImageQuarantine(StoreTxn& txn, const PulledImage& pulled, const BootTime& now) {
   if (!pulled.runtime_handler.empty() && txn.state().digest(Table::kQuarantine).count != 0) {
     auto there = IsQuarantined(txn, QuarantineKind::kImage, pulled.image);
     if (!there) return there.error();
     if (*there) {
-      if (auto stored = StoreIntent(txn, pulled.image, ""); !stored) return stored.error();
-      InFlight::Entry of_default = in_flight.Get(pulled.image, "");
-      of_default.inherited = true;
-      if (of_default.count > 0) in_flight.Set(pulled.image, "", of_default);
+      if (auto r = TakeOverIntent(txn, pulled.image, "", txn.now(), now); !r) return r;
     }
   }
   return EraseQuarantine(txn, QuarantineKind::kImage, pulled.image);
 }
 
+// Rules::kKubelet: the intent goes with the last pull of the string in this process.
+Result<void> EraseIntents(StoreTxn& txn, std::string_view image, std::string_view runtime_handler) {
+  auto pulls = FindOpenPulls(txn, image, runtime_handler);
+  if (!pulls) return pulls.error();
+  for (const OpenPull& pull : *pulls) {
+    if (auto r = EraseOpenPull(txn, pull); !r) return r;
+  }
+  return {};
+}
+
+// Whether another pull of the string is in flight still.
+bool CountDown(InFlight& in_flight, std::string_view image, std::string_view runtime_handler) {
+  InFlight::Entry entry = in_flight.Get(image, runtime_handler);
+  const bool others = entry.count > 1;
+  entry.count = others ? entry.count - 1 : 0;
+  in_flight.Set(image, runtime_handler, entry);
+  return others;
+}
+
 }  // namespace
 
-Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
-                          std::string_view runtime_handler) {
+Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules) {
+  if (txn.state().digest(Table::kQuarantine).count == 0) return {};
+  std::vector<std::string> refs{std::string(image_ref)};
+  if (rules == Rules::kClosed) {
+    auto all = RefsOfImage(txn, image_ref);
+    if (!all) return all.error();
+    refs = std::move(*all);
+  }
+  for (const std::string& ref : refs) {
+    if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, ref); !r) return r;
+  }
+  return {};
+}
+
+Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
+                            std::string_view runtime_handler, const BootTime& now) {
   InFlight::Entry entry = in_flight.Get(image, runtime_handler);
   if (entry.count == 0 && in_flight.size() >= kMaxInFlightImages) {
     return Error{ErrorCode::kLimitExceeded,
                  "pulls of " + std::to_string(kMaxInFlightImages) + " images are in flight already",
                  "record how earlier pulls ended"};
   }
-  auto stored = StoreIntent(txn, image, runtime_handler);
-  if (!stored) return stored.error();
-  if (entry.count == 0) entry.inherited = !*stored;
+  Result<PullId> id = PullId();
+  if (rules == Rules::kKubelet) {
+    auto there = FindOpenPulls(txn, image, runtime_handler);
+    if (!there) return there.error();
+    if (!there->empty()) id = there->back().id;
+  }
+  if (id->value == 0) id = BeginPull(txn, image, runtime_handler, now);
+  if (!id) return id;
   ++entry.count;
   in_flight.Set(image, runtime_handler, entry);
-  return {};
+  return id;
 }
 
 Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
                           const PulledImage& pulled) {
+  if (rules == Rules::kClosed) {
+    // A list without a token may be older than this image.
+    txn.state().awaits_first_list = false;
+    auto taken = TakeOverRecord(txn, pulled.image_ref, pulled.runtime_handler);
+    if (!taken) return taken;
+  }
   auto found = FindRecord(txn, pulled.image_ref, pulled.runtime_handler);
   if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
   const bool is_new = !found || !*found;  // an unreadable record is replaced
@@ -122,6 +125,7 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   record.image_ref = pulled.image_ref;
   record.runtime_handler = pulled.runtime_handler;
   bool changed = TakeManifest(record, pulled, is_new) || is_new;
+  record.closed_because.clear();
   if (pulled.credentials) {
     const bool merged = MergeCredentials(record, pulled.image_name, *pulled.credentials);
     // On a new record the kubelet keeps even an entry without credentials.
@@ -138,57 +142,81 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
     if (!ahead) record.last_updated = txn.now();
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
-  if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, pulled.image_ref); !r) return r;
-  if (auto r = ClearImageQuarantine(txn, in_flight, pulled); !r) return r;
+  if (auto r = ClearRefQuarantine(txn, pulled.image_ref, rules); !r) return r;
+  if (auto r = ClearImageQuarantine(txn, pulled, pulled.now); !r) return r;
 
-  InFlight::Entry entry = in_flight.Get(pulled.image, pulled.runtime_handler);
-  if (entry.count > 1) {
-    --entry.count;
-    entry.inherited = false;
-    in_flight.Set(pulled.image, pulled.runtime_handler, entry);
-    return {};
+  const bool others = CountDown(in_flight, pulled.image, pulled.runtime_handler);
+  if (rules == Rules::kClosed) {
+    return RemovePull(txn, {pulled.image, pulled.runtime_handler, pulled.pull});
   }
-  if (auto erased = EraseIntent(txn, pulled.image, pulled.runtime_handler); !erased) {
-    return erased.error();
-  }
-  in_flight.Set(pulled.image, pulled.runtime_handler, {});
-  return {};
+  return others ? Result<void>() : EraseIntents(txn, pulled.image, pulled.runtime_handler);
 }
 
-Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
-                          std::string_view runtime_handler, bool may_still_arrive) {
-  InFlight::Entry entry = in_flight.Get(image, runtime_handler);
-  const bool closed = rules == Rules::kClosed;
-  if (closed && (may_still_arrive || entry.count == 0)) entry.inherited = true;
-  if (entry.count > 1) {
-    --entry.count;
-    in_flight.Set(image, runtime_handler, entry);
-    return {};
+Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
+                          const FailedPull& failed) {
+  const bool others = CountDown(in_flight, failed.image, failed.runtime_handler);
+  if (rules == Rules::kKubelet) {
+    return others ? Result<void>() : EraseIntents(txn, failed.image, failed.runtime_handler);
   }
-  const bool keep = closed && entry.inherited;  // rule 2
-  if (!keep) {
-    if (auto erased = EraseIntent(txn, image, runtime_handler); !erased) return erased.error();
+  const EndingPull ending{failed.image, failed.runtime_handler, failed.pull};
+  if (failed.failure == PullFailure::kNothingTransferred) {
+    auto pull = FindEndingPull(txn, ending);
+    if (!pull) return pull.error();
+    // A list that is drawn while it runs may have something of it. No token was drawn since it
+    // began: there is no such list.
+    if (*pull && (*pull)->stamp > failed.last_token) return RemovePull(txn, ending);
+    // There may be one: the pull counts against that.
+    if (*pull && (*pull)->stamp > failed.opened_at) {
+      return EndPull(txn, ending, {.state = PullState::kFailed, .nothing = true, .at = failed.now});
+    }
+    // It began in another process, whose tokens nobody knows.
+    NoteEvidenceRemoved(txn);
+    return RemovePull(txn, ending);
   }
-  in_flight.Set(image, runtime_handler, {});
-  return {};
+  const bool reported = failed.failure == PullFailure::kFailed;
+  return EndPull(txn, ending,
+                 {.state = reported ? PullState::kFailed : PullState::kUnknown, .at = failed.now});
 }
 
-Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
+Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
+                         Rules rules, const BootTime& now) {
+  auto pulls = FindOpenPulls(txn, image, runtime_handler);
+  if (!pulls) return pulls.error();
+  const bool runs = std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+    return rules == Rules::kKubelet || pull.state == PullState::kRunning;
+  });
+  if (runs) return {};
+  auto begun = BeginPull(txn, image, runtime_handler, now);
+  return begun ? Result<void>() : begun.error();
+}
+
+Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_view image,
                           std::string_view runtime_handler) {
-  InFlight::Entry entry = in_flight.Get(image, runtime_handler);
-  if (entry.count > 0) {
-    entry.inherited = false;
-    in_flight.Set(image, runtime_handler, entry);
-    return {};
+  const bool in_flight_here = in_flight.Get(image, runtime_handler).count > 0;
+  auto pulls = FindOpenPulls(txn, image, runtime_handler);
+  if (!pulls) return pulls.error();
+  for (const OpenPull& pull : *pulls) {
+    if (in_flight_here && pull.state == PullState::kRunning) continue;
+    if (auto r = EraseOpenPull(txn, pull); !r) return r;
+    NoteEvidenceRemoved(txn);
   }
-  auto erased = EraseIntent(txn, image, runtime_handler);
-  return erased ? Result<void>() : erased.error();
+  return {};
 }
 
 Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
                        std::string_view runtime_handler, const ImagePullSecret& secret) {
   auto record = FindRecord(txn, image_ref, runtime_handler);
   if (!record) return record.error();
+  if (!*record && !txn.state().kubelet_rules) {
+    // The decision may have been about another spelling of the record's image.
+    auto refs = RefsOfImage(txn, image_ref);
+    if (!refs) return refs.error();
+    for (const std::string& ref : *refs) {
+      record = FindRecord(txn, ref, runtime_handler);
+      if (!record) return record.error();
+      if (*record) break;
+    }
+  }
   if (!*record) return {};
   const auto entry = (*record)->credential_mapping.find(std::string(image_name));
   if (entry == (*record)->credential_mapping.end()) return {};

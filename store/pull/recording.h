@@ -9,14 +9,15 @@
 
 #include "store/database/store_txn.h"
 #include "store/pull/in_flight.h"
+#include "waybill/evidence.h"
 #include "waybill/result.h"
 #include "waybill/rules.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
 
-Result<void> RecordIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
-                          std::string_view runtime_handler);
+Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
+                            std::string_view runtime_handler, const BootTime& now);
 
 // A pull that succeeded.
 struct PulledImage {
@@ -24,21 +25,39 @@ struct PulledImage {
   std::string_view image_name;  // of `image`
   std::string_view image_ref;
   std::string_view runtime_handler;
+  PullId pull;
   const std::optional<ImagePullCredentials>& credentials;
   const std::optional<PulledManifest>& manifest;
   const std::optional<Platform>& guest_platform;  // of the handler
+  BootTime now;
 };
 Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
                           const PulledImage& pulled);
 
-// A failed pull. `may_still_arrive`: its outcome is unknown.
-Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
-                          std::string_view runtime_handler, bool may_still_arrive);
+// A pull that did not succeed.
+struct FailedPull {
+  std::string_view image;
+  std::string_view runtime_handler;
+  PullId pull;
+  PullFailure failure = PullFailure::kFailed;
+  BootTime now;
+  // The commit in which this process opened the store, and the last token that was drawn.
+  std::uint64_t opened_at = 0;
+  std::uint64_t last_token = 0;
+};
+Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
+                          const FailedPull& failed);
 
-// Deletes the intent. While a pull of `image` is in flight, the intent stays until that pull ends,
-// but no longer.
-Result<void> ForgetIntent(StoreTxn& txn, InFlight& in_flight, std::string_view image,
+// An intent without a pull in flight, unless one runs. Rules::kKubelet: or there is one.
+Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
+                         Rules rules, const BootTime& now);
+// Deletes the open pulls of the string. While one is in flight in this process, the running ones
+// stay until they end.
+Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_view image,
                           std::string_view runtime_handler);
+
+// The image is closed for a ref that could not be read no more. Closed rules: under no spelling.
+Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules);
 
 // Stores a pod's secret that matched the entry of `image_name` by its hash or by its coordinates
 // alone. Checks again: writes nothing if the record is gone, the secret no longer matches or the

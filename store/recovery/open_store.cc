@@ -130,11 +130,12 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   made.distrust = std::move(*distrust);
   made.now = options.clock();
   made.map_bytes = options.map_bytes;
-  if (was_lost) {
-    made.fill = [&made](StoreTxn& txn) { return HoldLostRanges(txn, made.distrust.reason); };
-  } else if (!options.pods_directory.empty() || !options.kubelet_directory.empty()) {
-    made.fill = [](StoreTxn& txn) { return HoldUntilImport(txn, "the store was just made"); };
-  }
+  const bool may_have_pods = !options.pods_directory.empty() || !options.kubelet_directory.empty();
+  made.fill = [&](StoreTxn& txn) -> Result<void> {
+    if (was_lost) return HoldLostRanges(txn, made.distrust.reason);
+    txn.state().awaits_first_list = true;
+    return may_have_pods ? HoldUntilImport(txn, "the store was just made") : Result<void>();
+  };
   auto identity = NewIdentity(made.now);
   if (!identity) return identity.error();
   made.identity = *identity;

@@ -106,9 +106,23 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   const bool lost_before = !had_ranges && LostBefore(made.journal, *choice.state);
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (choice.state) txn.state().latest_time = choice.state->latest_time;
+    if (choice.state) {
+      txn.state().last_list = choice.state->last_list;
+      txn.state().kubelet_rules = choice.state->kubelet_rules;
+    }
+    // Quarantine closes an image under every spelling: without one of them, its entry would open
+    // it.
+    const auto& quarantine = salvaged.payloads[Index(Table::kQuarantine)];
+    const bool has_spellings = choice.state && salvaged.sound[Index(Table::kSpellings)] ==
+                                                   choice.state->digest(Table::kSpellings);
+    const bool ledger_proven = proven(Table::kLedger) && (quarantine.empty() || has_spellings);
     auto carried = CarryOver(
-        txn, salvaged, [&](const ImagePulledRecord&) { return credentials_proven; },
-        proven(Table::kPreloaded));
+        txn, salvaged,
+        {.keeps_credentials = [&](const ImagePulledRecord&) { return credentials_proven; },
+         .keeps_entry = [&](const LedgerEntry&) { return ledger_proven; },
+         .preloaded = proven(Table::kPreloaded),
+         .spellings = proven(Table::kSpellings),
+         .now = options.boot_clock()});
     if (!carried) return carried.error();
     report.records_carried = carried->records;
     report.records_without_credentials = carried->records_without_credentials;

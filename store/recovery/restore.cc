@@ -7,12 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/database/userns_tables.h"
 #include "store/database/uuid.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/lmdb/version.h"
+#include "store/pull/open_pulls.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/kept_databases.h"
@@ -61,7 +64,8 @@ struct Replaced {
   std::optional<Identity> identity;
   std::uint64_t sequence = 0;
   Timestamp latest_time;
-  Credentials credentials;  // empty if the store is not sound
+  Credentials credentials;  // empty if the store is not sound; likewise below
+  std::vector<LedgerEntry> ledger;
   Salvaged values;
   // `values` has every pod's ID range, and none was handed out since.
   bool has_all_ranges = false;
@@ -94,6 +98,7 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
       replaced.credentials[{record.image_ref, record.runtime_handler}] =
           std::move(record.credential_mapping);
     }
+    replaced.ledger = replaced.values.All(Table::kLedger, DecodeLedgerEntry);
   }
   replaced.file = std::move(*file);
   return replaced;
@@ -101,16 +106,16 @@ Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
 
 // What the replaced store had closed stays closed: its quarantine entries and its intents. Handlers
 // of intents get the names that the backup's registry has for them.
-Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
+Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced, const BootTime& now) {
   const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
   auto registry = ReadRuntimeHandlers(txn);
   if (!registry) return registry.error();
   for (const auto& entry : replaced.All(Table::kQuarantine, DecodeQuarantineValue)) {
     if (auto r = StoreQuarantine(txn, entry); !r) return r.error();
   }
-  for (const auto& intent : replaced.All(Table::kIntents, DecodeIntentValue)) {
-    const std::string handler = has_handlers ? StoredName(*registry, intent.runtime_handler) : "";
-    if (auto r = StoreIntent(txn, intent.image, handler); !r) return r.error();
+  for (OpenPull& pull : replaced.All(Table::kIntents, DecodeOpenPull)) {
+    pull.runtime_handler = has_handlers ? StoredName(*registry, pull.runtime_handler) : "";
+    if (auto r = CarryPull(txn, pull, now); !r) return r;
   }
   return {};
 }
@@ -188,6 +193,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   if (misses_witness || !is_newer ||
       (witness.testimony && witness.testimony->commit_sequence > replaced.sequence)) {
     replaced.credentials.clear();
+    replaced.ledger.clear();
     replaced.has_all_ranges = false;
   }
 
@@ -215,13 +221,27 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     const auto at = replaced.credentials.find({record.image_ref, record.runtime_handler});
     return at != replaced.credentials.end() && at->second == record.credential_mapping;
   };
+  const BootTime now = options.boot_clock();
+  // Quarantine closes an image under every spelling, and spellings are not restored.
+  const bool any_quarantine = !source->values.payloads[Index(Table::kQuarantine)].empty() ||
+                              !replaced.values.payloads[Index(Table::kQuarantine)].empty();
+  if (any_quarantine) replaced.ledger.clear();
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     txn.state().latest_time = std::max(state.latest_time, replaced.latest_time);
-    auto carried = CarryOver(txn, source->values, keeps, true);
+    auto carried = CarryOver(txn, source->values,
+                             {.keeps_credentials = keeps,
+                              .keeps_entry =
+                                  [&](const LedgerEntry& entry) {
+                                    return std::find(replaced.ledger.begin(), replaced.ledger.end(),
+                                                     entry) != replaced.ledger.end();
+                                  },
+                              .preloaded = true,
+                              .spellings = false,
+                              .now = now});
     if (!carried) return carried.error();
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
-    if (auto r = KeepClosed(txn, replaced.values); !r) return r;
+    if (auto r = KeepClosed(txn, replaced.values, now); !r) return r;
     if (auto r = KeepOpen(txn, replaced.values.journal); !r) return r;
     auto known = is_newer ? ReplacedRanges::kNewer : ReplacedRanges::kMayBeOlder;
     if (replaced.has_all_ranges && replaced.kept_ranges) known = ReplacedRanges::kWhole;

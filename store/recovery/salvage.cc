@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/lmdb/check/page_check.h"
+#include "store/pull/open_pulls.h"
 
 namespace waybill::internal {
 
@@ -65,16 +68,40 @@ Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   return put ? Result<void>() : put.error();
 }
 
-Result<void> CarryRecord(StoreTxn& txn, Payload payload,
-                         FunctionRef<bool(const ImagePulledRecord&)> keeps, Carried& carried) {
+Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules,
+                         Carried& carried) {
   auto record = DecodePulledRecordValue(payload);
   if (!record) return {};
-  if (!keeps(*record)) {
+  if (!rules.keeps_credentials(*record)) {
     record->credential_mapping.clear();
     ++carried.records_without_credentials;
   }
   ++carried.records;
   return StoreRecord(txn, std::move(*record));
+}
+
+Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
+                      const CarryRules& rules, Carried& carried) {
+  switch (spec.carry) {
+    case Carry::kCredentials:
+      return CarryRecord(txn, payload, rules, carried);
+    case Carry::kIfProven:
+      return rules.preloaded ? CarryValue(txn, spec, payload) : Result<void>();
+    case Carry::kSpellings:
+      return rules.spellings ? CarryValue(txn, spec, payload) : Result<void>();
+    case Carry::kLedger: {
+      const auto entry = DecodeLedgerEntry(payload);
+      return entry && rules.keeps_entry(*entry) ? CarryValue(txn, spec, payload) : Result<void>();
+    }
+    case Carry::kPulls: {
+      const auto pull = DecodeOpenPull(payload);
+      return pull ? CarryPull(txn, *pull, rules.now) : Result<void>();
+    }
+    case Carry::kAsItIs:
+    case Carry::kIdRange:
+      break;
+  }
+  return CarryValue(txn, spec, payload);
 }
 
 }  // namespace
@@ -97,20 +124,18 @@ Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error) {
   return salvaged;
 }
 
-Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged,
-                          FunctionRef<bool(const ImagePulledRecord&)> keeps, bool preloaded) {
+Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules) {
   Carried carried;
   for (const TableSpec& spec : kTables) {
-    if (spec.carry == Carry::kIdRange || (spec.carry == Carry::kIfProven && !preloaded)) {
-      continue;
-    }
+    if (spec.carry == Carry::kIdRange || !txn.schema().has(spec)) continue;
     for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
-      auto done = spec.carry == Carry::kCredentials ? CarryRecord(txn, payload, keeps, carried)
-                                                    : CarryValue(txn, spec, payload);
+      auto done = CarryOne(txn, spec, payload, rules, carried);
       if (!done) return done.error();
     }
   }
   carried.intents = salvaged.payloads[Index(Table::kIntents)].size();
+  // A list that was drawn before may miss what was lost.
+  NoteEvidenceRemoved(txn);
   return carried;
 }
 

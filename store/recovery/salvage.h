@@ -6,14 +6,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/base/function_ref.h"
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
 #include "store/trust/journal.h"
+#include "waybill/evidence.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 
@@ -52,10 +53,17 @@ struct Carried {
   std::uint64_t records_without_credentials = 0;
   std::uint64_t intents = 0;
 };
+// What of a database may open images.
+struct CarryRules {
+  std::function<bool(const ImagePulledRecord&)> keeps_credentials;
+  std::function<bool(const LedgerEntry&)> keeps_entry;
+  bool preloaded = false;  // records of observed-preloaded/
+  bool spellings = false;
+  BootTime now;  // when intents of older schema versions end
+};
 // Carries over values that only close (intents, quarantine entries, imported files, runtime
-// handlers) and records, with their credentials if `keeps` says so; preloaded records on demand.
-Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged,
-                          FunctionRef<bool(const ImagePulledRecord&)> keeps, bool preloaded);
+// handlers), records, and of the rest what the rules allow.
+Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules);
 
 // Host ID ranges, unchanged: opening reconciles them. Existing keys keep their values.
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);

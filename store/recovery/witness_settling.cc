@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/database/committer.h"
+#include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/recovery/open_store.h"
@@ -130,7 +131,8 @@ Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
     record.credential_mapping.clear();
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
-  return {};
+  // Likewise: what the store says was preloaded may be out of date.
+  return DropFromLedger(txn, [](const LedgerEntry&) { return true; });
 }
 
 // The gap that an existing store finds when it first takes a kubelet directory over, which is when
@@ -263,6 +265,8 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   if (!path.empty()) {
     report.witness_made = !hearing.is_there && !report.created;
     report.witness_in_store = IsBelow(path, options.directory);
+  }
+  if (!path.empty() && !options.leaves_witness) {
     auto file = WitnessFile::Open(path, {database.identity.uuid, store.state.commit_sequence});
     if (!file) return file.error();
     store.witness = std::move(*file);
@@ -280,7 +284,8 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   database.identity = identity;
   const Testimony now{identity.uuid, store.state.commit_sequence};
   if (store.witness) store.witness->Advance(now.commit_sequence);
-  if (!before.empty() && !is_contradicted && (path.empty() || !IsSameFile(before, path))) {
+  if (!options.leaves_witness && !before.empty() && !is_contradicted &&
+      (path.empty() || !IsSameFile(before, path))) {
     WitnessFile::Retire(before, now);
   }
   return {};

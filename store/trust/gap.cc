@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include "store/base/files.h"
-#include "store/database/typed_tables.h"
 
 namespace waybill::internal {
 
 namespace {
 
-constexpr std::size_t kMaxNamed = 1000;
 constexpr std::string_view kGap = "images may have been pulled that nobody recorded: ";
 constexpr std::string_view kWhatToDo =
     "; run `waybill start --after-gap --images` with the runtime's list";
@@ -50,6 +48,8 @@ Distrust GapOf(const std::string& written) {
 
 Distrust RequestedGap() { return Gap("requested with --after-gap"); }
 
+Distrust GapOfKubeletRules() { return Gap("the store was used under the rules `kubelet`"); }
+
 Result<Distrust> GapInForce(const StoreTxn& txn) {
   auto reasons = ReasonsOfDistrust(txn);
   if (!reasons) return reasons.error();
@@ -64,29 +64,9 @@ Result<void> NoteGap(StoreTxn& txn, const Distrust& gap) {
   return in_force->empty() ? SetDistrust(txn, gap) : Result<void>();
 }
 
-Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
-                      RecoveryReport& report) {
-  for (const ImageOnNode& image : images) {
-    auto known = AnyRecordOf(txn, image.id);
-    if (!known) return known.error();
-    if (*known) continue;
-    auto closed = CloseCopy(txn, image.id, image.runtime_handler);
-    if (!closed) return closed.error();
-    if (!*closed) continue;
-    ++report.gap_closed;
-    if (report.gap_images.size() == kMaxNamed) continue;
-    report.gap_images.push_back(!image.repo_tags.empty()      ? image.repo_tags.front()
-                                : !image.repo_digests.empty() ? image.repo_digests.front()
-                                                              : image.id);
-  }
-  // The advice has been followed: the report keeps the reason alone.
-  if (report.gap_reason.ends_with(kWhatToDo)) {
-    report.gap_reason.resize(report.gap_reason.size() - kWhatToDo.size());
-  }
-  // Other reasons stay: an unfinished import, or a loss.
-  auto in_force = GapInForce(txn);
-  if (!in_force) return in_force.error();
-  return in_force->empty() ? Result<void>() : TakeBackDistrust(txn, *in_force);
+std::string WithoutAdvice(const std::string& gap_reason) {
+  if (!gap_reason.ends_with(kWhatToDo)) return gap_reason;
+  return gap_reason.substr(0, gap_reason.size() - kWhatToDo.size());
 }
 
 }  // namespace waybill::internal

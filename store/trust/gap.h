@@ -6,12 +6,9 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "store/trust/trust.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
 
 namespace waybill::internal {
 
@@ -29,6 +26,8 @@ Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory);
 Distrust GapOf(const std::string& written);
 // At the word of an operator.
 Distrust RequestedGap();
+// An owner used the store under the rules `kubelet`, which keep no ledger.
+Distrust GapOfKubeletRules();
 
 // The open gap that makes the store distrustful; empty: no gap is open.
 Result<Distrust> GapInForce(const StoreTxn& txn);
@@ -36,10 +35,8 @@ Result<Distrust> GapInForce(const StoreTxn& txn);
 // must not clear this one unseen.
 Result<void> NoteGap(StoreTxn& txn, const Distrust& gap);
 
-// Gives each image without a record under any handler one without credentials, and clears the gap's
-// distrust; other reasons stay.
-Result<void> CloseGap(StoreTxn& txn, const std::vector<ImageOnNode>& images,
-                      RecoveryReport& report);
+// The reason without the advice that it ends with.
+std::string WithoutAdvice(const std::string& gap_reason);
 
 }  // namespace waybill::internal
 

@@ -20,6 +20,7 @@ namespace v4 = schema::v4;
 namespace {
 
 constexpr std::uint32_t kFirstWithKinds = 4;
+constexpr std::uint32_t kFirstWithNotes = 5;
 
 // How the sentences of versions 1 to 3 begin. Those versions compare the first two.
 struct Sentence {
@@ -72,7 +73,7 @@ Journal InOldTerms(const Journal& journal) {
   Journal old;
   for (std::size_t i = 0; i < journal.size(); ++i) {
     const TrustEvent& event = journal[i];
-    if (event.action == TrustAction::kTakenBack) continue;
+    if (event.action == TrustAction::kTakenBack || event.action == TrustAction::kNote) continue;
     TrustEvent kept = event;
     kept.distrustful = event.action != TrustAction::kTrust;
     if (kept.distrustful && !in_force[i]) {
@@ -100,7 +101,7 @@ std::vector<bool> InForce(const Journal& journal) {
       for (std::size_t j = 0; j < i; ++j) {
         if (IsTakenBackBy(journal[j], journal[i])) in_force[j] = false;
       }
-    } else {
+    } else if (journal[i].action != TrustAction::kNote) {
       in_force[i] = true;
     }
   }
@@ -130,6 +131,8 @@ std::vector<std::uint8_t> EncodeJournal(const Journal& journal, std::uint32_t sc
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<v4::TrustEvent>> offsets;
   for (const TrustEvent& event : has_kinds ? journal : InOldTerms(journal)) {
+    // To version 4 an unknown action is a reason for distrust.
+    if (event.action == TrustAction::kNote && schema_version < kFirstWithNotes) continue;
     const auto reason = builder.CreateString(event.reason);
     const v1::Time at = ToTime(event.at);
     const auto kind = has_kinds ? static_cast<std::uint8_t>(event.kind) : std::uint8_t{0};
@@ -173,7 +176,8 @@ std::string_view TrustKindName(TrustKind kind) {
   return internal::StoredName(kind, kNames);
 }
 std::string_view TrustActionName(TrustAction action) {
-  static constexpr std::array<std::string_view, 3> kNames = {"distrust", "trust", "takenBack"};
+  static constexpr std::array<std::string_view, 4> kNames = {"distrust", "trust", "takenBack",
+                                                             "note"};
   return internal::StoredName(action, kNames);
 }
 

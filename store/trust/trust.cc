@@ -64,6 +64,15 @@ Result<void> SetTrust(StoreTxn& txn, std::string_view reason) {
   return Append(txn, std::move(*journal), std::move(event));
 }
 
+Result<void> NoteInJournal(StoreTxn& txn, std::string_view reason) {
+  auto journal = ReadJournal(txn);
+  if (!journal) return journal.error();
+  TrustEvent event{{}, TrustKind::kOperator, TrustAction::kNote, false, std::string(reason)};
+  // If all entries are in force, none may go for a note.
+  if (!MakeRoom(*journal)) return {};
+  return Append(txn, std::move(*journal), std::move(event));
+}
+
 Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why) {
   auto journal = ReadJournal(txn);
   if (!journal) return journal.error();

@@ -27,6 +27,8 @@ struct Distrust {
 Result<void> SetDistrust(StoreTxn& txn, const Distrust& why);
 // At an operator's word: ends every reason.
 Result<void> SetTrust(StoreTxn& txn, std::string_view reason);
+// An operator's word on a single image or pull. Changes no reason.
+Result<void> NoteInJournal(StoreTxn& txn, std::string_view reason);
 // Takes one reason back, even if later ones exist; the store stays distrustful for the others.
 // Writes nothing if it is not in force.
 Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why);

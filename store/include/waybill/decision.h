@@ -33,6 +33,7 @@ class FirstLook {
  private:
   friend class NodeStore;
   std::vector<std::uint8_t> record_;
+  std::string image_ref_;
 };
 
 // Where a decision gets the pod's credentials. It asks at most once, and only if the answer depends
@@ -118,14 +119,14 @@ std::string_view CheckResultName(CheckResult result);
 enum class Reason : std::uint8_t {
   kImageAbsent,              // the image ref is empty: not on the node
   kPolicyNeverVerifies,      // NeverVerify
-  kPolicyPresumedPreloaded,  // no record, no intent, nothing lost
+  kPolicyPresumedPreloaded,  // Rules::kKubelet: no record, no intent, nothing lost
   kPolicyAllowlisted,
   kNodePodsAccessible,
   kSecretHashMatches,
   kSecretCoordinatesMatch,
   kServiceAccountMatches,
   kNoRecord,               // verification required, but no record to verify against
-  kPullInFlight,           // no record, but a pull of this image or its repository began
+  kPullInFlight,           // Rules::kKubelet: no record, but a pull of this image began
   kStoreDistrustful,       // no record, but the store may have lost it
   kPulledForOtherHandler,  // no record of this handler's copy, but one of another's
   kNoEntryForImageName,
@@ -139,6 +140,8 @@ enum class Reason : std::uint8_t {
   kCredentialsUnavailable,  // the CredentialSource failed
   kStoreUnavailable,        // closed, out of reader slots, or in an unknown state
   kCredentialsNeeded,       // the answer depends on credentials that are deferred
+  kPolicyKnownPreloaded,    // Rules::kClosed: the image is in the ledger
+  kNoEvidence,  // Rules::kClosed: no record, and not known to be preloaded (Explain says more)
 };
 std::string_view ReasonName(Reason reason);  // "secretHashMatches"
 std::string_view ReasonText(Reason reason);  // one sentence, no full stop

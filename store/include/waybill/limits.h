@@ -42,6 +42,15 @@ inline constexpr std::size_t kMaxUsernsFileBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxMappingsPerFile = 340;
 // Images whose pulls are in flight at the same time in one process.
 inline constexpr std::size_t kMaxInFlightImages = 65536;
+// Open pulls that ended, by name. With more, the oldest become one of anything.
+inline constexpr std::size_t kMaxEndedPulls = 4096;
+// Images of one list; names of one image that are kept (each counts when it is judged); repo
+// digests of one image that are spellings.
+inline constexpr std::size_t kMaxListedImages = 200'000;
+inline constexpr std::size_t kMaxNamesPerImage = 4096;
+inline constexpr std::size_t kMaxSpellingsPerImage = 256;
+// Bytes of a source and of a reason in the ledger.
+inline constexpr std::size_t kMaxReasonBytes = 1024;
 // Once an image name has this many Secrets, decisions stop writing further ones back (KEP-2535,
 // "Cache writes upon successful credentials match").
 inline constexpr std::size_t kMaxSecretsForWriteBack = 100;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "waybill/evidence.h"
 #include "waybill/limits.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
@@ -32,7 +33,7 @@ using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 void AllowUntestedLmdb(bool allow);
 
 // The schema version that this library writes, and the oldest that it opens.
-inline constexpr std::uint32_t kNewestSchema = 4;
+inline constexpr std::uint32_t kNewestSchema = 5;
 inline constexpr std::uint32_t kOldestSchema = 1;
 
 // --- Migrating ----------------------------------------------------------------------------------
@@ -60,6 +61,7 @@ struct MigrateOptions {
   bool accept_loss = false;  // go down even if that loses something
   Progress progress = {};
   Clock clock = SystemClock;
+  BootClock boot_clock = SystemBootClock;
   std::uint64_t map_bytes = kDefaultMapBytes;
 };
 
@@ -97,6 +99,7 @@ struct RestoreOptions {
   std::filesystem::path backup = {};
   bool dry_run = false;  // report what would be done, and change nothing
   Clock clock = SystemClock;
+  BootClock boot_clock = SystemBootClock;
   std::uint64_t map_bytes = kDefaultMapBytes;
 };
 
@@ -147,8 +150,9 @@ struct ExportOptions {
   // The directory that has or gets image_manager/. The kubelet must not be running.
   std::filesystem::path kubelet_directory = {};
   KubeletApiVersion api_version = KubeletApiVersion::kV1Beta1;
-  // The runtime's complete list. Required if the store is distrustful: since the kubelet has no
-  // such state, each image without a record then gets one without credentials.
+  // The runtime's complete list. Required under Rules::kClosed, and if the store is distrustful:
+  // since the kubelet presumes an image without a record preloaded, each that has neither record
+  // nor ledger entry gets a record without credentials.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
   // Accepts an empty list, which is refused otherwise if the list is required.
   bool allow_empty = false;
@@ -159,7 +163,8 @@ struct ExportReport {
   std::uint64_t intents = 0;
   std::uint64_t preloaded = 0;
   std::uint64_t closed = 0;  // in quarantine: written as files that the kubelet can't read either
-  std::uint64_t made = 0;    // records without credentials, for images of a distrustful store
+  std::uint64_t made = 0;    // records without credentials, for images that nothing is known of
+  std::uint64_t spellings = 0;  // records under further spellings of their images
   // Written without credentials: refs with records under other handlers only, and files that a
   // kubelet wrote and no import took.
   std::uint64_t without_credentials = 0;

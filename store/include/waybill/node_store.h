@@ -8,11 +8,12 @@
 //   ImageCopy copy = {.image = image, .image_ref = image_ref, .runtime_handler = handler};
 //   auto decision = (*store)->MustAttemptPull(copy, pod_credentials);
 //   if (decision.pull) {
-//     if (auto r = (*store)->RecordPullIntent(copy); !r) …   // on disk before the pull begins
+//     auto pull = (*store)->RecordPullIntent(copy);  // on disk before the pull begins
+//     if (!pull) …
 //     … pull …
 //     copy.image_ref = pulled_ref;
-//     auto r = pulled ? (*store)->RecordImagePulled(copy, credentials)
-//                     : (*store)->RecordImagePullFailed(copy);
+//     auto r = pulled ? (*store)->RecordImagePulled(copy, credentials, {.pull = *pull})
+//                     : (*store)->RecordImagePullFailed(copy, failure, *pull);
 //   }
 //
 // Every call that returns success has reached the disk (fdatasync). All member functions except
@@ -33,6 +34,7 @@
 #include <vector>
 
 #include "waybill/decision.h"
+#include "waybill/evidence.h"
 #include "waybill/limits.h"
 #include "waybill/maintenance.h"
 #include "waybill/options.h"
@@ -122,50 +124,104 @@ class NodeStore {
   // same as the empty one.
 
   // To be called before each pull; matched by exactly one RecordImagePulled or
-  // RecordImagePullFailed. Counts the pull as in flight. kLimitExceeded also above
-  // kMaxInFlightImages. The image need not parse. Ignores copy.image_ref.
-  Result<void> RecordPullIntent(const ImageCopy& copy);
+  // RecordImagePullFailed. Counts the pull as in flight, and returns its ID, by which a later
+  // process can end it too. kLimitExceeded also above kMaxInFlightImages. The image need not parse.
+  // Ignores copy.image_ref. Under Rules::kClosed each call makes an open pull of its own; under
+  // Rules::kKubelet an image has one intent, whose ID every call returns.
+  Result<PullId> RecordPullIntent(const ImageCopy& copy);
 
   // The pull succeeded. Merges `credentials` into the record of copy.image_ref, what the runtime
-  // returned after the pull, drops one in-flight count of copy.image, removes its intent when none
-  // is left, clears both's quarantine entries. nullopt: credentials unknown; the record then only
-  // says that the kubelet pulled it. kInvalidArgument where the image does not parse or the ref is
-  // empty: intent and count stay (kubelet behaviour). An unreadable record is replaced. `manifest`:
-  // which one of an index it was; kept with the record (digest and platform within limits.h). A
-  // copy of another manifest or for another guest platform than the record's is another image: what
-  // was proven for the old one goes.
+  // returned after the pull, drops one in-flight count of copy.image, and clears both's quarantine
+  // entries. nullopt: credentials unknown; the record then only says that the kubelet pulled it.
+  // kInvalidArgument where the image does not parse or the ref is empty: intent and count stay
+  // (kubelet behaviour). An unreadable record is replaced. `result.manifest` is kept with the
+  // record (digest and platform within limits.h). A copy of another manifest or for another guest
+  // platform than the record's is another image: what was proven for the old one goes.
+  // Rules::kClosed removes the open pull `result.pull` and no other; without an ID, the newest of
+  // this string that runs, or else the newest of unknown end. A record of the image under another
+  // spelling becomes this one. Rules::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
-                                 const std::optional<PulledManifest>& manifest = std::nullopt);
+                                 const PullResult& result = {});
 
-  // The pull did not succeed. Drops one in-flight count and, when none is left, the intent; under
-  // Rules::kClosed not an intent that was there before this process's own, nor after kUnknown.
-  // Ignores copy.image_ref.
+  // The pull did not succeed. Drops one in-flight count. Ignores copy.image_ref. Rules::kClosed
+  // removes the open pull, chosen as above, after kNothingTransferred, and otherwise marks it
+  // failed or unknown. Rules::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePullFailed(const ImageCopy& copy,
-                                     PullFailure failure = PullFailure::kFailed);
+                                     PullFailure failure = PullFailure::kFailed, PullId pull = {});
+
+  // --- Evidence (owner) --------------------------------------------------------------------------
+  // Under Rules::kClosed an image is open for one of two reasons: a credential was proven for it,
+  // or it is in the ledger of images that came to the node without the kubelet. Under
+  // Rules::kKubelet there is no ledger: ObserveImages does nothing, and says so.
+
+  // Draw a token before you list the images, or the pods (CleanUpUserNamespaces).
+  Result<ListToken> BeginList();
+
+  // Learns the spellings of each listed image, unites records that turn out to be of one image, and
+  // judges each image that has neither record nor ledger entry, once. A name that no open pull
+  // could have given it proves that it came without the kubelet: it enters the ledger. Otherwise it
+  // gets a record without credentials, and is closed until a pod proves some. A pull of `repo:tag`
+  // could have given that tag and any `repo@digest`, one with a digest any `repo@digest`, and one
+  // without a registry host any name (EvidenceOptions::short_names). If only a pull that began
+  // after the token could have, the image is left to a later list. Names that do not parse do not
+  // count. A distrustful store judges nothing. After a gap (OpenOptions::gap) a complete list
+  // closes each such image, and the gap with it. A complete list also drops open pulls that can
+  // bring nothing any more (EvidenceOptions), and removes records and ledger entries of images that
+  // it does not have and that are not newer than its token, as Prune does. A list without a token
+  // closes images, and does nothing else. kInvalidArgument: a token from the future, one that is
+  // older than that of a list that was observed before (nothing was changed: list again), or an
+  // empty complete list although there are records, open pulls or ledger entries
+  // (ChangeOptions::allow_empty). kLimitExceeded: more than kMaxListedImages.
+  Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
+
+  // All open pulls, the oldest first.
+  Result<std::vector<OpenPull>> ListOpenPulls() const;
+  // An operator's word that this pull brought nothing, and will bring nothing. The reason (1 to
+  // kMaxReasonBytes) goes into the journal of trust. kNotFound: there is no such pull. kConflict:
+  // it runs in this process.
+  Result<void> DropOpenPull(PullId pull, std::string_view reason,
+                            const ChangeOptions& options = {});
+
+  // All ledger entries, sorted by image ref and handler.
+  Result<std::vector<LedgerEntry>> ListLedger() const;
+  // An operator's word that this image is preloaded: it is not judged. `image.id` is any spelling
+  // of it; its names are kept. `source` and `reason`: 1 to kMaxReasonBytes. Records of the image
+  // stay; so does its quarantine, which closes it all the same. kInvalidArgument: no ID.
+  Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
+                           std::string_view reason, const ChangeOptions& options = {});
+  // An operator's word that it is not. An image without a record gets one without credentials, or
+  // the next list would enter it again. The reason goes into the journal of trust. Returns whether
+  // there was an entry. Ignores copy.image.
+  Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
+                                const ChangeOptions& options = {});
+
+  // Why the image is open or closed for a pod without credentials, and what would open it. `names`
+  // are those that the runtime lists it by; without any, copy.image is taken. Rules::kClosed only:
+  // kInvalidArgument otherwise.
+  Result<Explanation> Explain(const ImageCopy& copy,
+                              const std::vector<std::string>& names = {}) const;
 
   // --- Garbage collection (owner) ----------------------------------------------------------------
 
-  // Draw a token before you list the images, or the pods (CleanUpUserNamespaces).
-  Result<PruneToken> BeginPrune();
-
-  // `images` is the complete list of images on the node. Deletes each record whose image is not
-  // listed, unless the record was written or confirmed after `token` was drawn. Rules::kClosed
-  // keeps refs that share a name with a pull in flight or a dangling intent. If the list omits a
-  // ref by mistake, its record is lost, and its image may then be presumed preloaded, under both
-  // sets of rules. An image that is listed under one handler keeps its record there and loses those
-  // under others, except the last record that says that the ref was pulled: that one loses its
-  // credentials instead. kInvalidArgument: a token from the future, or an empty list although
-  // records exist (ChangeOptions::allow_empty).
-  Result<PruneReport> Prune(const std::vector<ListedImage>& images, PruneToken token,
+  // `images` is the complete list of images on the node, by any spelling, made after `token` was
+  // drawn. Deletes each record whose image is not listed, unless the record was written or
+  // confirmed after that, under Rules::kClosed ledger entries likewise; judges nothing
+  // (ObserveImages does both). If the list omits an image by mistake, its record is lost; it may
+  // then be presumed preloaded (kKubelet), or is judged anew (kClosed). An image that is listed
+  // under one handler keeps its record there and loses those under others, except the last record
+  // that says that the image was pulled: that one loses its credentials instead. kInvalidArgument:
+  // a token from the future, or an empty list although records exist (ChangeOptions::allow_empty).
+  Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
                             const ChangeOptions& options = {});
 
-  // The kubelet's form: deletes unlisted records last updated before `until`. It compares clocks,
-  // so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet does.
-  // Rules::kClosed: a record whose time is more than a day ahead of the clock gets the time of this
-  // call, so that a later call can delete it. If the clock was ahead and was corrected, an `until`
-  // ahead of it does not delete records written since. kInvalidArgument: an empty list, as above.
-  Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
+  // The kubelet's form: deletes unlisted records last updated before `until`, and nothing else. It
+  // compares clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet
+  // does. Rules::kClosed: a record whose time is more than a day ahead of the clock gets the time
+  // of this call, so that a later call can delete it. If the clock was ahead and was corrected, an
+  // `until` ahead of it does not delete records written since. kInvalidArgument: an empty list, as
+  // above.
+  Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
                                   const ChangeOptions& options = {});
 
   // --- Whole records, as an adapter for the kubelet's PullRecordsAccessor needs them -------------
@@ -177,7 +233,8 @@ class NodeStore {
   // the one that it needs is empty and the other is not. (Both empty is a question: a kubelet's
   // files can hold a record of the empty ref and an intent of the empty image.)
 
-  // kNotFound: no such record, surely.
+  // Rules::kClosed: under any spelling of the image, here and in DeleteRecord. kNotFound: no such
+  // record, surely.
   Result<ImagePulledRecord> GetRecord(const ImageCopy& copy) const;
   // In no order. Where one record can't be read none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
@@ -189,12 +246,14 @@ class NodeStore {
   Result<void> DeleteRecord(const ImageCopy& copy);
 
   Result<bool> HasIntent(const ImageCopy& copy) const;
-  // Sorted by image string, then by handler.
+  // One for each image string and handler with an open pull, sorted by both. ListOpenPulls says
+  // more.
   Result<std::vector<ImagePullIntent>> ListIntents() const;
-  // Stores it without counting a pull in flight.
+  // Stores one, without counting a pull in flight, unless one runs.
   Result<void> PutIntent(const ImageCopy& copy);
-  // Deletes it if there. While a pull of the image is in flight in this process the intent is what
-  // says so: it then goes when that pull ends.
+  // Deletes those of this string and handler: the caller's word that their pulls bring nothing
+  // more. While a pull of the image is in flight in this process its own stays until that pull
+  // ends.
   Result<void> DeleteIntent(const ImageCopy& copy);
 
   Result<std::vector<QuarantineEntry>> ListQuarantine() const;
@@ -258,12 +317,12 @@ class NodeStore {
 
   // Releases the mappings of pods in neither list. `existing` are the pods that the node should
   // run, `running` those that the runtime runs. Both are complete lists of UIDs, made in this order
-  // after `token` was drawn (BeginPrune); mappings handed out since stay. All in one transaction.
+  // after `token` was drawn (BeginList); mappings handed out since stay. All in one transaction.
   // kInvalidArgument: a token from the future, or both lists are empty although pods have mappings
   // or are held (ChangeOptions::allow_empty: a drained node has no pods).
   Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
                                                            const std::vector<std::string>& running,
-                                                           PruneToken token,
+                                                           ListToken token,
                                                            const ChangeOptions& options = {});
 
   // An operator confirms that the pod lives with this range, whose file was unreadable. The pod is
@@ -284,13 +343,15 @@ class NodeStore {
   // Writes the kubelet's own files, with its names and forms, to image_manager/{pulled,pulling,
   // observed-preloaded}. Each folder is replaced in one step, and the old one is kept aside. Images
   // in quarantine become files that the kubelet can't read either. A ref under several handlers
-  // gets the default's credentials. ID mappings go to pods/<uid>/userns; a file with other content
-  // is kept beside it. Works beside an owner, but the kubelet must be stopped. kConflict, and
-  // nothing is written: a pod is held, or the file of a pod that the store does not know overlaps a
-  // range. kInvalidArgument: the store is distrustful, and options.images_on_node is missing, or
-  // empty without options.allow_empty. kDamaged: a record is unreadable. kOwned: another export
-  // into that directory is running. kNotFound, kUnsafePath, kDiskFull, kIo: the directory. After an
-  // error the folders are complete, old or new; call it again.
+  // gets the default's credentials. Rules::kClosed: a record is written under every spelling of its
+  // image, and images_on_node is required: each listed image with neither record nor ledger entry
+  // gets a record without credentials. ID mappings go to pods/<uid>/userns; a file with other
+  // content is kept beside it. Works beside an owner, but the kubelet must be stopped. kConflict,
+  // and nothing is written: a pod is held, or the file of a pod that the store does not know
+  // overlaps a range. kInvalidArgument: the store is distrustful, and options.images_on_node is
+  // missing, or empty without options.allow_empty. kDamaged: a record is unreadable. kOwned:
+  // another export into that directory is running. kNotFound, kUnsafePath, kDiskFull, kIo: the
+  // directory. After an error the folders are complete, old or new; call it again.
   Result<ExportReport> Export(const ExportOptions& options) const;
 
   // --- State -------------------------------------------------------------------------------------
@@ -306,10 +367,13 @@ class NodeStore {
   Result<VerifyReport> Verify() const;
 
   Result<TrustState> GetTrust() const;
-  // An operator confirms that images without a record may be presumed preloaded again. `reason` (1
-  // to 1024 bytes, kInvalidArgument otherwise) goes into the journal, also if the store was
-  // trustful.
-  Result<void> ClearDistrust(std::string_view reason);
+  // An operator's word that the store is whole again. `reason` (1 to kMaxReasonBytes,
+  // kInvalidArgument otherwise) goes into the journal, also if the store was trustful.
+  // Rules::kClosed: images on the node that have neither record nor ledger entry are closed, or
+  // adopted (ClearOptions), and one open pull of anything stands for those that may still arrive.
+  // Rules::kKubelet: images without a record are presumed preloaded again; ignores `options`.
+  // kInvalidArgument: an empty list, as in ObserveImages.
+  Result<ObserveReport> ClearDistrust(std::string_view reason, const ClearOptions& options = {});
 
   class Impl;  // opaque
 

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "waybill/evidence.h"
 #include "waybill/limits.h"
 #include "waybill/maintenance.h"
 #include "waybill/policy.h"
@@ -66,11 +69,28 @@ struct OpenOptions {
   std::filesystem::path directory = {};
   bool create_if_missing = true;
   Witness witness;
+  // The witness is read, and neither made nor written: for a copy of a store on which opening is
+  // tried.
+  bool leaves_witness = false;
   Rules rules = Rules::kClosed;
   VerificationPolicy policy = {};
-  // The runtime's complete list of images, for replay. nullopt: unknown; dangling intents stay and
-  // keep their images closed.
+  // The runtime's complete list of images. nullopt: unknown. Rules::kKubelet replays dangling
+  // intents against it. Rules::kClosed judges its images (ObserveImages). It has no token: so it
+  // removes nothing, settles nothing and enters nothing in the ledger, unless this is a first
+  // start: no list was judged since the store was made or came up from an older schema, and no pull
+  // began and no record was removed since.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  // An operator's or installer's list of preloaded images; an entry without an ID names its image.
+  // At a first start, those of images_on_node that it names enter the ledger before anything is
+  // judged, unless they have a record or are in quarantine. Ignored later: it says nothing of when
+  // an image came.
+  std::optional<std::vector<ImageOnNode>> preloaded = std::nullopt;
+  EvidenceOptions evidence = {};
+  // This process goes on with the pulls of the one before it, as commands do that begin and end a
+  // pull in two processes. Otherwise pulls that were left running have ended: their outcome is
+  // unknown.
+  bool continues_pulls = false;
+  BootClock boot_clock = SystemBootClock;
   // Accepts an empty images_on_node and empty runtime_handlers. A runtime that starts up lists
   // nothing, so an empty list is otherwise kInvalidArgument if the store holds records or intents
   // or must close a gap, or if it holds runtime handlers.
@@ -114,6 +134,7 @@ struct ObserveOptions {
   Rules rules = Rules::kClosed;
   VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
+  ShortNames short_names = ShortNames::kAnywhere;  // for Explain
   Clock clock = SystemClock;
 };
 
@@ -126,11 +147,20 @@ struct ChangeOptions {
   bool dry_run = false;
 };
 
-// How a pull that did not succeed ended.
-enum class PullFailure : std::uint8_t {
-  kFailed,   // the runtime reports a failure: this pull did not bring the image
-  kUnknown,  // time-out, cancelled, connection lost: it may still arrive (Rules::kClosed keeps the
-             // intent; Rules::kKubelet treats it as kFailed)
+// What the runtime says of a pull that succeeded.
+struct PullResult {
+  PullId pull = {};                             // as RecordPullIntent returned it
+  std::optional<PulledManifest> manifest = {};  // which one of an index it was
+  std::optional<ImageOnNode> image = {};        // the runtime's entry, for the image's spellings
+};
+
+struct ClearOptions {
+  // The runtime's complete list. Its images that have neither record nor ledger entry get a record
+  // without credentials, or with `adopt` a ledger entry. nullopt: the next list does that.
+  std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  bool adopt = false;  // the operator's word that no pod's credentials brought those images
+  bool allow_empty = false;
+  bool dry_run = false;
 };
 
 }  // namespace waybill

@@ -31,9 +31,10 @@ enum class AllowlistScope : std::uint8_t { kAnyImage, kPreloadedOnly };
 
 // What is known of an image's origin when the policy is asked.
 enum class ImageOrigin : std::uint8_t {
-  kKubeletPulled,      // a record or an intent exists
-  kPresumedPreloaded,  // neither exists, and the store lost nothing
-  kUnknown,            // neither exists, but the store is distrustful: they may have been lost
+  kKubeletPulled,  // a record exists; Rules::kKubelet: or an intent
+  kPreloaded,  // Rules::kKubelet: neither exists, and nothing was lost. Rules::kClosed: it is in
+               // the ledger
+  kUnknown,    // neither is known
 };
 
 // A policy with its allowlist, validated once. Immutable; safe to read from any thread.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "waybill/evidence.h"
 #include "waybill/maintenance.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
@@ -74,11 +75,15 @@ struct RecoveryReport {
   // Pulls may be unrecorded (OpenOptions::gap), and why the store assumes so.
   bool after_gap = false;
   std::string gap_reason = {};
-  std::uint64_t gap_closed = 0;              // images that had no record and got one
+  std::uint64_t gap_closed = 0;              // images that had neither record nor ledger entry
   std::vector<std::string> gap_images = {};  // their names, or refs; the first 1000
 
-  std::uint64_t intents_found = 0;         // left by an earlier process
-  std::uint64_t intents_replayed = 0;      // matched an image on the node: closed by a record
+  // Rules::kClosed: what judging images_on_node did. nullopt: there was no list.
+  std::optional<ObserveReport> observed = {};
+  bool first_start = false;  // the list was judged as that of a first start
+
+  std::uint64_t intents_found = 0;         // left by an earlier process; Rules::kClosed: open pulls
+  std::uint64_t intents_replayed = 0;      // closed an image on the node by a record
   std::uint64_t intents_left = 0;          // still stored when opening ended
   std::vector<std::string> replayed = {};  // their image strings; the first 100
   bool replay_skipped = false;             // no list of images was given to replay against
@@ -101,6 +106,8 @@ struct Statistics {
   std::uint64_t quarantine_entries = 0;
   std::uint64_t preloaded_records = 0;
   std::uint64_t imported_files = 0;
+  std::uint64_t ledger_entries = 0;
+  std::uint64_t spellings = 0;    // under which images are known
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
   std::uint64_t held_pods = 0;    // with unverified ID ranges
   bool distrustful = false;
@@ -133,13 +140,14 @@ enum class TrustKind : std::uint8_t {
 };
 
 enum class TrustAction : std::uint8_t {
-  kDistrust = 1,   // a reason not to presume an image without a record preloaded
+  kDistrust = 1,   // a reason to judge no image (closed), or to presume none preloaded (kubelet)
   kTrust = 2,      // ends every reason before it
   kTakenBack = 3,  // ends the reason of the same kind and words: what it told of was made good
+  kNote = 4,       // an operator's word on a single image or pull; changes no reason
 };
 
-// Spellings for output: "operator", "storeLost", …; "distrust", "trust", "takenBack". "unknown": a
-// number of a later version.
+// Spellings for output: "operator", "storeLost", …; "distrust", "trust", "takenBack", "note".
+// "unknown": a number of a later version.
 std::string_view TrustKindName(TrustKind kind);
 std::string_view TrustActionName(TrustAction action);
 
@@ -161,20 +169,14 @@ struct TrustState {
   std::vector<TrustEvent> journal = {};  // oldest first
 };
 
-// The commit sequence at which a garbage collection of images or pods starts (store/README.md, rule
-// 4).
-struct PruneToken {
-  std::uint64_t value = 0;
-};
-
 struct PruneReport {
   std::uint64_t examined = 0;
   std::uint64_t removed = 0;
   std::uint64_t kept_in_list = 0;
-  std::uint64_t kept_newer = 0;   // written or confirmed after the token, or not before `until`
-  std::uint64_t kept_intent = 0;  // an intent names the same repository (Rules::kClosed)
+  std::uint64_t kept_newer = 0;  // written or confirmed after the token, or not before `until`
   // Listed under another handler only, but the last record of its ref: lost its credentials.
   std::uint64_t kept_without_credentials = 0;
+  std::uint64_t preloaded_removed = 0;  // ledger entries (Rules::kClosed)
 };
 
 // The metrics of KEP-2535 under the names and labels of the kubelet's code.
@@ -192,6 +194,8 @@ struct Metrics {
   // Images under other runtime handlers than the default (KEP-4216, "How can an operator determine
   // if the feature is in use"). waybill_nondefault_runtime_handler_images.
   std::uint64_t nondefault_runtime_handler_images = 0;
+  std::uint64_t preloaded_images = 0;  // in the ledger. waybill_preloaded_images
+  std::uint64_t open_pulls = 0;        // Rules::kClosed. waybill_open_pulls
 
   // Prometheus text exposition format, version 0.0.4. Every series, zeros included, so that a rate
   // is defined from the first scrape.

@@ -91,7 +91,7 @@ enum class Hint : std::uint8_t {
   // The list was empty, but the store is not. List again; confirm an empty list if it is right.
   kAllowEmpty,
   // The token is not of this store. Draw one before listing the images.
-  kBeginPrune,
+  kBeginList,
   // The token is not of this store. Draw one before listing the pods.
   kBeginUsernsCleanup,
   // The registry of runtime handlers does not allow it. Load what the runtime serves.

@@ -4,6 +4,7 @@
 #ifndef WAYBILL_TYPES_H_
 #define WAYBILL_TYPES_H_
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -120,6 +121,9 @@ struct ImagePulledRecord {
   // The guest platform of the handler when the image was pulled. Set by the store from the registry
   // of handlers. If the handler's platform changes, its images must be verified again.
   std::optional<Platform> guest_platform = {};
+  // Why the image was closed without a pull by this kubelet, if it was: one sentence, no full stop.
+  // Set by the store; empty once the image was pulled.
+  std::string closed_because = {};
 
   friend bool operator==(const ImagePulledRecord&, const ImagePulledRecord&) = default;
 };
@@ -133,7 +137,8 @@ struct ImagePullIntent {
   friend auto operator<=>(const ImagePullIntent&, const ImagePullIntent&) = default;
 };
 
-// An image that a newer kubelet found on the node before it pulled anything. Stored, not yet used.
+// An image that a newer kubelet found on the node before it pulled anything: a file of
+// observed-preloaded/. Rules::kClosed judges it as an image of a list (ObserveImages).
 struct ImagePreloadedRecord {
   std::string image_ref = {};
   std::optional<Timestamp> last_updated = {};
@@ -142,32 +147,37 @@ struct ImagePreloadedRecord {
   friend bool operator==(const ImagePreloadedRecord&, const ImagePreloadedRecord&) = default;
 };
 
-// An image that the container runtime lists: CRI's Image message, `crictl images -o json`.
+// An image as the container runtime lists it: CRI's Image message, `crictl images -o json`. Its
+// spellings are the ID, with and without `sha256:`, and its repo digests. A function that only asks
+// which images are there (Prune) needs one spelling as `id`, and no names.
 struct ImageOnNode {
-  std::string id = {};  // the image ref
-  std::vector<std::string> repo_tags = {};
-  std::vector<std::string> repo_digests = {};
+  std::string id = {};                         // the image ref
+  std::vector<std::string> repo_tags = {};     // names: `repo:tag`
+  std::vector<std::string> repo_digests = {};  // names: `repo@digest`
   // CRI's Image.spec.runtime_handler. Empty: not given, so the image may be any handler's.
   std::string runtime_handler = {};
+  bool pinned = false;  // by the runtime's configuration
+};
+
+// A moment since the machine booted, which no change of the wall clock moves.
+struct BootTime {
+  std::array<std::uint8_t, 16> boot_id = {};  // which boot; zeros: unknown
+  std::int64_t nanoseconds = 0;               // CLOCK_BOOTTIME
+
+  friend bool operator==(const BootTime&, const BootTime&) = default;
+};
+
+// Which pull. Durable, and never used twice in one store. 0: none is named.
+struct PullId {
+  std::uint64_t value = 0;
+
+  friend auto operator<=>(const PullId&, const PullId&) = default;
 };
 
 // The manifest that a pull chose out of an index (waybill/image_index.h).
 struct PulledManifest {
   std::string digest = {};
   Platform platform = {};
-};
-
-// An image that is on the node, for garbage collection. Without a runtime handler it keeps its
-// ref's records under every handler.
-struct ListedImage {
-  std::string image_ref = {};
-  std::string runtime_handler = {};
-
-  // NOLINTBEGIN(google-explicit-constructor): a list of refs alone is the usual one.
-  ListedImage(std::string ref, std::string handler = {})
-      : image_ref(std::move(ref)), runtime_handler(std::move(handler)) {}
-  ListedImage(const char* ref) : image_ref(ref) {}
-  // NOLINTEND(google-explicit-constructor)
 };
 
 // What an unreadable file stood for, known by its name only.

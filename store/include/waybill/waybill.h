@@ -5,6 +5,7 @@
 
 #include "waybill/credential_hash.h"  // IWYU pragma: export
 #include "waybill/decision.h"         // IWYU pragma: export
+#include "waybill/evidence.h"         // IWYU pragma: export
 #include "waybill/image_index.h"      // IWYU pragma: export
 #include "waybill/image_name.h"       // IWYU pragma: export
 #include "waybill/kubelet_format.h"   // IWYU pragma: export

@@ -1,0 +1,228 @@
+// Version 5 keeps evidence: a ledger of preloaded images, the spellings of images, and open pulls
+// in place of intents.
+//
+// Up: each intent becomes a pull of unknown end, which ended now. The first list of images is that
+// of a first start: what has neither record nor intent enters the ledger, as version 4 presumes.
+//
+// Down: version 4 presumes an image without a record preloaded, and finds a record under the very
+// ref only. So each image with a record gets one under each of its spellings, open pulls become
+// intents, and one of anything becomes distrust. The records' reasons for being closed go, too.
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "migrations/steps/steps.h"
+#include "store/base/empty_list.h"
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
+#include "store/database/pulled_record.h"
+#include "store/database/typed_tables.h"
+#include "store/pull/open_pulls.h"
+#include "store/trust/trust.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::uint64_t kValuesPerReport = 1024;
+
+Result<void> Report(StepRun& run, std::uint64_t total) {
+  ++run.values_written;
+  if (!run.progress || run.values_written % kValuesPerReport != 0 ||
+      run.progress(run.values_written, total)) {
+    return {};
+  }
+  return Error{ErrorCode::kInterrupted, "the migration was stopped", "run it again to go on"};
+}
+
+Result<std::vector<std::pair<Key16, OpenPull>>> PullsAndKeys(const StoreTxn& txn) {
+  std::vector<std::pair<Key16, OpenPull>> pulls;
+  auto walked =
+      txn.ForEach(Table::kIntents, [&](const Key16& key, Payload payload) -> Result<bool> {
+        auto pull = DecodeOpenPull(payload);
+        if (!pull)
+          return Error{ErrorCode::kDamaged, "an open pull can't be read", {}, Hint::kRecover};
+        pulls.emplace_back(key, std::move(*pull));
+        return true;
+      });
+  if (!walked) return walked.error();
+  return pulls;
+}
+
+Result<void> Up(StepRun& run) {
+  auto pulls = PullsAndKeys(run.txn);
+  if (!pulls) return pulls.error();
+  for (const auto& [key, pull] : *pulls) {
+    auto erased = run.txn.Delete(Table::kIntents, key);
+    if (!erased) return erased.error();
+    auto taken = TakeOverIntent(run.txn, pull.image, pull.runtime_handler, pull.began, run.now);
+    if (!taken) return taken;
+    if (auto r = Report(run, pulls->size()); !r) return r;
+  }
+  run.txn.state().awaits_first_list = true;
+  run.txn.Touch();
+  return {};
+}
+
+Result<void> PullsDown(StepRun& run) {
+  auto pulls = PullsAndKeys(run.txn);
+  if (!pulls) return pulls.error();
+  bool anything = false;
+  for (const auto& [key, pull] : *pulls) {
+    auto erased = run.txn.Delete(Table::kIntents, key);
+    if (!erased) return erased.error();
+    anything = anything || pull.anything;
+  }
+  for (auto& [key, pull] : *pulls) {
+    if (pull.anything || pull.nothing_at != 0) continue;
+    pull.id = {};
+    auto put = run.txn.PutAs(SchemaOf(4), Table::kIntents,
+                             OlderIntentKey(pull.image, pull.runtime_handler, run.txn.seed()),
+                             EncodeOpenPull(pull));
+    if (!put) return put;
+    if (auto r = Report(run, pulls->size()); !r) return r;
+  }
+  if (!anything) return {};
+  return SetDistrust(run.txn,
+                     {TrustKind::kOther,
+                      "pulls that can't be named may have brought images; version 4 has no "
+                      "other way to say so"});
+}
+
+Result<bool> InQuarantine(const StoreTxn& txn, const std::string& image_ref) {
+  if (txn.state().digest(Table::kQuarantine).count == 0) return false;
+  auto refs = RefsOfImage(txn, image_ref);
+  if (!refs) return refs.error();
+  for (const std::string& ref : *refs) {
+    auto there = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
+    if (!there || *there) return there;
+  }
+  return false;
+}
+
+// What is in quarantine under some spelling proves nothing under the others: records lose their
+// credentials, and images of the ledger get a record without any.
+Result<void> AddQuarantined(const StoreTxn& txn, std::vector<ImagePulledRecord>& records) {
+  if (txn.state().kubelet_rules) return {};
+  for (ImagePulledRecord& record : records) {
+    auto there = InQuarantine(txn, record.image_ref);
+    if (!there) return there.error();
+    if (*there) record.credential_mapping.clear();
+  }
+  return txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto entry = DecodeLedgerEntry(payload);
+    if (!entry) return true;
+    auto there = InQuarantine(txn, entry->image_ref);
+    if (!there || !*there) return there ? Result<bool>(true) : there;
+    auto recorded = AnyRecordOfImage(txn, entry->image_ref);
+    if (!recorded) return recorded;
+    if (!*recorded) {
+      records.push_back({.image_ref = entry->image_ref,
+                         .last_updated = txn.now(),
+                         .stamp = txn.sequence(),
+                         .runtime_handler = entry->runtime_handler});
+    }
+    return true;
+  });
+}
+
+Result<bool> HasSharedDigests(const StoreTxn& txn) {
+  bool shared = false;
+  auto walked = txn.ForEach(Table::kSpellings, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto row = DecodeSpelling(payload);
+    shared = !row || row->image.empty();
+    return !shared;
+  });
+  if (!walked) return walked.error();
+  return shared;
+}
+
+Result<void> RecordsDown(StepRun& run) {
+  std::vector<ImagePulledRecord> records;
+  auto walked = run.txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto record = DecodePulledRecordValue(payload);
+    if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
+    records.push_back(std::move(*record));
+    return true;
+  });
+  if (!walked) return walked;
+  const auto put = [&](const ImagePulledRecord& record) -> Result<void> {
+    auto payload = EncodePulledRecordValue(record);
+    if (!payload) return payload.error();
+    auto done = run.txn.PutAs(SchemaOf(4), Table::kPulled,
+                              PulledKey(record.image_ref, record.runtime_handler, run.txn.seed()),
+                              *payload);
+    return done ? Report(run, records.size()) : done;
+  };
+  std::set<std::pair<std::string, std::string>> there;
+  // Version 4 finds quarantine under the very ref only.
+  if (auto r = AddQuarantined(run.txn, records); !r) return r;
+  for (ImagePulledRecord& record : records) {
+    record.closed_because.clear();
+    there.emplace(record.image_ref, record.runtime_handler);
+    if (auto r = put(record); !r) return r;
+  }
+  // Under the rules `kubelet` a record is its ref's alone.
+  if (run.txn.state().kubelet_rules) return {};
+  auto shared = HasSharedDigests(run.txn);
+  if (!shared) return shared.error();
+  if (*shared && !records.empty()) {
+    auto distrusted =
+        SetDistrust(run.txn, {TrustKind::kOther,
+                              "a digest that two images have may be of a private one; version "
+                              "4 has no other way to say so"});
+    if (!distrusted) return distrusted;
+  }
+  for (ImagePulledRecord& record : records) {
+    auto refs = RefsOfImage(run.txn, record.image_ref);
+    if (!refs) return refs.error();
+    for (std::string& ref : *refs) {
+      if (!there.emplace(ref, record.runtime_handler).second) continue;
+      record.image_ref = std::move(ref);
+      if (auto r = put(record); !r) return r;
+    }
+  }
+  return {};
+}
+
+Result<void> Down(StepRun& run) {
+  if (auto r = PullsDown(run); !r) return r;
+  return RecordsDown(run);
+}
+
+Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
+  std::vector<std::string> losses;
+  if (!txn.schema().has(Table::kLedger)) return losses;
+  if (const std::uint64_t count = txn.state().digest(Table::kLedger).count; count > 0) {
+    losses.push_back("the ledger of " + HowMany(count, "preloaded image") +
+                     ": version 4 presumes every image without a record or an intent preloaded");
+  }
+  auto pulls = AllOpenPulls(txn);
+  if (!pulls) return pulls.error();
+  std::uint64_t ended = 0;
+  for (const OpenPull& pull : *pulls) {
+    if (pull.anything) {
+      losses.emplace_back("a pull of anything: the store turns distrustful instead");
+    } else if (pull.ended && pull.nothing_at == 0) {
+      ++ended;
+    }
+  }
+  auto shared = HasSharedDigests(txn);
+  if (!shared) return shared.error();
+  if (*shared) {
+    losses.emplace_back("which digests two images have: the store turns distrustful instead");
+  }
+  if (ended > 0) {
+    losses.push_back("when " + HowMany(ended, "open pull") +
+                     " ended: in version 4 an intent stays until its image is pulled");
+  }
+  return losses;
+}
+
+}  // namespace
+
+const Step kStepV4ToV5 = {4, 5, "evidence", Up, Down, Losses};
+
+}  // namespace waybill::internal

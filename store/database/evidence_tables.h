@@ -1,0 +1,85 @@
+// The ledger of preloaded images, and the spellings under which images are known
+// (schema/v5/evidence.fbs).
+//
+// A row of kSpellings tells of which image a digest is: an image ID of itself, a repo digest of the
+// ID that the runtime listed it for. A repo digest that was listed for two images is of neither.
+// The row of an ID also has the image's other refs, under which records may be stored.
+
+#ifndef WAYBILL_STORE_DATABASE_EVIDENCE_TABLES_H_
+#define WAYBILL_STORE_DATABASE_EVIDENCE_TABLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/base/function_ref.h"
+#include "store/database/reader_pool.h"
+#include "store/database/store_txn.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+struct SpellingRow {
+  std::string spelling;  // Spelling::text() of a ref
+  std::string image;     // that of the image's ID; empty: two images have it
+  std::vector<std::string> refs;
+  std::uint64_t stamp = 0;
+};
+
+std::vector<std::uint8_t> EncodeLedgerEntry(const LedgerEntry& entry);
+std::vector<std::uint8_t> EncodeSpelling(const SpellingRow& row);
+// nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
+std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload);
+std::optional<SpellingRow> DecodeSpelling(Payload payload);
+
+// --- For changes. Runtime handlers are as stored, "" for the default one -------------------------
+
+Result<std::optional<SpellingRow>> FindSpelling(const StoreTxn& txn, std::string_view spelling);
+// Stamps the row with the commit under way.
+Result<void> PutSpelling(StoreTxn& txn, SpellingRow row);
+
+// The ID of the image that the ref spells: its row's, or the ref's own spelling if there is none or
+// two images have it.
+Result<std::string> ImageOf(const StoreTxn& txn, std::string_view image_ref);
+// Every ref under which a record of the ref's image may be stored, `image_ref` first.
+Result<std::vector<std::string>> RefsOfImage(const StoreTxn& txn, std::string_view image_ref);
+// The ref is one of its image's, if the image is known.
+Result<void> LearnRef(StoreTxn& txn, std::string_view image_ref);
+
+// The entry of the ref's image under the handler.
+Result<std::optional<LedgerEntry>> FindLedgerEntry(const StoreTxn& txn, std::string_view image_ref,
+                                                   std::string_view runtime_handler);
+// Stamps the entry with the commit under way, and stores it under its image's ID. An older entry of
+// the image is replaced.
+Result<void> PutLedgerEntry(StoreTxn& txn, LedgerEntry entry);
+// True: there was one.
+Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
+                              std::string_view runtime_handler);
+
+// Drops the entries that `drops` accepts: the next list judges their images anew.
+Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const LedgerEntry&)> drops);
+
+// Something that kept images closed is gone: a list whose token is older must not enter what that
+// may have brought.
+void NoteEvidenceRemoved(StoreTxn& txn);
+
+// Whether the image has a record under any spelling and handler, readable or not.
+Result<bool> AnyRecordOfImage(const StoreTxn& txn, std::string_view image_ref);
+
+// --- For decisions -------------------------------------------------------------------------------
+
+// The same on a snapshot. RefsOfImage allocates. kDamaged: something can't be read.
+Lookup FindLedgerEntry(const ReaderPool::Lease& snapshot, std::string_view image_ref,
+                       std::string_view runtime_handler, Payload& payload);
+Lookup RefsOfImage(const ReaderPool::Lease& snapshot, std::string_view image_ref,
+                   std::vector<std::string>& refs);
+
+// Whether `is_it` accepts one of the names of an entry, whose envelope verified.
+bool AnyNameOf(Payload ledger_entry, FunctionRef<bool(std::string_view)> is_it);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DATABASE_EVIDENCE_TABLES_H_

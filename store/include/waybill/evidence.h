@@ -1,0 +1,158 @@
+// Evidence: why an image is open under Rules::kClosed. Either a credential was proven for it, or it
+// is in the ledger of images that came to the node without the kubelet. An open pull is one that
+// may still bring an image, or may have brought one that nobody recorded; it keeps out of the
+// ledger what it could have given (NodeStore::ObserveImages).
+
+#ifndef WAYBILL_EVIDENCE_H_
+#define WAYBILL_EVIDENCE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace [[gnu::visibility("default")]] waybill {
+
+// The machine's own time. Must be callable from any thread.
+using BootClock = std::function<BootTime()>;
+BootTime SystemBootClock();
+
+// What an image string without a registry host may name on this node.
+enum class ShortNames : std::uint8_t {
+  kAnywhere,   // the runtime may complete it, or have an alias for it (CRI-O)
+  kDockerHub,  // the runtime completes it with docker.io only (containerd)
+};
+std::string_view ShortNamesName(ShortNames short_names);  // "anywhere", "docker.io"
+Result<ShortNames> ParseShortNames(std::string_view name);
+
+// How long a pull that ended may still have brought an image. Both are measured by CLOCK_BOOTTIME,
+// from the end of the pull to the token of a complete list. 0 seconds to 10 years.
+struct EvidenceOptions {
+  std::chrono::seconds grace{120};    // after a failure that the runtime reported
+  std::chrono::seconds window{7200};  // after an unknown end; a reboot ends it, too
+  ShortNames short_names = ShortNames::kAnywhere;
+};
+
+// The numbers are stored.
+enum class PullState : std::uint8_t {
+  kRunning = 1,
+  kFailed = 2,   // the runtime reported an error, but something may have been transferred
+  kUnknown = 3,  // cancelled, timed out, connection lost, or the process that pulled ended
+};
+// "running", "failed", "unknown"; "" for a number of a later version.
+std::string_view PullStateName(PullState state);
+
+// A pull that may still bring an image, or may have brought one that nobody recorded.
+struct OpenPull {
+  PullId id = {};
+  bool anything = false;   // stands for pulls that can't be named: it may have brought any image
+  std::string image = {};  // the container's image string as the pod wrote it; it need not parse
+  std::string runtime_handler = {};  // empty: the default handler
+  PullState state = PullState::kRunning;
+  Timestamp began = {};
+  std::optional<Timestamp> ended = {};  // nullopt: it runs
+  BootTime ended_at = {};               // the same, as grace and window are measured
+  std::uint64_t stamp = 0;              // the commit in which it began
+  // Several pulls of one string that ended alike, kept as one with the last end. No success of a
+  // single pull removes it.
+  bool several = false;
+  // Used inside the store; 0 in every pull that is listed.
+  std::uint64_t nothing_at = 0;
+
+  friend bool operator==(const OpenPull&, const OpenPull&) = default;
+};
+
+// How a pull that did not succeed ended. Rules::kKubelet treats all alike.
+enum class PullFailure : std::uint8_t {
+  kFailed,              // the runtime reports an error; something may have been transferred
+  kUnknown,             // time-out, cancelled, connection lost: the image may still arrive
+  kNothingTransferred,  // the runtime reported an error, was asked afterwards, and said that the
+                        // image is not there
+};
+
+// What the pull could have given an image as a name: "r.example/x:1", "r.example/x@…", or
+// "anything".
+std::vector<std::string> NamesGivenBy(const OpenPull& pull, ShortNames short_names);
+
+// An image that is known to have come to the node without the kubelet: open to all pods, under
+// every name.
+struct LedgerEntry {
+  std::string image_ref = {};
+  std::string runtime_handler = {};     // empty: the default handler's copy
+  std::vector<std::string> names = {};  // at that time, sorted
+  // How it is known: "first-start", "listed", "observed-preloaded", "adopted", "operator", or what
+  // the caller named.
+  std::string source = {};
+  std::string reason = {};  // an operator's; may be empty
+  Timestamp since = {};
+  std::uint64_t stamp = 0;  // the commit that wrote it
+
+  friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
+};
+
+// Places a list of images or pods in time: what was drawn before the list was made is not newer
+// than it (NodeStore::BeginList).
+struct ListToken {
+  std::uint64_t commit = 0;  // the commit sequence then
+  BootTime drawn = {};
+};
+
+// A list of images for NodeStore::ObserveImages.
+struct ImageList {
+  std::vector<ImageOnNode> images = {};
+  // Drawn before the list was made (NodeStore::BeginList). nullopt: the list can't be placed in
+  // time.
+  std::optional<ListToken> token = {};
+  bool complete = false;    // everything that the runtime has, unfiltered
+  std::string source = {};  // who made the list; empty: the runtime
+};
+
+// What became of an image that was judged.
+struct JudgedImage {
+  std::string image_ref = {};
+  std::string runtime_handler = {};
+  std::string name = {};     // its first name, or its ref
+  bool preloaded = false;    // it is in the ledger now; otherwise it is closed
+  std::string because = {};  // one sentence, no full stop
+};
+
+// What a list of images did (NodeStore::ObserveImages).
+struct ObserveReport {
+  std::uint64_t listed = 0;     // entries of the list
+  std::uint64_t repeated = 0;   // of those, an image that was in the list already
+  std::uint64_t not_names = 0;  // names that do not parse, and so do not count
+  std::uint64_t known = 0;      // had a record or a ledger entry, or are in quarantine
+  std::uint64_t preloaded = 0;  // entered the ledger
+  std::uint64_t closed = 0;     // got a record without credentials
+  std::uint64_t left = 0;       // neither: the list can't be placed in time, or nothing is judged
+  std::uint64_t united = 0;     // records under another spelling of the same image, now one
+  std::uint64_t pulls_settled = 0;               // open pulls that can bring nothing any more
+  std::uint64_t records_removed = 0;             // of images that are not listed
+  std::uint64_t preloaded_removed = 0;           // ledger entries likewise
+  std::vector<JudgedImage> judged = {};          // the first 1000
+  std::vector<std::string> shared_digests = {};  // listed for two images, so of neither; first 100
+  // Why no image was judged; empty: they were.
+  std::string not_judged_because = {};
+};
+
+// Why an image is open or closed, for a person (NodeStore::Explain).
+struct Explanation {
+  std::optional<LedgerEntry> ledger_entry = {};
+  bool recorded = false;             // it has a record under this handler
+  std::string closed_because = {};   // the record's; empty: a pull made it, or there is none
+  std::vector<OpenPull> pulls = {};  // could have brought an image of this name; newest first
+  bool in_quarantine = false;
+  bool distrustful = false;
+  std::string text = {};  // what of this closes the image, in one sentence; empty: nothing
+  std::string hint = {};  // what would open it
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_EVIDENCE_H_

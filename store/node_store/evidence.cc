@@ -1,0 +1,316 @@
+// Lists of images, the ledger, open pulls, and why an image is closed.
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "store/base/hex.h"
+#include "store/base/image_spellings.h"
+#include "store/base/quote.h"
+#include "store/base/sha256.h"
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
+#include "store/database/pulled_record.h"
+#include "store/database/typed_tables.h"
+#include "store/handlers/runtime_handlers.h"
+#include "store/node_store/impl.h"
+#include "store/pull/judge.h"
+#include "store/recovery/observe.h"
+#include "store/trust/trust.h"
+
+namespace waybill {
+
+using internal::Lookup;
+using internal::Payload;
+using internal::ReaderPool;
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+
+Result<void> CheckReason(std::string_view what, std::string_view reason) {
+  if (!reason.empty() && reason.size() <= kMaxReasonBytes) return {};
+  return Error{ErrorCode::kInvalidArgument, "the " + std::string(what) + " must have 1 to " +
+                                                std::to_string(kMaxReasonBytes) +
+                                                " bytes; nothing was changed"};
+}
+
+Result<void> CheckRef(std::string_view image_ref) {
+  if (image_ref.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
+                 "name the image by its ID or a repo digest"};
+  }
+  if (image_ref.size() <= kMaxImageRefBytes) return {};
+  return Error{ErrorCode::kLimitExceeded, "the image ref is longer than " +
+                                              std::to_string(kMaxImageRefBytes) +
+                                              " bytes; nothing was changed"};
+}
+
+Error NoLedger() {
+  return {ErrorCode::kInvalidArgument, "the rules `kubelet` keep no ledger; nothing was changed",
+          "open the store with the rules `closed`"};
+}
+
+// As stored. kInvalidArgument: the registry does not have it.
+Result<std::string> StoredHandler(const StoreTxn& txn, std::string_view runtime_handler) {
+  auto handler = internal::FindHandler(txn, runtime_handler);
+  if (!handler) return handler.error();
+  if (handler->known) return handler->stored;
+  auto known = internal::ReadRuntimeHandlers(txn);
+  return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
+}
+
+}  // namespace
+
+Result<ListToken> NodeStore::BeginList() try {
+  if (!impl_->committer) return impl_->NotOwner();
+  const std::uint64_t token = impl_->committer->state().commit_sequence;
+  impl_->NoteToken(token);
+  return ListToken{token, impl_->boot_clock()};
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
+                                               const ChangeOptions& options) try {
+  if (!impl_->committer) return impl_->NotOwner();
+  if (list.source.size() > kMaxReasonBytes) {
+    return CheckReason("source of the list", list.source).error();
+  }
+  if (list.complete && !list.source.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the list of " + internal::QuoteForMessage(list.source) +
+                     " is said to be complete, but only the runtime knows every image; nothing was "
+                     "changed"};
+  }
+  if (impl_->rules == Rules::kKubelet) {
+    ObserveReport report;
+    report.listed = list.images.size();
+    report.not_judged_because = "the rules `kubelet` keep no ledger";
+    return report;
+  }
+  const internal::Observing observing{
+      .options = impl_->evidence, .now = impl_->boot_clock(), .allow_empty = options.allow_empty};
+  return WriteAndGet(
+      *impl_, [&](StoreTxn& txn) { return internal::ObserveList(txn, list, observing); }, options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<OpenPull>> NodeStore::ListOpenPulls() const {
+  auto pulls = ListTable(*impl_, Table::kIntents, "the open pulls", internal::DecodeOpenPull);
+  if (pulls) {
+    std::erase_if(*pulls, [](const OpenPull& pull) { return pull.nothing_at != 0; });
+    std::sort(pulls->begin(), pulls->end(),
+              [](const OpenPull& a, const OpenPull& b) { return a.id < b.id; });
+  }
+  return pulls;
+}
+
+Result<void> NodeStore::DropOpenPull(PullId pull, std::string_view reason,
+                                     const ChangeOptions& options) try {
+  if (auto r = CheckReason("reason", reason); !r) return r;
+  return impl_->Write(
+      [&](StoreTxn& txn) -> Result<void> {
+        auto pulls = internal::AllOpenPulls(txn);
+        if (!pulls) return pulls.error();
+        const auto at = std::find_if(pulls->begin(), pulls->end(),
+                                     [&](const OpenPull& one) { return one.id == pull; });
+        if (at == pulls->end() || pull.value == 0 || at->nothing_at != 0) {
+          return Error{ErrorCode::kNotFound,
+                       "there is no open pull " + std::to_string(pull.value) + " in " +
+                           impl_->directory.string() + "; nothing was changed",
+                       "list them: it may have ended since"};
+        }
+        if (at->state == PullState::kRunning &&
+            impl_->in_flight.Get(at->image, at->runtime_handler).count > 0) {
+          return Error{ErrorCode::kConflict,
+                       "the pull of " + internal::QuoteForMessage(at->image) +
+                           " runs in this process; nothing was changed",
+                       "record how it ended"};
+        }
+        if (auto r = internal::EraseOpenPull(txn, *at); !r) return r;
+        internal::NoteEvidenceRemoved(txn);
+        return internal::NoteInJournal(
+            txn, "dropped " + internal::Describe(*at) + ": " + std::string(reason));
+      },
+      options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<LedgerEntry>> NodeStore::ListLedger() const {
+  auto entries = ListTable(*impl_, Table::kLedger, "the ledger", internal::DecodeLedgerEntry);
+  if (entries) {
+    std::sort(entries->begin(), entries->end(), [](const LedgerEntry& a, const LedgerEntry& b) {
+      return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
+    });
+  }
+  return entries;
+}
+
+Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view source,
+                                    std::string_view reason, const ChangeOptions& options) try {
+  if (auto r = CheckRef(image.id); !r) return r;
+  if (auto r = CheckReason("source", source); !r) return r;
+  if (auto r = CheckReason("reason", reason); !r) return r;
+  if (impl_->rules == Rules::kKubelet) return NoLedger();
+  return impl_->Write(
+      [&](StoreTxn& txn) -> Result<void> {
+        auto handler = StoredHandler(txn, image.runtime_handler);
+        if (!handler) return handler.error();
+        LedgerEntry entry{.image_ref = image.id,
+                          .runtime_handler = *handler,
+                          .source = std::string(source),
+                          .reason = std::string(reason),
+                          .since = txn.now()};
+        for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
+          for (const std::string& name : *names) {
+            if (name.size() <= kMaxImageBytes && internal::ReadName(name).parses &&
+                entry.names.size() < kMaxNamesPerImage) {
+              entry.names.push_back(name);
+            }
+          }
+        }
+        std::sort(entry.names.begin(), entry.names.end());
+        entry.names.erase(std::unique(entry.names.begin(), entry.names.end()), entry.names.end());
+        return internal::PutLedgerEntry(txn, std::move(entry));
+      },
+      options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
+                                         const ChangeOptions& options) try {
+  if (auto r = CheckRef(copy.image_ref); !r) return r.error();
+  if (auto r = CheckReason("reason", reason); !r) return r.error();
+  if (impl_->rules == Rules::kKubelet) return NoLedger();
+  return WriteAndGet(
+      *impl_,
+      [&](StoreTxn& txn) -> Result<bool> {
+        auto handler = StoredHandler(txn, copy.runtime_handler);
+        if (!handler) return handler.error();
+        auto entry = internal::FindLedgerEntry(txn, copy.image_ref, *handler);
+        if (!entry) return entry.error();
+        if (!*entry) return false;
+        const std::string& ref = (*entry)->image_ref;
+        if (auto r = internal::EraseLedgerEntry(txn, ref, *handler); !r) return r;
+        internal::NoteEvidenceRemoved(txn);
+        auto recorded = internal::AnyRecordOfImage(txn, ref);
+        if (!recorded) return recorded.error();
+        if (!*recorded) {
+          auto closed = internal::CloseCopy(
+              txn, ref, *handler, "an operator took it out of the ledger: " + std::string(reason));
+          if (!closed) return closed.error();
+        }
+        auto noted =
+            internal::NoteInJournal(txn, "took " + internal::QuoteForMessage(copy.image_ref) +
+                                             " out of the ledger: " + std::string(reason));
+        if (!noted) return noted.error();
+        return true;
+      },
+      options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<ObserveReport> NodeStore::ClearDistrust(std::string_view reason,
+                                               const ClearOptions& options) try {
+  if (reason.empty() || reason.size() > kMaxReasonBytes) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a reason of 1 to " + std::to_string(kMaxReasonBytes) +
+                     " bytes is needed to clear distrust; nothing was changed",
+                 "say why the store is whole again"};
+  }
+  if (impl_->rules == Rules::kClosed && options.adopt && !options.images_on_node) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "there is no list of images to adopt; nothing was changed",
+                 "give the runtime's complete list"};
+  }
+  const internal::Observing observing{.options = impl_->evidence,
+                                      .now = impl_->boot_clock ? impl_->boot_clock() : BootTime(),
+                                      .allow_empty = options.allow_empty};
+  std::optional<ImageList> list;
+  if (options.images_on_node) list = ImageList{.images = *options.images_on_node, .complete = true};
+  return WriteAndGet(
+      *impl_,
+      [&](StoreTxn& txn) -> Result<ObserveReport> {
+        ObserveReport report;
+        if (impl_->rules == Rules::kClosed) {
+          auto done = internal::CloseOrAdopt(txn, list, options.adopt, reason, observing);
+          if (!done) return done.error();
+          report = std::move(*done);
+        }
+        if (auto r = internal::SetTrust(txn, reason); !r) return r.error();
+        return report;
+      },
+      ChangeOptions{.dry_run = options.dry_run});
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
+                                       const std::vector<std::string>& names) const {
+  return Guarded([&]() -> Result<Explanation> {
+    if (impl_->rules == Rules::kKubelet) {
+      return Error{ErrorCode::kInvalidArgument, "the rules `kubelet` have no evidence to explain"};
+    }
+    if (auto r = CheckRef(copy.image_ref); !r) return r.error();
+    const ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->NoSnapshot(snapshot, "the store");
+    std::string_view handler;
+    if (internal::FindStoredHandler(snapshot, copy.runtime_handler, handler) != Lookup::kFound) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "unknown runtime handler " + internal::QuoteForMessage(copy.runtime_handler)};
+    }
+    Explanation why;
+    why.distrustful = snapshot.state().distrustful;
+    Payload entry;
+    const Lookup in_ledger = internal::FindLedgerEntry(snapshot, copy.image_ref, handler, entry);
+    if (in_ledger == Lookup::kDamaged) return impl_->Unreadable("the ledger");
+    if (in_ledger == Lookup::kFound) why.ledger_entry = internal::DecodeLedgerEntry(entry);
+    std::vector<std::string> refs;
+    if (internal::RefsOfImage(snapshot, copy.image_ref, refs) == Lookup::kDamaged) {
+      return impl_->Unreadable("the spellings");
+    }
+    bool has_credentials = false;
+    bool for_other_handler = false;
+    for (const std::string& ref : refs) {
+      Payload payload;
+      bool has_others = false;
+      const Lookup found =
+          snapshot.GetCopy(internal::PulledKey(ref, handler, snapshot.seed()), payload, has_others);
+      for_other_handler = for_other_handler || has_others;
+      if (found != Lookup::kFound) continue;
+      const auto record = internal::DecodePulledRecordValue(payload);
+      if (!record || record->image_ref != ref) continue;
+      why.recorded = true;
+      why.closed_because = record->closed_because;
+      has_credentials = !record->credential_mapping.empty();
+      break;
+    }
+    const auto quarantine = ListIn(*impl_, snapshot, Table::kQuarantine, "the quarantine entries",
+                                   internal::DecodeQuarantineValue);
+    if (!quarantine) return quarantine.error();
+    for (const QuarantineEntry& one : *quarantine) {
+      std::vector<std::string> texts = refs;
+      if (one.kind == QuarantineKind::kImage) texts = internal::EquivalentImages(copy.image);
+      for (const std::string& text : texts) {
+        const auto sha256 = internal::Sha256(text);
+        if (sha256 && internal::HexEncode(*sha256) == one.sha256) why.in_quarantine = true;
+      }
+    }
+    const auto pulls =
+        ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull);
+    if (!pulls) return pulls.error();
+    why.pulls = internal::PullsOfAny(
+        *pulls, names.empty() ? std::vector<std::string>{std::string(copy.image)} : names,
+        impl_->evidence.short_names);
+    internal::Conclude(has_credentials, for_other_handler, why);
+    return why;
+  });
+}
+
+}  // namespace waybill

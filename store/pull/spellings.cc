@@ -1,0 +1,311 @@
+#include "store/pull/spellings.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "store/base/image_spellings.h"
+#include "store/database/evidence_tables.h"
+#include "store/database/pulled_record.h"
+#include "store/database/typed_tables.h"
+#include "store/pull/merge_credentials.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+using Digests = std::unordered_map<std::string, std::set<std::string>>;
+
+// Those that become spellings.
+std::span<const std::string> FirstOf(const std::vector<std::string>& digests) {
+  return std::span(digests).first(std::min(digests.size(), kMaxSpellingsPerImage));
+}
+
+// The image that a listed ID is of: a runtime may list an image by another digest than before.
+Result<std::string> ImageOfId(const StoreTxn& txn, const std::string& id,
+                              const std::unordered_set<std::string>& listed) {
+  const std::string own = SpellingOf(id);
+  auto row = FindSpelling(txn, own);
+  if (!row) return row.error();
+  if (!*row || (*row)->image.empty() || listed.contains((*row)->image)) return own;
+  return (*row)->image;
+}
+
+// Stores the row if it says something new. True: it does.
+Result<bool> Learn(StoreTxn& txn, SpellingRow row) {
+  auto known = FindSpelling(txn, row.spelling);
+  if (!known) return known.error();
+  if (*known && (*known)->image == row.image && (*known)->refs == row.refs) return false;
+  auto put = PutSpelling(txn, std::move(row));
+  if (!put) return put.error();
+  return true;
+}
+
+// The images that have each digest, by this list and, unless it is whole, by earlier ones.
+Result<Digests> CollectDigests(const StoreTxn& txn, const std::vector<ListedImage>& images,
+                               bool is_whole) {
+  Digests digests;
+  for (const ListedImage& image : images) {
+    digests[SpellingOf(image.id)].insert(image.image);
+    for (const std::string& digest : FirstOf(image.digests)) {
+      digests[SpellingOf(digest)].insert(image.image);
+    }
+  }
+  if (is_whole) return digests;
+  for (auto& [digest, of] : digests) {
+    auto row = FindSpelling(txn, digest);
+    if (!row) return row.error();
+    if (!*row) continue;
+    // Two images had it: it stays shared.
+    of.insert((*row)->image);
+    if ((*row)->image.empty()) of.insert("another");
+  }
+  return digests;
+}
+
+// An ID is at least its own image's, whoever has it as a repo digest.
+bool IsShared(const Digests& digests, const std::string& digest) {
+  return digests.at(digest).size() > 1;
+}
+
+// The refs under which records are stored, by the image that they spell.
+Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(const StoreTxn& txn) {
+  std::map<std::string, std::set<std::string>> refs;
+  Result<void> failed;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    if (payload.empty()) return true;
+    std::string ref = PulledRecordView(payload).ref();
+    auto image = ImageOf(txn, ref);
+    if (!image) return image.error();
+    refs[*image].insert(std::move(ref));
+    return true;
+  });
+  if (!walked) return walked.error();
+  return refs;
+}
+
+// The same, of these images and under their own refs only.
+Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
+    const StoreTxn& txn, const std::vector<ListedImage>& images) {
+  std::map<std::string, std::set<std::string>> stored;
+  for (const ListedImage& image : images) {
+    auto refs = RefsOfImage(txn, image.id);
+    if (!refs) return refs.error();
+    for (std::string& ref : *refs) {
+      auto there = AnyRecordOf(txn, ref);
+      if (!there) return there.error();
+      if (*there) stored[image.image].insert(std::move(ref));
+    }
+  }
+  return stored;
+}
+
+// Makes one record, for each handler, of those under the refs: the newest takes the others in.
+Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& refs) {
+  std::map<std::string, std::vector<ImagePulledRecord>> by_handler;
+  for (const std::string& ref : refs) {
+    auto walked =
+        txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
+                              [&](const Key16&, Payload payload) -> Result<bool> {
+                                auto record = DecodePulledRecordValue(payload);
+                                if (record && record->image_ref == ref) {
+                                  by_handler[record->runtime_handler].push_back(std::move(*record));
+                                }
+                                return true;
+                              });
+    if (!walked) return walked.error();
+  }
+  std::uint64_t united = 0;
+  for (auto& [handler, records] : by_handler) {
+    if (records.size() < 2) continue;
+    const auto newest =
+        std::max_element(records.begin(), records.end(),
+                         [](const auto& a, const auto& b) { return a.stamp < b.stamp; });
+    std::iter_swap(records.begin(), newest);
+    ImagePulledRecord one = records.front();
+    for (std::size_t i = 1; i < records.size(); ++i) {
+      one = Unite(std::move(one), records[i]);
+      auto erased = EraseRecord(txn, records[i].image_ref, handler);
+      if (!erased) return erased.error();
+      ++united;
+    }
+    if (auto r = StoreRecord(txn, std::move(one)); !r) return r.error();
+  }
+  return united;
+}
+
+// Ledger entries under a digest that is now known to be of another ID.
+Result<void> UniteLedger(StoreTxn& txn, const std::string& digest) {
+  std::vector<LedgerEntry> entries;
+  auto walked =
+      txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(digest, txn.seed()), kRefKeyBytes,
+                            [&](const Key16&, Payload payload) -> Result<bool> {
+                              auto entry = DecodeLedgerEntry(payload);
+                              if (entry && entry->image_ref == digest)
+                                entries.push_back(std::move(*entry));
+                              return true;
+                            });
+  if (!walked) return walked;
+  auto image = ImageOf(txn, digest);
+  if (!image) return image.error();
+  for (LedgerEntry& entry : entries) {
+    auto payload = txn.Get(Table::kLedger, PulledKey(*image, entry.runtime_handler, txn.seed()));
+    if (!payload) return payload.error();
+    if (const auto other = *payload ? DecodeLedgerEntry(**payload) : std::nullopt) {
+      std::set<std::string> names(entry.names.begin(), entry.names.end());
+      names.insert(other->names.begin(), other->names.end());
+      entry.names.assign(names.begin(), names.end());
+      if (entry.names.size() > kMaxNamesPerImage) entry.names.resize(kMaxNamesPerImage);
+    }
+    if (auto r = PutLedgerEntry(txn, std::move(entry)); !r) return r;
+  }
+  return {};
+}
+
+}  // namespace
+
+ImagePulledRecord Unite(ImagePulledRecord newer, const ImagePulledRecord& older) {
+  if (newer.guest_platform != older.guest_platform) {
+    newer.credential_mapping.clear();
+    return newer;
+  }
+  const bool other_manifest = !newer.manifest_digest.empty() && !older.manifest_digest.empty() &&
+                              newer.manifest_digest != older.manifest_digest;
+  if (other_manifest) return newer;
+  // The newer hash of a Secret wins, so it is added last.
+  ImagePulledRecord merged = older;
+  for (const auto& [name, credentials] : newer.credential_mapping) {
+    MergeCredentials(merged, name, credentials);
+    merged.credential_mapping.try_emplace(name, credentials);
+  }
+  newer.credential_mapping = std::move(merged.credential_mapping);
+  newer.last_updated = std::max(newer.last_updated, older.last_updated);
+  if (newer.manifest_digest.empty()) {
+    newer.manifest_digest = older.manifest_digest;
+    newer.platform = older.platform;
+  }
+  if (!newer.credential_mapping.empty()) newer.closed_because.clear();
+  return newer;
+}
+
+Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
+                              const ListScope& scope) {
+  Learnt learnt;
+  std::unordered_set<std::string> listed;
+  for (const ListedImage& image : images) listed.insert(SpellingOf(image.id));
+  for (ListedImage& image : images) {
+    auto of = ImageOfId(txn, image.id, listed);
+    if (!of) return of.error();
+    image.image = std::move(*of);
+  }
+  for (ListedImage& image : images) {
+    std::vector<std::string> own{image.id};
+    own.insert(own.end(), image.digests.begin(), image.digests.end());
+    for (const std::string& ref : own) {
+      auto before = ImageOf(txn, ref);
+      if (!before) return before.error();
+      if (*before != image.image) image.formerly.push_back(std::move(*before));
+    }
+  }
+  auto digests = CollectDigests(txn, images, scope.is_whole);
+  if (!digests) return digests.error();
+
+  bool any_new = false;
+  std::vector<std::string> new_digests;
+  std::map<std::string, std::set<std::string>> refs;  // by image
+  for (ListedImage& image : images) {
+    std::set<std::string>& of_image = refs[image.image];
+    if (SpellingOf(image.id) != image.image || image.id != image.image) {
+      const auto plain = PlainSpellings(image.image);
+      if (std::find(plain.begin(), plain.end(), image.id) == plain.end() &&
+          !IsShared(*digests, SpellingOf(image.id))) {
+        of_image.insert(image.id);
+      }
+    }
+    for (const std::string& digest : FirstOf(image.digests)) {
+      if (IsShared(*digests, SpellingOf(digest))) {
+        image.shared.push_back(digest);
+      } else {
+        of_image.insert(digest);
+      }
+    }
+  }
+  for (const auto& [digest, of] : *digests) {
+    if (of.size() > 1) learnt.shared_digests.push_back(digest);
+    // The row of an ID has the image's refs, below.
+    if (refs.contains(digest) && of.size() == 1 && *of.begin() == digest) continue;
+    auto is_new = Learn(txn, {digest, of.size() > 1 ? "" : *of.begin(), {}});
+    if (!is_new) return is_new.error();
+    if (*is_new) new_digests.push_back(digest);
+    any_new = any_new || *is_new;
+  }
+  std::sort(learnt.shared_digests.begin(), learnt.shared_digests.end());
+
+  for (auto& [image, of_image] : refs) {
+    // An ID that another image has as a repo digest is known by itself only.
+    if (const auto at = digests->find(image); at != digests->end() && at->second.size() > 1) {
+      continue;
+    }
+    auto row = FindSpelling(txn, image);
+    if (!row) return row.error();
+    if (*row) {
+      for (std::string& ref : (*row)->refs) {
+        const auto at = digests->find(SpellingOf(ref));
+        const bool shared = at != digests->end() && at->second.size() > 1;
+        if (!shared) of_image.insert(std::move(ref));
+      }
+    }
+    std::vector<std::string> all(of_image.begin(), of_image.end());
+    if (all.size() > kMaxSpellingsPerImage) all.resize(kMaxSpellingsPerImage);
+    auto is_new = Learn(txn, {image, image, std::move(all)});
+    if (!is_new) return is_new.error();
+    any_new = any_new || *is_new;
+  }
+  if (!any_new) return learnt;
+
+  for (const std::string& digest : new_digests) {
+    if (auto r = UniteLedger(txn, digest); !r) return r.error();
+  }
+  auto stored = scope.one_pull ? RefsOfRecords(txn, images) : RefsOfRecords(txn);
+  if (!stored) return stored.error();
+  for (const auto& [image, of_records] : *stored) {
+    for (const std::string& ref : of_records) {
+      if (auto r = LearnRef(txn, ref); !r) return r.error();
+    }
+    if (of_records.size() < 2) continue;
+    auto united = UniteRecords(txn, of_records);
+    if (!united) return united.error();
+    learnt.united += *united;
+  }
+  return learnt;
+}
+
+Result<void> TakeOverRecord(StoreTxn& txn, std::string_view image_ref,
+                            std::string_view runtime_handler) {
+  auto refs = RefsOfImage(txn, image_ref);
+  if (!refs) return refs.error();
+  if (auto r = LearnRef(txn, image_ref); !r) return r;
+  for (const std::string& ref : *refs) {
+    if (ref == image_ref) continue;
+    auto other = FindRecord(txn, ref, runtime_handler);
+    if (!other && other.error().code == ErrorCode::kDamaged) continue;
+    if (!other) return other.error();
+    if (!*other) continue;
+    auto own = FindRecord(txn, image_ref, runtime_handler);
+    if (!own && own.error().code != ErrorCode::kDamaged) return own.error();
+    ImagePulledRecord record = std::move(**other);
+    record.image_ref = image_ref;
+    if (own && *own) record = Unite(std::move(**own), record);
+    if (auto erased = EraseRecord(txn, ref, runtime_handler); !erased) return erased.error();
+    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
+  }
+  return {};
+}
+
+}  // namespace waybill::internal

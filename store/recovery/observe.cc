@@ -1,0 +1,459 @@
+#include "store/recovery/observe.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "store/base/empty_list.h"
+#include "store/base/image_spellings.h"
+#include "store/database/evidence_tables.h"
+#include "store/database/typed_tables.h"
+#include "store/handlers/runtime_handlers.h"
+#include "store/pull/judge.h"
+#include "store/pull/open_pulls.h"
+#include "store/pull/prune.h"
+#include "store/pull/spellings.h"
+#include "store/trust/gap.h"
+#include "store/trust/trust.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxJudged = 1000;
+constexpr std::size_t kMaxSharedDigests = 100;
+
+constexpr std::string_view kFirstStart = "first-start";
+constexpr std::string_view kListed = "listed";
+constexpr std::string_view kAdopted = "adopted";
+constexpr std::string_view kObservedPreloaded = "observed-preloaded";
+constexpr std::string_view kPreloadedList = "preloaded-list";
+constexpr std::string_view kNamed = "the list of preloaded images names it";
+
+// The images of a list, each once. Handlers are mapped to their stored names.
+Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<ImageOnNode>& list,
+                                         ObserveReport& report) {
+  auto handlers = ReadRuntimeHandlers(txn);
+  if (!handlers) return handlers.error();
+  std::vector<ListedImage> images;
+  std::map<std::pair<std::string, std::string>, std::size_t> seen;
+  for (const ImageOnNode& one : list) {
+    ++report.listed;
+    // No record can have such a ref, and none such a handler.
+    if (one.id.empty() || one.id.size() > kMaxImageRefBytes) continue;
+    std::string handler;
+    if (one.runtime_handler.size() <= kMaxRuntimeHandlerBytes) {
+      handler = StoredName(*handlers, one.runtime_handler);
+    }
+    const auto [at, is_new] = seen.try_emplace({SpellingOf(one.id), handler}, images.size());
+    if (is_new) {
+      images.emplace_back();
+      images.back().id = one.id;
+      images.back().runtime_handler = handler;
+      images.back().has_handler = !one.runtime_handler.empty();
+    } else {
+      ++report.repeated;
+    }
+    ListedImage& image = images[at->second];
+    image.pinned = image.pinned || one.pinned;
+    for (const auto* strings : {&one.repo_tags, &one.repo_digests}) {
+      for (const std::string& name : *strings) {
+        NamedImage parsed = name.size() <= kMaxImageBytes ? ReadName(name) : NamedImage();
+        if (!parsed.parses) {
+          ++report.not_names;
+          continue;
+        }
+        if (strings == &one.repo_digests && !parsed.digest.empty() &&
+            std::find(image.digests.begin(), image.digests.end(), name) == image.digests.end()) {
+          image.digests.push_back(name);
+        }
+        image.names.push_back(name);
+        image.parsed.push_back(std::move(parsed));
+      }
+    }
+  }
+  return images;
+}
+
+std::string NameOf(const ListedImage& image) {
+  return image.names.empty() ? image.id : image.names.front();
+}
+
+Result<void> Enter(StoreTxn& txn, const ListedImage& image, std::string_view source,
+                   std::string_view reason) {
+  LedgerEntry entry;
+  entry.image_ref = image.id;
+  entry.runtime_handler = image.runtime_handler;
+  entry.names = image.names;
+  std::sort(entry.names.begin(), entry.names.end());
+  entry.names.erase(std::unique(entry.names.begin(), entry.names.end()), entry.names.end());
+  if (entry.names.size() > kMaxNamesPerImage) entry.names.resize(kMaxNamesPerImage);
+  entry.source = source;
+  entry.reason = reason;
+  entry.since = txn.now();
+  return PutLedgerEntry(txn, std::move(entry));
+}
+
+// What judging one image does.
+class Judge {
+ public:
+  Judge(StoreTxn& txn, ObserveReport& report) : txn_(txn), report_(report) {}
+
+  Result<void> Preloaded(const ListedImage& image, std::string_view source, std::string_view reason,
+                         std::string because) {
+    if (auto r = Enter(txn_, image, source, reason); !r) return r;
+    ++report_.preloaded;
+    Note(image, true, std::move(because));
+    return {};
+  }
+
+  Result<void> Close(const ListedImage& image, std::string because) {
+    auto closed = CloseCopy(txn_, image.id, image.runtime_handler, because);
+    if (!closed) return closed.error();
+    ++report_.closed;
+    Note(image, false, std::move(because));
+    return {};
+  }
+
+ private:
+  void Note(const ListedImage& image, bool preloaded, std::string because) {
+    if (report_.judged.size() == kMaxJudged) return;
+    report_.judged.push_back(
+        {image.id, image.runtime_handler, NameOf(image), preloaded, std::move(because)});
+  }
+
+  StoreTxn& txn_;
+  ObserveReport& report_;
+};
+
+// The images of which nothing is known.
+Result<std::vector<const ListedImage*>> Unknown(const StoreTxn& txn,
+                                                const std::vector<ListedImage>& images,
+                                                ObserveReport& report) {
+  std::vector<const ListedImage*> unknown;
+  for (const ListedImage& image : images) {
+    auto known = IsKnown(txn, image);
+    if (!known) return known.error();
+    if (*known) {
+      ++report.known;
+    } else {
+      unknown.push_back(&image);
+    }
+  }
+  return unknown;
+}
+
+// Which images an operator's or installer's list names, by ID, digest or name.
+std::set<const ListedImage*> NamedBy(const std::vector<ImageOnNode>& preloaded,
+                                     const std::vector<const ListedImage*>& images) {
+  std::set<std::string> refs;
+  std::set<std::string> names;
+  for (const ImageOnNode& one : preloaded) {
+    if (!one.id.empty()) refs.insert(SpellingOf(one.id));
+    // An entry with an ID means that image only.
+    if (!one.id.empty()) continue;
+    for (const auto* strings : {&one.repo_tags, &one.repo_digests}) {
+      for (const std::string& name : *strings) {
+        const NamedImage parsed = ReadName(name);
+        if (parsed.parses) {
+          names.insert(parsed.repository + ":" + parsed.tag + "@" + parsed.digest);
+        }
+      }
+    }
+  }
+  std::set<const ListedImage*> named;
+  for (const ListedImage* image : images) {
+    const bool by_ref =
+        refs.contains(SpellingOf(image->id)) || refs.contains(image->image) ||
+        std::any_of(image->digests.begin(), image->digests.end(), [&](const std::string& digest) {
+          const bool shared =
+              std::find(image->shared.begin(), image->shared.end(), digest) != image->shared.end();
+          return !shared && refs.contains(SpellingOf(digest));
+        });
+    const bool by_name =
+        std::any_of(image->parsed.begin(), image->parsed.end(), [&](const NamedImage& name) {
+          return names.contains(name.repository + ":" + name.tag + "@" + name.digest);
+        });
+    if (by_ref || by_name) named.insert(image);
+  }
+  return named;
+}
+
+Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
+                      const Observing& observing, bool first_start, ObserveReport& report) {
+  auto unknown = Unknown(txn, images, report);
+  if (!unknown) return unknown.error();
+  if (unknown->empty()) return {};
+  std::optional<std::uint64_t> until;
+  if (list.token) until = list.token->commit;
+  auto givers = Givers::Collect(txn, {observing.options.short_names, until, first_start});
+  if (!givers) return givers.error();
+  std::set<const ListedImage*> preloaded;
+  if (first_start && observing.preloaded != nullptr) {
+    preloaded = NamedBy(*observing.preloaded, *unknown);
+  }
+  const bool is_placed = list.token && list.token->commit >= txn.state().evidence_removed;
+  Judge judge(txn, report);
+  for (const ListedImage* image : *unknown) {
+    if (preloaded.contains(image)) {
+      auto entered = judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed));
+      if (!entered) return entered;
+      continue;
+    }
+    auto judgement = givers->Judge(txn, *image);
+    if (!judgement) return judgement.error();
+    const bool may_enter = is_placed || first_start;
+    Result<void> done;
+    if (judgement->verdict == Givers::Verdict::kPreloaded && may_enter) {
+      const std::string_view source = !list.source.empty() ? std::string_view(list.source)
+                                      : first_start        ? kFirstStart
+                                                           : kListed;
+      done = judge.Preloaded(*image, source, "", std::move(judgement->because));
+    } else if (judgement->verdict == Givers::Verdict::kPreloaded ||
+               judgement->verdict == Givers::Verdict::kLater ||
+               (judgement->verdict == Givers::Verdict::kUnplaced && !list.complete) ||
+               !list.source.empty()) {
+      // Only the runtime's word closes: it knows every name.
+      ++report.left;
+    } else {
+      done = judge.Close(*image, std::move(judgement->because));
+    }
+    if (!done) return done;
+  }
+  return {};
+}
+
+// After a gap. At a first start an installer's list counts all the same.
+Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images,
+                      const Observing& observing, ObserveReport& report) {
+  auto unknown = Unknown(txn, images, report);
+  if (!unknown) return unknown.error();
+  std::set<const ListedImage*> preloaded;
+  if (txn.state().awaits_first_list && observing.preloaded != nullptr) {
+    preloaded = NamedBy(*observing.preloaded, *unknown);
+  }
+  Judge judge(txn, report);
+  for (const ListedImage* image : *unknown) {
+    auto done = preloaded.contains(image)
+                    ? judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed))
+                    : judge.Close(*image, "images may have been pulled that nobody recorded");
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::uint64_t token,
+                    ObserveReport& report) {
+  ImagesOnNode on_node(Rules::kClosed, txn);
+  for (const ListedImage& image : images) {
+    const auto handler = image.has_handler ? std::optional(image.runtime_handler) : std::nullopt;
+    if (auto r = on_node.Add(image.id, handler); !r) return r;
+    for (const std::string& digest : image.digests) on_node.AddDigest(digest, handler);
+  }
+  PruneLimit limit;
+  limit.token = token;
+  auto pruned = PruneRecords(txn, Rules::kClosed, on_node, limit, {});
+  if (!pruned) return pruned.error();
+  report.records_removed = pruned->report.removed;
+  auto removed = PruneLedger(txn, on_node, token, std::numeric_limits<std::size_t>::max());
+  if (!removed) return removed.error();
+  report.preloaded_removed = removed->entries;
+  return {};
+}
+
+// A digest in quarantine that two images have may be of either: neither stays in the ledger by what
+// was judged before.
+Result<void> DropQuarantined(StoreTxn& txn, const std::vector<ListedImage>& images) {
+  if (txn.state().digest(Table::kQuarantine).count == 0) return {};
+  for (const ListedImage& image : images) {
+    for (const std::string& digest : image.shared) {
+      for (const std::string& ref : PlainSpellings(digest)) {
+        auto there = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
+        if (!there) return there.error();
+        if (!*there) continue;
+        auto erased = EraseLedgerEntry(txn, image.id, image.runtime_handler);
+        if (!erased) return erased.error();
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observing& observing) {
+  if (list.images.size() > kMaxListedImages) {
+    return Error{ErrorCode::kLimitExceeded, "the list has " + std::to_string(list.images.size()) +
+                                                " images, and " + std::to_string(kMaxListedImages) +
+                                                " are allowed; nothing was changed"};
+  }
+  if (list.token && list.token->commit >= txn.sequence()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the token " + std::to_string(list.token->commit) +
+                     " is from the future or from another store; nothing was changed",
+                 {},
+                 Hint::kBeginList};
+  }
+  const bool of_this_boot = list.token && list.token->drawn.boot_id == observing.now.boot_id;
+  if (list.token && (list.token->drawn.nanoseconds < 0 ||
+                     (of_this_boot && list.token->drawn.nanoseconds > observing.now.nanoseconds))) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the token was drawn later than now; nothing was changed",
+                 {},
+                 Hint::kBeginList};
+  }
+  if (list.token && list.token->commit < txn.state().last_list) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the token " + std::to_string(list.token->commit) +
+                     " is older than that of a list that was observed already (" +
+                     std::to_string(txn.state().last_list) + "); nothing was changed",
+                 {},
+                 Hint::kBeginList};
+  }
+  const State& state = txn.state();
+  const std::uint64_t records = state.digest(Table::kPulled).count;
+  const std::uint64_t entries = state.digest(Table::kLedger).count;
+  const std::uint64_t pulls = state.digest(Table::kIntents).count;
+  if (!list.images.empty() || !list.complete || observing.allow_empty ||
+      records + entries + pulls == 0) {
+    return {};
+  }
+  return EmptyList("the list of images on the node is",
+                   "holds " + HowMany(records, "record") + ", " +
+                       HowMany(entries, "preloaded image") + " and " + HowMany(pulls, "open pull"),
+                   "nothing was changed");
+}
+
+}  // namespace
+
+Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
+                                  const Observing& observing) {
+  if (auto r = CheckList(txn, list, observing); !r) return r.error();
+  ObserveReport report;
+  auto images = Prepare(txn, list.images, report);
+  if (!images) return images.error();
+  if (!list.source.empty()) {
+    // Only the runtime tells which digests are whose: a record under any of them may be the
+    // image's.
+    for (ListedImage& image : *images) image.shared = image.digests;
+  } else {
+    const bool is_whole = list.complete && (list.token || txn.state().awaits_first_list);
+    auto learnt = LearnSpellings(txn, *images, {.is_whole = is_whole});
+    if (!learnt) return learnt.error();
+    report.united = learnt->united;
+    report.shared_digests = std::move(learnt->shared_digests);
+    if (report.shared_digests.size() > kMaxSharedDigests) {
+      report.shared_digests.resize(kMaxSharedDigests);
+    }
+  }
+
+  if (auto r = DropQuarantined(txn, *images); !r) return r.error();
+
+  auto gap = GapInForce(txn);
+  if (!gap) return gap.error();
+  const bool closes_gap =
+      list.complete && list.source.empty() && (observing.after_gap || !gap->empty());
+  if (closes_gap) {
+    auto closed = CloseAll(txn, *images, observing, report);
+    if (!closed) return closed.error();
+    if (!gap->empty()) {
+      if (auto r = TakeBackDistrust(txn, *gap); !r) return r.error();
+    }
+    if (auto r = OpenPullOfAnything(txn, observing.now); !r) return r.error();
+    txn.state().awaits_first_list = false;
+  } else if (txn.state().distrustful || txn.state().kubelet_rules) {
+    // A restart under the closed rules makes a gap of the time under the others.
+    report.not_judged_because = txn.state().distrustful
+                                    ? "the store is distrustful"
+                                    : "the store is used under the rules `kubelet`";
+    auto unknown = Unknown(txn, *images, report);
+    if (!unknown) return unknown.error();
+    report.left = unknown->size();
+  } else {
+    const bool first_start = txn.state().awaits_first_list && list.complete && list.source.empty();
+    auto judged = JudgeAll(txn, *images, list, observing, first_start, report);
+    if (!judged) return judged.error();
+    if (first_start) {
+      txn.state().awaits_first_list = false;
+      txn.Touch();
+    }
+  }
+  if (!list.token) return report;
+  if (list.complete) {
+    if (!txn.state().distrustful) {
+      auto settled = SettlePulls(txn, *list.token, observing.now, observing.options);
+      if (!settled) return settled.error();
+      report.pulls_settled = *settled;
+    }
+    auto removed = Remove(txn, *images, list.token->commit, report);
+    if (!removed) return removed.error();
+  }
+  txn.state().last_list = list.token->commit;
+  txn.Touch();
+  return report;
+}
+
+Result<void> LearnEntry(StoreTxn& txn, const ImageOnNode& image) {
+  ObserveReport ignored;
+  auto images = Prepare(txn, {image}, ignored);
+  if (!images) return images.error();
+  auto learnt = LearnSpellings(txn, *images, {.one_pull = true});
+  return learnt ? Result<void>() : learnt.error();
+}
+
+Result<std::uint64_t> JudgeObservedPreloaded(StoreTxn& txn, const Observing& observing) {
+  std::uint64_t entered = 0;
+  if (txn.state().distrustful) return entered;
+  auto observed =
+      ReadAll(txn, Table::kPreloaded, DecodePreloadedValue,
+              Error{ErrorCode::kDamaged, "an observed-preloaded record can't be read", {}});
+  if (!observed) return observed.error();
+  auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
+  if (!givers) return givers.error();
+  for (const ImagePreloadedRecord& one : *observed) {
+    ObserveReport ignored;
+    auto images =
+        Prepare(txn, {ImageOnNode{.id = one.image_ref, .repo_tags = one.observed_images}}, ignored);
+    if (!images) return images.error();
+    for (const ListedImage& image : *images) {
+      auto known = IsKnown(txn, image);
+      if (!known) return known.error();
+      if (*known) continue;
+      auto judgement = givers->Judge(txn, image);
+      if (!judgement) return judgement.error();
+      if (judgement->verdict != Givers::Verdict::kPreloaded) continue;
+      if (auto r = Enter(txn, image, kObservedPreloaded, ""); !r) return r.error();
+      ++entered;
+    }
+  }
+  return entered;
+}
+
+Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>& list, bool adopt,
+                                   std::string_view reason, const Observing& observing) {
+  ObserveReport report;
+  if (list) {
+    if (auto r = CheckList(txn, *list, observing); !r) return r.error();
+    auto images = Prepare(txn, list->images, report);
+    if (!images) return images.error();
+    auto learnt = LearnSpellings(txn, *images, {});
+    if (!learnt) return learnt.error();
+    report.united = learnt->united;
+    report.shared_digests = std::move(learnt->shared_digests);
+    auto unknown = Unknown(txn, *images, report);
+    if (!unknown) return unknown.error();
+    Judge judge(txn, report);
+    for (const ListedImage* image : *unknown) {
+      auto done = adopt ? judge.Preloaded(*image, kAdopted, reason, "an operator adopted it")
+                        : judge.Close(*image, "it was there, unknown, when distrust was cleared");
+      if (!done) return done.error();
+    }
+  }
+  if (auto r = OpenPullOfAnything(txn, observing.now); !r) return r.error();
+  txn.state().awaits_first_list = false;
+  return report;
+}
+
+}  // namespace waybill::internal
