@@ -40,11 +40,15 @@ inline constexpr std::size_t kMaxOptionsBytes = 4096;
 // callers pass. Never changes.
 constexpr std::size_t FirstSize(const waybill_user_namespace_options*) { return 48; }
 constexpr std::size_t FirstSize(const waybill_user_namespace_request*) { return 56; }
-constexpr std::size_t FirstSize(const waybill_open_options*) { return 176; }
-constexpr std::size_t FirstSize(const waybill_observe_options*) { return 64; }
+constexpr std::size_t FirstSize(const waybill_evidence_options*) { return 32; }
+constexpr std::size_t FirstSize(const waybill_open_options*) { return 216; }
+constexpr std::size_t FirstSize(const waybill_observe_options*) { return 72; }
+constexpr std::size_t FirstSize(const waybill_pull_result*) { return 32; }
+constexpr std::size_t FirstSize(const waybill_image_list*) { return 56; }
+constexpr std::size_t FirstSize(const waybill_clear_options*) { return 24; }
 constexpr std::size_t FirstSize(const waybill_export_options*) { return 40; }
-constexpr std::size_t FirstSize(const waybill_migrate_options*) { return 72; }
-constexpr std::size_t FirstSize(const waybill_restore_options*) { return 72; }
+constexpr std::size_t FirstSize(const waybill_migrate_options*) { return 88; }
+constexpr std::size_t FirstSize(const waybill_restore_options*) { return 88; }
 constexpr std::size_t FirstSize(const waybill_change_options*) { return 16; }
 
 // Checks and converts arguments. Remembers the first that is wrong.

@@ -1,5 +1,8 @@
 #include "bindings/c/convert.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace waybill::c {
 
 bool IsTime(waybill_timestamp time) {
@@ -78,25 +81,56 @@ ImagePreloadedRecord ToPreloaded(const waybill_image_preloaded_record& record,
           .observed_images = arguments.Strings(record.observed_images, "observed_images")};
 }
 
+PulledManifest ToManifest(const waybill_pulled_manifest& manifest, Arguments& arguments) {
+  return {.digest = arguments.String(manifest.digest, "digest"),
+          .platform = ToPlatform(manifest.platform, arguments)};
+}
+
+ImageOnNode ToImage(const waybill_image_on_node& image, Arguments& arguments) {
+  return {.id = arguments.String(image.id, "id"),
+          .repo_tags = arguments.Strings(image.repo_tags, "repo_tags"),
+          .repo_digests = arguments.Strings(image.repo_digests, "repo_digests"),
+          .runtime_handler = arguments.String(image.runtime_handler, "runtime_handler"),
+          .pinned = image.pinned};
+}
+
 std::vector<ImageOnNode> ToImages(const waybill_images_on_node& images, Arguments& arguments) {
   std::vector<ImageOnNode> to;
-  for (const auto& image : arguments.Array(images.items, images.count, "images_on_node")) {
-    to.push_back({.id = arguments.String(image.id, "id"),
-                  .repo_tags = arguments.Strings(image.repo_tags, "repo_tags"),
-                  .repo_digests = arguments.Strings(image.repo_digests, "repo_digests"),
-                  .runtime_handler = arguments.String(image.runtime_handler, "runtime_handler")});
+  for (const auto& image : arguments.Array(images.items, images.count, "images")) {
+    to.push_back(ToImage(image, arguments));
   }
   return to;
 }
 
-std::vector<ListedImage> ToListed(const waybill_listed_image* images, std::size_t count,
-                                  Arguments& arguments) {
-  std::vector<ListedImage> to;
-  for (const auto& image : arguments.Array(images, count, "images")) {
-    to.emplace_back(arguments.String(image.image_ref, "image_ref"),
-                    arguments.String(image.runtime_handler, "runtime_handler"));
-  }
+std::optional<std::vector<ImageOnNode>> ToImages(const waybill_images_on_node* images,
+                                                 Arguments& arguments) {
+  if (images == nullptr) return std::nullopt;
+  return ToImages(*images, arguments);
+}
+
+OpenPull ToOpenPull(const waybill_open_pull& pull, Arguments& arguments) {
+  // The first state is 1.
+  if (pull.state < WAYBILL_OPEN_PULL_RUNNING) arguments.Wrong("state", "has no such value");
+  return {.id = {pull.id},
+          .anything = pull.anything,
+          .image = arguments.String(pull.image, "image"),
+          .runtime_handler = arguments.String(pull.runtime_handler, "runtime_handler"),
+          .state = arguments.OneOf(pull.state, PullState::kUnknown, "state"),
+          .began = ToTimestamp(&pull.began, arguments).value_or(Timestamp{}),
+          .ended = ToTimestamp(pull.ended, arguments),
+          .ended_at = ToBootTime(pull.ended_at),
+          .stamp = pull.stamp,
+          .several = pull.several};
+}
+
+BootTime ToBootTime(const waybill_boot_time& time) {
+  BootTime to{.nanoseconds = time.nanoseconds};
+  std::copy(std::begin(time.boot_id), std::end(time.boot_id), to.boot_id.begin());
   return to;
+}
+
+ListToken ToToken(const waybill_list_token& token) {
+  return {.commit = token.commit, .drawn = ToBootTime(token.drawn)};
 }
 
 ChangeOptions ToChangeOptions(const waybill_change_options* options, Arguments& arguments) {
@@ -123,6 +157,14 @@ UserNamespacePool ToPool(const waybill_user_namespace_pool& pool) {
           .ids_per_pod = pool.ids_per_pod,
           .max_pods = pool.max_pods};
 }
+
+waybill_boot_time ToC(const BootTime& time) {
+  waybill_boot_time to{.boot_id = {}, .nanoseconds = time.nanoseconds};
+  std::copy(time.boot_id.begin(), time.boot_id.end(), to.boot_id);
+  return to;
+}
+
+waybill_list_token ToC(const ListToken& token) { return {token.commit, ToC(token.drawn)}; }
 
 waybill_user_namespace_pool ToC(const UserNamespacePool& pool) {
   return {pool.first_id, pool.id_count, pool.ids_per_pod, pool.max_pods};
@@ -175,7 +217,8 @@ waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory)
           .runtime_handler = Copy(record.runtime_handler, memory),
           .manifest_digest = Copy(record.manifest_digest, memory),
           .platform = c::ToC(record.platform, memory),
-          .guest_platform = c::ToC(record.guest_platform, memory)};
+          .guest_platform = c::ToC(record.guest_platform, memory),
+          .closed_because = Copy(record.closed_because, memory)};
 }
 
 waybill_image_pull_intent ToC(const ImagePullIntent& intent, Memory& memory) {
@@ -189,7 +232,31 @@ waybill_image_preloaded_record ToC(const ImagePreloadedRecord& record, Memory& m
 
 waybill_image_on_node ToC(const ImageOnNode& image, Memory& memory) {
   return {Copy(image.id, memory), CopyStrings(image.repo_tags, memory),
-          CopyStrings(image.repo_digests, memory), Copy(image.runtime_handler, memory)};
+          CopyStrings(image.repo_digests, memory), Copy(image.runtime_handler, memory),
+          image.pinned};
+}
+
+waybill_open_pull ToC(const OpenPull& pull, Memory& memory) {
+  return {.id = pull.id.value,
+          .anything = pull.anything,
+          .several = pull.several,
+          .image = Copy(pull.image, memory),
+          .runtime_handler = Copy(pull.runtime_handler, memory),
+          .state = static_cast<std::int32_t>(pull.state),
+          .began = ToC(pull.began),
+          .ended = ToC(pull.ended, memory),
+          .ended_at = ToC(pull.ended_at),
+          .stamp = pull.stamp};
+}
+
+waybill_ledger_entry ToC(const LedgerEntry& entry, Memory& memory) {
+  return {.image_ref = Copy(entry.image_ref, memory),
+          .runtime_handler = Copy(entry.runtime_handler, memory),
+          .names = CopyStrings(entry.names, memory),
+          .source = Copy(entry.source, memory),
+          .reason = Copy(entry.reason, memory),
+          .since = ToC(entry.since),
+          .stamp = entry.stamp};
 }
 
 waybill_quarantine_entry ToC(const QuarantineEntry& entry, Memory& memory) {

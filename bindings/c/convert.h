@@ -32,9 +32,15 @@ ImagePullCredentials ToCredentials(const waybill_image_pull_credentials& credent
 ImagePulledRecord ToRecord(const waybill_image_pulled_record& record, Arguments& arguments);
 ImagePreloadedRecord ToPreloaded(const waybill_image_preloaded_record& record,
                                  Arguments& arguments);
+PulledManifest ToManifest(const waybill_pulled_manifest& manifest, Arguments& arguments);
+ImageOnNode ToImage(const waybill_image_on_node& image, Arguments& arguments);
 std::vector<ImageOnNode> ToImages(const waybill_images_on_node& images, Arguments& arguments);
-std::vector<ListedImage> ToListed(const waybill_listed_image* images, std::size_t count,
-                                  Arguments& arguments);
+// NULL: unknown.
+std::optional<std::vector<ImageOnNode>> ToImages(const waybill_images_on_node* images,
+                                                 Arguments& arguments);
+OpenPull ToOpenPull(const waybill_open_pull& pull, Arguments& arguments);
+BootTime ToBootTime(const waybill_boot_time& time);
+ListToken ToToken(const waybill_list_token& token);
 std::vector<RuntimeHandler> ToHandlers(const waybill_runtime_handlers& handlers,
                                        Arguments& arguments);
 // NULL stands for the defaults.
@@ -44,6 +50,8 @@ UserNamespacePool ToPool(const waybill_user_namespace_pool& pool);
 // --- Out ---
 
 inline waybill_timestamp ToC(Timestamp time) { return {time.seconds, time.nanoseconds}; }
+waybill_boot_time ToC(const BootTime& time);
+waybill_list_token ToC(const ListToken& token);
 inline waybill_string Borrow(std::string_view text) { return {text.data(), text.size()}; }
 inline waybill_string ToC(const std::string& text, Memory& memory) { return Copy(text, memory); }
 waybill_user_namespace_pool ToC(const UserNamespacePool& pool);
@@ -53,6 +61,8 @@ waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory)
 waybill_image_pull_intent ToC(const ImagePullIntent& intent, Memory& memory);
 waybill_image_preloaded_record ToC(const ImagePreloadedRecord& record, Memory& memory);
 waybill_image_on_node ToC(const ImageOnNode& image, Memory& memory);
+waybill_open_pull ToC(const OpenPull& pull, Memory& memory);
+waybill_ledger_entry ToC(const LedgerEntry& entry, Memory& memory);
 waybill_quarantine_entry ToC(const QuarantineEntry& entry, Memory& memory);
 waybill_runtime_handler ToC(const RuntimeHandler& handler, Memory& memory);
 waybill_manifest_descriptor ToC(const ManifestDescriptor& manifest, Memory& memory);
@@ -64,6 +74,8 @@ waybill_backup ToC(const Backup& backup, Memory& memory);
 
 // reports.cc
 waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory);
+waybill_observe_report ToC(const ObserveReport& report, Memory& memory);
+waybill_explanation ToC(const Explanation& explanation, Memory& memory);
 waybill_migration_report ToC(const MigrationReport& report, Memory& memory);
 waybill_runtimes_report ToC(const RuntimesReport& report, Memory& memory);
 waybill_collapse_report ToC(const CollapseReport& report, Memory& memory);

@@ -16,7 +16,7 @@ namespace waybill::c {
 namespace {
 
 static_assert(WAYBILL_CHECK_ERROR == static_cast<int>(CheckResult::kError));
-static_assert(WAYBILL_REASON_CREDENTIALS_NEEDED == static_cast<int>(Reason::kCredentialsNeeded));
+static_assert(WAYBILL_REASON_NO_EVIDENCE == static_cast<int>(Reason::kNoEvidence));
 static_assert(WAYBILL_ENSURE_CREDENTIALS_ERROR ==
               static_cast<int>(EnsureAction::kCredentialsError));
 

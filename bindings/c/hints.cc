@@ -37,10 +37,10 @@ std::string_view HintInC(Hint hint) {
     case Hint::kAllowEmpty:
       return "list again, since a runtime that starts up lists nothing; if the list is truly "
              "empty, set allow_empty";
-    case Hint::kBeginPrune:
-      return "draw a token with waybill_begin_prune before you list the images";
+    case Hint::kBeginList:
+      return "draw a token with waybill_begin_list before you list the images";
     case Hint::kBeginUsernsCleanup:
-      return "draw a token with waybill_begin_prune before you list the pods";
+      return "draw a token with waybill_begin_list before you list the pods";
     case Hint::kLoadHandlers:
       return "load the handlers that the runtime serves: waybill_replace_runtime_handlers";
     case Hint::kFreeRanges:

@@ -1,4 +1,4 @@
-// Recording pulls; garbage collection.
+// Recording pulls; evidence; garbage collection.
 
 #include "bindings/c/store.h"
 
@@ -7,65 +7,140 @@ using waybill::NodeStore;
 using waybill::Result;
 
 waybill_code waybill_record_pull_intent(waybill_store* store, waybill_image_copy copy,
-                                        waybill_error** error) {
-  return OnCopy(store, copy, &NodeStore::RecordPullIntent, error);
+                                        waybill_pull_id* pull, waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    const auto image_copy = ToImageCopy(copy, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return node_store.RecordPullIntent(image_copy).map([&](waybill::PullId id) {
+      if (pull != nullptr) *pull = id.value;
+    });
+  });
 }
 
 waybill_code waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
                                          const waybill_image_pull_credentials* credentials,
-                                         const waybill_pulled_manifest* manifest,
-                                         waybill_error** error) {
+                                         const waybill_pull_result* result, waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto image_copy = ToImageCopy(copy, arguments);
     std::optional<waybill::ImagePullCredentials> known;
     if (credentials != nullptr) known = ToCredentials(*credentials, arguments);
-    std::optional<waybill::PulledManifest> chosen;
-    if (manifest != nullptr) {
-      chosen = {arguments.String(manifest->digest, "digest"),
-                ToPlatform(manifest->platform, arguments)};
+    waybill::PullResult of_pull;
+    if (result != nullptr) {
+      const auto r = arguments.Options(result, "result");
+      of_pull.pull = {r.pull};
+      if (r.manifest != nullptr) of_pull.manifest = ToManifest(*r.manifest, arguments);
+      if (r.image != nullptr) of_pull.image = ToImage(*r.image, arguments);
     }
     if (!arguments.ok()) return arguments.error();
-    return node_store.RecordImagePulled(image_copy, known, chosen);
+    return node_store.RecordImagePulled(image_copy, known, of_pull);
   });
 }
 
 waybill_code waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy,
-                                              int32_t failure, waybill_error** error) {
+                                              int32_t failure, waybill_pull_id pull,
+                                              waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto image_copy = ToImageCopy(copy, arguments);
-    const auto how = arguments.OneOf(failure, waybill::PullFailure::kUnknown, "failure");
+    const auto how = arguments.OneOf(failure, waybill::PullFailure::kNothingTransferred, "failure");
     if (!arguments.ok()) return arguments.error();
-    return node_store.RecordImagePullFailed(image_copy, how);
+    return node_store.RecordImagePullFailed(image_copy, how, {pull});
   });
 }
 
-waybill_code waybill_begin_prune(waybill_store* store, uint64_t* token, waybill_error** error) {
+waybill_code waybill_begin_list(waybill_store* store, waybill_list_token* token,
+                                waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     if (!arguments.Given(token, "token")) return arguments.error();
-    return node_store.BeginPrune().map([&](waybill::PruneToken drawn) { *token = drawn.value; });
+    return node_store.BeginList().map([&](waybill::ListToken drawn) { *token = ToC(drawn); });
   });
 }
 
-waybill_code waybill_prune(waybill_store* store, const waybill_listed_image* images,
-                           size_t image_count, uint64_t token,
-                           const waybill_change_options* options, waybill_prune_report** report,
-                           waybill_error** error) {
+waybill_code waybill_observe_images(waybill_store* store, const waybill_image_list* list,
+                                    const waybill_change_options* options,
+                                    waybill_observe_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto listed = ToListed(images, image_count, arguments);
+    const auto l = arguments.Options(list, "list");
+    waybill::ImageList images{.images = ToImages(l.images, arguments),
+                              .complete = l.complete,
+                              .source = arguments.String(l.source, "source")};
+    if (l.token != nullptr) images.token = ToToken(*l.token);
     const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    return Give(node_store.Prune(listed, {token}, how), report);
+    return Give(node_store.ObserveImages(images, how), report);
   });
 }
 
-waybill_code waybill_prune_before(waybill_store* store, const waybill_listed_image* images,
-                                  size_t image_count, waybill_timestamp until,
-                                  const waybill_change_options* options,
+waybill_code waybill_drop_open_pull(waybill_store* store, waybill_pull_id pull,
+                                    waybill_string reason, const waybill_change_options* options,
+                                    waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    const auto why = arguments.Text(reason, "reason");
+    const auto how = ToChangeOptions(options, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return node_store.DropOpenPull({pull}, why, how);
+  });
+}
+
+waybill_code waybill_add_to_ledger(waybill_store* store, const waybill_image_on_node* image,
+                                   waybill_string source, waybill_string reason,
+                                   const waybill_change_options* options, waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    if (!arguments.Given(image, "image")) return arguments.error();
+    const auto preloaded = ToImage(*image, arguments);
+    const auto by = arguments.Text(source, "source");
+    const auto why = arguments.Text(reason, "reason");
+    const auto how = ToChangeOptions(options, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return node_store.AddToLedger(preloaded, by, why, how);
+  });
+}
+
+waybill_code waybill_remove_from_ledger(waybill_store* store, waybill_image_copy copy,
+                                        waybill_string reason,
+                                        const waybill_change_options* options, bool* removed,
+                                        waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    const auto image_copy = ToImageCopy(copy, arguments);
+    const auto why = arguments.Text(reason, "reason");
+    const auto how = ToChangeOptions(options, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return node_store.RemoveFromLedger(image_copy, why, how).map([&](bool was_there) {
+      if (removed != nullptr) *removed = was_there;
+    });
+  });
+}
+
+waybill_code waybill_explain(waybill_store* store, waybill_image_copy copy, waybill_strings names,
+                             waybill_explanation** explanation, waybill_error** error) {
+  if (explanation != nullptr) *explanation = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    arguments.Given(explanation, "explanation");
+    const auto image_copy = ToImageCopy(copy, arguments);
+    const auto listed = arguments.Strings(names, "names");
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.Explain(image_copy, listed), explanation);
+  });
+}
+
+waybill_code waybill_prune(waybill_store* store, waybill_images_on_node images,
+                           waybill_list_token token, const waybill_change_options* options,
+                           waybill_prune_report** report, waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    const auto listed = ToImages(images, arguments);
+    const auto how = ToChangeOptions(options, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return Give(node_store.Prune(listed, ToToken(token), how), report);
+  });
+}
+
+waybill_code waybill_prune_before(waybill_store* store, waybill_images_on_node images,
+                                  waybill_timestamp until, const waybill_change_options* options,
                                   waybill_prune_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto listed = ToListed(images, image_count, arguments);
+    const auto listed = ToImages(images, arguments);
     const auto time = ToTimestamp(&until, arguments);
     const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();

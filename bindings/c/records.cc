@@ -62,6 +62,16 @@ waybill_code waybill_delete_intent(waybill_store* store, waybill_image_copy copy
   return OnCopy(store, copy, &NodeStore::DeleteIntent, error);
 }
 
+waybill_code waybill_list_open_pulls(waybill_store* store, waybill_open_pulls** pulls,
+                                     waybill_error** error) {
+  return Query(store, pulls, "pulls", error, &NodeStore::ListOpenPulls);
+}
+
+waybill_code waybill_list_ledger(waybill_store* store, waybill_ledger_entries** entries,
+                                 waybill_error** error) {
+  return Query(store, entries, "entries", error, &NodeStore::ListLedger);
+}
+
 waybill_code waybill_list_quarantine(waybill_store* store, waybill_quarantine_entries** entries,
                                      waybill_error** error) {
   return Query(store, entries, "entries", error, &NodeStore::ListQuarantine);

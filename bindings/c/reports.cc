@@ -6,6 +6,28 @@
 
 namespace waybill::c {
 
+waybill_observe_report ToC(const ObserveReport& report, Memory& memory) {
+  const auto judged = [](const JudgedImage& from, Memory& into) {
+    return waybill_judged_image{Copy(from.image_ref, into), Copy(from.runtime_handler, into),
+                                Copy(from.name, into), from.preloaded, Copy(from.because, into)};
+  };
+  return {.listed = report.listed,
+          .repeated = report.repeated,
+          .not_names = report.not_names,
+          .known = report.known,
+          .preloaded = report.preloaded,
+          .closed = report.closed,
+          .left = report.left,
+          .united = report.united,
+          .pulls_settled = report.pulls_settled,
+          .records_removed = report.records_removed,
+          .preloaded_removed = report.preloaded_removed,
+          .judged = CopyEach<waybill_judged_image>(report.judged, memory, judged),
+          .judged_count = report.judged.size(),
+          .shared_digests = CopyStrings(report.shared_digests, memory),
+          .not_judged_because = Copy(report.not_judged_because, memory)};
+}
+
 waybill_migration_report ToC(const MigrationReport& report, Memory& memory) {
   const auto step = [](const MigrationStep& from, Memory& into) {
     return waybill_migration_step{from.from, from.to, Copy(from.name, into), from.values_written};
@@ -74,6 +96,17 @@ auto ToCIfAny(const std::optional<T>& report, Memory& memory) -> const
 
 }  // namespace
 
+waybill_explanation ToC(const Explanation& explanation, Memory& memory) {
+  return {.ledger_entry = ToCIfAny(explanation.ledger_entry, memory),
+          .recorded = explanation.recorded,
+          .closed_because = Copy(explanation.closed_because, memory),
+          .pulls = ListOf<waybill_open_pulls, waybill_open_pull>(explanation.pulls, memory),
+          .in_quarantine = explanation.in_quarantine,
+          .distrustful = explanation.distrustful,
+          .text = Copy(explanation.text, memory),
+          .hint = Copy(explanation.hint, memory)};
+}
+
 waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {
   return {.created = report.created,
           .set_aside = report.set_aside,
@@ -107,7 +140,9 @@ waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {
           .quarantine_entries = report.quarantine_entries,
           .commit_sequence = report.commit_sequence,
           .clock_was_ahead = Copy(report.clock_was_ahead, memory),
-          .times_mended = report.times_mended};
+          .times_mended = report.times_mended,
+          .observed = ToCIfAny(report.observed, memory),
+          .first_start = report.first_start};
 }
 
 waybill_prune_report ToC(const PruneReport& report, Memory&) {
@@ -115,8 +150,8 @@ waybill_prune_report ToC(const PruneReport& report, Memory&) {
           .removed = report.removed,
           .kept_in_list = report.kept_in_list,
           .kept_newer = report.kept_newer,
-          .kept_intent = report.kept_intent,
-          .kept_without_credentials = report.kept_without_credentials};
+          .kept_without_credentials = report.kept_without_credentials,
+          .preloaded_removed = report.preloaded_removed};
 }
 
 waybill_user_namespace_cleanup_report ToC(const UserNamespaceCleanupReport& report,
@@ -153,6 +188,8 @@ waybill_statistics ToC(const Statistics& statistics, Memory& memory) {
           .quarantine_entries = statistics.quarantine_entries,
           .preloaded_records = statistics.preloaded_records,
           .imported_files = statistics.imported_files,
+          .ledger_entries = statistics.ledger_entries,
+          .spellings = statistics.spellings,
           .id_mappings = statistics.id_mappings,
           .held_pods = statistics.held_pods,
           .distrustful = statistics.distrustful,
@@ -178,6 +215,8 @@ waybill_metrics ToC(const Metrics& metrics, Memory&) {
   to.inmemory_pullintents_usage_percent = metrics.inmemory_pullintents_usage_percent;
   to.inmemory_pulledrecords_usage_percent = metrics.inmemory_pulledrecords_usage_percent;
   to.nondefault_runtime_handler_images = metrics.nondefault_runtime_handler_images;
+  to.preloaded_images = metrics.preloaded_images;
+  to.open_pulls = metrics.open_pulls;
   return to;
 }
 
@@ -189,7 +228,7 @@ waybill_verify_report ToC(const VerifyReport& report, Memory& memory) {
 }
 
 static_assert(WAYBILL_TRUST_JOURNAL_FULL == static_cast<int>(TrustKind::kJournalFull));
-static_assert(WAYBILL_TRUST_TAKEN_BACK == static_cast<int>(TrustAction::kTakenBack));
+static_assert(WAYBILL_TRUST_NOTE == static_cast<int>(TrustAction::kNote));
 
 waybill_trust_state ToC(const TrustState& trust, Memory& memory) {
   const auto event = [](const TrustEvent& from, Memory& into) { return c::ToC(from, into); };
@@ -204,6 +243,7 @@ waybill_export_report ToC(const ExportReport& report, Memory& memory) {
           .preloaded = report.preloaded,
           .closed = report.closed,
           .made = report.made,
+          .spellings = report.spellings,
           .without_credentials = report.without_credentials,
           .id_mappings = report.id_mappings,
           .replaced_path = Copy(report.replaced_path, memory),

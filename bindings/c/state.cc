@@ -36,11 +36,21 @@ waybill_code waybill_get_trust(waybill_store* store, waybill_trust_state** trust
 }
 
 waybill_code waybill_clear_distrust(waybill_store* store, waybill_string reason,
-                                    waybill_error** error) {
+                                    const waybill_clear_options* options,
+                                    waybill_observe_report** report, waybill_error** error) {
+  if (report != nullptr) *report = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     const auto text = arguments.Text(reason, "reason");
+    waybill::ClearOptions to;
+    if (options != nullptr) {
+      const auto o = arguments.Options(options, "options");
+      to.images_on_node = ToImages(o.images_on_node, arguments);
+      to.adopt = o.adopt;
+      to.allow_empty = o.allow_empty;
+      to.dry_run = o.dry_run;
+    }
     if (!arguments.ok()) return arguments.error();
-    return node_store.ClearDistrust(text);
+    return Give(node_store.ClearDistrust(text, to), report);
   });
 }
 
@@ -54,7 +64,7 @@ waybill_code waybill_export(waybill_store* store, const waybill_export_options* 
     to.api_version =
         arguments.OneOf(o.api_version, waybill::KubeletApiVersion::kV1Alpha1, "api_version");
     to.allow_empty = o.allow_empty;
-    if (o.images_on_node != nullptr) to.images_on_node = ToImages(*o.images_on_node, arguments);
+    to.images_on_node = ToImages(o.images_on_node, arguments);
     if (!arguments.ok()) return arguments.error();
     return Give(node_store.Export(to), report);
   });
@@ -72,6 +82,7 @@ waybill_code waybill_migrate(const waybill_migrate_options* options,
     to.accept_loss = o.accept_loss;
     to.progress = ToProgress(o.progress, o.progress_context, nullptr);
     to.clock = ToClock(o.clock, o.clock_context, nullptr);
+    to.boot_clock = ToBootClock(o.boot_clock, o.boot_clock_context, nullptr);
     if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
     if (!arguments.ok()) return arguments.error();
     return Give(waybill::Migrate(to), report);
@@ -99,6 +110,7 @@ waybill_code waybill_restore(const waybill_restore_options* options,
     to.backup = arguments.Path(o.backup, "backup");
     to.dry_run = o.dry_run;
     to.clock = ToClock(o.clock, o.clock_context, nullptr);
+    to.boot_clock = ToBootClock(o.boot_clock, o.boot_clock_context, nullptr);
     if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
     if (!arguments.ok()) return arguments.error();
     return Give(waybill::Restore(to), report);

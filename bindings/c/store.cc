@@ -64,6 +64,14 @@ Clock ToClock(waybill_clock clock, void* context, const waybill_store* store) {
   };
 }
 
+BootClock ToBootClock(waybill_boot_clock clock, void* context, const waybill_store* store) {
+  if (clock == nullptr) return SystemBootClock;
+  return [clock, context, store] {
+    const CallbackScope scope(store);
+    return ToBootTime(clock(context));
+  };
+}
+
 Progress ToProgress(waybill_progress progress, void* context, const waybill_store* store) {
   if (progress == nullptr) return {};
   return [progress, context, store](std::uint64_t done, std::uint64_t total) {
@@ -98,6 +106,16 @@ Witness ToWitness(const waybill_open_options& options, Arguments& arguments) {
       arguments.Wrong("witness_kind", "has no such value: having none must be spelt out");
       return Witness::None();
   }
+}
+
+EvidenceOptions ToEvidence(const waybill_evidence_options* options, Arguments& arguments) {
+  EvidenceOptions to;
+  if (options == nullptr) return to;
+  const auto o = arguments.Options(options, "evidence");
+  if (o.grace_seconds != 0) to.grace = std::chrono::seconds(o.grace_seconds);
+  if (o.window_seconds != 0) to.window = std::chrono::seconds(o.window_seconds);
+  to.short_names = arguments.OneOf(o.short_names, waybill::ShortNames::kDockerHub, "short_names");
+  return to;
 }
 
 VerificationPolicy ToPolicy(const waybill_policy* policy) {
@@ -138,7 +156,12 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
                                 .witness = ToWitness(o, arguments)};
         to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
         to.policy = ToPolicy(o.policy);
-        if (o.images_on_node != nullptr) to.images_on_node = ToImages(*o.images_on_node, arguments);
+        to.images_on_node = ToImages(o.images_on_node, arguments);
+        to.preloaded = ToImages(o.preloaded, arguments);
+        to.evidence = ToEvidence(o.evidence, arguments);
+        to.continues_pulls = o.continues_pulls;
+        to.leaves_witness = o.leaves_witness;
+        to.boot_clock = ToBootClock(o.boot_clock, o.boot_clock_context, made);
         to.kubelet_directory = arguments.Path(o.kubelet_directory, "kubelet_directory");
         to.import_progress = ToProgress(o.import_progress, o.import_context, made);
         to.gap = arguments.OneOf(o.gap, waybill::Gap::kNo, "gap");
@@ -159,17 +182,19 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
 
 waybill_code waybill_observe(const waybill_observe_options* options, waybill_store** store,
                              waybill_error** error) {
-  return MakeStore(store, error, waybill::NodeStore::Observe,
-                   [&](waybill_store* made, Arguments& arguments) {
-                     const auto o = arguments.Options(options, "options");
-                     waybill::ObserveOptions to;
-                     to.directory = arguments.Path(o.directory, "directory");
-                     to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
-                     to.policy = ToPolicy(o.policy);
-                     to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
-                     to.clock = ToClock(o.clock, o.clock_context, made);
-                     return to;
-                   });
+  return MakeStore(
+      store, error, waybill::NodeStore::Observe, [&](waybill_store* made, Arguments& arguments) {
+        const auto o = arguments.Options(options, "options");
+        waybill::ObserveOptions to;
+        to.directory = arguments.Path(o.directory, "directory");
+        to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
+        to.policy = ToPolicy(o.policy);
+        to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
+        to.short_names =
+            arguments.OneOf(o.short_names, waybill::ShortNames::kDockerHub, "short_names");
+        to.clock = ToClock(o.clock, o.clock_context, made);
+        return to;
+      });
 }
 
 waybill_code waybill_close(waybill_store* store, waybill_error** error) {

@@ -81,6 +81,7 @@ namespace waybill::c {
 // Callbacks of C as those of C++. `store`: the handle that they belong to; null for a call without
 // one.
 Clock ToClock(waybill_clock clock, void* context, const waybill_store* store);
+BootClock ToBootClock(waybill_boot_clock clock, void* context, const waybill_store* store);
 Progress ToProgress(waybill_progress progress, void* context, const waybill_store* store);
 
 // kInvalidArgument: a null pointer, or a call from a callback of the store.

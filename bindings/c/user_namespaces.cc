@@ -130,7 +130,7 @@ waybill_code waybill_release_user_namespace(waybill_store* store, waybill_string
 }
 
 waybill_code waybill_clean_up_user_namespaces(waybill_store* store, waybill_strings existing,
-                                              waybill_strings running, uint64_t token,
+                                              waybill_strings running, waybill_list_token token,
                                               const waybill_change_options* options,
                                               waybill_user_namespace_cleanup_report** report,
                                               waybill_error** error) {
@@ -140,7 +140,7 @@ waybill_code waybill_clean_up_user_namespaces(waybill_store* store, waybill_stri
     const auto that_run = arguments.Strings(running, "running");
     const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
-    return Give(node_store.CleanUpUserNamespaces(to_run, that_run, {token}, how), report);
+    return Give(node_store.CleanUpUserNamespaces(to_run, that_run, ToToken(token), how), report);
   });
 }
 

@@ -125,13 +125,38 @@ waybill_string waybill_check_result_name(int32_t result) {
   return NameOf(result, waybill::CheckResult::kError, waybill::CheckResultName);
 }
 waybill_string waybill_reason_name(int32_t reason) {
-  return NameOf(reason, waybill::Reason::kCredentialsNeeded, waybill::ReasonName);
+  return NameOf(reason, waybill::Reason::kNoEvidence, waybill::ReasonName);
 }
 waybill_string waybill_reason_text(int32_t reason) {
-  return NameOf(reason, waybill::Reason::kCredentialsNeeded, waybill::ReasonText);
+  return NameOf(reason, waybill::Reason::kNoEvidence, waybill::ReasonText);
+}
+waybill_string waybill_pull_state_name(int32_t state) {
+  if (state < WAYBILL_OPEN_PULL_RUNNING) return Borrow("");
+  return NameOf(state, waybill::PullState::kUnknown, waybill::PullStateName);
+}
+waybill_string waybill_short_names_name(int32_t short_names) {
+  return NameOf(short_names, waybill::ShortNames::kDockerHub, waybill::ShortNamesName);
+}
+waybill_code waybill_parse_short_names(waybill_string name, int32_t* short_names,
+                                       waybill_error** error) {
+  return ParseName(name, waybill::ParseShortNames, short_names, error);
 }
 waybill_string waybill_ensure_action_name(int32_t action) {
   return NameOf(action, waybill::EnsureAction::kCredentialsError, waybill::EnsureActionName);
+}
+
+waybill_code waybill_names_given_by(const waybill_open_pull* pull, int32_t short_names,
+                                    waybill_strings** names, waybill_error** error) {
+  if (names != nullptr) *names = nullptr;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
+    if (!arguments.Given(pull, "pull") || !arguments.Given(names, "names")) {
+      return arguments.error();
+    }
+    const auto open_pull = ToOpenPull(*pull, arguments);
+    const auto how = arguments.OneOf(short_names, waybill::ShortNames::kDockerHub, "short_names");
+    if (!arguments.ok()) return arguments.error();
+    return Give(Result<std::vector<std::string>>(waybill::NamesGivenBy(open_pull, how)), names);
+  });
 }
 
 waybill_code waybill_hash_credentials(waybill_string username, waybill_string password,

@@ -11,13 +11,14 @@
  *   waybill_image_copy copy = {
  *       .image = image, .image_ref = image_ref, .runtime_handler = handler};
  *   if (waybill_must_attempt_pull(store, copy, &pod_credentials).pull) {
- *     waybill_code code = waybill_record_pull_intent(store, copy, &error);
+ *     waybill_pull_result result = WAYBILL_PULL_RESULT_INIT;
+ *     waybill_code code = waybill_record_pull_intent(store, copy, &result.pull, &error);
  *     if (code != WAYBILL_OK) return fail(error);
  *
  *     … pull …
  *
  *     copy.image_ref = pulled_ref;
- *     code = waybill_record_image_pulled(store, copy, &credentials, NULL, &error);
+ *     code = waybill_record_image_pulled(store, copy, &credentials, &result, &error);
  *   }
  *   waybill_close(store, NULL);
  *   waybill_store_free(store);
@@ -156,7 +157,7 @@ enum {
   WAYBILL_HINT_PRUNE_OR_ENLARGE = 10,
   WAYBILL_HINT_SKIP_UNREADABLE = 11,
   WAYBILL_HINT_ALLOW_EMPTY = 12,
-  WAYBILL_HINT_BEGIN_PRUNE = 13,
+  WAYBILL_HINT_BEGIN_LIST = 13,
   WAYBILL_HINT_BEGIN_USERNS_CLEANUP = 14,
   WAYBILL_HINT_LOAD_HANDLERS = 15,
   WAYBILL_HINT_FREE_RANGES = 16,
@@ -203,6 +204,12 @@ typedef struct waybill_timestamp {
   int64_t seconds;
   int32_t nanoseconds;
 } waybill_timestamp;
+
+/* A moment since the machine booted (BootTime in waybill/types.h). */
+typedef struct waybill_boot_time {
+  uint8_t boot_id[16]; /* which boot; zeros: unknown */
+  int64_t nanoseconds; /* CLOCK_BOOTTIME */
+} waybill_boot_time;
 
 /* Which copy of an image a call is about: ImageCopy in waybill/types.h. Name the members: an image
  * string that is taken for a ref asks about another copy, of which nothing may be known. Each
@@ -260,6 +267,8 @@ typedef struct waybill_image_pulled_record {
   waybill_string manifest_digest;
   const waybill_platform* platform;       /* NULL: not known */
   const waybill_platform* guest_platform; /* NULL: none */
+  /* Why the image was closed without a pull by this kubelet, if it was. Set by the store, too. */
+  waybill_string closed_because;
 } waybill_image_pulled_record;
 
 typedef struct waybill_image_pulled_records {
@@ -288,12 +297,14 @@ typedef struct waybill_image_preloaded_records {
   size_t count;
 } waybill_image_preloaded_records;
 
-/* An image that the container runtime lists. */
+/* An image that the container runtime lists: ImageOnNode in waybill/types.h. Functions that only
+ * ask which images are there need `id` alone: any spelling of the image. */
 typedef struct waybill_image_on_node {
   waybill_string id; /* the image ref */
   waybill_strings repo_tags;
   waybill_strings repo_digests;
   waybill_string runtime_handler; /* empty: may be any handler's */
+  bool pinned;                    /* by the runtime's configuration */
 } waybill_image_on_node;
 
 typedef struct waybill_images_on_node {
@@ -301,17 +312,54 @@ typedef struct waybill_images_on_node {
   size_t count;
 } waybill_images_on_node;
 
-/* For garbage collection. */
-typedef struct waybill_listed_image {
-  waybill_string image_ref;
-  waybill_string runtime_handler; /* empty: keeps its ref's records under every handler */
-} waybill_listed_image;
-
 /* The manifest that a pull chose out of an index. */
 typedef struct waybill_pulled_manifest {
   waybill_string digest;
   waybill_platform platform;
 } waybill_pulled_manifest;
+
+/* Which pull. Durable, and never used twice in one store. 0: none is named. */
+typedef uint64_t waybill_pull_id;
+
+/* PullState in waybill/evidence.h: running; failed, but something may have been transferred; of
+ * unknown end. */
+enum { WAYBILL_OPEN_PULL_RUNNING = 1, WAYBILL_OPEN_PULL_FAILED = 2, WAYBILL_OPEN_PULL_UNKNOWN = 3 };
+WAYBILL_API waybill_string waybill_pull_state_name(int32_t state); /* "running" */
+
+/* A pull that may still bring an image, or may have brought one that nobody recorded. */
+typedef struct waybill_open_pull {
+  waybill_pull_id id;
+  bool anything; /* stands for pulls that can't be named: it may have brought any image */
+  bool several;  /* several pulls of one string that ended alike, with the last end */
+  waybill_string image;
+  waybill_string runtime_handler;
+  int32_t state; /* WAYBILL_OPEN_PULL_RUNNING … */
+  waybill_timestamp began;
+  const waybill_timestamp* ended; /* NULL: it runs */
+  waybill_boot_time ended_at;     /* the same, as grace and window are measured */
+  uint64_t stamp;                 /* the commit in which it began */
+} waybill_open_pull;
+
+typedef struct waybill_open_pulls {
+  const waybill_open_pull* items;
+  size_t count;
+} waybill_open_pulls;
+
+/* An image that is known to have come to the node without the kubelet. */
+typedef struct waybill_ledger_entry {
+  waybill_string image_ref;
+  waybill_string runtime_handler;
+  waybill_strings names; /* at that time, sorted */
+  waybill_string source;
+  waybill_string reason;
+  waybill_timestamp since;
+  uint64_t stamp; /* the commit that wrote it */
+} waybill_ledger_entry;
+
+typedef struct waybill_ledger_entries {
+  const waybill_ledger_entry* items;
+  size_t count;
+} waybill_ledger_entries;
 
 enum { WAYBILL_QUARANTINED_IMAGE_REF = 1, WAYBILL_QUARANTINED_IMAGE = 2 };
 typedef struct waybill_quarantine_entry {
@@ -491,7 +539,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_verification_mode(wayb
 enum { WAYBILL_ALLOWLIST_ANY_IMAGE = 0, WAYBILL_ALLOWLIST_PRELOADED_ONLY = 1 };
 enum {
   WAYBILL_ORIGIN_KUBELET_PULLED = 0,
-  WAYBILL_ORIGIN_PRESUMED_PRELOADED = 1,
+  WAYBILL_ORIGIN_PRELOADED = 1,
   WAYBILL_ORIGIN_UNKNOWN = 2
 };
 
@@ -637,6 +685,33 @@ enum {
 };
 enum { WAYBILL_GAP_DETECT = 0, WAYBILL_GAP_YES = 1, WAYBILL_GAP_NO = 2 };
 
+/* CLOCK_BOOTTIME and the boot ID. Called on any thread. */
+typedef waybill_boot_time (*waybill_boot_clock)(void* context);
+
+/* What an image string without a registry host may name on this node: ShortNames in
+ * waybill/evidence.h. */
+enum { WAYBILL_SHORT_NAMES_ANYWHERE = 0, WAYBILL_SHORT_NAMES_DOCKER_HUB = 1 };
+WAYBILL_API waybill_string waybill_short_names_name(int32_t short_names); /* "docker.io" */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_short_names(waybill_string name,
+                                                                      int32_t* short_names,
+                                                                      waybill_error** error);
+
+/* What the pull could have given an image as a name: "r.example/x:1", "r.example/x@…", "anything".
+ */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_names_given_by(const waybill_open_pull* pull,
+                                                                   int32_t short_names,
+                                                                   waybill_strings** names,
+                                                                   waybill_error** error);
+
+/* EvidenceOptions in waybill/evidence.h. */
+typedef struct waybill_evidence_options {
+  size_t struct_size;
+  int64_t grace_seconds;  /* 0: the default, 2 minutes */
+  int64_t window_seconds; /* 0: the default, 2 hours */
+  int32_t short_names;    /* WAYBILL_SHORT_NAMES_… */
+} waybill_evidence_options;
+#define WAYBILL_EVIDENCE_OPTIONS_INIT WAYBILL_INIT(waybill_evidence_options)
+
 /* OpenOptions in waybill/node_store.h says what each does. */
 typedef struct waybill_open_options {
   size_t struct_size;
@@ -662,6 +737,12 @@ typedef struct waybill_open_options {
   void* import_context;
   waybill_progress migration_progress;
   void* migration_context;
+  const waybill_images_on_node* preloaded;  /* NULL: none; an entry without an ID names its image */
+  const waybill_evidence_options* evidence; /* NULL: the defaults */
+  bool continues_pulls; /* otherwise pulls that were left running have ended, how is unknown */
+  bool leaves_witness;  /* the witness is read, and neither made nor written */
+  waybill_boot_clock boot_clock; /* NULL: the system's */
+  void* boot_clock_context;
 } waybill_open_options;
 #define WAYBILL_OPEN_OPTIONS_INIT WAYBILL_INIT(waybill_open_options)
 
@@ -673,6 +754,7 @@ typedef struct waybill_observe_options {
   const waybill_user_namespace_options* user_namespaces;
   waybill_clock clock;
   void* clock_context;
+  int32_t short_names; /* for waybill_explain */
 } waybill_observe_options;
 #define WAYBILL_OBSERVE_OPTIONS_INIT WAYBILL_INIT(waybill_observe_options)
 
@@ -767,6 +849,34 @@ typedef struct waybill_user_namespace_report {
   waybill_string refused_because;
 } waybill_user_namespace_report;
 
+/* What became of an image that was judged. */
+typedef struct waybill_judged_image {
+  waybill_string image_ref;
+  waybill_string runtime_handler;
+  waybill_string name; /* its first name, or its ref */
+  bool preloaded;      /* it is in the ledger now; otherwise it is closed */
+  waybill_string because;
+} waybill_judged_image;
+
+/* ObserveReport */
+typedef struct waybill_observe_report {
+  uint64_t listed;
+  uint64_t repeated;
+  uint64_t not_names;
+  uint64_t known;
+  uint64_t preloaded;
+  uint64_t closed;
+  uint64_t left;
+  uint64_t united;
+  uint64_t pulls_settled;
+  uint64_t records_removed;
+  uint64_t preloaded_removed;
+  const waybill_judged_image* judged;
+  size_t judged_count;
+  waybill_strings shared_digests;
+  waybill_string not_judged_because; /* empty: images were judged */
+} waybill_observe_report;
+
 /* RecoveryReport in waybill/report.h describes the members. The parts are pointers, so that each
  * can grow. */
 typedef struct waybill_recovery_report {
@@ -803,6 +913,8 @@ typedef struct waybill_recovery_report {
   uint64_t commit_sequence;
   waybill_string clock_was_ahead; /* closed rules only; empty: the clock was right */
   uint64_t times_mended;
+  const waybill_observe_report* observed; /* NULL: no list of images was judged */
+  bool first_start;                       /* it was judged as that of a first start */
 } waybill_recovery_report;
 
 /* Works on a closed store, too. Empty for an observer. */
@@ -858,7 +970,9 @@ enum {
   WAYBILL_REASON_QUARANTINED = 19,
   WAYBILL_REASON_CREDENTIALS_UNAVAILABLE = 20,
   WAYBILL_REASON_STORE_UNAVAILABLE = 21,
-  WAYBILL_REASON_CREDENTIALS_NEEDED = 22
+  WAYBILL_REASON_CREDENTIALS_NEEDED = 22,
+  WAYBILL_REASON_POLICY_KNOWN_PRELOADED = 23,
+  WAYBILL_REASON_NO_EVIDENCE = 24
 };
 WAYBILL_API waybill_string waybill_reason_name(int32_t reason); /* "secretHashMatches" */
 WAYBILL_API waybill_string waybill_reason_text(int32_t reason); /* one sentence, no full stop */
@@ -954,27 +1068,42 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
  * WAYBILL_DISK_FULL, WAYBILL_IO: the store is as before. WAYBILL_OUTCOME_UNKNOWN: the commit may or
  * may not have happened; decisions answer "pull" until the store is closed and opened again. */
 
-/* Before each pull; matched by exactly one of the two below. Ignores copy.image_ref. */
+/* Before each pull; matched by exactly one of the two below. Ignores copy.image_ref. *pull (may be
+ * NULL): by which a later process can end it, too. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_pull_intent(waybill_store* store,
                                                                        waybill_image_copy copy,
+                                                                       waybill_pull_id* pull,
                                                                        waybill_error** error);
 
+/* PullResult: what the runtime says of a pull that succeeded. */
+typedef struct waybill_pull_result {
+  size_t struct_size;
+  waybill_pull_id pull;                    /* 0: the newest of this string */
+  const waybill_pulled_manifest* manifest; /* NULL: not known */
+  const waybill_image_on_node* image;      /* the runtime's entry; NULL: not known */
+} waybill_pull_result;
+#define WAYBILL_PULL_RESULT_INIT WAYBILL_INIT(waybill_pull_result)
+
 /* The pull succeeded, and copy.image_ref is what the runtime returned for it. `credentials` NULL:
- * they are not known. `manifest` NULL: not known. */
+ * they are not known. `result` NULL: nothing more is known. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
                             const waybill_image_pull_credentials* credentials,
-                            const waybill_pulled_manifest* manifest, waybill_error** error);
+                            const waybill_pull_result* result, waybill_error** error);
 
-enum { WAYBILL_PULL_FAILED = 0, WAYBILL_PULL_OUTCOME_UNKNOWN = 1 };
-/* The pull did not succeed. Ignores copy.image_ref. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_image_pull_failed(
-    waybill_store* store, waybill_image_copy copy, int32_t failure, waybill_error** error);
+/* PullFailure in waybill/options.h. NOTHING_TRANSFERRED: the runtime reported an error, was asked
+ * afterwards, and said that the image is not there. */
+enum {
+  WAYBILL_PULL_FAILED = 0,
+  WAYBILL_PULL_OUTCOME_UNKNOWN = 1,
+  WAYBILL_PULL_NOTHING_TRANSFERRED = 2
+};
+/* The pull did not succeed. Ignores copy.image_ref. `pull` 0: the newest of this string. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy, int32_t failure,
+                                 waybill_pull_id pull, waybill_error** error);
 
-/* --- Garbage collection (owner) ----------------------------------------------------------------
- * Errors as in "Recording a pull". */
-
-/* Options of deletions: ChangeOptions in waybill/node_store.h. NULL stands for the defaults. */
+/* Options of changes: ChangeOptions in waybill/options.h. NULL stands for the defaults. */
 typedef struct waybill_change_options {
   size_t struct_size;
   bool allow_empty; /* accept an empty list; otherwise it is WAYBILL_INVALID_ARGUMENT if it would
@@ -983,30 +1112,106 @@ typedef struct waybill_change_options {
 } waybill_change_options;
 #define WAYBILL_CHANGE_OPTIONS_INIT WAYBILL_INIT(waybill_change_options)
 
+/* --- Evidence (owner) ---------------------------------------------------------------------------
+ * Why an image is open under WAYBILL_RULES_CLOSED: "Evidence" in waybill/node_store.h. Errors as in
+ * "Recording a pull"; of those that read, as in "Whole records". */
+
+/* Places a list of images or pods in time. */
+typedef struct waybill_list_token {
+  uint64_t commit; /* the commit sequence then */
+  waybill_boot_time drawn;
+} waybill_list_token;
+
+/* Draw *token before you list the images or pods. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_begin_list(waybill_store* store,
+                                                               waybill_list_token* token,
+                                                               waybill_error** error);
+
+typedef struct waybill_image_list {
+  size_t struct_size;
+  waybill_images_on_node images;
+  const waybill_list_token* token; /* NULL: the list can't be placed in time */
+  bool complete;                   /* everything that the runtime has, unfiltered */
+  waybill_string source;           /* who made the list; empty: the runtime */
+} waybill_image_list;
+#define WAYBILL_IMAGE_LIST_INIT WAYBILL_INIT(waybill_image_list)
+
+/* Judges the images of a list that have neither record nor ledger entry, settles open pulls,
+ * removes what is not listed: NodeStore::ObserveImages. Under WAYBILL_RULES_KUBELET it does
+ * nothing, and the report says so. `report` may be NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe_images(
+    waybill_store* store, const waybill_image_list* list, const waybill_change_options* options,
+    waybill_observe_report** report, waybill_error** error);
+
+/* The oldest first. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_open_pulls(waybill_store* store,
+                                                                    waybill_open_pulls** pulls,
+                                                                    waybill_error** error);
+/* An operator's word that this pull brought nothing, and will bring nothing. `reason` (1 to 1024
+ * bytes) goes into the journal of trust. WAYBILL_NOT_FOUND: there is no such pull.
+ * WAYBILL_CONFLICT: it runs in this process. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_drop_open_pull(waybill_store* store, waybill_pull_id pull, waybill_string reason,
+                       const waybill_change_options* options, waybill_error** error);
+
+/* Sorted by image ref and handler. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_ledger(waybill_store* store,
+                                                                waybill_ledger_entries** entries,
+                                                                waybill_error** error);
+/* An operator's word that this image is preloaded. image->id is any spelling of it. `source` and
+ * `reason`: 1 to 1024 bytes. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_add_to_ledger(
+    waybill_store* store, const waybill_image_on_node* image, waybill_string source,
+    waybill_string reason, const waybill_change_options* options, waybill_error** error);
+/* An operator's word that it is not: an image without a record gets one without credentials.
+ * Ignores copy.image. *removed (may be NULL): whether there was an entry. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_remove_from_ledger(
+    waybill_store* store, waybill_image_copy copy, waybill_string reason,
+    const waybill_change_options* options, bool* removed, waybill_error** error);
+
+/* Explanation in waybill/report.h */
+typedef struct waybill_explanation {
+  const waybill_ledger_entry* ledger_entry; /* NULL: none */
+  bool recorded;
+  waybill_string closed_because;
+  waybill_open_pulls pulls; /* could have brought an image of this name; newest first */
+  bool in_quarantine;
+  bool distrustful;
+  waybill_string text; /* what of this closes the image, in one sentence; empty: nothing */
+  waybill_string hint; /* what would open it */
+} waybill_explanation;
+
+/* Why the image is open or closed for a pod without credentials. `names` are those that the runtime
+ * lists it by; without any, copy.image is taken. WAYBILL_INVALID_ARGUMENT also under
+ * WAYBILL_RULES_KUBELET. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store,
+                                                            waybill_image_copy copy,
+                                                            waybill_strings names,
+                                                            waybill_explanation** explanation,
+                                                            waybill_error** error);
+
+/* --- Garbage collection (owner) ----------------------------------------------------------------
+ * Errors as in "Recording a pull". */
+
 /* PruneReport */
 typedef struct waybill_prune_report {
   uint64_t examined;
   uint64_t removed;
   uint64_t kept_in_list;
   uint64_t kept_newer;
-  uint64_t kept_intent;
   uint64_t kept_without_credentials;
+  uint64_t preloaded_removed;
 } waybill_prune_report;
 
-/* Draw *token before you list the images or pods. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_begin_prune(waybill_store* store,
-                                                                uint64_t* token,
-                                                                waybill_error** error);
-/* `images`: the complete list of images on the node, made after `token` was drawn. `report` may be
- * NULL, as in the next. */
+/* `images`: the complete list of images on the node, made after `token` was drawn
+ * (waybill_begin_list). Judges nothing. `report` may be NULL, as in the next. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune(
-    waybill_store* store, const waybill_listed_image* images, size_t image_count, uint64_t token,
+    waybill_store* store, waybill_images_on_node images, waybill_list_token token,
     const waybill_change_options* options, waybill_prune_report** report, waybill_error** error);
 /* The kubelet's form, by clocks. */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code
-waybill_prune_before(waybill_store* store, const waybill_listed_image* images, size_t image_count,
-                     waybill_timestamp until, const waybill_change_options* options,
-                     waybill_prune_report** report, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune_before(
+    waybill_store* store, waybill_images_on_node images, waybill_timestamp until,
+    const waybill_change_options* options, waybill_prune_report** report, waybill_error** error);
 
 /* --- Whole records ------------------------------------------------------------------------------
  * Functions that read: WAYBILL_DAMAGED: what is stored can't be read or may have been lost.
@@ -1112,9 +1317,9 @@ typedef struct waybill_user_namespace_cleanup_report {
  * `running` those that the runtime runs. Both are complete lists of UIDs, made in this order after
  * `token` was drawn. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clean_up_user_namespaces(
-    waybill_store* store, waybill_strings existing, waybill_strings running, uint64_t token,
-    const waybill_change_options* options, waybill_user_namespace_cleanup_report** report,
-    waybill_error** error);
+    waybill_store* store, waybill_strings existing, waybill_strings running,
+    waybill_list_token token, const waybill_change_options* options,
+    waybill_user_namespace_cleanup_report** report, waybill_error** error);
 
 /* An operator confirms that the pod lives with this range. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_adopt_user_namespace(waybill_store* store,
@@ -1161,6 +1366,8 @@ typedef struct waybill_statistics {
   uint64_t quarantine_entries;
   uint64_t preloaded_records;
   uint64_t imported_files;
+  uint64_t ledger_entries;
+  uint64_t spellings; /* under which images are known */
   uint64_t id_mappings;
   uint64_t held_pods;
   bool distrustful;
@@ -1185,6 +1392,8 @@ typedef struct waybill_metrics {
   double inmemory_pullintents_usage_percent;
   double inmemory_pulledrecords_usage_percent;
   uint64_t nondefault_runtime_handler_images;
+  uint64_t preloaded_images; /* in the ledger */
+  uint64_t open_pulls;       /* closed rules only */
 } waybill_metrics;
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,
@@ -1221,8 +1430,13 @@ enum {
   WAYBILL_TRUST_JOURNAL_FULL = 9
 };
 /* TrustAction: a reason for distrust; the end of all reasons; the end of the one reason of the same
- * kind and words. */
-enum { WAYBILL_TRUST_DISTRUST = 1, WAYBILL_TRUST_TRUST = 2, WAYBILL_TRUST_TAKEN_BACK = 3 };
+ * kind and words; an operator's word on a single image or pull. */
+enum {
+  WAYBILL_TRUST_DISTRUST = 1,
+  WAYBILL_TRUST_TRUST = 2,
+  WAYBILL_TRUST_TAKEN_BACK = 3,
+  WAYBILL_TRUST_NOTE = 4
+};
 
 typedef struct waybill_trust_event {
   waybill_timestamp at;
@@ -1242,11 +1456,21 @@ typedef struct waybill_trust_state {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_trust(waybill_store* store,
                                                               waybill_trust_state** trust,
                                                               waybill_error** error);
-/* An operator clears distrust; `reason` (1 to 1024 bytes) is kept. Errors as in "Recording a pull".
- */
-WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clear_distrust(waybill_store* store,
-                                                                   waybill_string reason,
-                                                                   waybill_error** error);
+/* ClearOptions in waybill/options.h. NULL stands for the defaults. */
+typedef struct waybill_clear_options {
+  size_t struct_size;
+  const waybill_images_on_node* images_on_node; /* NULL: the next list does that */
+  bool adopt; /* enter images without record in the ledger, instead of closing them */
+  bool allow_empty;
+  bool dry_run;
+} waybill_clear_options;
+#define WAYBILL_CLEAR_OPTIONS_INIT WAYBILL_INIT(waybill_clear_options)
+
+/* An operator clears distrust; `reason` (1 to 1024 bytes) is kept. `report` may be NULL. Errors as
+ * in "Recording a pull". */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clear_distrust(
+    waybill_store* store, waybill_string reason, const waybill_clear_options* options,
+    waybill_observe_report** report, waybill_error** error);
 
 /* --- Going back, and whole stores (waybill/maintenance.h) ---------------------------------------
  */
@@ -1267,6 +1491,7 @@ typedef struct waybill_export_report {
   uint64_t preloaded;
   uint64_t closed;
   uint64_t made;
+  uint64_t spellings;
   uint64_t without_credentials;
   uint64_t id_mappings;
   waybill_string replaced_path;
@@ -1292,6 +1517,8 @@ typedef struct waybill_migrate_options {
   void* clock_context;
   waybill_progress progress;
   void* progress_context;
+  waybill_boot_clock boot_clock;
+  void* boot_clock_context;
 } waybill_migrate_options;
 #define WAYBILL_MIGRATE_OPTIONS_INIT WAYBILL_INIT(waybill_migrate_options)
 
@@ -1328,6 +1555,8 @@ typedef struct waybill_restore_options {
   uint64_t map_bytes; /* 0: the default */
   waybill_clock clock;
   void* clock_context;
+  waybill_boot_clock boot_clock;
+  void* boot_clock_context;
 } waybill_restore_options;
 #define WAYBILL_RESTORE_OPTIONS_INIT WAYBILL_INIT(waybill_restore_options)
 

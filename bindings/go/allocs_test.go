@@ -29,8 +29,15 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 		}
 	}
 	allocates(t, "no record", func() bool {
-		return !s.MustAttemptPull(waybill.ImageCopy{Image: "other", ImageRef: "sha256:other"}, withSecrets(secret)).Pull()
+		return s.MustAttemptPull(waybill.ImageCopy{Image: "other", ImageRef: "sha256:other"}, withSecrets(secret)).Reason == waybill.ReasonNoEvidence
 	})
+	hex := hexSHA256("preloaded")
+	preload(t, s, "registry.example.com/base/preloaded:v1", "sha256:"+hex)
+	for _, spelling := range []string{"sha256:" + hex, hex} {
+		allocates(t, "preloaded, as "+spelling, func() bool {
+			return !s.MustAttemptPull(waybill.ImageCopy{Image: "other", ImageRef: spelling}, withSecrets(secret)).Pull()
+		})
+	}
 	allocates(t, "parsing", func() bool {
 		_, ok := waybill.ParseImage(image)
 		return ok

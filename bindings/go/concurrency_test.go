@@ -83,10 +83,11 @@ func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
 		return err
 	case 8:
 		name := fmt.Sprintf("other-%d", unique)
-		if err := s.RecordPullIntent(waybill.ImageCopy{Image: name}); err != nil {
+		id, err := s.RecordPullIntent(waybill.ImageCopy{Image: name})
+		if err != nil {
 			return err
 		}
-		return s.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullFailed)
+		return s.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullFailed, id)
 	case 9:
 		r, err := s.GetRecord(waybill.ImageCopy{ImageRef: refOf(i)})
 		if err == nil && (r.ImageRef != refOf(i) || len(r.CredentialMapping) != 1) {

@@ -16,11 +16,11 @@ func TestCopiesLive(t *testing.T) {
 	if !clock.Now().Equal(time.Unix(1_700_000_000, 0)) {
 		t.Error("the clock stands at", clock.Now())
 	}
-	if policy.Mode() != waybill.AlwaysVerify || !policy.RequiresVerification("nginx", waybill.OriginPresumedPreloaded) {
+	if policy.Mode() != waybill.AlwaysVerify || !policy.RequiresVerification("nginx", waybill.OriginPreloaded) {
 		t.Error("the policy is", policy.Mode())
 	}
-	must(t, store.RecordPullIntent(waybill.ImageCopy{Image: image}))
-	if d := store.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PodCredentials{}); d.Reason != waybill.ReasonPullInFlight {
+	intend(t, &store, waybill.ImageCopy{Image: image})
+	if d := store.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PodCredentials{}); d.Reason != waybill.ReasonNoEvidence {
 		t.Error("decided", d)
 	}
 	must(t, store.Close())

@@ -30,7 +30,7 @@ const (
 	// ReasonImageAbsent: the image ref is empty: the image is not on the node.
 	ReasonImageAbsent         Reason = C.WAYBILL_REASON_IMAGE_ABSENT
 	ReasonPolicyNeverVerifies Reason = C.WAYBILL_REASON_POLICY_NEVER_VERIFIES
-	// ReasonPolicyPresumedPreloaded: no record, no intent, nothing lost.
+	// ReasonPolicyPresumedPreloaded: no record, no intent, nothing lost (RulesKubelet).
 	ReasonPolicyPresumedPreloaded Reason = C.WAYBILL_REASON_POLICY_PRESUMED_PRELOADED
 	ReasonPolicyAllowlisted       Reason = C.WAYBILL_REASON_POLICY_ALLOWLISTED
 	ReasonNodePodsAccessible      Reason = C.WAYBILL_REASON_NODE_PODS_ACCESSIBLE
@@ -39,7 +39,7 @@ const (
 	ReasonServiceAccountMatches   Reason = C.WAYBILL_REASON_SERVICE_ACCOUNT_MATCHES
 	// ReasonNoRecord: verification is required, but there is no record to verify against.
 	ReasonNoRecord Reason = C.WAYBILL_REASON_NO_RECORD
-	// ReasonPullInFlight: no record, but a pull of this image or of its repository has begun.
+	// ReasonPullInFlight: no record, but a pull of this image has begun (RulesKubelet).
 	ReasonPullInFlight Reason = C.WAYBILL_REASON_PULL_IN_FLIGHT
 	// ReasonStoreDistrustful: no record, and records may have been lost.
 	ReasonStoreDistrustful Reason = C.WAYBILL_REASON_STORE_DISTRUSTFUL
@@ -60,6 +60,11 @@ const (
 	// ReasonStoreUnavailable: the store is closed, has no free reader slot, or can't be trusted at this
 	// moment.
 	ReasonStoreUnavailable Reason = C.WAYBILL_REASON_STORE_UNAVAILABLE
+	// ReasonPolicyKnownPreloaded: the image is in the ledger (RulesClosed).
+	ReasonPolicyKnownPreloaded Reason = C.WAYBILL_REASON_POLICY_KNOWN_PRELOADED
+	// ReasonNoEvidence: no record, and not known to be preloaded (RulesClosed). Explain says more; a new
+	// list of the runtime's images may change it.
+	ReasonNoEvidence Reason = C.WAYBILL_REASON_NO_EVIDENCE
 )
 
 // String returns "secretHashMatches", for logs.

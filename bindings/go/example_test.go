@@ -19,7 +19,7 @@ func exampleStore() (store *waybill.Store, done func()) {
 	store, err = waybill.Open(context.Background(), waybill.Options{
 		Directory:    filepath.Join(directory, "store"),
 		Witness:      waybill.WitnessAt(filepath.Join(directory, "witness")),
-		ImagesOnNode: []waybill.ImageOnNode{},
+		ImagesOnNode: []waybill.ImageOnNode{{ID: "sha256:4c0f", RepoTags: []string{"docker.io/library/nginx:1.27"}}},
 	})
 	if err != nil {
 		panic(err)
@@ -45,13 +45,15 @@ func Example_firstPull() {
 	// The image is not on the node, so it must be pulled. The intent is on disk before the pull begins.
 	decision := store.MustAttemptPull(waybill.ImageCopy{Image: image}, waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}})
 	fmt.Println(decision.Pull(), decision.Reason)
-	if err := store.RecordPullIntent(waybill.ImageCopy{Image: image}); err != nil {
+	pull, err := store.RecordPullIntent(waybill.ImageCopy{Image: image})
+	if err != nil {
 		panic(err)
 	}
 	// … the container runtime pulls, with the secret …
 	err = store.RecordImagePulled(waybill.PulledImage{
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{ours}},
+		Pull:        pull,
 	})
 	if err != nil {
 		panic(err)
@@ -74,16 +76,15 @@ func ExampleOpen() {
 	}
 	defer os.RemoveAll(directory)
 	options := waybill.Options{
-		Directory: filepath.Join(directory, "store"),
-		Witness:   waybill.WitnessAt(filepath.Join(directory, "witness")),
-		// The runtime's list tells interrupted pulls from images that were there before.
-		ImagesOnNode: []waybill.ImageOnNode{{ID: "sha256:0f3a", RepoTags: []string{"registry.example.com/team-a/app:v1"}}},
+		Directory:    filepath.Join(directory, "store"),
+		Witness:      waybill.WitnessAt(filepath.Join(directory, "witness")),
+		ImagesOnNode: []waybill.ImageOnNode{}, // the runtime's list: nothing is there yet
 	}
 	store, err := waybill.Open(context.Background(), options)
 	if err != nil {
 		panic(err)
 	}
-	if err := store.RecordPullIntent(waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1"}); err != nil {
+	if _, err := store.RecordPullIntent(waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1"}); err != nil {
 		panic(err)
 	}
 	// The process ends here, so the outcome of the pull is unknown.
@@ -91,17 +92,18 @@ func ExampleOpen() {
 		panic(err)
 	}
 
+	options.ImagesOnNode = []waybill.ImageOnNode{{ID: "sha256:0f3a", RepoTags: []string{"registry.example.com/team-a/app:v1"}}}
 	store, err = waybill.Open(context.Background(), options)
 	if err != nil {
 		panic(err)
 	}
 	defer store.Close()
 	report := store.RecoveryReport()
-	fmt.Println("intents found:", report.IntentsFound, "replayed:", report.Replayed)
+	fmt.Println("intents found:", report.IntentsFound, "closed:", report.Observed.Closed)
 	decision := store.MustAttemptPull(waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1", ImageRef: "sha256:0f3a"}, waybill.PodCredentials{})
 	fmt.Println(decision.Pull(), decision.Reason)
 	// Output:
-	// intents found: 1 replayed: [registry.example.com/team-a/app:v1]
+	// intents found: 1 closed: 1
 	// true entryWithoutCredentials
 }
 
@@ -115,7 +117,7 @@ func ExampleStore_MustAttemptPull() {
 	// Output:
 	// false
 	// credentialPolicyAllowed
-	// the image has neither record nor intent, so it is presumed preloaded, which the policy allows
+	// the image is known to have come to the node without the kubelet, which the policy allows
 }
 
 // Credentials are fetched only if the answer depends on them.
@@ -125,20 +127,20 @@ func ExampleStore_MustAttemptPullLazily() {
 	fetch := func() (waybill.PodCredentials, error) {
 		return waybill.PodCredentials{}, errors.New("the API server doesn't answer")
 	}
-	decision, err := store.MustAttemptPullLazily(waybill.ImageCopy{Image: "nginx:1.27", ImageRef: "sha256:4c0f"}, fetch)
+	decision, err := store.MustAttemptPullLazily(waybill.ImageCopy{Image: "app:v1", ImageRef: "sha256:0f3a"}, fetch)
 	fmt.Println(decision.Pull(), decision.Result, err)
 
 	err = store.RecordImagePulled(waybill.PulledImage{
-		ImageCopy:   waybill.ImageCopy{Image: "nginx:1.27", ImageRef: "sha256:4c0f"},
+		ImageCopy:   waybill.ImageCopy{Image: "app:v1", ImageRef: "sha256:0f3a"},
 		Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{{UID: "1", Namespace: "a", Name: "b"}}},
 	})
 	if err != nil {
 		panic(err)
 	}
-	decision, err = store.MustAttemptPullLazily(waybill.ImageCopy{Image: "nginx:1.27", ImageRef: "sha256:4c0f"}, fetch)
+	decision, err = store.MustAttemptPullLazily(waybill.ImageCopy{Image: "app:v1", ImageRef: "sha256:0f3a"}, fetch)
 	fmt.Println(decision.Pull(), decision.Result, err)
 	// Output:
-	// false credentialPolicyAllowed <nil>
+	// true mustAuthenticate <nil>
 	// true error the API server doesn't answer
 }
 
@@ -154,14 +156,52 @@ func ExampleStore_Prune() {
 			panic(err)
 		}
 	}
-	token, err := store.BeginPrune() // before the runtime is asked
+	token, err := store.BeginList() // before the runtime is asked
 	if err != nil {
 		panic(err)
 	}
-	listed := []waybill.ListedImage{{ImageRef: "sha256:02"}}
+	listed := []waybill.ImageOnNode{{ID: "sha256:02"}}
 	report, err := store.Prune(listed, token)
 	fmt.Println(report.Removed, report.KeptInList, err)
 	// Output: 1 1 <nil>
+}
+
+// A list of the runtime's images says what came to the node without the kubelet.
+func ExampleStore_ObserveImages() {
+	store, done := exampleStore()
+	defer done()
+	const app = "registry.example.com/team-a/app:v1"
+	pull, err := store.RecordPullIntent(waybill.ImageCopy{Image: app})
+	if err != nil {
+		panic(err)
+	}
+	// The pull is cancelled, but the runtime may finish it.
+	if err := store.RecordImagePullFailed(waybill.ImageCopy{Image: app}, waybill.PullOutcomeUnknown, pull); err != nil {
+		panic(err)
+	}
+	token, err := store.BeginList() // before the runtime is asked
+	if err != nil {
+		panic(err)
+	}
+	report, err := store.ObserveImages(waybill.ImageList{
+		Images: []waybill.ImageOnNode{
+			{ID: "sha256:4c0f", RepoTags: []string{"docker.io/library/nginx:1.27"}},
+			{ID: "sha256:0f3a", RepoTags: []string{app}},
+			{ID: "sha256:77aa", RepoTags: []string{"registry.example.com/base/pause:3.10"}},
+		},
+		Token: &token, Complete: true,
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("known:", report.Known)
+	for _, image := range report.Judged {
+		fmt.Println(image.Name, "preloaded:", image.Preloaded)
+	}
+	// Output:
+	// known: 1
+	// registry.example.com/team-a/app:v1 preloaded: false
+	// registry.example.com/base/pause:3.10 preloaded: true
 }
 
 func ExampleStore_GetOrCreateUserNamespace() {

@@ -78,8 +78,24 @@ func closedStores(t *testing.T) map[string]*waybill.Store {
 // pull records that image was pulled.
 func pull(t testing.TB, s *waybill.Store, image, ref string, credentials waybill.ImagePullCredentials) {
 	t.Helper()
-	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: image}))
-	must(t, s.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: image, ImageRef: ref}, Credentials: &credentials}))
+	id := intend(t, s, waybill.ImageCopy{Image: image})
+	must(t, s.RecordImagePulled(waybill.PulledImage{
+		ImageCopy: waybill.ImageCopy{Image: image, ImageRef: ref}, Credentials: &credentials, Pull: id,
+	}))
+}
+
+// intend begins a pull.
+func intend(t testing.TB, s *waybill.Store, copy waybill.ImageCopy) waybill.PullID {
+	t.Helper()
+	id, err := s.RecordPullIntent(copy)
+	must(t, err)
+	return id
+}
+
+// preload enters an image in the ledger.
+func preload(t testing.TB, s *waybill.Store, image, ref string) {
+	t.Helper()
+	must(t, s.AddToLedger(waybill.ImageOnNode{ID: ref, RepoTags: []string{image}}, "test", "it is the test's"))
 }
 
 func must(t testing.TB, err error) {

@@ -38,8 +38,8 @@ const (
 	// HintAllowEmpty: the list was empty, but the store is not. List again; confirm an empty list if
 	// it is right.
 	HintAllowEmpty Hint = C.WAYBILL_HINT_ALLOW_EMPTY
-	// HintBeginPrune: the token is not of this store. Draw one before listing the images.
-	HintBeginPrune Hint = C.WAYBILL_HINT_BEGIN_PRUNE
+	// HintBeginList: the token is not of this store. Draw one before listing the images.
+	HintBeginList Hint = C.WAYBILL_HINT_BEGIN_LIST
 	// HintBeginUsernsCleanup: the token is not of this store. Draw one before listing the pods.
 	HintBeginUsernsCleanup Hint = C.WAYBILL_HINT_BEGIN_USERNS_CLEANUP
 	// HintLoadHandlers: the registry of runtime handlers does not allow it. Load what the runtime
@@ -87,10 +87,10 @@ func (h Hint) String() string {
 	case HintAllowEmpty:
 		return "list again, since a runtime that starts up lists nothing; if the list is truly " +
 			"empty, pass AllowEmpty"
-	case HintBeginPrune:
-		return "draw a token with Store.BeginPrune before you list the images"
+	case HintBeginList:
+		return "draw a token with Store.BeginList before you list the images"
 	case HintBeginUsernsCleanup:
-		return "draw a token with Store.BeginPrune before you list the pods"
+		return "draw a token with Store.BeginList before you list the pods"
 	case HintLoadHandlers:
 		return "load the handlers that the runtime serves: Store.ReplaceRuntimeHandlers"
 	case HintFreeRanges:

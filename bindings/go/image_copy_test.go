@@ -15,10 +15,11 @@ func TestOneImageCopyForADecisionAndThePullAfterIt(t *testing.T) {
 	if d := s.MustAttemptPull(copy, withSecrets(secret)); !d.Pull() {
 		t.Errorf("absent: %v", d)
 	}
-	must(t, s.RecordPullIntent(copy))
+	pull, err := s.RecordPullIntent(copy)
+	must(t, err)
 	copy.ImageRef = ref
 	credentials := waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}}
-	must(t, s.RecordImagePulled(waybill.PulledImage{ImageCopy: copy, Credentials: &credentials}))
+	must(t, s.RecordImagePulled(waybill.PulledImage{ImageCopy: copy, Credentials: &credentials, Pull: pull}))
 	if there, err := s.HasIntent(copy); there || err != nil {
 		t.Errorf("the intent: %t, %v", there, err)
 	}
@@ -33,7 +34,7 @@ func TestTheOtherFieldAloneIsRefused(t *testing.T) {
 	s := newStore(t)
 	onlyRef, onlyImage := waybill.ImageCopy{ImageRef: ref}, waybill.ImageCopy{Image: image}
 	for i, err := range []error{
-		s.RecordPullIntent(onlyRef), s.RecordImagePullFailed(onlyRef, waybill.PullFailed),
+		second(s.RecordPullIntent(onlyRef)), s.RecordImagePullFailed(onlyRef, waybill.PullFailed, 0),
 		s.PutIntent(onlyRef), s.DeleteIntent(onlyRef), second(s.HasIntent(onlyRef)),
 		s.DeleteRecord(onlyImage), second(s.GetRecord(onlyImage)),
 		s.RecordImagePulled(waybill.PulledImage{ImageCopy: onlyImage}),

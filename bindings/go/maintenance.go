@@ -34,6 +34,7 @@ type MigrateOptions struct {
 	AcceptLoss bool   // go down even if that loses something
 	MapBytes   uint64 // 0: 16 GiB
 	Clock      *ManualClock
+	BootClock  *ManualBootClock
 }
 
 // Migrate takes a store that is not open to another schema version, one transaction a step, after a
@@ -62,11 +63,14 @@ func Migrate(ctx context.Context, o MigrateOptions) (MigrationReport, error) {
 	c.map_bytes = C.uint64_t(o.MapBytes)
 	var clock *cell
 	c.clock, c.clock_context, clock = cClock(o.Clock)
+	var boot *bootCell
+	c.boot_clock, c.boot_clock_context, boot = cBootClock(o.BootClock)
 	c.progress, c.progress_context = stop.progress()
 	var report *C.waybill_migration_report
 	var e *C.waybill_error
 	code := C.waybill_migrate(c, &report, &e)
 	runtime.KeepAlive(clock)
+	runtime.KeepAlive(boot)
 	return take(report, goMigrationReport), stop.because(takeError(code, e))
 }
 
@@ -121,6 +125,7 @@ type RestoreOptions struct {
 	DryRun    bool   // say what would be done, and change nothing
 	MapBytes  uint64 // 0: 16 GiB
 	Clock     *ManualClock
+	BootClock *ManualBootClock
 }
 
 // RestoreReport says what a backup brought back.
@@ -160,10 +165,13 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 	c.map_bytes = C.uint64_t(o.MapBytes)
 	var clock *cell
 	c.clock, c.clock_context, clock = cClock(o.Clock)
+	var boot *bootCell
+	c.boot_clock, c.boot_clock_context, boot = cBootClock(o.BootClock)
 	var report *C.waybill_restore_report
 	var e *C.waybill_error
 	code := C.waybill_restore(c, &report, &e)
 	runtime.KeepAlive(clock)
+	runtime.KeepAlive(boot)
 	return take(report, func(r *C.waybill_restore_report) RestoreReport {
 		return RestoreReport{
 			SchemaVersion:             uint32(r.schema_version),
@@ -187,8 +195,9 @@ type ExportOptions struct {
 	// The directory with, or for, image_manager/ in it. The kubelet must not be running.
 	KubeletDirectory string
 	APIVersion       KubeletAPIVersion
-	// The runtime's complete list. A distrustful store needs it: the kubelet has no notion of distrust,
-	// so each image without a record gets one without credentials. nil: unknown.
+	// The runtime's complete list. RulesClosed needs it, and so does a distrustful store: since the
+	// kubelet presumes an image without a record preloaded, each that has neither record nor ledger entry
+	// gets a record without credentials. nil: unknown.
 	ImagesOnNode []ImageOnNode
 	AllowEmpty   bool // accept an empty ImagesOnNode
 }
@@ -199,7 +208,8 @@ type ExportReport struct {
 	Intents            uint64
 	Preloaded          uint64
 	Closed             uint64   // in quarantine: written so that the kubelet can't read them either
-	Made               uint64   // records without credentials, for images of a distrustful store
+	Made               uint64   // records without credentials, for images that nothing is known of
+	Spellings          uint64   // records under further spellings of their images
 	WithoutCredentials uint64   // for refs recorded under other handlers only, and files not imported
 	IDMappings         uint64   // pods/<uid>/userns
 	ReplacedPath       string   // where the earlier files are kept; empty: there were none
@@ -208,8 +218,8 @@ type ExportReport struct {
 
 // Export writes the kubelet's own files, with its names and forms, to go back to a kubelet without
 // waybill. Each folder is replaced in one step, and the old one is kept. ErrConflict: a pod is held,
-// or ranges overlap; nothing is written. ErrInvalidArgument: the store is distrustful, and
-// ImagesOnNode is missing, or empty without AllowEmpty. ErrDamaged: a record is unreadable. ErrOwned:
+// or ranges overlap; nothing is written. ErrInvalidArgument: ImagesOnNode is needed and missing, or
+// empty without AllowEmpty. ErrDamaged: a record is unreadable. ErrOwned:
 // another export into that directory is running. ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO: the
 // directory. After an error each folder is complete, old or new; call it again. ctx is checked before
 // it begins.
@@ -234,6 +244,7 @@ func (s *Store) Export(ctx context.Context, o ExportOptions) (ExportReport, erro
 			Preloaded:          uint64(r.preloaded),
 			Closed:             uint64(r.closed),
 			Made:               uint64(r.made),
+			Spellings:          uint64(r.spellings),
 			WithoutCredentials: uint64(r.without_credentials),
 			IDMappings:         uint64(r.id_mappings),
 			ReplacedPath:       goString(r.replaced_path),

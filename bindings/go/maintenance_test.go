@@ -15,7 +15,7 @@ func TestStateOfAStore(t *testing.T) {
 	ctx := context.Background()
 	s := newStore(t)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
-	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: "other:v1"}))
+	intend(t, s, waybill.ImageCopy{Image: "other:v1"})
 	s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets())
 
 	statistics, err := s.Statistics()
@@ -31,8 +31,8 @@ func TestStateOfAStore(t *testing.T) {
 	if trust, err := s.Trust(); err != nil || trust.Distrustful {
 		t.Errorf("%+v, %v", trust, err)
 	}
-	wantCode(t, s.ClearDistrust(""), waybill.ErrInvalidArgument)
-	must(t, s.ClearDistrust("no bytes of UTF-8: \xff"))
+	wantCode(t, second(s.ClearDistrust("", waybill.ClearOptions{})), waybill.ErrInvalidArgument)
+	must(t, second(s.ClearDistrust("no bytes of UTF-8: \xff", waybill.ClearOptions{})))
 	trust, err := s.Trust()
 	if err != nil || len(trust.Journal) != 1 || trust.Journal[0].Reason != "no bytes of UTF-8: \xff" || trust.Journal[0].At.IsZero() ||
 		trust.Journal[0].Kind != waybill.TrustOperator || trust.Journal[0].Action != waybill.Trusted {
@@ -54,8 +54,10 @@ func TestExportAndImport(t *testing.T) {
 	must(t, os.MkdirAll(kubelet, 0o700))
 	s := newStore(t)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
-	report, err := s.Export(ctx, waybill.ExportOptions{KubeletDirectory: kubelet})
-	if err != nil || report.Records != 1 {
+	report, err := s.Export(ctx, waybill.ExportOptions{
+		KubeletDirectory: kubelet, ImagesOnNode: []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}},
+	})
+	if err != nil || report.Records != 1 || report.Made != 0 || report.Spellings != 1 { // the ref without "sha256:"
 		t.Fatalf("%+v, %v", report, err)
 	}
 	broken := "sha256-" + hexSHA256("broken")
@@ -66,7 +68,7 @@ func TestExportAndImport(t *testing.T) {
 	o.ImagesOnNode, o.AllowEmpty = []waybill.ImageOnNode{}, true
 	imported := open(t, o)
 	recovery := imported.RecoveryReport()
-	if i := recovery.Import; i.Records != 1 || i.Quarantined != 1 || len(i.Problems) != 1 || i.FilesSeen != 2 {
+	if i := recovery.Import; i.Records+i.KnownRefs != 2 || i.Quarantined != 1 || len(i.Problems) != 1 || i.FilesSeen != 3 {
 		t.Errorf("%+v", recovery)
 	}
 	if d := imported.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
@@ -121,7 +123,7 @@ func TestMigrateAndRestore(t *testing.T) {
 		t.Fatalf("%+v, %v", backups, err)
 	}
 	restored, err := waybill.Restore(ctx, waybill.RestoreOptions{Directory: o.Directory, Backup: backups[0].Path, MapBytes: o.MapBytes})
-	if err != nil || restored.Records != 1 || restored.ReplacedPath == "" || restored.DistrustReason == "" {
+	if err != nil || restored.Records != 2 || restored.ReplacedPath == "" || restored.DistrustReason == "" {
 		t.Errorf("%+v, %v", restored, err)
 	}
 	s = open(t, o)
@@ -146,10 +148,11 @@ func TestRuntimeHandlers(t *testing.T) {
 	if got, err := s.ListRuntimeHandlers(); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: image, RuntimeHandler: "kata"}))
+	id := intend(t, s, waybill.ImageCopy{Image: image, RuntimeHandler: "kata"})
 	must(t, s.RecordImagePulled(waybill.PulledImage{
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: ref, RuntimeHandler: "kata"},
 		Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true},
+		Pull:        id,
 		Manifest:    &waybill.PulledManifest{Digest: "sha256:" + strings.Repeat("a", 64), Platform: *guest},
 	}))
 	record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref, RuntimeHandler: "kata"})

@@ -25,8 +25,10 @@ func TestNames(t *testing.T) {
 		{waybill.EnsureNeverPull, "ErrImageNeverPull"}, {waybill.EnsureAction(9), "EnsureAction(9)"},
 		{waybill.GapDetect, "detect"}, {waybill.GapYes, "yes"}, {waybill.GapNo, "no"}, {waybill.Gap(-3), "Gap(-3)"},
 		{waybill.AllowlistAnyImage, "anyImage"}, {waybill.AllowlistPreloadedOnly, "preloadedOnly"},
-		{waybill.OriginKubeletPulled, "kubeletPulled"}, {waybill.OriginPresumedPreloaded, "presumedPreloaded"}, {waybill.OriginUnknown, "unknown"},
-		{waybill.PullFailed, "failed"}, {waybill.PullOutcomeUnknown, "outcomeUnknown"},
+		{waybill.OriginKubeletPulled, "kubeletPulled"}, {waybill.OriginPreloaded, "preloaded"}, {waybill.OriginUnknown, "unknown"},
+		{waybill.PullFailed, "failed"}, {waybill.PullOutcomeUnknown, "outcomeUnknown"}, {waybill.PullNothingTransferred, "nothingTransferred"},
+		{waybill.PullRunning, "running"}, {waybill.PullStateFailed, "failed"}, {waybill.PullStateUnknown, "unknown"}, {waybill.PullState(0), "PullState(0)"},
+		{waybill.ShortNamesAnywhere, "anywhere"}, {waybill.ShortNamesDockerHub, "docker.io"}, {waybill.ShortNames(7), "ShortNames(7)"},
 		{waybill.QuarantinedImageRef, "imageRef"}, {waybill.QuarantinedImage, "image"}, {waybill.QuarantineKind(0), "QuarantineKind(0)"},
 		{waybill.ModePod, "POD"}, {waybill.ModeNode, "NODE"}, {waybill.NamespaceMode(1), "NamespaceMode(1)"},
 		{waybill.PoolInside, "inPool"}, {waybill.PoolOutside, "outsidePool"}, {waybill.PoolOtherLength, "otherLength"},
@@ -37,7 +39,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%T(%d): %q, want %q", c.value, c.value, got, c.want)
 		}
 	}
-	for r := waybill.ReasonImageAbsent; r <= waybill.ReasonStoreUnavailable; r++ {
+	for r := waybill.ReasonImageAbsent; r <= waybill.ReasonNoEvidence; r++ {
 		if r.Text() == "" || r.Text() == r.String() {
 			t.Errorf("%v has no sentence", r)
 		}
@@ -60,6 +62,12 @@ func TestNamesParse(t *testing.T) {
 			t.Errorf("%v: %v, %v", p, got, err)
 		}
 	}
+	for n := waybill.ShortNamesAnywhere; n <= waybill.ShortNamesDockerHub; n++ {
+		if got, err := waybill.ParseShortNames(n.String()); got != n || err != nil {
+			t.Errorf("%v: %v, %v", n, got, err)
+		}
+	}
+	wantCode(t, second(waybill.ParseShortNames("docker")), waybill.ErrInvalidArgument)
 	wantCode(t, second(waybill.ParseRules("Closed")), waybill.ErrInvalidArgument)
 	wantCode(t, second(waybill.ParseVerificationMode("")), waybill.ErrInvalidArgument)
 	wantCode(t, second(waybill.ParsePullPolicy("ifnotpresent")), waybill.ErrInvalidArgument)

@@ -59,9 +59,20 @@ type Options struct {
 	Witness   Witness
 	Rules     Rules
 	Policy    *VerificationPolicy // nil: NeverVerifyPreloadedImages
-	// The runtime's complete list of images, for replay. nil: unknown; dangling intents stay and keep
-	// their images closed.
+	// The runtime's complete list of images. nil: unknown. RulesKubelet replays dangling intents against
+	// it. RulesClosed judges its images ([Store.ObserveImages]). It has no token: so it removes nothing,
+	// settles nothing and enters nothing in the ledger, unless this is a first start.
 	ImagesOnNode []ImageOnNode
+	// An operator's or installer's list of preloaded images; an entry without an ID names its image. At a
+	// first start, those of ImagesOnNode that it names enter the ledger before anything is judged. nil:
+	// none.
+	Preloaded []ImageOnNode
+	Evidence  Evidence
+	// This process goes on with the pulls of the one before it. Otherwise pulls that were left running
+	// have ended: their outcome is unknown.
+	ContinuesPulls bool
+	// The witness is read, and neither made nor written: for a copy of a store on which opening is tried.
+	LeavesWitness bool
 	// Accepts ImagesOnNode and RuntimeHandlers that are empty, but not nil. A runtime that starts up
 	// lists nothing, so they are otherwise ErrInvalidArgument if the store holds records or intents or
 	// must close a gap, or if it holds runtime handlers.
@@ -86,15 +97,16 @@ type Options struct {
 	// and a pod with an unreadable userns file is held.
 	SkipUnreadable bool
 	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB; 0: 16 GiB.
-	MapBytes uint64
-	Clock    *ManualClock // nil: the system's
+	MapBytes  uint64
+	Clock     *ManualClock     // nil: the system's
+	BootClock *ManualBootClock // nil: the system's
 }
 
 // Open opens the store as its only owner. It takes the lock, walks the pages, checks header and
-// witness, migrates, imports, and replays the intents that an earlier process left;
-// [Store.RecoveryReport] says what it did. A damaged database is not an error: it is set aside, and
-// the report says so. The end of ctx stops an import or a migration, with ErrInterrupted and the
-// context's cause.
+// witness, migrates, imports, and judges the images on the node (RulesClosed) or replays the intents
+// that an earlier process left (RulesKubelet); [Store.RecoveryReport] says what it did. A damaged
+// database is not an error: it is set aside, and the report says so. The end of ctx stops an import or
+// a migration, with ErrInterrupted and the context's cause.
 //
 // ErrOwned (by another process, or open in this one already), ErrUnsafePath, ErrNewerSchema,
 // ErrOlderSchema, ErrInvalidArgument, ErrNotFound (MustExist; no PodsDirectory) leave the store
@@ -123,6 +135,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	var policy *madePolicy
 	c.policy, policy = o.Policy.c()
 	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)
+	c.preloaded = cImagesOnNode(&a, o.Preloaded)
+	c.evidence = cEvidence(&a, &o.Evidence)
+	c.continues_pulls = C.bool(o.ContinuesPulls)
+	c.leaves_witness = C.bool(o.LeavesWitness)
 	c.kubelet_directory = a.string(o.KubeletDirectory)
 	c.pods_directory = a.string(o.PodsDirectory)
 	c.runtime_handlers = cRuntimeHandlers(&a, o.RuntimeHandlers)
@@ -130,6 +146,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c.map_bytes = C.uint64_t(o.MapBytes)
 	var clock *cell
 	c.clock, c.clock_context, clock = cClock(o.Clock)
+	var boot *bootCell
+	c.boot_clock, c.boot_clock_context, boot = cBootClock(o.BootClock)
 	c.import_progress, c.import_context = stop.progress()
 	c.migration_progress, c.migration_context = stop.progress()
 
@@ -138,10 +156,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	code := C.waybill_open(c, &h, &e)
 	runtime.KeepAlive(policy)
 	runtime.KeepAlive(clock)
+	runtime.KeepAlive(boot)
 	if err := takeError(code, e); err != nil {
 		return nil, stop.because(err)
 	}
-	return newStore(h, o.Rules, clock), nil
+	return newStore(h, o.Rules, clock, boot), nil
 }
 
 // ObserveOptions are those of [Observe].
@@ -150,6 +169,7 @@ type ObserveOptions struct {
 	Rules          Rules
 	Policy         *VerificationPolicy   // nil: NeverVerifyPreloadedImages
 	UserNamespaces *UserNamespaceOptions // nil: on, with the default pool
+	ShortNames     ShortNames            // for Explain
 	Clock          *ManualClock          // nil: the system's
 }
 
@@ -168,6 +188,7 @@ func Observe(o ObserveOptions) (*Store, error) {
 	var policy *madePolicy
 	c.policy, policy = o.Policy.c()
 	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
+	c.short_names = C.int32_t(o.ShortNames)
 	var clock *cell
 	c.clock, c.clock_context, clock = cClock(o.Clock)
 
@@ -179,5 +200,5 @@ func Observe(o ObserveOptions) (*Store, error) {
 	if err := takeError(code, e); err != nil {
 		return nil, err
 	}
-	return newStore(h, o.Rules, clock), nil
+	return newStore(h, o.Rules, clock, nil), nil
 }

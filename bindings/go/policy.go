@@ -73,17 +73,18 @@ func (s AllowlistScope) String() string {
 type ImageOrigin int32
 
 const (
-	// OriginKubeletPulled: there is a record, or an intent.
+	// OriginKubeletPulled: there is a record; RulesKubelet: or an intent.
 	OriginKubeletPulled ImageOrigin = C.WAYBILL_ORIGIN_KUBELET_PULLED
-	// OriginPresumedPreloaded: neither exists, and the store lost nothing.
-	OriginPresumedPreloaded ImageOrigin = C.WAYBILL_ORIGIN_PRESUMED_PRELOADED
-	// OriginUnknown: neither exists, but they may have been lost.
+	// OriginPreloaded: it is in the ledger. RulesKubelet: there is neither record nor intent, and the
+	// store lost nothing.
+	OriginPreloaded ImageOrigin = C.WAYBILL_ORIGIN_PRELOADED
+	// OriginUnknown: neither is known.
 	OriginUnknown ImageOrigin = C.WAYBILL_ORIGIN_UNKNOWN
 )
 
-// String returns "kubeletPulled", "presumedPreloaded" or "unknown".
+// String returns "kubeletPulled", "preloaded" or "unknown".
 func (o ImageOrigin) String() string {
-	return word(int64(o), "ImageOrigin", "kubeletPulled", "presumedPreloaded", "unknown")
+	return word(int64(o), "ImageOrigin", "kubeletPulled", "preloaded", "unknown")
 }
 
 // VerificationPolicy says which images need their pull credentials verified. It is immutable, and

@@ -18,10 +18,10 @@ func TestPolicy(t *testing.T) {
 		origin waybill.ImageOrigin
 		want   bool
 	}{
-		{"nginx", waybill.OriginPresumedPreloaded, false},
+		{"nginx", waybill.OriginPreloaded, false},
 		{"nginx", waybill.OriginKubeletPulled, true},
-		{"registry.example.com/public/app", waybill.OriginPresumedPreloaded, false},
-		{"registry.example.com/private/app", waybill.OriginPresumedPreloaded, true},
+		{"registry.example.com/public/app", waybill.OriginPreloaded, false},
+		{"registry.example.com/private/app", waybill.OriginPreloaded, true},
 		{"nginx", 9, true},
 	}
 	for _, c := range each {
@@ -30,7 +30,7 @@ func TestPolicy(t *testing.T) {
 		}
 	}
 	var standard *waybill.VerificationPolicy
-	if standard.Mode() != waybill.NeverVerifyPreloadedImages || standard.RequiresVerification("nginx", waybill.OriginPresumedPreloaded) {
+	if standard.Mode() != waybill.NeverVerifyPreloadedImages || standard.RequiresVerification("nginx", waybill.OriginPreloaded) {
 		t.Error("the default policy is another")
 	}
 	for _, patterns := range [][]string{{""}, {"*"}, {" nginx"}, {"nginx:v1"}, {"\xff"}, {strings.Repeat("x", 1<<20)}} {

@@ -3,19 +3,25 @@ package waybill
 // #include "shim.h"
 import "C"
 
+import "unsafe"
+
 // RecordPullIntent must be called before each pull (KEP-2535), and matched by exactly one
-// RecordImagePulled or RecordImagePullFailed. The intent is on disk when it returns. The image need
-// not parse; copy.ImageRef is ignored. ErrLimitExceeded also above 65,536 images in flight. The other
-// errors are those of every recording method:
+// RecordImagePulled or RecordImagePullFailed. The intent is on disk when it returns. The ID lets a later
+// process end the pull, too: under RulesClosed each call makes an open pull of its own, under
+// RulesKubelet an image has one intent, whose ID every call returns. The image need not parse;
+// copy.ImageRef is ignored. ErrLimitExceeded also above 65,536 images in flight. The other errors are
+// those of every recording method:
 //
 // ErrInvalidArgument (also for a runtime handler that the registry does not know), ErrLimitExceeded,
 // ErrConflict, ErrNotOwner, ErrStoreFull, ErrDiskFull, ErrIO and ErrClosed leave the store unchanged.
 // ErrOutcomeUnknown: the commit may or may not have happened; decisions answer "pull" until the store
 // is closed and opened again.
-func (s *Store) RecordPullIntent(copy ImageCopy) error {
-	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_record_pull_intent(h, borrowCopy(&copy), e)
+func (s *Store) RecordPullIntent(copy ImageCopy) (PullID, error) {
+	var pull C.waybill_pull_id
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_record_pull_intent(h, borrowCopy(&copy), &pull, e)
 	})
+	return PullID(pull), err
 }
 
 // PulledImage is the result of a pull that succeeded.
@@ -24,15 +30,21 @@ type PulledImage struct {
 	ImageCopy
 	// What it was pulled with; nil: unknown, and the record only says that it was pulled.
 	Credentials *ImagePullCredentials
+	// As RecordPullIntent returned it; 0: the newest pull of this string.
+	Pull PullID
 	// The manifest of an index that was pulled; nil: unknown.
 	Manifest *PulledManifest
+	// The runtime's entry of the image, for its spellings; nil: unknown.
+	Entry *ImageOnNode
 }
 
 // RecordImagePulled merges the credentials into the record of p.ImageRef, drops one in-flight count
-// of p.Image, and removes the intent with the last count: one transaction, on disk when it returns.
-// ErrInvalidArgument: the image does not parse or the ref is empty; intent and count stay (kubelet
-// behaviour). A copy with another manifest or guest platform than the record's is another image: the
-// credentials of the old one are dropped. Further errors as of [Store.RecordPullIntent].
+// of p.Image, and removes its open pull and no other (RulesClosed), or the intent with the last count
+// (RulesKubelet): one transaction, on disk when it returns. A record of the image under another spelling
+// becomes this one (RulesClosed). ErrInvalidArgument: the image does not parse or the ref is empty;
+// intent and count stay (kubelet behaviour). A copy with another manifest or guest platform than the
+// record's is another image: the credentials of the old one are dropped. Further errors as of
+// [Store.RecordPullIntent].
 func (s *Store) RecordImagePulled(p PulledImage) error {
 	var a arena
 	defer a.free()
@@ -41,38 +53,49 @@ func (s *Store) RecordImagePulled(p PulledImage) error {
 		credentials = one[C.waybill_image_pull_credentials](&a)
 		*credentials = cCredentials(&a, p.Credentials)
 	}
-	var manifest *C.waybill_pulled_manifest
+	result := one[C.waybill_pull_result](&a)
+	result.struct_size = C.size_t(unsafe.Sizeof(*result))
+	result.pull = C.waybill_pull_id(p.Pull)
 	if p.Manifest != nil {
-		manifest = one[C.waybill_pulled_manifest](&a)
+		manifest := one[C.waybill_pulled_manifest](&a)
 		manifest.digest = a.string(p.Manifest.Digest)
 		manifest.platform = cPlatform(&a, &p.Manifest.Platform)
+		result.manifest = manifest
+	}
+	if p.Entry != nil {
+		entry := one[C.waybill_image_on_node](&a)
+		*entry = cImageOnNode(&a, p.Entry)
+		result.image = entry
 	}
 	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_record_image_pulled(h, borrowCopy(&p.ImageCopy), credentials, manifest, e)
+		return C.waybill_record_image_pulled(h, borrowCopy(&p.ImageCopy), credentials, result, e)
 	})
 }
 
-// PullFailure says how a pull that did not succeed ended.
+// PullFailure says how a pull that did not succeed ended. RulesKubelet treats all alike.
 type PullFailure int32
 
 const (
-	// PullFailed: the runtime reported failure; this pull did not bring the image.
+	// PullFailed: the runtime reported an error; something may have been transferred.
 	PullFailed PullFailure = C.WAYBILL_PULL_FAILED
 	// PullOutcomeUnknown: time-out, cancelled, connection lost; the image may still arrive.
-	// RulesClosed keeps the intent, RulesKubelet treats it as PullFailed.
 	PullOutcomeUnknown PullFailure = C.WAYBILL_PULL_OUTCOME_UNKNOWN
+	// PullNothingTransferred: the runtime reported an error, was asked afterwards, and said that the
+	// image is not there.
+	PullNothingTransferred PullFailure = C.WAYBILL_PULL_NOTHING_TRANSFERRED
 )
 
-// String returns "failed" or "outcomeUnknown".
+// String returns "failed", "outcomeUnknown" or "nothingTransferred".
 func (f PullFailure) String() string {
-	return word(int64(f), "PullFailure", "failed", "outcomeUnknown")
+	return word(int64(f), "PullFailure", "failed", "outcomeUnknown", "nothingTransferred")
 }
 
-// RecordImagePullFailed drops one in-flight count of copy.Image and, with the last count, its intent.
-// RulesClosed keeps an intent that an earlier process left, and any intent after PullOutcomeUnknown.
-// copy.ImageRef is ignored. Errors as of [Store.RecordPullIntent].
-func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure) error {
+// RecordImagePullFailed drops one in-flight count of copy.Image. RulesClosed removes the open pull after
+// PullNothingTransferred, and otherwise marks it failed or unknown; RulesKubelet removes the intent with
+// the last count. pull is as RecordPullIntent returned it; 0: the newest pull of this string that runs,
+// or else the newest of unknown end. copy.ImageRef is ignored. Errors as of [Store.RecordPullIntent].
+func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure, pull PullID) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_record_image_pull_failed(h, borrowCopy(&copy), C.int32_t(failure), e)
+		return C.waybill_record_image_pull_failed(h, borrowCopy(&copy), C.int32_t(failure), C.waybill_pull_id(pull), e)
 	})
 }

@@ -52,6 +52,8 @@ type ImagePulledRecord struct {
 	Platform       *Platform
 	// The guest platform that the handler had when the image was pulled. Set by the store.
 	GuestPlatform *Platform
+	// Why the image was closed without a pull by this kubelet, if it was. Set by the store.
+	ClosedBecause string
 }
 
 // ImagePullIntent is a pull that began and whose outcome is unknown. Image is the container's image
@@ -61,27 +63,23 @@ type ImagePullIntent struct {
 	RuntimeHandler string // empty: the default one
 }
 
-// ImagePreloadedRecord is an image that a newer kubelet saw on the node before it pulled any. It is
-// stored, but not used yet.
+// ImagePreloadedRecord is an image that a newer kubelet saw on the node before it pulled any.
+// RulesClosed judges it as an image of a list.
 type ImagePreloadedRecord struct {
 	ImageRef        string
 	LastUpdatedTime time.Time // zero: none
 	ObservedImages  []string  // image names, sorted
 }
 
-// ImageOnNode is an image that the container runtime lists: CRI's Image.
+// ImageOnNode is an image that the container runtime lists: CRI's Image. Its spellings are the ID, with
+// and without `sha256:`, and its repo digests.
 type ImageOnNode struct {
 	ID          string // the image ref
 	RepoTags    []string
 	RepoDigests []string
 	// CRI's Image.spec.runtime_handler. Empty: it may be any handler's.
 	RuntimeHandler string
-}
-
-// ListedImage is an image on the node, for garbage collection.
-type ListedImage struct {
-	ImageRef       string
-	RuntimeHandler string // empty: keeps its ref's records under every handler
+	Pinned         bool // by the runtime's configuration
 }
 
 // PulledManifest is the manifest that a pull chose out of an index ([ChooseManifest]).
@@ -174,6 +172,7 @@ func goRecord(r *C.waybill_image_pulled_record) ImagePulledRecord {
 		ManifestDigest:  goString(r.manifest_digest),
 		Platform:        goPlatformOrNil(r.platform),
 		GuestPlatform:   goPlatformOrNil(r.guest_platform),
+		ClosedBecause:   goString(r.closed_because),
 	}
 	if n := int(r.credential_mapping_count); n > 0 {
 		entries := unsafe.Slice(r.credential_mapping, n)
@@ -203,15 +202,23 @@ func cImagesOnNode(a *arena, images []ImageOnNode) *C.waybill_images_on_node {
 		return nil
 	}
 	out := one[C.waybill_images_on_node](a)
-	out.items, out.count = cList(a, images, func(a *arena, i *ImageOnNode) C.waybill_image_on_node {
-		return C.waybill_image_on_node{
-			id:              a.string(i.ID),
-			repo_tags:       a.strings(i.RepoTags),
-			repo_digests:    a.strings(i.RepoDigests),
-			runtime_handler: a.string(i.RuntimeHandler),
-		}
-	})
+	*out = cImages(a, images)
 	return out
+}
+
+func cImages(a *arena, images []ImageOnNode) C.waybill_images_on_node {
+	items, count := cList(a, images, cImageOnNode)
+	return C.waybill_images_on_node{items: items, count: count}
+}
+
+func cImageOnNode(a *arena, i *ImageOnNode) C.waybill_image_on_node {
+	return C.waybill_image_on_node{
+		id:              a.string(i.ID),
+		repo_tags:       a.strings(i.RepoTags),
+		repo_digests:    a.strings(i.RepoDigests),
+		runtime_handler: a.string(i.RuntimeHandler),
+		pinned:          C.bool(i.Pinned),
+	}
 }
 
 func goImageOnNode(i *C.waybill_image_on_node) ImageOnNode {
@@ -220,5 +227,6 @@ func goImageOnNode(i *C.waybill_image_on_node) ImageOnNode {
 		RepoTags:       goStrings(i.repo_tags),
 		RepoDigests:    goStrings(i.repo_digests),
 		RuntimeHandler: goString(i.runtime_handler),
+		Pinned:         bool(i.pinned),
 	}
 }

@@ -109,7 +109,7 @@ func TestRecordErrors(t *testing.T) {
 		"put":     s.PutRecord(waybill.ImagePulledRecord{ImageRef: huge}),
 		"in it":   s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref, CredentialMapping: map[string]waybill.ImagePullCredentials{huge: {}}}),
 		"secret":  s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref, CredentialMapping: map[string]waybill.ImagePullCredentials{"a": {KubernetesSecrets: []waybill.ImagePullSecret{{UID: huge}}}}}),
-		"intent":  s.RecordPullIntent(waybill.ImageCopy{Image: huge}),
+		"intent":  second(s.RecordPullIntent(waybill.ImageCopy{Image: huge})),
 		"pulled":  s.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: image, ImageRef: huge}}),
 		"missing": second(s.GetRecord(waybill.ImageCopy{ImageRef: huge})),
 	} {
@@ -140,12 +140,12 @@ func TestIntents(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: "c:v1"}))
-	must(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: "c:v1"}, waybill.PullOutcomeUnknown))
+	id := intend(t, s, waybill.ImageCopy{Image: "c:v1"})
+	must(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: "c:v1"}, waybill.PullOutcomeUnknown, id))
 	if got, err := s.HasIntent(waybill.ImageCopy{Image: "c:v1"}); !got || err != nil {
 		t.Errorf("of a pull with an unknown end: %v, %v", got, err)
 	}
-	wantCode(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: "c:v1"}, 5), waybill.ErrInvalidArgument)
+	wantCode(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: "c:v1"}, 5, 0), waybill.ErrInvalidArgument)
 }
 
 func TestPrune(t *testing.T) {
@@ -155,21 +155,22 @@ func TestPrune(t *testing.T) {
 	for i := range 4 {
 		pull(t, s, imageOf(i), refOf(i), waybill.ImagePullCredentials{NodePodsAccessible: true})
 	}
-	token, err := s.BeginPrune()
+	token, err := s.BeginList()
 	must(t, err)
 	pull(t, s, imageOf(3), refOf(3), waybill.ImagePullCredentials{NodePodsAccessible: true})
 	var report waybill.PruneReport
 	want := waybill.PruneReport{Examined: 4, Removed: 2, KeptInList: 1, KeptNewer: 1}
 	// A dry run reports what the real run then does.
 	for _, options := range [][]waybill.ChangeOption{{waybill.DryRun}, {}} {
-		report, err = s.Prune([]waybill.ListedImage{{ImageRef: refOf(0)}}, token, options...)
+		report, err = s.Prune([]waybill.ImageOnNode{{ID: refOf(0)}}, token, options...)
 		if err != nil || report != want {
 			t.Errorf("%v: %+v, %v", options, report, err)
 		}
 	}
 	wantCode(t, second(s.Prune(nil, token)), waybill.ErrInvalidArgument)
 	wantCode(t, second(s.PruneBefore(nil, time.Unix(1_000_000_000, 0))), waybill.ErrInvalidArgument)
-	_, err = s.Prune(nil, token+1000)
+	token.Commit += 1000
+	_, err = s.Prune(nil, token)
 	wantCode(t, err, waybill.ErrInvalidArgument)
 	report, err = s.PruneBefore(nil, time.Unix(1_000_000_000, 0), waybill.AllowEmpty)
 	if err != nil || report.Removed != 0 || report.KeptNewer != 2 {

@@ -28,11 +28,14 @@ type RecoveryReport struct {
 
 	AfterGap  bool     // see Options.Gap
 	GapReason string   // why there is a gap
-	GapClosed uint64   // images that had no record, and got one
+	GapClosed uint64   // images that had neither record nor ledger entry
 	GapImages []string // their names or refs, the first 1000
 
-	IntentsFound    uint64   // left by an earlier process
-	IntentsReplayed uint64   // matched an image on the node: closed by a record
+	Observed   *ObserveReport // RulesClosed: what judging ImagesOnNode did; nil: there was no list
+	FirstStart bool           // the list was judged as that of a first start
+
+	IntentsFound    uint64   // left by an earlier process; RulesClosed: open pulls
+	IntentsReplayed uint64   // closed an image on the node by a record
 	IntentsLeft     uint64   // still stored when opening ended
 	Replayed        []string // their image strings, the first 100
 	ReplaySkipped   bool     // no list of images was given, so nothing could be replayed
@@ -121,6 +124,10 @@ func goRecoveryReport(r *C.waybill_recovery_report) RecoveryReport {
 		CommitSequence:            uint64(r.commit_sequence),
 		ClockWasAhead:             goString(r.clock_was_ahead),
 		TimesMended:               uint64(r.times_mended),
+		FirstStart:                bool(r.first_start),
+	}
+	if r.observed != nil {
+		report.Observed = new(goObserveReport(r.observed))
 	}
 	if r.migration != nil {
 		report.Migration = new(goMigrationReport(r.migration))

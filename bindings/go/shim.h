@@ -22,6 +22,32 @@ static inline waybill_timestamp waybill_go_clock(void* nanoseconds) {
   return time;
 }
 
+/* Written under a sequence number that is odd meanwhile. */
+typedef struct waybill_go_boot_cell {
+  uint64_t sequence;
+  uint64_t boot_id[2];
+  int64_t nanoseconds;
+} waybill_go_boot_cell;
+
+static inline waybill_boot_time waybill_go_boot_clock(void* cell) {
+  const waybill_go_boot_cell* from = (const waybill_go_boot_cell*)cell;
+  waybill_boot_time time;
+  uint64_t boot_id[2];
+  uint64_t sequence;
+  do {
+    sequence = __atomic_load_n(&from->sequence, __ATOMIC_SEQ_CST);
+    boot_id[0] = __atomic_load_n(&from->boot_id[0], __ATOMIC_SEQ_CST);
+    boot_id[1] = __atomic_load_n(&from->boot_id[1], __ATOMIC_SEQ_CST);
+    time.nanoseconds = __atomic_load_n(&from->nanoseconds, __ATOMIC_SEQ_CST);
+  } while (sequence % 2 != 0 || sequence != __atomic_load_n(&from->sequence, __ATOMIC_SEQ_CST));
+  memcpy(time.boot_id, boot_id, sizeof time.boot_id);
+  return time;
+}
+
+static inline waybill_boot_clock waybill_go_boot_clock_of(const waybill_go_boot_cell* cell) {
+  return cell == NULL ? NULL : waybill_go_boot_clock;
+}
+
 static inline bool waybill_go_progress(void* stop, uint64_t done, uint64_t total) {
   (void)done;
   (void)total;

@@ -21,6 +21,8 @@ type Statistics struct {
 	QuarantineEntries        uint64
 	PreloadedRecords         uint64
 	ImportedFiles            uint64
+	LedgerEntries            uint64
+	Spellings                uint64 // under which images are known
 	IDMappings               uint64 // of pods in user namespaces
 	HeldPods                 uint64 // with unverified ID ranges
 	Distrustful              bool
@@ -46,6 +48,8 @@ func (s *Store) Statistics() (Statistics, error) {
 			QuarantineEntries:        uint64(c.quarantine_entries),
 			PreloadedRecords:         uint64(c.preloaded_records),
 			ImportedFiles:            uint64(c.imported_files),
+			LedgerEntries:            uint64(c.ledger_entries),
+			Spellings:                uint64(c.spellings),
 			IDMappings:               uint64(c.id_mappings),
 			HeldPods:                 uint64(c.held_pods),
 			Distrustful:              bool(c.distrustful),
@@ -70,6 +74,8 @@ type Metrics struct {
 	InMemoryPulledRecordsUsagePercent float64
 	// KEP-4216: images under another runtime handler than the default.
 	NondefaultRuntimeHandlerImages uint64
+	PreloadedImages                uint64 // in the ledger
+	OpenPulls                      uint64 // RulesClosed
 }
 
 // Metrics returns what was counted since the store was opened. If the store can't be read, the gauges
@@ -84,6 +90,8 @@ func (s *Store) Metrics() Metrics {
 			InMemoryPullIntentsUsagePercent:   float64(c.inmemory_pullintents_usage_percent),
 			InMemoryPulledRecordsUsagePercent: float64(c.inmemory_pulledrecords_usage_percent),
 			NondefaultRuntimeHandlerImages:    uint64(c.nondefault_runtime_handler_images),
+			PreloadedImages:                   uint64(c.preloaded_images),
+			OpenPulls:                         uint64(c.open_pulls),
 		}
 		m.MustPullChecks = *(*[5]uint64)(unsafe.Pointer(&c.mustpull_checks))
 		m.EnsureImageRequests = *(*[3][3][3]uint64)(unsafe.Pointer(&c.ensure_image_requests))
@@ -151,6 +159,7 @@ const (
 	Distrusted TrustAction = C.WAYBILL_TRUST_DISTRUST   // a reason for distrust
 	Trusted    TrustAction = C.WAYBILL_TRUST_TRUST      // ends every reason before it
 	TakenBack  TrustAction = C.WAYBILL_TRUST_TAKEN_BACK // ends the reason of the same kind and words
+	Noted      TrustAction = C.WAYBILL_TRUST_NOTE       // an operator's word on a single image or pull
 )
 
 // TrustEvent is an entry of the journal of distrust.
@@ -162,8 +171,8 @@ type TrustEvent struct {
 	Reason      string // in the store's words, or the operator's, who cleared distrust
 }
 
-// TrustState says whether unknown records may have been lost: if so, images without a record are not
-// presumed preloaded.
+// TrustState says whether unknown records may have been lost: if so, no image is judged (RulesClosed) or
+// presumed preloaded (RulesKubelet).
 type TrustState struct {
 	Distrustful bool
 	Journal     []TrustEvent // oldest first
@@ -190,11 +199,33 @@ func (s *Store) Trust() (TrustState, error) {
 	}), err
 }
 
-// ClearDistrust records an operator's confirmation that images without a record may be presumed
-// preloaded again. reason is kept: 1 to 1,024 bytes (ErrInvalidArgument otherwise). Further errors as of
-// [Store.RecordPullIntent].
-func (s *Store) ClearDistrust(reason string) error {
-	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_clear_distrust(h, borrow(reason), e)
+// ClearOptions are those of [Store.ClearDistrust].
+type ClearOptions struct {
+	// The runtime's complete list. Its images that have neither record nor ledger entry get a record
+	// without credentials, or with Adopt a ledger entry. nil: the next list does that.
+	ImagesOnNode []ImageOnNode
+	Adopt        bool // an operator's word that no pod's credentials brought those images
+	AllowEmpty   bool // accept an empty ImagesOnNode
+	DryRun       bool
+}
+
+// ClearDistrust records an operator's word that the store is whole again. reason is kept: 1 to 1,024
+// bytes (ErrInvalidArgument otherwise). RulesClosed: images on the node that have neither record nor
+// ledger entry are closed or adopted, and one open pull of anything stands for those that may still
+// arrive. RulesKubelet: images without a record are presumed preloaded again; o is ignored. Further
+// errors as of [Store.ObserveImages].
+func (s *Store) ClearDistrust(reason string, o ClearOptions) (ObserveReport, error) {
+	var a arena
+	defer a.free()
+	c := one[C.waybill_clear_options](&a)
+	c.struct_size = C.size_t(unsafe.Sizeof(*c))
+	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)
+	c.adopt = C.bool(o.Adopt)
+	c.allow_empty = C.bool(o.AllowEmpty)
+	c.dry_run = C.bool(o.DryRun)
+	var report *C.waybill_observe_report
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_clear_distrust(h, borrow(reason), c, &report, e)
 	})
+	return take(report, goObserveReport), err
 }

@@ -35,14 +35,16 @@ type opened struct {
 type remains struct {
 	handle handle
 	clock  *cell
+	boot   *bootCell
 }
 
-func newStore(h handle, rules Rules, clock *cell) *Store {
+func newStore(h handle, rules Rules, clock *cell, boot *bootCell) *Store {
 	o := &opened{handle: h, rules: rules}
 	runtime.AddCleanup(o, func(r remains) {
 		C.waybill_store_free(r.handle)
 		runtime.KeepAlive(r.clock)
-	}, remains{h, clock})
+		runtime.KeepAlive(r.boot)
+	}, remains{h, clock, boot})
 	return &Store{opened: o}
 }
 

@@ -20,14 +20,14 @@ func TestOpenAgainRemembers(t *testing.T) {
 		t.Error("the report of a new store doesn't say so")
 	}
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
-	must(t, s.RecordPullIntent(waybill.ImageCopy{Image: "dangling:v1"}))
+	intend(t, s, waybill.ImageCopy{Image: "dangling:v1"})
 	must(t, s.Close())
 
 	o.ImagesOnNode = []waybill.ImageOnNode{{ID: "sha256:1", RepoTags: []string{"docker.io/library/dangling:v1"}}}
 	s = open(t, o)
 	report := s.RecoveryReport()
-	if report.Created || report.Records != 2 || report.IntentsFound != 1 || report.IntentsReplayed != 1 ||
-		len(report.Replayed) != 1 || report.Replayed[0] != "dangling:v1" || report.ReplaySkipped {
+	if report.Created || report.Records != 2 || report.IntentsFound != 1 || report.IntentsLeft != 1 || report.IntentsReplayed != 0 ||
+		report.Observed == nil || report.Observed.Closed != 1 || report.FirstStart || report.ReplaySkipped {
 		t.Errorf("report: %+v", report)
 	}
 	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
@@ -164,20 +164,24 @@ func TestClosed(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 			each := []error{
-				s.Close(), s.Flush(), s.RecordPullIntent(waybill.ImageCopy{Image: image}),
+				s.Close(), s.Flush(), second(s.RecordPullIntent(waybill.ImageCopy{Image: image})),
 				s.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: image, ImageRef: ref}}),
-				s.RecordImagePullFailed(waybill.ImageCopy{Image: image}, waybill.PullFailed),
+				s.RecordImagePullFailed(waybill.ImageCopy{Image: image}, waybill.PullFailed, 0),
 				s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref}), s.DeleteRecord(waybill.ImageCopy{ImageRef: ref}),
 				s.PutIntent(waybill.ImageCopy{Image: image}), s.DeleteIntent(waybill.ImageCopy{Image: image}),
-				s.AdoptUserNamespace(podUID, 65536, 65536), s.ClearDistrust("reason"),
-				second(s.BeginPrune()), second(s.Prune(nil, 0)), second(s.PruneBefore(nil, time.Now())),
+				s.AdoptUserNamespace(podUID, 65536, 65536),
+				second(s.ClearDistrust("reason", waybill.ClearOptions{})),
+				second(s.BeginList()), second(s.Prune(nil, waybill.ListToken{})), second(s.PruneBefore(nil, time.Now())),
+				second(s.ObserveImages(waybill.ImageList{})), second(s.OpenPulls()), s.DropOpenPull(1, "reason"),
+				second(s.Ledger()), s.AddToLedger(waybill.ImageOnNode{ID: ref}, "source", "reason"),
+				second(s.RemoveFromLedger(waybill.ImageCopy{ImageRef: ref}, "reason")), second(s.Explain(waybill.ImageCopy{ImageRef: ref})),
 				second(s.GetRecord(waybill.ImageCopy{ImageRef: ref})), second(s.ListRecords()), second(s.HasIntent(waybill.ImageCopy{Image: image})),
 				second(s.ListIntents()), second(s.ListQuarantine()), second(s.ListPreloaded()),
 				second(s.ListRuntimeHandlers()), second(s.ReplaceRuntimeHandlers(nil)),
 				second(s.CollapseRuntimeHandlers()), second(s.GetUserNamespace(podUID)),
 				second(s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: podUID})),
 				second(s.ReleaseUserNamespace(podUID)), second(s.ListUserNamespaces()), second(s.ListHeldPods()),
-				second(s.CleanUpUserNamespaces(nil, nil, 0)), second(s.ReleaseLostUserNamespaces()),
+				second(s.CleanUpUserNamespaces(nil, nil, waybill.ListToken{})), second(s.ReleaseLostUserNamespaces()),
 				second(s.GetUserNamespaceStatistics()), second(s.Export(ctx, waybill.ExportOptions{})),
 				second(s.Statistics()), second(s.MetricsText()), second(s.Verify(ctx)), second(s.Trust()),
 			}
@@ -197,7 +201,7 @@ func TestDroppedStoreIsClosed(t *testing.T) {
 	func() {
 		s, err := waybill.Open(context.Background(), o)
 		must(t, err)
-		must(t, s.RecordPullIntent(waybill.ImageCopy{Image: image}))
+		intend(t, s, waybill.ImageCopy{Image: image})
 	}()
 	for range 10_000 {
 		runtime.GC()
@@ -225,7 +229,7 @@ func TestObserver(t *testing.T) {
 	if d := observer.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Pull() || d.Reason != waybill.ReasonNodePodsAccessible {
 		t.Errorf("%+v", d)
 	}
-	wantCode(t, observer.RecordPullIntent(waybill.ImageCopy{Image: image}), waybill.ErrNotOwner)
+	wantCode(t, second(observer.RecordPullIntent(waybill.ImageCopy{Image: image})), waybill.ErrNotOwner)
 	if r := observer.RecoveryReport(); r.Records != 0 || r.Created {
 		t.Errorf("%+v", r)
 	}
@@ -318,6 +322,16 @@ func TestMissingWitness(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	must(t, s.Close())
+}
+
+func TestWitnessThatIsLeft(t *testing.T) {
+	directory := scratch(t)
+	o := optionsIn(directory)
+	o.LeavesWitness = true
+	must(t, open(t, o).Close())
+	if _, err := os.Stat(directory + "/witness"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
 }
 
 // A path with a zero byte is not cut at that byte.

@@ -82,7 +82,7 @@ func (p *player) play(line *traceLine) {
 	case "check":
 		p.check(line)
 	case "intent":
-		must(p.T, p.store.RecordPullIntent(waybill.ImageCopy{Image: line.Image}))
+		intend(p.T, p.store, waybill.ImageCopy{Image: line.Image})
 	case "pulled":
 		err := p.store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: line.Image, ImageRef: line.ImageRef}, Credentials: line.Credentials})
 		if _, parses := waybill.ParseImage(line.Image); parses {
@@ -91,13 +91,13 @@ func (p *player) play(line *traceLine) {
 			wantCode(p.T, err, waybill.ErrInvalidArgument)
 		}
 	case "failed":
-		must(p.T, p.store.RecordImagePullFailed(waybill.ImageCopy{Image: line.Image}, waybill.PullFailed))
+		must(p.T, p.store.RecordImagePullFailed(waybill.ImageCopy{Image: line.Image}, waybill.PullFailed, 0))
 	case "prune":
 		until, err := waybill.ParseTimestamp(line.Until)
 		must(p.T, err)
-		images := make([]waybill.ListedImage, len(line.InUse))
+		images := make([]waybill.ImageOnNode, len(line.InUse))
 		for i, ref := range line.InUse {
-			images[i].ImageRef = ref
+			images[i].ID = ref
 		}
 		_, err = p.store.PruneBefore(images, until, waybill.AllowEmpty)
 		must(p.T, err)

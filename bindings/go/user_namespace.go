@@ -227,18 +227,18 @@ func (s *Store) ListHeldPods() ([]HeldPod, error) {
 
 // CleanUpUserNamespaces releases, in one transaction, the mappings of pods in neither list: existing
 // are the pods that the node should run, running those that the runtime runs. Both are complete lists
-// of UIDs, made in this order after token was drawn ([Store.BeginPrune]): a mapping that was handed
+// of UIDs, made in this order after token was drawn ([Store.BeginList]): a mapping that was handed
 // out since then stays. ErrInvalidArgument: the token is from the future, or both lists are empty but
 // pods have mappings or are held ([AllowEmpty]: a drained node has no pods). Further errors as of
 // [Store.RecordPullIntent].
-func (s *Store) CleanUpUserNamespaces(existing, running []string, token PruneToken, options ...ChangeOption) (UserNamespaceCleanupReport, error) {
+func (s *Store) CleanUpUserNamespaces(existing, running []string, token ListToken, options ...ChangeOption) (UserNamespaceCleanupReport, error) {
 	var a arena
 	defer a.free()
 	cExisting, cRunning := a.strings(existing), a.strings(running)
 	how := cChangeOptions(&a, options)
 	var report *C.waybill_user_namespace_cleanup_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_clean_up_user_namespaces(h, cExisting, cRunning, C.uint64_t(token), how, &report, e)
+		return C.waybill_clean_up_user_namespaces(h, cExisting, cRunning, cToken(token), how, &report, e)
 	})
 	return take(report, func(r *C.waybill_user_namespace_cleanup_report) UserNamespaceCleanupReport {
 		return UserNamespaceCleanupReport{

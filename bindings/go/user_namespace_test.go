@@ -77,7 +77,7 @@ func TestUserNamespaceCleanup(t *testing.T) {
 		_, err := s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: fmt.Sprint("pod-", i), HostUsers: &no})
 		must(t, err)
 	}
-	token, err := s.BeginPrune()
+	token, err := s.BeginList()
 	must(t, err)
 	_, err = s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: "pod-3", HostUsers: &no})
 	must(t, err)

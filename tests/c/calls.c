@@ -2,7 +2,6 @@
 
 #include "support.h"
 
-#define TOKEN 0
 #define HELD_ID 0x40000000U
 
 /* A function that returns its result by pointer: `body` calls it with &result and error. */
@@ -23,9 +22,15 @@
 
 /* Answers, one of each a thread: two threads may make the same call. */
 static _Thread_local bool flag;
-static _Thread_local uint64_t number;
+static _Thread_local waybill_pull_id pull_id;
+static _Thread_local waybill_list_token token;
 static _Thread_local waybill_user_namespace user_namespace;
-static const waybill_listed_image kListed = {{"sha256:aa", 9}, {"", 0}};
+/* A list with the image of most calls, under a name that none of them pulls. */
+static const waybill_string kTag = {"registry.example.com/team/other:v1", 34};
+static const waybill_image_on_node kImage = {.id = {"sha256:aa", 9}, .repo_tags = {&kTag, 1}};
+static const waybill_images_on_node kListed = {&kImage, 1};
+static const waybill_image_on_node kPreloaded = {.id = {"sha256:cc", 9}, .repo_tags = {&kTag, 1}};
+static const waybill_strings kNoNames = {NULL, 0};
 static const waybill_image_pulled_record kRecord = {.image_ref = {"sha256:bb", 9}};
 static const waybill_runtime_handlers kNoHandlers = {NULL, 0};
 
@@ -44,6 +49,7 @@ static waybill_export_options export_options(void) {
   }
   waybill_export_options options = WAYBILL_EXPORT_OPTIONS_INIT;
   options.kubelet_directory = directory;
+  options.images_on_node = &kListed;
   return options;
 }
 
@@ -54,21 +60,50 @@ static bool fetch(void* context, waybill_pod_credentials* credentials) {
 }
 
 PLAIN_CALL(flush, waybill_flush(store, error))
-PLAIN_CALL(record_pull_intent, waybill_record_pull_intent(store, COPY(.image = IMAGE), error))
+PLAIN_CALL(record_pull_intent,
+           waybill_record_pull_intent(store, COPY(.image = IMAGE), &pull_id, error))
 PLAIN_CALL(record_image_pulled, waybill_record_image_pulled(store, APP, &kCredentials, NULL, error))
-PLAIN_CALL(record_image_pull_failed, waybill_record_image_pull_failed(store, COPY(.image = IMAGE),
-                                                                      WAYBILL_PULL_FAILED, error))
+PLAIN_CALL(record_image_pull_failed,
+           waybill_record_image_pull_failed(store, COPY(.image = IMAGE), WAYBILL_PULL_FAILED, 0,
+                                            error))
 RESULT_CALL(ensure_image, waybill_ensure_outcome,
             waybill_ensure_image(store, APP, WAYBILL_PULL_IF_NOT_PRESENT, &kPod, &result, error))
 RESULT_CALL(ensure_image_lazily, waybill_ensure_outcome,
             waybill_ensure_image_lazily(store, APP, WAYBILL_PULL_IF_NOT_PRESENT, fetch, NULL,
                                         &result, error))
-PLAIN_CALL(begin_prune, waybill_begin_prune(store, &number, error))
-RESULT_CALL(prune, waybill_prune_report,
-            waybill_prune(store, &kListed, 1, TOKEN, NULL, &result, error))
+PLAIN_CALL(begin_list, waybill_begin_list(store, &token, error))
+
+static waybill_code observe_images(waybill_store* store, waybill_error** error) {
+  waybill_image_list list = WAYBILL_IMAGE_LIST_INIT;
+  list.images = kListed;
+  list.token = &token;
+  list.complete = true;
+  waybill_observe_report* report = check_poison();
+  const waybill_code code = waybill_observe_images(store, &list, NULL, &report, error);
+  if (code == WAYBILL_OK) {
+    CHECK(report->listed == 1);
+    waybill_free(report);
+  } else if (store != NULL) {
+    CHECK(report == NULL);
+  }
+  return code;
+}
+
+RESULT_CALL(list_open_pulls, waybill_open_pulls, waybill_list_open_pulls(store, &result, error))
+PLAIN_CALL(drop_no_open_pull,
+           waybill_drop_open_pull(store, UINT64_MAX, WAYBILL_STRING("a test"), NULL, error))
+PLAIN_CALL(add_to_ledger, waybill_add_to_ledger(store, &kPreloaded, WAYBILL_STRING("a test"),
+                                                WAYBILL_STRING("a reason"), NULL, error))
+RESULT_CALL(list_ledger, waybill_ledger_entries, waybill_list_ledger(store, &result, error))
+RESULT_CALL(explain, waybill_explanation,
+            waybill_explain(store, COPY(.image = kTag, .image_ref = kPreloaded.id), kNoNames,
+                            &result, error))
+PLAIN_CALL(remove_from_ledger,
+           waybill_remove_from_ledger(store, COPY(.image_ref = kPreloaded.id),
+                                      WAYBILL_STRING("a test"), NULL, &flag, error))
+RESULT_CALL(prune, waybill_prune_report, waybill_prune(store, kListed, token, NULL, &result, error))
 RESULT_CALL(prune_before, waybill_prune_report,
-            waybill_prune_before(store, &kListed, 1, (waybill_timestamp){1, 0}, NULL, &result,
-                                 error))
+            waybill_prune_before(store, kListed, (waybill_timestamp){1, 0}, NULL, &result, error))
 PLAIN_CALL(put_record, waybill_put_record(store, &kRecord, error))
 RESULT_CALL(get_record, waybill_image_pulled_record,
             waybill_get_record(store, COPY(.image_ref = kRecord.image_ref), &result, error))
@@ -106,8 +141,7 @@ RESULT_CALL(list_user_namespaces, waybill_user_namespace_allocations,
             waybill_list_user_namespaces(store, &result, error))
 RESULT_CALL(list_held_pods, waybill_held_pods, waybill_list_held_pods(store, &result, error))
 RESULT_CALL(clean_up_user_namespaces, waybill_user_namespace_cleanup_report,
-            waybill_clean_up_user_namespaces(store, (waybill_strings){NULL, 0},
-                                             (waybill_strings){NULL, 0}, TOKEN, &kMeant, &result,
+            waybill_clean_up_user_namespaces(store, kNoNames, kNoNames, token, &kMeant, &result,
                                              error))
 PLAIN_CALL(release_user_namespace, waybill_release_user_namespace(store, POD, NULL, &flag, error))
 PLAIN_CALL(release_lost_user_namespaces,
@@ -119,7 +153,8 @@ RESULT_CALL(get_metrics, waybill_metrics, waybill_get_metrics(store, &result, er
 RESULT_CALL(metrics_text, waybill_string, waybill_metrics_text(store, &result, error))
 RESULT_CALL(verify, waybill_verify_report, waybill_verify(store, &result, error))
 RESULT_CALL(get_trust, waybill_trust_state, waybill_get_trust(store, &result, error))
-PLAIN_CALL(clear_distrust, waybill_clear_distrust(store, WAYBILL_STRING("a test"), error))
+RESULT_CALL(clear_distrust, waybill_observe_report,
+            waybill_clear_distrust(store, WAYBILL_STRING("a test"), NULL, &result, error))
 
 static waybill_code export_all(waybill_store* store, waybill_error** error) {
   const waybill_export_options options = export_options();
@@ -139,6 +174,8 @@ static waybill_code export_all(waybill_store* store, waybill_error** error) {
   { #name, name, WAYBILL_OK, false }
 #define NOBODY(name) \
   { #name, name, WAYBILL_NOT_FOUND, false }
+#define NO_OWNER(name) \
+  { #name, name, WAYBILL_NOT_FOUND, true }
 
 const store_call kStoreCalls[] = {
     ANYONE(flush),
@@ -147,7 +184,14 @@ const store_call kStoreCalls[] = {
     OWNER(record_image_pull_failed),
     ANYONE(ensure_image),
     ANYONE(ensure_image_lazily),
-    OWNER(begin_prune),
+    OWNER(begin_list),
+    OWNER(observe_images),
+    ANYONE(list_open_pulls),
+    NO_OWNER(drop_no_open_pull),
+    OWNER(add_to_ledger),
+    ANYONE(list_ledger),
+    ANYONE(explain),
+    OWNER(remove_from_ledger),
     OWNER(prune),
     OWNER(prune_before),
     OWNER(put_record),

@@ -50,7 +50,8 @@ static void registry(waybill_store* store) {
 }
 
 static void copies(waybill_store* store) {
-  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE, .runtime_handler = KATA), &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE, .runtime_handler = KATA), NULL,
+                                  &error));
   waybill_image_pull_intents* intents = NULL;
   MUST(waybill_list_intents(store, &intents, &error));
   CHECK(intents->count == 1);

@@ -44,7 +44,10 @@ static void fetched_once_if_need_be(waybill_store* store) {
   const waybill_decision decision = decide(&with);
   CHECK(!decision.pull && decision.credentials_read && with.count == 1);
 
-  /* This image has no record, so credentials do not matter. */
+  /* This image was preloaded, so credentials do not matter. */
+  const waybill_image_on_node preloaded = {.id = WAYBILL_STRING("sha256:unknown")};
+  MUST(waybill_add_to_ledger(store, &preloaded, WAYBILL_STRING("a test"), WAYBILL_STRING("a test"),
+                             NULL, &error));
   CHECK(
       !waybill_must_attempt_pull_lazily(
            store, COPY(.image = IMAGE, .image_ref = WAYBILL_STRING("sha256:unknown")), fetch, &with)
@@ -147,6 +150,40 @@ static void clock_called_back(void) {
   end_store(store);
 }
 
+typedef struct strange_boot_clock {
+  waybill_store* store;
+  int refusals;
+} strange_boot_clock;
+
+static waybill_boot_time ask_the_store_of_the_boot(void* context) {
+  strange_boot_clock* self = context;
+  waybill_list_token token;
+  if (self->store != NULL &&
+      waybill_begin_list(self->store, &token, NULL) == WAYBILL_INVALID_ARGUMENT &&
+      waybill_close(self->store, NULL) == WAYBILL_INVALID_ARGUMENT) {
+    ++self->refusals;
+  }
+  return (waybill_boot_time){.boot_id = {1}, .nanoseconds = 1};
+}
+
+static void boot_clock_called_back(void) {
+  strange_boot_clock clock = {NULL, 0};
+  waybill_open_options options = store_options("boot-clock");
+  options.boot_clock = ask_the_store_of_the_boot;
+  options.boot_clock_context = &clock;
+  waybill_store* store = open_with(&options);
+  clock.store = store;
+  waybill_list_token token;
+  MUST(waybill_begin_list(store, &token, &error));
+  CHECK(clock.refusals == 1);
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), NULL, &error));
+  MUST(waybill_record_image_pull_failed(store, COPY(.image = IMAGE), WAYBILL_PULL_FAILED, 0,
+                                        &error));
+  CHECK(clock.refusals > 1);
+  clock.store = NULL;
+  end_store(store);
+}
+
 static waybill_timestamp no_time(void* context) {
   const int64_t* seconds = context;
   return (waybill_timestamp){*seconds, -5};
@@ -194,6 +231,7 @@ int main(void) {
   end_store(store);
   failing_fetch_under_kubelet_rules();
   clock_called_back();
+  boot_clock_called_back();
   clock_that_lies();
   return check_result();
 }

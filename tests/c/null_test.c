@@ -33,14 +33,18 @@ static void no_store(void) {
 }
 
 static void no_result_of_a_store(waybill_store* s) {
-  const waybill_listed_image listed = {REF, NONE};
+  const waybill_image_on_node image = {.id = REF, .repo_tags = {&IMAGE, 1}};
+  const waybill_images_on_node listed = {&image, 1};
   const waybill_strings none = {NULL, 0};
   waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
   request.pod_uid = POD;
   INVALID(waybill_get_recovery_report(s, NULL, &error));
   INVALID(waybill_ensure_image(s, APP, WAYBILL_PULL_NEVER, &kPod, NULL, &error));
   INVALID(waybill_ensure_image_lazily(s, APP, WAYBILL_PULL_NEVER, NULL, NULL, NULL, &error));
-  INVALID(waybill_begin_prune(s, NULL, &error));
+  INVALID(waybill_begin_list(s, NULL, &error));
+  INVALID(waybill_list_open_pulls(s, NULL, &error));
+  INVALID(waybill_list_ledger(s, NULL, &error));
+  INVALID(waybill_explain(s, APP, none, NULL, &error));
   INVALID(waybill_get_record(s, COPY(.image_ref = REF), NULL, &error));
   INVALID(waybill_list_records(s, NULL, &error));
   INVALID(waybill_put_record(s, NULL, &error));
@@ -61,14 +65,58 @@ static void no_result_of_a_store(waybill_store* s) {
   INVALID(waybill_get_trust(s, NULL, &error));
 
   /* These accept NULL. */
-  uint64_t token = 0;
-  MUST(waybill_begin_prune(s, &token, &error));
-  MUST(waybill_prune(s, &listed, 1, token, NULL, NULL, &error));
-  MUST(waybill_prune_before(s, &listed, 1, (waybill_timestamp){0, 0}, NULL, NULL, &error));
+  waybill_list_token token;
+  MUST(waybill_begin_list(s, &token, &error));
+  MUST(waybill_prune(s, listed, token, NULL, NULL, &error));
+  MUST(waybill_prune_before(s, listed, (waybill_timestamp){0, 0}, NULL, NULL, &error));
+  const waybill_image_list list = {.struct_size = sizeof(list), .images = listed, .token = &token};
+  MUST(waybill_observe_images(s, &list, NULL, NULL, &error));
+  MUST(waybill_add_to_ledger(s, &image, IMAGE, IMAGE, NULL, &error));
+  MUST(waybill_remove_from_ledger(s, APP, IMAGE, NULL, NULL, &error));
+  MUST(waybill_record_pull_intent(s, APP, NULL, &error));
+  MUST(waybill_record_image_pulled(s, APP, NULL, NULL, &error));
+  MUST(waybill_clear_distrust(s, IMAGE, NULL, NULL, &error));
   MUST(waybill_collapse_runtime_handlers(s, NULL, NULL, &error));
   MUST(waybill_release_user_namespace(s, POD, NULL, NULL, &error));
   MUST(waybill_release_lost_user_namespaces(s, NULL, NULL, &error));
   MUST(waybill_clean_up_user_namespaces(s, none, none, token, NULL, NULL, &error));
+}
+
+static void lists_of_nowhere(waybill_store* s) {
+  const waybill_strings nowhere = {NULL, 2};
+  waybill_observe_report* observed;
+  waybill_explanation* explanation;
+  bool flag;
+  INVALID_RESULT(observed, waybill_observe_images(s, NULL, NULL, &observed, &error));
+  waybill_image_list list = WAYBILL_IMAGE_LIST_INIT;
+  list.images = (waybill_images_on_node){NULL, 1};
+  INVALID_RESULT(observed, waybill_observe_images(s, &list, NULL, &observed, &error));
+  waybill_image_on_node image = {.id = kNowhere};
+  list.images = (waybill_images_on_node){&image, 1};
+  INVALID_RESULT(observed, waybill_observe_images(s, &list, NULL, &observed, &error));
+  image = (waybill_image_on_node){.id = REF, .repo_digests = nowhere};
+  INVALID_RESULT(observed, waybill_observe_images(s, &list, NULL, &observed, &error));
+  list.images.count = 0;
+  list.source = kNowhere;
+  INVALID_RESULT(observed, waybill_observe_images(s, &list, NULL, &observed, &error));
+
+  waybill_clear_options clear = WAYBILL_CLEAR_OPTIONS_INIT;
+  const waybill_images_on_node no_images = {NULL, 1};
+  clear.images_on_node = &no_images;
+  INVALID_RESULT(observed, waybill_clear_distrust(s, IMAGE, &clear, &observed, &error));
+  INVALID_RESULT(observed, waybill_clear_distrust(s, kNowhere, NULL, &observed, &error));
+
+  INVALID(waybill_drop_open_pull(s, 1, kNowhere, NULL, &error));
+  INVALID(waybill_add_to_ledger(s, NULL, IMAGE, IMAGE, NULL, &error));
+  INVALID(waybill_add_to_ledger(s, &image, IMAGE, IMAGE, NULL, &error));
+  image = (waybill_image_on_node){.id = REF};
+  INVALID(waybill_add_to_ledger(s, &image, kNowhere, IMAGE, NULL, &error));
+  INVALID(waybill_add_to_ledger(s, &image, IMAGE, kNowhere, NULL, &error));
+  INVALID(waybill_remove_from_ledger(s, COPY(.image_ref = kNowhere), IMAGE, NULL, &flag, &error));
+  INVALID(waybill_remove_from_ledger(s, APP, kNowhere, NULL, &flag, &error));
+  INVALID_RESULT(explanation, waybill_explain(s, APP, nowhere, &explanation, &error));
+  INVALID_RESULT(explanation, waybill_explain(s, COPY(.image_ref = kNowhere),
+                                              (waybill_strings){NULL, 0}, &explanation, &error));
 }
 
 static void no_value_for_a_store(waybill_store* s) {
@@ -86,13 +134,17 @@ static void no_value_for_a_store(waybill_store* s) {
   INVALID_RESULT(runtimes,
                  waybill_replace_runtime_handlers(s, &no_handlers, NULL, &runtimes, &error));
   INVALID_RESULT(exported, waybill_export(s, NULL, &exported, &error));
-  INVALID_RESULT(pruned, waybill_prune(s, NULL, 1, 0, NULL, &pruned, &error));
+  const waybill_images_on_node no_images = {NULL, 1};
+  waybill_list_token token;
+  MUST(waybill_begin_list(s, &token, &error));
+  INVALID_RESULT(pruned, waybill_prune(s, no_images, token, NULL, &pruned, &error));
   INVALID_RESULT(
-      pruned, waybill_prune_before(s, NULL, 1, (waybill_timestamp){0, 0}, NULL, &pruned, &error));
+      pruned, waybill_prune_before(s, no_images, (waybill_timestamp){0, 0}, NULL, &pruned, &error));
   INVALID_RESULT(cleaned,
-                 waybill_clean_up_user_namespaces(s, nowhere, none, 0, NULL, &cleaned, &error));
-  INVALID_RESULT(cleaned,
-                 waybill_clean_up_user_namespaces(s, none, one_nowhere, 0, NULL, &cleaned, &error));
+                 waybill_clean_up_user_namespaces(s, nowhere, none, token, NULL, &cleaned, &error));
+  INVALID_RESULT(cleaned, waybill_clean_up_user_namespaces(s, none, one_nowhere, token, NULL,
+                                                           &cleaned, &error));
+  lists_of_nowhere(s);
 
   /* Arrays and strings inside arguments. */
   waybill_image_pull_credentials credentials = {.secret_count = 1};
@@ -103,10 +155,16 @@ static void no_value_for_a_store(waybill_store* s) {
   secret.name = kNowhere;
   credentials = (waybill_image_pull_credentials){.secrets = &secret, .secret_count = 1};
   INVALID(waybill_record_image_pulled(s, APP, &credentials, NULL, &error));
+  waybill_pull_result result = WAYBILL_PULL_RESULT_INIT;
   const waybill_pulled_manifest manifest = {.digest = DIGEST, .platform = {.os = kNowhere}};
-  INVALID(waybill_record_image_pulled(s, APP, NULL, &manifest, &error));
+  result.manifest = &manifest;
+  INVALID(waybill_record_image_pulled(s, APP, NULL, &result, &error));
   const waybill_pulled_manifest features = {.digest = DIGEST, .platform.os_features = {NULL, 1}};
-  INVALID(waybill_record_image_pulled(s, APP, NULL, &features, &error));
+  result.manifest = &features;
+  INVALID(waybill_record_image_pulled(s, APP, NULL, &result, &error));
+  const waybill_image_on_node image = {.id = REF, .repo_tags = {NULL, 1}};
+  result = (waybill_pull_result){.struct_size = sizeof(result), .image = &image};
+  INVALID(waybill_record_image_pulled(s, APP, NULL, &result, &error));
   const waybill_image_pulled_record record = {.image_ref = REF, .credential_mapping_count = 1};
   INVALID(waybill_put_record(s, &record, &error));
 
@@ -121,8 +179,10 @@ static void strings_of_nowhere(waybill_store* s) {
   waybill_image_pulled_record* record;
   waybill_user_namespace_allocation* allocation;
   waybill_ensure_outcome* outcome;
-  INVALID(waybill_record_pull_intent(s, COPY(.image = kNowhere), &error));
-  INVALID(waybill_record_pull_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &error));
+  waybill_pull_id pull_id;
+  INVALID(waybill_record_pull_intent(s, COPY(.image = kNowhere), &pull_id, &error));
+  INVALID(waybill_record_pull_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &pull_id,
+                                     &error));
   INVALID(waybill_record_image_pulled(s, COPY(.image = kNowhere, .image_ref = REF), NULL, NULL,
                                       &error));
   INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = kNowhere), NULL, NULL,
@@ -130,9 +190,9 @@ static void strings_of_nowhere(waybill_store* s) {
   INVALID(waybill_record_image_pulled(
       s, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = kNowhere), NULL, NULL, &error));
   INVALID(
-      waybill_record_image_pull_failed(s, COPY(.image = kNowhere), WAYBILL_PULL_FAILED, &error));
+      waybill_record_image_pull_failed(s, COPY(.image = kNowhere), WAYBILL_PULL_FAILED, 0, &error));
   INVALID(waybill_record_image_pull_failed(s, COPY(.image = IMAGE, .runtime_handler = kNowhere),
-                                           WAYBILL_PULL_FAILED, &error));
+                                           WAYBILL_PULL_FAILED, 0, &error));
   INVALID_RESULT(record, waybill_get_record(s, COPY(.image_ref = kNowhere), &record, &error));
   INVALID_RESULT(record, waybill_get_record(s, COPY(.image_ref = REF, .runtime_handler = kNowhere),
                                             &record, &error));
@@ -147,7 +207,6 @@ static void strings_of_nowhere(waybill_store* s) {
   INVALID_RESULT(allocation, waybill_get_user_namespace(s, kNowhere, &allocation, &error));
   INVALID(waybill_release_user_namespace(s, kNowhere, NULL, &flag, &error));
   INVALID(waybill_adopt_user_namespace(s, kNowhere, 65536, 65536, &error));
-  INVALID(waybill_clear_distrust(s, kNowhere, &error));
   INVALID_RESULT(outcome, waybill_ensure_image(s, COPY(.image = kNowhere, .image_ref = REF),
                                                WAYBILL_PULL_ALWAYS, &kPod, &outcome, &error));
   CHECK(waybill_must_attempt_pull(s, COPY(.image = kNowhere, .image_ref = REF), &kPod).pull);
@@ -256,6 +315,16 @@ static void json_and_names(void) {
   INVALID(waybill_parse_verification_mode(kNowhere, &number, &error));
   INVALID(waybill_parse_pull_policy(WAYBILL_STRING("Always"), NULL, &error));
   INVALID(waybill_parse_pull_policy(kNowhere, &number, &error));
+  INVALID(waybill_parse_short_names(WAYBILL_STRING("anywhere"), NULL, &error));
+  INVALID(waybill_parse_short_names(kNowhere, &number, &error));
+  waybill_strings* names;
+  const waybill_open_pull some_pull = {.state = WAYBILL_OPEN_PULL_RUNNING};
+  INVALID(waybill_names_given_by(&some_pull, WAYBILL_SHORT_NAMES_ANYWHERE, NULL, &error));
+  INVALID_RESULT(names, waybill_names_given_by(NULL, WAYBILL_SHORT_NAMES_ANYWHERE, &names, &error));
+  waybill_open_pull pull_of_nowhere = some_pull;
+  pull_of_nowhere.image = kNowhere;
+  INVALID_RESULT(names, waybill_names_given_by(&pull_of_nowhere, WAYBILL_SHORT_NAMES_ANYWHERE,
+                                               &names, &error));
   INVALID(waybill_check_user_namespace_pool(NULL, &error));
   INVALID(waybill_pool_of_subordinate_ids(false, false, NONE, NONE, 65536, 110, NULL, &error));
   INVALID(waybill_pool_of_subordinate_ids(true, true, kNowhere, NONE, 65536, 110, &pool, &error));

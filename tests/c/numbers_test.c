@@ -41,7 +41,7 @@ NUMBER(WAYBILL_HINT_ALLOW_UNTESTED_LMDB, 9);
 NUMBER(WAYBILL_HINT_PRUNE_OR_ENLARGE, 10);
 NUMBER(WAYBILL_HINT_SKIP_UNREADABLE, 11);
 NUMBER(WAYBILL_HINT_ALLOW_EMPTY, 12);
-NUMBER(WAYBILL_HINT_BEGIN_PRUNE, 13);
+NUMBER(WAYBILL_HINT_BEGIN_LIST, 13);
 NUMBER(WAYBILL_HINT_BEGIN_USERNS_CLEANUP, 14);
 NUMBER(WAYBILL_HINT_LOAD_HANDLERS, 15);
 NUMBER(WAYBILL_HINT_FREE_RANGES, 16);
@@ -69,6 +69,12 @@ NUMBER(WAYBILL_TRUST_JOURNAL_FULL, 9);
 NUMBER(WAYBILL_TRUST_DISTRUST, 1);
 NUMBER(WAYBILL_TRUST_TRUST, 2);
 NUMBER(WAYBILL_TRUST_TAKEN_BACK, 3);
+NUMBER(WAYBILL_TRUST_NOTE, 4);
+NUMBER(WAYBILL_OPEN_PULL_RUNNING, 1);
+NUMBER(WAYBILL_OPEN_PULL_FAILED, 2);
+NUMBER(WAYBILL_OPEN_PULL_UNKNOWN, 3);
+NUMBER(WAYBILL_SHORT_NAMES_ANYWHERE, 0);
+NUMBER(WAYBILL_SHORT_NAMES_DOCKER_HUB, 1);
 NUMBER(WAYBILL_KUBELET_V1BETA1, 0);
 NUMBER(WAYBILL_KUBELET_V1ALPHA1, 1);
 NUMBER(WAYBILL_RULES_CLOSED, 0);
@@ -80,7 +86,7 @@ NUMBER(WAYBILL_ALWAYS_VERIFY, 3);
 NUMBER(WAYBILL_ALLOWLIST_ANY_IMAGE, 0);
 NUMBER(WAYBILL_ALLOWLIST_PRELOADED_ONLY, 1);
 NUMBER(WAYBILL_ORIGIN_KUBELET_PULLED, 0);
-NUMBER(WAYBILL_ORIGIN_PRESUMED_PRELOADED, 1);
+NUMBER(WAYBILL_ORIGIN_PRELOADED, 1);
 NUMBER(WAYBILL_ORIGIN_UNKNOWN, 2);
 NUMBER(WAYBILL_NAMESPACE_POD, 0);
 NUMBER(WAYBILL_NAMESPACE_NODE, 2);
@@ -125,6 +131,8 @@ NUMBER(WAYBILL_REASON_QUARANTINED, 19);
 NUMBER(WAYBILL_REASON_CREDENTIALS_UNAVAILABLE, 20);
 NUMBER(WAYBILL_REASON_STORE_UNAVAILABLE, 21);
 NUMBER(WAYBILL_REASON_CREDENTIALS_NEEDED, 22);
+NUMBER(WAYBILL_REASON_POLICY_KNOWN_PRELOADED, 23);
+NUMBER(WAYBILL_REASON_NO_EVIDENCE, 24);
 NUMBER(WAYBILL_PULL_ALWAYS, 0);
 NUMBER(WAYBILL_PULL_IF_NOT_PRESENT, 1);
 NUMBER(WAYBILL_PULL_NEVER, 2);
@@ -135,6 +143,7 @@ NUMBER(WAYBILL_ENSURE_NEVER_PULL, 3);
 NUMBER(WAYBILL_ENSURE_CREDENTIALS_ERROR, 4);
 NUMBER(WAYBILL_PULL_FAILED, 0);
 NUMBER(WAYBILL_PULL_OUTCOME_UNKNOWN, 1);
+NUMBER(WAYBILL_PULL_NOTHING_TRANSFERRED, 2);
 
 static waybill_error* error;
 
@@ -153,6 +162,8 @@ static void have_no_name(int32_t number) {
   CHECK(is_empty(waybill_reason_text(number)));
   CHECK(is_empty(waybill_pull_policy_name(number)));
   CHECK(is_empty(waybill_ensure_action_name(number)));
+  CHECK(is_empty(waybill_pull_state_name(number)));
+  CHECK(is_empty(waybill_short_names_name(number)));
 }
 
 static void are_refused(waybill_store* store, int32_t number) {
@@ -175,7 +186,7 @@ static void are_refused(waybill_store* store, int32_t number) {
   INVALID(waybill_ensure_image(store, APP, number, &kPod, &outcome, &error));
   CHECK(outcome == NULL);
   INVALID(waybill_ensure_image_lazily(store, APP, number, NULL, NULL, &outcome, &error));
-  INVALID(waybill_record_image_pull_failed(store, COPY(.image = IMAGE), number, &error));
+  INVALID(waybill_record_image_pull_failed(store, COPY(.image = IMAGE), number, 0, &error));
   waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
   request.pod_uid = POD;
   request.host_users = number;
@@ -185,6 +196,13 @@ static void are_refused(waybill_store* store, int32_t number) {
   exported.kubelet_directory = scratch("");
   exported.api_version = number;
   INVALID(waybill_export(store, &exported, NULL, &error));
+
+  waybill_strings* names = check_poison();
+  waybill_open_pull open_pull = {.image = IMAGE, .state = WAYBILL_OPEN_PULL_RUNNING};
+  INVALID(waybill_names_given_by(&open_pull, number, &names, &error));
+  open_pull.state = number;
+  INVALID(waybill_names_given_by(&open_pull, WAYBILL_SHORT_NAMES_ANYWHERE, &names, &error));
+  CHECK(names == NULL);
 
   waybill_open_options options = store_options("never");
   waybill_store* other = check_poison();
@@ -198,6 +216,11 @@ static void are_refused(waybill_store* store, int32_t number) {
   options = store_options("never");
   options.gap = number;
   INVALID(waybill_open(&options, &other, &error));
+  waybill_evidence_options evidence = WAYBILL_EVIDENCE_OPTIONS_INIT;
+  evidence.short_names = number;
+  options = store_options("never");
+  options.evidence = &evidence;
+  INVALID(waybill_open(&options, &other, &error));
   options = store_options("never");
   options.map_bytes = 1;
   INVALID(waybill_open(&options, &other, &error));
@@ -208,6 +231,9 @@ static void are_refused(waybill_store* store, int32_t number) {
   waybill_observe_options observing = WAYBILL_OBSERVE_OPTIONS_INIT;
   observing.directory = scratch("never");
   observing.rules = number;
+  INVALID(waybill_observe(&observing, &other, &error));
+  observing.rules = WAYBILL_RULES_CLOSED;
+  observing.short_names = number;
   INVALID(waybill_observe(&observing, &other, &error));
   CHECK(other == NULL);
 }

@@ -45,14 +45,32 @@ static void opening(void) {
   MUST(waybill_get_or_create_user_namespace(store, &request.known, &got, &error));
   CHECK(got.mode == WAYBILL_NAMESPACE_NODE && got.mapping_count == 0);
 
-  GROWN(waybill_export_options) exported = {.known = {.kubelet_directory = scratch("kubelet")}};
+  const waybill_images_on_node no_images = {NULL, 0};
+  GROWN(waybill_export_options)
+  exported = {.known = {.kubelet_directory = scratch("kubelet"),
+                        .allow_empty = true,
+                        .images_on_node = &no_images}};
   make_directory(exported.known.kubelet_directory);
   SIZES(exported, waybill_export(store, &exported.known, NULL, &error));
   MUST(waybill_export(store, &exported.known, NULL, &error));
 
+  waybill_list_token token;
+  MUST(waybill_begin_list(store, &token, &error));
   GROWN(waybill_change_options) change = {.known = {.dry_run = true}};
-  SIZES(change, waybill_prune(store, NULL, 0, 0, &change.known, NULL, &error));
-  MUST(waybill_prune(store, NULL, 0, 0, &change.known, NULL, &error));
+  SIZES(change, waybill_prune(store, no_images, token, &change.known, NULL, &error));
+  MUST(waybill_prune(store, no_images, token, &change.known, NULL, &error));
+
+  GROWN(waybill_image_list) list = {.known = {.token = &token}};
+  SIZES(list, waybill_observe_images(store, &list.known, NULL, NULL, &error));
+  MUST(waybill_observe_images(store, &list.known, NULL, NULL, &error));
+
+  GROWN(waybill_clear_options) clear = {.known = {.dry_run = true}};
+  SIZES(clear, waybill_clear_distrust(store, WAYBILL_STRING("a test"), &clear.known, NULL, &error));
+  MUST(waybill_clear_distrust(store, WAYBILL_STRING("a test"), &clear.known, NULL, &error));
+
+  GROWN(waybill_pull_result) result = {.known = {.pull = 0}};
+  SIZES(result, waybill_record_image_pulled(store, APP, NULL, &result.known, &error));
+  MUST(waybill_record_image_pulled(store, APP, NULL, &result.known, &error));
   end_store(store);
 }
 
@@ -68,6 +86,15 @@ static void user_namespaces_of_a_store(void) {
   CHECK(!statistics->enabled);
   waybill_free(statistics);
   end_store(store);
+}
+
+static void evidence_of_a_store(void) {
+  waybill_open_options options = store_options("store");
+  GROWN(waybill_evidence_options) evidence = {.known = {.grace_seconds = 1}};
+  options.evidence = &evidence.known;
+  waybill_store* store = NULL;
+  SIZES(evidence, waybill_open(&options, &store, &error));
+  end_store(open_with(&options));
 }
 
 static void observing(void) {
@@ -92,6 +119,7 @@ static void whole_stores(void) {
 int main(void) {
   opening();
   user_namespaces_of_a_store();
+  evidence_of_a_store();
   observing();
   whole_stores();
   return check_result();

@@ -14,7 +14,7 @@ static void intent_comes_before_the_pull(waybill_store* store) {
   CHECK(decision.pull);
   CHECK(decision.reason == WAYBILL_REASON_IMAGE_ABSENT);
 
-  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), NULL, &error));
   MUST(waybill_has_intent(store, COPY(.image = IMAGE), &exists, &error));
   CHECK(exists);
   waybill_image_pull_intents* intents = NULL;
@@ -25,7 +25,7 @@ static void intent_comes_before_the_pull(waybill_store* store) {
   waybill_free(intents);
   const waybill_decision in_flight = waybill_must_attempt_pull(store, APP, &kPod);
   CHECK(in_flight.pull);
-  CHECK(in_flight.reason == WAYBILL_REASON_PULL_IN_FLIGHT);
+  CHECK(in_flight.reason == WAYBILL_REASON_NO_EVIDENCE);
 }
 
 static void pulled_opens_for_those_who_had_the_credentials(waybill_store* store) {
@@ -57,13 +57,13 @@ static void service_accounts_and_the_whole_node(waybill_store* store) {
                                                 .service_account_count = 1};
   const waybill_pod_credentials pod = {.service_account = &account};
   CHECK(!may_use(store, &pod));
-  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), NULL, &error));
   MUST(waybill_record_image_pulled(store, APP, &credentials, NULL, &error));
   CHECK(may_use(store, &pod));
   CHECK(!may_use(store, &kPodWithout));
 
   credentials.node_pods_accessible = true;
-  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), NULL, &error));
   MUST(waybill_record_image_pulled(store, APP, &credentials, NULL, &error));
   CHECK(may_use(store, &kPodWithout));
   CHECK(waybill_must_attempt_pull(store, APP, NULL).reason == WAYBILL_REASON_NODE_PODS_ACCESSIBLE);
@@ -72,13 +72,14 @@ static void service_accounts_and_the_whole_node(waybill_store* store) {
 static void pulls_that_fail(waybill_store* store) {
   const waybill_string image = WAYBILL_STRING("registry.example.com/team/other:v1");
   bool exists = false;
-  MUST(waybill_record_pull_intent(store, COPY(.image = image), &error));
-  MUST(waybill_record_image_pull_failed(store, COPY(.image = image), WAYBILL_PULL_FAILED, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = image), NULL, &error));
+  MUST(waybill_record_image_pull_failed(store, COPY(.image = image),
+                                        WAYBILL_PULL_NOTHING_TRANSFERRED, 0, &error));
   MUST(waybill_has_intent(store, COPY(.image = image), &exists, &error));
   CHECK(!exists);
-  MUST(waybill_record_pull_intent(store, COPY(.image = image), &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = image), NULL, &error));
   MUST(waybill_record_image_pull_failed(store, COPY(.image = image), WAYBILL_PULL_OUTCOME_UNKNOWN,
-                                        &error));
+                                        0, &error));
   MUST(waybill_has_intent(store, COPY(.image = image), &exists, &error));
   CHECK(exists);
   MUST(waybill_delete_intent(store, COPY(.image = image), &error));
@@ -165,14 +166,16 @@ static void whole_records(waybill_store* store) {
 static void with_the_manifest(waybill_store* store) {
   const waybill_string ref = WAYBILL_STRING("sha256:manifest");
   const waybill_string feature = WAYBILL_STRING("sse4");
+  waybill_pull_result result = WAYBILL_PULL_RESULT_INIT;
   const waybill_pulled_manifest manifest = {DIGEST,
                                             {WAYBILL_STRING("arm64"),
                                              WAYBILL_STRING("linux"),
                                              NONE,
                                              {&feature, 1},
                                              WAYBILL_STRING("v8")}};
-  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &error));
-  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = ref), NULL, &manifest,
+  result.manifest = &manifest;
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &result.pull, &error));
+  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = ref), NULL, &result,
                                    &error));
   waybill_image_pulled_record* record = NULL;
   MUST(waybill_get_record(store, COPY(.image_ref = ref), &record, &error));
@@ -187,34 +190,37 @@ static void with_the_manifest(waybill_store* store) {
 }
 
 static void images_that_left_are_pruned(waybill_store* store) {
-  uint64_t token = 0;
-  MUST(waybill_begin_prune(store, &token, &error));
+  waybill_list_token token;
+  MUST(waybill_begin_list(store, &token, &error));
   pull(store, WAYBILL_STRING("registry.example.com/team/new"), WAYBILL_STRING("sha256:new"));
-  const waybill_listed_image listed = {REF, NONE};
+  const waybill_image_on_node image = {.id = REF};
+  const waybill_images_on_node listed = {&image, 1};
+  const waybill_images_on_node nothing = {NULL, 0};
   waybill_prune_report* report = NULL;
-  MUST(waybill_prune(store, &listed, 1, token, &kDryRun, &report, &error));
+  MUST(waybill_prune(store, listed, token, &kDryRun, &report, &error));
   CHECK(report->examined == 3 && report->removed == 1);
   waybill_free(report);
-  MUST(waybill_prune(store, &listed, 1, token, NULL, &report, &error));
+  MUST(waybill_prune(store, listed, token, NULL, &report, &error));
   CHECK(report->examined == 3);
   CHECK(report->removed == 1);
   CHECK(report->kept_in_list == 1);
   CHECK(report->kept_newer == 1);
   waybill_free(report);
-  INVALID(waybill_prune(store, &listed, 1, token + 1000000, NULL, &report, &error));
+  waybill_list_token later = token;
+  later.commit += 1000000;
+  INVALID(waybill_prune(store, listed, later, NULL, &report, &error));
   CHECK(report == NULL);
 
   /* A runtime that is starting up also lists nothing. */
-  INVALID(waybill_prune(store, NULL, 0, token, NULL, &report, &error));
-  INVALID(waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, NULL, &report, &error));
+  INVALID(waybill_prune(store, nothing, token, NULL, &report, &error));
+  INVALID(waybill_prune_before(store, nothing, (waybill_timestamp){0, 0}, NULL, &report, &error));
   CHECK(report == NULL);
-  MUST(waybill_prune_before(store, NULL, 0, (waybill_timestamp){0, 0}, &kMeant, &report, &error));
+  MUST(waybill_prune_before(store, nothing, (waybill_timestamp){0, 0}, &kMeant, &report, &error));
   CHECK(report->removed == 0 && report->kept_newer == 2);
   waybill_free(report);
-  MUST(waybill_prune_before(store, &listed, 1, (waybill_timestamp){4000000000, 0}, NULL, NULL,
-                            &error));
-  MUST(waybill_begin_prune(store, &token, &error));
-  MUST(waybill_prune(store, NULL, 0, token, &kMeant, NULL, &error));
+  MUST(waybill_prune_before(store, listed, (waybill_timestamp){4000000000, 0}, NULL, NULL, &error));
+  MUST(waybill_begin_list(store, &token, &error));
+  MUST(waybill_prune(store, nothing, token, &kMeant, NULL, &error));
   waybill_statistics* statistics = NULL;
   MUST(waybill_get_statistics(store, &statistics, &error));
   CHECK(statistics->records == 0 && statistics->intents == 0);

@@ -11,6 +11,15 @@
 
 static waybill_error* error;
 
+static void witness_that_is_left(void) {
+  waybill_open_options options = store_options("tried");
+  options.witness_kind = WAYBILL_WITNESS_AT;
+  options.witness_path = scratch("left");
+  options.leaves_witness = true;
+  end_store(open_with(&options));
+  CHECK(!is_there(options.witness_path));
+}
+
 /* A store that was wiped while its witness was not. */
 static void witnesses(void) {
   waybill_open_options options = store_options("witnessed");
@@ -43,8 +52,16 @@ static void witnesses(void) {
   CHECK(trust->journal[trust->journal_count - 1].action == WAYBILL_TRUST_DISTRUST);
   CHECK(trust->journal[trust->journal_count - 1].reason.length > 0);
   waybill_free(trust);
-  INVALID(waybill_clear_distrust(store, NONE, &error));
-  MUST(waybill_clear_distrust(store, WAYBILL_STRING("looked at"), &error));
+  INVALID(waybill_clear_distrust(store, NONE, NULL, NULL, &error));
+  waybill_clear_options adopting = WAYBILL_CLEAR_OPTIONS_INIT;
+  const waybill_image_on_node there = {.id = REF};
+  const waybill_images_on_node all = {&there, 1};
+  adopting.images_on_node = &all;
+  adopting.adopt = true;
+  waybill_observe_report* cleared = NULL;
+  MUST(waybill_clear_distrust(store, WAYBILL_STRING("looked at"), &adopting, &cleared, &error));
+  CHECK(cleared->listed == 1 && cleared->preloaded == 1 && cleared->closed == 0);
+  waybill_free(cleared);
   MUST(waybill_get_trust(store, &trust, &error));
   CHECK(!trust->distrustful);
   CHECK_TEXT("looked at", trust->journal[trust->journal_count - 1].reason);
@@ -126,6 +143,8 @@ static void take_over_and_export(void) {
   waybill_free(preloaded);
 
   waybill_export_options out = WAYBILL_EXPORT_OPTIONS_INIT;
+  out.images_on_node = &nothing;
+  out.allow_empty = true;
   out.kubelet_directory = scratch("exported");
   make_directory(out.kubelet_directory);
   waybill_export_report* exported = NULL;
@@ -321,6 +340,7 @@ static void gaps(void) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "observe") == 0) return observe(argv[2]);
+  witness_that_is_left();
   witnesses();
   take_over_and_export();
   take_over_that_is_stopped();

@@ -34,7 +34,7 @@ static void gone_after_the_call(waybill_store* store) {
   strings[4] = secret->name = exactly("pull", 4);
   strings[5] = secret->credential_hash = exactly("hash-7", 6);
   const waybill_image_pull_credentials credentials = {.secrets = secret, .secret_count = 1};
-  MUST(waybill_record_pull_intent(store, COPY(.image = strings[0]), &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = strings[0]), NULL, &error));
   MUST(waybill_record_image_pulled(store, COPY(.image = strings[0], .image_ref = strings[1]),
                                    &credentials, NULL, &error));
   /* With another hash it is queued, to be written after the call has returned. */
@@ -87,8 +87,10 @@ static void a_mebibyte_each(waybill_store* s) {
   const waybill_string big = {bytes, MEBIBYTE};
   bool flag = false;
   waybill_image_pulled_record* record = NULL;
-  CHECK_CODE(WAYBILL_LIMIT_EXCEEDED, waybill_record_pull_intent(s, COPY(.image = big), &error));
-  CHECK(refused(waybill_record_pull_intent(s, COPY(.image = IMAGE, .runtime_handler = big), NULL)));
+  CHECK_CODE(WAYBILL_LIMIT_EXCEEDED,
+             waybill_record_pull_intent(s, COPY(.image = big), NULL, &error));
+  CHECK(refused(
+      waybill_record_pull_intent(s, COPY(.image = IMAGE, .runtime_handler = big), NULL, NULL)));
   CHECK(refused(waybill_put_intent(s, COPY(.image = big), NULL)));
   CHECK(refused(waybill_delete_intent(s, COPY(.image = big), NULL)));
   CHECK(refused(waybill_has_intent(s, COPY(.image = big), &flag, NULL)));
@@ -96,11 +98,18 @@ static void a_mebibyte_each(waybill_store* s) {
                                             NULL, NULL)));
   CHECK(refused(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = big),
                                             &kCredentials, NULL, NULL)));
-  CHECK(
-      refused(waybill_record_image_pull_failed(s, COPY(.image = big), WAYBILL_PULL_FAILED, NULL)));
+  CHECK(refused(
+      waybill_record_image_pull_failed(s, COPY(.image = big), WAYBILL_PULL_FAILED, 0, NULL)));
   CHECK_CODE(WAYBILL_NOT_FOUND, waybill_get_record(s, COPY(.image_ref = big), &record, &error));
   CHECK(refused(waybill_delete_record(s, COPY(.image_ref = big), NULL)));
-  CHECK(refused(waybill_clear_distrust(s, big, NULL)));
+  CHECK(refused(waybill_clear_distrust(s, big, NULL, NULL, NULL)));
+  waybill_image_on_node image = {.id = big};
+  CHECK(refused(waybill_add_to_ledger(s, &image, IMAGE, IMAGE, NULL, NULL)));
+  image.id = REF;
+  CHECK(refused(waybill_add_to_ledger(s, &image, big, IMAGE, NULL, NULL)));
+  CHECK(refused(waybill_add_to_ledger(s, &image, IMAGE, big, NULL, NULL)));
+  CHECK(refused(waybill_remove_from_ledger(s, APP, big, NULL, NULL, NULL)));
+  CHECK(refused(waybill_drop_open_pull(s, 1, big, NULL, NULL)));
   CHECK(refused(waybill_release_user_namespace(s, big, NULL, NULL, NULL)));
   CHECK(refused(waybill_adopt_user_namespace(s, big, 65536, 65536, NULL)));
   waybill_image_pull_secret secret = kSecret;
@@ -165,7 +174,7 @@ static void any_bytes(waybill_store* s) {
     secret.name = secret.credential_hash = image;
     const waybill_image_pull_credentials credentials = {.secrets = &secret, .secret_count = 1};
     const waybill_pod_credentials pod = {.secrets = &secret, .secret_count = 1};
-    MUST(waybill_record_pull_intent(s, COPY(.image = IMAGE), &error));
+    MUST(waybill_record_pull_intent(s, COPY(.image = IMAGE), NULL, &error));
     MUST(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = image), &credentials,
                                      NULL, &error));
     CHECK(!waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = image), &pod).pull);

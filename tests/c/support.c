@@ -156,9 +156,10 @@ const waybill_pod_credentials kPodWithout = {.secrets = NULL};
 
 void pull(waybill_store* store, waybill_string image, waybill_string image_ref) {
   waybill_error* error;
-  MUST(waybill_record_pull_intent(store, COPY(.image = image), &error));
+  waybill_pull_result result = WAYBILL_PULL_RESULT_INIT;
+  MUST(waybill_record_pull_intent(store, COPY(.image = image), &result.pull, &error));
   MUST(waybill_record_image_pulled(store, COPY(.image = image, .image_ref = image_ref),
-                                   &kCredentials, NULL, &error));
+                                   &kCredentials, &result, &error));
 }
 
 bool may_use(waybill_store* store, const waybill_pod_credentials* pod) {

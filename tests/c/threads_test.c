@@ -53,6 +53,12 @@ static void* work(void* context) {
     CHECK(right(code) && (code == WAYBILL_OK) == (record != NULL));
     if (record != NULL) CHECK_TEXT("sha256:aa", record->image_ref);
     waybill_free(record);
+    waybill_list_token token;
+    CHECK(right(waybill_begin_list(store, &token, NULL)));
+    waybill_open_pulls* pulls = NULL;
+    code = waybill_list_open_pulls(store, &pulls, NULL);
+    CHECK(right(code) && (code == WAYBILL_OK) == (pulls != NULL));
+    waybill_free(pulls);
     waybill_recovery_report* report = NULL;
     CHECK(waybill_get_recovery_report(store, &report, NULL) == WAYBILL_OK);
     waybill_free(report);

@@ -94,12 +94,12 @@ static void releases(waybill_store* store) {
   MUST(waybill_release_user_namespace(store, text("b"), NULL, &released, &error));
   CHECK(!released);
 
-  uint64_t token = 0;
-  MUST(waybill_begin_prune(store, &token, &error));
+  waybill_list_token token;
+  MUST(waybill_begin_list(store, &token, &error));
   range_of(store, "new");
   range_of(store, "a");
   range_of(store, "d");
-  MUST(waybill_begin_prune(store, &token, &error));
+  MUST(waybill_begin_list(store, &token, &error));
   range_of(store, "newer");
   const waybill_string existing = text("a");
   const waybill_string running = text("d");

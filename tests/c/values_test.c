@@ -28,6 +28,13 @@ static void versions_and_names(void) {
     MUST(waybill_parse_verification_mode(waybill_verification_mode_name(mode), &number, &error));
     CHECK(number == mode);
   }
+  for (int32_t names = 0; names <= WAYBILL_SHORT_NAMES_DOCKER_HUB; ++names) {
+    MUST(waybill_parse_short_names(waybill_short_names_name(names), &number, &error));
+    CHECK(number == names);
+  }
+  CHECK_TEXT("running", waybill_pull_state_name(WAYBILL_OPEN_PULL_RUNNING));
+  CHECK_TEXT("unknown", waybill_pull_state_name(WAYBILL_OPEN_PULL_UNKNOWN));
+  CHECK_TEXT("", waybill_pull_state_name(0));
   for (int32_t policy = 0; policy <= WAYBILL_PULL_NEVER; ++policy) {
     MUST(waybill_parse_pull_policy(waybill_pull_policy_name(policy), &number, &error));
     CHECK(number == policy);
@@ -35,6 +42,7 @@ static void versions_and_names(void) {
   INVALID(waybill_parse_rules(WAYBILL_STRING("x"), &number, &error));
   INVALID(waybill_parse_verification_mode(NONE, &number, &error));
   INVALID(waybill_parse_pull_policy(WAYBILL_STRING("always"), &number, &error));
+  INVALID(waybill_parse_short_names(WAYBILL_STRING("docker"), &number, &error));
 }
 
 static void images(void) {
@@ -168,10 +176,11 @@ static void lists_of_the_runtime(void) {
   waybill_images_on_node* images = NULL;
   MUST(waybill_decode_image_list(
       WAYBILL_STRING("{\"images\":[{\"id\":\"sha256:aa\",\"repoTags\":[\"example.com/a:v1\"],"
-                     "\"repoDigests\":[\"example.com/a@sha256:bb\"]}]}"),
+                     "\"repoDigests\":[\"example.com/a@sha256:bb\"],\"pinned\":true}]}"),
       &images, &error));
   CHECK(images->count == 1 && images->items[0].repo_tags.count == 1);
   CHECK_TEXT("sha256:aa", images->items[0].id);
+  CHECK(images->items[0].pinned);
   CHECK_TEXT("example.com/a:v1", images->items[0].repo_tags.items[0]);
   CHECK_TEXT("example.com/a@sha256:bb", images->items[0].repo_digests.items[0]);
   CHECK_TEXT("", images->items[0].runtime_handler);
@@ -248,10 +257,10 @@ static void policies(void) {
   CHECK(waybill_policy_mode(policy) == WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES);
   CHECK(waybill_policy_scope(policy) == WAYBILL_ALLOWLIST_PRELOADED_ONLY);
   const waybill_string open = WAYBILL_STRING("example.com/open/a");
-  CHECK(!waybill_policy_requires_verification(policy, open, WAYBILL_ORIGIN_PRESUMED_PRELOADED));
+  CHECK(!waybill_policy_requires_verification(policy, open, WAYBILL_ORIGIN_PRELOADED));
   CHECK(waybill_policy_requires_verification(policy, open, WAYBILL_ORIGIN_KUBELET_PULLED));
   CHECK(waybill_policy_requires_verification(policy, WAYBILL_STRING("example.com/b"),
-                                             WAYBILL_ORIGIN_PRESUMED_PRELOADED));
+                                             WAYBILL_ORIGIN_PRELOADED));
   waybill_policy_free(policy);
   const waybill_string wrong = WAYBILL_STRING("*");
   INVALID(waybill_policy_make(WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES, (waybill_strings){&wrong, 1},

@@ -33,12 +33,13 @@ int main(int argc, char** argv) {
   if (!hash) return 3;
   const waybill::ImagePullSecret secret{"uid-1", "tenant-a", "pull", *hash};
   const std::string image = "registry.example.com/team/app:v1";
-  if (auto r = (*store)->RecordPullIntent({.image = image}); !r) return 3;
+  const auto pull = (*store)->RecordPullIntent({.image = image});
+  if (!pull) return 3;
   waybill::ImagePullCredentials credentials;
   credentials.kubernetes_secrets.push_back(secret);
-  if (auto r = (*store)->RecordImagePulled({.image = image, .image_ref = "sha256:1"}, credentials);
-      !r)
-    return 3;
+  auto pulled = (*store)->RecordImagePulled({.image = image, .image_ref = "sha256:1"}, credentials,
+                                            {.pull = *pull});
+  if (!pulled) return 3;
   const bool right = MayUse(**store, {secret}) && !MayUse(**store, {});
   std::puts(right ? "the pod with the secret may, the other may not" : "wrong answers");
   return right && (*store)->Close() ? 0 : 1;

@@ -34,6 +34,7 @@ func ImagesOnNode(images []kubecontainer.Image) []waybill.ImageOnNode {
 			RepoTags:       image.RepoTags,
 			RepoDigests:    image.RepoDigests,
 			RuntimeHandler: image.Spec.RuntimeHandler,
+			Pinned:         image.Pinned,
 		})
 	}
 	return converted

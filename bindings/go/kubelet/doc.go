@@ -20,6 +20,8 @@
 //		VerificationPolicy: imagePullsCredentialVerificationPolicy,
 //		Allowlist:          preloadedImagesCredentialVerificationWhitelist,
 //		ImageService:       kubeRuntimeManager,
+//		// With containerd: short names are completed with docker.io only.
+//		Evidence: waybill.Evidence{ShortNames: waybill.ShortNamesDockerHub},
 //	})
 //	if err != nil {
 //		return nil, nil, err
@@ -61,8 +63,11 @@
 //
 // Under waybill.RulesKubelet every answer, metric label and stored state is the kubelet's own; the
 // tests of this package compare them with the kubelet's code. Under waybill.RulesClosed, the default,
-// the same holds except for five rules, each of which keeps an image closed that the kubelet would
-// open by mistake.
+// an image is open because a credential was proven for it, or because it is known to have come to the
+// node without the kubelet; that there is no record of it opens nothing. To know it, the image pull
+// manager asks the runtime for its images: before its first pull, at each garbage collection, and if
+// nothing is known of an image that a pod wants (at most once a second). After a pull that failed it
+// asks whether the image is there.
 //
 // # Metrics
 //

@@ -20,7 +20,7 @@ import (
 type imageService struct{ kubecontainer.ImageService }
 
 func (imageService) ListImages(context.Context) ([]kubecontainer.Image, error) {
-	return []kubecontainer.Image{{ID: "sha256:1f", RepoTags: []string{"registry.example/team/app:1"}}}, nil
+	return []kubecontainer.Image{{ID: "sha256:4c", RepoTags: []string{"registry.example/base/pause:3.10"}}}, nil
 }
 
 // pods stands in for the *Kubelet.
@@ -80,9 +80,12 @@ func ExampleNewImagePullManager() {
 		})
 		fmt.Printf("a pod with the secret %q must pull: %t, %v\n", name, pull, err)
 	}
+	pull, err := manager.MustAttemptImagePull(ctx, "registry.example/base/pause:3.10", "sha256:4c", nil)
+	fmt.Printf("an image that came without the kubelet must be pulled: %t, %v\n", pull, err)
 	// Output:
 	// a pod with the secret "ours" must pull: false, <nil>
 	// a pod with the secret "theirs" must pull: true, <nil>
+	// an image that came without the kubelet must be pulled: false, <nil>
 }
 
 // The smallest change: the kubelet's own manager with its records in a waybill store.

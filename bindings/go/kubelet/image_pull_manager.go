@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
@@ -16,38 +20,89 @@ import (
 var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
 
 // ImagePullManager replaces the kubelet's whole pullmanager.PullManager. A decision crosses into the
-// store once, or twice if it depends on the pod's credentials, and takes no lock. It is safe for any
-// number of goroutines.
+// store once, or twice if it depends on the pod's credentials, and takes no lock unless nothing is known
+// of the image. It is safe for any number of goroutines.
+//
+// Under waybill.RulesClosed it asks the runtime for its images by itself, and lets the store judge them:
+// before its first pull, at each garbage collection, and if a decision finds nothing known of an image
+// (at most once a second; the decision is then made again). A list that fails or is empty changes
+// nothing.
 type ImagePullManager struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
 	metrics      *kubeletMetrics
+	lists        *imageLists // waybill.RulesClosed only
+
+	mu sync.Mutex
+	// Pulls under way, by image string, the oldest first. waybill.RulesClosed only.
+	pulls map[string][]waybill.PullID
 }
 
 // NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
-// with the policy (VerificationPolicy), and with the runtime's images (ImagesOnNode) for the replay
-// that the kubelet's constructor does; OpenStore does all of this. Under waybill.RulesClosed
-// PruneUnknownRecords asks imageService for its images; under waybill.RulesKubelet it may be nil.
+// with the policy (VerificationPolicy) and the runtime's images (ImagesOnNode); OpenStore does all of
+// this. Under waybill.RulesClosed the manager asks imageService for its images, and whether an image is
+// there whose pull failed; under waybill.RulesKubelet it may be nil.
 func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageService) (*ImagePullManager, error) {
 	if store == nil {
 		return nil, errNilStore
 	}
-	if imageService == nil && store.Rules() == waybill.RulesClosed {
-		return nil, errors.New("the image service is nil: the closed rules need the complete list of images to prune")
-	}
 	m := &ImagePullManager{store: store, imageService: imageService, metrics: sharedMetrics()}
+	if store.Rules() == waybill.RulesClosed {
+		if imageService == nil {
+			return nil, errors.New("the image service is nil: the closed rules need the runtime's list of images")
+		}
+		m.pulls = map[string][]waybill.PullID{}
+		m.lists = &imageLists{store: store, imageService: imageService, observed: func(logger klog.Logger) {
+			m.metrics.noteRecords(logger, store)
+			m.metrics.noteIntents(logger, store)
+		}}
+	}
 	m.metrics.noteIntents(klog.Background(), store)
 	m.metrics.noteRecords(klog.Background(), store)
 	return m, nil
 }
 
+func (m *ImagePullManager) closed() bool { return m.lists != nil }
+
 // RecordPullIntent returns once the intent is on disk. The pull must not begin before.
 func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) error {
-	if err := m.store.RecordPullIntent(waybill.ImageCopy{Image: image}); err != nil {
+	if m.closed() {
+		m.lists.beforeFirstPull(klog.NewContext(context.Background(), logger))
+	}
+	pull, err := m.store.RecordPullIntent(waybill.ImageCopy{Image: image})
+	if err != nil {
 		return fmt.Errorf("failed to record image pull intent: %w", err)
+	}
+	if m.closed() {
+		m.mu.Lock()
+		m.pulls[image] = append(m.pulls[image], pull)
+		m.mu.Unlock()
 	}
 	m.metrics.noteIntents(logger, m.store)
 	return nil
+}
+
+// ended returns which pull of this string ended; 0: none is known. The kubelet does not say which of
+// several it was. One that can bring nothing more is taken to be the newest, any other the oldest, since
+// a pull can have brought nothing to a list that was made before it began.
+func (m *ImagePullManager) ended(image string, bringsNothingMore bool) waybill.PullID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pulls := m.pulls[image]
+	if len(pulls) == 0 {
+		return 0
+	}
+	at := 0
+	if bringsNothingMore {
+		at = len(pulls) - 1
+	}
+	pull := pulls[at]
+	if pulls = slices.Delete(pulls, at, at+1); len(pulls) == 0 {
+		delete(m.pulls, image)
+	} else {
+		m.pulls[image] = pulls
+	}
+	return pull
 }
 
 // RecordImagePulled merges the credentials into the record and drops the intent, in one step. nil
@@ -58,6 +113,7 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 	err := m.store.RecordImagePulled(waybill.PulledImage{
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: credentialsToStore(credentials),
+		Pull:        m.ended(image, true),
 	})
 	if err != nil {
 		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
@@ -67,24 +123,49 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 	m.metrics.noteIntents(logger, m.store)
 }
 
-// RecordImagePullFailed drops the intent. A pull that failed because ctx ended may have succeeded in
-// the runtime, so waybill.RulesClosed keeps its intent. The kubelet's interface tells no other reason:
-// a connection to the runtime that was lost before ctx ended counts as a failed pull.
+// RecordImagePullFailed ends the intent. Under waybill.RulesClosed the runtime is asked whether the image
+// is there. If it is not, the pull is forgotten. Otherwise it may have brought the image, and what it
+// could have given stays closed for a while. If ctx ended, or the runtime does not answer, the image may
+// still arrive. The kubelet's interface tells no other reason: a connection to the runtime that was lost
+// and is there again counts as an error that the runtime reported.
 func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
 	logger := klog.FromContext(ctx)
 	failure := waybill.PullFailed
-	if ctx.Err() != nil {
-		failure = waybill.PullOutcomeUnknown
+	if m.closed() {
+		failure = m.failureOf(ctx, image)
 	}
-	if err := m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure); err != nil {
+	pull := m.ended(image, failure == waybill.PullNothingTransferred)
+	if err := m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure, pull); err != nil {
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return
 	}
 	m.metrics.noteIntents(logger, m.store)
 }
 
+// failureOf asks the runtime what a pull that failed left.
+func (m *ImagePullManager) failureOf(ctx context.Context, image string) waybill.PullFailure {
+	if ctx.Err() != nil {
+		return waybill.PullOutcomeUnknown
+	}
+	name := image
+	if parts, ok := waybill.ParseImage(image); ok && parts.Tag == "" && parts.Digest == "" {
+		name += ":latest" // as the kubelet pulls it
+	}
+	ref, err := m.imageService.GetImageRef(ctx, kubecontainer.ImageSpec{Image: name})
+	switch {
+	case err != nil || ctx.Err() != nil:
+		return waybill.PullOutcomeUnknown
+	case ref != "" || utilfeature.DefaultFeatureGate.Enabled(features.RuntimeClassInImageCriAPI):
+		// With that feature the pull may have been for a runtime handler that the kubelet does not name.
+		return waybill.PullFailed
+	default:
+		return waybill.PullNothingTransferred
+	}
+}
+
 // MustAttemptImagePull returns no error but getPodCredentials' own. What can't be read is logged, and
-// is "pull".
+// is "pull". Under waybill.RulesClosed an image that nothing is known of is listed and asked about again;
+// the second answer counts.
 func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imageRef string, getPodCredentials pullmanager.GetPodCredentials) (bool, error) {
 	result := waybill.CheckError // counted if getPodCredentials panics
 	defer func() { m.metrics.count(result) }()
@@ -102,7 +183,12 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 			return credentials, nil
 		}
 	}
-	decision, err := m.store.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: imageRef}, fetch)
+	copy := waybill.ImageCopy{Image: image, ImageRef: imageRef}
+	lists := m.lists.count()
+	decision, err := m.store.MustAttemptPullLazily(copy, fetch)
+	if decision.Reason == waybill.ReasonNoEvidence && m.lists.since(ctx, lists) {
+		decision, err = m.store.MustAttemptPullLazily(copy, fetch)
+	}
 	result = decision.Result
 	if err != nil {
 		return true, err
@@ -118,39 +204,19 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 // The kubelet's image garbage collector calls it with imageList, which after a collection for disk
 // space has only the candidates that it looked at and kept. Under waybill.RulesKubelet that list and
 // until decide, as in the kubelet. Under waybill.RulesClosed they are ignored: the manager asks the
-// runtime for its images, after drawing a token that keeps the records of later pulls. If the runtime
-// does not answer, or lists no images at all, no record is deleted; this is logged.
+// runtime for its images, after drawing a token that keeps the records of later pulls, and lets the store
+// judge them.
 func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []string, until time.Time) {
+	if m.closed() {
+		m.lists.listNow(ctx)
+		return
+	}
 	logger := klog.FromContext(ctx)
-	if m.store.Rules() == waybill.RulesKubelet {
-		listed := make([]waybill.ListedImage, 0, len(imageList))
-		for _, imageRef := range imageList {
-			listed = append(listed, waybill.ListedImage{ImageRef: imageRef})
-		}
-		if _, err := m.store.PruneBefore(listed, until, waybill.AllowEmpty); err != nil {
-			logger.Error(err, "failed to prune ImagePulledRecords")
-			return
-		}
-		m.metrics.noteRecords(logger, m.store)
-		return
+	listed := make([]waybill.ImageOnNode, 0, len(imageList))
+	for _, imageRef := range imageList {
+		listed = append(listed, waybill.ImageOnNode{ID: imageRef})
 	}
-	token, err := m.store.BeginPrune()
-	if err != nil {
-		logger.Error(err, "failed to begin pruning ImagePulledRecords")
-		return
-	}
-	images, err := m.imageService.ListImages(ctx)
-	if err != nil {
-		logger.Error(err, "failed to list images, no ImagePulledRecord is pruned")
-		return
-	}
-	// Without a runtime handler, since the kubelet's records have none: any copy keeps its ref's record.
-	listed := make([]waybill.ListedImage, 0, len(images))
-	for _, image := range images {
-		listed = append(listed, waybill.ListedImage{ImageRef: image.ID})
-	}
-	// A runtime that starts up lists no images: the store refuses an empty list.
-	if _, err := m.store.Prune(listed, token); err != nil {
+	if _, err := m.store.PruneBefore(listed, until, waybill.AllowEmpty); err != nil {
 		logger.Error(err, "failed to prune ImagePulledRecords")
 		return
 	}

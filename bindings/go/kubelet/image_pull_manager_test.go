@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestAPanicOfTheCallbackIsTheCallers(t *testing.T) {
 }
 
 func TestTheCallbacksErrorIsReturnedAsItIs(t *testing.T) {
-	_, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	_, manager := newManager(t, waybill.RulesClosed, &runtimeImages{images: []kubecontainer.Image{{ID: "other", RepoTags: []string{"docker.io/library/preloaded:1"}}}})
 	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
 	pull, err := manager.MustAttemptImagePull(quiet, "team/app:1", "ref", func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
 		return nil, nil, errFetch
@@ -92,7 +93,7 @@ func TestTheCallbacksErrorIsReturnedAsItIs(t *testing.T) {
 	if pull, err := manager.MustAttemptImagePull(quiet, "team/app:1", "ref", nil); !pull || err == nil {
 		t.Errorf("without a callback: %t, %v", pull, err)
 	}
-	if mustPull(t, manager, "absent", "other", neverAsked(t)) {
+	if mustPull(t, manager, "preloaded:1", "other", neverAsked(t)) {
 		t.Error("a preloaded image is to be pulled")
 	}
 	if !mustPull(t, manager, "absent", "", neverAsked(t)) {
@@ -134,10 +135,9 @@ func TestACancelledPullKeepsItsIntentUnderClosedRules(t *testing.T) {
 		if err := manager.RecordPullIntent(logr.Discard(), "team/app:1"); err != nil {
 			t.Fatal(err)
 		}
-		c := &contender{manager: manager}
-		if err := c.act(step{what: failed, image: "team/app:1", cancelled: true}, &answer{}); err != nil {
-			t.Fatal(err)
-		}
+		ctx, cancel := context.WithCancel(quiet)
+		cancel()
+		manager.RecordImagePullFailed(ctx, "team/app:1")
 		there, err := store.HasIntent(waybill.ImageCopy{Image: "team/app:1"})
 		if err != nil || there != (rules == waybill.RulesClosed) {
 			t.Errorf("%v: %t, %v", rules, there, err)

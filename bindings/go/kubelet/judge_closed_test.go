@@ -2,8 +2,10 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,52 +15,59 @@ import (
 	"waybill.dev/go"
 )
 
-// Under the closed rules each difference from the kubelet must come from one of the five rules. A
-// difference in what is stored is attributed to the rule of the step that made it, and a different
-// answer to the stored difference that causes it, or to rule 3.
-//
-//	1  replay compares full forms, closes what matches, keeps the intent
-//	2  a failed pull drops only its own count
-//	3  without a record an intent for any string of the repository closes
-//	4  prune has the runtime's complete list and a token, and keeps what is being pulled; an empty
-//	   list is refused
-//	5  (of EnsureImage, which is not part of the kubelet's interface: can't occur here)
-type closedRun struct {
-	kubelet, closed *contender
-	stored          [2]state       // the kubelet's, ours: after the latest step
-	records         map[string]int // differing now: by which rule
-	intents         map[string]int
-	// Intents that an earlier process left, or whose outcome is unknown.
-	inherited map[string]bool
-	counts    map[string]int
-	seen      *[6]closedCount
-}
+// Under the closed rules each difference from the kubelet must come from one of these rules
+// (waybill/node_store.h, "Evidence"). The judge knows from the histories what pulls brought, and judges
+// each listed image by a model of its own.
+const (
+	// An image in the ledger is open; the kubelet may have an intent or a record for it.
+	byLedger = "ledger"
+	// An image that an open pull could have brought has a record without credentials.
+	byJudging = "judging"
+	// Nothing is known of an image, so it is not presumed preloaded.
+	byNothing = "nothing known"
+	// The runtime's complete list says which records go, not the collector's.
+	byLists = "lists"
+	// An image is one under all its spellings.
+	bySpelling = "spellings"
+	// Each pull ends by itself: its own success, an absent image, or time.
+	byPulls = "pulls"
+)
+
+var closedRules = []string{byLedger, byJudging, byNothing, byLists, bySpelling, byPulls}
 
 type closedCount struct{ stored, answers int }
 
-func (c *closedRun) note(s step) {
-	_, there := c.stored[1].intents[s.image]
-	switch s.what {
-	case restart:
-		c.inherited, c.counts = map[string]bool{}, map[string]int{}
-		for image := range c.stored[1].intents {
-			c.inherited[image] = true
-		}
-	case intent:
-		if c.counts[s.image] == 0 {
-			c.inherited[s.image] = there
-		}
-		c.counts[s.image]++
-	case failed:
-		if s.cancelled || c.counts[s.image] == 0 {
-			c.inherited[s.image] = true
-		}
-		c.counts[s.image] = max(0, c.counts[s.image]-1)
-	case pulled:
-		if imageName(s.image) != "" {
-			c.inherited[s.image] = false
-			c.counts[s.image] = max(0, c.counts[s.image]-1)
-		}
+// evidence is what our store knows beside the records.
+type evidence struct {
+	ledger map[string]string // the source of each entry
+	closed map[string]string // records that judging made: why
+	names  map[string][]string
+	pulls  []waybill.OpenPull
+}
+
+type closedRun struct {
+	kubelet, closed *contender
+	options         waybill.Evidence
+	stored          [2]state          // the kubelet's, ours: after the latest step
+	known           evidence          // ours, likewise
+	records         map[string]string // differing now: by which rule
+	intents         map[string]string
+	onNode          map[string]bool   // refs, at the latest step
+	brought         map[string]bool   // of those: nobody but a pull brought them
+	begun           map[string]bool   // images that were pulled in this history
+	unprotected     map[string]bool   // images whose pulls were ended by a word of nobody who began one
+	listed          map[string]bool   // plain spellings that lists had
+	image           map[string]string // spelling to the ID of its image
+	seen            map[string]*closedCount
+}
+
+func newClosedRun(directory string, seed uint64, seen map[string]*closedCount) *closedRun {
+	options := waybill.Evidence{Grace: 30 * time.Second, Window: 8 * time.Minute, ShortNames: waybill.ShortNames(seed % 2)}
+	return &closedRun{
+		kubelet: kubeletOverFiles(filepath.Join(directory, "files")),
+		closed:  ourManager(filepath.Join(directory, "closed"), waybill.RulesClosed, options),
+		options: options, onNode: map[string]bool{}, brought: map[string]bool{}, unprotected: map[string]bool{}, begun: map[string]bool{},
+		listed: map[string]bool{}, image: map[string]string{}, seen: seen,
 	}
 }
 
@@ -71,100 +80,284 @@ func imageName(image string) string {
 	return parsed.Name
 }
 
-// ruleOfRecord is the rule that made a record differ in a step, or 0.
-func (c *closedRun) ruleOfRecord(s step, ref string, before [2]state) int {
-	_, kubelets := c.stored[0].records[ref]
-	_, ours := c.stored[1].records[ref]
-	onNode := slices.IndexFunc(s.onNode, func(image kubecontainer.Image) bool { return image.ID == ref })
-	switch {
-	case s.what == restart && ours && !kubelets && onNode >= 0 && !s.noList:
-		for intent := range before[1].intents {
-			for _, image := range s.onNode {
-				names := slices.Concat(image.RepoTags, image.RepoDigests)
-				if image.ID == ref && slices.ContainsFunc(names, func(name string) bool { return normalised(name) == normalised(intent) }) {
-					return 1
-				}
-			}
-		}
-	case s.what == prune && ours && !kubelets:
-		if onNode >= 0 || len(s.onNode) == 0 || beingPulled(before[1].names[ref], before[1]) {
-			return 4
-		}
-	case s.what == prune && kubelets && !ours && onNode < 0:
-		return 4
+// plain is a ref as a store knows it: a digest without repository.
+func plain(ref string) string {
+	if _, digest, ok := strings.Cut(ref, "@"); ok {
+		return digest
 	}
-	return 0
+	return ref
 }
 
-// beingPulled says whether an intent names a repository that a record has an entry for.
-func beingPulled(names []string, stored state) bool {
-	for image := range stored.intents {
-		if slices.ContainsFunc(names, func(name string) bool { return repository(name) == repository(image) }) {
+// imageOf is the ID of the image that a ref spells.
+func (c *closedRun) imageOf(ref string) string {
+	if id, there := c.image[plain(ref)]; there {
+		return id
+	}
+	return plain(ref)
+}
+
+// otherSpelling says whether there is something under another spelling of the ref's image.
+func (c *closedRun) otherSpelling(ref string, under map[string]string) bool {
+	for other := range under {
+		if other != ref && c.imageOf(other) == c.imageOf(ref) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *closedRun) ruleOfIntent(s step, image string) int {
-	_, kubelets := c.stored[0].intents[image]
-	_, ours := c.stored[1].intents[image]
-	if kubelets || !ours {
-		return 0 // no rule takes an intent away
+// note keeps the truth: what came to the node, and by what.
+func (c *closedRun) note(s step) {
+	byPull := map[string]bool{}
+	switch s.what {
+	case pulled:
+		byPull[plain(s.id)] = true
+	case intent:
+		c.begun[s.image] = true
 	}
-	switch {
-	case s.what == restart && !s.noList:
-		for _, listed := range s.onNode {
-			if slices.Contains(listed.RepoTags, image) || slices.Contains(listed.RepoDigests, image) {
-				return 1
-			}
+	before := c.onNode
+	c.onNode = map[string]bool{}
+	for _, image := range s.onNode {
+		ref := plain(image.ID)
+		c.onNode[ref] = true
+		if !before[ref] {
+			c.brought[ref] = byPull[ref] || c.begun[s.strays[image.ID]]
 		}
-	case s.what == failed && s.image == image && c.inherited[image]:
-		return 2
 	}
-	return 0
+	maps.DeleteFunc(c.brought, func(ref string, _ bool) bool { return !c.onNode[ref] })
+	switch s.what {
+	case deleteRecord: // somebody's word that it is nobody's
+		delete(c.brought, plain(s.ref))
+	case deleteIntent:
+		c.unprotected[normalised(s.image)] = true
+	case pulled, failed:
+		if len(c.closed.manager.(*ImagePullManager).pulls[s.image]) == 0 {
+			c.unprotected[normalised(s.image)] = true
+		}
+	}
 }
 
-func (c *closedRun) ruleOfAnswer(s step, before [2]state) int {
+// learn follows the spellings of the images that the runtime listed.
+func (c *closedRun) learn(images []kubecontainer.Image) {
+	owners := map[string]map[string]bool{}
+	for _, image := range images {
+		for _, spelling := range append([]string{image.ID}, image.RepoDigests...) {
+			if owners[plain(spelling)] == nil {
+				owners[plain(spelling)] = map[string]bool{}
+			}
+			owners[plain(spelling)][plain(image.ID)] = true
+			c.listed[plain(spelling)] = true
+		}
+	}
+	for spelling, ids := range owners {
+		delete(c.image, spelling)
+		for id := range ids {
+			if len(ids) == 1 {
+				c.image[spelling] = id
+			}
+		}
+	}
+}
+
+var imageID = regexp.MustCompile("^(sha256:)?[0-9a-f]{64}$")
+
+// couldGive is what a pull may have given an image as a name.
+func (c *closedRun) couldGive(image, name string) bool {
+	if imageID.MatchString(image) {
+		return false // no runtime pulls by ID
+	}
+	parsed, ok := waybill.ParseImage(image)
+	host, _, slash := strings.Cut(parsed.Name, "/")
+	hasHost := slash && (strings.ContainsAny(host, ".:") || host == "localhost")
+	if _, err := waybill.NormaliseImage(image); !ok || err != nil || !hasHost && c.options.ShortNames == waybill.ShortNamesAnywhere {
+		return true
+	}
+	if repository(image) != repository(name) {
+		return false
+	}
+	given, _ := waybill.ParseImage(name)
+	if given.Digest != "" || given.Tag == "" {
+		return true // of any digest; and a name with neither may stand for any
+	}
+	tag := parsed.Tag
+	if tag == "" {
+		tag = "latest"
+	}
+	return parsed.Digest == "" && tag == given.Tag
+}
+
+// mayBePulled says whether all names of an image may have come from open pulls, or from pulls whose
+// image no list has: those with a record of a ref that is not in `placed`. nil: records don't count.
+func (c *closedRun) mayBePulled(image kubecontainer.Image, known evidence, placed map[string]bool) bool {
+	for _, name := range slices.Concat(image.RepoTags, image.RepoDigests) {
+		if _, err := waybill.NormaliseImage(name); err != nil || imageName(name) == "" {
+			continue
+		}
+		given := slices.ContainsFunc(known.pulls, func(pull waybill.OpenPull) bool { return pull.Anything || c.couldGive(pull.Image, name) })
+		for ref, names := range known.names {
+			given = given || placed != nil && !placed[plain(ref)] && slices.ContainsFunc(names, func(n string) bool { return repository(n) == repository(name) })
+		}
+		if !given {
+			return false
+		}
+	}
+	return true
+}
+
+// judgements compares what became of each image that was judged with the model, and with the truth.
+func (c *closedRun) judgements(s step, before, now evidence) string {
+	for ref, source := range now.ledger {
+		at := slices.IndexFunc(s.onNode, func(image kubecontainer.Image) bool { return plain(image.ID) == ref })
+		placed := c.listed
+		if source == "first-start" {
+			placed = nil
+		}
+		switch {
+		case before.ledger[ref] != "":
+		case at < 0:
+			return fmt.Sprintf("%q entered the ledger, but the runtime does not have it", ref)
+		case c.mayBePulled(s.onNode[at], before, placed):
+			return fmt.Sprintf("%q entered the ledger, but a pull may have brought it: %+v", ref, before.pulls)
+		case c.brought[ref] && !slices.ContainsFunc(s.onNode[at].RepoTags, func(name string) bool { return c.unprotected[normalised(name)] }) &&
+			!slices.ContainsFunc(s.onNode[at].RepoDigests, func(name string) bool { return c.unprotected[normalised(name)] }):
+			return fmt.Sprintf("%q entered the ledger, but a pull brought it", ref)
+		}
+	}
+	for ref, because := range now.closed {
+		at := slices.IndexFunc(s.onNode, func(image kubecontainer.Image) bool { return plain(image.ID) == ref })
+		switch {
+		case before.closed[ref] != "":
+		case at < 0:
+			return fmt.Sprintf("%q was closed, but the runtime does not have it", ref)
+		case !c.mayBePulled(s.onNode[at], before, c.onNode): // lists before this one may be forgotten
+			return fmt.Sprintf("%q was closed (%s), but no pull may have brought it: %+v", ref, because, before.pulls)
+		}
+	}
+	return ""
+}
+
+// ruleOfRecord is the rule that made a record differ in a step, or "".
+func (c *closedRun) ruleOfRecord(s step, ref string, before [2]state, asked bool) string {
+	_, kubelets := c.stored[0].records[ref]
+	_, ours := c.stored[1].records[ref]
+	_, oursBefore := before[1].records[ref]
+	switch {
+	case ours && c.known.closed[plain(ref)] != "":
+		return byJudging
+	case s.what == decide && s.ref == ref && c.inLedger(ref):
+		return byLedger // so the record was not asked, and no credential written back
+	case c.otherSpelling(ref, before[1].records) || c.otherSpelling(ref, c.stored[1].records) || c.otherSpelling(ref, map[string]string{s.ref: ""}):
+		return bySpelling
+	case s.what == prune && ours && !kubelets:
+		return byLists // the collector's list left it out
+	case asked && kubelets && !ours && oursBefore && !c.onNode[plain(ref)]:
+		return byLists
+	case s.what == restart && kubelets && !ours && !s.noList:
+		// The kubelet replays an intent: for us it is an open pull, and the image may be known otherwise.
+		return byPulls
+	}
+	return ""
+}
+
+func (c *closedRun) ruleOfIntent(s step, image string, asked bool) string {
+	_, ours := c.stored[1].intents[image]
+	ended := s.image == image && (s.what == failed || s.what == pulled)
+	if ours {
+		if ended || s.what == restart {
+			return byPulls // of several one ended, or it may have brought something
+		}
+		return ""
+	}
+	if ended || asked {
+		return byPulls // it can bring nothing more
+	}
+	return ""
+}
+
+// ruleOfAnswer is the rule that made an answer differ.
+func (c *closedRun) ruleOfAnswer(s step, got answer, asked bool) string {
+	known := c.inLedger(s.ref)
+	if known && !got.pull {
+		return byLedger
+	}
 	if rule, differs := c.records[s.ref]; differs {
 		return rule
 	}
-	if _, there := before[1].records[s.ref]; there {
-		return 0
-	}
-	if rule, differs := c.intents[s.image]; differs {
-		return rule
-	}
-	for image := range before[1].intents {
-		if image != s.image && repository(image) == repository(s.image) {
-			return 3
+	if _, recorded := c.stored[1].records[s.ref]; !recorded {
+		switch {
+		case c.otherSpelling(s.ref, c.stored[1].records):
+			return bySpelling
+		case !known && asked && c.isListed(s.ref, s.onNode):
+			return "" // so it was judged
+		case !known && got.pull:
+			return byNothing
 		}
 	}
-	return 0
+	return c.intents[s.image]
+}
+
+// isListed says whether a ref spells one image of a list.
+func (c *closedRun) isListed(ref string, images []kubecontainer.Image) bool {
+	return slices.ContainsFunc(images, func(image kubecontainer.Image) bool {
+		spellings := append([]string{image.ID}, image.RepoDigests...)
+		return c.image[plain(ref)] == plain(image.ID) && slices.ContainsFunc(spellings, func(spelling string) bool { return plain(spelling) == plain(ref) })
+	})
+}
+
+func (c *closedRun) inLedger(ref string) bool {
+	for entry := range c.known.ledger {
+		if c.imageOf(entry) == c.imageOf(ref) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *closedRun) look() (found evidence, err error) {
+	found = evidence{ledger: map[string]string{}, closed: map[string]string{}, names: map[string][]string{}}
+	entries, err := c.closed.store.Ledger()
+	if err != nil {
+		return found, err
+	}
+	for _, entry := range entries {
+		found.ledger[plain(entry.ImageRef)] = entry.Source
+	}
+	records, err := c.closed.store.ListRecords()
+	if err != nil {
+		return found, err
+	}
+	for _, record := range records {
+		if record.ClosedBecause != "" {
+			found.closed[plain(record.ImageRef)] = record.ClosedBecause
+		}
+		if len(record.CredentialMapping) > 0 {
+			found.names[record.ImageRef] = slices.Collect(maps.Keys(record.CredentialMapping))
+		}
+	}
+	found.pulls, err = c.closed.store.OpenPulls()
+	return found, err
 }
 
 // play does one step on both, and returns the differences that no rule explains.
 func (c *closedRun) play(s step) string {
 	time.Sleep(s.after)
-	before := c.stored
+	before, knownBefore := c.stored, c.known
 	c.note(s)
+	listedBefore := c.closed.runtime.listed
 	want, got := c.kubelet.do(s), c.closed.do(s)
-	want.intents, want.records = -1, -1 // the stores are compared instead
-	if d := differenceOf(c.kubelet.name, want, c.closed.name, got); d != "" {
-		rule := 0
-		if s.what == decide {
-			rule = c.ruleOfAnswer(s, before)
-		}
-		if rule == 0 {
-			return "no rule explains the answer\n" + d
-		}
-		if want.pull && !got.pull && rule != 4 {
-			return fmt.Sprintf("rule %d opened an image that the kubelet keeps closed\n%s", rule, d)
-		}
-		c.seen[rule].answers++
+	if c.closed.store == nil {
+		return fmt.Sprintf("it does not open: %v", got.err)
 	}
-	if s.what == decide && want.fetched == 0 && got.fetched == 0 {
-		return "" // nothing was written
+	asked := c.closed.runtime.listed > listedBefore && c.closed.runtime.err == nil && len(s.onNode) > 0
+	var err error
+	if c.known, err = c.look(); err != nil {
+		return err.Error()
+	}
+	if asked {
+		c.learn(s.onNode) // before it is judged
+	}
+	if found := c.judgements(s, knownBefore, c.known); found != "" {
+		return found
 	}
 	for i, contender := range []*contender{c.kubelet, c.closed} {
 		stored, err := contender.state(false)
@@ -173,28 +366,55 @@ func (c *closedRun) play(s step) string {
 		}
 		c.stored[i] = stored
 	}
-	records, difference := c.explain("record", c.records, differingKeys(c.stored[0].records, c.stored[1].records), func(ref string) int {
-		return c.ruleOfRecord(s, ref, before)
+	records, difference := c.explain("record", c.records, differingKeys(c.stored[0].records, c.stored[1].records), func(ref string) string {
+		return c.ruleOfRecord(s, ref, before, asked)
 	})
 	if difference != "" {
 		return difference
 	}
-	intents, difference := c.explain("intent", c.intents, differingKeys(c.stored[0].intents, c.stored[1].intents), func(image string) int {
-		return c.ruleOfIntent(s, image)
+	intents, difference := c.explain("intent", c.intents, differingKeys(c.stored[0].intents, c.stored[1].intents), func(image string) string {
+		return c.ruleOfIntent(s, image, asked)
 	})
+	if difference != "" {
+		return difference
+	}
+	want.intents, want.records = -1, -1 // the stores are compared instead
+	if d := differenceOf(c.kubelet.name, want, c.closed.name, got); d != "" {
+		rule := ""
+		if s.what == decide {
+			for _, r := range []map[string]string{c.records, records} {
+				c.records = r
+				if rule == "" {
+					rule = c.ruleOfAnswer(s, got, asked)
+				}
+			}
+			if rule == "" {
+				return "no rule explains the answer\n" + d
+			}
+			if want.pull && !got.pull && rule != byLedger && rule != byLists && rule != bySpelling {
+				return fmt.Sprintf("%s opened an image that the kubelet keeps closed\n%s", rule, d)
+			}
+			c.seen[rule].answers++
+		} else {
+			return "no rule explains the outcome\n" + d
+		}
+	}
 	c.records, c.intents = records, intents
-	return difference
+	return ""
 }
 
-func (c *closedRun) explain(what string, known map[string]int, differing []string, ruleOf func(string) int) (map[string]int, string) {
-	explained := map[string]int{}
+func (c *closedRun) explain(what string, known map[string]string, differing []string, ruleOf func(string) string) (map[string]string, string) {
+	explained := map[string]string{}
 	for _, key := range differing {
-		rule, already := known[key]
-		if !already {
-			if rule = ruleOf(key); rule == 0 {
-				return nil, fmt.Sprintf("no rule explains the %s of %q\n  %s: %q\n  %s: %q", what, key,
-					c.kubelet.name, c.stored[0].of(what)[key], c.closed.name, c.stored[1].of(what)[key])
-			}
+		rule, already := ruleOf(key), false
+		if rule == "" {
+			rule, already = known[key] // as before
+		}
+		if rule == "" {
+			return nil, fmt.Sprintf("no rule explains the %s of %q\n  %s: %q\n  %s: %q", what, key,
+				c.kubelet.name, c.stored[0].of(what)[key], c.closed.name, c.stored[1].of(what)[key])
+		}
+		if !already && rule != known[key] {
 			c.seen[rule].stored++
 		}
 		explained[key] = rule
@@ -211,14 +431,17 @@ func (s state) of(what string) map[string]string {
 
 func TestClosedRulesExplainEachDifference(t *testing.T) {
 	scratch := scratchDir(t)
-	var seen [6]closedCount
-	fails := func(history []step, seen *[6]closedCount) (played int, difference string) {
+	counts := func() map[string]*closedCount {
+		seen := map[string]*closedCount{}
+		for _, rule := range closedRules {
+			seen[rule] = &closedCount{}
+		}
+		return seen
+	}
+	seen := counts()
+	fails := func(seed uint64, history []step, seen map[string]*closedCount) (played int, difference string) {
 		difference = inFakeTime(t, scratch, func(directory string) string {
-			run := &closedRun{
-				kubelet: kubeletOverFiles(filepath.Join(directory, "files")),
-				closed:  ourManager(filepath.Join(directory, "closed"), waybill.RulesClosed),
-				seen:    seen,
-			}
+			run := newClosedRun(directory, seed, seen)
 			defer run.closed.stop()
 			for i, s := range history {
 				played = i + 1
@@ -231,12 +454,12 @@ func TestClosedRulesExplainEachDifference(t *testing.T) {
 		return played, difference
 	}
 	forEachHistory(t, 5_000, func(seed uint64, history []step) bool {
-		played, difference := fails(history, &seen)
+		played, difference := fails(seed, history, seen)
 		if difference == "" {
 			return true
 		}
 		short, shortDifference := shorten(history, 20*time.Second, func(history []step) (int, string) {
-			return fails(history, new([6]closedCount))
+			return fails(seed, history, counts())
 		})
 		var text strings.Builder
 		for _, s := range short {
@@ -245,10 +468,10 @@ func TestClosedRulesExplainEachDifference(t *testing.T) {
 		t.Errorf("WAYBILL_SEED=%d, step %d:\n%s\nshortened to\n%s%s", seed, played, difference, text.String(), shortDifference)
 		return false
 	})
-	for rule := 1; rule <= 4; rule++ {
-		t.Logf("rule %d: %d differences stored, %d answers", rule, seen[rule].stored, seen[rule].answers)
-		if seen[rule].answers == 0 && os.Getenv("WAYBILL_SEED") == "" && os.Getenv("WAYBILL_JUDGE_STEPS") == "" {
-			t.Errorf("rule %d never mattered", rule)
+	for _, rule := range closedRules {
+		t.Logf("%s: %d differences stored, %d answers", rule, seen[rule].stored, seen[rule].answers)
+		if seen[rule].answers+seen[rule].stored == 0 && os.Getenv("WAYBILL_SEED") == "" && os.Getenv("WAYBILL_JUDGE_STEPS") == "" {
+			t.Errorf("%s never mattered", rule)
 		}
 	}
 }

@@ -29,18 +29,39 @@ var errFetch = errors.New("the API server is away")
 // quiet drops the log of the errors that histories provoke.
 var quiet = klog.NewContext(context.Background(), logr.Discard())
 
-// runtimeImages is a container runtime that can only list.
+// runtimeImages is a container runtime that says which images it has.
 type runtimeImages struct {
 	kubecontainer.ImageService
 	images []kubecontainer.Image
 	err    error
+	listed int                       // how often it was asked
+	during func(ctx context.Context) // while it lists; nil: nothing
 }
 
-func (r *runtimeImages) ListImages(context.Context) ([]kubecontainer.Image, error) {
-	if r.err != nil {
-		return nil, r.err
+func (r *runtimeImages) ListImages(ctx context.Context) ([]kubecontainer.Image, error) {
+	r.listed++
+	images, err := r.images, r.err
+	if r.during != nil {
+		r.during(ctx)
 	}
-	return r.images, nil
+	if err != nil {
+		return nil, err
+	}
+	return images, nil
+}
+
+// GetImageRef finds an image by its ID, or by a name in any spelling.
+func (r *runtimeImages) GetImageRef(_ context.Context, spec kubecontainer.ImageSpec) (string, error) {
+	if r.err != nil {
+		return "", r.err
+	}
+	for _, image := range r.images {
+		names := slices.Concat(image.RepoTags, image.RepoDigests)
+		if image.ID == spec.Image || slices.ContainsFunc(names, func(name string) bool { return normalised(name) == normalised(spec.Image) }) {
+			return image.ID, nil
+		}
+	}
+	return "", nil
 }
 
 // contender is one kubelet: its manager, and where it keeps its records.
@@ -52,6 +73,7 @@ type contender struct {
 	store    *waybill.Store // nil for the kubelet's files
 	now      time.Time      // as the clock was set last
 	clock    *waybill.ManualClock
+	boot     *waybill.ManualBootClock
 	gauges   [2]float64
 	start    func(c *contender, s step) error // makes manager and accessor anew, as a restart does
 }
@@ -90,14 +112,15 @@ func kubeletOverStore(directory string) *contender {
 	}}
 }
 
-func ourManager(directory string, rules waybill.Rules) *contender {
+func ourManager(directory string, rules waybill.Rules, evidence waybill.Evidence) *contender {
 	return &contender{name: "waybill under " + rules.String(), runtime: &runtimeImages{}, start: func(c *contender, s step) error {
 		policy, err := VerificationPolicy(s.policy, s.allowlist)
 		if err != nil {
 			return err
 		}
-		options := waybill.Options{Directory: directory, Rules: rules, Policy: policy}
-		if images, err := c.runtime.ListImages(quiet); err == nil {
+		options := waybill.Options{Directory: directory, Rules: rules, Policy: policy, Evidence: evidence}
+		// As OpenStore does.
+		if images, err := c.runtime.ListImages(quiet); err == nil && (len(images) > 0 || rules == waybill.RulesKubelet) {
 			options.ImagesOnNode, options.AllowEmpty = ImagesOnNode(images), true
 		}
 		if err := c.open(options); err != nil {
@@ -117,13 +140,19 @@ func (c *contender) open(options waybill.Options) error {
 	}
 	if c.clock == nil {
 		c.clock = waybill.NewManualClock(time.Now())
+		c.boot = waybill.NewManualBootClock(bootTime())
 	}
-	options.Clock = c.clock
+	options.Clock, options.BootClock = c.clock, c.boot
 	options.Witness = waybill.WitnessNone()
 	options.MapBytes = 64 << 20
 	var err error
 	c.store, err = waybill.Open(context.Background(), options)
 	return err
+}
+
+// bootTime is the machine's own time: it booted when the fake time began.
+func bootTime() waybill.BootTime {
+	return waybill.BootTime{BootID: [16]byte{1}, Since: time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}
 }
 
 func (c *contender) stop() error {
@@ -178,6 +207,7 @@ func (c *contender) do(s step) (a answer) {
 		}
 		c.now = now
 		c.clock.Set(now)
+		c.boot.Set(bootTime())
 	}
 	gauges := [2]prometheus.Gauge{
 		sharedMetrics().intents.GaugeMetric.(prometheus.Gauge),
@@ -208,6 +238,7 @@ func valueOr(set, before float64) float64 {
 
 func (c *contender) act(s step, a *answer) error {
 	ctx, logger := quiet, logr.Discard()
+	c.runtime.images, c.runtime.err = s.onNode, nil
 	switch s.what {
 	case decide:
 		var err error
@@ -231,10 +262,8 @@ func (c *contender) act(s step, a *answer) error {
 		}
 		c.manager.RecordImagePullFailed(ctx, s.image)
 	case prune:
-		c.runtime.images, c.runtime.err = s.onNode, nil
 		c.manager.PruneUnknownRecords(ctx, s.listed, time.Now().Add(-s.untilAgo))
 	case restart:
-		c.runtime.images, c.runtime.err = s.onNode, nil
 		if s.noList {
 			c.runtime.err = errors.New("the runtime is away")
 		}

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -23,13 +24,16 @@ type step struct {
 	account  *kubeletconfig.ImagePullServiceAccount
 	fetchErr bool
 	// pulled
+	id          string // of the image, if the runtime called it by another spelling
 	credentials *kubeletconfig.ImagePullCredentials
 	// failed
 	cancelled bool
+	// What the runtime lists at this step.
+	onNode []kubecontainer.Image
+	strays map[string]string // refs that a pull brought and nobody recorded: of which image
 	// prune, restart
 	listed     []string
 	untilAgo   time.Duration
-	onNode     []kubecontainer.Image
 	noList     bool
 	policy     kubeletconfig.ImagePullCredentialsVerificationPolicy
 	allowlist  []string
@@ -65,10 +69,7 @@ func (s step) String() string {
 	case prune:
 		text += fmt.Sprintf(" listed %q until %v ago", s.listed, s.untilAgo)
 	case restart:
-		text += fmt.Sprintf(" %s %q, list fails %t, on node", s.policy, s.allowlist, s.noList)
-		for _, image := range s.onNode {
-			text += fmt.Sprintf(" %q%q%q", image.ID, image.RepoTags, image.RepoDigests)
-		}
+		text += fmt.Sprintf(" %s %q, list fails %t", s.policy, s.allowlist, s.noList)
 	case writeRecord:
 		text += fmt.Sprintf(" %d entries, %v before", len(s.writeTo.CredentialMapping), s.timeBefore)
 		for name, credentials := range s.writeTo.CredentialMapping {
@@ -76,12 +77,17 @@ func (s step) String() string {
 				len(credentials.KubernetesSecrets), len(credentials.KubernetesServiceAccounts))
 		}
 	}
+	text += "; on node"
+	for _, image := range s.onNode {
+		text += fmt.Sprintf(" %q%q%q", image.ID, image.RepoTags, image.RepoDigests)
+	}
 	return text
 }
 
 const (
 	digestA = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	digestB = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	digestC = "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
 )
 
 var (
@@ -111,6 +117,8 @@ type historyMaker struct {
 	images []string
 	refs   []string
 	node   map[string][]string // what the runtime has: ref to image strings
+	late   []string            // images that pulls will bring whose end nobody knows
+	strays map[string]string   // refs that came so
 	begun  []string            // pulls in flight, an image for each
 	// Images whose intent may be on disk, of pulls in flight and of earlier processes.
 	dangling []string
@@ -120,6 +128,8 @@ type historyMaker struct {
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+func (h *historyMaker) isStray(ref string) bool { _, is := h.strays[ref]; return is }
 
 func (h *historyMaker) image() string { return pick(h.r, h.images) }
 func (h *historyMaker) ref() string   { return pick(h.r, h.refs) }
@@ -209,6 +219,25 @@ func (h *historyMaker) record() *kubeletconfig.ImagePulledRecord {
 	return record
 }
 
+// digestOf is what the runtime calls an image by its digest; "" if it does not.
+func (h *historyMaker) digestOf(ref string) string {
+	at := slices.Index(h.refs, ref)
+	for _, name := range h.node[ref] {
+		if repository := imageName(normalised(name)); repository != "" && at < 5 {
+			return fmt.Sprintf("%s@sha256:%064d", repository, 100+at)
+		}
+	}
+	return ""
+}
+
+// spelling is a ref of the image: its ID, or seldom its digest.
+func (h *historyMaker) spelling(ref string) string {
+	if digest := h.digestOf(ref); digest != "" && h.r.IntN(6) == 0 {
+		return digest
+	}
+	return ref
+}
+
 // runtimeList is the runtime's list, with its own spelling of names or the pods'.
 func (h *historyMaker) runtimeList() []kubecontainer.Image {
 	var images []kubecontainer.Image
@@ -228,8 +257,11 @@ func (h *historyMaker) runtimeList() []kubecontainer.Image {
 				image.RepoTags = append(image.RepoTags, name)
 			}
 		}
-		if len(h.dangling) > 0 && h.r.IntN(4) == 0 {
+		if len(h.dangling) > 0 && !h.isStray(ref) && h.r.IntN(4) == 0 {
 			image.RepoTags = append(image.RepoTags, pick(h.r, h.dangling))
+		}
+		if digest := h.digestOf(ref); digest != "" {
+			image.RepoDigests = append(image.RepoDigests, digest)
 		}
 		images = append(images, image)
 	}
@@ -243,7 +275,23 @@ func (h *historyMaker) add(s step) {
 	case 1:
 		s.after = time.Duration(h.r.IntN(20)) * time.Second
 	}
+	if len(h.late) > 0 && h.r.IntN(4) == 0 {
+		h.arrive(h.late[0])
+		h.late = h.late[1:]
+	}
+	if s.onNode == nil {
+		s.onNode = h.runtimeList()
+	}
+	s.strays = maps.Clone(h.strays)
 	h.steps = append(h.steps, s)
+}
+
+// arrive brings an image that nobody records, unless its ref is there. No runtime pulls by ID.
+func (h *historyMaker) arrive(image string) {
+	ref := h.ref()
+	if _, there := h.node[ref]; !there && !imageID.MatchString(image) {
+		h.node[ref], h.strays[ref] = []string{image}, image
+	}
 }
 
 func (h *historyMaker) restart() {
@@ -255,26 +303,42 @@ func (h *historyMaker) restart() {
 		s.allowlist = pick(h.r, judgedAllowlists)
 	}
 	h.add(s)
+	for _, image := range h.begun { // the runtime goes on with what the kubelet asked for
+		if h.r.IntN(3) == 0 {
+			h.late = append(h.late, image)
+		}
+	}
 	h.begun, h.counted = nil, map[string]bool{}
 }
 
-func (h *historyMaker) finish(image string) {
+// finish ends a pull. One that nobody announced brings nothing late.
+func (h *historyMaker) finish(image string, announced bool) {
 	if h.r.IntN(3) == 0 {
-		h.add(step{what: failed, image: image, cancelled: h.r.IntN(4) == 0})
+		s := step{what: failed, image: image, cancelled: h.r.IntN(4) == 0}
+		switch {
+		case !announced:
+		case s.cancelled && h.r.IntN(2) == 0:
+			h.late = append(h.late, image)
+		case h.r.IntN(6) == 0: // reported as failed, but the image is there
+			h.arrive(image)
+		}
+		h.add(s)
 		return
 	}
 	ref := h.ref()
-	if h.r.IntN(12) > 0 {
+	if h.r.IntN(12) > 0 && !h.isStray(ref) {
 		h.node[ref] = append(h.node[ref], image)
 	}
-	h.add(step{what: pulled, image: image, ref: ref, credentials: h.credentials()})
-	h.known = append(h.known, [2]string{image, ref})
+	s := step{what: pulled, image: image, ref: h.spelling(ref), id: ref, credentials: h.credentials()}
+	h.add(s)
+	h.known = append(h.known, [2]string{image, s.ref})
 }
 
 func (h *historyMaker) prune() {
 	for _, ref := range h.refs {
 		if h.r.IntN(6) == 0 {
 			delete(h.node, ref)
+			delete(h.strays, ref)
 		}
 	}
 	s := step{what: prune, onNode: h.runtimeList(), untilAgo: time.Duration(h.r.IntN(8_000)-500) * time.Millisecond}
@@ -290,7 +354,7 @@ func (h *historyMaker) prune() {
 }
 
 func makeHistory(seed uint64, length int) []step {
-	h := &historyMaker{r: rand.New(rand.NewPCG(seed, 0)), node: map[string][]string{}}
+	h := &historyMaker{r: rand.New(rand.NewPCG(seed, 0)), node: map[string][]string{}, strays: map[string]string{}}
 	for range 5 {
 		h.images = append(h.images, pick(h.r, judgedNames)+pick(h.r, judgedTails))
 	}
@@ -300,9 +364,15 @@ func makeHistory(seed uint64, length int) []step {
 	for i := range 5 {
 		h.refs = append(h.refs, fmt.Sprintf("sha256:%064d", i))
 	}
-	h.refs = append(h.refs, "docker.io/library/nginx@"+digestA, "odd ref \u2029 <&>")
+	h.refs = append(h.refs, "docker.io/library/nginx@"+digestC, "odd ref \u2029 <&>")
+	for range h.r.IntN(3) { // preloaded
+		h.node[h.ref()] = []string{normalised(h.image())}
+	}
 	h.restart()
 	for len(h.steps) < length {
+		if ref := h.ref(); h.r.IntN(40) == 0 && h.node[ref] == nil { // loaded by hand
+			h.node[ref] = []string{normalised(h.image())}
+		}
 		switch n := h.r.IntN(100); {
 		case n < 50:
 			s := step{what: decide, image: h.image(), ref: h.ref(), fetchErr: h.r.IntN(15) == 0}
@@ -310,7 +380,7 @@ func makeHistory(seed uint64, length int) []step {
 				known := h.known[max(0, len(h.known)-1-h.r.IntN(6))]
 				s.image, s.ref = known[0], known[1]
 			}
-			if h.r.IntN(25) == 0 {
+			if s.ref = h.spelling(s.ref); h.r.IntN(25) == 0 {
 				s.ref = ""
 			}
 			for range []int{0, 1, 1, 1, 2, 3, 9}[h.r.IntN(7)] {
@@ -331,13 +401,13 @@ func makeHistory(seed uint64, length int) []step {
 			h.counted[image] = true
 		case n < 84:
 			if len(h.begun) == 0 || h.r.IntN(20) == 0 {
-				h.finish(h.image()) // that nobody announced
+				h.finish(h.image(), false)
 				continue
 			}
 			i := h.r.IntN(len(h.begun))
 			image := h.begun[i]
 			h.begun = slices.Delete(h.begun, i, i+1)
-			h.finish(image)
+			h.finish(image, true)
 		case n < 89:
 			h.prune()
 		case n < 92:

@@ -81,7 +81,7 @@ func compare(history []step, directory string, saw map[string]int) (played int, 
 	judge := kubeletOverFiles(filepath.Join(directory, "files"))
 	others := []*contender{
 		kubeletOverStore(filepath.Join(directory, "accessor")),
-		ourManager(filepath.Join(directory, "manager"), waybill.RulesKubelet),
+		ourManager(filepath.Join(directory, "manager"), waybill.RulesKubelet, waybill.Evidence{}),
 	}
 	defer func() {
 		for _, other := range others {

@@ -23,13 +23,18 @@ type Setup struct {
 	Allowlist          []string
 	// Asked for the images on the node, once.
 	ImageService kubecontainer.ImageService
+	// How long a pull that ended may still have brought an image, and what short names may name: with
+	// containerd waybill.ShortNamesDockerHub.
+	Evidence waybill.Evidence
+	// What was preloaded, by an installer's list; counts at the first start. nil: unknown.
+	Preloaded []waybill.ImageOnNode
 	// What UserNamespacesOf returns; nil: the default pool.
 	UserNamespaces *waybill.UserNamespaceOptions
 }
 
-// OpenStore opens a kubelet's store. If the runtime can't list its images, nothing is replayed: the
-// intents that an earlier kubelet left stay, and keep their images closed. Under waybill.RulesClosed
-// the same holds if the runtime lists no images.
+// OpenStore opens a kubelet's store, as a restart: pulls of the kubelet before it have ended, how is
+// unknown. If the runtime can't list its images, or under waybill.RulesClosed lists none, nothing is
+// replayed or judged now; the image pull manager's first list makes up for it.
 func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	if setup.ImageService == nil {
 		return nil, fmt.Errorf("open a waybill store in %s: the image service is nil", setup.Directory)
@@ -45,6 +50,8 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		Policy:           policy,
 		KubeletDirectory: setup.KubeletDirectory,
 		UserNamespaces:   setup.UserNamespaces,
+		Evidence:         setup.Evidence,
+		Preloaded:        setup.Preloaded,
 	}
 	logger := klog.FromContext(ctx)
 	if images, err := setup.ImageService.ListImages(ctx); err != nil {
@@ -53,7 +60,7 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		options.ImagesOnNode = ImagesOnNode(images)
 		if len(images) == 0 && setup.Rules != waybill.RulesKubelet {
 			// A runtime that starts up lists no images either.
-			logger.Info("the runtime lists no images, no pull that was cut off is replayed")
+			logger.Info("the runtime lists no images, none is judged")
 			options.ImagesOnNode = nil
 		}
 		options.AllowEmpty = true // as in the kubelet

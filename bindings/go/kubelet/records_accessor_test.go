@@ -149,7 +149,7 @@ func TestAccessorOfADistrustfulStore(t *testing.T) {
 	if err != nil || !exists || len(record.CredentialMapping) != 0 {
 		t.Errorf("of a store that lost something: %v, %t, %v", record, exists, err)
 	}
-	if err := store.ClearDistrust("test"); err != nil {
+	if _, err := store.ClearDistrust("test", waybill.ClearOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, exists, err := accessor.GetImagePulledRecord("ref"); exists || err != nil {
@@ -162,7 +162,7 @@ func TestAccessorKnowsOfOtherHandlers(t *testing.T) {
 	if err := store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.RecordPullIntent(waybill.ImageCopy{Image: "nginx", RuntimeHandler: "kata"}); err != nil {
+	if _, err := store.RecordPullIntent(waybill.ImageCopy{Image: "nginx", RuntimeHandler: "kata"}); err != nil {
 		t.Fatal(err)
 	}
 	accessor := newAccessor(t, store)

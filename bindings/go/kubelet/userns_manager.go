@@ -72,7 +72,7 @@ type UsernsManager struct {
 	mu sync.Mutex // guards token, and the registry of runtime handlers between reading and replacing
 	// Drawn when the previous cleanup ended, so before both lists of the next one: a pod that is newer
 	// than the lists keeps its mapping.
-	token waybill.PruneToken
+	token waybill.ListToken
 }
 
 // MakeUsernsManager replaces userns.MakeUserNsManager. The store stays the caller's. Open it with the
@@ -84,7 +84,7 @@ func MakeUsernsManager(logger klog.Logger, store *waybill.Store, pods Pods) (*Us
 	if pods == nil {
 		return nil, errors.New("the pods manager is nil")
 	}
-	token, err := store.BeginPrune()
+	token, err := store.BeginList()
 	if err != nil {
 		return nil, fmt.Errorf("read the waybill store: %w", err)
 	}
@@ -229,7 +229,7 @@ func (m *UsernsManager) CleanupOrphanedPodUsernsAllocations(ctx context.Context,
 	for _, podUID := range report.ReleasedPods {
 		klog.FromContext(ctx).V(5).Info("Clean up orphaned pod user namespace possible allocation", "podUID", podUID)
 	}
-	token, err := m.store.BeginPrune()
+	token, err := m.store.BeginList()
 	if err != nil {
 		return fmt.Errorf("user namespace: %w", err)
 	}

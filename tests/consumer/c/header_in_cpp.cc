@@ -9,6 +9,10 @@
   }
 USE(waybill_open_options, WAYBILL_OPEN_OPTIONS_INIT)
 USE(waybill_observe_options, WAYBILL_OBSERVE_OPTIONS_INIT)
+USE(waybill_evidence_options, WAYBILL_EVIDENCE_OPTIONS_INIT)
+USE(waybill_pull_result, WAYBILL_PULL_RESULT_INIT)
+USE(waybill_image_list, WAYBILL_IMAGE_LIST_INIT)
+USE(waybill_clear_options, WAYBILL_CLEAR_OPTIONS_INIT)
 USE(waybill_change_options, WAYBILL_CHANGE_OPTIONS_INIT)
 USE(waybill_export_options, WAYBILL_EXPORT_OPTIONS_INIT)
 USE(waybill_migrate_options, WAYBILL_MIGRATE_OPTIONS_INIT)

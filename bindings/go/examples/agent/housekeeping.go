@@ -6,11 +6,15 @@ import (
 	"waybill.dev/go"
 )
 
-// collect removes a few images from the node, and then the records of missing images.
+// collect removes a few images from the node, and then lets the store look at what is left.
 func (a *agent) collect(choices *rand.Rand) error {
 	a.collecting.Lock()
 	defer a.collecting.Unlock()
-	token, err := a.store.BeginPrune() // before the list
+	// What is written later is newer than the list, and would be kept.
+	if err := a.store.Flush(); err != nil {
+		return err
+	}
+	token, err := a.store.BeginList() // before the list
 	if err != nil {
 		return err
 	}
@@ -29,18 +33,11 @@ func (a *agent) collect(choices *rand.Rand) error {
 		}
 		removed = append(removed, ref)
 	}
-	listed := []waybill.ListedImage{}
-	for _, image := range a.runtime.list() {
-		listed = append(listed, waybill.ListedImage{ImageRef: image.ID})
-	}
-	report, err := a.store.Prune(listed, token, waybill.AllowEmpty)
+	report, err := a.store.ObserveImages(waybill.ImageList{Images: a.runtime.list(), Token: &token, Complete: true}, waybill.AllowEmpty)
 	if err != nil {
 		return err
 	}
-	a.log.info("Removed unused images", "images", len(removed), "records", report.Removed, "keptIntent", report.KeptIntent)
-	if report.KeptIntent > 0 || report.KeptNewer > 0 {
-		return nil // the record of a removed image may still exist
-	}
+	a.log.info("Removed unused images", "images", len(removed), "records", report.RecordsRemoved, "closed", report.Closed, "pullsSettled", report.PullsSettled)
 	for _, ref := range removed {
 		if err := a.model.note("pruned", ref); err != nil {
 			return err

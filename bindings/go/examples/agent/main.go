@@ -98,7 +98,7 @@ func (a *agent) run(ctx context.Context, directory string, pods int64, workers i
 	return errors.Join(err, a.finish())
 }
 
-// start opens runtime, model and store in this order: recovery needs the runtime's list.
+// start opens runtime, model and store in this order: recovery judges the runtime's list.
 func (a *agent) start(ctx context.Context, directory string) (err error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
@@ -121,10 +121,9 @@ func (a *agent) start(ctx context.Context, directory string) (err error) {
 	}
 	report := a.store.RecoveryReport()
 	a.log.always("Opened the store", "created", report.Created, "records", report.Records,
-		"intentsFound", report.IntentsFound, "intentsReplayed", report.IntentsReplayed,
-		"commitSequence", report.CommitSequence)
-	for _, image := range report.Replayed {
-		a.log.always("Pull was cut off; whoever wants the image must pull it again", "image", image)
+		"intentsFound", report.IntentsFound, "commitSequence", report.CommitSequence)
+	for _, image := range report.Observed.Judged {
+		a.log.always("Found an image", "image", image.Name, "preloaded", image.Preloaded, "because", image.Because)
 	}
 	for _, finding := range report.Findings {
 		a.log.always("Recovery", "finding", finding)
@@ -137,7 +136,7 @@ func (a *agent) start(ctx context.Context, directory string) (err error) {
 
 // dropRanges releases the host IDs of an earlier process's pods: none of them runs any more.
 func (a *agent) dropRanges() error {
-	token, err := a.store.BeginPrune()
+	token, err := a.store.BeginList()
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (a *agent) check(outcome waybill.EnsureOutcome, failed error, pod string, t
 		if d.Pull() && must && ref != "" && failed == nil {
 			a.violation("a pod that pulled the image before was made to pull it again", about...)
 		}
-		if d.Reason == waybill.ReasonPolicyPresumedPreloaded && !preloaded(image) {
+		if d.Reason == waybill.ReasonPolicyKnownPreloaded && !preloaded(image) {
 			a.violation("an image that was pulled passes for one that was always there", about...)
 		}
 	}
@@ -88,7 +88,8 @@ func (a *agent) check(outcome waybill.EnsureOutcome, failed error, pod string, t
 // pull asks the registry, between an intent and its outcome.
 func (a *agent) pull(choices *rand.Rand, pod string, tenant, image int, secret waybill.ImagePullSecret) error {
 	name, ref := imageName(image), imageRef(image)
-	if err := a.store.RecordPullIntent(waybill.ImageCopy{Image: name}); err != nil {
+	id, err := a.store.RecordPullIntent(waybill.ImageCopy{Image: name})
+	if err != nil {
 		return err
 	}
 	a.log.info("Pulling image", "pod", pod, "namespace", tenantName(tenant), "image", name)
@@ -102,10 +103,14 @@ func (a *agent) pull(choices *rand.Rand, pod string, tenant, image int, secret w
 			}
 		}
 		a.log.info("Failed to pull image", "pod", pod, "image", name, "err", "context deadline exceeded")
-		return a.store.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullOutcomeUnknown)
+		return a.store.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullOutcomeUnknown, id)
 	case !allows(image, tenant):
 		a.log.info("Failed to pull image", "pod", pod, "namespace", tenantName(tenant), "image", name, "err", "pull access denied")
-		return a.store.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullFailed)
+		failure := waybill.PullNothingTransferred
+		if a.runtime.ref(image) != "" { // asked after the error
+			failure = waybill.PullFailed
+		}
+		return a.store.RecordImagePullFailed(waybill.ImageCopy{Image: name}, failure, id)
 	}
 	if err := a.runtime.arrive(image); err != nil {
 		return err
@@ -117,7 +122,10 @@ func (a *agent) pull(choices *rand.Rand, pod string, tenant, image int, secret w
 	if err := a.model.note("may", entry(image, tenant)); err != nil {
 		return err
 	}
-	if err := a.store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: name, ImageRef: ref}, Credentials: credentials}); err != nil {
+	err = a.store.RecordImagePulled(waybill.PulledImage{
+		ImageCopy: waybill.ImageCopy{Image: name, ImageRef: ref}, Credentials: credentials, Pull: id,
+	})
+	if err != nil {
 		return err
 	}
 	a.log.info("Successfully pulled image", "pod", pod, "namespace", tenantName(tenant), "image", name, "ref", ref)

@@ -37,10 +37,12 @@ const (
 // A full cache is not authoritative.
 const cacheSize = 2000
 
-// noImages is a runtime without images: no peer has anything to replay.
+// noImages is a runtime without images: no peer has anything to replay or to judge.
 type noImages struct{ kubecontainer.ImageService }
 
 func (noImages) ListImages(context.Context) ([]kubecontainer.Image, error) { return nil, nil }
+
+func (noImages) GetImageRef(context.Context, kubecontainer.ImageSpec) (string, error) { return "", nil }
 
 // makePeers makes each peer with the same records in a folder of its own.
 func makePeers(directory string, records []*kubeletconfig.ImagePulledRecord) (peers []*peer, err error) {

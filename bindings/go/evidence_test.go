@@ -1,0 +1,266 @@
+package waybill_test
+
+import (
+	"context"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"waybill.dev/go"
+)
+
+// observe lets the store judge a complete list.
+func observe(t testing.TB, s *waybill.Store, images ...waybill.ImageOnNode) waybill.ObserveReport {
+	t.Helper()
+	token, err := s.BeginList()
+	must(t, err)
+	report, err := s.ObserveImages(waybill.ImageList{Images: images, Token: &token, Complete: true})
+	must(t, err)
+	return report
+}
+
+func TestLedger(t *testing.T) {
+	s := newStore(t)
+	const tag, digest = "registry.example.com/base/pause:3.10", "registry.example.com/base/pause@" + ref
+	preloaded := waybill.ImageOnNode{ID: ref, RepoTags: []string{tag}, RepoDigests: []string{digest}, Pinned: true}
+	report := observe(t, s, preloaded, waybill.ImageOnNode{ID: ref}, waybill.ImageOnNode{ID: "sha256:nameless"})
+	if report.Listed != 3 || report.Repeated != 1 || report.Preloaded != 1 || report.Closed != 1 || len(report.Judged) != 2 {
+		t.Errorf("%+v", report)
+	}
+	for _, judged := range report.Judged {
+		if judged.Preloaded != (judged.ImageRef == ref) || judged.Because == "" || judged.Preloaded && judged.Name != tag {
+			t.Errorf("%+v", judged)
+		}
+	}
+	entries, err := s.Ledger()
+	if err != nil || len(entries) != 1 || entries[0].ImageRef != ref || len(entries[0].Names) != 2 || entries[0].Source != "first-start" || entries[0].Stamp == 0 || entries[0].Since.IsZero() {
+		t.Errorf("%+v, %v", entries, err)
+	}
+	for _, spelling := range []string{ref, ref[len("sha256:"):], digest} {
+		d := s.MustAttemptPull(waybill.ImageCopy{Image: "anything", ImageRef: spelling}, withSecrets())
+		if d.Pull() || d.Reason != waybill.ReasonPolicyKnownPreloaded || d.Result != waybill.CheckCredentialPolicyAllowed {
+			t.Errorf("%s: %+v", spelling, d)
+		}
+	}
+	if statistics, err := s.Statistics(); err != nil || statistics.LedgerEntries != 1 || statistics.Spellings == 0 {
+		t.Errorf("%+v, %v", statistics, err)
+	}
+
+	copy := waybill.ImageCopy{Image: tag, ImageRef: ref}
+	if was, err := s.RemoveFromLedger(copy, "it is a tenant's", waybill.DryRun); !was || err != nil {
+		t.Errorf("%v, %v", was, err)
+	}
+	for _, want := range []bool{true, false} {
+		if was, err := s.RemoveFromLedger(copy, "it is a tenant's"); was != want || err != nil {
+			t.Errorf("%v, %v", was, err)
+		}
+	}
+	record, err := s.GetRecord(copy)
+	if err != nil || record.ClosedBecause == "" {
+		t.Errorf("%+v, %v", record, err)
+	}
+	x, err := s.Explain(copy, tag)
+	if err != nil || x.LedgerEntry != nil || !x.Recorded || x.ClosedBecause == "" || x.Text == "" || x.Hint == "" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	must(t, s.AddToLedger(preloaded, "installer", "of the base image"))
+	x, err = s.Explain(copy)
+	if err != nil || x.LedgerEntry == nil || x.LedgerEntry.Source != "installer" || x.LedgerEntry.Reason != "of the base image" || x.Text != "" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	trust, err := s.Trust()
+	if err != nil || trust.Distrustful || len(trust.Journal) == 0 || trust.Journal[0].Action != waybill.Noted {
+		t.Errorf("%+v, %v", trust, err)
+	}
+	wantCode(t, s.AddToLedger(waybill.ImageOnNode{}, "source", "reason"), waybill.ErrInvalidArgument)
+	wantCode(t, s.AddToLedger(preloaded, "", "reason"), waybill.ErrInvalidArgument)
+	wantCode(t, second(s.RemoveFromLedger(copy, "")), waybill.ErrInvalidArgument)
+}
+
+func TestOpenPulls(t *testing.T) {
+	o := optionsIn(scratch(t))
+	boot := waybill.BootTime{BootID: [16]byte{1, 15: 2}, Since: time.Hour}
+	o.BootClock = waybill.NewManualBootClock(boot)
+	o.Evidence = waybill.Evidence{Grace: 1500 * time.Millisecond, Window: time.Minute}
+	s := open(t, o)
+	copy := waybill.ImageCopy{Image: image}
+	first, next := intend(t, s, copy), intend(t, s, copy)
+	if first == 0 || next == first {
+		t.Errorf("%d, %d", first, next)
+	}
+	must(t, s.RecordImagePullFailed(copy, waybill.PullFailed, first))
+	pulls, err := s.OpenPulls()
+	if err != nil || len(pulls) != 2 {
+		t.Fatalf("%+v, %v", pulls, err)
+	}
+	for _, p := range pulls {
+		runs := p.ID == next
+		if p.Image != image || p.Anything || p.Began.IsZero() || p.Stamp == 0 || p.Ended.IsZero() != runs ||
+			(p.State == waybill.PullRunning) != runs || !runs && (p.State != waybill.PullStateFailed || p.EndedAt != boot) {
+			t.Errorf("%+v", p)
+		}
+	}
+	if names := pulls[0].NamesGiven(waybill.ShortNamesAnywhere); len(names) != 2 || names[0] != image {
+		t.Errorf("could have given %q", names)
+	}
+	short := waybill.OpenPull{Image: "app:v1"}
+	for how, want := range map[waybill.ShortNames]string{waybill.ShortNamesAnywhere: "anything", waybill.ShortNamesDockerHub: "docker.io/library/app:v1"} {
+		if names := short.NamesGiven(how); len(names) == 0 || names[0] != want {
+			t.Errorf("%v: %q", how, names)
+		}
+	}
+	wantCode(t, s.DropOpenPull(next, "reason"), waybill.ErrConflict)
+	wantCode(t, s.DropOpenPull(math.MaxUint64, "reason"), waybill.ErrNotFound)
+	digest := "registry.example.com/team-a/app@sha256:" + hexSHA256("its manifest")
+	must(t, s.RecordImagePulled(waybill.PulledImage{
+		ImageCopy: waybill.ImageCopy{Image: image, ImageRef: ref}, Pull: next,
+		Entry: &waybill.ImageOnNode{ID: ref, RepoDigests: []string{digest}},
+	}))
+	// The entry told of a spelling.
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: digest}, withSecrets()); d.Reason != waybill.ReasonEntryWithoutCredentials && d.Reason != waybill.ReasonNoEntryForImageName {
+		t.Errorf("%+v", d)
+	}
+
+	// The grace counts from the end of the pull, in whole seconds.
+	there := waybill.ImageOnNode{ID: ref, RepoTags: []string{image}}
+	for seconds, settled := range []uint64{0, 0, 1, 0} {
+		o.BootClock.Set(waybill.BootTime{BootID: boot.BootID, Since: boot.Since + time.Duration(seconds)*time.Second})
+		if report := observe(t, s, there); report.PullsSettled != settled {
+			t.Errorf("after %d seconds: %+v", seconds, report)
+		}
+	}
+	if got := o.BootClock.Now(); got.BootID != boot.BootID || got.Since != boot.Since+3*time.Second {
+		t.Errorf("%+v", got)
+	}
+
+	// A pull that runs when the process ends has an unknown end, unless the next one goes on with it.
+	intend(t, s, copy)
+	for _, c := range []struct {
+		continues bool
+		want      waybill.PullState
+	}{{true, waybill.PullRunning}, {false, waybill.PullStateUnknown}} {
+		must(t, s.Close())
+		o.ContinuesPulls = c.continues
+		s = open(t, o)
+		if pulls, err = s.OpenPulls(); err != nil || len(pulls) != 1 || pulls[0].State != c.want {
+			t.Errorf("%+v: %+v, %v", c, pulls, err)
+		}
+	}
+	must(t, s.DropOpenPull(pulls[0].ID, "the registry was never reached", waybill.DryRun))
+	must(t, s.DropOpenPull(pulls[0].ID, "the registry was never reached"))
+	if pulls, err = s.OpenPulls(); len(pulls) != 0 || err != nil {
+		t.Errorf("%+v, %v", pulls, err)
+	}
+}
+
+func TestListsHaveTheirPlaceInTime(t *testing.T) {
+	s := newStore(t)
+	old, err := s.BeginList()
+	must(t, err)
+	images := []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}
+	intend(t, s, waybill.ImageCopy{Image: image})
+	// The pull began after the list, and so can't have brought what is on it.
+	report, err := s.ObserveImages(waybill.ImageList{Images: images, Token: &old, Source: "prefetcher"})
+	if err != nil || report.Preloaded != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	observe(t, s, images...)
+	wantCode(t, second(s.ObserveImages(waybill.ImageList{Images: images, Token: &old})), waybill.ErrInvalidArgument)
+	future := old
+	future.Commit += 1000
+	wantCode(t, second(s.ObserveImages(waybill.ImageList{Images: images, Token: &future})), waybill.ErrInvalidArgument)
+	token, err := s.BeginList()
+	must(t, err)
+	wantCode(t, second(s.ObserveImages(waybill.ImageList{Token: &token, Complete: true})), waybill.ErrInvalidArgument)
+	if report, err = s.ObserveImages(waybill.ImageList{Token: &token, Complete: true}, waybill.AllowEmpty); err != nil || report.PreloadedRemoved != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestFirstStart(t *testing.T) {
+	o := optionsIn(scratch(t))
+	o.ImagesOnNode = []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}
+	o.Preloaded = []waybill.ImageOnNode{{RepoTags: []string{image}}}
+	s := open(t, o)
+	if r := s.RecoveryReport(); !r.FirstStart || r.Observed == nil || r.Observed.Preloaded != 1 {
+		t.Errorf("%+v", r)
+	}
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Pull() {
+		t.Errorf("%+v", d)
+	}
+	must(t, s.Close())
+	o.ImagesOnNode, o.Preloaded = nil, nil
+	s = open(t, o)
+	if r := s.RecoveryReport(); r.FirstStart || r.Observed != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestKubeletRulesHaveNoLedger(t *testing.T) {
+	o := optionsIn(scratch(t))
+	o.Rules = waybill.RulesKubelet
+	s := open(t, o)
+	if report := observe(t, s, waybill.ImageOnNode{ID: ref, RepoTags: []string{image}}); report.Preloaded != 0 || report.NotJudgedBecause == "" {
+		t.Errorf("%+v", report)
+	}
+	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Reason != waybill.ReasonPolicyPresumedPreloaded {
+		t.Errorf("%+v", d)
+	}
+	wantCode(t, second(s.Explain(waybill.ImageCopy{ImageRef: ref})), waybill.ErrInvalidArgument)
+}
+
+func TestEvidenceOptionsAreChecked(t *testing.T) {
+	for name, e := range map[string]waybill.Evidence{
+		"grace": {Grace: -time.Nanosecond}, "window": {Window: -time.Hour}, "short names": {ShortNames: 7},
+	} {
+		o := optionsIn(scratch(t))
+		o.Evidence = e
+		s, err := waybill.Open(context.Background(), o)
+		if s != nil {
+			t.Errorf("%s: opened", name)
+			s.Close()
+		}
+		wantCode(t, err, waybill.ErrInvalidArgument)
+	}
+}
+
+// Whoever reads the clock while it is set gets one of both times, whole.
+func TestManualBootClock(t *testing.T) {
+	times := []waybill.BootTime{
+		{BootID: [16]byte{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, Since: 1},
+		{BootID: [16]byte{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, Since: 2},
+	}
+	o := optionsIn(scratch(t))
+	o.BootClock = waybill.NewManualBootClock(times[0])
+	s := open(t, o)
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+					o.BootClock.Set(times[i%2])
+				}
+			}
+		})
+	}
+	for range 2000 {
+		token, err := s.BeginList()
+		must(t, err)
+		if token.Drawn != times[0] && token.Drawn != times[1] {
+			t.Fatalf("%+v", token)
+		}
+	}
+	close(done)
+	all.Wait()
+	defer func() {
+		if recover() == nil {
+			t.Error("the zero clock was set")
+		}
+	}()
+	new(waybill.ManualBootClock).Set(times[0])
+}

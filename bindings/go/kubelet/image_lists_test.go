@@ -1,0 +1,378 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/features"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"waybill.dev/go"
+)
+
+// openPulls are the open pulls of a store, in words.
+func openPulls(t *testing.T, store *waybill.Store) (words []string) {
+	t.Helper()
+	pulls, err := store.OpenPulls()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pull := range pulls {
+		words = append(words, pull.Image+" "+pull.State.String())
+	}
+	return words
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		t.Errorf("%s: %s, not %s", what, g, w)
+	}
+}
+
+const pause = "registry.example/base/pause:3.10"
+
+func listedAs(id string, names ...string) kubecontainer.Image {
+	return kubecontainer.Image{ID: id, RepoTags: names}
+}
+
+func TestAMissAsksTheRuntime(t *testing.T) {
+	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
+	_, manager := newManager(t, waybill.RulesClosed, images)
+	before := readLabels()
+	for range 3 {
+		if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
+			t.Error("a preloaded image is to be pulled")
+		}
+	}
+	same(t, "lists", images.listed, 1)
+	counted := readLabels()
+	for i := range counted {
+		counted[i] -= before[i]
+	}
+	same(t, "counted, the second answer only", counted, [4]float64{3, 0, 0, 0})
+}
+
+func TestAMissListsAtMostOnceASecond(t *testing.T) {
+	directory := scratchDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
+		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 21 {
+			if !mustPull(t, manager, "registry.example/a:1", "sha256:unknown", neverAsked(t)) {
+				t.Error("an image that the runtime never listed is open")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		same(t, "lists in 2.1 seconds", images.listed, 3)
+		// What arrives in between waits for the next list.
+		images.images = append(images.images, listedAs("sha256:bb", "registry.example/base/new:1"))
+		for _, want := range []bool{true, false} {
+			same(t, "pull", mustPull(t, manager, "registry.example/base/new:1", "sha256:bb", neverAsked(t)), want)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestDecisionsShareAList(t *testing.T) {
+	const many = 20
+	var asking sync.WaitGroup
+	asking.Add(many)
+	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}, during: func(context.Context) { asking.Wait() }}
+	_, manager := newManager(t, waybill.RulesClosed, images)
+	var refused atomic.Int32
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() {
+			asking.Done()
+			pull, err := manager.MustAttemptImagePull(quiet, pause, "sha256:aa", neverAsked(t))
+			if pull || err != nil {
+				refused.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	// A goroutine that came when the list was over needed none, or found it too young.
+	same(t, "lists", images.listed, 1)
+	same(t, "refused", refused.Load(), int32(0))
+}
+
+// The goroutine that began the list is gone; those that wait for it are not.
+func TestAListOutlivesItsCaller(t *testing.T) {
+	began, end := make(chan struct{}), make(chan struct{})
+	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}, during: func(ctx context.Context) {
+		close(began)
+		<-end
+		if ctx.Err() != nil {
+			t.Error("the list ended with its first caller")
+		}
+	}}
+	_, manager := newManager(t, waybill.RulesClosed, images)
+	ctx, cancel := context.WithCancel(quiet)
+	first, second := make(chan bool), make(chan bool)
+	go func() {
+		pull, _ := manager.MustAttemptImagePull(ctx, pause, "sha256:aa", neverAsked(t))
+		first <- pull
+	}()
+	<-began
+	go func() {
+		pull, _ := manager.MustAttemptImagePull(quiet, pause, "sha256:aa", neverAsked(t))
+		second <- pull
+	}()
+	cancel()
+	if !<-first {
+		t.Error("a cancelled decision opened an image")
+	}
+	close(end)
+	if <-second {
+		t.Error("a preloaded image is to be pulled")
+	}
+}
+
+func TestAListThatFailsOrIsEmptyChangesNothing(t *testing.T) {
+	for name, images := range map[string]*runtimeImages{"fails": {err: errors.New("the runtime is away")}, "is empty": {}} {
+		store, manager := newManager(t, waybill.RulesClosed, images)
+		if err := store.AddToLedger(waybill.ImageOnNode{ID: "sha256:aa", RepoTags: []string{pause}}, "test", "it is the test's"); err != nil {
+			t.Fatal(err)
+		}
+		if !mustPull(t, manager, "registry.example/a:1", "sha256:unknown", neverAsked(t)) {
+			t.Errorf("%s: an image that nothing is known of is open", name)
+		}
+		pullWith(t, manager, "registry.example/a:1", "sha256:bb", secretOf("a"))
+		manager.PruneUnknownRecords(quiet, nil, time.Now())
+		if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) || mustPull(t, manager, "registry.example/a:1", "sha256:bb", credentialsOf(secretOf("a"))) {
+			t.Errorf("%s: what was known is not any more", name)
+		}
+	}
+}
+
+// What is on the node before the first pull was not brought by it.
+func TestTheFirstPullListsBeforeItBegins(t *testing.T) {
+	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
+	store, manager := newManager(t, waybill.RulesClosed, images)
+	images.during = func(context.Context) { same(t, "open pulls", openPulls(t, store), []string(nil)) }
+	for range 2 {
+		if err := manager.RecordPullIntent(logr.Discard(), pause); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(t, "lists", images.listed, 1)
+	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
+		t.Error("a tenant who pulls a preloaded image closes it")
+	}
+}
+
+func TestTheFirstPullDoesNotWaitForARuntimeThatIsAway(t *testing.T) {
+	directory := scratchDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		images := &runtimeImages{err: errors.New("the runtime is away")}
+		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := manager.RecordPullIntent(logr.Discard(), "registry.example/a:1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same(t, "lists of one moment", images.listed, 1)
+		time.Sleep(2 * time.Second)
+		images.err, images.images = nil, []kubecontainer.Image{listedAs("sha256:aa", pause)}
+		for range 3 {
+			if err := manager.RecordPullIntent(logr.Discard(), "registry.example/a:1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same(t, "lists", images.listed, 2)
+	})
+}
+
+func TestAFailedPullAsksTheRuntimeForTheImage(t *testing.T) {
+	const image = "registry.example/team/app"
+	away := errors.New("the runtime is away")
+	cancelled, cancel := context.WithCancel(quiet)
+	cancel()
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		images []kubecontainer.Image
+		err    error
+		want   []string
+	}{
+		"absent":              {ctx: quiet},
+		"another is there":    {ctx: quiet, images: []kubecontainer.Image{listedAs("sha256:bb", image+":2")}},
+		"there":               {ctx: quiet, images: []kubecontainer.Image{listedAs("sha256:aa", image+":latest")}, want: []string{image + " failed"}},
+		"the runtime is away": {ctx: quiet, err: away, want: []string{image + " unknown"}},
+		"cancelled":           {ctx: cancelled, want: []string{image + " unknown"}},
+	} {
+		store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{images: c.images, err: c.err})
+		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+			t.Fatal(err)
+		}
+		manager.RecordImagePullFailed(c.ctx, image)
+		same(t, name, openPulls(t, store), c.want)
+	}
+
+	// The kubelet does not say for which runtime handler it pulled.
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.RuntimeClassInImageCriAPI, true)
+	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+		t.Fatal(err)
+	}
+	manager.RecordImagePullFailed(quiet, image)
+	same(t, "with handlers", openPulls(t, store), []string{image + " failed"})
+}
+
+// Of two pulls of one string the kubelet does not say which one ended.
+func TestPullsOfOneStringEndOneByOne(t *testing.T) {
+	const image = "registry.example/team/app:1"
+	for name, c := range map[string]struct {
+		end  func(*ImagePullManager)
+		left int // which of the two is still open
+	}{
+		"succeeded":       {func(m *ImagePullManager) { m.RecordImagePulled(quiet, image, "sha256:aa", nil) }, 0},
+		"brought nothing": {func(m *ImagePullManager) { m.RecordImagePullFailed(quiet, image) }, 0},
+	} {
+		store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+		for range 2 {
+			if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, err := store.OpenPulls()
+		if err != nil || len(before) != 2 {
+			t.Fatal(before, err)
+		}
+		c.end(manager)
+		after, err := store.OpenPulls()
+		if err != nil || len(after) != 1 || after[0] != before[c.left] {
+			t.Errorf("%s: %+v, %v; before %+v", name, after, err, before)
+		}
+		// The last one.
+		manager.RecordImagePullFailed(quiet, image)
+		same(t, name, openPulls(t, store), []string(nil))
+		if len(manager.pulls) != 0 {
+			t.Errorf("%s: remembered %v", name, manager.pulls)
+		}
+	}
+	// One that was cancelled is taken to be the older one: it can have brought more.
+	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	for range 2 {
+		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(quiet)
+	cancel()
+	manager.RecordImagePullFailed(ctx, image)
+	same(t, "cancelled", openPulls(t, store), []string{image + " unknown", image + " running"})
+}
+
+// A restart ends what ran, also if the runtime lists nothing yet.
+func TestOpenStoreIsARestart(t *testing.T) {
+	const image = "registry.example/team/app:1"
+	directory := scratchDir(t)
+	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
+	setup := Setup{
+		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, VerificationPolicy: "NeverVerifyPreloadedImages",
+		ImageService: images, Evidence: waybill.Evidence{Window: time.Hour, ShortNames: waybill.ShortNamesDockerHub},
+	}
+	start := func() (*waybill.Store, *ImagePullManager) {
+		store, err := OpenStore(quiet, setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		manager, err := NewImagePullManager(store, images)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store, manager
+	}
+	store, manager := start()
+	if r := store.RecoveryReport(); !r.FirstStart {
+		t.Errorf("%+v", r)
+	}
+	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
+		t.Error("an image of the first start is to be pulled")
+	}
+	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	images.images = append(images.images, listedAs("sha256:bb", image), listedAs("sha256:cc", "registry.example/base/by-hand:1"))
+	store, manager = start()
+	same(t, "open pulls", openPulls(t, store), []string{image + " unknown"})
+	if !mustPull(t, manager, image, "sha256:bb", neverAsked(t)) || !mustPull(t, manager, "sha256:bb", "sha256:bb", neverAsked(t)) {
+		t.Error("what a pull brought that was cut off is open")
+	}
+	if mustPull(t, manager, "registry.example/base/by-hand:1", "sha256:cc", neverAsked(t)) {
+		t.Error("what came by hand is closed")
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	images.images, images.err = nil, errors.New("the runtime is away")
+	store, manager = start()
+	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
+		t.Error("without a list the ledger does not count")
+	}
+}
+
+// Collections, decisions and pulls at once: two lists never overlap.
+func TestListsTakeTurns(t *testing.T) {
+	var now, most atomic.Int32
+	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
+	images.during = func(context.Context) {
+		n := now.Add(1)
+		for {
+			before := most.Load()
+			if n <= before || most.CompareAndSwap(before, n) {
+				break
+			}
+		}
+		time.Sleep(time.Millisecond)
+		now.Add(-1)
+	}
+	store, manager := newManager(t, waybill.RulesClosed, images)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 10 {
+				if i%2 == 0 {
+					manager.PruneUnknownRecords(quiet, nil, time.Now())
+				}
+				if _, err := manager.MustAttemptImagePull(quiet, "registry.example/a:1", "sha256:unknown", neverAsked(t)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	same(t, "lists at once", most.Load(), int32(1))
+	if images.listed < 40 {
+		t.Errorf("%d lists, for 40 collections", images.listed)
+	}
+	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
+		t.Error("a preloaded image is to be pulled")
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
+		t.Error("a closed store opens images")
+	}
+}

@@ -1,0 +1,360 @@
+/* Evidence: lists of images, the ledger of what was preloaded, open pulls, and what a store
+ * explains. */
+
+#include <string.h>
+
+#include "support.h"
+
+static waybill_error* error;
+
+#define TAG WAYBILL_STRING("registry.example.com/base/pause:3.10")
+#define TYPO WAYBILL_STRING("registry.example.com/base/pause:3.l0")
+#define HEX "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+#define ID WAYBILL_STRING("sha256:" HEX)
+#define BARE_ID WAYBILL_STRING(HEX)
+#define WHY WAYBILL_STRING("a test")
+
+static int64_t boot_seconds = 1000;
+static uint8_t boot_number = 1;
+
+static waybill_boot_time since_boot(void* context) {
+  ++*(int*)context;
+  waybill_boot_time time = {.nanoseconds = boot_seconds * 1000000000};
+  time.boot_id[0] = boot_number;
+  return time;
+}
+
+static int asked_for_boot_time;
+
+static waybill_open_options on_node_options(const char* name) {
+  waybill_open_options options = store_options(name);
+  options.boot_clock = since_boot;
+  options.boot_clock_context = &asked_for_boot_time;
+  return options;
+}
+
+/* The runtime's complete list, of one image. */
+static waybill_observe_report* observe(waybill_store* store, const waybill_image_on_node* image) {
+  waybill_list_token token;
+  MUST(waybill_begin_list(store, &token, &error));
+  waybill_image_list list = WAYBILL_IMAGE_LIST_INIT;
+  list.images = (waybill_images_on_node){image, 1};
+  list.token = &token;
+  list.complete = true;
+  waybill_observe_report* report = NULL;
+  MUST(waybill_observe_images(store, &list, NULL, &report, &error));
+  return report;
+}
+
+static waybill_decision decide(waybill_store* store, waybill_string image, waybill_string ref) {
+  return waybill_must_attempt_pull(store, COPY(.image = image, .image_ref = ref), &kPodWithout);
+}
+
+static size_t open_pulls(waybill_store* store) {
+  waybill_open_pulls* pulls = NULL;
+  MUST(waybill_list_open_pulls(store, &pulls, &error));
+  const size_t count = pulls->count;
+  waybill_free(pulls);
+  return count;
+}
+
+static void preloaded_images_enter_the_ledger(void) {
+  const waybill_open_options options = on_node_options("ledger");
+  waybill_store* store = open_with(&options);
+  waybill_decision decision = decide(store, TAG, ID);
+  CHECK(decision.pull && decision.reason == WAYBILL_REASON_NO_EVIDENCE);
+  CHECK_TEXT("noEvidence", waybill_reason_name(decision.reason));
+
+  const waybill_string digest = WAYBILL_STRING(
+      "registry.example.com/base/pause@sha256:"
+      "9a3f2c5ef0d8a6b1c4e7d09f8b6a5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b");
+  const waybill_image_on_node image = {
+      .id = ID, .repo_tags = {&TAG, 1}, .repo_digests = {&digest, 1}, .pinned = true};
+  waybill_observe_report* report = observe(store, &image);
+  CHECK(report->listed == 1 && report->preloaded == 1 && report->closed == 0);
+  CHECK(report->known == 0 && report->left == 0 && report->repeated == 0 && report->united == 0);
+  CHECK(report->not_names == 0 && report->pulls_settled == 0 && report->records_removed == 0);
+  CHECK(report->judged_count == 1 && report->judged[0].preloaded);
+  CHECK_TEXT("sha256:" HEX, report->judged[0].image_ref);
+  CHECK_TEXT("", report->judged[0].runtime_handler);
+  CHECK_TEXT(TAG.data, report->judged[0].name);
+  CHECK(report->judged[0].because.length > 0);
+  CHECK(report->shared_digests.count == 0 && report->preloaded_removed == 0);
+  CHECK_TEXT("", report->not_judged_because);
+  waybill_free(report);
+
+  /* Under every spelling, for every pod. */
+  const waybill_string spellings[] = {ID, BARE_ID, digest};
+  for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); ++i) {
+    decision = decide(store, TAG, spellings[i]);
+    CHECK(!decision.pull && decision.reason == WAYBILL_REASON_POLICY_KNOWN_PRELOADED);
+  }
+
+  waybill_ledger_entries* entries = NULL;
+  MUST(waybill_list_ledger(store, &entries, &error));
+  CHECK(entries->count == 1 && entries->items[0].names.count == 2);
+  CHECK_TEXT("sha256:" HEX, entries->items[0].image_ref);
+  CHECK_TEXT("", entries->items[0].runtime_handler);
+  CHECK_TEXT(TAG.data, entries->items[0].names.items[0]);
+  CHECK_TEXT("first-start", entries->items[0].source);
+  CHECK_TEXT("", entries->items[0].reason);
+  CHECK(entries->items[0].since.seconds > 1767225600 && entries->items[0].stamp > 0);
+  waybill_free(entries);
+  waybill_statistics* statistics = NULL;
+  MUST(waybill_get_statistics(store, &statistics, &error));
+  CHECK(statistics->ledger_entries == 1 && statistics->spellings >= 2);
+  waybill_free(statistics);
+  CHECK(asked_for_boot_time > 0);
+
+  /* An operator's word against it, and for it. */
+  bool removed = false;
+  INVALID(waybill_remove_from_ledger(store, COPY(.image_ref = ID), NONE, NULL, &removed, &error));
+  MUST(waybill_remove_from_ledger(store, COPY(.image_ref = BARE_ID), WHY, &kDryRun, &removed,
+                                  &error));
+  CHECK(removed && !decide(store, TAG, ID).pull);
+  MUST(waybill_remove_from_ledger(store, COPY(.image_ref = BARE_ID), WHY, NULL, &removed, &error));
+  CHECK(removed);
+  MUST(waybill_remove_from_ledger(store, COPY(.image_ref = ID), WHY, NULL, &removed, &error));
+  CHECK(!removed);
+  CHECK(decide(store, TAG, ID).pull);
+  waybill_image_pulled_records* records = NULL;
+  MUST(waybill_list_records(store, &records, &error));
+  CHECK(records->count == 1 && records->items[0].closed_because.length > 0);
+  CHECK(records->items[0].credential_mapping_count == 0);
+  waybill_free(records);
+  waybill_trust_state* trust = NULL;
+  MUST(waybill_get_trust(store, &trust, &error));
+  CHECK(!trust->distrustful && trust->journal_count > 0);
+  CHECK(trust->journal[trust->journal_count - 1].action == WAYBILL_TRUST_NOTE);
+  waybill_free(trust);
+
+  const waybill_image_on_node nameless = {.repo_tags = {&TAG, 1}};
+  INVALID(waybill_add_to_ledger(store, &nameless, WHY, WHY, NULL, &error));
+  INVALID(waybill_add_to_ledger(store, &image, NONE, WHY, NULL, &error));
+  INVALID(waybill_add_to_ledger(store, &image, WHY, NONE, NULL, &error));
+  MUST(waybill_add_to_ledger(store, &image, WAYBILL_STRING("installer"), WHY, NULL, &error));
+  CHECK(decide(store, TAG, ID).reason == WAYBILL_REASON_POLICY_KNOWN_PRELOADED);
+  MUST(waybill_list_ledger(store, &entries, &error));
+  CHECK_TEXT("installer", entries->items[0].source);
+  CHECK_TEXT("a test", entries->items[0].reason);
+  waybill_free(entries);
+  end_store(store);
+}
+
+static void each_pull_has_an_id(void) {
+  waybill_open_options options = on_node_options("pulls");
+  waybill_store* store = open_with(&options);
+  waybill_pull_id first = 0;
+  waybill_pull_id second = 0;
+  MUST(waybill_record_pull_intent(store, COPY(.image = TAG), &first, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = TAG), &second, &error));
+  CHECK(first != 0 && second != 0 && first != second);
+  CHECK(open_pulls(store) == 2);
+  /* Another pull's success does not end it. */
+  waybill_pull_result result = WAYBILL_PULL_RESULT_INIT;
+  const waybill_image_on_node entry = {.id = REF, .repo_tags = {&TAG, 1}};
+  result.pull = first;
+  result.image = &entry;
+  MUST(waybill_record_image_pulled(store, COPY(.image = TAG, .image_ref = REF), &kCredentials,
+                                   &result, &error));
+  waybill_open_pulls* pulls = NULL;
+  MUST(waybill_list_open_pulls(store, &pulls, &error));
+  CHECK(pulls->count == 1 && pulls->items[0].id == second);
+  CHECK(pulls->items[0].state == WAYBILL_OPEN_PULL_RUNNING && pulls->items[0].ended == NULL);
+  CHECK(!pulls->items[0].anything && !pulls->items[0].several && pulls->items[0].stamp > 0);
+  CHECK_TEXT(TAG.data, pulls->items[0].image);
+  CHECK_TEXT("", pulls->items[0].runtime_handler);
+  CHECK(pulls->items[0].began.seconds > 1767225600);
+  waybill_strings* names = NULL;
+  MUST(waybill_names_given_by(&pulls->items[0], WAYBILL_SHORT_NAMES_ANYWHERE, &names, &error));
+  CHECK(names->count == 2);
+  CHECK_TEXT(TAG.data, names->items[0]);
+  waybill_free(names);
+  waybill_free(pulls);
+  CHECK_CODE(WAYBILL_CONFLICT, waybill_drop_open_pull(store, second, WHY, NULL, &error));
+
+  MUST(waybill_record_image_pull_failed(store, COPY(.image = TAG), WAYBILL_PULL_OUTCOME_UNKNOWN,
+                                        second, &error));
+  MUST(waybill_list_open_pulls(store, &pulls, &error));
+  CHECK(pulls->count == 1 && pulls->items[0].state == WAYBILL_OPEN_PULL_UNKNOWN);
+  CHECK(pulls->items[0].ended != NULL && pulls->items[0].ended_at.boot_id[0] == boot_number);
+  CHECK(pulls->items[0].ended_at.nanoseconds == boot_seconds * 1000000000);
+  const waybill_pull_id unknown = pulls->items[0].id;
+  waybill_free(pulls);
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_drop_open_pull(store, 987654, WHY, NULL, &error));
+  INVALID(waybill_drop_open_pull(store, unknown, NONE, NULL, &error));
+  MUST(waybill_drop_open_pull(store, unknown, WHY, &kDryRun, &error));
+  CHECK(open_pulls(store) == 1);
+  MUST(waybill_drop_open_pull(store, unknown, WHY, NULL, &error));
+  CHECK(open_pulls(store) == 0);
+
+  /* A restart ends those that run, unless the process goes on with them. */
+  MUST(waybill_record_pull_intent(store, COPY(.image = TAG), NULL, &error));
+  end_store(store);
+  options.continues_pulls = true;
+  store = open_with(&options);
+  MUST(waybill_list_open_pulls(store, &pulls, &error));
+  CHECK(pulls->count == 1 && pulls->items[0].state == WAYBILL_OPEN_PULL_RUNNING);
+  waybill_free(pulls);
+  end_store(store);
+  options.continues_pulls = false;
+  store = open_with(&options);
+  MUST(waybill_list_open_pulls(store, &pulls, &error));
+  CHECK(pulls->count == 1 && pulls->items[0].state == WAYBILL_OPEN_PULL_UNKNOWN);
+  waybill_free(pulls);
+  end_store(store);
+}
+
+/* What could have come by a pull is closed, and the store says why and until when. */
+static void pulls_close_what_they_could_have_brought(void) {
+  waybill_evidence_options evidence = WAYBILL_EVIDENCE_OPTIONS_INIT;
+  evidence.grace_seconds = 10;
+  evidence.window_seconds = 100;
+  evidence.short_names = WAYBILL_SHORT_NAMES_DOCKER_HUB;
+  waybill_open_options options = on_node_options("judged");
+  options.evidence = &evidence;
+  waybill_store* store = open_with(&options);
+  MUST(waybill_record_pull_intent(store, COPY(.image = TAG), NULL, &error));
+  MUST(waybill_record_image_pull_failed(store, COPY(.image = TAG), WAYBILL_PULL_FAILED, 0, &error));
+  MUST(waybill_record_pull_intent(store, COPY(.image = TYPO), NULL, &error));
+  MUST(waybill_record_image_pull_failed(store, COPY(.image = TYPO), WAYBILL_PULL_OUTCOME_UNKNOWN, 0,
+                                        &error));
+  /* Names no registry, but this runtime completes it with docker.io. */
+  MUST(waybill_record_pull_intent(store, COPY(.image = WAYBILL_STRING("pause")), NULL, &error));
+  CHECK(open_pulls(store) == 3);
+
+  const waybill_image_on_node pulled = {.id = REF, .repo_tags = {&TAG, 1}};
+  waybill_observe_report* report = observe(store, &pulled);
+  CHECK(report->closed == 1 && report->preloaded == 0 && !report->judged[0].preloaded);
+  waybill_free(report);
+  CHECK(decide(store, TAG, REF).reason == WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS);
+  waybill_explanation* explanation = NULL;
+  MUST(waybill_explain(store, COPY(.image = TAG, .image_ref = REF), (waybill_strings){&TAG, 1},
+                       &explanation, &error));
+  CHECK(explanation->ledger_entry == NULL && explanation->recorded);
+  CHECK(explanation->closed_because.length > 0 && explanation->text.length > 0);
+  CHECK(explanation->hint.length > 0);
+  CHECK(explanation->pulls.count == 1 && !explanation->in_quarantine && !explanation->distrustful);
+  CHECK_TEXT(TAG.data, explanation->pulls.items[0].image);
+  CHECK(explanation->pulls.items[0].state == WAYBILL_OPEN_PULL_FAILED);
+  waybill_free(explanation);
+
+  /* The grace is over, the window is not. */
+  boot_seconds += 11;
+  report = observe(store, &pulled);
+  CHECK(report->pulls_settled == 1 && report->known == 1);
+  waybill_free(report);
+  boot_seconds += 100;
+  waybill_free(observe(store, &pulled));
+  CHECK(open_pulls(store) == 1); /* the one that runs */
+
+  const waybill_string other = WAYBILL_STRING("registry.example.com/base/other:1");
+  const waybill_image_on_node imported = {.id = ID, .repo_tags = {&other, 1}};
+  report = observe(store, &imported);
+  CHECK(report->preloaded == 1 && report->records_removed == 1);
+  waybill_free(report);
+  MUST(waybill_explain(store, COPY(.image = other, .image_ref = ID), (waybill_strings){NULL, 0},
+                       &explanation, &error));
+  CHECK(explanation->ledger_entry != NULL && !explanation->recorded);
+  CHECK_TEXT("", explanation->text);
+  CHECK_TEXT("sha256:" HEX, explanation->ledger_entry->image_ref);
+  waybill_free(explanation);
+  end_store(store);
+}
+
+static void lists_in_time(void) {
+  const waybill_open_options options = on_node_options("lists");
+  waybill_store* store = open_with(&options);
+  const waybill_image_on_node image = {.id = ID, .repo_tags = {&TAG, 1}};
+  waybill_list_token token;
+  MUST(waybill_begin_list(store, &token, &error));
+  CHECK(token.drawn.boot_id[0] == boot_number);
+  CHECK(token.drawn.nanoseconds == boot_seconds * 1000000000);
+  waybill_observe_report* report = NULL;
+  waybill_image_list list = WAYBILL_IMAGE_LIST_INIT;
+  list.images = (waybill_images_on_node){&image, 1};
+  /* Without a token it enters nothing in the ledger. */
+  MUST(waybill_observe_images(store, &list, NULL, &report, &error));
+  CHECK(report->preloaded == 0 && report->left + report->closed == 1);
+  waybill_free(report);
+  list.token = &token;
+  list.source = WAYBILL_STRING("prefetcher");
+  MUST(waybill_observe_images(store, &list, &kDryRun, &report, &error));
+  waybill_free(report);
+  CHECK(decide(store, TAG, ID).reason == WAYBILL_REASON_NO_EVIDENCE);
+  MUST(waybill_observe_images(store, &list, NULL, &report, &error));
+  CHECK(report->preloaded == 1);
+  waybill_free(report);
+  waybill_ledger_entries* entries = NULL;
+  MUST(waybill_list_ledger(store, &entries, &error));
+  CHECK_TEXT("prefetcher", entries->items[0].source);
+  waybill_free(entries);
+
+  waybill_list_token later = token;
+  later.commit += 1000000;
+  list.token = &later;
+  INVALID(waybill_observe_images(store, &list, NULL, &report, &error));
+  CHECK(report == NULL);
+  /* A list that is older than one that was applied. */
+  MUST(waybill_record_pull_intent(store, COPY(.image = TAG), NULL, &error));
+  waybill_free(observe(store, &image));
+  list.token = &token;
+  INVALID(waybill_observe_images(store, &list, NULL, &report, &error));
+  CHECK(report == NULL);
+  MUST(waybill_begin_list(store, &token, &error));
+  list.images.count = 0;
+  list.complete = true;
+  INVALID(waybill_observe_images(store, &list, NULL, &report, &error));
+  end_store(store);
+}
+
+static void under_kubelet_rules(void) {
+  waybill_open_options options = on_node_options("kubelet-rules");
+  options.rules = WAYBILL_RULES_KUBELET;
+  waybill_store* store = open_with(&options);
+  const waybill_image_on_node image = {.id = ID, .repo_tags = {&TAG, 1}};
+  waybill_observe_report* report = observe(store, &image);
+  CHECK(report->preloaded == 0 && report->closed == 0 && report->not_judged_because.length > 0);
+  waybill_free(report);
+  CHECK(decide(store, TAG, ID).reason == WAYBILL_REASON_POLICY_PRESUMED_PRELOADED);
+  waybill_explanation* explanation = check_poison();
+  INVALID(waybill_explain(store, COPY(.image = TAG, .image_ref = ID), (waybill_strings){NULL, 0},
+                          &explanation, &error));
+  CHECK(explanation == NULL);
+  end_store(store);
+}
+
+static void first_start(void) {
+  const waybill_image_on_node images[] = {{.id = ID, .repo_tags = {&TAG, 1}},
+                                          {.id = REF, .repo_tags = {&TYPO, 1}}};
+  const waybill_images_on_node listed = {images, 2};
+  const waybill_image_on_node named = {.repo_tags = {&TAG, 1}};
+  const waybill_images_on_node preloaded = {&named, 1};
+  waybill_open_options options = on_node_options("first-start");
+  options.images_on_node = &listed;
+  options.preloaded = &preloaded;
+  waybill_store* store = open_with(&options);
+  waybill_recovery_report* report = report_of(store);
+  CHECK(report->first_start && report->observed != NULL);
+  CHECK(report->observed->listed == 2 && report->observed->preloaded == 2);
+  waybill_free(report);
+  CHECK(!decide(store, TAG, ID).pull && !decide(store, TYPO, REF).pull);
+  end_store(store);
+  options.images_on_node = NULL;
+  options.preloaded = NULL;
+  store = open_with(&options);
+  report = report_of(store);
+  CHECK(!report->first_start && report->observed == NULL);
+  waybill_free(report);
+  end_store(store);
+}
+
+int main(void) {
+  preloaded_images_enter_the_ledger();
+  each_pull_has_an_id();
+  pulls_close_what_they_could_have_brought();
+  lists_in_time();
+  under_kubelet_rules();
+  first_start();
+  return check_result();
+}
