@@ -1,7 +1,10 @@
 // waybill check: says whether a pull must be attempted. Works beside a live owner; changes nothing.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/evidence_report.h"
 #include "bindings/cli/handler_names.h"
+#include "bindings/cli/image_lookup.h"
+#include "bindings/cli/input.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -12,7 +15,8 @@ struct Answer {
   // False only if the image may be used as it is.
   bool pull = true;
   std::optional<Decision> decision;
-  std::optional<EnsureOutcome> outcome;  // with --pull-policy
+  std::optional<EnsureOutcome> outcome;    // with --pull-policy
+  std::optional<Explanation> explanation;  // of an image that is on the node and not open
 };
 
 Json AnswerJson(const Answer& answer) {
@@ -26,6 +30,7 @@ Json AnswerJson(const Answer& answer) {
     object["action"] = EnsureActionName(answer.outcome->action);
     object["message"] = answer.outcome->message;
   }
+  object["explanation"] = answer.explanation ? JsonOf(*answer.explanation) : Json(nullptr);
   return object;
 }
 
@@ -56,12 +61,20 @@ class CheckCommand final : public Command {
   std::string name() const override { return "check"; }
   std::string summary() const override { return "say whether a pod's image must be pulled"; }
   std::string notes() const override {
-    return R"(Prints the answer and its reason on one line. With --pull-policy the answer is what
-the kubelet does next, and 0 means that the image may be used as it is. The reason is
-for the node's own log: it may tell a pod what is on the node.)";
+    return R"(Prints the answer and its reason on one line. If the image is on the node and not open,
+more lines say why: which open pull could have brought it, or that no list ever had it;
+and what would open it. With --pull-policy the answer is what the kubelet does next,
+and 0 means that the image may be used as it is. The reason is for the node's own log:
+it may tell a pod what is on the node.)";
   }
 
-  void Declare(Flags& flags) override { flags_.Declare(flags); }
+  void Declare(Flags& flags) override {
+    flags_.Declare(flags);
+    evidence_.DeclareShortNames(flags);
+    flags.Value("--images", &images_, "FILE|-",
+                "what crictl images -o json prints: the names of the image, to\n"
+                "explain why it is not open");
+  }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
@@ -73,41 +86,76 @@ for the node's own log: it may tell a pod what is on the node.)";
       return BadFlag("--image", "it does not parse as an image",
                      "give the container's image as the pod spells it; the image must be pulled");
     }
-    const auto answer = WithStore(ObserveStore(flags_.store, flags_.policy.policy),
-                                  [&](NodeStore& store) { return Ask(store); });
+    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
+    const auto names = Names();
+    if (!names) return names.error();
+    const auto answer = WithStore(
+        ObserveStore(flags_.store, {.policy = flags_.policy.policy, .evidence = evidence_.options}),
+        [&](NodeStore& store) { return Ask(store, *names); });
     if (!answer) return answer.error();
     if (out.json()) {
       out.WriteJson(AnswerJson(*answer));
     } else {
       out.WriteLine(TextOf(*answer));
+      if (answer->explanation) {
+        WriteExplanation(*answer->explanation, answer->decision->reason, out);
+      }
     }
     return answer->pull ? ExitCode::kNo : ExitCode::kYes;
   }
 
  private:
-  Result<Answer> Ask(NodeStore& store) const {
+  // By which the runtime lists the image.
+  Result<std::vector<std::string>> Names() const {
+    std::vector<std::string> names;
+    if (!images_) return names;
+    auto checked = CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--images", images_}});
+    if (!checked) return checked.error();
+    auto list = ReadImageList(*images_);
+    if (!list) return list.error();
+    if (flags_.image_ref->empty()) return names;
+    auto entries = FindListed(*flags_.image_ref, *list, "--images");
+    if (!entries) return entries.error();
+    for (const ImageOnNode& image : *entries) {
+      names.insert(names.end(), image.repo_tags.begin(), image.repo_tags.end());
+      names.insert(names.end(), image.repo_digests.begin(), image.repo_digests.end());
+    }
+    return names;
+  }
+
+  Result<Answer> Ask(NodeStore& store, const std::vector<std::string>& names) const {
     const ImageCopy copy = {.image = flags_.image,
                             .image_ref = *flags_.image_ref,
                             .runtime_handler = flags_.runtime.handler};
     if (!copy.runtime_handler.empty()) {
-      auto names = HandlerNames::Of(store);
-      if (!names) return names.error();
-      if (auto known = names->Check(copy.runtime_handler); !known) return known.error();
+      auto handlers = HandlerNames::Of(store);
+      if (!handlers) return handlers.error();
+      if (auto known = handlers->Check(copy.runtime_handler); !known) return known.error();
     }
     const std::vector<ImagePullSecretView> secrets(flags_.secrets.begin(), flags_.secrets.end());
     PodCredentials pod{.secrets = secrets, .service_account = std::nullopt};
     if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
     FixedCredentials credentials(pod);
-    if (!flags_.pull_policy) {
-      const Decision decision = store.MustAttemptPull(copy, credentials);
-      return Answer{.pull = decision.pull, .decision = decision, .outcome = std::nullopt};
+    Answer answer;
+    if (flags_.pull_policy) {
+      answer.outcome = store.EnsureImage(copy, *flags_.pull_policy, credentials);
+      answer.decision = answer.outcome->decision;
+      answer.pull = answer.outcome->action != EnsureAction::kUsePresent;
+    } else {
+      answer.decision = store.MustAttemptPull(copy, credentials);
+      answer.pull = answer.decision->pull;
     }
-    EnsureOutcome outcome = store.EnsureImage(copy, *flags_.pull_policy, credentials);
-    const bool pull = outcome.action != EnsureAction::kUsePresent;
-    return Answer{.pull = pull, .decision = outcome.decision, .outcome = std::move(outcome)};
+    if (answer.decision && answer.decision->pull && !copy.image_ref.empty() &&
+        flags_.store.rules == Rules::kClosed) {
+      // The answer stands, explained or not.
+      if (auto why = store.Explain(copy, names)) answer.explanation = *std::move(why);
+    }
+    return answer;
   }
 
   PullFlags flags_;
+  EvidenceFlags evidence_;
+  std::optional<std::string> images_;
 };
 
 }  // namespace

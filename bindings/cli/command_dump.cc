@@ -4,17 +4,22 @@
 //   {"type":"runtimeHandler","name":…,"default":…,"userNamespaces":…,"guestPlatform":{…}}
 //   {"type":"quarantine","kind":…,"sha256":…,"source":…,…}
 //   {"type":"preloaded","imageRef":…,"lastUpdatedTime":…,"observedImages":[…]}
+//   {"type":"ledger","imageRef":…,"runtimeHandler":…,"names":[…],"source":…,"reason":…,"since":…,
+//    "stamp":…}
 //   {"type":"intent","image":…,"runtimeHandler":…}
+//   {"type":"pull","id":…,"anything":…,"image":…,"runtimeHandler":…,"state":…,"began":…,"ended":…,
+//    "endedAt":{"bootId":…,"nanoseconds":…},"several":…,"stamp":…}
 //   {"type":"record","imageRef":…,"lastUpdatedTime":…,"credentialMapping":{…},"stamp":…,
-//    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…}}
+//    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…},"closedBecause":…}
 //   {"type":"idMapping","podUid":…,"hostId":…,"length":…,"created":…}
 //   {"type":"heldPod","podUid":…,"ranges":[{"first":…,"length":…}],"source":…,"reason":…,"since":…,
 //    "kind":…}
 //
-// A missing "runtimeHandler" is the default handler. The last three fields of a record are present
+// A missing "runtimeHandler" is the default handler. The last four fields of a record are present
 // if they are known.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/evidence_report.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_json.h"
@@ -40,8 +45,8 @@ class DumpCommand final : public Command {
   std::string name() const override { return "dump"; }
   std::string summary() const override { return "write everything in the store as JSON lines"; }
   std::string notes() const override {
-    return R"(Each line has a "type": trust, runtimeHandler, quarantine, preloaded, intent, record,
-idMapping or heldPod. Credential hashes read "redacted" unless --with-hashes is given:
+    return R"(Each line has a "type": trust, runtimeHandler, quarantine, preloaded, ledger, intent,
+pull, record, idMapping or heldPod. Credential hashes read "redacted" unless --with-hashes is given:
 a hash of a weak password can be guessed. Each type is a snapshot of its own. If a
 type can't be read, the dump ends with an error after the types before it.)";
   }
@@ -65,7 +70,9 @@ type can't be read, the dump ends with an error after the types before it.)";
     if (auto r = WriteAll("runtimeHandler", store.ListRuntimeHandlers(), out); !r) return r.error();
     if (auto r = WriteAll("quarantine", store.ListQuarantine(), out); !r) return r.error();
     if (auto r = WriteAll("preloaded", store.ListPreloaded(), out); !r) return r.error();
+    if (auto r = WriteAll("ledger", store.ListLedger(), out); !r) return r.error();
     if (auto r = WriteAll("intent", store.ListIntents(), out); !r) return r.error();
+    if (auto r = WriteAll("pull", store.ListOpenPulls(), out); !r) return r.error();
     auto records = store.ListRecords();
     if (!records) return records.error();
     SortForReading(*records);

@@ -15,8 +15,10 @@ class ExportCommand final : public Command {
     return R"(Writes image_manager/pulled, pulling and observed-preloaded of the kubelet directory,
 and keeps the existing folders aside. The kubelet must not be running. A closed image
 becomes a file that the kubelet can't read. ID mappings go to pods/<uid>/userns. A
-kubelet has no notion of distrust: a distrustful store needs --images, and each image
-without a record gets one without credentials.)";
+kubelet opens what has no record. So --images is needed, unless with --rules kubelet
+the store is not distrustful: each image that has neither a record nor an entry in the
+ledger gets a record without credentials. An image is written under each of its
+spellings.)";
   }
 
   void Declare(Flags& flags) override {
@@ -25,10 +27,11 @@ without a record gets one without credentials.)";
                    "a kubelet directory, the one with, or for, image_manager/ in it");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
     flags.Switch("--allow-empty", &allow_empty_,
-                 "accept an empty list of images; otherwise a distrustful store\n"
-                 "refuses it (2)");
+                 "accept an empty list of images; otherwise it is refused (2)\n"
+                 "where the list is needed");
     flags.Value("--api-version", &api_version_, "V",
                 "v1beta1 (default; kubelets since v1.35) or v1alpha1 (to v1.34)");
+    store_.DeclareRules(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -52,7 +55,8 @@ without a record gets one without credentials.)";
     if (!report) return report.error();
     out.WriteFields({{"records", "records written", report->records},
                      {"withoutCredentials", "of other handlers only", report->without_credentials},
-                     {"made", "made, for distrust", report->made},
+                     {"spellings", "under other spellings", report->spellings},
+                     {"made", "made, to close images", report->made},
                      {"intents", "intents written", report->intents},
                      {"preloaded", "preloaded records written", report->preloaded},
                      {"closed", "closed: unreadable", report->closed},

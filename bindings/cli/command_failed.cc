@@ -13,26 +13,43 @@ class FailedCommand final : public Command {
   std::string name() const override { return "failed"; }
   std::string summary() const override { return "record that a pull did not succeed"; }
   std::string notes() const override {
-    return R"(Under the closed rules an intent of an earlier process stays until the image is
-pulled. Each run of this command is a process of its own, so it drops intents only
-with --rules kubelet. It uses --store, --image, --runtime and --unknown; the other
-flags are only checked.)";
+    return R"(Under the closed rules the pull stays open, as failed or, with --unknown, as one whose
+end is not known: it may still have brought its image, which `waybill observe` finds
+out. With --nothing-transferred it is dropped. --pull says which pull, by the number
+that `waybill intent` printed; otherwise it is the newest of the image that runs. It
+uses --store, --image, --runtime, --rules and its own flags; the others are only
+checked.)";
   }
 
   void Declare(Flags& flags) override {
     flags_.Declare(flags);
     flags.Switch("--unknown", &unknown_,
                  "the outcome is unknown (time-out, cancelled): the image may still\narrive");
+    flags.Switch("--nothing-transferred", &nothing_transferred_,
+                 "the runtime reported an error, was asked afterwards, and said that\n"
+                 "the image is not there");
+    flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent");
   }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
+    if (unknown_ && nothing_transferred_) {
+      return BadFlag("--nothing-transferred", "it excludes --unknown");
+    }
+    PullId pull;
+    if (pull_) {
+      auto id = ParsePullId("--pull", *pull_);
+      if (!id) return id.error();
+      pull = *id;
+    }
+    const PullFailure how = unknown_               ? PullFailure::kUnknown
+                            : nothing_transferred_ ? PullFailure::kNothingTransferred
+                                                   : PullFailure::kFailed;
     const std::string& handler = flags_.runtime.handler;
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
-    auto dangling = WithStore(OwnStore(flags_.store, flags_.policy.policy),
+    auto dangling = WithStore(OwnStore(flags_.store, {.policy = flags_.policy.policy}),
                               [&](NodeStore& store) -> Result<bool> {
-                                auto done = store.RecordImagePullFailed(
-                                    copy, unknown_ ? PullFailure::kUnknown : PullFailure::kFailed);
+                                auto done = store.RecordImagePullFailed(copy, how, pull);
                                 if (!done) return done.error();
                                 return store.HasIntent(copy);
                               });
@@ -42,10 +59,10 @@ flags are only checked.)";
       answer["intent"] = *dangling;
       out.WriteJson(answer);
     } else if (*dangling) {
-      out.Line("failed: {}{}; its intent stays until the image is pulled", flags_.image,
-               ForHandler(handler));
+      out.Line("failed: {}{}; a pull of it stays open, since it may have brought the image",
+               flags_.image, ForHandler(handler));
     } else {
-      out.Line("failed: {}{}; no intent of it is left", flags_.image, ForHandler(handler));
+      out.Line("failed: {}{}; no pull of it is open", flags_.image, ForHandler(handler));
     }
     return ExitCode::kYes;
   }
@@ -53,6 +70,8 @@ flags are only checked.)";
  private:
   PullFlags flags_;
   bool unknown_ = false;
+  bool nothing_transferred_ = false;
+  std::optional<std::string> pull_;
 };
 
 }  // namespace

@@ -13,8 +13,9 @@ class IntentCommand final : public Command {
   std::string name() const override { return "intent"; }
   std::string summary() const override { return "record that a pull is about to begin"; }
   std::string notes() const override {
-    return R"(The intent is on disk when the command ends. `waybill pulled` closes it. It uses
---store, --image, --runtime and --rules; the other flags are only checked.)";
+    return R"(The pull is on disk as an open pull when the command ends, and its number is printed:
+give that to `waybill pulled` or `waybill failed` (--pull). It uses --store, --image,
+--runtime and --rules; the other flags are only checked.)";
   }
 
   void Declare(Flags& flags) override { flags_.Declare(flags); }
@@ -22,16 +23,18 @@ class IntentCommand final : public Command {
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
     const std::string& handler = flags_.runtime.handler;
-    auto done = WithStore(OwnStore(flags_.store, flags_.policy.policy), [&](NodeStore& store) {
-      return store.RecordPullIntent({.image = flags_.image, .runtime_handler = handler});
-    });
-    if (!done) return done.error();
+    auto pull =
+        WithStore(OwnStore(flags_.store, {.policy = flags_.policy.policy}), [&](NodeStore& store) {
+          return store.RecordPullIntent({.image = flags_.image, .runtime_handler = handler});
+        });
+    if (!pull) return pull.error();
     if (out.json()) {
       Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
       answer["intent"] = true;
+      answer["pull"] = pull->value;
       out.WriteJson(answer);
     } else {
-      out.Line("intent recorded: {}{}", flags_.image, ForHandler(handler));
+      out.Line("intent recorded: {}{}, pull {}", flags_.image, ForHandler(handler), pull->value);
     }
     return ExitCode::kYes;
   }

@@ -17,9 +17,11 @@ class ListCommand final : public Command {
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Switch("--intents", &intents_, "pulls whose outcome is unknown");
+    flags.Switch("--intents", &intents_, "image strings of open pulls (see also waybill pulls)");
     flags.Switch("--quarantine", &quarantine_, "images closed because their file was unreadable");
-    flags.Switch("--preloaded", &preloaded_, "images that a kubelet saw before it pulled any");
+    flags.Switch("--preloaded", &preloaded_,
+                 "images that a kubelet saw before it pulled any (what is known to be\n"
+                 "preloaded: waybill preload)");
   }
 
   Result<ExitCode> Run(Output& out) override {

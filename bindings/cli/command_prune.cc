@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/list_token.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -16,19 +17,19 @@ class PruneCommand final : public Command {
   token=$(waybill prune --store DIR --begin)
   crictl images -o json > images.json
   waybill prune --store DIR --images images.json --token "$token"
-The list must be complete: an image that it lacks loses its record, and may then be open
-to every pod. An empty list is refused, since a runtime that is starting up lists
-nothing, too. Images that were pulled after the token was drawn keep their records.
---until compares clocks instead; prefer a token. If the list names runtime handlers,
-records under other handlers are deleted, except the last one of an image, which loses
-its credentials instead.)";
+The list must be complete: an image that it lacks loses its record, and its entry in the
+ledger. An empty list is refused, since a runtime that is starting up lists nothing,
+too. Images that were pulled after the token was drawn keep their records. --until
+compares clocks instead; prefer a token. If the list names runtime handlers, records
+under other handlers are deleted, except the last one of an image, which loses its
+credentials instead. `waybill observe` does the same, and judges what is there.)";
   }
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
-    flags.Value("--token", &token_, "N", "the token");
+    flags.Value("--token", &token_, "TOKEN", "the token");
     flags.Value("--until", &until_, "RFC3339", "forget what was last updated before this time");
     change_.DeclareAllowEmpty(flags, "list of images");
     change_.DeclareDryRun(flags);
@@ -41,7 +42,7 @@ its credentials instead.)";
       if (images_ || token_ || until_ || change_.options.allow_empty || change_.options.dry_run) {
         return BadFlag("--begin", "it excludes all flags but --store and --rules");
       }
-      return PrintPruneToken(store_, out);
+      return PrintListToken(store_, out);
     }
     if (!images_) return BadFlag("--images", "it is missing", "or draw a token with --begin");
     if (token_.has_value() == until_.has_value()) {
@@ -53,12 +54,12 @@ its credentials instead.)";
 
  private:
   Result<ExitCode> Prune(Output& out) const {
-    PruneToken token;
+    ListToken token;
     Timestamp until;
     if (token_) {
-      auto number = ParseNumber("--token", *token_);
-      if (!number) return number.error();
-      token.value = *number;
+      auto parsed = ParseListToken(*token_);
+      if (!parsed) return parsed.error();
+      token = *parsed;
     } else {
       auto time = ParseTimestamp(*until_);
       if (!time) {
@@ -69,13 +70,9 @@ its credentials instead.)";
     }
     auto images = ReadImageList(*images_);
     if (!images) return images.error();
-    std::vector<ListedImage> listed;
-    listed.reserve(images->size());
-    for (const ImageOnNode& image : *images) listed.emplace_back(image.id, image.runtime_handler);
-
     auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
-      return token_ ? store.Prune(listed, token, change_.options)
-                    : store.PruneBefore(listed, until, change_.options);
+      return token_ ? store.Prune(*images, token, change_.options)
+                    : store.PruneBefore(*images, until, change_.options);
     });
     if (!report) return report.error();
     WriteChange(
@@ -83,8 +80,8 @@ its credentials instead.)";
          {"removed", "removed", report->removed},
          {"keptInList", "kept: on the node", report->kept_in_list},
          {"keptNewer", "kept: newer", report->kept_newer},
-         {"keptIntent", "kept: being pulled", report->kept_intent},
-         {"keptWithoutCredentials", "kept: without credentials", report->kept_without_credentials}},
+         {"keptWithoutCredentials", "kept: without credentials", report->kept_without_credentials},
+         {"preloadedRemoved", "ledger entries removed", report->preloaded_removed}},
         change_.options.dry_run, out);
     return ExitCode::kYes;
   }

@@ -1,7 +1,11 @@
 // waybill pulled: records that a pull succeeded.
 
+#include <algorithm>
+
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"
+#include "bindings/cli/image_lookup.h"
+#include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 
@@ -17,7 +21,9 @@ class PulledCommand final : public Command {
 used no credentials or the node's own, and the image is open to all pods of the node,
 as in the kubelet. With --credentials-unknown it is open to no pod until it is pulled
 again. --manifest and --platform tell which manifest of an image index was pulled;
-another manifest of the same ref is another image.)";
+another manifest of the same ref is another image. --pull says which pull it was, by
+the number that `waybill intent` printed; otherwise it is the newest of the image that
+runs. Only that one ends: another pull of the image stays open.)";
   }
 
   void Declare(Flags& flags) override {
@@ -27,6 +33,10 @@ another manifest of the same ref is another image.)";
     flags.Value("--manifest", &manifest_, "DIGEST", "which manifest of an index was pulled");
     flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]", "the platform of that manifest");
     flags.Value("--os-version", &os_version_, "V", "its OS version, for Windows");
+    flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent");
+    flags.Value("--listed", &listed_, "FILE|-",
+                "what crictl images -o json prints after the pull: the ID and the\n"
+                "digests by which the image will be asked for");
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -45,14 +55,14 @@ another manifest of the same ref is another image.)";
                      "it excludes --secret, --secrets and --service-account");
     }
     const std::optional<ImagePullCredentials> credentials = Credentials(given);
-    auto manifest = Manifest();
-    if (!manifest) return manifest.error();
+    auto result = WhatRuntimeSays();
+    if (!result) return result.error();
     const std::string& handler = flags_.runtime.handler;
     const ImageCopy copy = {
         .image = flags_.image, .image_ref = *flags_.image_ref, .runtime_handler = handler};
-    auto dangling = WithStore(OwnStore(flags_.store, flags_.policy.policy),
+    auto dangling = WithStore(OwnStore(flags_.store, {.policy = flags_.policy.policy}),
                               [&](NodeStore& store) -> Result<bool> {
-                                auto done = store.RecordImagePulled(copy, credentials, *manifest);
+                                auto done = store.RecordImagePulled(copy, credentials, *result);
                                 if (!done) return done.error();
                                 return store.HasIntent(copy);
                               });
@@ -69,12 +79,41 @@ another manifest of the same ref is another image.)";
     } else {
       out.Line("pulled: {}{} is {}", flags_.image, ForHandler(handler), *flags_.image_ref);
       out.Line("this pull opens it to: {}", access);
-      if (*dangling) out.Line("its intent stays: another pull of this image is in flight");
+      if (*dangling) out.Line("another pull of this image stays open");
     }
     return ExitCode::kYes;
   }
 
  private:
+  Result<PullResult> WhatRuntimeSays() const {
+    PullResult result;
+    if (pull_) {
+      auto id = ParsePullId("--pull", *pull_);
+      if (!id) return id.error();
+      result.pull = *id;
+    }
+    auto manifest = Manifest();
+    if (!manifest) return manifest.error();
+    result.manifest = *std::move(manifest);
+    if (auto checked =
+            CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--listed", listed_}});
+        !checked) {
+      return checked.error();
+    }
+    if (listed_) {
+      auto list = ReadImageList(*listed_);
+      if (!list) return list.error();
+      auto entries = FindListed(*flags_.image_ref, *list, "--listed");
+      if (!entries) return entries.error();
+      const auto same_handler =
+          std::find_if(entries->begin(), entries->end(), [&](const ImageOnNode& image) {
+            return image.runtime_handler == flags_.runtime.handler;
+          });
+      result.image = same_handler == entries->end() ? entries->front() : *same_handler;
+    }
+    return result;
+  }
+
   Result<std::optional<PulledManifest>> Manifest() const {
     if (os_version_ && !platform_) return BadFlag("--os-version", "it needs --platform");
     if (manifest_.has_value() != platform_.has_value()) {
@@ -110,6 +149,8 @@ another manifest of the same ref is another image.)";
   std::optional<std::string> manifest_;
   std::optional<std::string> platform_;
   std::optional<std::string> os_version_;
+  std::optional<std::string> pull_;
+  std::optional<std::string> listed_;
 };
 
 }  // namespace

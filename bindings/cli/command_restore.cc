@@ -118,15 +118,11 @@ store is distrustful then: images that were pulled after the backup have no reco
     if (dry_run_) return;
     // The warning comes last. main reports a failed write.
     (void)out.Flush();
-    Warn(
-        "the store is DISTRUSTFUL: images without a record must now be pulled before a pod may "
-        "use them",
-        Next(report));
+    Warn("the store is DISTRUSTFUL: " + std::string(kDistrustMeans), Next(report));
   }
 
   std::string Next(const RestoreReport& report) const {
-    std::string next =
-        "once you know that none of these images is private: " + ClearDistrustCommand(store_.store);
+    std::string next = ClearDistrustHint(store_.store);
     if (report.schema_version < kNewestSchema) {
       next += "; before that, since the backup is of an older schema: waybill migrate --store " +
               ShellWord(store_.store);

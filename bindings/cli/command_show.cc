@@ -18,8 +18,9 @@ class ShowCommand final : public Command {
   std::string name() const override { return "show"; }
   std::string summary() const override { return "show one record, or whether a pull began"; }
   std::string notes() const override {
-    return R"(With --image-ref: the record of that image. With IMAGE: whether there is a pull intent
-of that image string. --runtime says for which runtime handler. 1 if there is none.
+    return R"(With --image-ref: the record of that image. With IMAGE: whether a pull of that image
+string is open. --runtime says for which runtime handler. 1 if there is none.
+`waybill preload` shows which images are preloaded, `waybill pulls` all open pulls.
 Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   }
 
@@ -83,6 +84,7 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
     }
     out.Line("updated    {}", out.TimeText(record.last_updated));
     out.Line("stamp      {}", record.stamp);
+    if (!record.closed_because.empty()) out.Line("closed     {}", record.closed_because);
     if (record.credential_mapping.empty()) out.Line("open to {}", AccessText({}));
     for (const auto& [image_name, credentials] : record.credential_mapping) {
       out.Line("as {}: open to {}", image_name, AccessText(credentials));
@@ -109,8 +111,7 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
       answer["intent"] = *there;
       out.WriteJson(answer);
     } else {
-      out.Line("{} of {}{}", *there ? "a pull intent" : "no pull intent", *image_,
-               ForHandler(handler));
+      out.Line("{} of {}{} is open", *there ? "a pull" : "no pull", *image_, ForHandler(handler));
     }
     return *there;
   }

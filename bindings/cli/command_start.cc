@@ -5,6 +5,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/scratch_start.h"
 #include "bindings/cli/start_report.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/user_namespace_flags.h"
@@ -19,8 +20,11 @@ class StartCommand final : public Command {
   std::string notes() const override {
     return R"(Creates the store if there is none. It is safe to run again after a crash or an
 interruption at any point: finished work is kept, and each file is imported once.
-Without --images the intent of an interrupted pull stays, which keeps its image
-closed. The witness reveals that the whole store was wiped or put back from an older
+At a first start the images of --images that have neither record nor open pull are
+preloaded: they enter the ledger. So are those of --preloaded. Later lists are better
+given to `waybill observe`, which has a token: without one a list only closes. A pull
+that was interrupted stays open until it can bring nothing any more, which keeps an
+image closed that it could have given its name. The witness reveals that the whole store was wiped or put back from an older
 copy. It is the file of --witness, else image_manager/waybill in the kubelet
 directory, else the one that the store remembers. If that one is gone or unreadable,
 the store may be an older copy: it turns distrustful, and each image must be verified
@@ -38,6 +42,9 @@ schema is backed up and migrated.)";
                 "the pods' directories, to take host IDs over from; else pods/ in\n"
                 "--kubelet-dir");
     flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    flags.Value("--preloaded", &preloaded_, "FILE|-",
+                "an installer's list of the images that it loaded, in the same form;\n"
+                "an image with a name needs no ID there");
     flags.Value("--runtimes", &runtimes_, "FILE|-",
                 "what crictl info prints: the runtime handlers");
     flags.Value("--runtime-config", &runtime_config_, "FILE",
@@ -49,11 +56,15 @@ schema is backed up and migrated.)";
                  "images were pulled without a record: close them (detected\n"
                  "automatically with --kubelet-dir)");
     flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects");
+    flags.Switch("--dry-run", &dry_run_,
+                 "say what would be done, and which images would open and close, on\n"
+                 "a copy in TMPDIR, and change nothing");
     flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema");
     flags.Switch("--skip-unreadable", &skip_unreadable_,
                  "go on if the disk refuses to read something: the image that a\n"
                  "kubelet's file is about is closed, the rest of a store is kept");
     policy_.Declare(flags);
+    evidence_.Declare(flags);
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
     flags.Value("--witness", &witness_, "FILE", "the witness file, outside the store");
@@ -74,6 +85,11 @@ schema is backed up and migrated.)";
       if (!images) return images.error();
       options.images_on_node = *std::move(images);
     }
+    if (preloaded_) {
+      auto preloaded = ReadPreloadedList(*preloaded_);
+      if (!preloaded) return preloaded.error();
+      options.preloaded = *std::move(preloaded);
+    }
     if (runtimes_) {
       auto handlers = ReadRuntimeHandlers(*runtimes_, runtime_config_);
       if (!handlers) return handlers.error();
@@ -82,9 +98,15 @@ schema is backed up and migrated.)";
     // Before opening, which creates the directory for the witness.
     const bool nothing_there =
         kubelet_directory_ && ::access((*kubelet_directory_ + "/image_manager").c_str(), F_OK) != 0;
-    auto report = OpenAndClose(std::move(options));
-    if (!report) return report.error();
-    WriteStartReport(*report, store_.store, out);
+    const StartContext context{.store = store_.store,
+                               .rules = store_.rules,
+                               .images_given = options.images_on_node.has_value(),
+                               .dry_run = dry_run_};
+    auto outcome = dry_run_ ? Try(options) : OpenAndClose(std::move(options));
+    if (!outcome) return outcome.error();
+    const RecoveryReport* const report = &outcome->report;
+    WriteStartReport(*outcome, context, out);
+    if (dry_run_) return ExitCode::kYes;
     // The report on a gap says more.
     if (nothing_there && !report->after_gap) {
       (void)out.Flush();
@@ -141,9 +163,18 @@ schema is backed up and migrated.)";
     if (runtime_config_ && !runtimes_) {
       return BadFlag("--runtime-config", "it adds to --runtimes, which is missing");
     }
-    if (int{images_ == "-"} + int{runtimes_ == "-"} + int{runtime_config_ == "-"} > 1) {
-      return BadFlag("--runtimes", "only one flag can read standard input");
+    if (auto checked = CheckStandardInput({{"--images", images_},
+                                           {"--preloaded", preloaded_},
+                                           {"--runtimes", runtimes_},
+                                           {"--runtime-config", runtime_config_}});
+        !checked) {
+      return checked;
     }
+    if (preloaded_ && !images_) {
+      return BadFlag("--preloaded", "it needs --images, in which its images are found");
+    }
+    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
+    options.evidence = evidence_.options;
     if (after_gap_ && no_after_gap_) return BadFlag("--no-after-gap", "it excludes --after-gap");
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
     options.migrate = !no_migrate_;
@@ -162,7 +193,19 @@ schema is backed up and migrated.)";
     return Witness::At(std::filesystem::absolute(path));
   }
 
-  static Result<RecoveryReport> OpenAndClose(OpenOptions options) {
+  // On a copy, since only opening finds out what opening does.
+  static Result<StartOutcome> Try(const OpenOptions& options) {
+    ProgressLine copying("copying", "bytes");
+    auto scratch = ScratchStart::Make(options, copying.UntilStopped());
+    copying.Clear();
+    if (!scratch) return scratch.error();
+    auto outcome = OpenAndClose((*scratch)->options());
+    if (!outcome) return (*scratch)->InTruth(outcome.error());
+    (*scratch)->PutInTruth(outcome->report);
+    return outcome;
+  }
+
+  static Result<StartOutcome> OpenAndClose(OpenOptions options) {
     ProgressLine migrating("migrating", "values");
     options.migration_progress = migrating.UntilStopped();
     ProgressLine importing("importing", "files");
@@ -171,8 +214,16 @@ schema is backed up and migrated.)";
     migrating.Clear();
     importing.Clear();
     if (!store) return WithResumeHint(store.error());
-    return WithStore(std::move(store), [](const NodeStore& opened) {
-      return Result<RecoveryReport>(opened.recovery_report());
+    return WithStore(std::move(store), [](const NodeStore& opened) -> Result<StartOutcome> {
+      StartOutcome outcome;
+      outcome.report = opened.recovery_report();
+      auto statistics = opened.GetStatistics();
+      if (!statistics) return statistics.error();
+      outcome.statistics = *std::move(statistics);
+      auto pulls = opened.ListOpenPulls();
+      if (!pulls) return pulls.error();
+      outcome.open_pulls = pulls->size();
+      return outcome;
     });
   }
 
@@ -181,7 +232,10 @@ schema is backed up and migrated.)";
   UserNamespaceFlags user_namespaces_;
   std::optional<std::string> kubelet_directory_;
   std::optional<std::string> pods_directory_;
+  EvidenceFlags evidence_;
   std::optional<std::string> images_;
+  std::optional<std::string> preloaded_;
+  bool dry_run_ = false;
   std::optional<std::string> witness_;
   bool forget_witness_ = false;
   bool no_witness_ = false;

@@ -26,6 +26,8 @@ class StatsCommand final : public Command {
          {"nondefaultHandlerRecords", "under other handlers", s.nondefault_handler_records},
          {"runtimeHandlers", "runtime handlers", s.runtime_handlers},
          {"intents", "intents", s.intents},
+         {"ledgerEntries", "ledger entries", s.ledger_entries},
+         {"spellings", "spellings", s.spellings},
          {"quarantineEntries", "quarantine entries", s.quarantine_entries},
          {"preloadedRecords", "preloaded records", s.preloaded_records},
          {"importedFiles", "imported files", s.imported_files},

@@ -1,7 +1,9 @@
-// waybill trust: shows whether the store presumes images without a record preloaded, since when and
-// why, and records an operator's confirmation that it may do so again.
+// waybill trust: shows whether the store may have lost something, since when and why, and records
+// an operator's confirmation that it is whole again.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/evidence_report.h"
+#include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 
@@ -13,50 +15,101 @@ class TrustCommand final : public Command {
   std::string name() const override { return "trust"; }
   std::string summary() const override { return "show distrust and its reasons, or clear it"; }
   std::string notes() const override {
-    return R"(A store that lost records is distrustful: images without a record must be pulled, with
-credentials, before a pod may use them. By clearing that you state that no image
-without a record on the node is private. The reason is stored. 1 if the store is
-distrustful.)";
+    return R"(A store that lost records is distrustful: images that have no record and are not known to
+be preloaded must be pulled, with credentials, before a pod may use them, and no list
+of images is judged. By clearing that you state that the store is whole from now on. The
+images of --images that have neither record nor ledger entry are closed until a pod
+proves credentials; with --adopt, by which you state that no pod's credentials brought
+them, they enter the ledger. Without --images the next list closes them. The reason is
+stored. 1 if the store is distrustful.)";
   }
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Switch("--clear", &clear_, "presume images without a record preloaded again");
+    flags.Switch("--clear", &clear_, "trust the store again");
     flags.Value("--reason", &reason_, "TEXT", "why that is safe; needed with --clear");
+    flags.Value("--images", &images_, "FILE|-",
+                "with --clear: what crictl images -o json prints: all images");
+    flags.Switch("--adopt", &options_.adopt,
+                 "with --images: its images without a record are preloaded");
+    flags.Switch("--allow-empty", &options_.allow_empty,
+                 "accept an empty list of images; otherwise it is refused (2)\n"
+                 "if the store holds something");
+    flags.Switch("--dry-run", &options_.dry_run,
+                 "with --clear: say what would be done, and change nothing");
+    store_.DeclareRules(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     if (clear_ != reason_.has_value()) {
       return BadFlag("--clear", "--clear and --reason belong together",
-                     "state why images without a record are safe to use");
+                     "state why the store is whole again");
     }
+    if (auto checked = CheckBelonging(); !checked) return checked.error();
+    if (images_) {
+      auto images = ReadImageList(*images_);
+      if (!images) return images.error();
+      options_.images_on_node = *std::move(images);
+    }
+    std::optional<ObserveReport> observed;
     auto trust = WithStore(clear_ ? OwnStore(store_) : ObserveStore(store_),
                            [&](NodeStore& store) -> Result<TrustState> {
                              if (clear_) {
-                               auto cleared = store.ClearDistrust(*reason_);
+                               auto cleared = store.ClearDistrust(*reason_, options_);
                                if (!cleared) return cleared.error();
+                               observed = *std::move(cleared);
                              }
                              return store.GetTrust();
                            });
     if (!trust) return trust.error();
-    Write(*trust, out);
-    return trust->distrustful ? ExitCode::kNo : ExitCode::kYes;
+    Write(*trust, observed, out);
+    return trust->distrustful && !options_.dry_run ? ExitCode::kNo : ExitCode::kYes;
   }
 
  private:
-  void Write(const TrustState& trust, Output& out) const {
+  Result<void> CheckBelonging() const {
+    const struct {
+      std::string_view name;
+      bool given;
+      bool allowed;
+      std::string_view needs;
+    } all[] = {{"--images", images_.has_value(), clear_, "--clear"},
+               // Without a list it would vouch for whatever comes next.
+               {"--adopt", options_.adopt, images_.has_value(), "--images"},
+               {"--allow-empty", options_.allow_empty, images_.has_value(), "--images"},
+               {"--dry-run", options_.dry_run, clear_, "--clear"}};
+    for (const auto& flag : all) {
+      if (flag.given && !flag.allowed) {
+        return BadFlag(flag.name, fmt::format("it needs {}", flag.needs));
+      }
+    }
+    return {};
+  }
+
+  void Write(const TrustState& trust, const std::optional<ObserveReport>& observed,
+             Output& out) const {
     if (out.json()) {
       Json journal = Json::array();
       for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
-      out.WriteJson({{"distrustful", trust.distrustful}, {"journal", journal}});
+      Json answer = {{"distrustful", trust.distrustful}, {"journal", journal}};
+      if (observed) {
+        answer["observed"] = JsonOf(*observed);
+        answer["dryRun"] = options_.dry_run;
+      }
+      out.WriteJson(answer);
       return;
     }
+    WriteDryRun(options_.dry_run, out);
+    if (observed && options_.images_on_node) WriteObserved(*observed, {}, out);
+    if (options_.dry_run) return;
     if (trust.distrustful) {
-      out.Line("distrustful: images without a record must be pulled before a pod may use them");
-      out.Line("to clear: {}", ClearDistrustCommand(store_.store));
-    } else {
+      out.Line("distrustful: {}", kDistrustMeans);
+      out.Line("{}", ClearDistrustHint(store_.store));
+    } else if (store_.rules == Rules::kKubelet) {
       out.Line("trusted: images without a record are presumed preloaded");
+    } else {
+      out.Line("trusted: an image is open by a credential, or because it is known to be preloaded");
     }
     if (trust.journal.empty()) return;
     std::vector<std::vector<std::string>> rows;
@@ -70,7 +123,9 @@ distrustful.)";
 
   StoreFlags store_;
   bool clear_ = false;
+  ClearOptions options_;
   std::optional<std::string> reason_;
+  std::optional<std::string> images_;
 };
 
 }  // namespace

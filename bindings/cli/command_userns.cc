@@ -63,7 +63,7 @@ adopt POD FIRST LENGTH
                 "json or the kubelet's /pods prints");
     flags.Value("--running", &arguments_.running, "FILE|-",
                 "cleanup: the pods that run: what crictl pods -o json prints");
-    flags.Value("--token", &arguments_.token, "N", "cleanup: the token");
+    flags.Value("--token", &arguments_.token, "TOKEN", "cleanup: the token");
     flags.Switch("--allow-empty", &arguments_.change.options.allow_empty,
                  "cleanup: accept two empty lists: the node has no pods");
     flags.Switch("--dry-run", &arguments_.change.options.dry_run,

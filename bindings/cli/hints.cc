@@ -33,8 +33,8 @@ std::string_view CommandsFor(Hint hint) {
     case Hint::kAllowEmpty:
       return "list again, since a runtime that starts up lists nothing; if the list is truly "
              "empty, add `--allow-empty`";
-    case Hint::kBeginPrune:
-      return "draw a token with `waybill prune --begin` before you list the images";
+    case Hint::kBeginList:
+      return "draw a token with `waybill observe --begin` before you list the images";
     case Hint::kBeginUsernsCleanup:
       return "draw a token with `waybill userns cleanup --begin` before you list the pods";
     case Hint::kLoadHandlers:

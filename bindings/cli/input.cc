@@ -80,6 +80,22 @@ Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path) {
                      "a list of images is what `crictl images -o json` prints");
 }
 
+Result<std::vector<ImageOnNode>> ReadPreloadedList(const std::string& path) {
+  return ReadDecoded(path, kMaxDocumentBytes, DecodePreloadedList,
+                     "a list of preloaded images is what `crictl images -o json` prints; an image "
+                     "with a name needs no ID");
+}
+
+Result<void> CheckStandardInput(std::initializer_list<InputFlag> flags) {
+  bool taken = false;
+  for (const InputFlag& flag : flags) {
+    if (flag.path != "-") continue;
+    if (taken) return BadFlag(flag.name, "only one flag can read standard input");
+    taken = true;
+  }
+  return {};
+}
+
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
                                                         const std::optional<std::string>& config) {
   auto handlers = ReadDecoded(status, kMaxDocumentBytes, DecodeRuntimeStatus,

@@ -4,6 +4,7 @@
 #define WAYBILL_BINDINGS_CLI_INPUT_H_
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,16 @@ Result<T> ReadDecoded(const std::string& path, std::size_t most,
 
 // The images in `path`: the output of `crictl images -o json`. Errors name the file.
 Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);
+
+// The same for images that somebody knows to be preloaded: one with a name may lack its ID.
+Result<std::vector<ImageOnNode>> ReadPreloadedList(const std::string& path);
+
+// At most one of these flags reads standard input. kInvalidArgument about the second that does.
+struct InputFlag {
+  std::string_view name;
+  const std::optional<std::string>& path;
+};
+Result<void> CheckStandardInput(std::initializer_list<InputFlag> flags);
 
 // The runtime handlers in `status`, the output of `crictl info`, merged with `config`, a
 // configuration file of containerd. Errors name the file.

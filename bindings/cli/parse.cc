@@ -89,6 +89,13 @@ void Flags::Positional(const std::string& name, std::optional<std::string>* targ
   Value(name, target, "", help);
 }
 
+void Flags::Positionals(const std::string& name, std::vector<std::string>* target,
+                        const std::string& help) {
+  CLI::Option* option = AddValue(name, "", help);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(true);
+  assignments_.emplace_back([option, target] { *target = option->results(); });
+}
+
 void Flags::Assign() const {
   for (const auto& assignment : assignments_) assignment();
 }
@@ -111,6 +118,35 @@ Result<void> ParseNumber(std::string_view flag, const std::optional<std::string>
                          std::uint64_t& number) {
   if (!text) return {};
   return ParseNumber(flag, *text).map([&](std::uint64_t parsed) { number = parsed; });
+}
+
+Result<PullId> ParsePullId(std::string_view flag, std::string_view text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && stop == end && value != 0) return PullId{value};
+  return BadFlag(flag, fmt::format("'{}' is not the number of a pull", text.substr(0, 200)),
+                 "it is the number that `waybill intent` printed, or that `waybill pulls` lists");
+}
+
+Result<std::chrono::seconds> ParseDuration(std::string_view flag, std::string_view text) {
+  struct Unit {
+    char name;
+    std::uint64_t seconds;
+  };
+  constexpr Unit kUnits[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+  constexpr std::uint64_t kMost = std::uint64_t{365} * 86400;
+  if (text == "0") return std::chrono::seconds(0);
+  std::uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  for (const Unit& unit : kUnits) {
+    if (error != std::errc{} || stop + 1 != end || *stop != unit.name) continue;
+    if (number > kMost / unit.seconds) break;
+    return std::chrono::seconds(number * unit.seconds);
+  }
+  return BadFlag(flag, fmt::format("'{}' is not a time from 0s to 365d", text.substr(0, 200)),
+                 "write a whole number with s, m, h or d behind it, like 90s or 2h");
 }
 
 Result<void> CheckLength(std::string_view flag, std::string_view value, std::size_t most) {
@@ -195,6 +231,40 @@ void ChangeFlags::DeclareAllowEmpty(Flags& flags, std::string_view list) {
 
 void ChangeFlags::DeclareDryRun(Flags& flags) {
   flags.Switch("--dry-run", &options.dry_run, "say what would be done, and change nothing");
+}
+
+void EvidenceFlags::DeclareShortNames(Flags& flags) {
+  flags.Value("--short-names", &short_names_, "anywhere|docker.io",
+              "what an image without a registry may name: anything (default), or\n"
+              "only what completing it with docker.io gives (containerd)");
+}
+
+void EvidenceFlags::Declare(Flags& flags) {
+  DeclareShortNames(flags);
+  flags.Value("--grace", &grace_, "TIME",
+              "how long after a failure that the runtime reported a pull may\n"
+              "still have brought its image: 2m (default)");
+  flags.Value("--window", &window_, "TIME",
+              "the same after an end that is not known: 2h (default)");
+}
+
+Result<void> EvidenceFlags::Parse() {
+  if (short_names_) {
+    auto parsed = ParseShortNames(*short_names_);
+    if (!parsed) return About("--short-names", parsed.error());
+    options.short_names = *parsed;
+  }
+  if (grace_) {
+    auto parsed = ParseDuration("--grace", *grace_);
+    if (!parsed) return parsed.error();
+    options.grace = *parsed;
+  }
+  if (window_) {
+    auto parsed = ParseDuration("--window", *window_);
+    if (!parsed) return parsed.error();
+    options.window = *parsed;
+  }
+  return {};
 }
 
 void RuntimeFlag::Declare(Flags& flags) {

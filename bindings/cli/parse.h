@@ -3,6 +3,7 @@
 #ifndef WAYBILL_BINDINGS_CLI_PARSE_H_
 #define WAYBILL_BINDINGS_CLI_PARSE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,6 +35,9 @@ class Flags {
   // May be repeated; each takes one value.
   void List(const std::string& name, std::vector<std::string>* target,
             const std::string& placeholder, const std::string& help);
+  // Values without a flag before them.
+  void Positionals(const std::string& name, std::vector<std::string>* target,
+                   const std::string& help);
   // A value without a flag before it.
   void Positional(const std::string& name, std::optional<std::string>* target,
                   const std::string& help);
@@ -55,6 +59,10 @@ Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text);
 // Leaves `number` unchanged if the flag was not given.
 Result<void> ParseNumber(std::string_view flag, const std::optional<std::string>& text,
                          std::uint64_t& number);
+// "90s", "2m", "2h", "1d", at most a year; a bare 0.
+Result<std::chrono::seconds> ParseDuration(std::string_view flag, std::string_view text);
+// A pull's number, as `waybill intent` prints it.
+Result<PullId> ParsePullId(std::string_view flag, std::string_view text);
 // Neither empty nor longer than `most` bytes.
 Result<void> CheckLength(std::string_view flag, std::string_view value, std::size_t most);
 
@@ -93,6 +101,21 @@ struct ChangeFlags {
   // `list`: "list of images".
   void DeclareAllowEmpty(Flags& flags, std::string_view list);
   void DeclareDryRun(Flags& flags);
+};
+
+// --short-names, --grace and --window: how long a pull that ended may still have brought an image,
+// and which one. A command that judges images takes all three.
+struct EvidenceFlags {
+  EvidenceOptions options;  // out: parsed
+
+  void Declare(Flags& flags);
+  void DeclareShortNames(Flags& flags);
+  Result<void> Parse();
+
+ private:
+  std::optional<std::string> short_names_;
+  std::optional<std::string> grace_;
+  std::optional<std::string> window_;
 };
 
 // --runtime: which handler's copy of an image is meant.

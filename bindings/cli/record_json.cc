@@ -61,6 +61,7 @@ Json JsonOf(const ImagePulledRecord& record, Hashes hashes) {
   if (!record.manifest_digest.empty()) object["manifestDigest"] = record.manifest_digest;
   if (record.platform) object["platform"] = JsonOf(*record.platform);
   if (record.guest_platform) object["guestPlatform"] = JsonOf(*record.guest_platform);
+  if (!record.closed_because.empty()) object["closedBecause"] = record.closed_because;
   return object;
 }
 

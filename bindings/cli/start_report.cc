@@ -1,6 +1,7 @@
 #include "bindings/cli/start_report.h"
 
 #include "bindings/cli/change_report.h"
+#include "bindings/cli/evidence_report.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_json.h"
 
@@ -16,8 +17,9 @@ Json ImportJson(const ImportReport& import) {
           {"problems", import.problems}};
 }
 
-Json ReportJson(const RecoveryReport& report, const std::string& store) {
-  return {{"store", store},
+Json ReportJson(const StartOutcome& outcome, const StartContext& context) {
+  const RecoveryReport& report = outcome.report;
+  return {{"store", context.store},
           {"created", report.created},
           {"setAside", report.set_aside},
           {"setAsidePath", report.set_aside_path},
@@ -40,6 +42,8 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
           {"gapReason", report.gap_reason},
           {"gapClosed", report.gap_closed},
           {"gapImages", report.gap_images},
+          {"firstStart", report.first_start},
+          {"observed", report.observed ? JsonOf(*report.observed) : Json(nullptr)},
           {"intentsFound", report.intents_found},
           {"intentsReplayed", report.intents_replayed},
           {"intentsLeft", report.intents_left},
@@ -49,8 +53,11 @@ Json ReportJson(const RecoveryReport& report, const std::string& store) {
           {"timesMended", report.times_mended},
           {"readersCleared", report.readers_cleared},
           {"records", report.records},
+          {"ledgerEntries", outcome.statistics.ledger_entries},
+          {"openPulls", outcome.open_pulls},
           {"quarantineEntries", report.quarantine_entries},
-          {"commitSequence", report.commit_sequence}};
+          {"commitSequence", report.commit_sequence},
+          {"dryRun", context.dry_run}};
 }
 
 void WriteFound(const RecoveryReport& report, const std::string& store, Output& out) {
@@ -102,7 +109,8 @@ void WriteImported(const ImportReport& import, Output& out) {
 void WriteGap(const RecoveryReport& report, Output& out) {
   if (!report.after_gap) return;
   out.Line("gap         {}", report.gap_reason);
-  if (report.gap_closed == 0) return;
+  // With the closed rules the list says which images were closed, and why.
+  if (report.gap_closed == 0 || report.observed) return;
   out.Line("closed      {} without a record: open to no pod until pulled again",
            Counted(report.gap_closed, "image"));
   for (const std::string& image : report.gap_images) out.Line("closed      {}", image);
@@ -111,8 +119,13 @@ void WriteGap(const RecoveryReport& report, Output& out) {
   }
 }
 
-void WriteReplayed(const RecoveryReport& report, Output& out) {
-  if (report.intents_found == 0 && report.intents_left == 0) return;
+void WriteReplayed(const RecoveryReport& report, Rules rules, Output& out) {
+  if (report.intents_found == 0 && (rules == Rules::kClosed || report.intents_left == 0)) return;
+  if (rules == Rules::kClosed) {
+    out.Line("cut short   {}: open until it is known what {} brought",
+             Counted(report.intents_found, "pull"), report.intents_found == 1 ? "it" : "they");
+    return;
+  }
   out.Line("cut short   {}: {} found on the node, {} left", Counted(report.intents_found, "pull"),
            report.intents_replayed, Counted(report.intents_left, "intent"));
   for (const std::string& image : report.replayed) out.Line("replayed    {}", image);
@@ -121,25 +134,78 @@ void WriteReplayed(const RecoveryReport& report, Output& out) {
   }
 }
 
+// Schema version 5 brought the ledger.
+bool IsFromBeforeLedger(const RecoveryReport& report) {
+  return report.migration && report.migration->from < 5;
+}
+
+void WriteList(const RecoveryReport& report, const StartContext& context, Output& out) {
+  if (report.created && !context.images_given && context.rules == Rules::kClosed) {
+    out.Line("no list     images that are on the node are closed until one is judged: --images");
+  }
+  if (!report.observed) return;
+  if (report.first_start) {
+    out.Line("first start an image with neither record nor open pull counts as preloaded");
+  }
+  WriteObserved(*report.observed,
+                IsFromBeforeLedger(report)
+                    ? "until now an image without a record was presumed preloaded"
+                    : "",
+                out);
+}
+
+void WriteHeld(const StartOutcome& outcome, const StartContext& context, Output& out) {
+  const RecoveryReport& report = outcome.report;
+  if (context.rules == Rules::kKubelet) {
+    out.Line("holds       {}, {}, {} in quarantine, at commit {}",
+             Counted(report.records, "record"), Counted(report.intents_left, "intent"),
+             Counted(report.quarantine_entries, "image"), report.commit_sequence);
+  } else {
+    out.Line("holds       {}, {}, {}, {} in quarantine, at commit {}",
+             Counted(report.records, "record"),
+             Counted(outcome.statistics.ledger_entries, "preloaded image"),
+             Counted(outcome.open_pulls, "open pull"), Counted(report.quarantine_entries, "image"),
+             report.commit_sequence);
+  }
+  if (report.distrustful) {
+    out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
+  } else if (context.rules == Rules::kKubelet) {
+    out.Line("trust       images without a record are presumed preloaded");
+  } else {
+    out.Line(
+        "trust       an image is open by a credential, or as one that is known to be preloaded");
+  }
+}
+
+// Without a list nothing is judged: what an older schema presumed preloaded stays closed.
+void WarnOfNoList(const RecoveryReport& report, const StartContext& context) {
+  if (context.rules == Rules::kKubelet || context.images_given || report.distrustful) return;
+  if (!IsFromBeforeLedger(report)) return;
+  Warn(
+      "no list of images was given: images without a record, until now presumed preloaded, are "
+      "closed until one is judged",
+      "run waybill start again with --images FILE, with what `crictl images -o json` prints, "
+      "before a pull begins");
+}
+
 }  // namespace
 
-void WriteStartReport(const RecoveryReport& report, const std::string& store, Output& out) {
+void WriteStartReport(const StartOutcome& outcome, const StartContext& context, Output& out) {
+  const RecoveryReport& report = outcome.report;
+  const std::string& store = context.store;
+  WriteDryRun(context.dry_run, out);
   if (out.json()) {
-    out.WriteJson(ReportJson(report, store));
+    out.WriteJson(ReportJson(outcome, context));
   } else {
     WriteFound(report, store, out);
     if (report.migration) WriteMigration(*report.migration, true, out);
     if (report.runtimes) WriteRuntimes(*report.runtimes, out);
     WriteImported(report.import, out);
-    WriteReplayed(report, out);
+    WriteReplayed(report, context.rules, out);
     WriteGap(report, out);
+    WriteList(report, context, out);
     WriteUserNamespaces(report.user_namespaces, out);
-    out.Line("holds       {}, {}, {} in quarantine, at commit {}",
-             Counted(report.records, "record"), Counted(report.intents_left, "intent"),
-             Counted(report.quarantine_entries, "image"), report.commit_sequence);
-    out.Line("trust       {}", report.distrustful
-                                   ? "DISTRUSTFUL: " + report.distrust_reason
-                                   : "images without a record are presumed preloaded");
+    WriteHeld(outcome, context, out);
   }
   // Warnings come last. main reports a failed write.
   (void)out.Flush();
@@ -149,14 +215,13 @@ void WriteStartReport(const RecoveryReport& report, const std::string& store, Ou
              " shows whose ranges are not known; waybill userns adopt POD FIRST LENGTH for a pod "
              "that lives, release POD for one that is gone, release --lost where the list has all");
   }
+  WarnOfNoList(report, context);
   if (!report.distrustful) return;
   const bool can_fill = report.after_gap && report.replay_skipped;
-  Warn("the store is DISTRUSTFUL: " + report.distrust_reason +
-           "; images without a record must now be pulled before a pod may use them",
-       can_fill
-           ? "to close the gap: waybill start --store " + ShellWord(store) +
-                 " --after-gap --images FILE, with what `crictl images -o json` prints"
-           : "once you know that none of these images is private: " + ClearDistrustCommand(store));
+  Warn("the store is DISTRUSTFUL: " + report.distrust_reason + "; " + std::string(kDistrustMeans),
+       can_fill ? "to close the gap: waybill start --store " + ShellWord(store) +
+                      " --after-gap --images FILE, with what `crictl images -o json` prints"
+                : ClearDistrustHint(store));
 }
 
 }  // namespace waybill::cli

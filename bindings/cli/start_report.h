@@ -3,15 +3,30 @@
 #ifndef WAYBILL_BINDINGS_CLI_START_REPORT_H_
 #define WAYBILL_BINDINGS_CLI_START_REPORT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "bindings/cli/output.h"
 #include "waybill/report.h"
+#include "waybill/rules.h"
 
 namespace waybill::cli {
 
-// `store` is the directory as it was given. Warns of distrust on standard error, too.
-void WriteStartReport(const RecoveryReport& report, const std::string& store, Output& out);
+struct StartOutcome {
+  RecoveryReport report;
+  Statistics statistics;
+  std::uint64_t open_pulls = 0;
+};
+
+struct StartContext {
+  std::string store;  // the directory as it was given
+  Rules rules = Rules::kClosed;
+  bool images_given = false;
+  bool dry_run = false;
+};
+
+// Warns of what closes images on standard error, too.
+void WriteStartReport(const StartOutcome& outcome, const StartContext& context, Output& out);
 
 }  // namespace waybill::cli
 

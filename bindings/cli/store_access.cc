@@ -10,15 +10,15 @@ Result<std::unique_ptr<NodeStore>> WithHint(Result<std::unique_ptr<NodeStore>> s
 
 }  // namespace
 
-Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
-                                            const VerificationPolicy& policy,
-                                            const UserNamespaceOptions& user_namespaces) {
+Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Opening& how) {
   auto store = WithHint(NodeStore::Open({.directory = flags.store,
                                          .create_if_missing = false,
                                          .witness = Witness::Remembered(),
                                          .rules = flags.rules,
-                                         .policy = policy,
-                                         .user_namespaces = user_namespaces,
+                                         .policy = how.policy,
+                                         .evidence = how.evidence,
+                                         .continues_pulls = true,
+                                         .user_namespaces = how.user_namespaces,
                                          .migrate = false}));
   if (!store) return store;
   const RecoveryReport& report = (*store)->recovery_report();
@@ -28,35 +28,21 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
   if (report.set_aside) {
     Warn(
         "the store was damaged; what was sound in it was carried over, and the damaged one is at " +
-            report.set_aside_path +
-            "; images without a record must now be pulled before a pod may use them",
+            report.set_aside_path + "; " + std::string(kDistrustMeans),
         "see waybill trust --store " + ShellWord(flags.store));
   } else if (!report.findings.empty()) {
-    Warn(report.findings.front() +
-             "; images without a record must now be pulled before a pod may use them",
+    Warn(report.findings.front() + "; " + std::string(kDistrustMeans),
          "see waybill trust --store " + ShellWord(flags.store));
   }
   return store;
 }
 
-Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
-                                                const VerificationPolicy& policy,
-                                                const UserNamespaceOptions& user_namespaces) {
+Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how) {
   return WithHint(NodeStore::Observe({.directory = flags.store,
                                       .rules = flags.rules,
-                                      .policy = policy,
-                                      .user_namespaces = user_namespaces}));
-}
-
-Result<ExitCode> PrintPruneToken(const StoreFlags& flags, Output& out) {
-  auto token = WithStore(OwnStore(flags), &NodeStore::BeginPrune);
-  if (!token) return token.error();
-  if (out.json()) {
-    out.WriteJson({{"token", token->value}});
-  } else {
-    out.Line("{}", token->value);
-  }
-  return ExitCode::kYes;
+                                      .policy = how.policy,
+                                      .user_namespaces = how.user_namespaces,
+                                      .short_names = how.evidence.short_names}));
 }
 
 Error WithStartHint(Error error) {
@@ -66,8 +52,11 @@ Error WithStartHint(Error error) {
   return error;
 }
 
-std::string ClearDistrustCommand(const std::string& store) {
-  return "waybill trust --store " + ShellWord(store) + " --clear --reason '…'";
+std::string ClearDistrustHint(const std::string& store) {
+  return "to clear that: waybill trust --store " + ShellWord(store) +
+         " --clear --reason '…' --images FILE, with what `crictl images -o json` prints; its "
+         "images without a record are closed then, or with --adopt, which states that no pod's "
+         "credentials brought them, known as preloaded";
 }
 
 }  // namespace waybill::cli

@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "bindings/cli/output.h"
@@ -13,16 +15,19 @@
 
 namespace waybill::cli {
 
+// What a store is opened with beside StoreFlags.
+struct Opening {
+  VerificationPolicy policy = {};
+  UserNamespaceOptions user_namespaces = {};
+  EvidenceOptions evidence = {};
+};
+
 // As the owner, to write. The store must exist and have the newest schema; its witness is the one
-// that it remembers. Nothing is replayed, since no list of images is given.
-Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags,
-                                            const VerificationPolicy& policy = {},
-                                            const UserNamespaceOptions& user_namespaces = {});
+// that it remembers. Pulls that run go on running: a command begins one, and another ends it.
+Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Opening& how = {});
 
 // Beside a live owner, to read.
-Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags,
-                                                const VerificationPolicy& policy = {},
-                                                const UserNamespaceOptions& user_namespaces = {});
+Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how = {});
 
 // Runs `body(NodeStore&)`, which returns a Result, on an opened store, and closes the store. What
 // `body` returns, or the error of opening or closing.
@@ -36,14 +41,16 @@ std::invoke_result_t<Body, NodeStore&> WithStore(Result<std::unique_ptr<NodeStor
   return result;
 }
 
-// Draws a token for a garbage collection and prints it.
-Result<ExitCode> PrintPruneToken(const StoreFlags& flags, Output& out);
-
 // If the store does not exist, the hint says how to create one.
 Error WithStartHint(Error error);
 
-// "waybill trust --store DIR --clear --reason …", ready for a shell.
-std::string ClearDistrustCommand(const std::string& store);
+// What distrust means for images.
+inline constexpr std::string_view kDistrustMeans =
+    "images that have no record and are not known to be preloaded must be pulled before a pod may "
+    "use them";
+
+// How distrust is cleared, with a command that is ready for a shell but for the reason.
+std::string ClearDistrustHint(const std::string& store);
 
 }  // namespace waybill::cli
 

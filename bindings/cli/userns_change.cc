@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "bindings/cli/input.h"
+#include "bindings/cli/list_token.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_actions.h"
 #include "bindings/cli/userns_json.h"
@@ -40,7 +41,7 @@ Result<ExitCode> GetUserns(const UsernsArguments& arguments, Output& out) {
     if (!length) return length.error();
     request.length = *length;
   }
-  auto given = WithStore(OwnStore(arguments.store, {}, arguments.pool.options),
+  auto given = WithStore(OwnStore(arguments.store, {.user_namespaces = arguments.pool.options}),
                          [&](NodeStore& store) { return store.GetOrCreateUserNamespace(request); });
   if (!given) return given.error();
   WriteUserNamespace(*given, out);
@@ -73,8 +74,8 @@ Result<ExitCode> ReleaseUserns(const UsernsArguments& arguments, Output& out) {
 }
 
 Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
-  if (arguments.begin) return PrintPruneToken(arguments.store, out);
-  auto token = ParseNumber("--token", *arguments.token);
+  if (arguments.begin) return PrintListToken(arguments.store, out);
+  const auto token = ParseListToken(*arguments.token);
   if (!token) return token.error();
   auto existing = ReadPodList(*arguments.existing);
   if (!existing) return existing.error();
@@ -82,7 +83,7 @@ Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
   if (!running) return running.error();
   const ChangeOptions& how = arguments.change.options;
   auto report = WithStore(OwnStore(arguments.store), [&](NodeStore& store) {
-    return store.CleanUpUserNamespaces(*existing, *running, PruneToken{*token}, how);
+    return store.CleanUpUserNamespaces(*existing, *running, *token, how);
   });
   if (!report) return report.error();
   WriteChange({{"examined", "examined", report->examined},
@@ -99,7 +100,7 @@ Result<ExitCode> AdoptUserns(const UsernsArguments& arguments, Output& out) {
   if (!first) return first.error();
   auto count = ParseNumber("LENGTH", *arguments.id_count);
   if (!count) return count.error();
-  auto mapping = WithStore(OwnStore(arguments.store, {}, arguments.pool.options),
+  auto mapping = WithStore(OwnStore(arguments.store, {.user_namespaces = arguments.pool.options}),
                            [&](NodeStore& store) -> Result<UserNamespaceAllocation> {
                              auto adopted =
                                  store.AdoptUserNamespace(*arguments.pod, *first, *count);

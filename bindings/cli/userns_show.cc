@@ -39,7 +39,7 @@ void WriteHeld(const std::vector<HeldPod>& held, Output& out) {
 }  // namespace
 
 Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out) {
-  auto store = ObserveStore(arguments.store, {}, arguments.pool.options);
+  auto store = ObserveStore(arguments.store, {.user_namespaces = arguments.pool.options});
   if (!store) return store.error();
   auto mappings = (*store)->ListUserNamespaces();
   if (!mappings) return mappings.error();
@@ -64,8 +64,9 @@ Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out) {
 }
 
 Result<ExitCode> ShowUsernsPool(const UsernsArguments& arguments, Output& out) {
-  auto statistics = WithStore(ObserveStore(arguments.store, {}, arguments.pool.options),
-                              &NodeStore::GetUserNamespaceStatistics);
+  auto statistics =
+      WithStore(ObserveStore(arguments.store, {.user_namespaces = arguments.pool.options}),
+                &NodeStore::GetUserNamespaceStatistics);
   if (!statistics) return statistics.error();
   const UserNamespaceStatistics& s = *statistics;
   const bool available = s.enabled && s.refused_because.empty() && s.free > 0;

@@ -1,0 +1,92 @@
+// waybill observe: judges the images that the runtime lists, each once.
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/evidence_report.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/list_token.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+class ObserveCommand final : public Command {
+ public:
+  std::string name() const override { return "observe"; }
+  std::string summary() const override { return "judge the images that the runtime lists"; }
+  std::string notes() const override {
+    return R"(In this order:
+  token=$(waybill observe --store DIR --begin)
+  crictl images -o json > images.json
+  waybill observe --store DIR --images images.json --token "$token"
+Each image that has neither a record nor an entry in the ledger is judged, once. If it
+has a name that no open pull could have given it, it came without the kubelet: it
+enters the ledger, and is open to all pods. Otherwise it is closed until a pod proves
+credentials. Open pulls that can bring nothing any more are dropped, and so are records
+and ledger entries of images that are gone, unless they are newer than the token. The
+list must be complete; one that is not needs --partial, and then only judges. A list
+whose token is older than that of a list before is refused (2).)";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
+    flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    flags.Value("--token", &token_, "TOKEN", "the token");
+    flags.Switch("--partial", &partial_, "the list may lack images; each one has all its names");
+    change_.DeclareAllowEmpty(flags, "list of images");
+    change_.DeclareDryRun(flags);
+    evidence_.Declare(flags);
+    store_.DeclareRules(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
+    if (begin_) {
+      if (images_ || token_ || partial_ || change_.options.allow_empty || change_.options.dry_run) {
+        return BadFlag("--begin",
+                       "it excludes --images, --token, --partial, --allow-empty and "
+                       "--dry-run");
+      }
+      return PrintListToken(store_, out);
+    }
+    if (!images_) return BadFlag("--images", "it is missing", "or draw a token with --begin");
+    if (!token_) {
+      return BadFlag("--token", "it is missing",
+                     "draw a token with --begin, before the list is made");
+    }
+    auto token = ParseListToken(*token_);
+    if (!token) return token.error();
+    auto images = ReadImageList(*images_);
+    if (!images) return images.error();
+    const ImageList list{.images = *std::move(images), .token = *token, .complete = !partial_};
+    auto report =
+        WithStore(OwnStore(store_, {.evidence = evidence_.options}),
+                  [&](NodeStore& store) { return store.ObserveImages(list, change_.options); });
+    if (!report) return report.error();
+    WriteDryRun(change_.options.dry_run, out);
+    if (out.json()) {
+      Json answer = JsonOf(*report);
+      answer["dryRun"] = change_.options.dry_run;
+      out.WriteJson(answer);
+    } else {
+      WriteObserved(*report, {}, out);
+    }
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
+  ChangeFlags change_;
+  EvidenceFlags evidence_;
+  bool begin_ = false;
+  bool partial_ = false;
+  std::optional<std::string> images_;
+  std::optional<std::string> token_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeObserveCommand() { return std::make_unique<ObserveCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,417 @@
+// waybill preload: the ledger of images that came to the node without the kubelet.
+
+#include <algorithm>
+#include <set>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/evidence_report.h"
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/image_lookup.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/list_token.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+std::string NameOf(const ImageOnNode& image) {
+  return !image.repo_tags.empty()      ? image.repo_tags.front()
+         : !image.repo_digests.empty() ? image.repo_digests.front()
+                                       : image.id;
+}
+
+// What an installer's list says of the images on the node.
+struct Selected {
+  std::vector<ImageOnNode> images;
+  std::vector<std::string> absent;  // names that the runtime does not list
+};
+
+// The runtime's entries for those that `wanted` names: their names are the ones that pods use.
+// Without `listed` each wanted one must have its ID.
+Result<Selected> Select(const std::vector<ImageOnNode>& wanted,
+                        const std::optional<std::vector<ImageOnNode>>& listed) {
+  Selected selected;
+  if (!listed) {
+    for (const ImageOnNode& image : wanted) {
+      if (!image.id.empty()) continue;
+      return BadFlag("--from-list", fmt::format("{} has no ID", NameOf(image).substr(0, 200)),
+                     "add --images FILE, with what `crictl images -o json` prints");
+    }
+    selected.images = wanted;
+    return selected;
+  }
+  const ImageIndex index(*listed);
+  std::set<std::size_t> chosen;
+  for (const ImageOnNode& image : wanted) {
+    std::vector<std::size_t> its;
+    if (image.id.empty()) {
+      for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
+        for (const std::string& name : *names) index.Find(name, its);
+      }
+    } else {
+      index.Find(image.id, its);
+    }
+    chosen.insert(its.begin(), its.end());
+    if (its.empty()) selected.absent.push_back(NameOf(image));
+  }
+  for (const std::size_t i : chosen) selected.images.push_back((*listed)[i]);
+  return selected;
+}
+
+class PreloadCommand final : public Command {
+ public:
+  std::string name() const override { return "preload"; }
+  std::string summary() const override { return "say which images are preloaded, or list them"; }
+  std::string notes() const override {
+    return R"(list (default)  the ledger: images that are known to have come to the node without the
+                kubelet, and so are open to all pods under every name
+add IMAGE…      you state that these images are preloaded. IMAGE is an ID, a digest
+                (REPOSITORY@sha256:…), or, with --images, a name out of that list
+remove IMAGE…   you state that they are not; 1 if one was not in the ledger. Without a
+                record they are closed until a pod proves credentials
+add --from-list FILE --source NAME --token TOKEN
+                a prefetcher's or installer's list, judged like a list of the runtime's:
+                a name that an open pull could have given an image proves nothing. An
+                entry needs a name or an ID; with --images only its ID, or else its
+                names, are looked up there. Draw the token (waybill observe --begin)
+                before the lists are made)";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Positional("ACTION", &action_, "list, add or remove");
+    flags.Positionals("IMAGE", &images_, "add, remove: images");
+    flags.Value("--images", &list_, "FILE|-",
+                "what crictl images -o json prints, to find images by name");
+    flags.Value("--reason", &reason_, "TEXT", "add, remove: why you state that");
+    flags.Value("--source", &source_, "NAME",
+                "add: how the images came to the node; \"operator\" (default)");
+    flags.Value("--from-list", &from_list_, "FILE|-", "add: the images of this list");
+    flags.Value("--token", &token_, "TOKEN", "add --from-list: the token");
+    runtime_.Declare(flags);
+    change_.DeclareDryRun(flags);
+    evidence_.Declare(flags);
+    store_.DeclareRules(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
+    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
+    const std::string action = action_.value_or("list");
+    if (action != "list" && action != "add" && action != "remove") {
+      return BadFlag("ACTION", fmt::format("there is no '{}'", action.substr(0, 200)),
+                     "the actions are list, add and remove");
+    }
+    if (auto checked = Check(action); !checked) return checked.error();
+    if (action == "list") return List(out);
+    if (action == "remove") return Remove(out);
+    return from_list_ ? AddList(out) : Add(out);
+  }
+
+ private:
+  Result<void> Check(std::string_view action) const {
+    const struct {
+      std::string_view name;
+      bool given;
+      bool list;
+      bool add;
+      bool add_list;
+      bool remove;
+    } all[] = {{"IMAGE", !images_.empty(), false, true, false, true},
+               {"--images", list_.has_value(), false, true, true, true},
+               {"--reason", reason_.has_value(), false, true, false, true},
+               {"--source", source_.has_value(), false, true, true, false},
+               {"--from-list", from_list_.has_value(), false, false, true, false},
+               {"--token", token_.has_value(), false, false, true, false},
+               {"--runtime", runtime_.given(), false, true, false, true},
+               {"--dry-run", change_.options.dry_run, false, true, true, true}};
+    for (const auto& argument : all) {
+      const bool belongs = action == "list"     ? argument.list
+                           : action == "remove" ? argument.remove
+                           : from_list_         ? argument.add_list
+                                                : argument.add;
+      if (!argument.given || belongs) continue;
+      return BadFlag(argument.name, fmt::format("{}{} does not take it", action,
+                                                from_list_ ? " --from-list" : ""));
+    }
+    if (action == "list") return {};
+    if (from_list_) return CheckFromList();
+    if (images_.empty()) return BadFlag("IMAGE", "it is missing", "name images");
+    for (const std::string& image : images_) {
+      if (auto checked = CheckLength("IMAGE", image, kMaxImageRefBytes); !checked) return checked;
+    }
+    if (!reason_) return BadFlag("--reason", "it is missing", "state how you know that");
+    if (auto checked = CheckLength("--reason", *reason_, kMaxReasonBytes); !checked) return checked;
+    if (!source_) return {};
+    return CheckLength("--source", *source_, kMaxReasonBytes);
+  }
+
+  Result<void> CheckFromList() const {
+    if (!source_) return BadFlag("--source", "it is missing", "name who made the list");
+    if (auto checked = CheckLength("--source", *source_, kMaxReasonBytes); !checked) return checked;
+    if (!token_) {
+      return BadFlag("--token", "it is missing",
+                     "draw a token with `waybill observe --begin`, before the list is made");
+    }
+    return CheckStandardInput({{"--from-list", from_list_}, {"--images", list_}});
+  }
+
+  Result<std::optional<std::vector<ImageOnNode>>> ReadList() const {
+    if (!list_) return std::optional<std::vector<ImageOnNode>>();
+    auto images = ReadImageList(*list_);
+    if (!images) return images.error();
+    return std::optional(*std::move(images));
+  }
+
+  // --- list
+
+  Result<ExitCode> List(Output& out) const {
+    auto listed = WithStore(ObserveStore(store_), [&](const NodeStore& store) -> Result<ExitCode> {
+      auto ledger = store.ListLedger();
+      if (!ledger) return ledger.error();
+      auto names = HandlerNames::Of(store);
+      if (!names) return names.error();
+      WriteLedger(*ledger, *names, out);
+      return ExitCode::kYes;
+    });
+    return listed;
+  }
+
+  static void WriteLedger(const std::vector<LedgerEntry>& ledger, const HandlerNames& handlers,
+                          Output& out) {
+    Json list = Json::array();
+    std::vector<std::vector<std::string>> rows;
+    for (const LedgerEntry& entry : ledger) {
+      if (out.json()) {
+        list.push_back(JsonOf(entry));
+        continue;
+      }
+      const std::string runtime = handlers.TextOf(entry.runtime_handler);
+      const std::string since = out.TimeText(entry.since);
+      const std::string reason = entry.reason.empty() ? "-" : entry.reason;
+      for (const std::string& name : entry.names) {
+        rows.push_back({entry.image_ref, runtime, name, entry.source, since, reason});
+      }
+      if (entry.names.empty()) {
+        rows.push_back({entry.image_ref, runtime, "-", entry.source, since, reason});
+      }
+    }
+    if (out.json()) return out.WriteJson({{"ledger", list}});
+    out.WriteTable({"IMAGE REF", "RUNTIME", "NAME", "SOURCE", "SINCE", "REASON"}, rows);
+  }
+
+  // --- add IMAGE…
+
+  // All are found before the first is entered, so that a mistyped name changes nothing.
+  Result<std::vector<ImageOnNode>> Resolve() const {
+    auto list = ReadList();
+    if (!list) return list.error();
+    std::vector<ImageOnNode> found;
+    for (const std::string& name : images_) {
+      if (*list) {
+        auto entries = FindListed(name, **list, "--images");
+        if (!entries) return entries.error();
+        found.insert(found.end(), entries->begin(), entries->end());
+      } else if (IsSpelling(name)) {
+        found.push_back({.id = name});
+      } else {
+        return BadFlag(
+            "IMAGE",
+            fmt::format("{} is a name, and may be another image's tomorrow", name.substr(0, 200)),
+            "add --images FILE, with what `crictl images -o json` prints, to find the image that "
+            "has the name now; or give its ID");
+      }
+    }
+    if (runtime_.given()) {
+      for (ImageOnNode& image : found) image.runtime_handler = runtime_.handler;
+    }
+    return found;
+  }
+
+  Result<ExitCode> Add(Output& out) const {
+    auto images = Resolve();
+    if (!images) return images.error();
+    const std::string source = source_.value_or("operator");
+    std::vector<std::string> closed;
+    auto added = WithStore(OwnStore(store_), [&](NodeStore& store) -> Result<std::size_t> {
+      if (auto known = CheckHandler(store); !known) return known.error();
+      std::size_t done = 0;
+      for (const ImageOnNode& image : *images) {
+        auto entered = store.AddToLedger(image, source, *reason_, change_.options);
+        if (!entered) return After(entered.error(), done, images->size(), "were entered");
+        ++done;
+        const auto why = store.Explain(
+            {.image = image.id, .image_ref = image.id, .runtime_handler = runtime_.handler});
+        if (why && why->in_quarantine) closed.push_back(image.id);
+      }
+      return done;
+    });
+    if (!added) return added.error();
+    WriteDryRun(change_.options.dry_run, out);
+    Json list = Json::array();
+    for (const ImageOnNode& image : *images) {
+      list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
+      if (out.json()) continue;
+      out.Line("preloaded: {}{}", image.id, ForHandler(image.runtime_handler));
+    }
+    if (out.json()) {
+      out.WriteJson({{"added", list},
+                     {"source", source},
+                     {"reason", *reason_},
+                     {"dryRun", change_.options.dry_run}});
+    }
+    (void)out.Flush();
+    for (const std::string& id : closed) {
+      Warn(id + " is in quarantine, which closes it all the same",
+           "see waybill list --quarantine --store " + ShellWord(store_.store) +
+               "; pulling the image ends that");
+    }
+    return ExitCode::kYes;
+  }
+
+  // --- add --from-list
+
+  Result<ExitCode> AddList(Output& out) const {
+    auto token = ParseListToken(*token_);
+    if (!token) return token.error();
+    auto wanted = ReadPreloadedList(*from_list_);
+    if (!wanted) return wanted.error();
+    auto listed = ReadList();
+    if (!listed) return listed.error();
+    auto selected = Select(*wanted, *listed);
+    if (!selected) return selected.error();
+    const ImageList list{.images = std::move(selected->images),
+                         .token = *token,
+                         .complete = false,
+                         .source = *source_};
+    auto report =
+        WithStore(OwnStore(store_, {.evidence = evidence_.options}),
+                  [&](NodeStore& store) { return store.ObserveImages(list, change_.options); });
+    if (!report) return report.error();
+    WriteDryRun(change_.options.dry_run, out);
+    if (out.json()) {
+      Json answer = JsonOf(*report);
+      answer["notOnNode"] = selected->absent;
+      answer["dryRun"] = change_.options.dry_run;
+      out.WriteJson(answer);
+      return ExitCode::kYes;
+    }
+    WriteObserved(*report, {}, out);
+    for (const std::string& name : selected->absent) {
+      out.Line("absent      {}: the runtime does not list it", name);
+    }
+    return ExitCode::kYes;
+  }
+
+  // --- remove
+
+  // The ref that `name` means: that of the ledger entry with that spelling or name; else what the
+  // list says; else the name itself, if the store may know it as a spelling. nullopt: none.
+  static Result<std::optional<std::string>> RefOf(
+      const std::string& name, const std::vector<LedgerEntry>& ledger,
+      const std::optional<std::vector<ImageOnNode>>& list) {
+    std::set<std::string> refs;
+    for (const LedgerEntry& entry : ledger) {
+      const bool named =
+          std::find(entry.names.begin(), entry.names.end(), name) != entry.names.end();
+      if (named || SameSpelling(entry.image_ref, name)) refs.insert(entry.image_ref);
+    }
+    if (refs.size() > 1) {
+      std::string all;
+      for (const std::string& ref : refs) all += (all.empty() ? "" : ", ") + ref;
+      return BadFlag(
+          "IMAGE",
+          fmt::format("{} is a name of several images in the ledger: {}", name.substr(0, 200), all),
+          "give an ID");
+    }
+    if (!refs.empty()) return std::optional(*refs.begin());
+    if (list) {
+      auto entries = FindListed(name, *list, "--images");
+      if (!entries) return entries.error();
+      return std::optional(entries->front().id);
+    }
+    return IsSpelling(name) ? std::optional(name) : std::nullopt;
+  }
+
+  Result<ExitCode> Remove(Output& out) const {
+    auto list = ReadList();
+    if (!list) return list.error();
+    std::vector<std::pair<std::string, bool>> removed;
+    auto done = WithStore(OwnStore(store_), [&](NodeStore& store) -> Result<void> {
+      if (auto known = CheckHandler(store); !known) return known.error();
+      auto ledger = store.ListLedger();
+      if (!ledger) return ledger.error();
+      std::vector<std::optional<std::string>> refs;
+      for (const std::string& name : images_) {
+        auto ref = RefOf(name, *ledger, *list);
+        if (!ref) return ref.error();
+        refs.push_back(*std::move(ref));
+      }
+      for (std::size_t i = 0; i < refs.size(); ++i) {
+        if (!refs[i]) {
+          removed.emplace_back(images_[i], false);
+          continue;
+        }
+        auto was_there =
+            store.RemoveFromLedger({.image_ref = *refs[i], .runtime_handler = runtime_.handler},
+                                   *reason_, change_.options);
+        if (!was_there) return After(was_there.error(), i, refs.size(), "were done");
+        removed.emplace_back(*refs[i], *was_there);
+      }
+      return {};
+    });
+    if (!done) return done.error();
+    WriteDryRun(change_.options.dry_run, out);
+    bool all = true;
+    Json images = Json::array();
+    for (const auto& [ref, was_there] : removed) {
+      all = all && was_there;
+      images.push_back({{"imageRef", ref}, {"removed", was_there}});
+      if (out.json()) continue;
+      if (was_there) {
+        out.Line("removed: {}{} is not preloaded", ref, ForHandler(runtime_.handler));
+      } else {
+        out.Line("{}{} is not in the ledger", ref, ForHandler(runtime_.handler));
+      }
+    }
+    if (out.json()) {
+      out.WriteJson(
+          {{"images", images}, {"reason", *reason_}, {"dryRun", change_.options.dry_run}});
+    }
+    return all ? ExitCode::kYes : ExitCode::kNo;
+  }
+
+  // --- both
+
+  Result<void> CheckHandler(const NodeStore& store) const {
+    if (runtime_.handler.empty()) return {};
+    auto names = HandlerNames::Of(store);
+    if (!names) return names.error();
+    return names->Check(runtime_.handler);
+  }
+
+  // Each image is a transaction of its own.
+  static Error After(Error error, std::size_t done, std::size_t all, std::string_view what) {
+    if (done > 0) error.message += fmt::format("; {} of {} images {}", done, all, what);
+    return error;
+  }
+
+  StoreFlags store_;
+  ChangeFlags change_;
+  EvidenceFlags evidence_;
+  RuntimeFlag runtime_;
+  std::optional<std::string> action_;
+  std::vector<std::string> images_;
+  std::optional<std::string> list_;
+  std::optional<std::string> reason_;
+  std::optional<std::string> source_;
+  std::optional<std::string> from_list_;
+  std::optional<std::string> token_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakePreloadCommand() { return std::make_unique<PreloadCommand>(); }
+
+}  // namespace waybill::cli

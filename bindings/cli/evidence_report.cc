@@ -1,0 +1,163 @@
+#include "bindings/cli/evidence_report.h"
+
+#include <vector>
+
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/list_token.h"
+#include "bindings/cli/record_json.h"
+
+namespace waybill::cli {
+namespace {
+
+Json JsonOf(const JudgedImage& image) {
+  Json object = {{"imageRef", image.image_ref}, {"name", image.name}};
+  if (!image.runtime_handler.empty()) object["runtimeHandler"] = image.runtime_handler;
+  object["preloaded"] = image.preloaded;
+  object["because"] = image.because;
+  return object;
+}
+
+void WriteJudged(const ObserveReport& report, Output& out) {
+  for (const JudgedImage& image : report.judged) {
+    const bool named = image.name != image.image_ref && !image.image_ref.empty();
+    out.Line("{}  {}{}{}: {}", image.preloaded ? "preloaded " : "closed    ", image.name,
+             named ? " (" + image.image_ref + ")" : "", ForHandler(image.runtime_handler),
+             image.because);
+  }
+  if (report.preloaded + report.closed > report.judged.size()) {
+    out.Line("judged      and {} more", report.preloaded + report.closed - report.judged.size());
+  }
+}
+
+// What an operator may run.
+std::string_view CommandFor(const Explanation& explanation, Reason reason) {
+  if (explanation.in_quarantine || explanation.ledger_entry) return {};
+  if (explanation.recorded) return explanation.closed_because.empty() ? "" : "waybill preload add";
+  if (!explanation.pulls.empty()) return "waybill preload add";
+  if (explanation.distrustful) return "waybill trust --clear";
+  return reason == Reason::kPulledForOtherHandler ? "" : "waybill observe";
+}
+
+}  // namespace
+
+Json JsonOf(const OpenPull& pull) {
+  Json object = {{"id", pull.id.value}, {"anything", pull.anything}};
+  if (!pull.anything) object["image"] = pull.image;
+  if (!pull.runtime_handler.empty()) object["runtimeHandler"] = pull.runtime_handler;
+  object["state"] = PullStateName(pull.state);
+  object["began"] = JsonOf(std::optional(pull.began));
+  object["ended"] = JsonOf(pull.ended);
+  if (pull.ended) {
+    object["endedAt"] = {{"bootId", BootIdText(pull.ended_at)},
+                         {"nanoseconds", pull.ended_at.nanoseconds}};
+  }
+  object["several"] = pull.several;
+  object["stamp"] = pull.stamp;
+  return object;
+}
+
+Json JsonOf(const LedgerEntry& entry) {
+  Json object = {{"imageRef", entry.image_ref}};
+  if (!entry.runtime_handler.empty()) object["runtimeHandler"] = entry.runtime_handler;
+  object["names"] = entry.names;
+  object["source"] = entry.source;
+  object["reason"] = entry.reason;
+  object["since"] = JsonOf(std::optional(entry.since));
+  object["stamp"] = entry.stamp;
+  return object;
+}
+
+Json JsonOf(const ObserveReport& report) {
+  Json judged = Json::array();
+  for (const JudgedImage& image : report.judged) judged.push_back(JsonOf(image));
+  return {{"listed", report.listed},
+          {"repeated", report.repeated},
+          {"notNames", report.not_names},
+          {"known", report.known},
+          {"preloaded", report.preloaded},
+          {"closed", report.closed},
+          {"left", report.left},
+          {"united", report.united},
+          {"pullsSettled", report.pulls_settled},
+          {"recordsRemoved", report.records_removed},
+          {"preloadedRemoved", report.preloaded_removed},
+          {"judged", judged},
+          {"sharedDigests", report.shared_digests},
+          {"notJudgedBecause", report.not_judged_because}};
+}
+
+Json JsonOf(const Explanation& explanation) {
+  Json pulls = Json::array();
+  for (const OpenPull& pull : explanation.pulls) pulls.push_back(JsonOf(pull));
+  return {
+      {"text", explanation.text},
+      {"hint", explanation.hint},
+      {"pulls", pulls},
+      {"ledgerEntry", explanation.ledger_entry ? JsonOf(*explanation.ledger_entry) : Json(nullptr)},
+      {"recorded", explanation.recorded},
+      {"closedBecause", explanation.closed_because},
+      {"inQuarantine", explanation.in_quarantine},
+      {"distrustful", explanation.distrustful}};
+}
+
+std::string ImageText(const OpenPull& pull) { return pull.anything ? "(anything)" : pull.image; }
+
+void WriteObserved(const ObserveReport& report, std::string_view before, Output& out) {
+  out.Line("listed      {}: {} known already, {} preloaded, {} closed, {} not judged",
+           Counted(report.listed, "image"), report.known, report.preloaded, report.closed,
+           report.left);
+  if (!report.not_judged_because.empty()) {
+    out.Line("not judged  {}", report.not_judged_because);
+  }
+  if (report.repeated > 0) {
+    out.Line("repeated    {} of the list, for an image that it had already",
+             report.repeated == 1 ? "1 entry" : fmt::format("{} entries", report.repeated));
+  }
+  if (report.not_names > 0) {
+    out.Line("no names    {} of the list, which do not parse and do not count",
+             Counted(report.not_names, "name"));
+  }
+  for (const std::string& digest : report.shared_digests) {
+    out.Line("shared      {}: listed for two images, so it identifies neither", digest);
+  }
+  if (report.united > 0) {
+    out.Line("united      {} under another spelling of an image that has a record",
+             Counted(report.united, "record"));
+  }
+  if (report.closed > 0 && !before.empty()) out.Line("closed now  {}", before);
+  WriteJudged(report, out);
+  if (report.pulls_settled > 0) {
+    out.Line("settled     {} that can bring nothing any more",
+             Counted(report.pulls_settled, "open pull"));
+  }
+  if (report.records_removed + report.preloaded_removed > 0) {
+    out.Line("removed     {} and {} of images that are not listed",
+             Counted(report.records_removed, "record"),
+             report.preloaded_removed == 1
+                 ? "1 ledger entry"
+                 : fmt::format("{} ledger entries", report.preloaded_removed));
+  }
+}
+
+void WriteExplanation(const Explanation& explanation, Reason reason, Output& out) {
+  constexpr std::size_t kMostPulls = 10;
+  if (!explanation.text.empty()) out.Line("why: {}", explanation.text);
+  std::size_t told = 0;
+  // The credentials of a recorded pull close it whatever else was pulled.
+  const bool pulls_matter = !explanation.recorded || !explanation.closed_because.empty();
+  for (const OpenPull& pull : pulls_matter ? explanation.pulls : std::vector<OpenPull>()) {
+    if (told++ == kMostPulls) {
+      out.Line("and {} more: see waybill pulls", explanation.pulls.size() - kMostPulls);
+      break;
+    }
+    out.Line("pull {}: {}{}, {}, began {}{}", pull.id.value, ImageText(pull),
+             ForHandler(pull.runtime_handler), PullStateName(pull.state), out.TimeText(pull.began),
+             pull.ended ? ", ended " + out.TimeText(pull.ended) : std::string());
+  }
+  if (explanation.hint.empty()) return;
+  const std::string_view command = CommandFor(explanation, reason);
+  out.Line("to open it: {}{}", explanation.hint,
+           command.empty() ? "" : fmt::format(" (`{}`)", command));
+}
+
+}  // namespace waybill::cli

@@ -1,0 +1,32 @@
+// What is known of images without a pull by this kubelet: open pulls, the ledger, what a list of
+// images did. As JSON and as lines of text.
+
+#ifndef WAYBILL_BINDINGS_CLI_EVIDENCE_REPORT_H_
+#define WAYBILL_BINDINGS_CLI_EVIDENCE_REPORT_H_
+
+#include <string>
+#include <string_view>
+
+#include "bindings/cli/output.h"
+#include "waybill/node_store.h"
+
+namespace waybill::cli {
+
+Json JsonOf(const OpenPull& pull);
+Json JsonOf(const LedgerEntry& entry);
+Json JsonOf(const ObserveReport& report);
+Json JsonOf(const Explanation& explanation);
+
+// The pull's image string; "(anything)" for one that stands for what can't be named.
+std::string ImageText(const OpenPull& pull);
+
+// Lines of 12 columns and a text, as `start` writes them. `before`: what closed images were taken
+// for until now; empty: nothing to say.
+void WriteObserved(const ObserveReport& report, std::string_view before, Output& out);
+
+// "why: …", "pull 7: …" and "to open it: …", for an image that `reason` closes.
+void WriteExplanation(const Explanation& explanation, Reason reason, Output& out);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_EVIDENCE_REPORT_H_

@@ -1,0 +1,73 @@
+#include "bindings/cli/list_token.h"
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+// Digits only: from_chars would also take a sign.
+bool ReadWholeNumber(std::string_view text, std::uint64_t most, std::uint64_t& number) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  const char* end = text.data() + text.size();
+  return std::from_chars(text.data(), end, number).ec == std::errc{} && number <= most;
+}
+
+bool ReadBootId(std::string_view text, BootTime& time) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  if (text.size() != 2 * time.boot_id.size()) return false;
+  for (std::size_t i = 0; i < time.boot_id.size(); ++i) {
+    const std::size_t high = kDigits.find(text[2 * i]);
+    const std::size_t low = kDigits.find(text[2 * i + 1]);
+    if (high == std::string_view::npos || low == std::string_view::npos) return false;
+    time.boot_id[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string BootIdText(const BootTime& time) {
+  std::string text;
+  for (const std::uint8_t byte : time.boot_id) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+std::string FormatListToken(const ListToken& token) {
+  return fmt::format("{}.{}.{}", token.commit, token.drawn.nanoseconds, BootIdText(token.drawn));
+}
+
+Result<ListToken> ParseListToken(std::string_view text) {
+  ListToken token;
+  std::uint64_t nanoseconds = 0;
+  const std::size_t first = text.find('.');
+  const std::size_t second = first == std::string_view::npos ? first : text.find('.', first + 1);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr auto kMostNanoseconds =
+      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (second != std::string_view::npos &&
+      ReadWholeNumber(text.substr(0, first), kMost, token.commit) &&
+      ReadWholeNumber(text.substr(first + 1, second - first - 1), kMostNanoseconds, nanoseconds) &&
+      ReadBootId(text.substr(second + 1), token.drawn)) {
+    token.drawn.nanoseconds = static_cast<std::int64_t>(nanoseconds);
+    return token;
+  }
+  return BadFlag("--token", fmt::format("'{}' is not a list token", text.substr(0, 200)),
+                 "give what --begin printed before the list was made");
+}
+
+Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out) {
+  auto token = WithStore(OwnStore(flags), &NodeStore::BeginList);
+  if (!token) return token.error();
+  if (out.json()) {
+    out.WriteJson({{"token", FormatListToken(*token)}});
+  } else {
+    out.Line("{}", FormatListToken(*token));
+  }
+  return ExitCode::kYes;
+}
+
+}  // namespace waybill::cli

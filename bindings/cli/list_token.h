@@ -1,0 +1,28 @@
+// The text form of a list token: <commit>.<nanoseconds>.<boot ID, 32 hex digits>.
+
+#ifndef WAYBILL_BINDINGS_CLI_LIST_TOKEN_H_
+#define WAYBILL_BINDINGS_CLI_LIST_TOKEN_H_
+
+#include <string>
+#include <string_view>
+
+#include "bindings/cli/output.h"
+#include "bindings/cli/parse.h"
+#include "waybill/evidence.h"
+#include "waybill/result.h"
+
+namespace waybill::cli {
+
+std::string FormatListToken(const ListToken& token);
+// Only what FormatListToken prints. kInvalidArgument, about --token, otherwise.
+Result<ListToken> ParseListToken(std::string_view text);
+
+// 32 hex digits.
+std::string BootIdText(const BootTime& time);
+
+// Draws a token for a list of images or pods, and prints it.
+Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_LIST_TOKEN_H_
