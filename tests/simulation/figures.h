@@ -1,0 +1,80 @@
+// What a life is measured by.
+
+#ifndef WAYBILL_TESTS_SIMULATION_FIGURES_H_
+#define WAYBILL_TESTS_SIMULATION_FIGURES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/timeline.h"
+
+namespace waybill::simulation {
+
+struct Figures {
+  static constexpr std::size_t kExamples = 5;
+
+  std::uint64_t lives = 0;
+  std::uint64_t decisions = 0;  // of which the rest are questions out of turn: they change nothing
+  std::uint64_t questions = 0;  // of pods
+  std::uint64_t opened = 0;
+  std::uint64_t rightful = 0;        // questions of pods that had a right to the image on the node
+  std::uint64_t wrong_closings = 0;  // of those
+  std::uint64_t closed_by_loss = 0;  // rightful in truth, but the store could not know it
+  // Openings that limits explain.
+  std::uint64_t late = 0;
+  std::uint64_t partial_lists = 0;
+  std::uint64_t retagged = 0;
+
+  std::uint64_t pulls = 0;
+  std::uint64_t unrecorded_arrivals = 0;
+  std::uint64_t lists = 0;
+  std::uint64_t judged_preloaded = 0;
+  std::uint64_t judged_closed = 0;
+  std::uint64_t starts = 0;
+  std::uint64_t troubles = 0;  // losses, gaps
+
+  std::size_t open_pulls_most = 0;
+  std::size_t open_pulls_after_storm_most = 0;
+  Millis pull_stuck_longest = 0;           // an open pull, after its end
+  Millis refused_longest = 0;              // an image, for all that had a right to it
+  std::vector<std::string> examples = {};  // histories of the first wrong closings
+
+  void Add(const Figures& other) {
+    lives += other.lives;
+    decisions += other.decisions;
+    questions += other.questions;
+    opened += other.opened;
+    rightful += other.rightful;
+    wrong_closings += other.wrong_closings;
+    closed_by_loss += other.closed_by_loss;
+    late += other.late;
+    partial_lists += other.partial_lists;
+    retagged += other.retagged;
+    pulls += other.pulls;
+    unrecorded_arrivals += other.unrecorded_arrivals;
+    lists += other.lists;
+    judged_preloaded += other.judged_preloaded;
+    judged_closed += other.judged_closed;
+    starts += other.starts;
+    troubles += other.troubles;
+    open_pulls_most = std::max(open_pulls_most, other.open_pulls_most);
+    open_pulls_after_storm_most =
+        std::max(open_pulls_after_storm_most, other.open_pulls_after_storm_most);
+    pull_stuck_longest = std::max(pull_stuck_longest, other.pull_stuck_longest);
+    refused_longest = std::max(refused_longest, other.refused_longest);
+    examples.insert(examples.end(), other.examples.begin(), other.examples.end());
+    if (examples.size() > kExamples) examples.resize(kExamples);
+  }
+  double WrongClosingsIn1000() const {
+    return rightful == 0
+               ? 0.0
+               : 1000.0 * static_cast<double>(wrong_closings) / static_cast<double>(rightful);
+  }
+};
+
+}  // namespace waybill::simulation
+
+#endif  // WAYBILL_TESTS_SIMULATION_FIGURES_H_

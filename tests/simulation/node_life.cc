@@ -1,0 +1,119 @@
+#include "tests/simulation/node_life.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/simulation/machine.h"
+
+namespace waybill::simulation {
+
+NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, std::uint64_t seed,
+                   Breakage breakage)
+    : scenario_(scenario),
+      breakage_(breakage),
+      seed_(seed),
+      directory_(std::move(directory)),
+      draw_(seed),
+      world_(draw_),
+      runtime_(world_, draw_.OneIn(2) ? RuntimeKind::kCrio : RuntimeKind::kContainerd),
+      machine_(std::make_shared<Machine>()),
+      short_names_(draw_.OneIn(2)),
+      names_pulls_(!scenario.older_adapters || draw_.OneIn(2)),
+      passes_entries_(!scenario.older_adapters || draw_.OneIn(2)) {
+  figures_.lives = 1;
+  if (runtime_.kind() == RuntimeKind::kCrio) runtime_.ChangeForms(false, draw_.OneIn(2));
+  FirstStart();
+  timeline_.After(kSecond, [this] { ListRegularly(); });
+  const auto every = [this](Millis mean, void (NodeLife::*what)()) {
+    timeline_.Every(draw_, mean, [this, what] { (this->*what)(); });
+  };
+  every(scenario.questions, &NodeLife::AskSomething);
+  every(scenario.questions, &NodeLife::AskOutOfTurn);
+  every(scenario.tag_moves, &NodeLife::MoveTag);
+  every(scenario.collections, &NodeLife::CollectGarbage);
+  every(scenario.imports, &NodeLife::ImportFile);
+  every(scenario.imports_of_tags, &NodeLife::ImportTag);
+  every(scenario.rotations, &NodeLife::RotateSecret);
+  every(scenario.handovers, &NodeLife::HandOver);
+  every(scenario.reboots, &NodeLife::Reboot);
+  every(scenario.losses, &NodeLife::LoseStore);
+  every(scenario.gaps, &NodeLife::HaveGap);
+  every(scenario.operators, &NodeLife::Operate);
+  every(scenario.upgrades, &NodeLife::UpgradeRuntime);
+  every(scenario.clock_jumps, &NodeLife::JumpClock);
+  every(scenario.attacks, &NodeLife::Attack);
+  every(scenario.storms, &NodeLife::Storm);
+  timeline_.Every(draw_, scenario.kills, [this] { Kill(Around(draw_, kMinute)); });
+  timeline_.Every(draw_, scenario.removals, [this] {
+    const std::vector<ContentIndex> contents = runtime_.Contents();
+    const ContentIndex content = draw_.From(contents);
+    if (!runtime_.IsPinned(content)) RemoveImage(content);
+  });
+  if (scenario.reachable_half_the_time) {
+    timeline_.Every(draw_, kHour, [this] { registries_reachable_ = !registries_reachable_; });
+  }
+}
+
+NodeLife::~NodeLife() = default;
+
+void NodeLife::Live(std::uint64_t decisions, Millis time) {
+  while (figures_.decisions < decisions && timeline_.now() < time) {
+    const Timeline::Event event = timeline_.Next();
+    clock_.Set({testing::kFakeEpoch + (timeline_.now() + clock_offset_) / kSecond, 0});
+    machine_->Set(Uptime());
+    event();
+  }
+}
+
+std::string NodeLife::NameOf(ContentIndex content) const {
+  return "image " + world_.content(content).hex.substr(0, 8);
+}
+
+void NodeLife::Log(std::optional<ContentIndex> content, std::string text) {
+  history_.push_back({timeline_.now(), content, false, std::move(text)});
+}
+
+// A pull that brings nothing concerns no image, unless it may have brought any.
+void NodeLife::LogPull(const Pull& pull, std::string text) {
+  const bool may_be_anything = pull.question.image.find('.') == std::string::npos;
+  history_.push_back({timeline_.now(), pull.content, !may_be_anything,
+                      fmt::format("pull {} {}", pull.number, text)});
+}
+
+// The last events that concern the image, with some of the whole node, the oldest first.
+std::string NodeLife::History(std::optional<ContentIndex> content, std::size_t most) const {
+  std::vector<std::string> lines;
+  std::size_t of_the_node = 0;
+  for (auto event = history_.rbegin(); event != history_.rend() && lines.size() < most; ++event) {
+    if (event->content && event->content != content) continue;
+    if (content && !event->content && (event->is_minor || of_the_node++ >= most / 3)) continue;
+    const Millis at = event->at;
+    lines.push_back(fmt::format("\n  day {} {:02}:{:02}:{:02}.{:03}  {}", at / kDay,
+                                at % kDay / kHour, at % kHour / kMinute, at % kMinute / kSecond,
+                                at % kSecond, event->text));
+  }
+  std::string text;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) text += *line;
+  return text;
+}
+
+void NodeLife::Fail(const std::string& what, std::optional<ContentIndex> content) {
+  std::string text =
+      fmt::format("scenario {}, seed {}, {}: {}", scenario_.name, seed_,
+                  runtime_.kind() == RuntimeKind::kCrio ? "CRI-O" : "containerd", what);
+  if (breakage_ != Breakage::kNone) {
+    text += fmt::format(" (deliberately broken: {})", BreakageName(breakage_));
+  }
+  if (content) text += "\n  truth: " + truth_.Describe(*content);
+  if (content && runtime_.Has(*content)) {
+    const ImageOnNode entry = runtime_.Entry(*content);
+    text += "\n  listed as " + entry.id;
+    for (const auto* names : {&entry.repo_tags, &entry.repo_digests}) {
+      for (const std::string& name : *names) text += "\n    " + name;
+    }
+  }
+  throw Wrong(text + History(content, 60));
+}
+
+}  // namespace waybill::simulation

@@ -1,0 +1,232 @@
+// The life of one node: a runtime, a kubelet that keeps its evidence in a real NodeStore, pods that
+// ask, and everything that goes wrong. Each answer is held against the truth.
+
+#ifndef WAYBILL_TESTS_SIMULATION_NODE_LIFE_H_
+#define WAYBILL_TESTS_SIMULATION_NODE_LIFE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/figures.h"
+#include "tests/simulation/runtime.h"
+#include "tests/simulation/scenario.h"
+#include "tests/simulation/timeline.h"
+#include "tests/simulation/truth.h"
+#include "tests/simulation/world.h"
+#include "tests/support/fake_clock.h"
+#include "waybill/node_store.h"
+
+namespace waybill::simulation {
+
+// How long the store expects the content of a pull that ended.
+inline constexpr Millis kGrace = 2 * kMinute;
+inline constexpr Millis kWindow = 2 * kHour;
+
+// A wrong answer, or a call that should have succeeded. What it says has the history.
+struct Wrong : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class NodeLife {
+ public:
+  // `directory` is empty, and in memory if possible.
+  NodeLife(const Scenario& scenario, std::filesystem::path directory, std::uint64_t seed,
+           Breakage breakage = Breakage::kNone);
+  ~NodeLife();
+  NodeLife(const NodeLife&) = delete;
+  NodeLife& operator=(const NodeLife&) = delete;
+
+  // Until so many decisions were made, or the time is over. Throws Wrong.
+  void Live(std::uint64_t decisions, Millis time);
+  const Figures& figures() const { return figures_; }
+
+ private:
+  struct Question {
+    Pod pod;
+    std::string image;
+    PullPolicy policy = PullPolicy::kIfNotPresent;
+    bool is_hasty = false;  // the pod will be deleted while its image is pulled
+  };
+
+  // What a pull that the kubelet began is, beyond what the store knows of it.
+  struct Pull {
+    std::uint64_t number = 0;
+    Question question;
+    std::optional<FullName> name = {};
+    std::optional<ContentIndex> content = {};  // that it would bring
+    bool anonymous = false;                    // the registry wanted no credentials
+    PullId id = {};
+    bool has_intent = false;
+    bool attached = true;  // the process that began it still waits for its end
+    bool stopped = false;  // it brings nothing any more
+    // The store must expect the content until then.
+    Millis expected_until = kNever;
+    bool forgotten = false;  // the store does not know it, or lost it
+  };
+  using PullPointer = std::shared_ptr<Pull>;
+
+  enum class Mode { kDown, kWaybill, kKubeletRules, kWithoutWaybill };
+
+  // --- questions.cc: pods ask ---
+  void AskSomething();
+  void AskOutOfTurn();
+  void Ask(const Question& question);
+  EnsureOutcome Ensure(const Question& question, std::optional<ContentIndex> present);
+  Question SomeQuestion();
+  Pod SomePod(std::size_t tenant);
+  std::string SomeString(const Repository& repository);
+  std::string SomeId(const Repository& repository);
+  Proof ProofOf(const Pod& pod) const;
+  // Throws Wrong if the image must not be open.
+  void CheckOpen(const Pod& pod, const std::string& image, std::string_view ref,
+                 ContentIndex content, const Decision& decision);
+  void CheckClosed(const Question& question, ContentIndex content, bool opened,
+                   const Decision& decision);
+
+  // --- pulls.cc ---
+  static ImageCopy CopyOf(const Pull& pull);  // without the ref
+  void StartPull(const Question& question);
+  void PlanEnd(const PullPointer& pull, Millis duration);
+  void Done(const PullPointer& pull);
+  void Arrive(const PullPointer& pull);
+  void ArriveLater(const PullPointer& pull, Millis expected_for);
+  ImagePullCredentials AcceptedCredentials(const Pull& pull) const;
+  void RecordSuccess(const Pull& pull, ContentIndex content);
+  void Succeed(const PullPointer& pull);
+  void Cut(const PullPointer& pull);
+  void Fail(const PullPointer& pull, bool can_ask);
+  void ReportFailure(const PullPointer& pull, PullFailure failure);
+  // What the kubelet knows of a pull's end, for what the store must expect.
+  void Ended(const PullPointer& pull, Millis expected_for);
+
+  // --- lists.cc ---
+  struct Listing {
+    ListToken token;
+    Step token_step = 0;
+    std::vector<ImageOnNode> images;
+    std::set<ContentIndex> contents;  // on the node then
+    std::set<ContentIndex> listed;    // of these, in `images`
+  };
+  void ListRegularly();
+  // At once: token, list, observe.
+  void ListNow();
+  Listing BeginListing();
+  void Take(Listing& listing);
+  void LeaveOut(Listing& listing);
+  bool MisleadOnce(const Listing& listing);
+  void Observe(const Listing& listing, bool complete);
+  void CheckOpenPulls(const ListToken& token);
+  void CollectGarbage();
+  void RemoveImage(ContentIndex content);
+
+  // --- troubles.cc: what happens to the node ---
+  void FirstStart();
+  void Kill(Millis downtime);
+  // The process ends, and so do the pulls that it waits for.
+  void StopProcess();
+  void Open(Mode mode, bool continues_pulls = false);
+  void DescribeStart(const RecoveryReport& report);
+  void HandOver();
+  void Reboot();
+  void LoseStore();
+  void LoseFiles();
+  void ClearDistrust();
+  void HaveGap();
+  void EndGap();
+  void GapClosed();
+  void ForgetPulls();
+  void JumpClock();
+  void UpgradeRuntime();
+
+  // --- people.cc: developers, prefetchers, operators, tenants who mean no good ---
+  void MoveTag();
+  void ImportFile();
+  void ImportTag();
+  void BringByHand(ContentIndex content, const FullName& name, bool as_pulled);
+  void Operate();
+  void Retag(ContentIndex content);
+  void Attack();
+  void Storm();
+  void RotateSecret();
+
+  // --- node_life.cc ---
+  void Log(std::optional<ContentIndex> content, std::string text);
+  void LogPull(const Pull& pull, std::string text);
+  [[noreturn]] void Fail(const std::string& what, std::optional<ContentIndex> content);
+  // The value of a call that must succeed.
+  template <typename T>
+  T Must(Result<T> result, std::string_view call) {
+    if (!result) Fail(std::string(call) + ": " + result.error().ToString(), std::nullopt);
+    if constexpr (!std::is_void_v<T>) return std::move(*result);
+  }
+  Step NextStep() { return ++step_; }
+  Millis Uptime() const { return timeline_.now() - booted_; }
+  bool Broken(Breakage breakage) const { return breakage_ == breakage; }
+  std::string NameOf(ContentIndex content) const;
+  std::string History(std::optional<ContentIndex> content, std::size_t most) const;
+
+  const Scenario& scenario_;
+  const Breakage breakage_;
+  const std::uint64_t seed_;
+  const std::filesystem::path directory_;
+  Draw draw_;
+  Timeline timeline_;
+  World world_;
+  Runtime runtime_;
+  Truth truth_;
+  Figures figures_;
+
+  // The kubelet.
+  Mode mode_ = Mode::kDown;
+  testing::FakeClock clock_;
+  Millis clock_offset_ = 0;
+  struct Machine;  // its boot clock, which the store may ask for at any time
+  std::shared_ptr<Machine> machine_;
+  Millis booted_ = 0;
+  std::unique_ptr<NodeStore> store_;
+  // Pods name images without a registry or by IDs, each of which may stand for anything.
+  bool short_names_ = true;
+  bool names_pulls_ = true;     // ends pulls by their IDs
+  bool passes_entries_ = true;  // asks the runtime for the entry of what it pulled
+  bool listed_since_start_ = false;
+  Millis last_list_on_a_miss_ = -kDay;
+  std::uint64_t newest_token_ = 0;  // the commit of the newest list that was observed
+  std::optional<std::vector<ImageOnNode>> old_list_;
+  // Those that run or may still bring something, by their numbers.
+  std::map<std::uint64_t, PullPointer> pulls_;
+  std::uint64_t next_pull_ = 1;
+  bool distrusted_ = false;
+  bool gap_open_ = false;
+  bool registries_reachable_ = true;
+  std::uint64_t sequence_ = 0;         // the store's, when the process ended
+  std::uint64_t copied_sequence_ = 0;  // of the copy of the store; 0: none
+  bool lost_ = false;                  // since the last start
+  bool had_gap_ = false;               // likewise
+  bool had_kubelet_rules_ = false;     // in that gap
+  // After a loss or a gap the store can't tell what is brought by hand.
+  Millis can_tell_from_ = 0;
+  std::map<ContentIndex, Millis> refused_since_;
+  std::uint64_t files_imported_ = 0;
+
+  struct Event {
+    Millis at;
+    std::optional<ContentIndex> content;  // nullopt: concerns them all
+    bool is_minor;                        // but need not be told of one
+    std::string text;
+  };
+  std::vector<Event> history_;
+  Step step_ = 0;
+};
+
+}  // namespace waybill::simulation
+
+#endif  // WAYBILL_TESTS_SIMULATION_NODE_LIFE_H_

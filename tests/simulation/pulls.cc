@@ -1,0 +1,198 @@
+// What becomes of a pull: in the registry, in the runtime, and in what the kubelet records of it.
+
+#include <fmt/format.h>
+
+#include "tests/simulation/node_life.h"
+#include "waybill/image_name.h"
+
+namespace waybill::simulation {
+
+namespace {
+
+constexpr std::size_t kMostRunning = 1000;
+
+}  // namespace
+
+ImageCopy NodeLife::CopyOf(const Pull& pull) {
+  return {.image = pull.question.image, .runtime_handler = pull.question.pod.runtime_handler};
+}
+
+void NodeLife::StartPull(const Question& question) {
+  if (pulls_.size() >= kMostRunning) return;  // the kubelet's own limits
+  const bool recorded = mode_ != Mode::kWithoutWaybill;
+  if (mode_ == Mode::kWaybill && !listed_since_start_) ListNow();
+  auto pull = std::make_shared<Pull>();
+  pull->number = next_pull_++;
+  pull->question = question;
+  pull->name = runtime_.Complete(question.image);
+  if (registries_reachable_ && pull->name) {
+    const std::optional<ContentIndex> served = world_.Serve(*pull->name);
+    if (served && world_.MayPull(question.pod, *world_.Find(pull->name->repository))) {
+      pull->content = served;
+      pull->anonymous = world_.Find(pull->name->repository)->is_public;
+    }
+  }
+  ++figures_.pulls;
+  if (recorded && !Broken(Breakage::kNoIntents)) {
+    pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");
+    pull->has_intent = true;
+  }
+  // Kubelet rules keep no open pulls.
+  pull->forgotten = mode_ != Mode::kWaybill;
+  pulls_[pull->number] = pull;
+  LogPull(*pull,
+          fmt::format("begins: {}, tenant {}{}{}", question.image, question.pod.tenant,
+                      pull->content ? "" : ", in vain", recorded ? "" : ", without waybill"));
+  PlanEnd(pull, Around(draw_, 20 * kSecond) + 200);
+}
+
+void NodeLife::PlanEnd(const PullPointer& pull, Millis duration) {
+  if (pull->question.is_hasty || Percent(draw_, scenario_.percent_cut)) {
+    timeline_.After(Between(draw_, 0, duration), [this, pull] { Cut(pull); });
+    return;
+  }
+  if (!pull->content) {
+    timeline_.After(Around(draw_, kSecond), [this, pull] {
+      Fail(pull, true);
+      Done(pull);
+    });
+    return;
+  }
+  if (Percent(draw_, scenario_.percent_misreported)) {
+    const bool arrives_first = draw_.OneIn(2);
+    timeline_.After(duration, [this, pull, arrives_first] {
+      if (arrives_first) Arrive(pull);
+      Fail(pull, arrives_first);
+      if (!arrives_first && draw_.OneIn(2)) {
+        ArriveLater(pull, kGrace);
+      } else {
+        Done(pull);
+      }
+    });
+    return;
+  }
+  timeline_.After(duration, [this, pull] {
+    if (!pull->attached && draw_.OneIn(2)) {
+      ArriveLater(pull, kWindow);
+      return;
+    }
+    Arrive(pull);
+    if (pull->attached && scenario_.kills > 0 && draw_.OneIn(200)) Kill(Around(draw_, kMinute));
+    if (pull->attached) Succeed(pull);
+    Done(pull);
+  });
+}
+
+void NodeLife::Done(const PullPointer& pull) {
+  pull->stopped = true;
+  pulls_.erase(pull->number);
+}
+
+void NodeLife::Arrive(const PullPointer& pull) {
+  if (pull->stopped || !pull->content) return;
+  const ContentIndex content = *pull->content;
+  const bool late = pull->expected_until <= Uptime();
+  const bool was_there = runtime_.Has(content);
+  runtime_.Pulled(content, *pull->name);
+  runtime_.Used(content, timeline_.now());
+  truth_.BroughtByPull(content, was_there, late, NextStep());
+  if (!pull->attached) ++figures_.unrecorded_arrivals;
+  Log(content, fmt::format("{} arrives by pull {}{}{}", NameOf(content), pull->number,
+                           pull->attached ? "" : ", unrecorded",
+                           late ? ", later than the store had to expect" : ""));
+}
+
+// Sooner or later, but mostly while the store has to expect it.
+void NodeLife::ArriveLater(const PullPointer& pull, Millis expected_for) {
+  Millis delay = Between(draw_, 0, draw_.OneIn(2) ? kMinute : expected_for * 9 / 10);
+  if (scenario_.beyond_limits && draw_.OneIn(8)) {
+    delay = expected_for + Between(draw_, 0, 2 * expected_for);
+  }
+  timeline_.After(delay, [this, pull] {
+    Arrive(pull);
+    Done(pull);
+  });
+}
+
+void NodeLife::Ended(const PullPointer& pull, Millis expected_for) {
+  pull->attached = false;
+  if (!pull->forgotten) pull->expected_until = Uptime() + expected_for;
+}
+
+ImagePullCredentials NodeLife::AcceptedCredentials(const Pull& pull) const {
+  ImagePullCredentials credentials;
+  const Proof proof = ProofOf(pull.question.pod);
+  credentials.node_pods_accessible = pull.anonymous || Broken(Breakage::kAnonymousSuccess);
+  if (credentials.node_pods_accessible) return credentials;
+  if (proof.secret) credentials.kubernetes_secrets.push_back(*proof.secret);
+  if (proof.account) credentials.kubernetes_service_accounts.push_back(*proof.account);
+  return credentials;
+}
+
+void NodeLife::Succeed(const PullPointer& pull) {
+  Ended(pull, 0);
+  if (mode_ == Mode::kWithoutWaybill) return;
+  const ContentIndex content = *pull->content;
+  RecordSuccess(*pull, content);
+  Proof proof = pull->anonymous ? Proof{.anonymous = true} : ProofOf(pull->question.pod);
+  truth_.Proven(content,
+                {std::string(*ImageName(pull->question.image)),
+                 std::string(pull->question.pod.runtime_handler)},
+                proof, NextStep());
+  LogPull(*pull, "is recorded as " + runtime_.PullRef(content, *pull->name));
+}
+
+void NodeLife::RecordSuccess(const Pull& pull, ContentIndex content) {
+  const std::string ref = runtime_.PullRef(content, *pull.name);
+  PullResult result;
+  if (names_pulls_) result.pull = pull.id;
+  if (passes_entries_ && runtime_.Has(content)) result.image = runtime_.Entry(content);
+  if (Broken(Breakage::kSuccessOfAnotherPull)) {
+    for (const auto& [number, other] : pulls_) {
+      if (other->has_intent && number != pull.number) result.pull = other->id;
+    }
+  }
+  ImageCopy copy = CopyOf(pull);
+  copy.image_ref = ref;
+  Must(store_->RecordImagePulled(copy, AcceptedCredentials(pull), result), "RecordImagePulled");
+}
+
+// The pod is deleted, the time is over, or the connection is lost.
+void NodeLife::Cut(const PullPointer& pull) {
+  if (pull->attached) {
+    LogPull(*pull, "is cut off");
+    ReportFailure(pull, PullFailure::kUnknown);
+    Ended(pull, kWindow);
+  }
+  if (pull->content && Percent(draw_, scenario_.percent_late)) {
+    ArriveLater(pull, kWindow);
+  } else {
+    Done(pull);
+  }
+}
+
+// The runtime reports an error. An adapter that can asks it whether the image is there.
+void NodeLife::Fail(const PullPointer& pull, bool can_ask) {
+  if (!pull->attached) return;
+  const bool nothing = can_ask && !runtime_.Resolve(pull->question.image);
+  LogPull(*pull, nothing ? "fails, nothing was transferred" : "fails");
+  ReportFailure(pull, nothing ? PullFailure::kNothingTransferred : PullFailure::kFailed);
+  Ended(pull, nothing ? 0 : kGrace);
+}
+
+void NodeLife::ReportFailure(const PullPointer& pull, PullFailure failure) {
+  if (!pull->has_intent || mode_ == Mode::kWithoutWaybill) return;
+  if (Broken(Breakage::kAllNothingTransferred)) failure = PullFailure::kNothingTransferred;
+  if (Broken(Breakage::kCutIsFailed)) failure = PullFailure::kFailed;
+  if (Broken(Breakage::kSuccessOfCutPulls) && failure == PullFailure::kUnknown) {
+    const std::optional<ContentIndex> there = runtime_.Resolve(pull->question.image);
+    if (there && pull->name) {
+      RecordSuccess(*pull, *there);
+      return;
+    }
+  }
+  Must(store_->RecordImagePullFailed(CopyOf(*pull), failure, names_pulls_ ? pull->id : PullId()),
+       "RecordImagePullFailed");
+}
+
+}  // namespace waybill::simulation

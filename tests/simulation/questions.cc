@@ -1,0 +1,248 @@
+// Pods ask, and each answer is held against the truth.
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "tests/simulation/node_life.h"
+#include "waybill/image_name.h"
+
+namespace waybill::simulation {
+
+namespace {
+
+// Credentials at hand, owned.
+class PodSource final : public CredentialSource {
+ public:
+  explicit PodSource(Proof proof) : proof_(std::move(proof)) {
+    if (proof_.secret) secrets_[0] = ImagePullSecretView(*proof_.secret);
+    credentials_.secrets = std::span(secrets_.data(), proof_.secret ? 1 : 0);
+    if (proof_.account) {
+      credentials_.service_account = ImagePullServiceAccountView(*proof_.account);
+    }
+  }
+  PodSource(const PodSource&) = delete;
+  PodSource& operator=(const PodSource&) = delete;
+  Result<PodCredentials> Fetch() override { return credentials_; }
+  bool may_block() const override { return false; }
+
+ private:
+  Proof proof_;
+  std::array<ImagePullSecretView, 1> secrets_;
+  PodCredentials credentials_;
+};
+
+CopyName NameForRecords(std::string_view image, const Pod& pod) {
+  return {std::string(ImageName(image).value_or(image)), std::string(pod.runtime_handler)};
+}
+
+}  // namespace
+
+Proof NodeLife::ProofOf(const Pod& pod) const {
+  const Tenant& tenant = world_.tenants()[pod.tenant];
+  switch (pod.credential) {
+    case Credential::kNone:
+      return {};
+    case Credential::kSecret:
+      return {.secret = tenant.secret};
+    case Credential::kAccount:
+      return {.account = tenant.account};
+  }
+  return {};
+}
+
+Pod NodeLife::SomePod(std::size_t tenant) {
+  const std::size_t kind = draw_.Below(10);
+  return {tenant,
+          kind < 6   ? Credential::kSecret
+          : kind < 8 ? Credential::kAccount
+                     : Credential::kNone,
+          scenario_.runtime_handlers && draw_.OneIn(8) ? "kata" : ""};
+}
+
+std::string NodeLife::SomeString(const Repository& repository) {
+  const Tag& tag = draw_.From(repository.tags);
+  const bool of_earlier = !tag.earlier.empty() && draw_.OneIn(4);
+  const ContentIndex index =
+      of_earlier ? tag.earlier[tag.earlier.size() - 1 -
+                               draw_.Below(std::min<std::size_t>(3, tag.earlier.size()))]
+                 : tag.content;
+  const Content& content = world_.content(index);
+  const std::string& digest =
+      !content.index.empty() && draw_.OneIn(2) ? content.index : content.manifest;
+  std::string name = repository.name;
+  if (short_names_ && !repository.other_names.empty() && draw_.OneIn(2)) {
+    name = draw_.From(repository.other_names);
+  }
+  const std::size_t form = draw_.Below(short_names_ ? 100 : 98);
+  if (form < 80) return tag.name == "latest" && draw_.OneIn(2) ? name : name + ":" + tag.name;
+  if (form < 91) return name + "@" + digest;
+  if (form < 98) return name + ":" + tag.name + "@" + digest;
+  return SomeId(repository);
+}
+
+// Of an image, as a runtime understands it.
+std::string NodeLife::SomeId(const Repository& repository) {
+  const std::string& hex = world_.content(draw_.From(repository.tags).content).hex;
+  switch (draw_.Below(3)) {
+    case 0:
+      return "sha256:" + hex;
+    case 1:
+      return hex;
+    default:
+      return hex.substr(0, 12);
+  }
+}
+
+NodeLife::Question NodeLife::SomeQuestion() {
+  Question question;
+  question.pod = SomePod(draw_.Below(World::kTenants - 1));
+  std::deque<Repository>& repositories = world_.repositories();
+  Repository* repository = &repositories[draw_.Below(repositories.size())];
+  // Mostly what it may pull.
+  for (int tries = 0; tries < 20 && !world_.MayPull(question.pod, *repository); ++tries) {
+    if (draw_.OneIn(40)) break;
+    repository = &repositories[draw_.Below(repositories.size())];
+  }
+  question.image = SomeString(*repository);
+  const std::size_t policy = draw_.Below(100);
+  question.policy = policy < 86   ? PullPolicy::kIfNotPresent
+                    : policy < 96 ? PullPolicy::kAlways
+                                  : PullPolicy::kNever;
+  return question;
+}
+
+void NodeLife::AskSomething() { Ask(SomeQuestion()); }
+
+EnsureOutcome NodeLife::Ensure(const Question& question, std::optional<ContentIndex> present) {
+  const std::string ref = present ? runtime_.Id(*present) : std::string();
+  PodSource source(ProofOf(question.pod));
+  ++figures_.decisions;
+  EnsureOutcome outcome = store_->EnsureImage(
+      {.image = question.image, .image_ref = ref, .runtime_handler = question.pod.runtime_handler},
+      question.policy, source);
+  if (outcome.action == EnsureAction::kUsePresent && mode_ == Mode::kWaybill) {
+    if (!present) Fail("an absent image is used: " + question.image, std::nullopt);
+    CheckOpen(question.pod, question.image, ref, *present,
+              outcome.decision.value_or(Decision{.pull = false}));
+  }
+  return outcome;
+}
+
+void NodeLife::Ask(const Question& question) {
+  if (mode_ == Mode::kDown) return;
+  ++figures_.questions;
+  const std::optional<ContentIndex> present = runtime_.Resolve(question.image);
+  if (mode_ == Mode::kWithoutWaybill) {
+    if (!present || question.policy == PullPolicy::kAlways) StartPull(question);
+    return;
+  }
+  EnsureOutcome outcome = Ensure(question, present);
+  const auto missed = [&] {
+    return outcome.decision && outcome.decision->reason == Reason::kNoEvidence;
+  };
+  if (mode_ == Mode::kWaybill && present && missed() &&
+      timeline_.now() - last_list_on_a_miss_ >= kSecond) {
+    last_list_on_a_miss_ = timeline_.now();
+    ListNow();
+    outcome = Ensure(question, present);
+  }
+  if (mode_ == Mode::kWaybill && present && outcome.decision) {
+    CheckClosed(question, *present, outcome.action == EnsureAction::kUsePresent, *outcome.decision);
+  }
+  if (outcome.action == EnsureAction::kUsePresent && present) {
+    runtime_.Used(*present, timeline_.now());
+  }
+  if (outcome.action == EnsureAction::kPull) StartPull(question);
+}
+
+// Another pod asks about an image on the node, by any spelling that the runtime might use.
+void NodeLife::AskOutOfTurn() {
+  if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
+  const std::vector<ImageOnNode>& list = runtime_.List();
+  const ImageOnNode& entry = draw_.From(list);
+  const ContentIndex content = *runtime_.Resolve(entry.id);
+  const std::string& hex = world_.content(content).hex;
+  std::vector<std::string> refs = {hex, "sha256:" + hex};
+  for (const std::string& digest : entry.repo_digests) {
+    // A digest of two images is a spelling of neither.
+    bool shared = false;
+    const std::string bare = digest.substr(digest.find('@') + 1);
+    for (const ImageOnNode& other : list) {
+      if (other.id == entry.id) continue;
+      for (const std::string& its : other.repo_digests) shared = shared || its.ends_with(bare);
+    }
+    if (!shared) refs.push_back(digest);
+  }
+  std::vector<std::string> images = {hex, "sha256:" + hex, hex.substr(0, 12)};
+  images.insert(images.end(), entry.repo_tags.begin(), entry.repo_tags.end());
+  images.insert(images.end(), entry.repo_digests.begin(), entry.repo_digests.end());
+  const Pod pod = SomePod(draw_.Below(World::kTenants));
+  const std::string& image = draw_.From(images);
+  const std::string& ref = draw_.From(refs);
+  PodSource source(ProofOf(pod));
+  ++figures_.decisions;
+  const Decision decision = store_->MustAttemptPull(
+      {.image = image, .image_ref = ref, .runtime_handler = pod.runtime_handler}, source);
+  if (!decision.pull) CheckOpen(pod, image, ref, content, decision);
+}
+
+void NodeLife::CheckOpen(const Pod& pod, const std::string& image, std::string_view ref,
+                         ContentIndex content, const Decision& decision) {
+  ++figures_.opened;
+  const Proof proof = ProofOf(pod);
+  const CopyName name = NameForRecords(image, pod);
+  if (truth_.MayHave(content, name, proof)) {
+    // A rotated credential is written back, and counts from now on.
+    const bool by_secret = decision.reason == Reason::kSecretHashMatches ||
+                           decision.reason == Reason::kSecretCoordinatesMatch;
+    if (by_secret && !truth_.HasVery(content, name, *proof.secret)) {
+      Must(store_->Flush(), "Flush");
+      truth_.Proven(content, name, proof, NextStep());
+    }
+    return;
+  }
+  switch (truth_.WhyOpen(content)) {
+    case Limit::kLate:
+      ++figures_.late;
+      return;
+    case Limit::kPartialList:
+      ++figures_.partial_lists;
+      return;
+    case Limit::kRetagged:
+      ++figures_.retagged;
+      return;
+    case Limit::kNone:
+      break;
+  }
+  Fail(fmt::format("{} is open for a pod of tenant {} ({}{}) that asks {} with the ref {}: {}",
+                   NameOf(content), pod.tenant, pod.runtime_handler.empty() ? "" : "kata, ",
+                   pod.credential == Credential::kNone ? "no credentials" : "its own credentials",
+                   image, ref, ReasonName(decision.reason)),
+       content);
+}
+
+void NodeLife::CheckClosed(const Question& question, ContentIndex content, bool opened,
+                           const Decision& decision) {
+  const Proof proof = ProofOf(question.pod);
+  const CopyName name = NameForRecords(question.image, question.pod);
+  if (truth_.MustKnow(content, name, proof)) {
+    ++figures_.rightful;
+    if (opened) {
+      refused_since_.erase(content);
+      return;
+    }
+    ++figures_.wrong_closings;
+    const Millis since = refused_since_.try_emplace(content, timeline_.now()).first->second;
+    figures_.refused_longest = std::max(figures_.refused_longest, timeline_.now() - since);
+    Log(content, fmt::format("closed wrongly for tenant {} that asks {}: {}", question.pod.tenant,
+                             question.image, ReasonName(decision.reason)));
+    if (figures_.examples.size() < Figures::kExamples) {
+      figures_.examples.push_back("closed wrongly:" + History(content, 25));
+    }
+  } else if (!opened && truth_.MayHave(content, name, proof)) {
+    ++figures_.closed_by_loss;
+  }
+}
+
+}  // namespace waybill::simulation

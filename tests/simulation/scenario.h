@@ -1,0 +1,78 @@
+// What kinds of lives are simulated, and deliberate mistakes of whoever calls the library.
+
+#ifndef WAYBILL_TESTS_SIMULATION_SCENARIO_H_
+#define WAYBILL_TESTS_SIMULATION_SCENARIO_H_
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "tests/simulation/timeline.h"
+
+namespace waybill::simulation {
+
+// Times are means between two events of a kind; 0: never.
+struct Scenario {
+  std::string_view name;
+  // Bounds to keep; negative: none.
+  double wrong_closings_at_most = -1;  // in 1,000 rightful decisions
+  int open_pulls_after_storm_at_most = -1;
+  int open_pulls_at_most = -1;
+  Millis questions = 10 * kSecond;
+  Millis tag_moves = 30 * kMinute;
+  Millis collections = kHour;    // of garbage, followed by a list
+  Millis removals = 12 * kHour;  // of an image, by hand: no list follows
+  Millis imports = 0;            // by hand, of what no registry has
+  Millis imports_of_tags = 0;    // by hand, of what a registry serves
+  Millis rotations = 2 * kDay;   // of a tenant's Secret
+  Millis kills = kDay;           // of the process
+  Millis handovers = 0;          // to a process that goes on with the pulls
+  Millis reboots = 0;
+  Millis losses = 0;     // of the store, or of its newer part
+  Millis gaps = 0;       // a kubelet without waybill, or under kubelet rules
+  Millis operators = 0;  // who correct the ledger
+  Millis upgrades = 0;   // of the runtime
+  Millis clock_jumps = 0;
+  Millis attacks = 0;
+  Millis storms = 0;                    // many pods at once, all deleted while they pull
+  std::size_t percent_cut = 5;          // of pulls: deleted, timed out, cut off
+  std::size_t percent_late = 40;        // of those: the content arrives all the same
+  std::size_t percent_misreported = 2;  // of pulls: failed, although the content arrives
+  std::size_t percent_prefetched = 0;   // of tags that move
+  bool reachable_half_the_time = false;
+  bool runtime_down_at_start = true;  // sometimes: no list at opening
+  bool runtime_handlers = false;      // some pods name one
+  bool older_adapters = false;        // some name no pulls, or pass no entries of the runtime
+  bool beyond_limits = false;         // now and then what EVIDENCE names as limits
+};
+
+std::span<const Scenario> Scenarios();
+// nullptr: there is none of that name.
+const Scenario* FindScenario(std::string_view name);
+
+// The judge must notice each of these.
+enum class Breakage {
+  kNone,
+  kNoIntents,              // pulls without RecordPullIntent
+  kAllNothingTransferred,  // every pull that did not succeed, however it ended
+  kCutIsFailed,            // cancelled pulls pass for failures that the runtime reported
+  kSuccessOfCutPulls,      // cancelled pulls pass for successes
+  kSuccessOfAnotherPull,   // a success names the pull that began first
+  kTokenAfterList,         // tokens are drawn when the list is there already
+  kPartialListAsComplete,
+  kOldListAsNew,  // a list is passed twice, the second time with a new token
+  kWindowTooShort,
+  kShortNamesHaveNoAliases,  // CRI-O, taken for containerd
+  kGapUnreported,
+  kLossUnwitnessed,
+  kDistrustClearedByAdoption,
+  kAnonymousSuccess,   // private images, recorded as pulled without credentials
+  kEveryStartIsABoot,  // pulls of the process before pass for those of an earlier boot
+  kPullsNeverEnd,      // a restart goes on with pulls that nobody ends any more
+};
+inline constexpr Breakage kLastBreakage = Breakage::kPullsNeverEnd;
+std::string_view BreakageName(Breakage breakage);
+
+}  // namespace waybill::simulation
+
+#endif  // WAYBILL_TESTS_SIMULATION_SCENARIO_H_

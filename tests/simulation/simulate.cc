@@ -1,0 +1,20 @@
+#include "tests/simulation/simulate.h"
+
+#include "tests/simulation/node_life.h"
+#include "tests/support/memory_dir.h"
+
+namespace waybill::simulation {
+
+Figures Simulate(const Scenario& scenario, std::uint64_t decisions, std::uint64_t seed, Millis life,
+                 Breakage breakage) {
+  Figures all;
+  while (all.decisions < decisions) {
+    const testing::MemoryDir scratch;
+    NodeLife node(scenario, scratch.path(), seed++, breakage);
+    node.Live(decisions - all.decisions, life);
+    all.Add(node.figures());
+  }
+  return all;
+}
+
+}  // namespace waybill::simulation

@@ -1,0 +1,145 @@
+// ./dev simulate: lives of nodes against the real library, and a table of what was measured.
+//   --decisions N   in all; 10,000,000 if not given
+//   --seed S        the first life's, random if not given; one life with the seed that a failure
+//                   names plays it again
+//   --scenario NAME only this one
+//   --details yes   also what happened, and histories of some wrong closings
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "tests/simulation/node_life.h"
+#include "tests/simulation/simulate.h"
+
+namespace waybill::simulation {
+
+namespace {
+
+// Fewer rightful decisions say nothing about one in 100,000.
+constexpr std::uint64_t kEnoughToMeasure = 200'000;
+
+struct Arguments {
+  std::uint64_t decisions = 10'000'000;
+  std::uint64_t seed = std::random_device{}();
+  std::string scenario = {};
+  bool details = false;
+};
+
+bool Parse(int argc, char** argv, Arguments& arguments) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    if (name == "--decisions") {
+      arguments.decisions = std::strtoull(argv[i + 1], nullptr, 10);
+    } else if (name == "--seed") {
+      arguments.seed = std::strtoull(argv[i + 1], nullptr, 10);
+    } else if (name == "--scenario") {
+      arguments.scenario = argv[i + 1];
+    } else if (name == "--details") {
+      arguments.details = true;
+    } else {
+      return false;
+    }
+  }
+  return argc % 2 == 1 && arguments.decisions > 0;
+}
+
+double InHours(Millis time) { return static_cast<double>(time) / kHour; }
+
+void PrintHeader() {
+  fmt::print("{:<12} {:>12} {:>9} {:>14}  {:>5} {:>8} {:>6} {:>6}  {:>5}  {:>4}  {:>7} {:>8}\n", "",
+             "", "", "closed wrongly", "open", "by a", "limit:", "open", "pulls:", "hour",
+             "s:", "");
+  fmt::print("{:<12} {:>12} {:>9} {:>14}  {:>5} {:>8} {:>6} {:>6}  {:>5}  {:>4}  {:>7} {:>8}\n",
+             "scenario", "decisions", "rightful", "in 1,000", "late", "partial", "retag", "most",
+             "storm", "pull", "refused", "seconds");
+}
+
+// A number above its bound has an exclamation mark. Returns whether all bounds were kept.
+bool Print(const Scenario& scenario, const Figures& figures, double seconds) {
+  bool all_kept = true;
+  const auto mark = [&](bool kept) {
+    all_kept = all_kept && kept;
+    return kept ? ' ' : '!';
+  };
+  const auto at_most = [](int bound, std::size_t value) {
+    return bound < 0 || value <= static_cast<std::size_t>(bound);
+  };
+  const double wrong = figures.WrongClosingsIn1000();
+  const bool closings_kept = scenario.wrong_closings_at_most < 0 ||
+                             figures.rightful < kEnoughToMeasure ||
+                             wrong <= scenario.wrong_closings_at_most;
+  fmt::print(
+      "{:<12} {:>12} {:>9} {:>14.4f}{} {:>5} {:>8} {:>6} {:>6}{} {:>5}{} {:>4.1f}{} {:>7.1f} "
+      "{:>8.0f}\n",
+      scenario.name, figures.decisions, figures.rightful, wrong, mark(closings_kept), figures.late,
+      figures.partial_lists, figures.retagged, figures.open_pulls_most,
+      mark(at_most(scenario.open_pulls_at_most, figures.open_pulls_most)),
+      figures.open_pulls_after_storm_most,
+      mark(at_most(scenario.open_pulls_after_storm_at_most, figures.open_pulls_after_storm_most)),
+      InHours(figures.pull_stuck_longest), mark(figures.pull_stuck_longest <= kDay),
+      InHours(figures.refused_longest), seconds);
+  std::fflush(stdout);
+  return all_kept;
+}
+
+void PrintDetails(const Figures& figures) {
+  fmt::print(
+      "  {} lives, {} questions, {} opened, {} closed that the store could not know to be "
+      "rightful\n"
+      "  {} pulls, {} arrivals that nobody recorded, {} lists, judged: {} preloaded, {} closed\n"
+      "  {} starts, {} losses and gaps\n",
+      figures.lives, figures.questions, figures.opened, figures.closed_by_loss, figures.pulls,
+      figures.unrecorded_arrivals, figures.lists, figures.judged_preloaded, figures.judged_closed,
+      figures.starts, figures.troubles);
+  for (const std::string& example : figures.examples) fmt::print("  {}\n", example);
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  if (!Parse(argc, argv, arguments)) {
+    fmt::print(stderr,
+               "usage: {} [--decisions N] [--seed S] [--scenario NAME] [--details yes]\nscenarios:",
+               argv[0]);
+    for (const Scenario& scenario : Scenarios()) fmt::print(stderr, " {}", scenario.name);
+    fmt::print(stderr, "\n");
+    return 2;
+  }
+  fmt::print("seed {}\n", arguments.seed);
+  std::span<const Scenario> scenarios = Scenarios();
+  if (!arguments.scenario.empty()) {
+    const Scenario* const one = FindScenario(arguments.scenario);
+    if (one == nullptr) {
+      fmt::print(stderr, "there is no scenario {}\n", arguments.scenario);
+      return 2;
+    }
+    scenarios = {one, 1};
+  }
+  bool all_kept = true;
+  PrintHeader();
+  try {
+    for (const Scenario& scenario : scenarios) {
+      const auto began = std::chrono::steady_clock::now();
+      const Figures figures =
+          Simulate(scenario, arguments.decisions / scenarios.size(), arguments.seed);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+      all_kept = Print(scenario, figures, took.count()) && all_kept;
+      if (arguments.details) PrintDetails(figures);
+    }
+  } catch (const Wrong& wrong) {
+    fmt::print("WRONG: {}\n", wrong.what());
+    return 1;
+  }
+  return all_kept ? 0 : 1;
+}
+
+}  // namespace
+
+}  // namespace waybill::simulation
+
+int main(int argc, char** argv) { return waybill::simulation::Main(argc, argv); }

@@ -1,0 +1,288 @@
+// What happens to the node: the process is killed, the machine reboots, the store is lost, a
+// kubelet without waybill runs, the clock jumps, the runtime is upgraded.
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "tests/simulation/machine.h"
+#include "tests/simulation/node_life.h"
+
+namespace waybill::simulation {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+// The installer's images are there; sometimes the runtime is not up yet.
+void NodeLife::FirstStart() {
+  for (Repository& repository : world_.repositories()) {
+    const bool is_installers = repository.name.starts_with("registry.k8s.io/");
+    for (const Tag& tag : repository.tags) {
+      if (!is_installers && !draw_.OneIn(6)) continue;
+      BringByHand(tag.content, {repository.name, tag.name, ""}, is_installers || draw_.OneIn(2));
+    }
+  }
+  runtime_.Pin(*runtime_.Resolve("registry.k8s.io/pause:3.10"));
+  Open(Mode::kWaybill);
+}
+
+void NodeLife::StopProcess() {
+  mode_ = Mode::kDown;
+  if (store_) sequence_ = Must(store_->GetStatistics(), "GetStatistics").commit_sequence;
+  if (store_ && draw_.OneIn(2)) Must(store_->Close(), "Close");
+  store_.reset();
+  listed_since_start_ = false;
+  for (const auto& [number, pull] : std::map(pulls_)) {
+    if (!pull->attached) continue;
+    pull->attached = false;
+    // Some runtimes notice that nobody waits.
+    if (draw_.OneIn(3)) Done(pull);
+  }
+}
+
+void NodeLife::Kill(Millis downtime) {
+  if (mode_ == Mode::kDown) return;
+  const Mode mode = mode_;
+  Log(std::nullopt, "the process is killed");
+  StopProcess();
+  timeline_.After(downtime, [this, mode] { Open(mode); });
+}
+
+void NodeLife::Open(Mode mode, bool continues_pulls) {
+  ++figures_.starts;
+  mode_ = mode;
+  if (mode == Mode::kWithoutWaybill) return;
+  OpenOptions options{.directory = directory_ / "store",
+                      .witness = Witness::At(directory_ / "witness")};
+  options.rules = mode == Mode::kWaybill ? Rules::kClosed : Rules::kKubelet;
+  options.evidence.short_names =
+      runtime_.kind() == RuntimeKind::kCrio && !Broken(Breakage::kShortNamesHaveNoAliases)
+          ? ShortNames::kAnywhere
+          : ShortNames::kDockerHub;
+  if (Broken(Breakage::kWindowTooShort)) options.evidence.window = std::chrono::seconds(1);
+  options.continues_pulls = continues_pulls || Broken(Breakage::kPullsNeverEnd);
+  options.clock = clock_.AsClock();
+  if (Broken(Breakage::kEveryStartIsABoot)) machine_->ChangeBootId();
+  options.boot_clock = [machine = machine_] { return machine->Now(); };
+  if (scenario_.runtime_handlers) {
+    options.runtime_handlers = {{.name = "runc", .is_default = true}, {.name = "kata"}};
+  }
+  options.map_bytes = std::uint64_t{64} << 20U;
+  const bool is_gap = had_gap_ && mode == Mode::kWaybill;
+  options.gap = Gap::kNo;
+  // That it ran under kubelet rules, the store knows by itself.
+  if (is_gap && !Broken(Breakage::kGapUnreported)) {
+    options.gap = had_kubelet_rules_ ? Gap::kDetect : Gap::kYes;
+  }
+  const bool has_list = !(scenario_.runtime_down_at_start && draw_.OneIn(6));
+  if (has_list) options.images_on_node = runtime_.List();
+  // A copy of today's store, to be put back one day.
+  const fs::path data = directory_ / "store" / "data.mdb";
+  if (scenario_.losses > 0 && fs::exists(data) && draw_.OneIn(3)) {
+    fs::copy_file(data, directory_ / "copy.mdb", fs::copy_options::overwrite_existing);
+    copied_sequence_ = sequence_;
+  }
+  store_ = Must(NodeStore::Open(options), "Open");
+  const RecoveryReport& report = store_->recovery_report();
+  newest_token_ = 0;
+  if (lost_) {
+    lost_ = false;
+    distrusted_ = !Broken(Breakage::kLossUnwitnessed);
+    copied_sequence_ = 0;
+    if (report.distrustful != distrusted_) {
+      Fail("the store does not notice that it was lost", std::nullopt);
+    }
+    truth_.Forgotten();
+    ForgetPulls();
+  }
+  if (is_gap) {
+    had_gap_ = false;
+    gap_open_ = true;
+  }
+  if (mode == Mode::kKubeletRules) {
+    ForgetPulls();
+  } else if (gap_open_ && has_list) {
+    GapClosed();
+  }
+  if (breakage_ == Breakage::kNone && mode == Mode::kWaybill &&
+      report.distrustful != (distrusted_ || gap_open_)) {
+    Fail(fmt::format("the store is {}: {}", report.distrustful ? "distrustful" : "trustful",
+                     report.distrust_reason),
+         std::nullopt);
+  }
+  // Rule 4: whatever ran has ended now.
+  for (const auto& [number, pull] : pulls_) {
+    if (!pull->attached && pull->has_intent && pull->expected_until == kNever) {
+      Ended(pull, kWindow);
+    }
+  }
+  DescribeStart(report);
+}
+
+void NodeLife::DescribeStart(const RecoveryReport& report) {
+  std::string text = fmt::format("the process starts: {} open pulls", report.intents_found);
+  if (report.first_start) text += ", a first start";
+  if (report.distrustful) text += ", distrustful: " + report.distrust_reason;
+  if (!report.observed) text += ", without a list";
+  Log(std::nullopt, text);
+  if (!report.observed) return;
+  figures_.judged_preloaded += report.observed->preloaded;
+  figures_.judged_closed += report.observed->closed;
+  for (const JudgedImage& image : report.observed->judged) {
+    if (const std::optional<ContentIndex> content = runtime_.Resolve(image.image_ref)) {
+      Log(content, fmt::format("judged at the start: {}, {}",
+                               image.preloaded ? "preloaded" : "closed", image.because));
+    }
+  }
+}
+
+// Another process goes on with what this one began.
+void NodeLife::HandOver() {
+  if (mode_ != Mode::kWaybill) return;
+  Must(store_->Close(), "Close");
+  store_.reset();
+  listed_since_start_ = false;
+  Open(Mode::kWaybill, true);
+}
+
+void NodeLife::Reboot() {
+  if (mode_ == Mode::kDown) return;
+  Log(std::nullopt, "the machine reboots");
+  const Mode mode = mode_;
+  StopProcess();
+  for (const auto& [number, pull] : std::map(pulls_)) Done(pull);
+  timeline_.After(Between(draw_, kMinute, 10 * kMinute), [this, mode] {
+    booted_ = timeline_.now();
+    machine_->Boot();
+    Open(mode);
+  });
+}
+
+void NodeLife::LoseStore() {
+  if (mode_ != Mode::kWaybill) return;
+  ++figures_.troubles;
+  StopProcess();
+  LoseFiles();
+  lost_ = true;
+  timeline_.After(Around(draw_, kMinute), [this] { Open(Mode::kWaybill); });
+  timeline_.After(Between(draw_, 10 * kMinute, 6 * kHour), [this] { ClearDistrust(); });
+}
+
+void NodeLife::LoseFiles() {
+  const fs::path store = directory_ / "store";
+  if (Broken(Breakage::kLossUnwitnessed)) {
+    fs::remove_all(store);
+    fs::remove(directory_ / "witness");
+    Log(std::nullopt, "the store and its witness are lost");
+  } else if (copied_sequence_ != 0 && copied_sequence_ < sequence_ && draw_.OneIn(2)) {
+    fs::copy_file(directory_ / "copy.mdb", store / "data.mdb",
+                  fs::copy_options::overwrite_existing);
+    fs::remove(store / "lock.mdb");
+    Log(std::nullopt, "an older copy of the store takes its place");
+  } else if (draw_.OneIn(2)) {
+    fs::remove_all(store);
+    Log(std::nullopt, "the store is lost");
+  } else {
+    fs::remove(store / "data.mdb");
+    Log(std::nullopt, "data.mdb is lost");
+  }
+}
+
+void NodeLife::ClearDistrust() {
+  if (!distrusted_) return;
+  if (mode_ != Mode::kWaybill || lost_) {
+    timeline_.After(5 * kMinute, [this] { ClearDistrust(); });
+    return;
+  }
+  ClearOptions options;
+  options.adopt = Broken(Breakage::kDistrustClearedByAdoption);
+  if (draw_.OneIn(3)) {
+    // An operator who is sure of what is left may adopt it.
+    for (const ContentIndex content : runtime_.Contents()) {
+      if (!truth_.CameByHand(content)) RemoveImage(content);
+    }
+    options.adopt = true;
+  }
+  if (options.adopt || draw_.OneIn(2)) options.images_on_node = runtime_.List();
+  Log(std::nullopt,
+      fmt::format("distrust is cleared{}{}", options.images_on_node ? "" : ", without a list",
+                  options.adopt ? ", what is there is adopted" : ""));
+  const ObserveReport report =
+      Must(store_->ClearDistrust("looked at the node", options), "ClearDistrust");
+  for (const JudgedImage& image : report.judged) {
+    if (const std::optional<ContentIndex> content = runtime_.Resolve(image.image_ref)) {
+      Log(content,
+          fmt::format("judged: {}, {}", image.preloaded ? "preloaded" : "closed", image.because));
+    }
+  }
+  distrusted_ = false;
+  truth_.Forgotten();
+  if (options.adopt && !Broken(Breakage::kDistrustClearedByAdoption)) {
+    for (const ContentIndex content : runtime_.Contents()) {
+      truth_.CalledPreloaded(content, NextStep());
+    }
+  }
+  GapClosed();
+}
+
+// A kubelet without waybill takes the node over, or one with a kubelet's rules.
+void NodeLife::HaveGap() {
+  if (mode_ != Mode::kWaybill) return;
+  ++figures_.troubles;
+  const Mode mode = draw_.OneIn(3) ? Mode::kKubeletRules : Mode::kWithoutWaybill;
+  Log(std::nullopt,
+      mode == Mode::kKubeletRules ? "kubelet rules begin" : "a kubelet without waybill begins");
+  StopProcess();
+  had_gap_ = true;
+  had_kubelet_rules_ = mode == Mode::kKubeletRules;
+  Open(mode);
+  timeline_.After(Between(draw_, 5 * kMinute, 4 * kHour), [this] { EndGap(); });
+}
+
+void NodeLife::EndGap() {
+  if (mode_ == Mode::kDown) {
+    timeline_.After(kMinute, [this] { EndGap(); });
+    return;
+  }
+  Log(std::nullopt, "waybill is back");
+  StopProcess();
+  Open(Mode::kWaybill);
+}
+
+// What may still arrive stands as one pull of anything from now on.
+void NodeLife::GapClosed() {
+  gap_open_ = false;
+  can_tell_from_ = timeline_.now() + kWindow + 10 * kMinute;
+  truth_.ForgottenUnjudged();
+  for (const auto& [number, pull] : pulls_) {
+    if (!pull->forgotten) continue;
+    pull->expected_until = Uptime() + kWindow;
+  }
+}
+
+void NodeLife::ForgetPulls() {
+  for (const auto& [number, pull] : pulls_) {
+    pull->forgotten = true;
+    pull->expected_until = kNever;
+  }
+}
+
+void NodeLife::JumpClock() {
+  clock_offset_ += Between(draw_, -40 * kDay, 40 * kDay);
+  Log(std::nullopt, "the clock jumps");
+}
+
+// The kubelet is restarted with it.
+void NodeLife::UpgradeRuntime() {
+  if (mode_ != Mode::kWaybill) return;
+  const bool crio = runtime_.kind() == RuntimeKind::kCrio;
+  runtime_.ChangeForms(draw_.OneIn(2), crio && draw_.OneIn(2));
+  passes_entries_ = !scenario_.older_adapters || draw_.OneIn(2);
+  Log(std::nullopt, "the runtime is upgraded");
+  Kill(Around(draw_, kMinute));
+}
+
+}  // namespace waybill::simulation

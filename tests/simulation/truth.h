@@ -1,0 +1,121 @@
+// What really happened: which content came to the node how, and who proved what for it. It sees
+// what a judge above the node would see, and decides whether an answer was right.
+
+#ifndef WAYBILL_TESTS_SIMULATION_TRUTH_H_
+#define WAYBILL_TESTS_SIMULATION_TRUTH_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/simulation/world.h"
+#include "waybill/types.h"
+
+namespace waybill::simulation {
+
+// The order of what happened. Two things have the same step only if they happened at once.
+using Step = std::uint64_t;
+
+// The limits that EVIDENCE names for openings.
+enum class Limit { kNone, kLate, kPartialList, kRetagged };
+
+// What a pod holds out, by value.
+struct Proof {
+  bool anonymous = false;  // every pod of the node
+  std::optional<ImagePullSecret> secret = {};
+  std::optional<ImagePullServiceAccount> account = {};
+};
+
+// What proofs are kept under: the image name, of one runtime handler's copy.
+struct CopyName {
+  std::string name;
+  std::string runtime_handler;  // empty: the default
+  friend auto operator<=>(const CopyName&, const CopyName&) = default;
+};
+
+class Truth {
+ public:
+  // --- What happened ---
+
+  // An operator or an installer brought it.
+  void BroughtByHand(ContentIndex content, bool was_there, Step now);
+  // A pull brought it; whether anybody records that is another matter. `late`: after the time until
+  // which the store had to expect it.
+  void BroughtByPull(ContentIndex content, bool was_there, bool late, Step now);
+  // A pull's success was recorded, with what the registry had accepted.
+  void Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step now);
+  void Removed(ContentIndex content);
+  // The store was given a complete list, made after `token`, without the contents that are missing
+  // in `listed`. Whatever came or was proven before is over for those.
+  void SeenGone(const std::set<ContentIndex>& listed, Step token);
+  // The store judged it.
+  void Judged(ContentIndex content) { images_[content].judged = true; }
+  // An operator's words, both true.
+  void CalledPreloaded(ContentIndex content, Step now);
+  void CalledNotPreloaded(ContentIndex content);
+  // Who may pull an index may pull each of its images, so what was proven for one of them counts
+  // for the other, too: a runtime that returns the index's digest does not tell which one it was.
+  void OfOneIndex(ContentIndex a, ContentIndex b);
+  // Somebody gave it another name by hand.
+  void Retagged(ContentIndex content);
+  // A partial list without it was passed as complete while it was on the node.
+  void LeftOut(ContentIndex content) { images_[content].left_out = true; }
+  // The store lost what it knew, or closed what it could not tell from what was pulled.
+  void Forgotten();
+  void Forgotten(ContentIndex content) { Forget(images_[content]); }
+  // The store closed what it had neither recorded nor judged before.
+  void ForgottenUnjudged();
+
+  // --- What follows ---
+
+  // Whether a pod with that proof may have the content under that image name.
+  bool MayHave(ContentIndex content, const CopyName& name, const Proof& proof) const;
+  // Whether a store must know that. Less than MayHave: after a loss it can't.
+  bool MustKnow(ContentIndex content, const CopyName& name, const Proof& proof) const;
+  // Whether this very Secret, as it is now, was proven.
+  bool HasVery(ContentIndex content, const CopyName& name, const ImagePullSecret& secret) const;
+  bool CameByHand(ContentIndex content) const;
+  // Brought by pulls only, none recorded since.
+  bool IsUnrecorded(ContentIndex content) const;
+  // Which limit explains that the content is open to all.
+  Limit WhyOpen(ContentIndex content) const;
+  std::string Describe(ContentIndex content) const;
+
+ private:
+  struct Proofs {
+    bool anonymous = false;
+    std::vector<ImagePullSecret> secrets;
+    std::vector<ImagePullServiceAccount> accounts;
+    bool Match(const Proof& proof) const;
+  };
+  struct Image {
+    Step by_hand = 0;      // 0: not, as far as any list can tell
+    bool stayed = false;   // on the node since it was brought by hand, and brought by hand first
+    bool knowable = true;  // nothing was lost since
+    Step pulled = 0;       // the last arrival by a pull
+    bool first_pull_late = false;
+    bool judged = false;
+    bool left_out = false;
+    bool retagged_unjudged = false;
+    Step recorded = 0;  // the last record; 0: none
+    std::map<CopyName, Proofs> proofs;
+    std::map<CopyName, Proofs> known_proofs;  // of these, what was not lost
+  };
+  static void Forget(Image& image);
+  const Image* Find(ContentIndex content) const;
+  // Whether it holds for the content or for another one of its index.
+  template <typename Predicate>
+  bool AnyOfIndex(ContentIndex content, Predicate holds) const;
+
+  std::map<ContentIndex, Image> images_;
+  std::map<ContentIndex, std::vector<ContentIndex>> of_one_index_;
+};
+
+}  // namespace waybill::simulation
+
+#endif  // WAYBILL_TESTS_SIMULATION_TRUTH_H_
