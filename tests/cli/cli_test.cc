@@ -40,26 +40,44 @@ BOOST_AUTO_TEST_SUITE(cli)
 
 BOOST_FIXTURE_TEST_CASE(what_reads_works_beside_an_owner, Owned) {
   BOOST_TEST(owner->RecordPullIntent({.image = "app:v1"}).has_value());
-  BOOST_TEST(store.Json("check", kApp)["reason"] == "pullInFlight");
+  const nlohmann::json answer = store.Json("check", kApp);
+  BOOST_TEST(answer["reason"] == "noEvidence");
+  BOOST_TEST(answer["explanation"]["pulls"].size() == 1U);
+  BOOST_TEST(store.Json("pulls")["pulls"].size() == 1U);
+  BOOST_TEST(store.Json("preload")["ledger"].empty());
   BOOST_TEST(store.Run("list", {"--intents"}).out == "IMAGE   RUNTIME\napp:v1  (default)\n");
   BOOST_TEST(store.Run("verify").exit_code == 0);
   BOOST_TEST(store.Run("dump").exit_code == 0);
   std::filesystem::create_directory(store / "kubelet");
-  BOOST_TEST(store.Json("export", {"--kubelet-dir", store / "kubelet"})["intents"] == 1);
+  const nlohmann::json exported =
+      store.Json("export", {"--kubelet-dir", store / "kubelet", "--images", "-"},
+                 R"({"images":[{"id":"ref","repoTags":["app:v1"]}]})");
+  BOOST_TEST(exported["intents"] == 1);
+  BOOST_TEST(exported["made"] == 1);
 }
 
 BOOST_FIXTURE_TEST_CASE(what_writes_is_refused_beside_an_owner, Owned) {
   testing::WriteFile(store / "backup.mdb", testing::ReadFile(store / "store/data.mdb"));
-  for (const Strings& command : std::vector<Strings>{{"start"},
-                                                     {"intent", "--image", "app:v1"},
-                                                     {"pulled", "--image=app:v1", "--image-ref=r"},
-                                                     {"prune", "--begin"},
-                                                     {"trust", "--clear", "--reason", "why"},
-                                                     {"runtimes", "collapse"},
-                                                     {"migrate"},
-                                                     {"migrate", "--to", "1"},
-                                                     {"migrate", "--dry-run"},
-                                                     {"restore", store / "backup.mdb"}}) {
+  const std::string images = store / "images.json";
+  testing::WriteFile(images, R"({"images":[{"id":"ref","repoTags":["app:v1"]}]})");
+  const std::string token = "1.1." + std::string(32, '0');
+  for (const Strings& command : std::vector<Strings>{
+           {"start"},
+           {"start", "--dry-run"},
+           {"observe", "--begin"},
+           {"observe", "--images", images, "--token", token},
+           {"preload", "add", "sha256:" + std::string(64, 'a'), "--reason", "why"},
+           {"preload", "remove", "sha256:" + std::string(64, 'a'), "--reason", "why"},
+           {"pulls", "drop", "1", "--reason", "why"},
+           {"intent", "--image", "app:v1"},
+           {"pulled", "--image=app:v1", "--image-ref=r"},
+           {"prune", "--begin"},
+           {"trust", "--clear", "--reason", "why"},
+           {"runtimes", "collapse"},
+           {"migrate"},
+           {"migrate", "--to", "1"},
+           {"migrate", "--dry-run"},
+           {"restore", store / "backup.mdb"}}) {
     BOOST_TEST_CONTEXT(command[0]) {
       const Strings more(command.begin() + 1, command.end());
       const CommandResult result = store.Run(command[0], more);

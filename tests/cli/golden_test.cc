@@ -65,8 +65,11 @@ BOOST_AUTO_TEST_CASE(what_each_version_wrote_reads_the_same) {
       const CliStore store;
       PlaceGolden(store.store(), version);
       {
-        auto opened = Must(NodeStore::Open(
-            {.directory = store.store(), .create_if_missing = false, .witness = Witness::None()}));
+        // A restart would end the pulls that run.
+        auto opened = Must(NodeStore::Open({.directory = store.store(),
+                                            .create_if_missing = false,
+                                            .witness = Witness::None(),
+                                            .continues_pulls = true}));
         const RecoveryReport& report = opened->recovery_report();
         BOOST_TEST(!report.set_aside);
         BOOST_TEST(!report.distrustful);

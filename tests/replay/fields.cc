@@ -115,11 +115,25 @@ ImagePullCredentials CredentialsOf(const json& value) {
 std::vector<ImageOnNode> ImagesOf(const json& object, const char* field) {
   std::vector<ImageOnNode> images;
   for (const json& value : ArrayOf(object, field)) {
-    RequireOnly(value, {"id", "repoTags", "repoDigests", "handler"});
-    images.push_back({RequireString(value, "id"), StringsOf(value, "repoTags"),
-                      StringsOf(value, "repoDigests"), StringOr(value, "handler", "")});
+    images.push_back(value.is_string() ? ImageOnNode{.id = value.get<std::string>()}
+                                       : ImageOf(value));
   }
   return images;
+}
+
+ImageOnNode ImageOf(const json& value) {
+  RequireOnly(value, {"id", "repoTags", "repoDigests", "handler", "pinned", "moreDigests"});
+  ImageOnNode image{.id = StringOr(value, "id", ""),
+                    .repo_tags = StringsOf(value, "repoTags"),
+                    .repo_digests = StringsOf(value, "repoDigests"),
+                    .runtime_handler = StringOr(value, "handler", ""),
+                    .pinned = FlagOf(value, "pinned")};
+  for (int i = 0; Has(value, "moreDigests") && i < value["moreDigests"].get<int>(); ++i) {
+    const std::string number = std::to_string(i);
+    image.repo_digests.push_back(
+        "registry.example.com/more@sha256:" + std::string(64 - number.size(), '0') + number);
+  }
+  return image;
 }
 
 std::string Text(const json& value) {

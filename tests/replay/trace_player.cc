@@ -140,8 +140,7 @@ class TracePlayer final : public Player {
 
   void Prune(const json& line, Log& log) {
     RequireOnly(line, {"op", "at", "inUse", "until"});
-    const auto in_use = StringsOf(line, "inUse");
-    Expect(store_->PruneBefore({in_use.begin(), in_use.end()}, RequireTime(line, "until"),
+    Expect(store_->PruneBefore(ImagesOf(line, "inUse"), RequireTime(line, "until"),
                                {.allow_empty = true}),
            "prune", log);
   }

@@ -85,7 +85,7 @@ json UseUp(NodeStore& store) {
 }  // namespace
 
 std::optional<json> CallUserNamespaces(NodeStore& store, const std::string& op, const json& line,
-                                       PruneToken token, const ChangeOptions& options) {
+                                       ListToken token, const ChangeOptions& options) {
   const std::string pod = line.value("pod", "");
   if (op == "userns") {
     UserNamespaceRequest request{.pod_uid = pod, .host_users = false};

@@ -4,7 +4,7 @@
 //   userns          pod, hostUsers (absent: false; null: unset), handler, length
 //   findUserns, releaseUserns   pod
 //   adopt           pod, and block, blocks or hostId, length
-//   cleanUp         existing, running; with the token of the last beginPrune
+//   cleanUp         existing, running; with the token drawn last
 //   listUserns, heldPods, pool
 //   useUp           asks for new pods until it is refused: all that was handed out, and the error
 //   releaseLost
@@ -22,7 +22,7 @@ namespace waybill::replay {
 
 // nullopt: the line is about something else.
 std::optional<nlohmann::json> CallUserNamespaces(NodeStore& store, const std::string& op,
-                                                 const nlohmann::json& line, PruneToken token,
+                                                 const nlohmann::json& line, ListToken token,
                                                  const ChangeOptions& options);
 
 // [first block, blocks, blocks a pod].
