@@ -26,9 +26,23 @@ std::string Describe(const Decision& decision) {
 std::string Describe(const PruneReport& report) {
   return std::to_string(report.examined) + " examined, " + std::to_string(report.removed) +
          " removed, " + std::to_string(report.kept_in_list) + " in list, " +
-         std::to_string(report.kept_newer) + " newer, " + std::to_string(report.kept_intent) +
-         " with intent, " + std::to_string(report.kept_without_credentials) +
-         " without credentials";
+         std::to_string(report.kept_newer) + " newer, " +
+         std::to_string(report.kept_without_credentials) + " without credentials, " +
+         std::to_string(report.preloaded_removed) + " preloaded removed";
+}
+
+std::string Describe(const ObserveReport& report) {
+  const auto count = [](std::uint64_t number, const char* what) {
+    return std::to_string(number) + what;
+  };
+  return count(report.listed, " listed, ") + count(report.repeated, " repeated, ") +
+         count(report.not_names, " no names, ") + count(report.known, " known, ") +
+         count(report.preloaded, " preloaded, ") + count(report.closed, " closed, ") +
+         count(report.left, " left, ") + count(report.united, " united, ") +
+         count(report.pulls_settled, " settled, ") +
+         count(report.records_removed, " records removed, ") +
+         count(report.preloaded_removed, " preloaded removed") +
+         (report.not_judged_because.empty() ? "" : ", not judged");
 }
 
 std::string Describe(const RuntimesReport& report) {
@@ -52,10 +66,14 @@ std::string DescribePod(const ModelPod& pod) {
   return pod.available ? DescribeCredentials(all) : "unavailable";
 }
 
-std::string DescribeListed(const std::vector<ListedImage>& images) {
+std::string DescribeListed(const std::vector<ImageOnNode>& images) {
   std::string text;
-  for (const ListedImage& image : images) {
-    text += " " + image.image_ref.substr(0, 9) + For(image.runtime_handler);
+  for (const ImageOnNode& image : images) {
+    text += " " + image.id + For(image.runtime_handler) + (image.pinned ? " pinned" : "");
+    for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
+      for (const std::string& name : *names) text += " " + Quote(name);
+    }
+    text += ";";
   }
   return text;
 }

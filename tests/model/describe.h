@@ -17,10 +17,11 @@ std::string Quote(std::string_view text);
 std::string For(const std::string& handler);
 std::string Describe(const Decision& decision);
 std::string Describe(const PruneReport& report);
+std::string Describe(const ObserveReport& report);
 std::string Describe(const RuntimesReport& report);
 std::string Describe(const CollapseReport& report);
 std::string DescribePod(const ModelPod& pod);
-std::string DescribeListed(const std::vector<ListedImage>& images);
+std::string DescribeListed(const std::vector<ImageOnNode>& images);
 
 bool Same(const Decision& a, const Decision& b);
 

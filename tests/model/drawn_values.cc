@@ -1,6 +1,7 @@
 #include "tests/model/drawn_values.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace waybill::testing {
 
@@ -37,18 +38,33 @@ ImagePullSecret NumberedSecret(Draw& draw, std::size_t number) {
   return {uid, "bulk", "s" + std::to_string(number), hash};
 }
 
+std::string Id(char digit) { return "sha256:" + std::string(64, digit); }
+
+// Of the images with the IDs 1 and 2.
+const std::vector<std::string>& RepoDigests() {
+  static const std::vector<std::string> digests = {
+      "index.docker.io/library/nginx@sha256:" + std::string(64, 'a'),
+      "registry.example.com:5000/team/app@sha256:" + std::string(64, 'b')};
+  return digests;
+}
+
 }  // namespace
 
 const std::vector<std::string>& Refs() {
   static const std::vector<std::string> refs = {
-      "sha256:" + std::string(64, '1'),
-      "sha256:" + std::string(64, '2'),
-      "sha256:" + std::string(64, '3'),
-      "sha256:" + std::string(64, '4'),
-      std::string(64, '5'),
-      "an opaque ref",
-      "docker.io/library/nginx@sha256:" + std::string(64, '6')};
+      Id('1'), std::string(64, '1'), RepoDigests()[0], Id('2'), RepoDigests()[1],
+      Id('3'), std::string(64, '5'), "an opaque ref"};
   return refs;
+}
+
+ImageOnNode ImageOfRef(const std::string& ref) {
+  for (std::size_t i = 0; i < RepoDigests().size(); ++i) {
+    const std::string id = Id(static_cast<char>('1' + i));
+    const std::string digest = SpellingOf(RepoDigests()[i]);
+    if (SpellingOf(ref) != id && SpellingOf(ref) != digest) continue;
+    return {.id = id, .repo_digests = {RepoDigests()[i]}};
+  }
+  return {.id = ref};
 }
 
 const KnownImage& DrawImage(Draw& draw) { return draw.From(KnownImages()); }
@@ -139,14 +155,18 @@ ImagePulledRecord DrawRecord(Draw& draw, Timestamp now) {
 
 std::vector<ImageOnNode> DrawImagesOnNode(Draw& draw) {
   std::vector<ImageOnNode> images;
-  const std::size_t count = draw.Below(4);
+  const std::size_t count = draw.Below(6);
   for (std::size_t i = 0; i < count; ++i) {
-    ImageOnNode image{draw.From(Refs()), {}, {}};
-    const std::size_t strings = draw.Below(4);
-    for (std::size_t j = 0; j < strings; ++j) {
-      (draw.OneIn(2) ? image.repo_tags : image.repo_digests).push_back(DrawImage(draw).image);
+    ImageOnNode image = ImageOfRef(draw.From(Refs()));
+    if (draw.OneIn(8)) image.id = image.id.substr(image.id.find(':') + 1);
+    if (draw.OneIn(3)) image.repo_digests.clear();
+    const std::size_t tags = draw.Below(3);
+    for (std::size_t j = 0; j < tags; ++j) {
+      const KnownImage& name = DrawImage(draw);
+      if (name.digest.empty()) image.repo_tags.push_back(name.image);
     }
-    images.push_back(image);
+    image.pinned = draw.OneIn(8);
+    images.push_back(std::move(image));
   }
   return images;
 }

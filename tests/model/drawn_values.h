@@ -14,6 +14,9 @@ namespace waybill::testing {
 
 const std::vector<std::string>& Refs();
 
+// The image that the ref is of, as the runtime lists it, without tags.
+ImageOnNode ImageOfRef(const std::string& ref);
+
 const KnownImage& DrawImage(Draw& draw);
 ImagePullSecret DrawSecret(Draw& draw);
 // Mostly 0 to 3, sometimes up to 120, with duplicates.

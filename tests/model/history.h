@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/model/pairs.h"
 #include "tests/support/draw.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/model.h"
@@ -29,8 +28,6 @@ struct Mismatch : std::runtime_error {
 // How the stores of one history are related, beside each doing what its own model does.
 enum class Relation : std::uint8_t {
   kNone,
-  // Kubelet and closed rules: the second opens nothing that the first keeps closed.
-  kOnlyCloses,
   // Default handler only. The second has a registry of handlers and may name the default handler by
   // its name; it answers as the first.
   kSameAnswers,
@@ -39,12 +36,6 @@ enum class Relation : std::uint8_t {
 struct HistoryPlan {
   std::vector<Rules> rules;  // one a store
   Relation relation = Relation::kNone;
-};
-
-// A token and the model's, drawn together.
-struct TokenPair {
-  PruneToken store;
-  std::uint64_t model = 0;
 };
 
 // A backup that a migration made, and what the store was then.
@@ -63,9 +54,16 @@ struct Side {
   std::filesystem::path directory;
   Model model;
   std::unique_ptr<NodeStore> store;
-  std::deque<TokenPair> tokens;
+  std::deque<ListToken> tokens;
+  std::deque<PullId> pulls;         // of History::begun_
   std::deque<ModelBackup> backups;  // oldest first
   std::uint32_t version = kNewestSchema;
+};
+
+// A pull that began, and that may have ended since.
+struct BegunPull {
+  KnownImage image;
+  std::string handler;
 };
 
 class History {
@@ -94,6 +92,12 @@ class History {
   void PutIntentStep();
   void DeleteIntentStep();
   void RefusedStep();
+  // Lists, the ledger, open pulls (history_evidence.cc).
+  void ObserveStep();
+  void AddToLedgerStep();
+  void RemoveFromLedgerStep();
+  void DropPullStep();
+  void SpellingsStep();
   // Garbage collection (history_prune.cc).
   void PruneByTokenStep();
   void PruneByTimeStep();
@@ -116,8 +120,10 @@ class History {
   std::optional<PulledManifest> DrawManifest();
   // The handler as the caller of this side names it; under kSameAnswers perhaps by its own name.
   std::string Named(const Side& side, const std::string& handler) const;
-  std::vector<ListedImage> DrawListed();
-  std::vector<ListedImage> ListedFor(const Side& side, std::vector<ListedImage> images) const;
+  std::vector<ImageOnNode> DrawListed();
+  std::vector<ImageOnNode> ListedFor(const Side& side, std::vector<ImageOnNode> images) const;
+  // One that began, by its ID, or nullopt: any, without.
+  std::optional<std::size_t> DrawBegun();
   ModelOpening DrawOpening();
   std::string DescribeOpening(const ModelOpening& opening) const;
   void Stop(Side& side);
@@ -139,7 +145,7 @@ class History {
                        const ModelPod& pod, const std::string& handler,
                        const std::optional<ImagePullSecret>& write_back);
   // Tries a dry run, and without allow_empty, before the run itself.
-  void ComparePruned(Side& side, const std::vector<ListedImage>& images,
+  void ComparePruned(Side& side, const std::vector<ImageOnNode>& images,
                      const std::function<Result<PruneReport>(const waybill::ChangeOptions&)>& prune,
                      const std::function<PruneReport(Model&)>& expect);
   void Note(std::string what);
@@ -171,7 +177,8 @@ class History {
   std::deque<std::string> last_;  // what was done last
   std::uint64_t moment_ = 0;
   std::uint64_t broken_files_ = 0;
-  Pairs pairs_;
+  EvidenceOptions evidence_;
+  std::deque<BegunPull> begun_;
 };
 
 }  // namespace waybill::testing

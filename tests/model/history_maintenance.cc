@@ -21,8 +21,9 @@ bool NothingForgotten(const Model& before, const Model& after) {
   for (const auto& [copy, record] : before.records()) {
     if (!after.records().contains({copy.first, ""})) return false;
   }
-  return std::all_of(before.intents().begin(), before.intents().end(), [&](const auto& intent) {
-    return after.intents().contains({intent.first.first, ""});
+  const auto intents = before.intents();
+  return std::all_of(intents.begin(), intents.end(), [&](const Model::IntentKey& intent) {
+    return after.intents().contains({intent.first, ""});
   });
 }
 
@@ -61,7 +62,6 @@ void History::MigrateDownAndUp() {
     // There are no pods here. A restored store goes down only after its lost ranges are released.
     const auto released = side.store->ReleaseLostUserNamespaces();
     if (!released) Expect(false, side, released.error().ToString());
-    if (*released) side.model.WroteOther();
     Stop(side);
     GoDown(side, accept_loss, dry_run);
   }
@@ -87,6 +87,7 @@ void History::GoDown(Side& side, bool accept_loss, bool dry_run) {
   options.accept_loss = accept_loss;
   options.dry_run = dry_run;
   options.clock = clock_.AsClock();
+  options.boot_clock = clock_.AsBootClock();
   options.map_bytes = kMapBytes;
   const bool loses = side.model.DownLoses();
   const auto migrated = Migrate(options);
@@ -102,6 +103,10 @@ void History::GoDown(Side& side, bool accept_loss, bool dry_run) {
          side, "the report of the migration is wrong");
   if (dry_run) return;
   NoteBackup(side, migrated->backup);
+  fprintf(stderr, "DBG down\n");
+  for (auto& [k, r] : side.model.records())
+    fprintf(stderr, "DBG %s stamp %lu\n", DescribeRecord(r).substr(0, 200).c_str(),
+            r.stamp);  // DBG
   side.model.Down();
   side.version = 1;
   if (!draw_.OneIn(4)) return;
@@ -116,6 +121,7 @@ void History::GoDown(Side& side, bool accept_loss, bool dry_run) {
 void History::GoUp(Side& side) {
   MigrateOptions options{.directory = side.directory};
   options.clock = clock_.AsClock();
+  options.boot_clock = clock_.AsBootClock();
   options.map_bytes = kMapBytes;
   const auto migrated = Migrate(options);
   if (!migrated) Expect(false, side, migrated.error().ToString());
@@ -130,7 +136,6 @@ void History::NoteBackup(Side& side, const std::string& path) {
   Expect(std::filesystem::exists(path), side, "there is no backup " + path);
   side.backups.push_back({path, side.version, moment_, std::make_shared<const Model>(side.model)});
   if (side.backups.size() > kBackupsKept) side.backups.pop_front();
-  if (relation_ == Relation::kOnlyCloses) pairs_.Remember(moment_);
 }
 
 void History::CompareBackups(const Side& side) const {
@@ -161,7 +166,6 @@ void History::RestoreBackup() {
   const bool bad_first = draw_.OneIn(6);
   Note("restore the backup of moment " + std::to_string(moment));
   ++moment_;
-  if (relation_ == Relation::kOnlyCloses) pairs_.Restored(moment);
   for (Side& side : sides_) {
     const auto held = side.store->ListHeldPods();
     Expect(held.has_value(), side, "what is held can't be read");
@@ -169,6 +173,7 @@ void History::RestoreBackup() {
     const ModelBackup backup = *of(side, moment);
     RestoreOptions options{.directory = side.directory, .backup = backup.path};
     options.clock = clock_.AsClock();
+    options.boot_clock = clock_.AsBootClock();
     options.map_bytes = kMapBytes;
     if (bad_first) {
       RestoreOptions bad = options;
@@ -181,7 +186,7 @@ void History::RestoreBackup() {
     const auto restored = Restore(options);
     if (!restored) Expect(false, side, restored.error().ToString());
     const std::uint64_t without_credentials =
-        side.model.Restore(*backup.model, restored->schema_version);
+        side.model.Restore(*backup.model, backup.version, restored->schema_version);
     // An older version can't store lost ranges.
     const bool as_newest = !held->empty() && restored->schema_version == kNewestSchema;
     Expect((restored->schema_version == backup.version || as_newest) &&

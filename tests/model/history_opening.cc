@@ -10,6 +10,8 @@ namespace waybill::testing {
 ModelOpening History::DrawOpening() {
   ModelOpening opening;
   if (!draw_.OneIn(3)) opening.images = DrawImagesOnNode(draw_);
+  if (opening.images && draw_.OneIn(4)) opening.preloaded = DrawImagesOnNode(draw_);
+  opening.continues_pulls = draw_.OneIn(3);
   if (opening.images) {
     for (ImageOnNode& image : *opening.images) image.runtime_handler = DrawHandler();
   }
@@ -27,28 +29,26 @@ ModelOpening History::DrawOpening() {
 std::string History::DescribeOpening(const ModelOpening& opening) const {
   std::string what = " under " + std::string(VerificationModeName(policy_.mode));
   if (opening.handlers) what += ", handlers" + DescribeHandlers(*opening.handlers);
+  if (opening.continues_pulls) what += ", continuing pulls";
+  if (opening.preloaded) what += ", preloaded:" + DescribeListed(*opening.preloaded);
   if (opening.gap != Gap::kDetect) what += opening.gap == Gap::kYes ? ", after a gap" : ", no gap";
   for (const std::string& ref : opening.broken_refs) what += ", broken " + Quote(ref);
   for (const std::string& image : opening.broken_images) what += ", broken " + Quote(image);
   if (!opening.images) return what + ", without a list";
-  for (const ImageOnNode& image : *opening.images) {
-    what += "\n    " + image.id + For(image.runtime_handler) + " [";
-    for (const auto& tag : image.repo_tags) what += Quote(tag) + " ";
-    for (const auto& digest : image.repo_digests) what += Quote(digest) + " ";
-    what += "]";
-  }
-  return what;
+  return what + ", listed:" + DescribeListed(*opening.images);
 }
 
 void History::RestartStep() {
   const ModelOpening opening = DrawOpening();
   if (draw_.OneIn(2)) policy_ = DrawPolicy(draw_);
-  if (draw_.OneIn(3)) {
+  const bool reboots = draw_.OneIn(4);
+  if (reboots) clock_.Reboot();
+  if (reboots || draw_.OneIn(3)) {
     Timestamp now = clock_.Now();
     now.seconds -= static_cast<std::int64_t>(draw_.Below(100));
     SetTime(now);
   }
-  Note("restart" + DescribeOpening(opening));
+  Note(std::string(reboots ? "reboot" : "restart") + DescribeOpening(opening));
   ++moment_;
   for (Side& side : sides_) {
     Stop(side);
@@ -87,6 +87,10 @@ void History::Open(Side& side, ModelOpening opening) {
   options.rules = side.rules;
   options.policy = *policy;
   options.images_on_node = opening.images;
+  options.preloaded = opening.preloaded;
+  options.evidence = evidence_;
+  options.continues_pulls = opening.continues_pulls;
+  options.boot_clock = clock_.AsBootClock();
   options.allow_empty = true;
   options.runtime_handlers = opening.handlers;
   options.gap = opening.gap;
@@ -114,6 +118,7 @@ void History::Open(Side& side, ModelOpening opening) {
   }
   side.model.set_policy(policy_);
   CompareOpened(side, report, side.model.Restart(opening));
+  side.model.set_opened_at(report.commit_sequence);
   Expect(report.runtimes.has_value() == opening.handlers.has_value() &&
              report.replay_skipped == !opening.images.has_value(),
          side, "the report of opening is wrong");
@@ -134,19 +139,32 @@ void History::CompareOpened(Side& side, const RecoveryReport& report, const Mode
   };
   count(" intents found", report.intents_found, expected.intents_found);
   count(" intents replayed", report.intents_replayed, expected.intents_replayed);
-  count(" intents left", report.intents_left, side.model.intents().size());
+  count(" intents left", report.intents_left, side.model.pulls().size());
+  Expect(report.observed.has_value() == expected.observed.has_value(), side, "observed, or not");
+  if (report.observed) {
+    Expect(Describe(*report.observed) == Describe(*expected.observed), side,
+           Describe(*report.observed) + "\n  instead of " + Describe(*expected.observed));
+  }
   count(" records", report.records, side.model.records().size());
   count(" closed after a gap", report.gap_closed, expected.gap_closed);
   ExpectSame(side);
 }
 
 void History::ClearDistrustStep() {
-  Note("clear distrust");
+  ClearOptions options{.allow_empty = true};
+  if (draw_.OneIn(2)) options.images_on_node = DrawImagesOnNode(draw_);
+  options.adopt = options.images_on_node && draw_.OneIn(2);
+  Note(std::string("clear distrust") + (options.adopt ? ", adopting" : "") +
+       (options.images_on_node ? DescribeListed(*options.images_on_node) : ", without a list"));
   for (Side& side : sides_) {
-    ExpectDone(side.store->ClearDistrust("an operator looked"), side);
-    side.model.ClearDistrust();
+    const auto cleared = side.store->ClearDistrust("an operator looked", options);
+    if (!cleared) Expect(false, side, cleared.error().ToString());
+    const ObserveReport expected = side.model.ClearDistrust(options, "an operator looked");
+    Expect(Describe(*cleared) == Describe(expected), side,
+           Describe(*cleared) + "\n  instead of " + Describe(expected));
     const auto trust = side.store->GetTrust();
     Expect(trust.has_value() && !trust->distrustful, side, "still distrustful");
+    ExpectSame(side);
   }
 }
 

@@ -10,51 +10,50 @@ namespace {
 constexpr std::size_t kTokensKept = 8;
 }  // namespace
 
-std::vector<ListedImage> History::DrawListed() {
-  std::vector<ListedImage> images;
+std::vector<ImageOnNode> History::DrawListed() {
+  std::vector<ImageOnNode> images;
   for (const std::string& ref : DrawRefs(draw_)) {
-    images.emplace_back(ref, DrawHandler());
-    if (draw_.OneIn(4)) images.emplace_back(ref, DrawHandler());
+    images.push_back({.id = ref, .runtime_handler = DrawHandler()});
+    if (draw_.OneIn(4)) images.push_back({.id = ref, .runtime_handler = DrawHandler()});
   }
   return images;
 }
 
-std::vector<ListedImage> History::ListedFor(const Side& side,
-                                            std::vector<ListedImage> images) const {
-  for (ListedImage& image : images) image.runtime_handler = Named(side, image.runtime_handler);
+std::vector<ImageOnNode> History::ListedFor(const Side& side,
+                                            std::vector<ImageOnNode> images) const {
+  for (ImageOnNode& image : images) image.runtime_handler = Named(side, image.runtime_handler);
   return images;
 }
 
 void History::DrawTokenStep() {
   Note("draw a token");
   for (Side& side : sides_) {
-    const auto token = side.store->BeginPrune();
+    const auto token = side.store->BeginList();
     if (!token) Expect(false, side, token.error().ToString());
-    side.tokens.push_back({*token, side.model.token()});
+    side.tokens.push_back(*token);
+    side.model.Drew(token->commit);
     if (side.tokens.size() > kTokensKept) side.tokens.pop_front();
   }
 }
 
 void History::PruneByTokenStep() {
   if (sides_[0].tokens.empty()) DrawTokenStep();
-  const std::vector<ListedImage> drawn = DrawListed();
+  const std::vector<ImageOnNode> drawn = DrawListed();
   const std::size_t which = draw_.Below(sides_[0].tokens.size());
   Note("prune by token " + std::to_string(which) + " of " +
        std::to_string(sides_[0].tokens.size()) + ", listed:" + DescribeListed(drawn));
   for (Side& side : sides_) {
     const auto images = ListedFor(side, drawn);
-    const TokenPair& token = side.tokens[which];
+    const ListToken token = side.tokens[which];
     ComparePruned(
         side, images,
-        [&](const waybill::ChangeOptions& how) {
-          return side.store->Prune(images, token.store, how);
-        },
-        [&](Model& model) { return model.Prune(images, token.model); });
+        [&](const waybill::ChangeOptions& how) { return side.store->Prune(images, token, how); },
+        [&](Model& model) { return model.Prune(images, token.commit); });
   }
 }
 
 void History::PruneByTimeStep() {
-  const std::vector<ListedImage> drawn = DrawListed();
+  const std::vector<ImageOnNode> drawn = DrawListed();
   Timestamp until = clock_.Now();
   until.seconds -= static_cast<std::int64_t>(draw_.Below(20));
   if (draw_.OneIn(2)) until.nanoseconds = static_cast<std::int32_t>(draw_.Below(3)) * 400'000'000;
@@ -72,7 +71,7 @@ void History::PruneByTimeStep() {
 }
 
 void History::ComparePruned(
-    Side& side, const std::vector<ListedImage>& images,
+    Side& side, const std::vector<ImageOnNode>& images,
     const std::function<Result<PruneReport>(const waybill::ChangeOptions&)>& prune,
     const std::function<PruneReport(Model&)>& expect) {
   if (images.empty() && !Must(side.store->ListRecords()).empty()) {

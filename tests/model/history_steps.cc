@@ -10,22 +10,33 @@ namespace waybill::testing {
 
 namespace {
 
-bool Refused(const Result<void>& result, ErrorCode code) {
-  return !result && result.error().code == code;
-}
+constexpr std::size_t kPullsKept = 12;
+
+bool Refused(const auto& result, ErrorCode code) { return !result && result.error().code == code; }
 
 }  // namespace
+
+std::optional<std::size_t> History::DrawBegun() {
+  if (begun_.empty() || draw_.OneIn(3)) return std::nullopt;
+  return draw_.Below(begun_.size());
+}
 
 void History::IntentStep() {
   const KnownImage& image = DrawImage(draw_);
   const std::string handler = DrawHandler();
   Note("intent " + Quote(image.image) + For(handler));
+  begun_.push_back({image, handler});
+  if (begun_.size() > kPullsKept) begun_.pop_front();
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
-    const bool taken = side.model.Intent(image, name);
     const auto result =
         side.store->RecordPullIntent({.image = image.image, .runtime_handler = name});
-    ExpectTaken(result, taken, side);
+    const PullId id = result.value_or(PullId());
+    const bool taken = side.model.Intent(image, name, id);
+    ExpectTaken(result ? Result<void>() : result.error(), taken, side);
+    Expect((id.value != 0) == taken, side, "a pull without an ID");
+    side.pulls.push_back(id);
+    if (side.pulls.size() > kPullsKept) side.pulls.pop_front();
     if (taken) continue;
     for (const RuntimeHandler& known : side.model.handlers()) {
       Expect(result.error().message.find(known.name) != std::string::npos, side,
@@ -35,36 +46,45 @@ void History::IntentStep() {
 }
 
 void History::PulledStep() {
-  const KnownImage& image = DrawImage(draw_);
+  const auto begun = DrawBegun();
+  const KnownImage& image = begun ? begun_[*begun].image : DrawImage(draw_);
   const std::string& ref = draw_.From(Refs());
   const auto credentials = DrawCredentials(draw_);
-  const std::string handler = DrawHandler();
+  const std::string handler = begun ? begun_[*begun].handler : DrawHandler();
   const auto manifest = DrawManifest();
+  std::optional<ImageOnNode> entry;
+  if (draw_.OneIn(2)) entry = ImageOfRef(ref);
   Note(
-      "pulled " + Quote(image.image) + " " + Quote(ref) + For(handler) + " " +
+      std::string(begun ? "pulled by ID " : "pulled ") + (entry ? "with its entry " : "") +
+      Quote(image.image) + " " + Quote(ref) + For(handler) + " " +
       (credentials ? DescribeCredentials(*credentials) : "unknown") +
       (manifest ? " manifest " + manifest->digest + " " + FormatPlatform(manifest->platform) : ""));
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
+    const PullResult how{
+        .pull = begun ? side.pulls[*begun] : PullId(), .manifest = manifest, .image = entry};
     const auto result = side.store->RecordImagePulled(
-        {.image = image.image, .image_ref = ref, .runtime_handler = name}, credentials, manifest);
-    ExpectTaken(result, side.model.Pulled(image, ref, credentials, name, manifest), side);
+        {.image = image.image, .image_ref = ref, .runtime_handler = name}, credentials, how);
+    ExpectTaken(result, side.model.Pulled(image, ref, credentials, name, how), side);
   }
 }
 
 void History::FailedStep() {
-  const KnownImage& image = DrawImage(draw_);
-  const auto failure = draw_.OneIn(3) ? PullFailure::kUnknown : PullFailure::kFailed;
-  const std::string handler = DrawHandler();
-  Note("failed " + Quote(image.image) + For(handler) +
-       (failure == PullFailure::kUnknown ? " or not" : ""));
+  const auto begun = DrawBegun();
+  const KnownImage& image = begun ? begun_[*begun].image : DrawImage(draw_);
+  const auto failure = static_cast<PullFailure>(draw_.Below(3));
+  const std::string handler = begun ? begun_[*begun].handler : DrawHandler();
+  constexpr const char* kHow[] = {"", " or not", ", nothing transferred"};
+  Note(std::string(begun ? "failed by ID " : "failed ") + Quote(image.image) + For(handler) +
+       kHow[static_cast<std::size_t>(failure)]);
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
-    const auto result =
-        side.store->RecordImagePullFailed({.image = image.image, .runtime_handler = name}, failure);
-    ExpectTaken(result, side.model.Failed(image, failure, name), side);
+    const PullId id = begun ? side.pulls[*begun] : PullId();
+    const auto result = side.store->RecordImagePullFailed(
+        {.image = image.image, .runtime_handler = name}, failure, id);
+    ExpectTaken(result, side.model.Failed(image, failure, name, id), side);
   }
 }
 
@@ -95,14 +115,15 @@ void History::GetRecordStep() {
   Note("get " + Quote(ref) + For(handler));
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
-    auto record = side.store->GetRecord({.image_ref = ref, .runtime_handler = name});
     const ImagePulledRecord* const expected = side.model.Find(ref, name);
+    auto record = side.store->GetRecord({.image_ref = ref, .runtime_handler = name});
     if (expected == nullptr) {
       Expect(!record && record.error().code == ErrorCode::kNotFound, side, "there is a record");
       continue;
     }
     if (!record) Expect(false, side, record.error().ToString());
     record->stamp = expected->stamp;
+    record->closed_because = expected->closed_because;
     Expect(*record == *expected, side,
            DescribeRecord(*record) + "\n  instead of " + DescribeRecord(*expected));
   }
@@ -170,9 +191,12 @@ void History::RefusedStep() {
     record.image_ref = ref;
     record.credential_mapping["nginx"].kubernetes_secrets.push_back({too_long, "a", "b", "c"});
     Expect(Refused(store.PutRecord(record), ErrorCode::kLimitExceeded), side, "put a long UID");
-    const auto token = store.BeginPrune();
+    const auto token = store.BeginList();
     Expect(token.has_value(), side, "no token");
-    const auto pruned = store.Prune({}, {token->value + 1});
+    side.model.Drew(token->commit);
+    ListToken future = *token;
+    ++future.commit;
+    const auto pruned = store.Prune({}, future);
     Expect(!pruned && pruned.error().code == ErrorCode::kInvalidArgument, side,
            "a token from the future");
   }

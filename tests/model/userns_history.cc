@@ -144,7 +144,7 @@ void UsernsHistory::AdoptStep() {
 
 void UsernsHistory::TokenStep() {
   Note("draw a token");
-  const auto token = store_->BeginPrune();
+  const auto token = store_->BeginList();
   Expect(token.has_value(), "no token");
   tokens_.push_back({*token, clock_.Now()});
   if (tokens_.size() > kTokens) tokens_.pop_front();
@@ -158,7 +158,7 @@ void UsernsHistory::CleanUpStep() {
   for (const std::string& uid : PodUids()) {
     if (!draw_.OneIn(4)) (draw_.OneIn(2) ? existing : running).push_back(uid);
   }
-  Note("clean up by token " + std::to_string(token.token.value));
+  Note("clean up by token " + std::to_string(token.token.commit));
   if (draw_.OneIn(20)) {
     const auto future = store_->CleanUpUserNamespaces(existing, running, {UINT64_MAX});
     Expect(!future.has_value(), "a token from the future");

@@ -33,7 +33,7 @@ class UsernsHistory {
 
  private:
   struct Token {
-    PruneToken token;
+    ListToken token;
     Timestamp drawn;
   };
 

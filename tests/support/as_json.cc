@@ -28,6 +28,28 @@ json OrNull(const std::optional<T>& value) {
   return value ? AsJson(*value) : json();
 }
 
+// How many, if that tells more than what they are.
+json Listed(const std::vector<std::string>& values) {
+  constexpr std::size_t kMany = 20;
+  if (values.size() <= kMany) return values;
+  return std::to_string(values.size()) + " of them";
+}
+
+// The names of what was judged so. The report lists the first 1000.
+json Judged(const ObserveReport& report, bool preloaded) {
+  const std::uint64_t count = preloaded ? report.preloaded : report.closed;
+  std::vector<std::string> names;
+  for (const JudgedImage& image : report.judged) {
+    if (image.preloaded != preloaded) continue;
+    if (image.because.empty() || image.image_ref.empty()) return "does not say why";
+    names.push_back(image.runtime_handler.empty() ? image.name
+                                                  : image.name + " for " + image.runtime_handler);
+  }
+  std::sort(names.begin(), names.end());
+  if (count > 0 && report.judged.size() >= 1000) return std::to_string(count) + " of them";
+  return names.size() == count ? Listed(names) : json("contradicts itself");
+}
+
 }  // namespace
 
 std::string Words(const Decision& decision, int asked) {
@@ -59,11 +81,55 @@ json AsJson(const ImagePulledRecord& record) {
   object["manifest"] = record.manifest_digest;
   object["platform"] = OrNull(record.platform);
   object["guestPlatform"] = OrNull(record.guest_platform);
+  object["closedBecause"] = record.closed_because;
   return Telling(std::move(object));
 }
 
 json AsJson(const ImagePullIntent& intent) {
   return Telling({{"image", intent.image}, {"handler", intent.runtime_handler}});
+}
+
+json AsJson(const OpenPull& pull) {
+  return Telling({{"anything", pull.anything},
+                  {"image", pull.image},
+                  {"handler", pull.runtime_handler},
+                  {"state", PullStateName(pull.state)},
+                  {"several", pull.several}});
+}
+
+json AsJson(const LedgerEntry& entry) {
+  return Telling({{"imageRef", entry.image_ref},
+                  {"handler", entry.runtime_handler},
+                  {"names", Listed(entry.names)},
+                  {"source", entry.source},
+                  {"reason", entry.reason}});
+}
+
+json AsJson(const ObserveReport& report) {
+  return Telling({{"listed", report.listed},
+                  {"repeated", report.repeated},
+                  {"notNames", report.not_names},
+                  {"known", report.known},
+                  {"preloaded", Judged(report, true)},
+                  {"closed", Judged(report, false)},
+                  {"left", report.left},
+                  {"united", report.united},
+                  {"pullsSettled", report.pulls_settled},
+                  {"recordsRemoved", report.records_removed},
+                  {"preloadedRemoved", report.preloaded_removed},
+                  {"sharedDigests", report.shared_digests},
+                  {"notJudgedBecause", report.not_judged_because}});
+}
+
+json AsJson(const Explanation& explanation) {
+  return Telling({{"ledgerEntry", OrNull(explanation.ledger_entry)},
+                  {"recorded", explanation.recorded},
+                  {"closedBecause", explanation.closed_because},
+                  {"pulls", AsJson(explanation.pulls)},
+                  {"inQuarantine", explanation.in_quarantine},
+                  {"distrustful", explanation.distrustful},
+                  {"text", explanation.text},
+                  {"hint", explanation.hint}});
 }
 
 json AsJson(const Platform& platform) {
@@ -111,8 +177,8 @@ json AsJson(const PruneReport& report) {
   return Telling({{"removed", report.removed},
                   {"keptInList", report.kept_in_list},
                   {"keptNewer", report.kept_newer},
-                  {"keptIntent", report.kept_intent},
-                  {"keptWithoutCredentials", report.kept_without_credentials}});
+                  {"keptWithoutCredentials", report.kept_without_credentials},
+                  {"preloadedRemoved", report.preloaded_removed}});
 }
 
 json AsJson(const UserNamespaceReport& report) {
@@ -130,6 +196,9 @@ json AsJson(const UserNamespaceReport& report) {
 }
 
 json AsJson(const RecoveryReport& report) {
+  json observed = OrNull(report.observed);
+  // Not where the list says nothing.
+  if (report.first_start && !observed.empty()) observed["firstStart"] = true;
   return Telling({{"setAside", report.set_aside},
                   {"distrustful", report.distrustful},
                   {"distrustReason", report.distrust_reason},
@@ -145,6 +214,7 @@ json AsJson(const RecoveryReport& report) {
                   {"intentsLeft", report.intents_left},
                   {"replayed", report.replayed},
                   {"replaySkipped", report.replay_skipped},
+                  {"observed", observed},
                   {"records", report.records},
                   {"quarantineEntries", report.quarantine_entries}});
 }
@@ -155,6 +225,7 @@ json AsJson(const Statistics& statistics) {
                   {"handlers", statistics.runtime_handlers},
                   {"intents", statistics.intents},
                   {"quarantineEntries", statistics.quarantine_entries},
+                  {"ledgerEntries", statistics.ledger_entries},
                   {"distrustful", statistics.distrustful}});
 }
 

@@ -24,6 +24,10 @@ std::string Words(const Decision& decision, int asked);
 nlohmann::json AsJson(const Error& error);  // {"error":"InvalidArgument","message":…}
 nlohmann::json AsJson(const ImagePulledRecord& record);
 nlohmann::json AsJson(const ImagePullIntent& intent);
+nlohmann::json AsJson(const OpenPull& pull);  // which, not when
+nlohmann::json AsJson(const LedgerEntry& entry);
+nlohmann::json AsJson(const ObserveReport& report);  // names of what was judged, sorted
+nlohmann::json AsJson(const Explanation& explanation);
 nlohmann::json AsJson(const Platform& platform);
 nlohmann::json AsJson(const RuntimeHandler& handler);
 nlohmann::json AsJson(const ManifestDescriptor& manifest);

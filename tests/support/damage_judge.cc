@@ -8,6 +8,7 @@
 #include <deque>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -84,13 +85,21 @@ class DamageJudge::Worker {
   }
 
   // The answers of the sound store.
-  std::vector<bool> Baseline(const Asking& asking) {
+  Answers Baseline(const Asking& asking) {
     PutInPlace(judge_.sample_.database);
     const auto store = Must(NodeStore::Open(OptionsFor(asking)));
     if (store->recovery_report().set_aside || store->recovery_report().distrustful) {
       throw std::runtime_error("the sample store is not sound");
     }
-    return Ask(*store, judge_.sample_.probes);
+    Answers answers{Ask(*store, judge_.sample_.probes), {}};
+    if (asking.rules == Rules::kClosed) {
+      Must(ListAll(*store));
+      answers.listed = Ask(*store, judge_.sample_.probes);
+      if (answers.listed == answers.opened && asking.mode != VerificationMode::kAlwaysVerify) {
+        throw std::runtime_error("the list of the sample store's images opens none");
+      }
+    }
+    return answers;
   }
 
   void Start() {
@@ -147,8 +156,23 @@ class DamageJudge::Worker {
     options.rules = asking.rules;
     options.policy = MakePolicy(asking.mode);
     options.clock = FakeClock().AsClock();
+    options.boot_clock = FakeClock().AsBootClock();
     options.map_bytes = std::uint64_t{16} << 20;
     return options;
+  }
+
+  // Every image that is asked about, by the name that it is asked by first.
+  Result<ObserveReport> ListAll(NodeStore& store) const {
+    ImageList list;
+    std::set<std::string> refs;
+    for (const Probe& probe : judge_.sample_.probes) {
+      if (!refs.insert(probe.image_ref).second) continue;
+      list.images.push_back({.id = probe.image_ref, .repo_tags = {probe.image}});
+    }
+    auto token = store.BeginList();
+    if (!token) return token.error();
+    list.token = *token;
+    return store.ObserveImages(list);
   }
 
   void JudgeOne() {
@@ -162,8 +186,8 @@ class DamageJudge::Worker {
 
   void JudgeOwner();
   void JudgeObserver();
-  void Compare(std::size_t asking, const std::vector<bool>& answers, bool accepted,
-               const std::string& finding);
+  void Compare(std::size_t asking, const std::vector<bool>& before,
+               const std::vector<bool>& answers, bool accepted, const std::string& finding);
 
   const DamageJudge& judge_;
   const Job job_;
@@ -193,7 +217,17 @@ void DamageJudge::Worker::JudgeOwner() {
     } else if (report.set_aside) {
       Fault(verdicts.unrepaired, "set aside again: " + FirstOf(report.findings));
     }
-    Compare(at, Ask(**store, judge_.sample_.probes), accepted, FirstOf(report.findings));
+    const Answers& before = judge_.answers_[at];
+    Compare(at, before.opened, Ask(**store, judge_.sample_.probes), accepted,
+            FirstOf(report.findings));
+    // What the list enters is there for all that ask later.
+    if (round + 1 == rounds && askings[at].rules == Rules::kClosed) {
+      if (auto listed = ListAll(**store); !listed) {
+        Fault(verdicts.failed, "refused a list: " + listed.error().ToString());
+      }
+      Compare(at, before.listed, Ask(**store, judge_.sample_.probes), accepted,
+              "after a list; " + FirstOf(report.findings));
+    }
     const std::string fault = FaultOfRanges(**store, judge_.sample_.living);
     if (!fault.empty()) Fault(verdicts.opened, fault + "; " + FirstOf(report.findings));
   }
@@ -219,12 +253,12 @@ void DamageJudge::Worker::JudgeObserver() {
       Fault(shared_->verdicts.opened, "observed: pod " + pod.uid + " has another range");
     }
   }
-  Compare(at, Ask(**store, judge_.sample_.probes), true, "observed");
+  Compare(at, judge_.answers_[at].opened, Ask(**store, judge_.sample_.probes), true, "observed");
 }
 
-void DamageJudge::Worker::Compare(std::size_t asking, const std::vector<bool>& answers,
-                                  bool accepted, const std::string& finding) {
-  const std::vector<bool>& before = judge_.answers_[asking];
+void DamageJudge::Worker::Compare(std::size_t asking, const std::vector<bool>& before,
+                                  const std::vector<bool>& answers, bool accepted,
+                                  const std::string& finding) {
   if (const auto opened = FirstOpened(before, answers)) {
     Fault(shared_->verdicts.opened,
           "opened " + Describe(judge_.sample_.probes[*opened], judge_.askings_[asking]) + "; " +

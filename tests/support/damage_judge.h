@@ -1,5 +1,7 @@
 // Judges a whole store on damaged files: each replaces data.mdb and is opened. What had to be
-// pulled before must still be pulled. This happens in child processes, so that a crash is a count.
+// pulled before must still be pulled, also after a list of all images that is judged: what closes
+// an image (a record, an open pull) may not get lost unseen. This happens in child processes, so
+// that a crash is a count.
 
 #ifndef WAYBILL_TESTS_SUPPORT_DAMAGE_JUDGE_H_
 #define WAYBILL_TESTS_SUPPORT_DAMAGE_JUDGE_H_
@@ -54,7 +56,11 @@ class DamageJudge {
 
   SampleStore sample_;
   const std::vector<Asking> askings_ = AllAskings();
-  std::vector<std::vector<bool>> answers_;  // of the sound store, by asking
+  struct Answers {
+    std::vector<bool> opened;
+    std::vector<bool> listed;  // after a list of the images; rules `closed` only
+  };
+  std::vector<Answers> answers_;  // of the sound store, by asking
 };
 
 }  // namespace waybill::testing

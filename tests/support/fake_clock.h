@@ -1,4 +1,4 @@
-// A wall clock that stands still until it is set.
+// A wall clock, and the machine's own time beside it, that stand still until they are set.
 
 #ifndef WAYBILL_TESTS_SUPPORT_FAKE_CLOCK_H_
 #define WAYBILL_TESTS_SUPPORT_FAKE_CLOCK_H_
@@ -26,9 +26,30 @@ class FakeClock {
     std::lock_guard lock(state_->mutex);
     state_->now = now;
   }
+  // Time passes; a negative number moves the wall clock alone.
   void AdvanceSeconds(std::int64_t seconds) {
     std::lock_guard lock(state_->mutex);
     state_->now.seconds += seconds;
+    if (seconds > 0) state_->boot.nanoseconds += seconds * 1'000'000'000;
+  }
+  // The wall clock alone is moved.
+  void JumpSeconds(std::int64_t seconds) {
+    std::lock_guard lock(state_->mutex);
+    state_->now.seconds += seconds;
+  }
+  // The machine boots, and its time begins anew.
+  void Reboot() {
+    std::lock_guard lock(state_->mutex);
+    state_->boot = {.boot_id = {++state_->boots}};
+  }
+  // Which boot it is can't be read.
+  void ForgetBootId() {
+    std::lock_guard lock(state_->mutex);
+    state_->boot.boot_id = {};
+  }
+  BootTime Boot() const {
+    std::lock_guard lock(state_->mutex);
+    return state_->boot;
   }
 
   Clock AsClock() const {
@@ -37,11 +58,20 @@ class FakeClock {
       return state->now;
     };
   }
+  BootClock AsBootClock() const {
+    return [state = state_] {
+      std::lock_guard lock(state->mutex);
+      return state->boot;
+    };
+  }
 
  private:
   struct State {
     std::mutex mutex;
     Timestamp now{kFakeEpoch, 0};
+    std::uint8_t boots = 1;
+    // Longer ago than any grace or window.
+    BootTime boot{.boot_id = {1}, .nanoseconds = std::int64_t{1'000'000} * 1'000'000'000};
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

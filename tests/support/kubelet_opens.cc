@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"
@@ -26,7 +28,19 @@ constexpr std::string_view kDigest =
 ImagePullCredentials TenantX() { return WithSecret(MakeSecret("x", "pull", "uid-x", "hash-x")); }
 
 ImageOnNode Listed(std::string_view ref, std::string tag) {
-  return {std::string(ref), {std::move(tag)}, {}};
+  return {.id = std::string(ref), .repo_tags = {std::move(tag)}};
+}
+
+std::string ByDigest() { return "registry.example.com/x/app@" + std::string(kDigest); }
+
+// The image has arrived: the runtime lists it, beside others. The kubelet makes nothing of that.
+Decision AskedOnArrival(ScratchStore& store, std::string_view image, const ImageOnNode& arrived,
+                        std::vector<ImageOnNode> others = {}) {
+  ImageList list{.images = std::move(others), .complete = true};
+  list.images.push_back(arrived);
+  list.token = Must(store->BeginList());
+  Must(store->ObserveImages(list));
+  return store.Check(image, arrived.id);
 }
 
 // --- Garbage collection
@@ -38,10 +52,10 @@ Decision CollectorForgets(Rules rules) {
   store.Pull(kImage, kImageRef, TenantX());
   store.clock().AdvanceSeconds(3600);
   if (rules == Rules::kKubelet) {
-    Must(store->PruneBefore({std::string(kOtherRef)}, store.clock().Now()));
+    Must(store->PruneBefore({{.id = std::string(kOtherRef)}}, store.clock().Now()));
   } else {
-    const PruneToken token = Must(store->BeginPrune());
-    Must(store->Prune({std::string(kImageRef), std::string(kOtherRef)}, token));
+    const ListToken token = Must(store->BeginList());
+    Must(store->Prune({{.id = std::string(kImageRef)}, {.id = std::string(kOtherRef)}}, token));
   }
   return store.Check(kImage, kImageRef);
 }
@@ -63,7 +77,7 @@ Decision CollectorMissesConfirmation(Rules rules) {
   store.Pull(kImage, kImageRef, TenantX());
   store.clock().AdvanceSeconds(3600);
   const Timestamp began = store.clock().Now();
-  const PruneToken token = Must(store->BeginPrune());
+  const ListToken token = Must(store->BeginList());
   store.clock().AdvanceSeconds(60);
   store.Pull(kImage, kImageRef, TenantX());
   if (rules == Rules::kKubelet) {
@@ -147,7 +161,8 @@ Decision ReplayMatchesOlderImage(Rules rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = kImage}));
   store.Restart({Listed(kOtherRef, std::string(kImage))});
-  return store.Check(kImage, kImageRef);
+  return AskedOnArrival(store, kImage, Listed(kImageRef, std::string(kImage)),
+                        {{.id = std::string(kOtherRef)}});
 }
 
 // The kubelet died in mid-pull; after the start another pod's pull of the same image fails, and
@@ -158,14 +173,15 @@ Decision FailedPullDropsIntent(Rules rules) {
   store.Restart();
   Must(store->RecordPullIntent({.image = kImage}));
   Must(store->RecordImagePullFailed({.image = kImage}));
-  return store.Check(kImage, kImageRef);
+  return AskedOnArrival(store, kImage, Listed(kImageRef, std::string(kImage)));
 }
 
 // While it is being pulled by tag, a pod asks for the same image by digest.
 Decision AskedByDigest(Rules rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = kImage}));
-  return store.Check("registry.example.com/x/app@" + std::string(kDigest), kImageRef);
+  return AskedOnArrival(store, ByDigest(),
+                        {.id = std::string(kImageRef), .repo_digests = {ByDigest()}});
 }
 
 // The pod wrote a short name; the runtime lists the full one, and so does the next pod.
@@ -174,6 +190,54 @@ Decision ShortNameNeverMatches(Rules rules) {
   Must(store->RecordPullIntent({.image = "tenant-x/app"}));
   store.Restart({Listed(kImageRef, "docker.io/tenant-x/app:latest")});
   return store.Check("docker.io/tenant-x/app:latest", kImageRef);
+}
+
+// CRI-O has an alias for a short name: the image arrives under another path.
+Decision ShortNameHasAlias(Rules rules) {
+  ScratchStore store(rules);
+  Must(store->RecordPullIntent({.image = "app:v1"}));
+  store.Restart();
+  return AskedOnArrival(store, kImage, Listed(kImageRef, std::string(kImage)));
+}
+
+// The kubelet died in mid-pull, and the image arrives after the start. A pod names it by its ID.
+Decision AskedById(Rules rules) {
+  ScratchStore store(rules);
+  Must(store->RecordPullIntent({.image = kImage}));
+  store.Restart();
+  return AskedOnArrival(store, kImageRef, Listed(kImageRef, std::string(kImage)));
+}
+
+// A pull by tag and digest is cut short. The runtime lists what it brought by digest only.
+Decision TagAndDigestCutShort(Rules rules) {
+  ScratchStore store(rules);
+  const std::string image = std::string(kImage) + "@" + std::string(kDigest);
+  Must(store->RecordPullIntent({.image = image}));
+  store.Restart({{.id = std::string(kImageRef), .repo_digests = {ByDigest()}}});
+  return store.Check(kImageRef, kImageRef);
+}
+
+// A first pull is cancelled, the tag moves, a second pull succeeds. Then the first one's image
+// arrives.
+Decision SuccessForgetsOthers(Rules rules) {
+  ScratchStore store(rules);
+  Must(store->RecordPullIntent({.image = kImage}));
+  Must(store->RecordImagePullFailed({.image = kImage}, PullFailure::kUnknown));
+  store.Pull(kImage, kOtherRef, TenantX());
+  return AskedOnArrival(store, ByDigest(),
+                        {.id = std::string(kImageRef), .repo_digests = {ByDigest()}},
+                        {Listed(kOtherRef, std::string(kImage))});
+}
+
+// --- Image refs
+
+// The runtime returned a repo digest when it pulled; after an upgrade it names the image by its ID.
+Decision RuntimeChangesRefs(Rules rules) {
+  ScratchStore store(rules);
+  store.Pull(kImage, ByDigest(), TenantX());
+  ImageOnNode listed = Listed(kImageRef, std::string(kImage));
+  listed.repo_digests = {ByDigest()};
+  return AskedOnArrival(store, kImage, listed);
 }
 
 constexpr std::array kWays = {
@@ -202,6 +266,17 @@ constexpr std::array kWays = {
     Way{"short_name_never_matches_at_start",
         "an intent has a short name, the runtime lists the full one", true, true,
         ShortNameNeverMatches},
+    Way{"short_name_has_an_alias", "the runtime has an alias for a short name being pulled", true,
+        true, ShortNameHasAlias},
+    Way{"asked_by_id_after_a_crash", "after a crash in mid-pull the image is asked for by its ID",
+        true, true, AskedById},
+    Way{"tag_and_digest_cut_short", "a pull by tag and digest is cut short; asked for by ID", true,
+        true, TagAndDigestCutShort},
+    Way{"a_success_forgets_a_cancelled_pull",
+        "a pull is cancelled, the tag moves, another pull succeeds", true, true,
+        SuccessForgetsOthers},
+    Way{"the_runtime_changes_its_refs", "pulled under a repo digest, asked for by ID", true, true,
+        RuntimeChangesRefs},
 };
 
 }  // namespace

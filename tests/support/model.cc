@@ -24,42 +24,50 @@ Model::Answer MustAuthenticate(Reason reason) {
   return {{true, CheckResult::kMustAuthenticate, reason, false}, {}};
 }
 
+// Whether the allowlist has the name, or the whole string if it is not one.
+bool Allowlisted(const ModelPolicy& policy, const KnownImage& image) {
+  const std::string& name = image.name ? *image.name : image.image;
+  return std::any_of(policy.patterns.begin(), policy.patterns.end(),
+                     [&](const std::string& pattern) { return Matches(pattern, name); });
+}
+
 }  // namespace
 
-bool Model::PolicyOpens(const KnownImage& image, bool kubelet_pulled) const {
+bool Model::PolicyOpens(const KnownImage& image, ImageOrigin origin) const {
   switch (policy_.mode) {
     case VerificationMode::kNeverVerify:
       return true;
     case VerificationMode::kNeverVerifyPreloadedImages:
-      return !kubelet_pulled;
+      return origin == ImageOrigin::kPreloaded;
     case VerificationMode::kAlwaysVerify:
       return false;
     case VerificationMode::kNeverVerifyAllowlistedImages:
       break;
   }
-  if (policy_.scope == AllowlistScope::kPreloadedOnly && kubelet_pulled) return false;
-  const std::string& name = image.name ? *image.name : image.image;
-  return std::any_of(policy_.patterns.begin(), policy_.patterns.end(),
-                     [&](const std::string& pattern) { return Matches(pattern, name); });
+  if (policy_.scope == AllowlistScope::kPreloadedOnly && origin != ImageOrigin::kPreloaded) {
+    return false;
+  }
+  return Allowlisted(policy_, image);
 }
 
-// What a pull brings is not known yet, so whose handler it is for does not matter.
-bool Model::RuleThreeCloses(const KnownImage& image) const {
-  return std::any_of(intents_.begin(), intents_.end(), [&](const auto& intent) {
-    return intent.second.repository == image.repository;
-  });
-}
-
-bool Model::IntentCloses(const KnownImage& image) const {
-  const bool same = std::any_of(intents_.begin(), intents_.end(), [&](const auto& intent) {
-    return intent.second.image == image.image;
-  });
-  return same || (closed_ && RuleThreeCloses(image));
+Model::Answer Model::AllowedByPolicy(Reason preloaded) const {
+  const Reason reason =
+      policy_.mode == VerificationMode::kNeverVerify                  ? Reason::kPolicyNeverVerifies
+      : policy_.mode == VerificationMode::kNeverVerifyPreloadedImages ? preloaded
+                                                                      : Reason::kPolicyAllowlisted;
+  return {{false, CheckResult::kCredentialPolicyAllowed, reason, false}, {}};
 }
 
 bool Model::AnyRecordOf(const std::string& ref) const {
-  return std::any_of(records_.begin(), records_.end(),
-                     [&](const auto& record) { return record.first.first == ref; });
+  const auto refs = RefsOf(ref);
+  return std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
+    return std::find(refs.begin(), refs.end(), record.first.first) != refs.end();
+  });
+}
+
+bool Model::HasIntentOf(const std::string& image) const {
+  return std::any_of(pulls_.begin(), pulls_.end(),
+                     [&](const ModelPull& one) { return one.pull.image == image; });
 }
 
 Model::Answer Model::Decide(const KnownImage& image, const std::string& ref, const ModelPod& pod,
@@ -67,51 +75,51 @@ Model::Answer Model::Decide(const KnownImage& image, const std::string& ref, con
   if (ref.empty()) return {{true, CheckResult::kNotCounted, Reason::kImageAbsent, false}, {}};
   const auto stored = Stored(handler);
   if (!stored) return Error(Reason::kRuntimeHandlerUnknown);
-  // The kubelet asks for an intent only where there is no record.
-  const bool intent_closes =
-      broken_images_.contains(image.image) && (closed_ || !records_.contains({ref, *stored}));
-  if (broken_refs_.contains(ref) || intent_closes) return Error(Reason::kQuarantined);
-  return DecideCopy(image, {ref, *stored}, pod);
-}
-
-Model::Answer Model::DecideCopy(const KnownImage& image, const CopyKey& copy,
-                                const ModelPod& pod) const {
-  const auto record = records_.find(copy);
-  const bool has_record = record != records_.end();
-  if (!has_record) {
-    // Of a broken intent only the hash of one string is known: closed asks for all that it may be.
-    for (const KnownImage& other : KnownImages()) {
-      const bool equivalent = image.normalised && other.normalised == image.normalised;
-      if (closed_ && equivalent && broken_images_.contains(other.image)) {
-        return Error(Reason::kQuarantined);
-      }
+  if (InQuarantine(ref)) return Error(Reason::kQuarantined);
+  // Of a broken intent only the hash of one string is known: the closed rules ask for all that it
+  // may be. The kubelet asks for an intent only where there is no record.
+  for (const std::string& broken : broken_images_) {
+    const KnownImage* const known = FindKnownImage(broken);
+    const bool same = broken == image.image;
+    const bool equivalent = image.normalised && known && known->normalised == image.normalised;
+    if (closed_ ? same || equivalent : same && !records_.contains({ref, *stored})) {
+      return Error(Reason::kQuarantined);
     }
   }
-  const bool kubelet_pulled = has_record || AnyRecordOf(copy.first) || IntentCloses(image);
-  // Of a store that lost records nobody can say what was not pulled.
-  if (PolicyOpens(image, kubelet_pulled || distrustful())) {
-    const Reason reason = policy_.mode == VerificationMode::kNeverVerify
-                              ? Reason::kPolicyNeverVerifies
-                          : policy_.mode == VerificationMode::kNeverVerifyPreloadedImages
-                              ? Reason::kPolicyPresumedPreloaded
-                              : Reason::kPolicyAllowlisted;
-    return {{false, CheckResult::kCredentialPolicyAllowed, reason, false}, {}};
+  return DecideCopy(image, ref, *stored, pod);
+}
+
+Model::Answer Model::DecideCopy(const KnownImage& image, const std::string& ref,
+                                const std::string& stored, const ModelPod& pod) const {
+  // What the ledger opens is open, whatever a record says.
+  const auto unless_preloaded = [&](Answer answer) {
+    return LedgerOpens(image, {ref, stored}).value_or(std::move(answer));
+  };
+  const auto record = FindRecord(ref, stored);
+  const bool has_record = record != records_.end();
+  if (closed_ && !records_.contains({ref, stored})) {
+    if (const auto opened = LedgerOpens(image, {ref, stored})) return *opened;
   }
-  if (!has_record) return WithoutRecord(image, copy.first);
-  if (!image.name) return Error(Reason::kImageDoesNotParse);
+  const bool kubelet_pulled =
+      has_record || AnyRecordOf(ref) || (!closed_ && HasIntentOf(image.image));
+  // Of a store that lost records nobody can say what was not pulled.
+  const ImageOrigin origin = kubelet_pulled             ? ImageOrigin::kKubeletPulled
+                             : closed_ || distrustful() ? ImageOrigin::kUnknown
+                                                        : ImageOrigin::kPreloaded;
+  if (PolicyOpens(image, origin)) return AllowedByPolicy(Reason::kPolicyPresumedPreloaded);
+  if (!has_record) return WithoutRecord(image, ref);
+  if (!image.name) return unless_preloaded(Error(Reason::kImageDoesNotParse));
   const auto& mapping = record->second.credential_mapping;
   const auto entry = mapping.find(*image.name);
   if (entry == mapping.end()) {
-    return MustAuthenticate(mapping.empty() ? Reason::kEntryWithoutCredentials
-                                            : Reason::kNoEntryForImageName);
+    return unless_preloaded(MustAuthenticate(mapping.empty() ? Reason::kEntryWithoutCredentials
+                                                             : Reason::kNoEntryForImageName));
   }
   if (entry->second.node_pods_accessible) {
     return {{false, CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible, false}, {}};
   }
-  if (entry->second.kubernetes_secrets.empty() &&
-      entry->second.kubernetes_service_accounts.empty()) {
-    return MustAuthenticate(Reason::kEntryWithoutCredentials);
-  }
+  if (const auto opened = LedgerOpens(image, {ref, stored})) return *opened;
+  if (entry->second.empty()) return MustAuthenticate(Reason::kEntryWithoutCredentials);
   if (!pod.available) {
     return {{true, CheckResult::kError, Reason::kCredentialsUnavailable, true}, {}};
   }
@@ -119,9 +127,32 @@ Model::Answer Model::DecideCopy(const KnownImage& image, const CopyKey& copy,
 }
 
 Model::Answer Model::WithoutRecord(const KnownImage& image, const std::string& ref) const {
-  if (AnyRecordOf(ref)) return MustAuthenticate(Reason::kPulledForOtherHandler);
-  if (IntentCloses(image)) return MustAuthenticate(Reason::kPullInFlight);
-  return MustAuthenticate(distrustful() ? Reason::kStoreDistrustful : Reason::kNoRecord);
+  const bool other_copy = std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
+    return record.first.first == ref;
+  });  // TODO(23): AnyRecordOf(ref)
+  if (other_copy) return MustAuthenticate(Reason::kPulledForOtherHandler);
+  if (!closed_ && HasIntentOf(image.image)) return MustAuthenticate(Reason::kPullInFlight);
+  if (distrustful()) return MustAuthenticate(Reason::kStoreDistrustful);
+  // Where the policy verifies what is preloaded, too, it does not matter whether it is.
+  const bool matters = closed_ && PolicyOpens(image, ImageOrigin::kPreloaded);
+  return MustAuthenticate(matters ? Reason::kNoEvidence : Reason::kNoRecord);
+}
+
+// The closed rules: an image that is known to be preloaded is so under every name. An allowlist
+// looks at the names by which it was.
+std::optional<Model::Answer> Model::LedgerOpens(const KnownImage& image,
+                                                const CopyKey& asked) const {
+  const auto entry = ledger_.find({ImageOf(asked.first), asked.second});
+  if (entry == ledger_.end()) return std::nullopt;
+  bool opens = PolicyOpens(image, ImageOrigin::kPreloaded);
+  if (policy_.mode == VerificationMode::kNeverVerifyAllowlistedImages) {
+    const auto& names = entry->second.names;
+    opens = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return Allowlisted(policy_, *FindKnownImage(name));
+    });
+  }
+  if (!opens) return std::nullopt;
+  return AllowedByPolicy(Reason::kPolicyKnownPreloaded);
 }
 
 Model::Answer Model::Compare(const ImagePullCredentials& entry, const ModelPod& pod) const {
@@ -177,7 +208,7 @@ EnsureAction Model::Ensure(const KnownImage& image, const std::string& ref, Pull
     return EnsureAction::kUsePresent;
   }
   const bool no_credentials = answer.decision.reason == Reason::kCredentialsUnavailable;
-  // Closed rule 5: to the pod it is an image that is not there.
+  // The closed rules: to the pod it is an image that is not there.
   if (no_credentials && !closed_) {
     ++counters[present][kUnknown];
     return EnsureAction::kCredentialsError;

@@ -1,10 +1,11 @@
 // What a store must answer and hold, written a second time: in memory, slow and plain. It uses only
 // the library's public types. It follows the kubelet; what Rules::kClosed does differently is in
-// functions named after the rule.
+// model_evidence.cc, and elsewhere where it says so.
 
 #ifndef WAYBILL_TESTS_SUPPORT_MODEL_H_
 #define WAYBILL_TESTS_SUPPORT_MODEL_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,7 +41,9 @@ struct ModelPolicy {
 // What a store is opened with, beside its policy.
 struct ModelOpening {
   std::optional<std::vector<ImageOnNode>> images = std::nullopt;
+  std::optional<std::vector<ImageOnNode>> preloaded = std::nullopt;
   std::optional<std::vector<RuntimeHandler>> handlers = std::nullopt;
+  bool continues_pulls = false;
   Gap gap = Gap::kDetect;  // nothing here to detect one by
   // Files of the kubelet that can't be read, known by their names.
   std::set<std::string> broken_refs = {};
@@ -52,6 +55,13 @@ struct ModelOpened {
   std::uint64_t intents_replayed = 0;
   std::uint64_t gap_closed = 0;
   RuntimesReport runtimes = {};
+  std::optional<ObserveReport> observed = std::nullopt;
+};
+
+struct ModelPull {
+  OpenPull pull;
+  KnownImage image;
+  std::uint64_t number = 0;  // as the pulls began; of several, the last
 };
 
 class Model {
@@ -61,8 +71,18 @@ class Model {
 
   explicit Model(Rules rules) : closed_(rules == Rules::kClosed) {}
 
-  void set_now(Timestamp now) { now_ = now; }
+  void set_now(Timestamp now, BootTime boot = {}) {
+    now_ = now;
+    boot_ = boot;
+  }
   void set_policy(ModelPolicy policy) { policy_ = std::move(policy); }
+  void set_evidence(EvidenceOptions options) { evidence_ = options; }
+  // The store's last commit, before a step: whatever the step writes is of a later one. Without
+  // this, the model numbers its own writes.
+  void set_commits(std::uint64_t commits) {
+    writes_ = commits;
+    counts_ = false;
+  }
 
   // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
   // callers name them.
@@ -84,20 +104,35 @@ class Model {
                       const ModelPod& pod, std::optional<ImagePullSecret>& write_back,
                       const std::string& handler = {});
 
-  // false: refused, and nothing changed.
-  bool Intent(const KnownImage& image, const std::string& handler = {});
+  // false: refused, and nothing changed. The store's ID of the pull, if anybody asks for it.
+  bool Intent(const KnownImage& image, const std::string& handler = {}, PullId id = {});
   bool Pulled(const KnownImage& image, const std::string& ref,
               const std::optional<ImagePullCredentials>& credentials,
-              const std::string& handler = {},
-              const std::optional<PulledManifest>& manifest = std::nullopt);
-  bool Failed(const KnownImage& image, PullFailure failure, const std::string& handler = {});
+              const std::string& handler = {}, const PullResult& result = {});
+  bool Failed(const KnownImage& image, PullFailure failure, const std::string& handler = {},
+              PullId pull = {});
   // Whether the end of a pull may be recorded.
   bool MayEnd(const KnownImage& image, const std::string& handler) const;
 
-  // Writes are numbered; a token is the number of the last one.
+  // A token is the number of the last commit.
   std::uint64_t token() const { return writes_; }
-  PruneReport Prune(const std::vector<ListedImage>& images, std::uint64_t token);
-  PruneReport PruneBefore(const std::vector<ListedImage>& images, Timestamp until);
+  PruneReport Prune(const std::vector<ImageOnNode>& images, std::uint64_t token);
+  PruneReport PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until);
+
+  // --- Rules::kClosed (model_evidence.cc)
+
+  // nullopt: refused, since the token is older than one that was observed. `judged` is left empty.
+  std::optional<ObserveReport> Observe(const ImageList& list);
+  // This process drew a token, or is open, at this commit.
+  void Drew(std::uint64_t token) { last_token_ = std::max(last_token_, token); }
+  void set_opened_at(std::uint64_t commits) { opened_at_ = commits; }
+  bool DropPull(PullId pull);
+  bool Runs(PullId pull) const;
+  // The ref, and by what is known the other spellings of its image.
+  std::vector<std::string> RefsOf(const std::string& ref) const;
+  void AddToLedger(const ImageOnNode& image, const std::string& source, const std::string& reason);
+  bool RemoveFromLedger(const std::string& ref, const std::string& handler);
+  ObserveReport ClearDistrust(const ClearOptions& options = {}, const std::string& reason = {});
 
   // False: refused, and nothing changed.
   bool Put(const ImagePulledRecord& record);
@@ -124,18 +159,19 @@ class Model {
   // nothing.
   bool DownLoses() const;
   void Down();
-  void Up() { Written(); }
+  void Up();
 
-  // Replaces this with a backup of that schema version. How many records lose their credentials.
-  std::uint64_t Restore(const Model& backup, std::uint32_t version);
-  void ClearDistrust();
-  // Something was written that is not in this model.
-  void WroteOther() { Written(); }
+  // Replaces this with a backup of a schema version, as a store of that or the newest. How many
+  // records lose their credentials.
+  std::uint64_t Restore(const Model& backup, std::uint32_t backup_version, std::uint32_t version);
   bool distrustful() const { return gap_ || loss_; }
+  bool closed() const { return closed_; }
 
   // Here, stamps are numbers of writes: do not compare them.
   const std::map<CopyKey, ImagePulledRecord>& records() const { return records_; }
-  const std::map<IntentKey, KnownImage>& intents() const { return intents_; }
+  const std::vector<ModelPull>& pulls() const { return pulls_; }  // the oldest first
+  std::set<IntentKey> intents() const;
+  const std::map<CopyKey, LedgerEntry>& ledger() const { return ledger_; }
   const std::vector<RuntimeHandler>& handlers() const { return handlers_; }  // sorted by name
   // Image refs and images whose files could not be read.
   const std::set<std::string>& broken_refs() const { return broken_refs_; }
@@ -144,53 +180,135 @@ class Model {
   const Metrics& metrics() const { return metrics_; }
 
  private:
-  struct InFlight {
-    std::uint64_t count = 0;
-    bool intent_is_older = false;  // the intent was there before, or outlived a pull
-  };
   using Chosen = std::function<bool(const std::string& stored)>;
+  using Records = std::map<CopyKey, ImagePulledRecord>;
 
-  Answer DecideCopy(const KnownImage& image, const CopyKey& copy, const ModelPod& pod) const;
+  Answer DecideCopy(const KnownImage& image, const std::string& ref, const std::string& stored,
+                    const ModelPod& pod) const;
   Answer Compare(const ImagePullCredentials& entry, const ModelPod& pod) const;
   Answer WithoutRecord(const KnownImage& image, const std::string& ref) const;
-  bool PolicyOpens(const KnownImage& image, bool kubelet_pulled) const;
+  bool PolicyOpens(const KnownImage& image, ImageOrigin origin) const;
+  Answer AllowedByPolicy(Reason preloaded) const;
+  std::optional<Answer> LedgerOpens(const KnownImage& image, const CopyKey& asked) const;
   bool AnyRecordOf(const std::string& ref) const;
-  bool IntentCloses(const KnownImage& image) const;
-  bool RuleThreeCloses(const KnownImage& image) const;
-  bool RuleFourSpares(const ImagePulledRecord& record) const;
+  bool HasIntentOf(const std::string& image) const;
   std::optional<std::string> StoredOfPull(const KnownImage& image,
                                           const std::string& handler) const;
   std::optional<Platform> GuestOf(const std::string& stored) const;
-  PruneReport PruneIf(const std::vector<ListedImage>& images, const auto& old_enough);
-  bool Fold(const Chosen& chosen, Timestamp time, CollapseReport& report);
+  using OldEnough = std::function<bool(const ImagePulledRecord&)>;
+  PruneReport PruneRecords(const std::vector<ImageOnNode>& images, const OldEnough& old_enough,
+                           bool& wrote);
+  bool Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseReport& report);
   bool TurnsOn(const std::vector<RuntimeHandler>& handlers) const;
   void DropOutdated(bool other_default, RuntimesReport& report);
   bool ClearBroken(const KnownImage& image, const std::string& stored);
+  bool CountDown(const IntentKey& key);
+  void Begin(const KnownImage& image, const std::string& stored, PullId id);
   void TakeBroken(const ModelOpening& opening);
   bool Close(const std::string& ref, const std::string& stored, Timestamp time);
   void Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened);
   void CloseGap(const std::vector<ImageOnNode>& images, ModelOpened& opened);
-  void Erase(const IntentKey& key);
+  bool EraseIntents(const IntentKey& key);
   void Written();
   Timestamp TimeOfWriting() const;
 
+  // --- Rules::kClosed
+
+  // One image of a list, for one handler.
+  struct Listed {
+    std::string id;
+    std::string stored;
+    bool pinned = false;
+    bool has_handler = false;
+    std::vector<std::string> names;      // that parse
+    std::set<std::string> digests = {};  // repo digests
+  };
+  enum class Origin : std::uint8_t { kPreloaded, kPulled, kUnplaced, kLater };
+
+  // What the spelling of a ref is known to be of. An image has a row of its own, with its refs.
+  struct Row {
+    std::string image;
+    std::vector<std::string> refs = {};  // a list puts them in order
+    std::uint64_t stamp = 0;
+  };
+
+  std::string ImageOf(const std::string& ref) const;
+  Records::const_iterator FindRecord(const std::string& ref, const std::string& stored) const;
+  std::vector<Listed> Prepare(const std::vector<ImageOnNode>& images, ObserveReport& report) const;
+  std::uint64_t Learn(const std::vector<Listed>& images, bool one_pull = false);
+  void LearnEntry(const ImageOnNode& image);
+  void LearnRef(const std::string& ref);
+  std::uint64_t UniteRecords(const std::optional<std::string>& only);
+  void TakeOverRecord(const std::string& ref, const std::string& stored);
+  bool IsKnown(const Listed& image) const;
+  std::vector<Listed> Unknown(const std::vector<Listed>& images, ObserveReport& report) const;
+  bool IsRecordedAs(const Listed& image) const;
+  Origin JudgeOrigin(const Listed& image, std::optional<std::uint64_t> until, bool first) const;
+  void Enter(const Listed& image, const std::string& source, const std::string& reason);
+  void JudgeAll(const std::vector<Listed>& images, const ImageList& list,
+                const std::vector<ImageOnNode>& preloaded, ObserveReport& report);
+  bool Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const;
+  void CloseUnknown(const std::vector<Listed>& images, const std::vector<ImageOnNode>& preloaded,
+                    ObserveReport& report);
+  ObserveReport ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
+                          bool after_gap);
+  std::uint64_t SettlePulls(const ListToken& token);
+  std::uint64_t PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token);
+  bool IsListed(const std::vector<ImageOnNode>& images, const std::string& ref,
+                const std::optional<std::string>& stored) const;
+  std::vector<ModelPull>::iterator Choose(const IntentKey& key, PullId id);
+  void EndPull(std::vector<ModelPull>::iterator at, PullState state);
+  void KeepEnded(ModelPull ended);
+  void FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id);
+  void EndRunningPulls();
+  void TakeOverIntent(const KnownImage& image, const std::string& stored, Timestamp began);
+  void PullOfAnything();
+  bool HasPullOfAnything() const;
+  void SortPulls();
+  std::uint64_t FoldPulls(const Chosen& takes, std::set<std::string>& names);
+  void EvidenceRemoved();
+  bool InQuarantine(const std::string& ref) const;
+  void CloseQuarantined();
+  void SpellOut();
+  void TakeOverIntents();
+  void RestoreEvidence(const Model& backup, std::uint32_t backup_version, std::uint32_t version);
+
   const bool closed_;
   ModelPolicy policy_;
+  EvidenceOptions evidence_;
   Timestamp now_;
+  BootTime boot_;
   Timestamp latest_{};  // of anything written
   std::uint64_t writes_ = 0;
-  std::map<CopyKey, ImagePulledRecord> records_;
-  std::map<IntentKey, KnownImage> intents_;
+  bool counts_ = true;
+  Records records_;
+  std::uint64_t last_number_ = 0;
+  std::vector<ModelPull> pulls_;  // under kubelet rules at most one of an image and handler
+  std::map<CopyKey, LedgerEntry> ledger_;  // by image and handler
+  std::map<std::string, Row> rows_;        // by spelling
   std::vector<RuntimeHandler> handlers_;
   std::set<std::string> broken_refs_;
   std::set<std::string> broken_images_;
+  // No list was judged yet, and nothing happened that would make it late.
+  bool awaits_first_list_ = true;
+  std::uint64_t opened_at_ = 0;
+  std::uint64_t last_token_ = 0;        // drawn by this process
+  std::uint64_t last_list_ = 0;         // its token
+  std::uint64_t evidence_removed_ = 0;  // when something last went that tells of a pull
   // Why it is distrustful. A gap ends when the images that came meanwhile are closed; a loss, when
   // an operator says so.
   bool gap_ = false;
   bool loss_ = false;
-  std::map<IntentKey, InFlight> in_flight_;
+  std::map<IntentKey, std::uint64_t> in_flight_;
   Metrics metrics_;
 };
+
+// Merges what a pull proved into a record, as the kubelet does. Whether it changed anything.
+bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCredentials& added);
+// The digest that a ref spells, or the ref itself.
+std::string SpellingOf(const std::string& ref);
+// `ref`, and the other ways to write its digest without a repository.
+std::vector<std::string> PlainSpellings(const std::string& ref);
 
 // The first difference; "": the store holds what the model holds.
 std::string Difference(const Model& model, const NodeStore& store);

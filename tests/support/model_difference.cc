@@ -42,6 +42,55 @@ std::string DifferenceOfQuarantine(const Model& model, const NodeStore& store) {
          std::to_string(expected.size()) + ", or others";
 }
 
+std::string DescribePull(const OpenPull& pull) {
+  std::string text = pull.anything ? "anything" : DescribeIntent(pull.image, pull.runtime_handler);
+  text += " " + std::string(PullStateName(pull.state)) + (pull.several ? ", several" : "");
+  // When an ended pull began, and the wall clock's word on its end, are for people only.
+  if (!pull.ended) return text + ", since " + DescribeTime(pull.began);
+  return text + ", ended in boot " + std::to_string(pull.ended_at.boot_id[0]) + " at " +
+         std::to_string(pull.ended_at.nanoseconds);
+}
+
+std::string DescribeEntry(const LedgerEntry& entry) {
+  std::string text = DescribeIntent(entry.image_ref, entry.runtime_handler) + " of " +
+                     entry.source + " (" + entry.reason + ") at " + DescribeTime(entry.since) + ":";
+  for (const std::string& name : entry.names) text += " " + name;
+  return text;
+}
+
+std::string DifferenceOf(std::multiset<std::string> held, std::multiset<std::string> expected) {
+  if (held == expected) return "";
+  std::string text;
+  for (const std::string& one : held) {
+    if (!expected.contains(one)) text += "\n  too much: " + one;
+  }
+  for (const std::string& one : expected) {
+    if (!held.contains(one)) text += "\n  missing: " + one;
+  }
+  return text;
+}
+
+std::string DifferenceOfEvidence(const Model& model, const NodeStore& store) {
+  const auto pulls = store.ListOpenPulls();
+  if (!pulls) return pulls.error().ToString();
+  const auto ledger = store.ListLedger();
+  if (!ledger) return ledger.error().ToString();
+  std::multiset<std::string> held;
+  for (const OpenPull& pull : *pulls) held.insert(DescribePull(pull));
+  std::multiset<std::string> expected;
+  for (const ModelPull& one : model.pulls()) {
+    if (one.pull.nothing_at == 0) expected.insert(DescribePull(one.pull));
+  }
+  const std::string difference = DifferenceOf(held, expected);
+  if (!difference.empty()) return "open pulls" + difference;
+  held.clear();
+  expected.clear();
+  for (const LedgerEntry& entry : *ledger) held.insert(DescribeEntry(entry));
+  for (const auto& [copy, entry] : model.ledger()) expected.insert(DescribeEntry(entry));
+  const std::string entries = DifferenceOf(held, expected);
+  return entries.empty() ? "" : "ledger" + entries;
+}
+
 }  // namespace
 
 std::string DescribeCredentials(const ImagePullCredentials& credentials) {
@@ -93,6 +142,7 @@ std::string Difference(const Model& model, const std::vector<ImagePulledRecord>&
     const auto found = held.find(copy);
     if (found == held.end()) return "missing: " + DescribeRecord(expected);
     found->second.stamp = expected.stamp;
+    found->second.closed_because = expected.closed_because;
     if (found->second != expected) {
       return "record " + DescribeRecord(found->second) + "\n  instead of " +
              DescribeRecord(expected);
@@ -103,8 +153,8 @@ std::string Difference(const Model& model, const std::vector<ImagePulledRecord>&
 
   std::vector<Model::IntentKey> stored;
   for (const auto& intent : intents) stored.emplace_back(intent.image, intent.runtime_handler);
-  std::vector<Model::IntentKey> expected;
-  for (const auto& [key, known] : model.intents()) expected.push_back(key);
+  const auto keys = model.intents();
+  const std::vector<Model::IntentKey> expected(keys.begin(), keys.end());
   if (stored == expected) return "";
   std::string text = "intents";
   for (const auto& [image, handler] : stored) text += DescribeIntent(image, handler);
@@ -126,7 +176,9 @@ std::string Difference(const Model& model, const NodeStore& store) {
   }
   const std::string quarantine = DifferenceOfQuarantine(model, store);
   if (!quarantine.empty()) return quarantine;
-  return Difference(model, *records, *intents);
+  const std::string difference = Difference(model, *records, *intents);
+  if (!difference.empty() || !model.closed()) return difference;
+  return DifferenceOfEvidence(model, store);
 }
 
 }  // namespace waybill::testing

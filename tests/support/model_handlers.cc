@@ -35,6 +35,19 @@ bool HasOthers(const Handlers& handlers) {
                      [](const RuntimeHandler& handler) { return !handler.is_default; });
 }
 
+const RuntimeHandler* Named(const Handlers& handlers, const std::string& name) {
+  for (const RuntimeHandler& handler : handlers) {
+    if (handler.name == name && !handler.is_default) return &handler;
+  }
+  return nullptr;
+}
+
+std::optional<Platform> GuestIn(const Handlers& handlers, const std::string& stored) {
+  const RuntimeHandler* const handler =
+      stored.empty() ? DefaultOf(handlers) : Named(handlers, stored);
+  return handler == nullptr ? std::nullopt : handler->guest_platform;
+}
+
 std::vector<std::string> NamesWithout(const Handlers& handlers, const Handlers& others) {
   std::vector<std::string> names;
   for (const RuntimeHandler& handler : handlers) {
@@ -50,7 +63,7 @@ std::vector<std::string> NamesWithout(const Handlers& handlers, const Handlers& 
 
 // Copies that can't be told apart any more: known, and nothing proven. Part of a write to come;
 // whether there was anything to do.
-bool Model::Fold(const Chosen& chosen, Timestamp time, CollapseReport& report) {
+bool Model::Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseReport& report) {
   std::map<std::string, std::optional<Timestamp>> refs;  // with the latest time of what goes
   std::set<std::string> names;
   const auto takes = [&](const std::string& stored) { return !stored.empty() && chosen(stored); };
@@ -69,21 +82,29 @@ bool Model::Fold(const Chosen& chosen, Timestamp time, CollapseReport& report) {
     ImagePulledRecord record;
     record.image_ref = ref;
     record.last_updated = std::max<std::optional<Timestamp>>(time, latest);
-    if (const ImagePulledRecord* const own = Find(ref, "")) {
-      record.last_updated = std::max(record.last_updated, own->last_updated);
+    if (const auto own = records_.find({ref, ""}); own != records_.end()) {
+      record.last_updated = std::max(record.last_updated, own->second.last_updated);
     }
     record.stamp = writes_ + 1;
     records_[{ref, ""}] = record;
     ++report.records_to_verify;
+    // The default's records under other spellings.
+    for (const std::string& spelt : by_image ? RefsOf(ref) : std::vector<std::string>()) {
+      const auto other = records_.find({spelt, ""});
+      if (other == records_.end() || other->second.credential_mapping.empty()) continue;
+      other->second.credential_mapping.clear();
+      other->second.stamp = writes_ + 1;
+      ++report.records_to_verify;
+    }
   }
-  const auto intents = intents_;
-  for (const auto& [key, intent] : intents) {
-    if (!takes(key.second)) continue;
-    names.insert(key.second);
-    intents_.erase(key);
-    intents_[{key.first, ""}] = intent;
-    ++report.intents;
-  }
+  report.intents += FoldPulls(takes, names);
+  // The default's copy of an image may be one of the others.
+  std::set<std::string> images;
+  for (const auto& [ref, latest] : refs) images.insert(ImageOf(ref));
+  const auto dropped = std::erase_if(ledger_, [&](const auto& entry) {
+    return takes(entry.first.second) || images.contains(entry.first.first);
+  });
+  if (dropped > 0) EvidenceRemoved();
   report.handlers.assign(names.begin(), names.end());
   return !names.empty();
 }
@@ -116,8 +137,8 @@ bool Model::MayReplace(const Handlers& handlers) const {
   if (MayCollapse()) return true;
   if (TurnsOn(handlers)) return false;
   const std::string name = NameOfDefault(handlers);
-  return name.empty() || std::none_of(intents_.begin(), intents_.end(), [&](const auto& intent) {
-           return intent.first.second == name;
+  return name.empty() || std::none_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
+           return one.pull.runtime_handler == name;
          });
 }
 
@@ -132,11 +153,19 @@ RuntimesReport Model::Replace(Handlers handlers) {
   // What is kept under the default's own name could not be asked for any more.
   CollapseReport folded;
   Fold([&](const std::string& stored) { return report.turned_on || stored == name; },
-       TimeOfWriting(), folded);
+       TimeOfWriting(), closed_, folded);
   report.records_collapsed = folded.records;
   report.intents_collapsed = folded.intents;
   const bool other_default = !handlers_.empty() && NameOfDefault(handlers_) != name;
-  handlers_ = std::move(handlers);
+  const Handlers before = std::exchange(handlers_, std::move(handlers));
+  const auto dropped = std::erase_if(ledger_, [&](const auto& entry) {
+    const std::string& stored = entry.first.second;
+    const bool known = stored.empty() || Stored(stored).value_or("") == stored;
+    const bool is_new = !stored.empty() && known && Named(before, stored) == nullptr;
+    return (stored.empty() && other_default) || is_new ||
+           (known && GuestIn(before, stored) != GuestIn(handlers_, stored));
+  });
+  if (dropped > 0) EvidenceRemoved();
   DropOutdated(other_default, report);
   Written();
   return report;
@@ -168,7 +197,8 @@ void Model::DropOutdated(bool other_default, RuntimesReport& report) {
 
 CollapseReport Model::Collapse() {
   CollapseReport report;
-  const bool folded = Fold([](const std::string&) { return true; }, TimeOfWriting(), report);
+  const bool folded =
+      Fold([](const std::string&) { return true; }, TimeOfWriting(), closed_, report);
   const bool others = HasOthers(handlers_);
   std::erase_if(handlers_, [](const RuntimeHandler& handler) { return !handler.is_default; });
   if (folded || others) Written();

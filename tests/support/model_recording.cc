@@ -49,7 +49,8 @@ bool MergeList(std::vector<T>& list, const std::vector<T>& added) {
   return true;
 }
 
-// Whether it changed anything.
+}  // namespace
+
 bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCredentials& added) {
   const bool nothing = !added.node_pods_accessible && added.kubernetes_secrets.empty() &&
                        added.kubernetes_service_accounts.empty();
@@ -70,8 +71,6 @@ bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCr
   return MergeList(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
 }
 
-}  // namespace
-
 std::optional<std::string> Model::Stored(const std::string& handler) const {
   if (handler.empty()) return "";
   for (const RuntimeHandler& known : handlers_) {
@@ -84,7 +83,7 @@ std::optional<std::string> Model::Stored(const std::string& handler) const {
 std::optional<std::string> Model::StoredOfPull(const KnownImage& image,
                                                const std::string& handler) const {
   if (const auto stored = Stored(handler)) return stored;
-  if (intents_.contains({image.image, handler})) return handler;
+  if (intents().contains({image.image, handler})) return handler;
   return std::nullopt;
 }
 
@@ -106,50 +105,84 @@ Timestamp Model::TimeOfWriting() const { return closed_ ? std::max(now_, latest_
 
 void Model::Written() {
   latest_ = std::max(latest_, now_);
-  ++writes_;
+  if (counts_) ++writes_;
 }
 
-void Model::Erase(const IntentKey& key) {
-  if (intents_.erase(key) != 0) Written();
+std::set<Model::IntentKey> Model::intents() const {
+  std::set<IntentKey> keys;
+  for (const ModelPull& one : pulls_) {
+    if (!one.pull.anything && one.pull.nothing_at == 0)
+      keys.emplace(one.pull.image, one.pull.runtime_handler);
+  }
+  return keys;
+}
+
+// Whether there were any.
+bool Model::EraseIntents(const IntentKey& key) {
+  return std::erase_if(pulls_, [&](const ModelPull& one) {
+           return !one.pull.anything && one.pull.image == key.first &&
+                  one.pull.runtime_handler == key.second;
+         }) != 0;
 }
 
 bool Model::PutIntent(const KnownImage& image, const std::string& handler) {
   const auto stored = Stored(handler);
   if (!stored) return false;
-  if (intents_.emplace(IntentKey(image.image, *stored), image).second) Written();
+  const bool runs = std::any_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
+    return one.pull.image == image.image && one.pull.runtime_handler == *stored &&
+           (!closed_ || one.pull.state == PullState::kRunning);
+  });
+  if (!runs) Begin(image, *stored, {});
   return true;
+}
+
+void Model::Begin(const KnownImage& image, const std::string& stored, PullId id) {
+  OpenPull pull{.id = id, .image = image.image, .runtime_handler = stored};
+  pull.began = TimeOfWriting();
+  pull.stamp = writes_ + 1;
+  Written();
+  pulls_.push_back({pull, image, ++last_number_});
+  awaits_first_list_ = false;
 }
 
 void Model::DeleteIntent(const KnownImage& image, const std::string& handler) {
   const IntentKey key(image.image, Stored(handler).value_or(handler));
-  // What is in flight counts as being pulled, stored or not.
-  if (const auto pulls = in_flight_.find(key); pulls != in_flight_.end()) {
-    pulls->second.intent_is_older = false;
-  } else {
-    Erase(key);
-  }
+  // What is in flight stays until it ends.
+  const bool in_flight = in_flight_.contains(key);
+  const auto gone = std::erase_if(pulls_, [&](const ModelPull& one) {
+    return !one.pull.anything && one.pull.image == key.first &&
+           one.pull.runtime_handler == key.second &&
+           !(in_flight && one.pull.state == PullState::kRunning);
+  });
+  if (gone == 0) return;
+  EvidenceRemoved();
+  Written();
 }
 
 bool Model::HasIntent(const KnownImage& image, const std::string& handler) const {
-  return intents_.contains({image.image, Stored(handler).value_or(handler)});
+  return intents().contains({image.image, Stored(handler).value_or(handler)});
 }
 
-bool Model::Intent(const KnownImage& image, const std::string& handler) {
+bool Model::Intent(const KnownImage& image, const std::string& handler, PullId id) {
   const auto stored = Stored(handler);
   if (!stored) return false;
-  const IntentKey key(image.image, *stored);
-  InFlight& pulls = in_flight_[key];
-  if (pulls.count == 0) pulls.intent_is_older = intents_.contains(key);
-  ++pulls.count;
-  return PutIntent(image, handler);
+  ++in_flight_[{image.image, *stored}];
+  // The kubelet has one for all pulls of a string.
+  if (closed_ || !HasIntent(image, handler)) Begin(image, *stored, id);
+  return true;
 }
 
 bool Model::Pulled(const KnownImage& image, const std::string& ref,
                    const std::optional<ImagePullCredentials>& credentials,
-                   const std::string& handler, const std::optional<PulledManifest>& manifest) {
+                   const std::string& handler, const PullResult& result) {
   if (ref.empty() || !image.name) return false;
   const auto stored = StoredOfPull(image, handler);
   if (!stored) return false;
+  const Timestamp time = TimeOfWriting();
+  const std::uint64_t commit = writes_ + 1;
+  if (closed_ && result.image) LearnEntry(*result.image);
+  if (closed_) TakeOverRecord(ref, *stored);
+  if (closed_) awaits_first_list_ = false;
   // Nobody can tell for which guest a handler that went away pulled.
   const auto proven = Stored(handler) ? credentials : std::nullopt;
   const bool is_new = !records_.contains({ref, *stored});
@@ -158,6 +191,8 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   record.image_ref = ref;
   record.runtime_handler = *stored;
   record.guest_platform = GuestOf(*stored);
+  record.closed_because.clear();
+  const auto& manifest = result.manifest;
   const bool other_manifest =
       manifest && !record.manifest_digest.empty() && record.manifest_digest != manifest->digest;
   // Another image: what was proven for the old one says nothing about it.
@@ -176,69 +211,69 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   } else if (proven) {
     merged = Merge(record, *image.name, *proven);
   }
-  // Closed rule 4: a successful pull always stamps its record.
-  const bool stamp = is_new || merged || record != before || closed_;
-  const IntentKey key(image.image, *stored);
-  const bool ends = in_flight_[key].count <= 1;
-  const bool erases = ends && intents_.contains(key);
-  const bool clears = broken_refs_.erase(ref) != 0;
-  const bool clears_image = ClearBroken(image, *stored);
-  const Timestamp time = TimeOfWriting();
-  if (stamp || erases || clears || clears_image) Written();
-  if (stamp) {
-    // Nor does a closed record that is ahead of the clock become older.
+  // The closed rules: a successful pull always stamps its record, and none that is ahead of the
+  // clock becomes older.
+  bool wrote = is_new || merged || record != before || closed_;
+  if (wrote) {
     const bool ahead = closed_ && record.last_updated && *record.last_updated > time;
     if (!ahead) record.last_updated = time;
-    record.stamp = writes_;
+    record.stamp = commit;
   }
-  if (ends) {
-    in_flight_.erase(key);
-    intents_.erase(key);
-  } else {
-    --in_flight_[key].count;
-    in_flight_[key].intent_is_older = false;
+  for (const std::string& spelt : RefsOf(ref)) wrote = broken_refs_.erase(spelt) != 0 || wrote;
+  wrote = ClearBroken(image, *stored) || wrote;
+  const IntentKey key(image.image, *stored);
+  const bool others = CountDown(key);
+  if (closed_) {
+    if (const auto pull = Choose(key, result.pull); pull != pulls_.end()) pulls_.erase(pull);
+  } else if (!others) {
+    wrote = EraseIntents(key) || wrote;
   }
+  if (wrote) Written();
   return true;
+}
+
+// Whether others of this image and handler are in flight still.
+bool Model::CountDown(const IntentKey& key) {
+  const auto at = in_flight_.find(key);
+  if (at == in_flight_.end()) return false;
+  if (--at->second > 0) return true;
+  in_flight_.erase(at);
+  return false;
 }
 
 // A broken intent is one of the default handler's, of a kubelet that knew no other. Another one's
 // pull tells which image it is for, and leaves it in force.
 bool Model::ClearBroken(const KnownImage& image, const std::string& stored) {
   if (broken_images_.erase(image.image) == 0) return false;
-  if (stored.empty()) return true;
-  const IntentKey key(image.image, "");
-  intents_.emplace(key, image);
-  if (in_flight_.contains(key)) in_flight_[key].intent_is_older = true;
+  if (!stored.empty()) TakeOverIntent(image, "", TimeOfWriting());
   return true;
 }
 
-bool Model::Failed(const KnownImage& image, PullFailure failure, const std::string& handler) {
+bool Model::Failed(const KnownImage& image, PullFailure failure, const std::string& handler,
+                   PullId pull) {
   const auto stored = StoredOfPull(image, handler);
   if (!stored) return false;
   const IntentKey key(image.image, *stored);
-  const InFlight pulls = in_flight_[key];
-  in_flight_.erase(key);
-  // Closed rule 2.
-  const bool own = pulls.count > 0 && !pulls.intent_is_older && failure == PullFailure::kFailed;
-  if (pulls.count > 1) {
-    in_flight_[key] = {pulls.count - 1, !own};
-  } else if (!closed_ || own) {
-    Erase(key);
+  const bool others = CountDown(key);
+  if (closed_) {
+    FailedOpenPull(key, failure, pull);
+  } else if (!others && EraseIntents(key)) {
+    Written();
   }
   return true;
 }
 
 void Model::WriteBack(const KnownImage& image, const std::string& ref,
                       const ImagePullSecret& secret, const std::string& handler) {
-  ImagePulledRecord& record = records_.at({ref, Stored(handler).value()});
+  ImagePulledRecord& record = records_.at(FindRecord(ref, Stored(handler).value())->first);
   if (!Merge(record, image.name.value(), {false, {secret}, {}})) return;
   record.last_updated = TimeOfWriting();
+  record.stamp = writes_ + 1;
   Written();
-  record.stamp = writes_;
 }
 
 const ImagePulledRecord* Model::Find(const std::string& ref, const std::string& handler) const {
-  const auto at = records_.find({ref, Stored(handler).value_or(handler)});
+  const auto at = FindRecord(ref, Stored(handler).value_or(handler));
   return at == records_.end() ? nullptr : &at->second;
 }
 
@@ -247,19 +282,26 @@ bool Model::Put(const ImagePulledRecord& record) {
   const auto stored = Stored(handler);
   // What is left of a handler that vanished may still be replaced.
   if (!stored && !records_.contains({record.image_ref, handler})) return false;
-  Written();
+  if (closed_) TakeOverRecord(record.image_ref, stored.value_or(handler));
   ImagePulledRecord& put = records_[{record.image_ref, stored.value_or(handler)}];
   const auto guest = stored ? GuestOf(*stored) : put.guest_platform;
   put = record;
   put.runtime_handler = stored.value_or(handler);
   put.guest_platform = guest;
-  put.stamp = writes_;
-  broken_refs_.erase(record.image_ref);
+  put.stamp = writes_ + 1;
+  Written();
+  for (const std::string& spelt : RefsOf(record.image_ref)) broken_refs_.erase(spelt);
   return true;
 }
 
 void Model::Delete(const std::string& ref, const std::string& handler) {
-  if (records_.erase({ref, Stored(handler).value_or(handler)}) != 0) Written();
+  std::size_t gone = 0;
+  for (const std::string& spelt : RefsOf(ref)) {
+    gone += records_.erase({spelt, Stored(handler).value_or(handler)});
+  }
+  if (gone == 0) return;
+  EvidenceRemoved();
+  Written();
 }
 
 }  // namespace waybill::testing

@@ -15,66 +15,55 @@ std::vector<std::string> NamesOf(const ImageOnNode& image) {
   return names;
 }
 
-std::optional<std::string> FullForm(const std::string& listed) {
-  for (const KnownImage& image : KnownImages()) {
-    if (image.image == listed) return image.normalised;
-  }
-  return std::nullopt;
-}
-
 bool SaysMoreThanVersionOne(const ImagePulledRecord& record) {
   return !record.manifest_digest.empty() || record.platform || record.guest_platform;
 }
 
 }  // namespace
 
-bool Model::RuleFourSpares(const ImagePulledRecord& record) const {
-  for (const auto& [name, credentials] : record.credential_mapping) {
-    for (const auto& [key, intent] : intents_) {
-      // The repository of a name is that of any image of that name.
-      for (const KnownImage& known : KnownImages()) {
-        if (known.name == name && known.repository == intent.repository) return true;
-      }
-      if (intent.name == name) return true;
-    }
-  }
-  return false;
+// Whether the list has the image, for this handler if it names one; nullopt: for any. Under the
+// closed rules by any spelling.
+bool Model::IsListed(const std::vector<ImageOnNode>& images, const std::string& ref,
+                     const std::optional<std::string>& stored) const {
+  const std::set<std::string> known = {SpellingOf(ref), ImageOf(ref)};
+  return std::any_of(images.begin(), images.end(), [&](const ImageOnNode& image) {
+    const auto& digests = image.repo_digests;
+    const bool is_it = closed_ ? known.contains(SpellingOf(image.id)) ||
+                                     known.contains(ImageOf(image.id)) ||
+                                     std::any_of(digests.begin(), digests.end(),
+                                                 [&](const std::string& digest) {
+                                                   return known.contains(SpellingOf(digest));
+                                                 })
+                               : image.id == ref;
+    const std::string& handler = image.runtime_handler;
+    return is_it && (!stored || handler.empty() || Stored(handler).value_or(handler) == *stored);
+  });
 }
 
-PruneReport Model::PruneIf(const std::vector<ListedImage>& images, const auto& old_enough) {
+// Part of a write to come, if there is anything to write.
+PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const OldEnough& old_enough,
+                                bool& wrote) {
   PruneReport report;
   std::vector<CopyKey> gone;
   std::map<std::string, std::vector<CopyKey>> surplus;  // by refs that others are listed for
   std::set<std::string> spoken_for;                     // refs of which a record stays
   for (const auto& [copy, record] : records_) {
     ++report.examined;
-    bool ref_listed = false;
-    bool copy_listed = false;
-    for (const ListedImage& image : images) {
-      if (image.image_ref != copy.first) continue;
-      ref_listed = true;
-      const bool any = image.runtime_handler.empty();
-      const std::string stored = Stored(image.runtime_handler).value_or(image.runtime_handler);
-      copy_listed = copy_listed || any || stored == copy.second;
-    }
     std::uint64_t* kept = nullptr;
-    if (copy_listed) {
+    if (IsListed(images, copy.first, copy.second)) {
       kept = &report.kept_in_list;
     } else if (!old_enough(record)) {
       kept = &report.kept_newer;
-    } else if (closed_ && RuleFourSpares(record)) {
-      kept = &report.kept_intent;
     }
     if (kept != nullptr) {
       ++*kept;
       spoken_for.insert(copy.first);
-    } else if (ref_listed) {
+    } else if (IsListed(images, copy.first, std::nullopt)) {
       surplus[copy.first].push_back(copy);
     } else {
       gone.push_back(copy);
     }
   }
-  bool wrote = false;
   for (auto& [ref, copies] : surplus) {
     if (!spoken_for.contains(ref)) {
       // The one that was written last goes on saying that the ref was pulled.
@@ -95,21 +84,36 @@ PruneReport Model::PruneIf(const std::vector<ListedImage>& images, const auto& o
   }
   for (const CopyKey& copy : gone) records_.erase(copy);
   report.removed = gone.size();
-  if (wrote || !gone.empty()) Written();
+  wrote = wrote || !gone.empty();
+  if (!gone.empty()) EvidenceRemoved();
   return report;
 }
 
-PruneReport Model::Prune(const std::vector<ListedImage>& images, std::uint64_t token) {
-  return PruneIf(images, [&](const ImagePulledRecord& record) { return record.stamp <= token; });
+PruneReport Model::Prune(const std::vector<ImageOnNode>& images, std::uint64_t token) {
+  bool wrote = closed_;
+  PruneReport report = PruneRecords(
+      images, [&](const ImagePulledRecord& record) { return record.stamp <= token; }, wrote);
+  if (closed_) {
+    report.preloaded_removed = PruneLedger(images, token);
+    last_list_ = std::max(last_list_, token);
+  }
+  if (wrote) Written();
+  return report;
 }
 
-PruneReport Model::PruneBefore(const std::vector<ListedImage>& images, Timestamp until) {
-  return PruneIf(images, [&](const ImagePulledRecord& record) {
-    if (!record.last_updated) return true;
-    Timestamp time = *record.last_updated;
-    if (!closed_) time.nanoseconds = 0;  // what a kubelet's file keeps
-    return time < until;
-  });
+PruneReport Model::PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until) {
+  bool wrote = false;
+  const PruneReport report = PruneRecords(
+      images,
+      [&](const ImagePulledRecord& record) {
+        if (!record.last_updated) return true;
+        Timestamp time = *record.last_updated;
+        if (!closed_) time.nanoseconds = 0;  // what a kubelet's file keeps
+        return time < until;
+      },
+      wrote);
+  if (wrote) Written();
+  return report;
 }
 
 // A record without credentials, where there is none. Part of a write to come.
@@ -126,53 +130,49 @@ bool Model::Close(const std::string& ref, const std::string& stored, Timestamp t
 void Model::TakeBroken(const ModelOpening& opening) {
   if (opening.broken_refs.empty() && opening.broken_images.empty()) return;
   broken_refs_.insert(opening.broken_refs.begin(), opening.broken_refs.end());
-  broken_images_.insert(opening.broken_images.begin(), opening.broken_images.end());
+  for (const std::string& image : opening.broken_images) {
+    // The closed rules: nobody can read what it pulls.
+    if (broken_images_.insert(image).second && closed_) PullOfAnything();
+  }
   Written();
 }
 
+// The kubelet's: each image with the name of an intent gets a record, and the intent goes.
 void Model::Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened) {
-  // Closed rule 1: compared in full, closed, kept.
-  const auto same = [&](const KnownImage& intent, const std::string& listed) {
-    if (!closed_) return intent.image == listed;
-    return intent.normalised.value_or(intent.image) == FullForm(listed).value_or(listed);
-  };
   const Timestamp time = TimeOfWriting();
   bool wrote = false;
-  std::vector<IntentKey> matched;
-  for (const auto& [key, intent] : intents_) {
-    // The kubelet makes no record for what has no name.
-    if (!closed_ && !intent.name) continue;
+  std::map<IntentKey, ModelPull> intents;
+  for (const ModelPull& one : pulls_) {
+    intents.emplace(IntentKey(one.pull.image, one.pull.runtime_handler), one);
+  }
+  for (const auto& [key, one] : intents) {
+    const OpenPull& intent = one.pull;
+    if (!one.image.name) continue;
     bool matches = false;
     for (const ImageOnNode& image : images) {
       // What is listed for one handler is not what another one's pull brings; but intents of the
       // default one may be of a time without handlers.
       const std::string& handler = image.runtime_handler;
-      const bool named = !handler.empty() && !key.second.empty();
-      if (named && Stored(handler).value_or(handler) != key.second) continue;
+      const bool named = !handler.empty() && !intent.runtime_handler.empty();
+      if (named && Stored(handler).value_or(handler) != intent.runtime_handler) continue;
       for (const std::string& listed : NamesOf(image)) {
-        if (!same(intent, listed)) continue;
+        if (intent.image != listed) continue;
         matches = true;
-        wrote = Close(image.id, key.second, time) || wrote;
+        wrote = Close(image.id, intent.runtime_handler, time) || wrote;
       }
     }
-    if (matches) matched.push_back(key);
+    if (!matches) continue;
+    ++opened.intents_replayed;
+    wrote = EraseIntents(key) || wrote;
   }
   // What an unreadable intent may stand for is closed likewise.
   for (const ImageOnNode& image : images) {
     const std::string& handler = image.runtime_handler;
     for (const std::string& listed : NamesOf(image)) {
-      for (const std::string& broken : broken_images_) {
-        const auto full = FullForm(listed);
-        const bool equivalent = closed_ && full && FullForm(broken) == full;
-        if (broken != listed && !equivalent) continue;
-        wrote = Close(image.id, Stored(handler).value_or(handler), time) || wrote;
-      }
+      if (!broken_images_.contains(listed)) continue;
+      wrote = Close(image.id, Stored(handler).value_or(handler), time) || wrote;
     }
   }
-  for (const IntentKey& key : matched) {
-    if (!closed_) wrote = intents_.erase(key) != 0 || wrote;
-  }
-  opened.intents_replayed = matched.size();
   if (wrote) Written();
 }
 
@@ -192,11 +192,18 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   ModelOpened opened;
   in_flight_.clear();
   metrics_ = {};
+  last_token_ = 0;
   if (opening.handlers) opened.runtimes = Replace(*opening.handlers);
   TakeBroken(opening);
-  opened.intents_found = intents_.size();
+  opened.intents_found = pulls_.size();
+  if (closed_ && !opening.continues_pulls) EndRunningPulls();
   const bool after_gap = opening.gap == Gap::kYes || (opening.gap != Gap::kNo && gap_);
-  if (opening.images) {
+  if (opening.images && closed_) {
+    opened.observed = ObserveAt({.images = *opening.images, .complete = true},
+                                opening.preloaded.value_or(std::vector<ImageOnNode>()), after_gap);
+    if (after_gap) opened.gap_closed = opened.observed->closed;
+  } else if (opening.images) {
+    opened.intents_found = intents().size();
     Replay(*opening.images, opened);
     if (after_gap) CloseGap(*opening.images, opened);
   } else if (after_gap && !gap_) {
@@ -210,20 +217,26 @@ bool Model::DownLoses() const {
   const bool records = std::any_of(records_.begin(), records_.end(), [](const auto& record) {
     return !record.first.second.empty() || SaysMoreThanVersionOne(record.second);
   });
-  const bool intents = std::any_of(intents_.begin(), intents_.end(),
-                                   [](const auto& intent) { return !intent.first.second.empty(); });
+  const auto all = intents();
+  const bool intents = std::any_of(all.begin(), all.end(),
+                                   [](const IntentKey& intent) { return !intent.second.empty(); });
   // The default handler's name alone is given again at the next start.
   const bool handlers = std::any_of(
       handlers_.begin(), handlers_.end(),
       [](const RuntimeHandler& known) { return !known.is_default || known.guest_platform; });
-  return records || intents || handlers;
+  const bool ended = std::any_of(pulls_.begin(), pulls_.end(),
+                                 [](const ModelPull& one) { return one.pull.ended.has_value(); });
+  return records || intents || handlers || ended || !ledger_.empty();
 }
 
 void Model::Down() {
+  CloseQuarantined();
+  SpellOut();
   CollapseReport ignored;
   // Nobody tells a migration the rules, so it takes the later time.
-  Fold([](const std::string&) { return true; }, std::max(now_, latest_), ignored);
+  Fold([](const std::string&) { return true; }, std::max(now_, latest_), false, ignored);
   for (auto& [copy, record] : records_) {
+    record.closed_because.clear();
     if (!SaysMoreThanVersionOne(record)) continue;
     record.credential_mapping.clear();
     record.manifest_digest.clear();
@@ -234,7 +247,8 @@ void Model::Down() {
   Written();
 }
 
-std::uint64_t Model::Restore(const Model& backup, std::uint32_t version) {
+std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
+                             std::uint32_t version) {
   const auto replaced = std::move(records_);
   std::uint64_t without_credentials = 0;
   records_ = backup.records_;
@@ -251,27 +265,17 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t version) {
     ++without_credentials;
   }
   handlers_ = backup.handlers_;
-  // What either was about to pull, or could not read, stays closed.
-  const auto intents = std::move(intents_);
-  intents_ = backup.intents_;
-  for (const auto& [key, intent] : intents) {
-    const std::string stored = version == 1 ? "" : Stored(key.second).value_or(key.second);
-    intents_[{key.first, stored}] = intent;
-  }
+  RestoreEvidence(backup, backup_version, version);
+  // What either could not read stays closed.
   broken_refs_.insert(backup.broken_refs_.begin(), backup.broken_refs_.end());
   broken_images_.insert(backup.broken_images_.begin(), backup.broken_images_.end());
   gap_ = gap_ || backup.gap_;
   loss_ = true;
   in_flight_.clear();
   latest_ = std::max(latest_, backup.latest_);
+  EvidenceRemoved();
   Written();
   return without_credentials;
-}
-
-void Model::ClearDistrust() {
-  gap_ = false;
-  loss_ = false;
-  Written();
 }
 
 }  // namespace waybill::testing

@@ -1,6 +1,7 @@
 #include "tests/support/sample_store.h"
 
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -115,10 +116,10 @@ SampleStore MakeSampleStore(int more_records) {
   };
 
   // What garbage collection will take, so that free pages and older ones hold it.
-  const PruneToken pruned = [&] {
+  const ListToken pruned = [&] {
     pull("pruned-open", NodeWide());
     pull("pruned", WithSecret(a));
-    return Must(store->BeginPrune());
+    return Must(store->BeginList());
   }();
   pull("rotated", WithSecret(a));
   pull("two-secrets", Both(a, b));
@@ -144,14 +145,45 @@ SampleStore MakeSampleStore(int more_records) {
   replace("two-secrets", WithSecret(b));
   Must(store->DeleteRecord({.image_ref = RefOf("deleted")}));
   note();
-  std::vector<std::string> listed;
+  std::vector<ImageOnNode> listed;
   for (const ImagePulledRecord& record : Must(store->ListRecords())) {
     if (record.image_ref != RefOf("pruned") && record.image_ref != RefOf("pruned-open")) {
-      listed.push_back(record.image_ref);
+      listed.push_back({.id = record.image_ref});
     }
   }
-  if (Must(store->Prune({listed.begin(), listed.end()}, pruned)).removed != 2)
-    throw std::runtime_error("prune");
+  if (Must(store->Prune(listed, pruned)).removed != 2) throw std::runtime_error("prune");
+  note();
+  // Evidence: an image under two refs; some that a list showed, preloaded or closed; one that an
+  // operator no longer calls preloaded.
+  const std::string digest = "registry.example.com/spelt@" + RefOf("spelt-digest");
+  Must(store->RecordImagePulled(
+      {.image = ImageOf("spelt"), .image_ref = RefOf("spelt")}, WithSecret(a_rotated),
+      {.image = ImageOnNode{
+           .id = RefOf("spelt"), .repo_tags = {ImageOf("spelt")}, .repo_digests = {digest}}}));
+  note();
+  for (const PullFailure how : {PullFailure::kUnknown, PullFailure::kFailed}) {
+    Must(store->RecordPullIntent({.image = ImageOf("cancelled")}));
+    note();
+    Must(store->RecordImagePullFailed({.image = ImageOf("cancelled")}, how));
+    note();
+  }
+  ImageList list;
+  for (const char* name : {"listed", "cancelled"}) {
+    // Pinned: the unreadable intent of the kubelet's is a pull of anything.
+    list.images.push_back({.id = RefOf(name),
+                           .repo_tags = {ImageOf(name)},
+                           .pinned = std::string_view(name) == "listed"});
+  }
+  list.token = Must(store->BeginList());
+  const ObserveReport observed = Must(store->ObserveImages(list));
+  if (observed.preloaded != 1 || observed.closed != 1) throw std::runtime_error("observe");
+  note();
+  for (const char* name : {"by-hand", "was-by-hand"}) {
+    Must(store->AddToLedger({.id = RefOf(name), .repo_tags = {ImageOf(name)}}, "operator",
+                            "imported by hand"));
+    note();
+  }
+  Must(store->RemoveFromLedger({.image_ref = RefOf("was-by-hand")}, "it was a tenant's"));
   note();
   // An image that the kubelet pulled last: an older store knows nothing of it.
   pull("last", WithSecret(b));
@@ -203,6 +235,12 @@ SampleStore MakeSampleStore(int more_records) {
                            "unreadable", "unreadable-pull", "unknown", "pruned"}) {
     probe(ImageOf(name), name, {thief});
   }
+  for (const char* name : {"cancelled", "was-by-hand", "listed", "by-hand"}) {
+    probe(ImageOf(name), name, {thief});
+    probe(RefOf(name), name, {});
+  }
+  sample.probes.push_back({ImageOf("spelt"), digest, {thief}, ""});
+  sample.probes.push_back({ImageOf("spelt"), digest, {a_rotated}, ""});
   for (const char* name : {"in-flight", "last-in-flight"}) {
     probe("registry.example.com/" + std::string(name) + ":v2", name, {});
   }

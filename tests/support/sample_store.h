@@ -42,8 +42,9 @@ struct SampleStore {
 // Two tenants' records with secrets, records for all pods of the node, intents, quarantine entries,
 // a preloaded record, imported files; a hash that was rotated away, records that were replaced by
 // ones with fewer credentials, deleted and pruned ones; copies for several runtime handlers, and
-// one whose handler got another guest platform; ID ranges of pods, some of which were others'
-// before. `more_records` of no special kind beside these.
+// one whose handler got another guest platform; ledger entries, one of which was taken back, open
+// pulls that ended, an image that a list closed, one with two spellings; ID ranges of pods, some of
+// which were others' before. `more_records` of no special kind beside these.
 SampleStore MakeSampleStore(int more_records);
 
 }  // namespace waybill::testing

@@ -38,6 +38,7 @@ inline OpenOptions OptionsIn(const std::filesystem::path& directory, Rules rules
                       .witness = Witness::At(directory / "witness")};
   options.rules = rules;
   options.clock = FakeClock().AsClock();
+  options.boot_clock = FakeClock().AsBootClock();
   options.map_bytes = std::uint64_t{64} << 20U;
   return options;
 }
@@ -87,6 +88,7 @@ class ScratchStore {
       options.kubelet_directory = kubelet_directory();
     }
     options.clock = clock_.AsClock();
+    options.boot_clock = clock_.AsBootClock();
     return options;
   }
 

@@ -7,6 +7,8 @@
 #include <stdexcept>
 
 #include "store/database/envelope.h"
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/trust/journal.h"
@@ -85,7 +87,17 @@ Contents ContentsOf(const std::filesystem::path& directory) {
   const RawModel values = ValuesIn(directory);
   Contents contents;
   DecodeAll(values, Table::kPulled, internal::DecodePulledRecordValue, contents.records);
-  DecodeAll(values, Table::kIntents, internal::DecodeIntentValue, contents.intents);
+  std::vector<OpenPull> pulls;
+  DecodeAll(values, Table::kIntents, internal::DecodeOpenPull, pulls);
+  for (OpenPull& pull : pulls) {
+    if (pull.nothing_at != 0) continue;
+    if (pull.anything) {
+      contents.open_to_anything = true;
+    } else {
+      contents.intents.push_back({std::move(pull.image), std::move(pull.runtime_handler)});
+    }
+  }
+  DecodeAll(values, Table::kLedger, internal::DecodeLedgerEntry, contents.ledger);
   DecodeAll(values, Table::kQuarantine, internal::DecodeQuarantineValue, contents.quarantine);
   DecodeAll(values, Table::kPreloaded, internal::DecodePreloadedValue, contents.preloaded);
   DecodeAll(values, Table::kRuntimeHandlers, internal::DecodeRuntimeHandlerValue,
@@ -108,6 +120,8 @@ Contents ContentsOf(const std::filesystem::path& directory) {
      [](const auto& record) { return std::pair(record.image_ref, record.runtime_handler); });
   std::sort(contents.intents.begin(), contents.intents.end());
   by(contents.quarantine, [](const auto& entry) { return std::pair(entry.kind, entry.sha256); });
+  by(contents.ledger,
+     [](const auto& entry) { return std::pair(entry.image_ref, entry.runtime_handler); });
   by(contents.preloaded, [](const auto& record) { return record.image_ref; });
   by(contents.handlers, [](const auto& handler) { return handler.name; });
   return contents;
@@ -115,6 +129,7 @@ Contents ContentsOf(const std::filesystem::path& directory) {
 
 Contents WithoutStamps(Contents contents) {
   for (ImagePulledRecord& record : contents.records) record.stamp = 0;
+  for (LedgerEntry& entry : contents.ledger) entry.stamp = 0;
   return contents;
 }
 

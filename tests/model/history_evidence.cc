@@ -1,0 +1,146 @@
+// The steps of a history about lists, the ledger and open pulls. Under kubelet rules they change
+// nothing.
+
+#include <algorithm>
+
+#include "tests/model/describe.h"
+#include "tests/model/drawn_values.h"
+#include "tests/model/history.h"
+#include "tests/support/pod.h"
+#include "tests/support/store_fixture.h"
+
+namespace waybill::testing {
+
+void History::ObserveStep() {
+  if (draw_.OneIn(3)) DrawTokenStep();
+  ImageList drawn{.images = DrawImagesOnNode(draw_), .complete = draw_.OneIn(2)};
+  for (ImageOnNode& image : drawn.images) image.runtime_handler = DrawHandler();
+  // TODO(26)
+  for (ImageOnNode& image : drawn.images) {
+    for (ImageOnNode& other : drawn.images) {
+      const bool same = SpellingOf(image.id) == SpellingOf(other.id);
+      if (same && image.runtime_handler.empty()) other.runtime_handler.clear();
+    }
+  }
+  // Only the runtime knows every image.
+  if (!drawn.complete && draw_.OneIn(3)) drawn.source = "prefetcher";
+  const auto& tokens = sides_[0].tokens;
+  std::optional<std::size_t> which;
+  if (!tokens.empty() && !draw_.OneIn(6)) {
+    which = draw_.OneIn(2) ? tokens.size() - 1 : draw_.Below(tokens.size());
+  }
+  const std::string token =
+      which ? ", by token " + std::to_string(*which) + " of " + std::to_string(tokens.size())
+            : ", without a token";
+  Note("observe " + drawn.source + (drawn.complete ? " all" : " some") + token + ":" +
+       DescribeListed(drawn.images));
+  for (Side& side : sides_) {
+    ImageList list = drawn;
+    list.images = ListedFor(side, drawn.images);
+    if (which) list.token = side.tokens[*which];
+    const auto rehearsed = side.store->ObserveImages(list, {.allow_empty = true, .dry_run = true});
+    ExpectSame(side, "a dry run changed the store: ");
+    auto dbg_l = side.store->ListLedger();
+    auto dbg_m = side.model.ledger();  // DBG
+    const auto got = side.store->ObserveImages(list, {.allow_empty = true});
+    Expect(rehearsed.has_value() == got.has_value(), side, "the dry run ended otherwise");
+    if (!side.model.closed()) {
+      Expect(got && !got->not_judged_because.empty(), side, "a list was judged");
+      ExpectSame(side);
+      continue;
+    }
+    const auto expected = side.model.Observe(list);
+    if (!expected) {
+      Expect(!got && got.error().code == ErrorCode::kInvalidArgument, side,
+             "an old list was taken");
+      continue;
+    }
+    if (!got) Expect(false, side, got.error().ToString());
+    Expect(Describe(*rehearsed) == Describe(*got), side, "the dry run said otherwise");
+    if (Describe(*got) != Describe(*expected)) {  // DBG
+      for (auto& e : *dbg_l)
+        fprintf(stderr, "DBG store %s@%s %lu\n", e.image_ref.c_str(), e.runtime_handler.c_str(),
+                e.stamp);
+      for (auto& [k, e] : dbg_m)
+        fprintf(stderr, "DBG model %s@%s %lu\n", k.first.c_str(), k.second.c_str(), e.stamp);
+      if (list.token) fprintf(stderr, "DBG token %lu\n", list.token->commit);
+      for (auto& h : side.model.handlers())
+        fprintf(stderr, "DBG handler %s %d\n", h.name.c_str(), h.is_default);
+    }
+    Expect(Describe(*got) == Describe(*expected), side,
+           Describe(*got) + "\n  instead of " + Describe(*expected));
+    ExpectSame(side);
+  }
+}
+
+void History::AddToLedgerStep() {
+  ImageOnNode image = ImageOfRef(draw_.From(Refs()));
+  image.repo_tags = {DrawImage(draw_).image};
+  image.runtime_handler = draw_.OneIn(3) ? DrawHandler() : "";
+  Note("add to the ledger" + DescribeListed({image}));
+  for (Side& side : sides_) {
+    if (!side.model.closed()) continue;
+    ImageOnNode named = image;
+    named.runtime_handler = Named(side, image.runtime_handler);
+    const bool known = side.model.Stored(named.runtime_handler).has_value();
+    const auto added = side.store->AddToLedger(named, "operator", "by hand");
+    ExpectTaken(added, known, side);
+    if (known) side.model.AddToLedger(named, "operator", "by hand");
+    ExpectSame(side);
+  }
+}
+
+void History::RemoveFromLedgerStep() {
+  const std::string& ref = draw_.From(Refs());
+  const std::string handler = draw_.OneIn(3) ? DrawHandler() : "";
+  Note("remove from the ledger " + Quote(ref) + For(handler));
+  for (Side& side : sides_) {
+    if (!side.model.closed()) continue;
+    const std::string name = Named(side, handler);
+    if (!side.model.Stored(name)) continue;
+    const bool expected = side.model.RemoveFromLedger(ref, name);
+    const auto removed =
+        side.store->RemoveFromLedger({.image_ref = ref, .runtime_handler = name}, "a tenant's");
+    Expect(removed.has_value() && *removed == expected, side, "removed, or not");
+    ExpectSame(side);
+  }
+}
+
+void History::DropPullStep() {
+  if (begun_.empty()) return;
+  const std::size_t which = draw_.Below(begun_.size());
+  Note("drop the pull of " + Quote(begun_[which].image.image));
+  for (Side& side : sides_) {
+    if (!side.model.closed()) continue;
+    const auto dropped = side.store->DropOpenPull(side.pulls[which], "it brought nothing");
+    const bool runs = !dropped && dropped.error().code == ErrorCode::kConflict;
+    if (runs) {
+      Expect(side.model.Runs(side.pulls[which]), side, "it does not run");
+      continue;
+    }
+    Expect(dropped.has_value() == side.model.DropPull(side.pulls[which]), side, "dropped, or not");
+    ExpectSame(side);
+  }
+}
+
+// However an image is spelt, the answer is the same. Of a repo digest alone it is not known whether
+// it is an ID as well.
+void History::SpellingsStep() {
+  const KnownImage& image = DrawImage(draw_);
+  const std::string& ref = draw_.From(Refs());
+  const ModelPod pod = DrawPod(draw_);
+  Note("check all spellings of " + Quote(ref) + " as " + Quote(image.image));
+  for (Side& side : sides_) {
+    const std::string handler = Named(side, "");
+    const Decision first = Ask(side, image, ref, pod, handler);
+    for (const std::string& spelt : side.model.RefsOf(ref)) {
+      const auto back = side.model.RefsOf(spelt);
+      if (std::find(back.begin(), back.end(), ref) == back.end()) continue;
+      const Decision again = Ask(side, image, spelt, pod, handler);
+      Expect(again.pull == first.pull, side,
+             Quote(spelt) + " is answered " + Describe(again) + ", and not " + Describe(first));
+    }
+  }
+}
+
+}  // namespace waybill::testing

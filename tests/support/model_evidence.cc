@@ -1,0 +1,723 @@
+// What the model makes of lists, of the ledger and of open pulls: Rules::kClosed.
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "tests/support/model.h"
+
+namespace waybill::testing {
+
+namespace {
+
+constexpr std::string_view kSha256 = "sha256:";
+
+bool IsBareId(const std::string& ref) {
+  return ref.size() == 64 && ref.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// Whether the pull may have given the name. What it could give any image is asked before.
+bool CouldGive(const KnownImage& pulled, const KnownImage& name) {
+  if (pulled.repository != name.repository) return false;
+  if (name.is_bare) return true;
+  if (!pulled.digest.empty()) return pulled.digest == name.digest;
+  return !name.digest.empty() || pulled.tag == name.tag;
+}
+
+// One record, with the credentials of both; of one Secret the newer hash.
+ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord& older,
+                        const auto& merge) {
+  ImagePulledRecord one = newer;
+  const bool other_manifest = !newer.manifest_digest.empty() && !older.manifest_digest.empty() &&
+                              newer.manifest_digest != older.manifest_digest;
+  if (newer.guest_platform != older.guest_platform || other_manifest) return one;
+  one.credential_mapping = older.credential_mapping;
+  for (const auto& [name, credentials] : newer.credential_mapping) {
+    if (!one.credential_mapping.contains(name)) {
+      one.credential_mapping[name] = credentials;
+    } else {
+      merge(one, name, credentials);
+    }
+  }
+  one.last_updated = std::max(newer.last_updated, older.last_updated);
+  if (newer.manifest_digest.empty()) {
+    one.manifest_digest = older.manifest_digest;
+    one.platform = older.platform;
+  }
+  if (!one.credential_mapping.empty()) one.closed_because.clear();
+  return one;
+}
+
+}  // namespace
+
+std::string SpellingOf(const std::string& ref) {
+  if (IsBareId(ref)) return std::string(kSha256) + ref;
+  const std::size_t at = ref.find("@sha256:");
+  return at == std::string::npos ? ref : ref.substr(at + 1);
+}
+
+std::vector<std::string> PlainSpellings(const std::string& ref) {
+  std::vector<std::string> all{ref};
+  const std::string digest = SpellingOf(ref);
+  if (digest != ref) all.push_back(digest);
+  if (!digest.starts_with(kSha256)) return all;
+  const std::string bare = digest.substr(kSha256.size());
+  if (bare != ref && IsBareId(bare)) all.push_back(bare);
+  return all;
+}
+
+// --- Spellings
+
+std::string Model::ImageOf(const std::string& ref) const {
+  const std::string spelling = closed_ ? SpellingOf(ref) : ref;
+  const auto row = rows_.find(spelling);
+  return row == rows_.end() ? spelling : row->second.image;
+}
+
+std::vector<std::string> Model::RefsOf(const std::string& ref) const {
+  if (!closed_) return {ref};
+  std::vector<std::string> refs = PlainSpellings(ref);
+  const auto add = [&](const std::string& other) {
+    if (std::find(refs.begin(), refs.end(), other) == refs.end()) refs.push_back(other);
+  };
+  const std::string image = ImageOf(ref);
+  for (const std::string& plain : PlainSpellings(image)) add(plain);
+  if (const auto row = rows_.find(image); row != rows_.end()) {
+    for (const std::string& other : row->second.refs) add(other);
+  }
+  return refs;
+}
+
+Model::Records::const_iterator Model::FindRecord(const std::string& ref,
+                                                 const std::string& stored) const {
+  for (const std::string& spelt : RefsOf(ref)) {
+    if (const auto at = records_.find({spelt, stored}); at != records_.end()) return at;
+  }
+  return records_.end();
+}
+
+// Each image of a list once for each handler.
+std::vector<Model::Listed> Model::Prepare(const std::vector<ImageOnNode>& images,
+                                          ObserveReport& report) const {
+  std::vector<Listed> prepared;
+  for (const ImageOnNode& image : images) {
+    ++report.listed;
+    const std::string& handler = image.runtime_handler;
+    const std::string stored = Stored(handler).value_or(handler);
+    auto same = std::find_if(prepared.begin(), prepared.end(), [&](const Listed& other) {
+      return SpellingOf(other.id) == SpellingOf(image.id) && other.stored == stored;
+    });
+    if (same == prepared.end()) {
+      prepared.push_back({image.id, stored, false, !handler.empty(), {}});
+      same = std::prev(prepared.end());
+    } else {
+      ++report.repeated;
+    }
+    same->pinned = same->pinned || image.pinned;
+    for (const auto* strings : {&image.repo_tags, &image.repo_digests}) {
+      for (const std::string& name : *strings) {
+        if (!FindKnownImage(name)->normalised) {
+          ++report.not_names;
+          continue;
+        }
+        same->names.push_back(name);
+        if (strings == &image.repo_digests) same->digests.insert(name);
+      }
+    }
+  }
+  return prepared;
+}
+
+// How many records became part of another. No digest of these histories is of two images.
+std::uint64_t Model::Learn(const std::vector<Listed>& images, bool one_pull) {
+  bool is_new = false;
+  const auto learn = [&](const std::string& spelling, const std::string& image,
+                         std::set<std::string> refs) {
+    Row& row = rows_[spelling];
+    refs.insert(row.refs.begin(), row.refs.end());
+    const std::vector<std::string> all(refs.begin(), refs.end());
+    if (row.image == image && row.refs == all) return;
+    row = {image, all, writes_ + 1};
+    is_new = true;
+  };
+  for (const Listed& image : images) {
+    const std::string id = SpellingOf(image.id);
+    learn(id, id, image.digests);
+    for (const std::string& digest : image.digests) learn(SpellingOf(digest), id, {});
+  }
+  if (!is_new) return 0;
+  const auto refs = RefsOf(images.front().id);
+  for (const auto& [copy, record] : records_) {  // TODO(27): every one
+    const bool is_it = std::find(refs.begin(), refs.end(), copy.first) != refs.end();
+    if (!one_pull || is_it) LearnRef(copy.first);
+  }
+  // Ledger entries under what is known to be another image's digest now.
+  for (const auto& [copy, entry] : std::map(ledger_)) {
+    const std::string image = ImageOf(copy.first);
+    if (image == copy.first) continue;
+    ledger_.erase(copy);
+    LedgerEntry& moved = ledger_[{image, copy.second}];
+    std::set<std::string> names(entry.names.begin(), entry.names.end());
+    names.insert(moved.names.begin(), moved.names.end());
+    moved = entry;
+    moved.image_ref = image;
+    moved.names.assign(names.begin(), names.end());
+    moved.stamp = writes_ + 1;
+  }
+  return UniteRecords(one_pull ? std::optional(ImageOf(images.front().id)) : std::nullopt);
+}
+
+void Model::LearnRef(const std::string& ref) {
+  const std::string image = ImageOf(ref);
+  const auto row = rows_.find(image);
+  const auto plain = PlainSpellings(image);
+  if (row == rows_.end() || std::find(plain.begin(), plain.end(), ref) != plain.end()) return;
+  auto& refs = row->second.refs;
+  if (std::find(refs.begin(), refs.end(), ref) != refs.end()) return;
+  refs.push_back(ref);
+  row->second.stamp = writes_ + 1;
+}
+
+// Of one image and handler: the newest takes the others in.
+std::uint64_t Model::UniteRecords(const std::optional<std::string>& only) {
+  std::map<CopyKey, std::vector<ImagePulledRecord>> of_images;
+  for (const auto& [copy, record] : records_) {
+    if (only) {  // TODO(27): every record of the image
+      const auto refs = RefsOf(*only);
+      if (std::find(refs.begin(), refs.end(), copy.first) == refs.end()) continue;
+    }
+    of_images[{ImageOf(copy.first), copy.second}].push_back(record);
+  }
+  std::uint64_t united = 0;
+  for (auto& [image, records] : of_images) {
+    if (records.size() < 2 || (only && image.first != *only)) continue;
+    std::stable_sort(records.begin(), records.end(),
+                     [](const auto& a, const auto& b) { return a.stamp > b.stamp; });
+    ImagePulledRecord one = records.front();
+    for (const ImagePulledRecord& record : records) {
+      records_.erase({record.image_ref, record.runtime_handler});
+      if (&record == &records.front()) continue;
+      one = Unite(one, record, Merge);
+      ++united;
+    }
+    one.stamp = writes_ + 1;
+    records_[{one.image_ref, one.runtime_handler}] = one;
+  }
+  return united;
+}
+
+void Model::LearnEntry(const ImageOnNode& image) {
+  ObserveReport ignored;
+  Learn(Prepare({image}, ignored), true);
+}
+
+void Model::TakeOverRecord(const std::string& ref, const std::string& stored) {
+  const auto refs = RefsOf(ref);
+  LearnRef(ref);
+  for (const std::string& other : refs) {
+    const auto at = records_.find({other, stored});
+    if (other == ref || at == records_.end()) continue;
+    ImagePulledRecord record = at->second;
+    record.image_ref = ref;
+    const auto own = records_.find({ref, stored});
+    records_[{ref, stored}] = own == records_.end() ? record : Unite(own->second, record, Merge);
+    records_.erase(at);
+  }
+}
+
+// --- Open pulls
+
+// Part of a write to come.
+void Model::EvidenceRemoved() {
+  evidence_removed_ = writes_ + 1;
+  awaits_first_list_ = false;
+}
+
+std::vector<ModelPull>::iterator Model::Choose(const IntentKey& key, PullId id) {
+  const auto newest = [&](PullState state) {
+    const auto at = std::find_if(pulls_.rbegin(), pulls_.rend(), [&](const ModelPull& one) {
+      const OpenPull& pull = one.pull;
+      return !pull.anything && !pull.several && pull.nothing_at == 0 && pull.state == state &&
+             pull.image == key.first && pull.runtime_handler == key.second &&
+             (id.value == 0 || pull.id == id);
+    });
+    return at == pulls_.rend() ? pulls_.end() : std::prev(at.base());
+  };
+  auto chosen = newest(PullState::kRunning);
+  if (chosen == pulls_.end()) chosen = newest(PullState::kUnknown);
+  if (chosen == pulls_.end() && id.value != 0) chosen = newest(PullState::kFailed);
+  return chosen;
+}
+
+void Model::FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id) {
+  const auto pull = Choose(key, id);
+  if (failure == PullFailure::kNothingTransferred) {
+    const std::uint64_t began = pull == pulls_.end() ? 0 : pull->pull.stamp;
+    if (began > opened_at_ && began <= last_token_) {
+      // A list that was drawn while it ran may have something of it.
+      pull->pull.nothing_at = writes_ + 1;
+      EndPull(pull, PullState::kFailed);
+      Written();
+      return;
+    }
+    const bool wrote = pull != pulls_.end() || began <= opened_at_;
+    if (pull != pulls_.end()) pulls_.erase(pull);
+    if (began <= opened_at_) EvidenceRemoved();
+    if (wrote) Written();
+  } else if (pull != pulls_.end()) {
+    EndPull(pull, failure == PullFailure::kFailed ? PullState::kFailed : PullState::kUnknown);
+    Written();
+  }
+}
+
+void Model::EndPull(std::vector<ModelPull>::iterator at, PullState state) {
+  ModelPull ended = *at;
+  pulls_.erase(at);
+  ended.pull.state = state;
+  KeepEnded(std::move(ended));
+}
+
+// It ended now. Of one string and state one is kept.
+void Model::KeepEnded(ModelPull ended) {
+  OpenPull& pull = ended.pull;
+  pull.ended = TimeOfWriting();
+  pull.ended_at = boot_;
+  std::erase_if(pulls_, [&](const ModelPull& one) {
+    const OpenPull& other = one.pull;
+    const bool same = other.anything == pull.anything && other.image == pull.image &&
+                      other.runtime_handler == pull.runtime_handler && other.state == pull.state &&
+                      (other.nothing_at == 0) == (pull.nothing_at == 0);
+    if (!same) return false;
+    pull.several = true;
+    pull.began = std::min(pull.began, other.began);
+    pull.stamp = std::min(pull.stamp, other.stamp);
+    if (one.number > ended.number) {
+      ended.number = one.number;
+      pull.id = other.id;
+    }
+    return true;
+  });
+  pulls_.push_back(std::move(ended));
+}
+
+void Model::EndRunningPulls() {
+  bool wrote = false;
+  for (bool more = true; more;) {
+    const auto runs = std::find_if(pulls_.begin(), pulls_.end(), [](const ModelPull& one) {
+      return one.pull.state == PullState::kRunning;
+    });
+    more = runs != pulls_.end();
+    if (more) EndPull(runs, PullState::kUnknown);
+    wrote = wrote || more;
+  }
+  if (wrote) Written();
+}
+
+void Model::TakeOverIntent(const KnownImage& image, const std::string& stored, Timestamp began) {
+  OpenPull pull{.image = image.image, .runtime_handler = stored, .state = PullState::kUnknown};
+  pull.began = began;
+  KeepEnded({pull, image, ++last_number_});
+}
+
+void Model::PullOfAnything() {
+  OpenPull pull{.anything = true, .state = PullState::kUnknown};
+  pull.began = TimeOfWriting();
+  KeepEnded({pull, {}, ++last_number_});
+}
+
+bool Model::HasPullOfAnything() const {
+  return std::any_of(pulls_.begin(), pulls_.end(),
+                     [](const ModelPull& one) { return one.pull.anything; });
+}
+
+// Those of the chosen handlers become the default one's. How many.
+std::uint64_t Model::FoldPulls(const Chosen& takes, std::set<std::string>& names) {
+  std::vector<ModelPull> moved;
+  std::erase_if(pulls_, [&](const ModelPull& one) {
+    const bool taken = !one.pull.anything && takes(one.pull.runtime_handler);
+    if (taken) moved.push_back(one);
+    return taken;
+  });
+  for (ModelPull& one : moved) {
+    names.insert(one.pull.runtime_handler);
+    one.pull.runtime_handler.clear();
+    // The kubelet has one intent of a string.
+    if (closed_ || !intents().contains({one.pull.image, ""})) pulls_.push_back(one);
+  }
+  SortPulls();
+  return moved.size();
+}
+
+void Model::SortPulls() {
+  std::sort(pulls_.begin(), pulls_.end(),
+            [](const ModelPull& a, const ModelPull& b) { return a.number < b.number; });
+}
+
+std::uint64_t Model::SettlePulls(const ListToken& token) {
+  const BootTime& drawn = token.drawn;
+  const bool knows_boot = drawn.boot_id == boot_.boot_id;
+  std::uint64_t settled = 0;
+  std::erase_if(pulls_, [&](const ModelPull& one) {
+    const OpenPull& pull = one.pull;
+    if (!pull.ended) return false;
+    if (pull.nothing_at != 0 && token.commit >= pull.nothing_at) return true;
+    const bool this_boot = pull.ended_at.boot_id == boot_.boot_id;
+    const std::chrono::nanoseconds since(drawn.nanoseconds - pull.ended_at.nanoseconds);
+    const bool settles =
+        pull.ended_at.boot_id == drawn.boot_id
+            ? since >= (pull.state == PullState::kFailed ? evidence_.grace : evidence_.window)
+            : knows_boot && !this_boot;
+    settled += settles && pull.nothing_at == 0 ? 1 : 0;
+    return settles;
+  });
+  return settled;
+}
+
+bool Model::Runs(PullId id) const {
+  return std::any_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
+    return one.pull.id == id && one.pull.state == PullState::kRunning;
+  });
+}
+
+bool Model::DropPull(PullId id) {
+  if (id.value == 0) return false;
+  const auto gone = std::erase_if(
+      pulls_, [&](const ModelPull& one) { return one.pull.id == id && one.pull.nothing_at == 0; });
+  if (gone == 0) return false;
+  EvidenceRemoved();
+  Written();
+  return true;
+}
+
+// --- Judging
+
+bool Model::InQuarantine(const std::string& ref) const {
+  const auto refs = RefsOf(ref);
+  return std::any_of(refs.begin(), refs.end(),
+                     [&](const std::string& one) { return broken_refs_.contains(one); });
+}
+
+bool Model::IsKnown(const Listed& image) const {
+  return AnyRecordOf(image.id) || ledger_.contains({ImageOf(image.id), image.stored}) ||
+         InQuarantine(image.id);
+}
+
+std::vector<Model::Listed> Model::Unknown(const std::vector<Listed>& images,
+                                          ObserveReport& report) const {
+  std::vector<Listed> unknown;
+  for (const Listed& image : images) {
+    if (!IsKnown(image)) unknown.push_back(image);
+  }
+  report.known += images.size() - unknown.size();
+  return unknown;
+}
+
+Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_t> until,
+                                 bool first) const {
+  const bool docker_hub = evidence_.short_names == ShortNames::kDockerHub;
+  const auto gives = [&](const ModelPull& one, const KnownImage& name) {
+    const KnownImage& pulled = one.image;
+    if (one.pull.anything && first) return false;
+    if (one.pull.nothing_at != 0 && (!until || *until >= one.pull.nothing_at)) return false;
+    if (IsBareId(pulled.image)) return false;  // no runtime pulls by ID
+    const bool anything =
+        one.pull.anything || !pulled.normalised || (!pulled.has_host && !docker_hub);
+    if (!anything) return CouldGive(pulled, name);
+    if (!first || image.pinned) return !image.pinned;
+    // As a kubelet would presume: a registry or an alias that ends in what was written.
+    KnownImage completed = pulled;
+    completed.repository = name.repository;
+    return pulled.normalised && name.repository.ends_with("/" + *pulled.name) &&
+           CouldGive(completed, name);
+  };
+  // What it gave only a later list can tell.
+  const auto is_later = [&](const ModelPull& one) {
+    return one.pull.nothing_at != 0 || (until && one.pull.stamp > *until);
+  };
+  // Of an unreadable intent only the hash of one string is known.
+  const auto broken_gives = [&](const KnownImage& name) {
+    return std::any_of(broken_images_.begin(), broken_images_.end(), [&](const std::string& one) {
+      return !name.digest.empty() || FindKnownImage(one)->normalised == name.normalised;
+    });
+  };
+  // The image of a record whose ref no list ever had may be listed under another.
+  const auto record_gives = [&](const ImagePulledRecord& record, const KnownImage& name) {
+    if (first || rows_.contains(SpellingOf(record.image_ref))) return false;
+    const auto& mapping = record.credential_mapping;
+    return std::any_of(KnownImages().begin(), KnownImages().end(), [&](const KnownImage& pulled) {
+      return pulled.normalised && mapping.contains(pulled.name.value()) &&
+             pulled.repository == name.repository;
+    });
+  };
+  if (IsRecordedAs(image)) return Origin::kPulled;
+  bool later = false;
+  bool unplaced = false;
+  for (const std::string& listed : image.names) {
+    const KnownImage& name = *FindKnownImage(listed);
+    bool by_later = false;
+    bool given = false;
+    for (const ModelPull& one : pulls_) {
+      if (gives(one, name)) (is_later(one) ? by_later : given) = true;
+    }
+    if (given || by_later) {
+      later = later || !given;
+    } else if (broken_gives(name)) {
+      continue;
+    } else if (std::any_of(records_.begin(), records_.end(),
+                           [&](const auto& one) { return record_gives(one.second, name); })) {
+      unplaced = true;
+    } else {
+      return Origin::kPreloaded;
+    }
+  }
+  return later ? Origin::kLater : unplaced ? Origin::kUnplaced : Origin::kPulled;
+}
+
+// Whether a record has the same content under a digest that is not known as the image's.
+bool Model::IsRecordedAs(const Listed& image) const {
+  std::set<std::string> recorded;
+  for (const auto& [copy, record] : records_) {
+    recorded.insert({SpellingOf(copy.first), ImageOf(copy.first)});
+  }
+  std::set<std::string> spellings = {SpellingOf(image.id)};
+  for (const std::string& digest : image.digests) spellings.insert(SpellingOf(digest));
+  return std::any_of(spellings.begin(), spellings.end(), [&](const std::string& one) {
+    return recorded.contains(one) || recorded.contains(ImageOf(one));
+  });
+}
+
+void Model::Enter(const Listed& image, const std::string& source, const std::string& reason) {
+  const std::string of = ImageOf(image.id);
+  const std::set<std::string> names(image.names.begin(), image.names.end());
+  ledger_[{of, image.stored}] = {
+      of, image.stored, {names.begin(), names.end()}, source, reason, TimeOfWriting(), writes_ + 1};
+}
+
+void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
+                     const std::vector<ImageOnNode>& preloaded, ObserveReport& report) {
+  const bool first = awaits_first_list_ && list.complete && list.source.empty();
+  const bool placed = list.token && list.token->commit >= evidence_removed_;
+  std::optional<std::uint64_t> until;
+  if (list.token) until = list.token->commit;
+  const std::vector<Listed> unknown = Unknown(images, report);
+  // All are judged by what was known before the list.
+  std::vector<Origin> origins;
+  for (const Listed& image : unknown) origins.push_back(JudgeOrigin(image, until, first));
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    const bool named = first && Names(preloaded, unknown[i]);
+    const bool may_enter = placed || first;
+    if (named || (origins[i] == Origin::kPreloaded && may_enter)) {
+      Enter(unknown[i],
+            named                  ? "preloaded-list"
+            : !list.source.empty() ? list.source
+            : first                ? "first-start"
+                                   : "listed",
+            "");
+      ++report.preloaded;
+    } else if (origins[i] == Origin::kPulled ||
+               (origins[i] == Origin::kUnplaced && list.complete)) {
+      if (!list.source.empty()) {
+        ++report.left;
+        continue;
+      }
+      Close(unknown[i].id, unknown[i].stored, TimeOfWriting());
+      ++report.closed;
+    } else {
+      ++report.left;
+    }
+  }
+  if (first) awaits_first_list_ = false;
+}
+
+// Whether the list of an installer names the image.
+bool Model::Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const {
+  return std::any_of(preloaded.begin(), preloaded.end(), [&](const ImageOnNode& one) {
+    const std::string named = SpellingOf(one.id);
+    return named == SpellingOf(image.id) || named == ImageOf(image.id) ||
+           std::any_of(image.digests.begin(), image.digests.end(),
+                       [&](const std::string& digest) { return named == SpellingOf(digest); });
+  });
+}
+
+void Model::CloseUnknown(const std::vector<Listed>& images,
+                         const std::vector<ImageOnNode>& preloaded, ObserveReport& report) {
+  for (const Listed& image : Unknown(images, report)) {
+    if (awaits_first_list_ && Names(preloaded, image)) {
+      Enter(image, "preloaded-list", "");
+      ++report.preloaded;
+    } else {
+      Close(image.id, image.stored, TimeOfWriting());
+      ++report.closed;
+    }
+  }
+}
+
+ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
+                               bool after_gap) {
+  ObserveReport report;
+  const auto images = Prepare(list.images, report);
+  if (list.source.empty()) report.united = Learn(images);
+  if (list.complete && list.source.empty() && (after_gap || gap_)) {
+    CloseUnknown(images, preloaded, report);
+    gap_ = false;
+    PullOfAnything();
+    awaits_first_list_ = false;
+  } else if (distrustful()) {
+    report.not_judged_because = "the store is distrustful";
+    report.left = Unknown(images, report).size();
+  } else {
+    JudgeAll(images, list, preloaded, report);
+  }
+  if (list.token && list.complete) {
+    if (!distrustful()) report.pulls_settled = SettlePulls(*list.token);
+    const std::uint64_t token = list.token->commit;
+    bool wrote = true;
+    const auto old = [&](const ImagePulledRecord& one) { return one.stamp <= token; };
+    report.records_removed = PruneRecords(list.images, old, wrote).removed;
+    report.preloaded_removed = PruneLedger(list.images, token);
+  }
+  Written();
+  if (list.token) last_list_ = list.token->commit;
+  return report;
+}
+
+std::optional<ObserveReport> Model::Observe(const ImageList& list) {
+  if (list.token && list.token->commit < last_list_) return std::nullopt;
+  return ObserveAt(list, {}, false);
+}
+
+std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token) {
+  const auto gone = std::erase_if(ledger_, [&](const auto& one) {
+    return one.second.stamp <= token && !IsListed(images, one.first.first, one.first.second);
+  });
+  std::set<std::string> unlisted;
+  for (const auto& [spelling, row] : rows_) {
+    if (row.stamp <= token && !IsListed(images, spelling, std::nullopt)) unlisted.insert(spelling);
+  }
+  for (const std::string& spelling : unlisted) rows_.erase(spelling);
+  if (gone > 0) EvidenceRemoved();
+  return gone;
+}
+
+// --- An operator's word
+
+void Model::AddToLedger(const ImageOnNode& image, const std::string& source,
+                        const std::string& reason) {
+  ObserveReport ignored;
+  Enter(Prepare({image}, ignored).front(), source, reason);
+  Written();
+}
+
+bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler) {
+  const std::string stored = Stored(handler).value_or(handler);
+  const std::string image = ImageOf(ref);
+  if (ledger_.erase({image, stored}) == 0) return false;
+  if (!AnyRecordOf(image)) Close(image, stored, TimeOfWriting());
+  EvidenceRemoved();
+  Written();
+  return true;
+}
+
+ObserveReport Model::ClearDistrust(const ClearOptions& options, const std::string& reason) {
+  ObserveReport report;
+  gap_ = false;
+  loss_ = false;
+  if (!closed_) {
+    Written();
+    return report;
+  }
+  if (options.images_on_node) {
+    const auto images = Prepare(*options.images_on_node, report);
+    report.united = Learn(images);
+    if (!options.adopt) CloseUnknown(images, {}, report);
+    for (const Listed& image : options.adopt ? Unknown(images, report) : std::vector<Listed>()) {
+      Enter(image, "adopted", reason);
+      ++report.preloaded;
+    }
+  }
+  PullOfAnything();
+  awaits_first_list_ = false;
+  Written();
+  return report;
+}
+
+// --- Other schema versions
+
+// An older version finds quarantine under the very ref only.
+void Model::CloseQuarantined() {
+  if (!closed_) return;
+  for (auto& [copy, record] : records_) {
+    if (InQuarantine(copy.first)) record.credential_mapping.clear();
+  }
+  for (const auto& [copy, entry] : ledger_) {
+    if (!InQuarantine(copy.first) || AnyRecordOf(copy.first)) continue;
+    Close(copy.first, copy.second, std::max(now_, latest_));
+  }
+}
+
+// And a record.
+void Model::SpellOut() {
+  if (HasPullOfAnything()) loss_ = true;
+  std::erase_if(pulls_, [](const ModelPull& one) { return one.pull.anything; });
+  for (const auto& [copy, record] : Records(records_)) {
+    for (const std::string& ref : RefsOf(copy.first)) {
+      ImagePulledRecord& other = records_[{ref, copy.second}];
+      if (other.image_ref.empty()) other = record;
+      other.image_ref = ref;
+    }
+  }
+  ledger_.clear();
+  rows_.clear();
+  last_list_ = 0;
+  evidence_removed_ = 0;
+}
+
+// An older version has one intent of a string and handler: the newest.
+void Model::TakeOverIntents() {
+  SortPulls();
+  std::map<IntentKey, ModelPull> newest;
+  for (const ModelPull& one : pulls_) {
+    newest.insert_or_assign({one.pull.image, one.pull.runtime_handler}, one);
+  }
+  pulls_.clear();
+  for (const auto& [key, one] : newest) TakeOverIntent(one.image, key.second, one.pull.began);
+}
+
+void Model::Up() {
+  TakeOverIntents();
+  awaits_first_list_ = true;
+  Written();
+}
+
+// Pulls of either store may bring something. An entry of the ledger counts where both have it.
+void Model::RestoreEvidence(const Model& backup, std::uint32_t backup_version,
+                            std::uint32_t version) {
+  const auto pulls = std::move(pulls_);
+  pulls_ = backup.pulls_;
+  last_number_ = std::max(last_number_, backup.last_number_);
+  if (backup_version != version) TakeOverIntents();
+  for (ModelPull one : pulls) {
+    std::string& handler = one.pull.runtime_handler;
+    handler = version == 1 ? "" : Stored(handler).value_or(handler);
+    // An older version has one of a string and handler, and none of anything.
+    const bool knows_pulls = version == kNewestSchema;
+    if (!knows_pulls && one.pull.anything) continue;
+    std::erase_if(pulls_, [&](const ModelPull& other) {
+      return knows_pulls
+                 ? other.number == one.number
+                 : other.pull.image == one.pull.image && other.pull.runtime_handler == handler;
+    });
+    pulls_.push_back(one);
+  }
+  SortPulls();
+  auto entries = backup.ledger_;
+  std::erase_if(entries, [&](const auto& one) {
+    const auto same = ledger_.find(one.first);
+    return same == ledger_.end() || same->second != one.second;
+  });
+  ledger_ = std::move(entries);
+  rows_.clear();
+  last_list_ = 0;
+}
+
+}  // namespace waybill::testing
