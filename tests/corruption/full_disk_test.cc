@@ -43,7 +43,7 @@ const Attempt kAttempts[] = {
      }},
     {"migrating",
      [](const fs::path& store, const fs::path&) {
-       return WithoutValue(Migrate({.directory = store, .to = 1}));
+       return WithoutValue(Migrate({.directory = store, .to = 1, .accept_loss = true}));
      }},
     {"restoring", [](const fs::path& store, const fs::path& backup) {
        return WithoutValue(Restore({.directory = store, .backup = backup}));

@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
     store = Must(NodeStore::Open(options));
     Must(store->DeleteRecord({.image_ref = RefOf(0)}));
     const PruneReport pruned =
-        Must(store->Prune({}, Must(store->BeginPrune()), {.allow_empty = true}));
+        Must(store->Prune({}, Must(store->BeginList()), {.allow_empty = true}));
     BOOST_TEST(pruned.removed == stored.size() - 1);
     BOOST_TEST(Must(store->Verify()).sound);
     // LMDB frees pages one commit late.

@@ -37,9 +37,14 @@ struct StoreScene : Scene {
     BOOST_TEST(store.Check(kImage, kUnknownRef).pull);
     BOOST_TEST(store.Check(kImage, kUnknownRef).reason == Reason::kStoreDistrustful);
   }
+  // What nobody pulled enters the ledger again.
   void CheckTrust() {
     BOOST_TEST(!store->recovery_report().distrustful);
-    BOOST_TEST(!store.Check(kImage, kUnknownRef).pull);
+    BOOST_TEST(store.Check(kImage, kUnknownRef).reason == Reason::kNoEvidence);
+    ImageList list{.images = {{.id = "sha256:by-hand", .repo_tags = {"r.example/by-hand:v1"}}}};
+    list.images.front().pinned = true;  // a pull of anything does not count
+    list.token = Must(store->BeginList());
+    BOOST_TEST(Must(store->ObserveImages(list)).preloaded == 1U);
   }
 
   const fs::path aside = store.scratch() / "aside";
@@ -287,6 +292,45 @@ BOOST_AUTO_TEST_CASE(a_failed_file_is_kept_and_what_is_sound_carried_over) {
   BOOST_TEST(store->recovery_report().findings.empty());
   CheckDistrust("failed its check");
   BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// Open pulls close, so all that verify are kept. Entries of the ledger open: only if it is proven
+// that none is missing or stale.
+BOOST_AUTO_TEST_CASE(evidence_is_carried_over) {
+  Must(store->AddToLedger({.id = std::string(kRef2)}, "operator", "preloaded"));
+  const PullId pull = Must(store->RecordPullIntent({.image = kOtherImage}));
+  Must(store->RecordImagePullFailed({.image = kOtherImage}, PullFailure::kUnknown, pull));
+  const OpenPull open = Must(store->ListOpenPulls()).at(0);
+  store.Stop();
+  CopyAside();
+  struct Row {
+    const char* finding;
+    bool is_preloaded;
+    std::size_t pulls;
+  };
+  for (const Row& row : {Row{kDamagedRecord, true, 1},
+                         Row{"a value of table preload-ledger-- does not verify", false, 1},
+                         Row{"a value of table pull-intents---1 does not verify", true, 0},
+                         Row{"the trust journal is missing or damaged", false, 1}}) {
+    BOOST_TEST_CONTEXT(row.finding) {
+      PutBack();
+      fs::remove(store.directory() / "lock.mdb");
+      WriteFile(database(), FlipUntil(database(), row.finding));
+      store.Start();
+      BOOST_TEST(store->recovery_report().set_aside);
+      CheckDistrust("failed its check");
+      BOOST_TEST(store.Check(kImage, kRef2).pull != row.is_preloaded);
+      const auto pulls = Must(store->ListOpenPulls());
+      BOOST_TEST_REQUIRE(pulls.size() == row.pulls);
+      if (row.pulls == 1) BOOST_TEST((pulls[0].id == open.id && pulls[0].image == open.image));
+      // Nothing that the list shows is judged by what is left.
+      ImageList list{.images = {{.id = "sha256:late", .repo_tags = {std::string(kOtherImage)}}}};
+      list.token = Must(store->BeginList());
+      BOOST_TEST(Must(store->ObserveImages(list)).left == 1U);
+      BOOST_TEST(store.Check(kOtherImage, "sha256:late").pull);
+      store.Stop();
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_proven_current_is_carried_over_without_credentials) {

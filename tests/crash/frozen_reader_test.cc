@@ -75,6 +75,13 @@ void DecideWhileFrozen(NodeStore& store, FrozenHolder& holder, std::size_t threa
   BOOST_TEST(opened == static_cast<int>(3 * threads));
 }
 
+// A store that knows the image as preloaded.
+std::unique_ptr<NodeStore> OpenIn(const MemoryDir& scratch) {
+  auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
+  Must(store->AddToLedger({.id = std::string(kRef)}, "test", "preloaded"));
+  return store;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(frozen_reader)
@@ -90,7 +97,7 @@ BOOST_AUTO_TEST_CASE(no_decision_of_an_owner_waits_for_it) {
     *observed = true;
     return store ? 0 : 1;
   });
-  auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
+  const auto store = OpenIn(scratch);
   DecideWhileFrozen(*store, holder, 16);
   // It is the right mutex: a new reader does wait for it.
   *go = true;
@@ -104,7 +111,7 @@ BOOST_AUTO_TEST_CASE(no_decision_of_an_owner_waits_for_it) {
 BOOST_AUTO_TEST_CASE(no_decision_of_an_observer_waits_for_it) {
   const MemoryDir scratch;
   FrozenHolder holder(scratch);
-  Must(Must(NodeStore::Open(OptionsIn(scratch.path())))->Close());
+  Must(OpenIn(scratch)->Close());
   auto store = Must(NodeStore::Observe({.directory = scratch / "store"}));
   DecideWhileFrozen(*store, holder, 1);
   holder.Kill();

@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(while_a_damaged_database_is_rebuilt) {
   BOOST_TEST(KillBeforeEachCall(stage, stage.Options()) > 20U);
   auto store = Must(NodeStore::Open(stage.Options()));
   BOOST_TEST(store->recovery_report().distrustful);
-  BOOST_TEST(Must(store->ListIntents()).size() == 10U);
-  BOOST_TEST(Must(store->ListRecords()).size() == 59U);
+  BOOST_TEST(Must(store->ListIntents()).size() == 11U);
+  BOOST_TEST(Must(store->ListRecords()).size() == 60U);
 }
 
 // Killed again and again, each time a little later, until it ends.

@@ -82,17 +82,17 @@ std::span<const Scenario> MaintenanceScenarios() {
        [](const Place&) {},
        [](const Place& place) { return place.MigrateTo(1); },
        false,
-       {2, 3}},
+       {2, 3, 4}},
       {"going up",
        [](const Place& place) { Must(place.MigrateTo(1)); },
        [](const Place& place) { return place.MigrateTo(kNewestSchema); },
        false,
-       {2, 3}},
+       {2, 3, 4}},
       {"opening an older version",
        [](const Place& place) { Must(place.MigrateTo(1)); },
        [](const Place& place) { return place.Open(); },
        false,
-       {2, 3}},
+       {2, 3, 4}},
       {"putting a backup back",
        [](const Place& place) {
          Must(place.MigrateTo(1));
@@ -109,6 +109,12 @@ void Begin(const Scenario& scenario, std::size_t records, const Place& place) {
     for (std::size_t i = 0; i < records / 20; ++i) {
       Must(store.PutIntent({.image = "registry.example/app" + std::to_string(i) + ":v2",
                             .runtime_handler = i % 2 == 0 ? "gvisor" : ""}));
+      const std::string number = std::to_string(i);
+      Must(store.AddToLedger({.id = "sha256:" + Sha256Hex("preloaded " + number)}, "operator",
+                             "a test"));
+      const std::string cancelled = "registry.example/cancelled:v" + number;
+      const PullId pull = Must(store.RecordPullIntent({.image = cancelled}));
+      Must(store.RecordImagePullFailed({.image = cancelled}, PullFailure::kUnknown, pull));
     }
   }));
   scenario.begin(place);

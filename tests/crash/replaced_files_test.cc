@@ -167,11 +167,15 @@ void Disturb(const Disturbance& disturbance, std::uint64_t steps) {
   BOOST_TEST(acknowledged <= begun);
   if (!disturbance.data_is_lost) JudgeKept(**second, acknowledged);
   JudgeClosed(**second, acknowledged);
-  Pod stranger;
-  const bool stranger_pulls =
-      (*second)->MustAttemptPull({.image = kImage, .image_ref = kUnknownRef}, stranger).pull;
-  // What a lost record closed does not pass for preloaded.
-  BOOST_TEST((stranger_pulls || !Must((*second)->ListRecords()).empty()));
+  // What a lost record or open pull closed does not pass for preloaded.
+  ImageList list{.images = {{.id = kRef, .repo_tags = {kImage}},
+                            {.id = kUnknownRef, .repo_tags = {IntentOf(acknowledged)}}}};
+  list.token = Must((*second)->BeginList());
+  BOOST_TEST(Must((*second)->ObserveImages(list)).preloaded == 0U);
+  for (const std::string& ref : {kRef, kUnknownRef}) {
+    Pod stranger;
+    BOOST_TEST((*second)->MustAttemptPull({.image = kImage, .image_ref = ref}, stranger).pull);
+  }
   Must((*second)->Close());
 }
 

@@ -30,7 +30,15 @@ void Copy(const fs::path& from, const fs::path& to) {
 std::string Everything(const NodeStore& store, const fs::path& directory) {
   std::set<std::string> lines;
   for (const auto& record : Must(store.ListRecords())) lines.insert(DescribeRecord(record));
-  for (const auto& intent : Must(store.ListIntents())) lines.insert("intent " + intent.image);
+  for (const OpenPull& pull : Must(store.ListOpenPulls())) {
+    // One that runs has ended when the store is opened again.
+    lines.insert("pull " + (pull.anything ? "of anything" : pull.image) +
+                 (pull.state == PullState::kFailed ? " failed" : " unknown") +
+                 (pull.several ? ", several" : ""));
+  }
+  for (const LedgerEntry& entry : Must(store.ListLedger())) {
+    lines.insert("preloaded " + entry.image_ref + " by " + entry.source);
+  }
   for (const auto& entry : Must(store.ListQuarantine())) {
     lines.insert("quarantine " + entry.sha256 + " " + entry.source);
   }
@@ -92,6 +100,16 @@ void Fill(const OpenOptions& options, std::size_t records, std::size_t intents) 
                                   WithSecret(MakeSecret("ns", "pull", "uid", "hash"))));
   }
   for (std::size_t i = 0; i < intents; ++i) Must(store->PutIntent({.image = Image(records + i)}));
+  // Evidence: a cancelled pull, a preloaded image, one under two spellings, one that is closed.
+  const std::string cancelled = Image(records + intents);
+  const PullId pull = Must(store->RecordPullIntent({.image = cancelled}));
+  Must(store->RecordImagePullFailed({.image = cancelled}, PullFailure::kUnknown, pull));
+  const std::string digest = "registry.example/app0@sha256:" + std::string(64, 'a');
+  ImageList list{.images = {{.id = Ref(0), .repo_digests = {digest}},
+                            {.id = "preloaded", .repo_tags = {"registry.example/by-hand:v1"}},
+                            {.id = "late", .repo_tags = {cancelled}}}};
+  list.token = Must(store->BeginList());
+  Must(store->ObserveImages(list));
   Must(store->Close());
 }
 

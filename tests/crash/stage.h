@@ -37,7 +37,8 @@ std::string Image(std::size_t i);
 // What a kubelet left: records, intents, records that can't be read, and two pods with ID mappings.
 void WriteKubeletFiles(const std::filesystem::path& directory, std::size_t records,
                        std::size_t intents, std::size_t broken);
-// Records of Ref(0), Ref(1) …, then intents for the images after theirs.
+// Records of Ref(0), Ref(1) …, then intents for the images after theirs; a cancelled pull, and what
+// a list of a preloaded and of a late image leaves.
 void Fill(const OpenOptions& options, std::size_t records, std::size_t intents);
 void DamageRecord(const std::filesystem::path& database, const std::string& ref);
 

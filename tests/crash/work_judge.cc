@@ -8,7 +8,7 @@ namespace {
 
 using Kind = Operation::Kind;
 
-// Does operations on a model, all but those with ID mappings.
+// Does operations on a model, all but those with ID mappings and with the ledger.
 class ModelDoer {
  public:
   void Do(Model& model, const Operation& operation);
@@ -43,13 +43,35 @@ void ModelDoer::Do(Model& model, const Operation& operation) {
       return;
     case Kind::kPrune:
       if (!token_) return;
-      static_cast<void>(model.Prune({operation.listed.begin(), operation.listed.end()}, *token_));
+      static_cast<void>(model.Prune(operation.listed, *token_));
       return;
     case Kind::kGetMapping:
     case Kind::kReleaseMapping:
     case Kind::kCleanUpMappings:
+    case Kind::kAddPreloaded:
+    case Kind::kRemovePreloaded:
+    case Kind::kObserve:
       return;
   }
+}
+
+// How often a worker's string has a pull in a state.
+using PullStates = std::map<std::string, std::size_t>;
+
+void Count(const OpenPull& pull, PullStates& states) {
+  ++states[pull.image + " " + std::string(PullStateName(pull.state)) +
+           (pull.several ? ", several" : "")];
+}
+
+std::string Difference(const PullStates& expected, const PullStates& stored) {
+  if (expected == stored) return "";
+  std::string text = "open pulls";
+  for (const auto& [pull, count] : stored) text += " " + pull + " x" + std::to_string(count) + ";";
+  text += " instead of";
+  for (const auto& [pull, count] : expected) {
+    text += " " + pull + " x" + std::to_string(count) + ";";
+  }
+  return text;
 }
 
 std::string Has(const std::string& pod_uid, std::uint32_t host_id) {
@@ -86,6 +108,53 @@ std::string FaultOfAllocations(std::vector<UserNamespaceAllocation> stored) {
 }
 
 }  // namespace
+
+std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
+  const std::string& ref = operation.preloaded;
+  const auto enter = [&] {
+    held_.entries.insert(ref);
+    if (fresh_) fresh_->entries.insert(ref);
+  };
+  switch (operation.kind) {
+    case Kind::kDrawToken:
+      fresh_.emplace();
+      return "";
+    case Kind::kPrune: {
+      if (!fresh_ || !closed_) return "";
+      const auto goes = [&](const std::set<std::string>& fresh) {
+        return [&](const std::string& one) {
+          return !fresh.contains(one) &&
+                 std::none_of(operation.listed.begin(), operation.listed.end(),
+                              [&](const ImageOnNode& image) { return image.id == one; });
+        };
+      };
+      std::erase_if(held_.entries, goes(fresh_->entries));
+      std::erase_if(held_.records, goes(fresh_->records));
+      return "";
+    }
+    case Kind::kAddPreloaded:
+      if (result != std::uint32_t{closed_}) return ref + " was not added to the ledger";
+      if (closed_) enter();
+      return "";
+    case Kind::kRemovePreloaded:
+      if (held_.entries.erase(ref) != result) {
+        return ref + " was in the ledger or not, and the removal said otherwise";
+      }
+      if (result != 0 && held_.records.insert(ref).second && fresh_) fresh_->records.insert(ref);
+      return "";
+    case Kind::kObserve: {
+      const bool known = held_.entries.contains(ref) || held_.records.contains(ref);
+      if (result == kRefused || (!closed_ && result == kLeft)) return "";
+      if (result == kClosed) return ref + " was closed, and no pull could have brought it";
+      if ((result == kKnown) != known)
+        return ref + " was known or not, and the list said otherwise";
+      if (result == kEntered) enter();
+      return "";
+    }
+    default:
+      return "";
+  }
+}
 
 std::string MappingModel::Do(const Operation& operation, std::uint32_t host_id) {
   switch (operation.kind) {
@@ -131,7 +200,9 @@ void MappingModel::DoUnacknowledged(const Operation& operation, const Mappings& 
 }
 
 WorkJudge::WorkJudge(Rules rules, Timestamp now, bool may_be_full)
-    : models_(kWorkers, Model(rules)), mappings_(kWorkers, MappingModel(may_be_full)) {
+    : models_(kWorkers, Model(rules)),
+      ledgers_(kWorkers, LedgerModel(rules)),
+      mappings_(kWorkers, MappingModel(may_be_full)) {
   for (Model& model : models_) model.set_now(now);
 }
 
@@ -143,6 +214,7 @@ std::string WorkJudge::Judge(const WorkPlan& plan, const std::vector<Progress>& 
   for (std::size_t which = 0; which < kWorkers; ++which) {
     std::string difference = JudgeImages(plan, which, progress[which], store);
     if (difference.empty()) difference = JudgeMappings(plan, which, progress[which], *stored);
+    if (difference.empty()) difference = JudgeLedger(plan, which, progress[which], store);
     if (difference.empty()) continue;
     return "worker " + std::to_string(which) + " after " +
            std::to_string(progress[which].acknowledged) +
@@ -159,24 +231,41 @@ std::string WorkJudge::JudgeImages(const WorkPlan& plan, std::size_t which,
   if (!intents) return intents.error().ToString();
   std::vector<ImagePulledRecord> own_records;
   for (const auto& record : *records) {
-    if (BelongsTo(which, record.image_ref)) own_records.push_back(record);
+    const bool is_own = BelongsTo(which, record.image_ref) && !IsPreloaded(record.image_ref);
+    if (is_own) own_records.push_back(record);
   }
   std::vector<ImagePullIntent> own_intents;
   for (const auto& intent : *intents) {
     if (BelongsTo(which, intent.image)) own_intents.push_back(intent);
   }
+  const auto pulls = store.ListOpenPulls();
+  if (!pulls) return pulls.error().ToString();
+  PullStates own_pulls;
+  for (const OpenPull& pull : *pulls) {
+    if (BelongsTo(which, pull.image)) Count(pull, own_pulls);
+  }
   Model& model = models_[which];
+  // The store was opened once more since: what ran has ended.
+  const auto compare = [&] {
+    Model opened = model;
+    static_cast<void>(opened.Restart());
+    std::string found = Difference(opened, own_records, own_intents);
+    if (!found.empty() || !opened.closed()) return found;
+    PullStates expected;
+    for (const ModelPull& one : opened.pulls()) Count(one.pull, expected);
+    return Difference(expected, own_pulls);
+  };
   Worker worker(plan.seed, which, plan.doing);
   ModelDoer doer;
   std::string difference;
   for (std::uint64_t i = 0;; ++i) {
     if (i % plan.operations == 0) static_cast<void>(model.Restart());
-    if (i == progress.acknowledged) difference = Difference(model, own_records, own_intents);
+    if (i == progress.acknowledged) difference = compare();
     if (i == progress.started) break;
     if (i == progress.acknowledged && difference.empty()) break;
     doer.Do(model, worker.Next());
   }
-  if (difference.empty() || Difference(model, own_records, own_intents).empty()) return "";
+  if (difference.empty() || compare().empty()) return "";
   return difference;
 }
 
@@ -199,6 +288,44 @@ std::string WorkJudge::JudgeMappings(const WorkPlan& plan, std::size_t which,
   model.DoUnacknowledged(worker.Next(), own);
   if (Difference(model.mappings(), own).empty()) return "";
   return difference;
+}
+
+std::string WorkJudge::JudgeLedger(const WorkPlan& plan, std::size_t which,
+                                   const Progress& progress, const NodeStore& store) {
+  const auto entries = store.ListLedger();
+  if (!entries) return entries.error().ToString();
+  const auto records = store.ListRecords();
+  if (!records) return records.error().ToString();
+  LedgerModel::Held stored;
+  for (const LedgerEntry& entry : *entries) {
+    if (BelongsTo(which, entry.image_ref)) stored.entries.insert(entry.image_ref);
+  }
+  for (const ImagePulledRecord& record : *records) {
+    const bool is_own = BelongsTo(which, record.image_ref) && IsPreloaded(record.image_ref);
+    if (is_own) stored.records.insert(record.image_ref);
+    if (is_own && !record.credential_mapping.empty()) return record.image_ref + " is open";
+  }
+  LedgerModel& model = ledgers_[which];
+  model.BeginAnew();
+  Worker worker(plan.seed, which, plan.doing);
+  for (std::uint64_t i = 0; i < progress.acknowledged; ++i) {
+    const std::uint32_t result = progress.host_ids[static_cast<std::size_t>(i)];
+    if (std::string wrong = model.Do(worker.Next(), result); !wrong.empty()) return wrong;
+  }
+  if (model.held() == stored) return "";
+  const std::string missing = "the ledger has " + std::to_string(stored.entries.size()) +
+                              " entries, and there should be " +
+                              std::to_string(model.held().entries.size()) + ", or others";
+  if (progress.started == progress.acknowledged) return missing;
+  // The operation under way, with any of its results.
+  const Operation last = worker.Next();
+  for (std::uint32_t result = 0; result <= kClosed; ++result) {
+    LedgerModel after = model;
+    if (!after.Do(last, result).empty() || after.held() != stored) continue;
+    model = after;
+    return "";
+  }
+  return missing;
 }
 
 }  // namespace waybill::testing

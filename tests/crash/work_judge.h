@@ -40,6 +40,27 @@ class MappingModel {
   std::optional<std::set<std::string>> fresh_;  // handed out since the token was drawn, if one was
 };
 
+// Which of a worker's images that nobody pulls are in the ledger, and which are closed.
+class LedgerModel {
+ public:
+  explicit LedgerModel(Rules rules) : closed_(rules == Rules::kClosed) {}
+
+  struct Held {
+    std::set<std::string> entries;
+    std::set<std::string> records;  // without credentials: taken out of the ledger once
+    friend bool operator==(const Held&, const Held&) = default;
+  };
+  const Held& held() const { return held_; }
+  void BeginAnew() { fresh_.reset(); }
+  // As MappingModel::Do.
+  std::string Do(const Operation& operation, std::uint32_t result);
+
+ private:
+  bool closed_;
+  Held held_;
+  std::optional<Held> fresh_;  // written since the token was drawn, if one was
+};
+
 class WorkJudge {
  public:
   WorkJudge(Rules rules, Timestamp now, bool may_be_full = false);
@@ -60,8 +81,11 @@ class WorkJudge {
                           const NodeStore& store);
   std::string JudgeMappings(const WorkPlan& plan, std::size_t which, const Progress& progress,
                             const std::vector<UserNamespaceAllocation>& stored);
+  std::string JudgeLedger(const WorkPlan& plan, std::size_t which, const Progress& progress,
+                          const NodeStore& store);
 
   std::vector<Model> models_;
+  std::vector<LedgerModel> ledgers_;
   std::vector<MappingModel> mappings_;
 };
 

@@ -12,9 +12,13 @@ using Kind = Operation::Kind;
 constexpr std::size_t kRefs = 12;
 constexpr std::size_t kImages = 8;
 constexpr std::size_t kPods = 8;
+constexpr std::size_t kPreloaded = 6;
 
 std::string Owner(std::size_t worker) { return "w" + std::to_string(worker) + ".example"; }
 std::string Prefix(std::size_t worker) { return Owner(worker) + "/"; }
+std::string Preloaded(std::size_t worker, std::size_t number) {
+  return Prefix(worker) + "preloaded-" + std::to_string(number);
+}
 std::string PodUid(std::size_t worker, std::size_t number) {
   return Owner(worker) + "-pod-" + std::to_string(number);
 }
@@ -31,6 +35,8 @@ bool BelongsTo(std::size_t worker, const std::string& ref_or_image_or_pod_uid) {
   return ref_or_image_or_pod_uid.starts_with(Owner(worker));
 }
 
+bool IsPreloaded(const std::string& ref) { return ref.find("/preloaded-") != std::string::npos; }
+
 std::string Worker::Ref(std::size_t number) const {
   return Prefix(which_) + "ref-" + std::to_string(number);
 }
@@ -43,11 +49,13 @@ KnownImage Worker::Image() {
 
 Operation Worker::Next() {
   static constexpr Kind kAny[] = {
-      Kind::kIntent,       Kind::kIntent,         Kind::kIntent,         Kind::kPulled,
-      Kind::kPulled,       Kind::kPulled,         Kind::kPulled,         Kind::kFailed,
-      Kind::kPutRecord,    Kind::kDeleteRecord,   Kind::kPrune,          Kind::kPutIntent,
-      Kind::kDeleteIntent, Kind::kDrawToken,      Kind::kGetMapping,     Kind::kGetMapping,
-      Kind::kGetMapping,   Kind::kReleaseMapping, Kind::kCleanUpMappings};
+      Kind::kIntent,       Kind::kIntent,       Kind::kIntent,          Kind::kPulled,
+      Kind::kPulled,       Kind::kPulled,       Kind::kPulled,          Kind::kFailed,
+      Kind::kFailed,       Kind::kPutRecord,    Kind::kDeleteRecord,    Kind::kPrune,
+      Kind::kPutIntent,    Kind::kDeleteIntent, Kind::kDrawToken,       Kind::kGetMapping,
+      Kind::kGetMapping,   Kind::kGetMapping,   Kind::kReleaseMapping,  Kind::kCleanUpMappings,
+      Kind::kAddPreloaded, Kind::kAddPreloaded, Kind::kRemovePreloaded, Kind::kDrawToken,
+      Kind::kObserve,      Kind::kObserve,      Kind::kObserve};
   static constexpr Kind kOfMappings[] = {
       Kind::kGetMapping,     Kind::kGetMapping,     Kind::kGetMapping,     Kind::kGetMapping,
       Kind::kGetMapping,     Kind::kGetMapping,     Kind::kGetMapping,     Kind::kReleaseMapping,
@@ -67,11 +75,18 @@ Operation Worker::Next() {
   }
   if (!draw_.OneIn(10)) operation.credentials = credentials;
   if (draw_.OneIn(3)) operation.failure = PullFailure::kUnknown;
+  if (draw_.OneIn(4)) operation.failure = PullFailure::kNothingTransferred;
+  operation.preloaded = Preloaded(which_, draw_.Below(kPreloaded));
   operation.record = {operation.ref, std::nullopt, {{*operation.image.name, credentials}}, 0};
   for (std::size_t worker = 0; worker < kWorkers; ++worker) {
     for (std::size_t i = 0; i < kRefs; ++i) {
       if (worker != which_ || draw_.OneIn(2)) {
-        operation.listed.push_back(Prefix(worker) + "ref-" + std::to_string(i));
+        operation.listed.push_back({.id = Prefix(worker) + "ref-" + std::to_string(i)});
+      }
+    }
+    for (std::size_t i = 0; i < kPreloaded; ++i) {
+      if (worker != which_ || draw_.OneIn(2)) {
+        operation.listed.push_back({.id = Preloaded(worker, i)});
       }
     }
   }
@@ -94,14 +109,47 @@ Result<std::uint32_t> StoreDoer::Do(NodeStore& store, const Operation& operation
     if (!released) return released.error();
     return std::uint32_t{*released};
   }
+  if (operation.kind == Kind::kAddPreloaded || operation.kind == Kind::kRemovePreloaded ||
+      operation.kind == Kind::kObserve) {
+    return ChangeLedger(store, operation);
+  }
   if (auto r = Change(store, operation); !r) return r.error();
   return std::uint32_t{0};
+}
+
+// The rules `kubelet` keep no ledger.
+Result<std::uint32_t> StoreDoer::ChangeLedger(NodeStore& store, const Operation& operation) {
+  if (operation.kind == Kind::kAddPreloaded) {
+    const auto added = store.AddToLedger({.id = operation.preloaded}, "operator", "a test");
+    if (!added && added.error().code != ErrorCode::kInvalidArgument) return added.error();
+    return std::uint32_t{added.has_value()};
+  }
+  if (operation.kind == Kind::kRemovePreloaded) {
+    const auto removed = store.RemoveFromLedger({.image_ref = operation.preloaded}, "a test");
+    if (!removed && removed.error().code != ErrorCode::kInvalidArgument) return removed.error();
+    return std::uint32_t{removed.has_value() && *removed};
+  }
+  if (!token_) return std::uint32_t{kRefused};
+  const ImageOnNode image{.id = operation.preloaded, .repo_tags = {operation.preloaded + ":v1"}};
+  const auto observed = store.ObserveImages({.images = {image}, .token = *token_});
+  if (!observed) {
+    // Another worker's list was newer.
+    if (observed.error().code != ErrorCode::kInvalidArgument) return observed.error();
+    return std::uint32_t{kRefused};
+  }
+  return std::uint32_t{observed->known != 0       ? kKnown
+                       : observed->preloaded != 0 ? kEntered
+                       : observed->closed != 0    ? kClosed
+                                                  : kLeft};
 }
 
 Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
   switch (operation.kind) {
     case Kind::kIntent:
-      return store.RecordPullIntent({.image = operation.image.image});
+      if (auto begun = store.RecordPullIntent({.image = operation.image.image}); !begun) {
+        return begun.error();
+      }
+      return {};
     case Kind::kPulled:
       return store.RecordImagePulled({.image = operation.image.image, .image_ref = operation.ref},
                                      operation.credentials);
@@ -116,20 +164,22 @@ Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
     case Kind::kDeleteIntent:
       return store.DeleteIntent({.image = operation.image.image});
     case Kind::kDrawToken: {
-      auto token = store.BeginPrune();
+      auto token = store.BeginList();
       if (!token) return token.error();
       token_ = *token;
       return {};
     }
     case Kind::kPrune: {
       if (!token_) return {};
-      auto pruned = store.Prune({operation.listed.begin(), operation.listed.end()}, *token_,
-                                {.allow_empty = true});
+      auto pruned = store.Prune(operation.listed, *token_, {.allow_empty = true});
       if (!pruned) return pruned.error();
       return {};
     }
     case Kind::kGetMapping:
     case Kind::kReleaseMapping:
+    case Kind::kAddPreloaded:
+    case Kind::kRemovePreloaded:
+    case Kind::kObserve:
       return {};
     case Kind::kCleanUpMappings: {
       if (!token_) return {};

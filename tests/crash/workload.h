@@ -32,6 +32,9 @@ struct Operation {
     kGetMapping,
     kReleaseMapping,
     kCleanUpMappings,
+    kAddPreloaded,
+    kRemovePreloaded,
+    kObserve,
   };
   Kind kind = Kind::kIntent;
   KnownImage image = {};
@@ -39,7 +42,8 @@ struct Operation {
   std::optional<ImagePullCredentials> credentials = {};
   PullFailure failure = PullFailure::kFailed;
   ImagePulledRecord record = {};
-  std::vector<std::string> listed = {};
+  std::vector<ImageOnNode> listed = {};  // for a prune
+  std::string preloaded = {};  // the ref of an image that no worker pulls, to be added or observed
   std::string pod_uid = {};
   std::vector<std::string> listed_pods = {};
 };
@@ -64,18 +68,24 @@ class Worker {
 
 // Whose record, intent or pod it is.
 bool BelongsTo(std::size_t worker, const std::string& ref_or_image_or_pod_uid);
+bool IsPreloaded(const std::string& ref);
+
+// What StoreDoer::Do returns of kObserve.
+enum Observed : std::uint32_t { kRefused, kLeft, kKnown, kEntered, kClosed };
 
 // Does them on a store.
 class StoreDoer {
  public:
   // In the order of the operations; across several openings of the store. The first host ID that
-  // the operation was given, 0: none. Of a release 1: there was a mapping.
+  // the operation was given, 0: none. Of a release 1: there was a mapping. Of kAddPreloaded 1: it
+  // was added. Of kRemovePreloaded 1: there was an entry.
   Result<std::uint32_t> Do(NodeStore& store, const Operation& operation);
 
  private:
   Result<void> Change(NodeStore& store, const Operation& operation);
+  Result<std::uint32_t> ChangeLedger(NodeStore& store, const Operation& operation);
 
-  std::optional<PruneToken> token_;
+  std::optional<ListToken> token_;
 };
 
 // What the workers need of a store: user namespaces, and a range for each of their pods but not

@@ -1,9 +1,11 @@
 // Image strings: no crash; the name is a prefix and parses to itself; the decision path's idea of a
-// repository is the public one.
+// repository is the public one; the spellings of a ref have one spelling; a pull may give what it
+// asked for.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "store/base/image_spellings.h"
@@ -20,6 +22,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool same = waybill::RepositoryOf(a) == waybill::RepositoryOf(b);
   using waybill::internal::RepositoryPartsOf;
   if ((RepositoryPartsOf(a) == RepositoryPartsOf(b)) != same) std::abort();
+  namespace internal = waybill::internal;
+  const std::string spelling = internal::SpellingOf(a);
+  for (const std::string& plain : internal::PlainSpellings(a)) {
+    if (internal::SpellingOf(plain) != spelling) std::abort();
+  }
+  const internal::NamedImage named = internal::ReadName(a);
+  if (named.parses && !internal::CouldGive(named, named)) std::abort();
   const auto full = waybill::NormaliseImage(a);
   if (full && waybill::RepositoryOf(*full) != waybill::RepositoryOf(a)) std::abort();
   return 0;

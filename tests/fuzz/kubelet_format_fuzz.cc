@@ -30,6 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   static_cast<void>(waybill::DecodePreloadedRecord(json));
   static_cast<void>(waybill::DecodeImageList(json));
+  static_cast<void>(waybill::DecodePreloadedList(json));
   static_cast<void>(waybill::DecodePodList(json));
   static_cast<void>(waybill::DecodeAuthDocument(json));
   static_cast<void>(waybill::ParseTimestamp(json));

@@ -161,7 +161,7 @@ struct StoreCall {
 std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
   const std::string other = "registry.example.com/another-team/another-app:v1";
   const std::optional<ImagePullCredentials> credentials = kCredentials;
-  const std::vector<ListedImage> listed = {std::string(kRef)};
+  const std::vector<ImageOnNode> listed = {{.id = std::string(kRef)}};
   const std::vector<RuntimeHandler> handlers = {{"", true, true, {}},
                                                 {"kata-with-a-long-name", false, true, {}}};
   const UserNamespaceRequest request = [] {
@@ -178,6 +178,55 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
   record.credential_mapping["registry.example.com/another-team/app"] = kCredentials;
   ExportOptions export_to;
   export_to.kubelet_directory = exported;
+  const std::vector<ImageOnNode> on_node = {{.id = std::string(kRef), .repo_tags = {other}}};
+  export_to.images_on_node = on_node;
+  // Three that nothing is known of; of one image a pull runs, and one has a digest in common.
+  const std::string digest = "registry.example.com/another-team/another-app@sha256:";
+  const auto images = [=](const std::string& which) {
+    std::vector<ImageOnNode> all;
+    for (const char* number : {"1", "2", "3"}) {
+      all.push_back({.id = "sha256:of-a-list-" + which + number,
+                     .repo_tags = {std::string(number) == "1"
+                                       ? other
+                                       : "registry.example.com/preloaded/by-hand:v" + which},
+                     .repo_digests = {digest + std::string(64, number[0] == '3' ? 'b' : 'a')}});
+    }
+    return all;
+  };
+  const auto observe = [=](NodeStore& s, const std::string& which, bool complete,
+                           std::uint64_t more) -> Result<ObserveReport> {
+    auto token = s.BeginList();
+    if (!token) return token.error();
+    token->commit += more;
+    ImageList list;
+    try {
+      list.images = images(which);
+      list.images.push_back(on_node.front());
+    } catch (const std::bad_alloc&) {
+      return Error{ErrorCode::kOutOfMemory, {}};  // the caller's own
+    }
+    list.token = *token;
+    list.complete = complete;
+    return s.ObserveImages(list);
+  };
+  const auto drop_first = [=](NodeStore& s) -> Result<void> {
+    auto pulls = s.ListOpenPulls();
+    if (!pulls) return pulls.error();
+    return s.DropOpenPull(pulls->empty() ? PullId{1} : pulls->front().id, reason);
+  };
+  const auto clear = [=](NodeStore& s, const std::string& which,
+                         bool adopt) -> Result<ObserveReport> {
+    ClearOptions options;
+    try {
+      options.images_on_node = images(which);
+    } catch (const std::bad_alloc&) {
+      return Error{ErrorCode::kOutOfMemory, {}};  // the caller's own
+    }
+    options.adopt = adopt;
+    return s.ClearDistrust(reason, options);
+  };
+  PullResult with_entry;
+  with_entry.image = {.id = std::string(kRef2), .repo_digests = {digest + std::string(64, 'c')}};
   return {
       {"RecordPullIntent", [=](NodeStore& s) { return s.RecordPullIntent({.image = other}); }},
       {"RecordPullIntent of a long image",
@@ -188,6 +237,10 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
        [=](NodeStore& s) {
          return s.RecordImagePulled({.image = other, .image_ref = kRef2}, credentials);
        }},
+      {"RecordImagePulled with the runtime's entry",
+       [=](NodeStore& s) {
+         return s.RecordImagePulled({.image = other, .image_ref = kRef2}, credentials, with_entry);
+       }},
       {"RecordImagePulled that does not parse",
        [=](NodeStore& s) {
          return s.RecordImagePulled({.image = "UPPER:case:", .image_ref = kRef2}, credentials);
@@ -196,9 +249,14 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
        [=](NodeStore& s) {
          return s.RecordImagePullFailed({.image = other}, PullFailure::kFailed);
        }},
+      {"ListOpenPulls", [=](NodeStore& s) { return s.ListOpenPulls(); }},
+      {"DropOpenPull", drop_first},
+      {"DropOpenPull of none", [=](NodeStore& s) { return s.DropOpenPull(PullId{~0ULL}, reason); }},
       {"PutIntent", [=](NodeStore& s) { return s.PutIntent({.image = other}); }},
       {"HasIntent", [=](NodeStore& s) { return s.HasIntent({.image = other}); }},
       {"ListIntents", [=](NodeStore& s) { return s.ListIntents(); }},
+      {"ObserveImages beside a pull", [=](NodeStore& s) { return observe(s, "a", false, 0); }},
+      {"ObserveImages from the future", [=](NodeStore& s) { return observe(s, "b", false, 99); }},
       {"DeleteIntent", [=](NodeStore& s) { return s.DeleteIntent({.image = other}); }},
       {"PutRecord", [=](NodeStore& s) { return s.PutRecord(record); }},
       {"GetRecord", [=](NodeStore& s) { return s.GetRecord({.image_ref = kRef}); }},
@@ -207,7 +265,21 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
       {"ListRecords", [=](NodeStore& s) { return s.ListRecords(); }},
       {"DeleteRecord", [=](NodeStore& s) { return s.DeleteRecord({.image_ref = kRef2}); }},
       {"DeleteRecord of the empty ref", [=](NodeStore& s) { return s.DeleteRecord({}); }},
-      {"BeginPrune", [=](NodeStore& s) { return s.BeginPrune(); }},
+      {"BeginList", [=](NodeStore& s) { return s.BeginList(); }},
+      {"ObserveImages", [=](NodeStore& s) { return observe(s, "c", false, 0); }},
+      {"ObserveImages, complete", [=](NodeStore& s) { return observe(s, "d", true, 0); }},
+      {"ListLedger", [=](NodeStore& s) { return s.ListLedger(); }},
+      {"AddToLedger",
+       [=](NodeStore& s) { return s.AddToLedger(on_node.front(), "an operator", reason); }},
+      {"AddToLedger without a reason",
+       [=](NodeStore& s) { return s.AddToLedger(on_node.front(), "an operator", ""); }},
+      {"Explain", [=](NodeStore& s) { return s.Explain({.image = other, .image_ref = kRef}); }},
+      {"Explain of what nothing is known of",
+       [=](NodeStore& s) { return s.Explain({.image = other, .image_ref = "sha256:none"}); }},
+      {"RemoveFromLedger",
+       [=](NodeStore& s) { return s.RemoveFromLedger({.image_ref = kRef}, reason); }},
+      {"RemoveFromLedger of none",
+       [=](NodeStore& s) { return s.RemoveFromLedger({.image_ref = "sha256:none"}, reason); }},
       {"Prune", [=](NodeStore& s) { return s.Prune(listed, {0}); }},
       {"Prune from the future", [=](NodeStore& s) { return s.Prune(listed, {~0ULL}); }},
       {"PruneBefore", [=](NodeStore& s) { return s.PruneBefore(listed, {}); }},
@@ -241,11 +313,16 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
       {"Verify", [=](NodeStore& s) { return s.Verify(); }},
       {"GetTrust", [=](NodeStore& s) { return s.GetTrust(); }},
       {"ClearDistrust", [=](NodeStore& s) { return s.ClearDistrust(reason); }},
+      {"ClearDistrust with a list", [=](NodeStore& s) { return clear(s, "e", false); }},
+      {"ClearDistrust with a list to adopt", [=](NodeStore& s) { return clear(s, "f", true); }},
       {"ClearDistrust without a reason", [=](NodeStore& s) { return s.ClearDistrust(""); }},
       {"Flush", [=](NodeStore& s) { return s.Flush(); }},
       {"Export", [=](NodeStore& s) { return s.Export(export_to); }},
   };
 }
+
+const std::string kDigest = std::string(kName) + "@sha256:" + std::string(64, 'd');
+const std::string kPreloadedDigest = "registry.example.com/by-hand@sha256:" + std::string(64, 'e');
 
 // Nothing counted as damage, and the record still opens.
 void ExpectSound(ScratchStore& store) {
@@ -308,7 +385,7 @@ BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
     unsigned long out_of_memory = 0;
     bool more = true;
     for (unsigned long n = 1; more; ++n) {
-      OpenOptions options = store.Options({{std::string(kRef), {}, {}}});
+      OpenOptions options = store.Options({{.id = std::string(kRef)}});
       options.runtime_handlers.emplace();
       const Outcome outcome =
           WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
@@ -365,16 +442,28 @@ BOOST_AUTO_TEST_CASE(decisions) {
   for (const Rules rules : kBothRules) {
     ScratchStore store(rules);
     store.Pull(kImage, kRef, WithSecret(kSecretA));
+    if (rules == Rules::kClosed) {
+      // Under another spelling, so that the table of spellings is asked.
+      ImageList list{.images = {{.id = "sha256:preloaded", .repo_digests = {kPreloadedDigest}},
+                                {.id = std::string(kRef), .repo_digests = {kDigest}}}};
+      list.token = Must(store->BeginList());
+      BOOST_TEST(Must(store->ObserveImages(list)).preloaded == 1U);
+    }
     Pod with(kSecretA);
     Pod without;
     bool more = true;
     for (unsigned long n = 1; more; ++n) {
       Decision allowed;
       Decision denied;
+      Decision preloaded;
+      Decision spelt;
       EnsureOutcome ensured;
       const Outcome outcome = WithFailure(n, [&] {
         allowed = store->MustAttemptPull({.image = kImage, .image_ref = kRef}, with);
         denied = store->MustAttemptPull({.image = kImage, .image_ref = kRef}, without);
+        preloaded =
+            store->MustAttemptPull({.image = kImage, .image_ref = kPreloadedDigest}, without);
+        spelt = store->MustAttemptPull({.image = kImage, .image_ref = kDigest}, without);
         ensured =
             store->EnsureImage({.image = kImage, .image_ref = kRef}, PullPolicy::kNever, without);
         return Code();
@@ -382,7 +471,10 @@ BOOST_AUTO_TEST_CASE(decisions) {
       more = outcome.had_failure;
       BOOST_TEST(!outcome.threw);
       BOOST_TEST((more || !allowed.pull));
+      BOOST_TEST((more || !preloaded.pull));
       BOOST_TEST(denied.pull);
+      // The kubelet's rules know it under one ref.
+      BOOST_TEST((spelt.pull || rules == Rules::kKubelet));
       BOOST_TEST((ensured.action != EnsureAction::kUsePresent));
     }
   }
@@ -411,7 +503,7 @@ BOOST_AUTO_TEST_CASE(maintenance) {
       "Restore", [&] { return CodeOf(Restore(restore)); }, sweep);
   BOOST_TEST(counts.out_of_memory > 10U);
   store.Start();
-  BOOST_TEST(Must(store->ListRecords()).size() == 1U);
+  BOOST_TEST(Must(store->ListRecords()).size() == 2U);  // one under both its spellings
 }
 
 BOOST_AUTO_TEST_CASE(functions_of_values) {
@@ -461,6 +553,12 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
   each("DecodePodList", [&] { return CodeOf(DecodePodList(pods)); });
   each("DecodeImageList",
        [&] { return CodeOf(DecodeImageList(R"({"images":[{"id":"an-id"}]})")); });
+  each("DecodePreloadedList",
+       [&] { return CodeOf(DecodePreloadedList(R"({"images":[{"repoTags":["a:1"]}]})")); });
+  each("ParseShortNames", [] { return CodeOf(ParseShortNames("no such short names")); });
+  each("NamesGivenBy", [&] {
+    return CodeOfPlain([&] { return NamesGivenBy({}, ShortNames::kDockerHub).size(); });
+  });
   each("DecodeImageIndex", [&] { return CodeOf(DecodeImageIndex(R"({"manifests":[]})")); });
   each("DecodeRuntimeStatus",
        [&] { return CodeOf(DecodeRuntimeStatus(R"({"runtimeHandlers":[{"name":"a"}]})")); });
@@ -486,6 +584,11 @@ BOOST_AUTO_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever) 
     if (throws.load()) throw 42;
     return {};
   };
+  std::atomic<bool> boot_throws{false};
+  options.boot_clock = [&boot_throws]() -> BootTime {
+    if (boot_throws.load()) throw 42;
+    return {};
+  };
   const auto opened = Must(NodeStore::Open(std::move(options)));
   throws = true;
   std::atomic<int> internal{0};
@@ -495,6 +598,11 @@ BOOST_AUTO_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever) 
   });
   BOOST_TEST(internal == 4);
   throws = false;
+  boot_throws = true;
+  BOOST_TEST((CodeOf(opened->BeginList()) == ErrorCode::kInternal));
+  BOOST_TEST((CodeOf(opened->RecordPullIntent({.image = kImage})) == ErrorCode::kInternal));
+  BOOST_TEST((CodeOf(opened->ObserveImages({})) == ErrorCode::kInternal));
+  boot_throws = false;
   Must(opened->PutIntent({.image = kImage}));
   BOOST_TEST(Must(opened->ListIntents()).size() == 1U);
 }

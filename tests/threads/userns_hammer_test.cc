@@ -166,7 +166,7 @@ void Adopt(NodeStore& store, Board& board, std::size_t pod, std::size_t block) {
 
 // Half of the pods that come and go are not listed.
 void CleanUp(NodeStore& store, Board& board, Draw& draw) {
-  const PruneToken token = Must(store.BeginPrune());
+  const ListToken token = Must(store.BeginList());
   std::vector<std::string> existing = {"held-0", "held-1"};
   std::vector<std::string> running;
   for (std::size_t pod = 0; pod < kPods; ++pod) {

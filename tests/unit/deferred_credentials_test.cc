@@ -12,16 +12,19 @@ BOOST_AUTO_TEST_SUITE(deferred_credentials)
 BOOST_AUTO_TEST_CASE(an_answer_that_needs_none_is_the_answer) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
+    const bool closed = rules == Rules::kClosed;
     DeferredCredentials deferred;
-    const auto decide = [&] {
-      return store->MustAttemptPull({.image = kImage, .image_ref = kRef}, deferred);
+    const auto decide = [&](std::string_view ref) {
+      return store->MustAttemptPull({.image = kImage, .image_ref = ref}, deferred);
     };
-    Expect(decide(), false, CheckResult::kCredentialPolicyAllowed,
-           Reason::kPolicyPresumedPreloaded);
+    if (closed) Must(store->AddToLedger({.id = std::string(kRef2)}, "test", "preloaded"));
+    Expect(decide(kRef2), false, CheckResult::kCredentialPolicyAllowed,
+           closed ? Reason::kPolicyKnownPreloaded : Reason::kPolicyPresumedPreloaded);
     BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
-    Expect(decide(), true, CheckResult::kMustAuthenticate, Reason::kPullInFlight);
+    Expect(decide(kRef), true, CheckResult::kMustAuthenticate,
+           closed ? Reason::kNoEvidence : Reason::kPullInFlight);
     BOOST_REQUIRE(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, NodeWide()));
-    Expect(decide(), false, CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible);
+    Expect(decide(kRef), false, CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible);
     const Metrics metrics = store->GetMetrics();
     BOOST_TEST(metrics.mustpull_checks[1] == 1U);
     BOOST_TEST(metrics.mustpull_checks[2] == 1U);

@@ -64,7 +64,7 @@ void InBothWays(const Case& run) {
 // Only another image is left on the node.
 void PruneTheRecord(ScratchStore& store) {
   store.clock().AdvanceSeconds(60);
-  const auto pruned = Must(store->PruneBefore({std::string(kRef2)}, store.clock().Now()));
+  const auto pruned = Must(store->PruneBefore({{.id = std::string(kRef2)}}, store.clock().Now()));
   BOOST_TEST(pruned.removed == 1U);
 }
 
@@ -96,14 +96,35 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_while_credentials_are_fetched_does_not_o
   });
 }
 
+// The closed rules know nothing of the image any more.
 BOOST_AUTO_TEST_CASE(credentials_that_match_a_record_that_goes_meanwhile_open_as_in_the_kubelet) {
   InBothWays([](Rules rules, bool deferred) {
     ScratchStore store(rules);
     store.Pull(kImage, kRef, WithSecret(kSecretA));
-    Expect(DecideWhile(store, deferred, Pod(kSecretA), [&] { PruneTheRecord(store); }), false,
-           CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches);
-    ExpectCounted(store, CheckResult::kCredentialRecordFound);
+    const Decision decision =
+        DecideWhile(store, deferred, Pod(kSecretA), [&] { PruneTheRecord(store); });
+    if (rules == Rules::kKubelet) {
+      Expect(decision, false, CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches);
+      ExpectCounted(store, CheckResult::kCredentialRecordFound);
+    } else {
+      Expect(decision, true, CheckResult::kMustAuthenticate, Reason::kNoEvidence);
+      BOOST_TEST(decision.credentials_read);
+      ExpectCounted(store, CheckResult::kMustAuthenticate);
+    }
   });
+}
+
+// A second look may only confirm or tighten the first.
+BOOST_AUTO_TEST_CASE(a_ledger_entry_that_comes_meanwhile_does_not_open_what_was_closed) {
+  for (const bool deferred : {false, true}) {
+    ScratchStore store(Rules::kClosed);
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    Expect(
+        DecideWhile(store, deferred, Pod(kStranger),
+                    [&] { Must(store->AddToLedger({.id = std::string(kRef)}, "test", "test")); }),
+        true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches);
+    BOOST_TEST(!store.Check(kImage, kRef, Pod(kStranger)).pull);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_record_that_goes_while_fetching_fails_is_an_error_and_counted_as_one) {

@@ -40,9 +40,9 @@ std::vector<std::string> Fill(NodeStore& store, char tag,
   }
 }
 
-std::vector<ListedImage> EveryOther(const std::vector<std::string>& refs) {
-  std::vector<ListedImage> listed;
-  for (std::size_t i = 0; i < refs.size(); i += 2) listed.emplace_back(refs[i]);
+std::vector<ImageOnNode> EveryOther(const std::vector<std::string>& refs) {
+  std::vector<ImageOnNode> listed;
+  for (std::size_t i = 0; i < refs.size(); i += 2) listed.push_back({.id = refs[i]});
   return listed;
 }
 
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(pruning_makes_room_again) {
   BOOST_TEST(room > 20U);
 
   const PruneReport pruned =
-      Must(store->Prune({}, Must(store->BeginPrune()), {.allow_empty = true}));
+      Must(store->Prune({}, Must(store->BeginList()), {.allow_empty = true}));
   BOOST_TEST(pruned.removed == room);
   BOOST_TEST(Fill(*store, 'b').size() > room / 2);
   BOOST_TEST(Must(store->Verify()).sound);
@@ -109,8 +109,8 @@ BOOST_AUTO_TEST_CASE(every_other_record_of_a_full_store_can_be_pruned) {
     const auto store = Must(NodeStore::Open(options));
     const std::vector<std::string> refs = Fill(*store, 'a', 1000);
     BOOST_TEST(refs.size() > 3000U);
-    const std::vector<ListedImage> listed = EveryOther(refs);
-    const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginPrune())));
+    const std::vector<ImageOnNode> listed = EveryOther(refs);
+    const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
     BOOST_TEST(pruned.examined == refs.size());
     BOOST_TEST(pruned.kept_in_list == listed.size());
     BOOST_TEST(pruned.removed == refs.size() - listed.size());
@@ -137,8 +137,8 @@ BOOST_AUTO_TEST_CASE(no_single_change_takes_what_deletions_need) {
     }
   }
   for (std::string& ref : Fill(*store, 'a', 20)) refs.push_back(std::move(ref));
-  const std::vector<ListedImage> listed = EveryOther(refs);
-  const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginPrune())));
+  const std::vector<ImageOnNode> listed = EveryOther(refs);
+  const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
   BOOST_TEST(pruned.removed == refs.size() - listed.size());
   BOOST_TEST(Must(store->Verify()).sound);
 }
@@ -160,10 +160,97 @@ BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) 
     for (std::size_t i = 40; i < 60; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
   }
   // The reader died without releasing its snapshot.
-  const std::vector<ListedImage> listed = EveryOther(refs);
-  Must(store->Prune(listed, Must(store->BeginPrune())));
+  const std::vector<ImageOnNode> listed = EveryOther(refs);
+  Must(store->Prune(listed, Must(store->BeginList())));
   BOOST_TEST(Must(store->ListRecords()).size() == listed.size() - 30);
   Must(store->PutRecord({std::string(4000, 'b'), {}, {}}));
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// A store that is full, with pulls that run.
+struct FullWithPulls {
+  FullWithPulls() {
+    store = Must(NodeStore::Open(options));
+    for (std::size_t i = 0; i < 300; ++i) {
+      pulls.push_back(Must(store->RecordPullIntent({.image = Image(i)})));
+    }
+    Fill(*store, 'a');
+  }
+  static std::string Image(std::size_t i) {
+    return "registry.example/" + std::string(200, 'a') + std::to_string(i) + ":v1";
+  }
+
+  const TempDir scratch;
+  FakeClock clock;
+  const OpenOptions options = SmallStore(scratch, clock, kMiB);
+  std::unique_ptr<NodeStore> store;
+  std::vector<PullId> pulls;
+};
+
+BOOST_FIXTURE_TEST_CASE(pulls_end_in_a_full_store, FullWithPulls) {
+  for (const auto& [i, failure] :
+       {std::pair{0U, PullFailure::kNothingTransferred}, std::pair{1U, PullFailure::kFailed},
+        std::pair{2U, PullFailure::kUnknown}}) {
+    Must(store->RecordImagePullFailed({.image = Image(i)}, failure, pulls[i]));
+  }
+  Must(store->DropOpenPull(pulls[1], "a reason is written to a full store, too"));
+  BOOST_TEST(Must(store->ListOpenPulls()).size() == 298U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_full_store_opens_after_the_process_that_pulled_died, FullWithPulls) {
+  store.reset();
+  store = Must(NodeStore::Open(options));
+  for (const OpenPull& pull : Must(store->ListOpenPulls())) {
+    BOOST_TEST((pull.state == PullState::kUnknown));
+  }
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// It judges and removes in one transaction, so it is refused as a whole. Pruning needs no room.
+BOOST_AUTO_TEST_CASE(a_list_that_a_full_store_has_no_room_for_changes_nothing) {
+  const TempDir scratch;
+  FakeClock clock;
+  const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, kMiB)));
+  const std::vector<std::string> refs = Fill(*store, 'a', 300);
+  ImageList list;
+  for (std::size_t i = 0; i < 8; ++i) {
+    const std::string number = std::to_string(i);
+    list.images.push_back(
+        {.id = "preloaded-" + number, .repo_tags = {"registry.example/a" + number + ":v1"}});
+  }
+  list.token = Must(store->BeginList());
+  const auto refused = store->ObserveImages(list);
+  BOOST_REQUIRE(!refused.has_value());
+  BOOST_TEST((refused.error().code == ErrorCode::kStoreFull));
+  BOOST_TEST(Must(store->ListLedger()).empty());
+  BOOST_TEST(Must(store->ListRecords()).size() == refs.size());
+
+  Must(store->Prune({{.id = refs[0]}}, Must(store->BeginList())));
+  list.token = Must(store->BeginList());
+  BOOST_TEST(Must(store->ObserveImages(list)).preloaded == 8U);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// Entries of the ledger go like records, in parts.
+BOOST_AUTO_TEST_CASE(a_ledger_that_fills_the_store_can_be_pruned) {
+  const TempDir scratch;
+  FakeClock clock;
+  const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, 8 * kMiB)));
+  std::vector<std::string> refs;
+  while (true) {
+    const std::string number = std::to_string(refs.size());
+    refs.push_back(std::string(1000 - number.size(), 'p') + number);
+    const auto added = store->AddToLedger({.id = refs.back()}, "test", "fills the store");
+    if (added) continue;
+    BOOST_TEST((added.error().code == ErrorCode::kStoreFull));
+    refs.pop_back();
+    break;
+  }
+  BOOST_TEST(refs.size() > 3000U);
+  const std::vector<ImageOnNode> listed = EveryOther(refs);
+  const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
+  BOOST_TEST(pruned.preloaded_removed == refs.size() - listed.size());
+  BOOST_TEST(Must(store->ListLedger()).size() == listed.size());
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
@@ -189,7 +276,7 @@ BOOST_AUTO_TEST_CASE(id_mappings_of_a_full_store_can_be_cleaned_up) {
   BOOST_TEST(pods.size() > 500U);
   std::vector<std::string> living;
   for (std::size_t i = 0; i < pods.size(); i += 2) living.push_back(pods[i]);
-  const auto report = Must(store->CleanUpUserNamespaces(living, {}, Must(store->BeginPrune())));
+  const auto report = Must(store->CleanUpUserNamespaces(living, {}, Must(store->BeginList())));
   BOOST_TEST(report.examined == pods.size());
   BOOST_TEST(report.released == pods.size() - living.size());
   BOOST_TEST(report.released_pods.size() == std::min<std::size_t>(report.released, 1000));

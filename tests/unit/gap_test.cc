@@ -117,7 +117,8 @@ BOOST_AUTO_TEST_CASE(an_exported_file_that_a_kubelet_wrote_again_is_a_gap) {
     Node node;
     node.Open(Gap::kNo, std::nullopt);
     Must(node.opened->PutIntent({.image = cut_short}));
-    Must(node.opened->Export({.kubelet_directory = node.kubelet_directory()}));
+    Must(node.opened->Export(
+        {.kubelet_directory = node.kubelet_directory(), .images_on_node = OnNode()}));
     node.opened.reset();
     if (same_content) {
       // The same intent for another pull.

@@ -86,8 +86,8 @@ BOOST_AUTO_TEST_CASE(of_copies_that_are_gone_the_record_written_last_speaks_for_
                                     WithSecret(kSecretA)));
       Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = last},
                                     WithSecret(kSecretB)));
-      const PruneToken token = Must(store->BeginPrune());
-      Must(store->Prune({{std::string(kRef), "other"}}, token));
+      const ListToken token = Must(store->BeginList());
+      Must(store->Prune({{.id = std::string(kRef), .runtime_handler = "other"}}, token));
       const auto records = Must(store->ListRecords());
       BOOST_TEST_REQUIRE(records.size() == 1U);
       BOOST_TEST(records[0].runtime_handler == last);

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_closed_store_says_that_it_is_closed) {
   CheckCode(store->GetUserNamespace("pod-1"), kClosed);
   CheckCode(store->RecordPullIntent(copy), kClosed);
   CheckCode(store->DeleteRecord(copy), kClosed);
-  CheckCode(store->BeginPrune(), kClosed);
+  CheckCode(store->BeginList(), kClosed);
   Pod pod({kSecretA});
   BOOST_TEST(store->MustAttemptPull(copy, pod).pull);
 }

@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
       }
     }
 
-    store.Start();
+    // Nothing was judged before, so this is still a first start.
+    store.Start({{.id = "sha256:never-pulled", .repo_tags = {"preloaded.example.com/app:v1"}}});
     BOOST_TEST(!store->recovery_report().distrustful);
     const auto journal = Must(store->GetTrust()).journal;
     BOOST_TEST_REQUIRE(!journal.empty());
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
     WriteRecordFile(store.kubelet_directory(), "pulling", kImage, IntentJson(kImage));
     store.Restart();
     Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
-    BOOST_TEST(Must(store->Prune({}, Must(store->BeginPrune()), {.allow_empty = true})).removed ==
+    BOOST_TEST(Must(store->Prune({}, Must(store->BeginList()), {.allow_empty = true})).removed ==
                1U);
     store.Restart();
     BOOST_TEST(!Must(store->HasIntent({.image = kImage})));

@@ -23,9 +23,19 @@ BOOST_AUTO_TEST_CASE(a_decision_sees_each_commit_that_was_acknowledged) {
   for (const Rules rules : kBothRules) {
     ScratchStore store(rules);
     for (int i = 0; i < 20; ++i) {
-      BOOST_TEST(!store.Check(kImage, kRef).pull);
+      if (rules == Rules::kClosed) {
+        BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kNoEvidence);
+        Must(store->AddToLedger({.id = kRef}, "test", "preloaded"));
+        BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kPolicyKnownPreloaded);
+        Must(store->RemoveFromLedger({.image_ref = kRef}, "collected"));
+        BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kEntryWithoutCredentials);
+        Must(store->DeleteRecord({.image_ref = kRef}));
+      } else {
+        BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kPolicyPresumedPreloaded);
+      }
       Must(store->RecordPullIntent({.image = kImage}));
-      BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kPullInFlight);
+      BOOST_CHECK(store.Check(kImage, kRef).reason ==
+                  (rules == Rules::kClosed ? Reason::kNoEvidence : Reason::kPullInFlight));
       Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, ImagePullCredentials{}));
       BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kEntryWithoutCredentials);
       Must(store->DeleteRecord({.image_ref = kRef}));

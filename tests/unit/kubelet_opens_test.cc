@@ -73,6 +73,18 @@ BOOST_AUTO_TEST_CASE(every_way_has_a_test) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(short_name_has_an_alias) { Play("short_name_has_an_alias"); }
+
+BOOST_AUTO_TEST_CASE(asked_by_id_after_a_crash) { Play("asked_by_id_after_a_crash"); }
+
+BOOST_AUTO_TEST_CASE(tag_and_digest_cut_short) { Play("tag_and_digest_cut_short"); }
+
+BOOST_AUTO_TEST_CASE(a_success_forgets_a_cancelled_pull) {
+  Play("a_success_forgets_a_cancelled_pull");
+}
+
+BOOST_AUTO_TEST_CASE(the_runtime_changes_its_refs) { Play("the_runtime_changes_its_refs"); }
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_is_open_in_this_process) {
   }
   Must(opened->PutIntent({.image = ImageOf(0)}));
   Must(opened->Close());
-  store.Migrate(1);
+  store.Migrate(1, true);
 }
 
 BOOST_AUTO_TEST_CASE(a_store_that_another_process_owns) {
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_another_process_owns) {
   }
   BOOST_TEST(owner.Ask("two") == "stored");
   owner.Kill();
-  store.Migrate(1);
+  store.Migrate(1, true);
 }
 
 BOOST_AUTO_TEST_CASE(opening_that_may_not_migrate) {

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(each_mode_asks_for_what_it_says) {
     const auto policy = VerificationPolicy::Make(row.mode, {}).value();
     BOOST_TEST_CONTEXT(VerificationModeName(row.mode)) {
       BOOST_TEST(policy.RequiresVerification("a", Origin::kKubeletPulled) == row.pulled);
-      BOOST_TEST(policy.RequiresVerification("a", Origin::kPresumedPreloaded) == row.preloaded);
+      BOOST_TEST(policy.RequiresVerification("a", Origin::kPreloaded) == row.preloaded);
       BOOST_TEST(policy.RequiresVerification("a", Origin::kUnknown) == row.unknown);
     }
   }
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(each_mode_asks_for_what_it_says) {
   const auto from_the_future = static_cast<Mode>(200);
   BOOST_TEST(VerificationPolicy::Make(from_the_future, {})
                  .value()
-                 .RequiresVerification("a", Origin::kPresumedPreloaded));
+                 .RequiresVerification("a", Origin::kPreloaded));
 }
 
 BOOST_AUTO_TEST_CASE(names_match_as_they_are) {
@@ -126,11 +126,11 @@ BOOST_AUTO_TEST_CASE(preloaded_only_asks_for_the_origin_too) {
   const auto policy = Allowlist({"a", "b/*"}, AllowlistScope::kPreloadedOnly);
   BOOST_TEST((policy.scope() == AllowlistScope::kPreloadedOnly));
   for (const std::string_view name : {"a", "b/c"}) {
-    BOOST_TEST(!policy.RequiresVerification(name, Origin::kPresumedPreloaded));
+    BOOST_TEST(!policy.RequiresVerification(name, Origin::kPreloaded));
     BOOST_TEST(policy.RequiresVerification(name, Origin::kKubeletPulled));
     BOOST_TEST(policy.RequiresVerification(name, Origin::kUnknown));
   }
-  BOOST_TEST(policy.RequiresVerification("c", Origin::kPresumedPreloaded));
+  BOOST_TEST(policy.RequiresVerification("c", Origin::kPreloaded));
 }
 
 // Other refusals: texts/allowlist-patterns.jsonl.

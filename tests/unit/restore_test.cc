@@ -273,6 +273,44 @@ BOOST_FIXTURE_TEST_CASE(what_the_replaced_store_had_in_quarantine_stays_closed, 
   Open([](NodeStore& opened) { BOOST_TEST(!Opens(opened, "image", kSecretA)); });
 }
 
+// An entry that was taken back, or that nobody can confirm, must not open again.
+BOOST_AUTO_TEST_CASE(what_is_preloaded_counts_where_the_replaced_store_says_the_very_same) {
+  enum { kSound, kGone, kNoDatabase, kOlderThanItsWitness, kWays };
+  for (int way = kSound; way < kWays; ++way) {
+    const VersionedStore store;
+    const auto add = [](NodeStore& opened, const std::string& name, const std::string& image) {
+      Must(opened.AddToLedger({.id = RefOf(name), .repo_tags = {ImageOf(image)}}, "test", "test"));
+    };
+    store.Open([&](NodeStore& opened) {
+      for (const char* name : {"same", "taken-back", "renamed"}) add(opened, name, name);
+    });
+    const std::string older = ReadFile(store.database());
+    const fs::path backup = store.scratch() / "backup.mdb";
+    WriteFile(backup, older);
+    store.Open([&](NodeStore& opened) {
+      Must(opened.RemoveFromLedger({.image_ref = RefOf("taken-back")}, "it is not"));
+      add(opened, "renamed", "another-name");
+      const PullId pull = Must(opened.RecordPullIntent({.image = ImageOf("cancelled")}));
+      Must(opened.RecordImagePullFailed({.image = ImageOf("cancelled")}, PullFailure::kUnknown,
+                                        pull));
+    });
+    if (way == kGone) fs::remove(store.database());
+    if (way == kNoDatabase) WriteFile(store.database(), std::string(50'000, 'x'));
+    if (way == kOlderThanItsWitness) WriteFile(store.database(), older);
+    fs::remove(store.directory() / "lock.mdb");
+    Must(Restore(store.From(backup)));
+    store.Open([&](NodeStore& opened) {
+      BOOST_TEST_CONTEXT("way " << way) {
+        for (const char* name : {"same", "taken-back", "renamed"}) {
+          const bool opens = way == kSound && std::string_view(name) == "same";
+          BOOST_TEST(Opens(opened, name, kSecretB) == opens, name);
+        }
+        if (way == kSound) BOOST_TEST(Must(opened.HasIntent({.image = ImageOf("cancelled")})));
+      }
+    });
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(a_backup_that_is_none, LivedOn) {
   const fs::path made = scratch() / "made.mdb";
   CheckRefused(*this, made, ErrorCode::kNotFound);

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(each_header_record_is_drawn) {
 
 BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
   const std::string map = Map();
-  const std::array<std::pair<RecordKind, std::string_view>, 12> kinds = {{
+  const std::array<std::pair<RecordKind, std::string_view>, 14> kinds = {{
       {RecordKind::kIdentity, "Identity"},
       {RecordKind::kState, "State"},
       {RecordKind::kTrustJournal, "TrustJournal"},
@@ -63,6 +63,8 @@ BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
       {RecordKind::kUsernsMapping, "UsernsMapping"},
       {RecordKind::kUsernsBlock, "UsernsBlock"},
       {RecordKind::kUsernsHeld, "UsernsHeld"},
+      {RecordKind::kLedgerEntry, "LedgerEntry"},
+      {RecordKind::kSpelling, "Spelling"},
   }};
   for (const auto& [kind, name] : kinds) {
     const std::string entry = std::to_string(static_cast<int>(kind)) + " " + std::string(name);

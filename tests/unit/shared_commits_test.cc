@@ -9,6 +9,7 @@
 #include "store/database/committer.h"
 #include "store/database/typed_tables.h"
 #include "store/pull/in_flight.h"
+#include "store/pull/recording.h"
 #include "store/recovery/open_store.h"
 #include "tests/support/rows.h"
 
@@ -42,9 +43,9 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
         const auto written = committer.Run([&](internal::StoreTxn& txn) -> Result<void> {
           // The others arrive meanwhile, and share the next batch.
           while (here < kCallers) std::this_thread::yield();
-          in_flight.Set(image, "", {1, false});
+          in_flight.Set(image, "", {1});
           if (kind == kBeforeWriting) return Error{ErrorCode::kConflict, image, ""};
-          auto stored = internal::StoreIntent(txn, image, "");
+          auto stored = internal::StoreIntent(txn, image, "", Rules::kClosed, BootTime());
           if (!stored) return stored.error();
           if (kind == kAfterWriting) return Error{ErrorCode::kNotFound, image, ""};
           return {};

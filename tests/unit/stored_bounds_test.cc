@@ -5,13 +5,17 @@
 #include <lmdb.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
 
 #include "schema/v2/pulled_record_generated.h"
 #include "store/database/envelope.h"
+#include "store/database/evidence_tables.h"
 #include "store/database/key.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/tables.h"
 #include "store/database/typed_tables.h"
@@ -36,7 +40,7 @@ std::string LongImage() { return "example.com/" + std::string(std::size_t{64} <<
 std::vector<std::byte> SealedIntent(const Key16& key, const std::string& image) {
   return internal::Seal(key, internal::RecordKind::kPullIntent,
                         internal::kNewest.version(Table::kIntents),
-                        internal::EncodeIntentValue(image, "", {}));
+                        internal::EncodeOpenPull({.id = PullId{1}, .image = image}));
 }
 
 void PutRaw(const std::filesystem::path& directory, Table table, const Key16& key,
@@ -55,12 +59,18 @@ void PutRaw(const std::filesystem::path& directory, Table table, const Key16& ke
 void PutLongIntent(const std::filesystem::path& directory) {
   const auto seed = InspectPath(directory / "data.mdb").identity->hash_seed;
   const std::string image = LongImage();
-  const Key16 key = internal::IntentKey(image, "", seed);
+  const Key16 key = internal::IntentKey(image, PullId{1}, seed);
   PutRaw(directory, Table::kIntents, key, SealedIntent(key, image));
 }
 
 bool IsReadable(Table table, const std::vector<std::uint8_t>& payload) {
   return internal::SpecOf(table).key_of(payload, 1).has_value();
+}
+
+std::array<std::byte, 8> FirstHalf(const Key16& key) {
+  std::array<std::byte, 8> half;
+  std::copy_n(key.bytes.begin(), half.size(), half.begin());
+  return half;
 }
 
 std::string Bytes(std::size_t size) { return std::string(size, 'x'); }
@@ -115,10 +125,11 @@ BOOST_AUTO_TEST_CASE(a_backup_with_an_intent_above_the_limits_is_refused) {
 
 BOOST_AUTO_TEST_CASE(keys_of_images_above_the_limits_are_hashes_like_others) {
   const std::string image = LongImage();
-  BOOST_TEST((internal::IntentKey(image, "", 1) != internal::IntentKey(image + "a", "", 1)));
+  BOOST_TEST(
+      (internal::IntentKey(image, PullId{1}, 1) != internal::IntentKey(image + "a", PullId{1}, 1)));
 }
 
-// The keys on disk hash the repository as one string, however it is stored.
+// The keys on disk hash the repository as one string, however it is stored. To version 4.
 BOOST_AUTO_TEST_CASE(intent_keys_stay_what_they_were) {
   for (const std::string& image :
        {std::string(), std::string("nginx"), std::string("library/nginx:1"),
@@ -126,12 +137,12 @@ BOOST_AUTO_TEST_CASE(intent_keys_stay_what_they_were) {
         "a/" + Bytes(200), "a/" + Bytes(250), Bytes(300), Bytes(kMaxImageBytes)}) {
     for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{0x123456789ABCDEF0}}) {
       const std::string repository = image.empty() ? image : RepositoryOf(image);
-      Key16 expected;
+      std::array<std::byte, 8> expected;
       const std::uint64_t hash = XXH3_64bits_withSeed(repository.data(), repository.size(), seed);
       for (std::size_t i = 0; i < 8; ++i) {
-        expected.bytes[i] = static_cast<std::byte>(hash >> (56 - 8 * i));
+        expected[i] = static_cast<std::byte>(hash >> (56 - 8 * i));
       }
-      BOOST_TEST((internal::FirstIntentKeyOfRepository(image, seed) == expected),
+      BOOST_TEST((FirstHalf(internal::OlderIntentKey(image, "", seed)) == expected),
                  "the key of \"" << image << "\"");
     }
   }
@@ -140,13 +151,40 @@ BOOST_AUTO_TEST_CASE(intent_keys_stay_what_they_were) {
 BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
   for (const std::size_t more : {0U, 1U}) {
     const bool readable = more == 0;
-    BOOST_TEST(IsReadable(Table::kIntents, internal::EncodeIntentValue(Bytes(kMaxImageBytes + more),
-                                                                       "", {})) == readable);
-    BOOST_TEST(IsReadable(Table::kIntents, internal::EncodeIntentValue(
-                                               "a", Bytes(kMaxRuntimeHandlerBytes + more), {})) ==
+    for (const std::uint64_t id : {0U, 7U}) {  // of an older version, of this one
+      const auto readable_pull = [&](std::size_t image, std::size_t handler) {
+        return IsReadable(
+            Table::kIntents,
+            internal::EncodeOpenPull(
+                {.id = PullId{id}, .image = Bytes(image), .runtime_handler = Bytes(handler)}));
+      };
+      OpenPull ended{.id = PullId{7}, .state = PullState::kUnknown, .ended = Timestamp{}};
+      ended.ended_at.nanoseconds = more == 0 ? 0 : -1;
+      BOOST_TEST(IsReadable(Table::kIntents, internal::EncodeOpenPull(ended)) == readable);
+      BOOST_TEST(readable_pull(kMaxImageBytes + more, 1) == readable);
+      BOOST_TEST(readable_pull(1, kMaxRuntimeHandlerBytes + more) == readable);
+    }
+    const auto readable_entry = [](const LedgerEntry& entry) {
+      return IsReadable(Table::kLedger, internal::EncodeLedgerEntry(entry));
+    };
+    BOOST_TEST(readable_entry({.image_ref = Bytes(kMaxImageRefBytes + more)}) == readable);
+    BOOST_TEST(readable_entry({.runtime_handler = Bytes(kMaxRuntimeHandlerBytes + more)}) ==
                readable);
-    BOOST_TEST(IsReadable(Table::kImported, internal::EncodeImportedFileValue(
-                                                {Bytes(kMaxPathBytes + more), {}})) == readable);
+    BOOST_TEST(readable_entry({.names = {Bytes(kMaxImageBytes + more)}}) == readable);
+    BOOST_TEST(readable_entry({.names = std::vector<std::string>(kMaxNamesPerImage + more, "a")}) ==
+               readable);
+    BOOST_TEST(readable_entry({.source = Bytes(kMaxReasonBytes + more)}) == readable);
+    BOOST_TEST(readable_entry({.reason = Bytes(kMaxReasonBytes + more)}) == readable);
+    const auto readable_row = [](std::size_t spelling, std::size_t image, std::size_t refs,
+                                 std::size_t ref) {
+      const std::vector<std::string> all(refs, Bytes(ref));
+      return IsReadable(Table::kSpellings,
+                        internal::EncodeSpelling({Bytes(spelling), Bytes(image), all, 1}));
+    };
+    BOOST_TEST(readable_row(kMaxImageRefBytes + more, 1, 1, 1) == readable);
+    BOOST_TEST(readable_row(1, kMaxImageRefBytes + more, 1, 1) == readable);
+    BOOST_TEST(readable_row(1, 1, kMaxSpellingsPerImage + more, 1) == readable);
+    BOOST_TEST(readable_row(1, 1, 1, kMaxImageRefBytes + more) == readable);
     const std::string sha256(64, 'a');
     BOOST_TEST(
         IsReadable(Table::kQuarantine,

@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over) {
 BOOST_AUTO_TEST_CASE(a_pod_that_came_back_under_its_uid_while_lists_were_made) {
   UsernsStore store(SmallPool(4, 1));
   const std::uint32_t block = store.Get("static");
-  const PruneToken token = Must(store->BeginPrune());
+  const ListToken token = Must(store->BeginList());
   // The pod is stopped while the lists are made, so they lack it. Then its manifest is put back.
   BOOST_TEST(store.Get("static") == block);
   Must(store->CleanUpUserNamespaces({}, {}, token, {.allow_empty = true}));

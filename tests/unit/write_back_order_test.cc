@@ -39,6 +39,9 @@ const ImagePullSecret kCopy = MakeSecret("team-b", "copy", "uid-b", "hash-a-2");
 struct GatedStore {
   explicit GatedStore(Rules rules) : scratch(rules) {
     scratch.Pull(kImage, kRef, WithSecret(kSecretA));
+    if (rules == Rules::kClosed) {
+      Must(scratch->AddToLedger({.id = std::string(kRef2)}, "test", "preloaded"));
+    }
     scratch.Stop();
     OpenOptions options = scratch.Options({});
     options.clock = [this, clock = options.clock] {
@@ -78,7 +81,7 @@ BOOST_AUTO_TEST_CASE(only_who_would_have_to_pull_waits_and_under_kubelet_rules_o
     BOOST_TEST(!MustPull(*gated.store, kRef, kRotated, Way::kAtHand));
     BOOST_TEST(!MustPull(*gated.store, kRef, kRotated, Way::kAtHand));
     BOOST_TEST(!MustPull(*gated.store, kRef, kSecretA, Way::kAtHand));
-    // Another image's.
+    // Another image's: it is preloaded.
     BOOST_TEST(!MustPull(*gated.store, kRef2, kSecretB, Way::kAtHand));
     if (rules == Rules::kClosed) {
       for (const Way way : {Way::kAtHand, Way::kFetched, Way::kDeferred}) {
@@ -153,7 +156,7 @@ BOOST_AUTO_TEST_CASE(garbage_collection_sees_the_record_as_it_was_met) {
       const Timestamp until = store.clock().Now();
       store.clock().AdvanceSeconds(30);
       BOOST_REQUIRE(!MustPull(*store, kRef, kRotated, Way::kAtHand));
-      const auto report = Must(store->PruneBefore({std::string(kRef2)}, until));
+      const auto report = Must(store->PruneBefore({{.id = std::string(kRef2)}}, until));
       BOOST_TEST(report.removed == 0U);
       BOOST_TEST(report.kept_newer == 1U);
       Must(store->DeleteRecord({.image_ref = kRef}));
