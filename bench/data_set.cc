@@ -39,6 +39,11 @@ std::string ImageOf(std::uint64_t index) {
 
 std::string ImageRefOf(std::uint64_t index) { return "sha256:" + Hex64(index, 0); }
 
+std::string RepoDigestOf(std::uint64_t index) {
+  return fmt::format("registry.example.com/{}/service-{:06}@sha256:{}", TeamOf(index), index,
+                     Hex64(index, 12));
+}
+
 ImagePullCredentials CredentialsOf(std::uint64_t index) {
   const std::uint64_t a = Mix(index, 8);
   const std::uint64_t b = Mix(index, 9);
@@ -62,9 +67,9 @@ ImagePulledRecord RecordOf(std::uint64_t index) {
   return record;
 }
 
-Questions::Questions(std::size_t records) {
+Questions::Questions(std::size_t records, std::uint64_t first, RefOf ref_of) {
   std::vector<std::uint64_t> order(records);
-  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  std::iota(order.begin(), order.end(), first);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(kSeed));
   constexpr std::size_t kTextBytes = 512;  // more than one question needs: text_ must not move
   text_.reserve(records * kTextBytes);
@@ -79,7 +84,7 @@ Questions::Questions(std::size_t records) {
     const ImagePullSecret& secret = credentials.kubernetes_secrets.front();
     Question question;
     question.image = keep(ImageOf(index));
-    question.image_ref = keep(ImageRefOf(index));
+    question.image_ref = keep(ref_of(index));
     question.secret = {keep(secret.uid), keep(secret.namespace_name), keep(secret.name),
                        keep(secret.credential_hash)};
     questions_.push_back(question);

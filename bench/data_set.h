@@ -15,8 +15,9 @@
 
 namespace waybill::bench {
 
-std::string ImageOf(std::uint64_t index);     // with tag
-std::string ImageRefOf(std::uint64_t index);  // "sha256:…"
+std::string ImageOf(std::uint64_t index);       // with tag
+std::string ImageRefOf(std::uint64_t index);    // "sha256:…"
+std::string RepoDigestOf(std::uint64_t index);  // "registry…@sha256:…"
 ImagePullCredentials CredentialsOf(std::uint64_t index);
 ImagePulledRecord RecordOf(std::uint64_t index);
 
@@ -31,7 +32,9 @@ struct Question {
 // order, so that reading them costs almost nothing.
 class Questions {
  public:
-  explicit Questions(std::size_t records);
+  using RefOf = std::string (*)(std::uint64_t index);
+  // Of the images from `first` on, each asked by the ref that `ref_of` makes.
+  explicit Questions(std::size_t records, std::uint64_t first = 0, RefOf ref_of = ImageRefOf);
 
   std::size_t size() const { return questions_.size(); }
   const Question& operator[](std::size_t i) const { return questions_[i]; }

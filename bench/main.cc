@@ -21,6 +21,7 @@ Effort QuickEffort() {
   effort.commits = 2;
   effort.group_turns = 1;
   effort.openings = 1;
+  effort.lists = 1;
   effort.migrations = 1;
   effort.import_files = 50;
   effort.pods = 200;
@@ -48,6 +49,7 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
       MeasureMigrations(bench, store, records);
     }
     MeasureDecisions(bench, store, records, DecisionReach(records));
+    MeasureEvidence(bench, records);
     if (records == sizes.front()) {
       MeasureThreads(bench, store, records);
       MeasureBindings(bench, store, records, go_program);

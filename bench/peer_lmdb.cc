@@ -9,7 +9,7 @@
 
 #include "store/database/header.h"
 #include "store/database/key.h"
-#include "store/database/typed_tables.h"
+#include "store/database/open_pulls_table.h"
 #include "store/lmdb/env.h"
 #include "waybill/limits.h"
 
@@ -21,6 +21,9 @@ using internal::Key16;
 using internal::kIdentityKey;
 using internal::RecordKind;
 using internal::Table;
+
+// One for each image string.
+constexpr PullId kPull{1};
 
 void Check(int rc, const char* doing) {
   if (rc != MDB_SUCCESS) {
@@ -71,7 +74,8 @@ class Write {
 };
 
 std::size_t IntentBytes(std::string_view image) {
-  const auto payload = internal::EncodeIntentValue(image, "", Timestamp{1'770'000'000, 0});
+  const auto payload = internal::EncodeOpenPull(
+      {.id = kPull, .image = std::string(image), .began = {1'770'000'000, 0}, .stamp = 1});
   return internal::kEnvelopeBytes + (payload.size() + 7) / 8 * 8;
 }
 
@@ -140,20 +144,20 @@ bool BareLmdb::Lookup(std::string_view image_ref) {
 
 void BareLmdb::PutIntent(std::string_view image) {
   Write write(env_);
-  write.Put(intents_, internal::IntentKey(image, "", seed_), IntentBytes(image));
+  write.Put(intents_, internal::IntentKey(image, kPull, seed_), IntentBytes(image));
   write.Commit();
 }
 
 void BareLmdb::DeleteIntent(std::string_view image) {
   Write write(env_);
-  write.Delete(intents_, internal::IntentKey(image, "", seed_));
+  write.Delete(intents_, internal::IntentKey(image, kPull, seed_));
   write.Commit();
 }
 
 void BareLmdb::PutRecord(std::string_view image, std::string_view image_ref) {
   Write write(env_);
   write.Put(records_, internal::HashKey(image_ref, seed_), record_bytes_);
-  write.Delete(intents_, internal::IntentKey(image, "", seed_));
+  write.Delete(intents_, internal::IntentKey(image, kPull, seed_));
   write.Commit();
 }
 

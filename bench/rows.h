@@ -21,6 +21,7 @@ struct Effort {
   std::size_t commits = 200;  // durable calls, each beside a bare commit
   std::size_t group_turns = 8;
   std::size_t openings = 9;
+  std::size_t lists = 5;
   std::size_t migrations = 5;
   std::size_t import_files = 10'000;
   std::size_t pods = 65'534;  // of a full pool
@@ -53,6 +54,9 @@ double MeasurePulls(const Bench& bench, ScratchStore& store, std::size_t records
 void MeasureOpening(const Bench& bench, ScratchStore& store, std::size_t records);
 void MeasureSize(const Bench& bench, ScratchStore& store, std::size_t records);
 void MeasureImport(const Bench& bench);
+
+// evidence.cc. Makes a store of its own.
+void MeasureEvidence(const Bench& bench, std::size_t records);
 
 // migrations.cc
 void MeasureMigrations(const Bench& bench, ScratchStore& store, std::size_t records);
