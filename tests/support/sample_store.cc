@@ -169,10 +169,13 @@ SampleStore MakeSampleStore(int more_records) {
   }
   ImageList list;
   for (const char* name : {"listed", "cancelled"}) {
-    // Pinned: the unreadable intent of the kubelet's is a pull of anything.
-    list.images.push_back({.id = RefOf(name),
-                           .repo_tags = {ImageOf(name)},
-                           .pinned = std::string_view(name) == "listed"});
+    list.images.push_back({.id = RefOf(name), .repo_tags = {ImageOf(name)}});
+  }
+  // The unreadable intent is a pull of anything, which would close every image of the list.
+  for (const OpenPull& open : Must(store->ListOpenPulls())) {
+    if (!open.anything) continue;
+    Must(store->DropOpenPull(open.id, "it brought nothing"));
+    note();
   }
   list.token = Must(store->BeginList());
   const ObserveReport observed = Must(store->ObserveImages(list));
