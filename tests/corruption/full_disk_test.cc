@@ -97,7 +97,10 @@ std::string FillAndGoOn(const fs::path& at) {
       return decides(**observer) ? "decides" : "pulls";
     };
   });
-  auto owner = Must(NodeStore::Open(options));
+  OpenOptions first = options;
+  first.images_on_node = std::vector<ImageOnNode>{
+      {.id = "sha256:other", .repo_tags = {"registry.example/other:latest"}}};
+  auto owner = Must(NodeStore::Open(first));
   if (CopiesOnWrite(at) != !owner->recovery_report().warnings.empty()) return "no warning";
   Must(owner->PutIntent({.image = "registry.example/before"}));
   FillUp(ballast);

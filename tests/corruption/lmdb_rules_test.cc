@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -141,10 +142,12 @@ BOOST_AUTO_TEST_CASE(rule_4_a_meta_page_whose_id_lost_two_does_not_undo_a_commit
     const auto inspection = InspectPath(store.scratch() / "flipped" / "data.mdb");
     BOOST_TEST(!inspection.sound);
     if (makes_two_less) {
-      // LMDB accepts this, and so does the walk: only the header shows it.
-      BOOST_TEST(inspection.findings.size() == 1U);
-      BOOST_TEST(inspection.findings[0].find("does not agree with the header") !=
-                 std::string::npos);
+      // LMDB accepts this. The walk does, too, unless pages of the older tree were used again: the
+      // header shows it in any case.
+      BOOST_TEST(std::any_of(
+          inspection.findings.begin(), inspection.findings.end(), [](const std::string& finding) {
+            return finding.find("does not agree with the header") != std::string::npos;
+          }));
     }
     store.Start();
   }

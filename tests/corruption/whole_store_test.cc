@@ -319,7 +319,8 @@ BOOST_AUTO_TEST_CASE(evidence_is_carried_over) {
       store.Start();
       BOOST_TEST(store->recovery_report().set_aside);
       CheckDistrust("failed its check");
-      BOOST_TEST(store.Check(kImage, kRef2).pull != row.is_preloaded);
+      BOOST_TEST(store.Check(kImage, kRef2).pull != row.is_preloaded,
+                 ReasonName(store.Check(kImage, kRef2).reason));
       const auto pulls = Must(store->ListOpenPulls());
       BOOST_TEST_REQUIRE(pulls.size() == row.pulls);
       if (row.pulls == 1) BOOST_TEST((pulls[0].id == open.id && pulls[0].image == open.image));
