@@ -148,10 +148,14 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
       if (auto r = internal::LearnRef(txn, ref); !r) return r;
       auto image = internal::ImageOf(txn, ref);
       if (!image) return image.error();
-      auto refs = internal::RefsOfImage(txn, *image);
-      if (!refs) return refs.error();
+      auto of_image = internal::FindSpelling(txn, *image);
+      if (!of_image) return of_image.error();
       // An image with more refs than are kept: its record would be found by no other.
-      if (std::find(refs->begin(), refs->end(), ref) == refs->end()) ref = *image;
+      const auto is_full = [&](const internal::SpellingRow& one) {
+        return one.image == *image && one.refs.size() >= kMaxSpellingsPerImage &&
+               std::find(one.refs.begin(), one.refs.end(), ref) == one.refs.end();
+      };
+      if (*of_image && is_full(**of_image)) ref = *image;
     }
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;

@@ -11,7 +11,7 @@ namespace waybill::testing {
 
 namespace {
 
-constexpr std::size_t kRemembered = 300;
+constexpr std::size_t kRemembered = 30;
 
 Pod PodOf(const ModelPod& pod) {
   Pod source(pod.secrets, pod.service_account);
@@ -126,11 +126,6 @@ Decision History::Ask(Side& side, const KnownImage& image, const std::string& re
   Pod source = PodOf(pod);
   const Decision decision = side.store->MustAttemptPull(
       {.image = image.image, .image_ref = ref, .runtime_handler = name}, source);
-  if (!Same(decision, expected.decision)) {
-    for (auto& r : side.model.RefsOf(ref)) fprintf(stderr, "DBG ref %s\n", r.c_str());
-    for (auto& [k, r] : side.model.records())
-      fprintf(stderr, "DBG rec %s @%s\n", k.first.c_str(), k.second.c_str());
-  }
   Expect(Same(decision, expected.decision), side,
          Describe(decision) + " instead of " + Describe(expected.decision));
   Expect((source.asked() != 0) == decision.credentials_read, side, "the pod was asked or not");
@@ -211,16 +206,6 @@ void History::CompareMetrics(Side& side) {
          "the counters of requests differ");
   std::uint64_t nondefault = 0;
   for (const auto& [copy, record] : model.records()) nondefault += copy.second.empty() ? 0U : 1U;
-  if (got.ondisk_pullintents != model.pulls().size()) {
-    auto l = side.store->ListOpenPulls();
-    for (auto& p : *l)
-      fprintf(stderr, "DBG store %s@%s %d %lu\n", p.image.c_str(), p.runtime_handler.c_str(),
-              static_cast<int>(p.state), p.id.value);
-  }
-  if (got.ondisk_pullintents != model.pulls().size())
-    for (auto& p : model.pulls())
-      fprintf(stderr, "DBG %s@%s %d %lu\n", p.pull.image.c_str(), p.pull.runtime_handler.c_str(),
-              static_cast<int>(p.pull.state), p.number);
   Expect(got.ondisk_pullintents == model.pulls().size() &&
              got.ondisk_pulledrecords == model.records().size() &&
              got.nondefault_runtime_handler_images == nondefault,
@@ -277,10 +262,8 @@ void History::Expect(bool ok, const Side& side, const std::string& what) const {
   if (!ok) throw Mismatch(std::string(RulesName(side.rules)) + " rules: " + what);
 }
 
-// DBG
 void History::ExpectSame(const Side& side, const std::string& otherwise) const {
   const std::string difference = Difference(side.model, *side.store);
-  auto dbg_recs = side.store->ListRecords(); if (!difference.empty()) for (auto& r : *dbg_recs) fprintf(stderr, "DBG store rec %s\n", DescribeRecord(r).substr(0,150).c_str());  // DBG
   Expect(difference.empty(), side, otherwise + difference);
 }
 

@@ -40,8 +40,6 @@ void History::ObserveStep() {
     if (which) list.token = side.tokens[*which];
     const auto rehearsed = side.store->ObserveImages(list, {.allow_empty = true, .dry_run = true});
     ExpectSame(side, "a dry run changed the store: ");
-    auto dbg_l = side.store->ListLedger();
-    auto dbg_m = side.model.ledger();  // DBG
     const auto got = side.store->ObserveImages(list, {.allow_empty = true});
     Expect(rehearsed.has_value() == got.has_value(), side, "the dry run ended otherwise");
     if (!side.model.closed()) {
@@ -57,16 +55,6 @@ void History::ObserveStep() {
     }
     if (!got) Expect(false, side, got.error().ToString());
     Expect(Describe(*rehearsed) == Describe(*got), side, "the dry run said otherwise");
-    if (Describe(*got) != Describe(*expected)) {  // DBG
-      for (auto& e : *dbg_l)
-        fprintf(stderr, "DBG store %s@%s %lu\n", e.image_ref.c_str(), e.runtime_handler.c_str(),
-                e.stamp);
-      for (auto& [k, e] : dbg_m)
-        fprintf(stderr, "DBG model %s@%s %lu\n", k.first.c_str(), k.second.c_str(), e.stamp);
-      if (list.token) fprintf(stderr, "DBG token %lu\n", list.token->commit);
-      for (auto& h : side.model.handlers())
-        fprintf(stderr, "DBG handler %s %d\n", h.name.c_str(), h.is_default);
-    }
     Expect(Describe(*got) == Describe(*expected), side,
            Describe(*got) + "\n  instead of " + Describe(*expected));
     ExpectSame(side);

@@ -103,10 +103,6 @@ void History::GoDown(Side& side, bool accept_loss, bool dry_run) {
          side, "the report of the migration is wrong");
   if (dry_run) return;
   NoteBackup(side, migrated->backup);
-  fprintf(stderr, "DBG down\n");
-  for (auto& [k, r] : side.model.records())
-    fprintf(stderr, "DBG %s stamp %lu\n", DescribeRecord(r).substr(0, 200).c_str(),
-            r.stamp);  // DBG
   side.model.Down();
   side.version = 1;
   if (!draw_.OneIn(4)) return;
