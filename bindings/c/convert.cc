@@ -130,7 +130,7 @@ BootTime ToBootTime(const waybill_boot_time& time) {
 }
 
 ListToken ToToken(const waybill_list_token& token) {
-  return {.commit = token.commit, .drawn = ToBootTime(token.drawn)};
+  return {.commit = token.commit, .drawn = ToBootTime(token.drawn), .store = token.store};
 }
 
 ChangeOptions ToChangeOptions(const waybill_change_options* options, Arguments& arguments) {
@@ -164,7 +164,9 @@ waybill_boot_time ToC(const BootTime& time) {
   return to;
 }
 
-waybill_list_token ToC(const ListToken& token) { return {token.commit, ToC(token.drawn)}; }
+waybill_list_token ToC(const ListToken& token) {
+  return {token.commit, ToC(token.drawn), token.store};
+}
 
 waybill_user_namespace_pool ToC(const UserNamespacePool& pool) {
   return {pool.first_id, pool.id_count, pool.ids_per_pod, pool.max_pods};

@@ -1120,6 +1120,7 @@ typedef struct waybill_change_options {
 typedef struct waybill_list_token {
   uint64_t commit; /* the commit sequence then */
   waybill_boot_time drawn;
+  uint64_t store; /* which store drew it: another one refuses it */
 } waybill_list_token;
 
 /* Draw *token before you list the images or pods. */

@@ -63,7 +63,9 @@ ask the component that has the store open for its own. The gauges are the store'
           metrics.inmemory_pullintents_usage_percent},
          {"kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
           metrics.inmemory_pulledrecords_usage_percent},
-         {"waybill_nondefault_runtime_handler_images", metrics.nondefault_runtime_handler_images}});
+         {"waybill_nondefault_runtime_handler_images", metrics.nondefault_runtime_handler_images},
+         {"waybill_preloaded_images", metrics.preloaded_images},
+         {"waybill_open_pulls", metrics.open_pulls}});
     return ExitCode::kYes;
   }
 

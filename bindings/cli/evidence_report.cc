@@ -9,7 +9,7 @@
 namespace waybill::cli {
 namespace {
 
-Json JsonOf(const JudgedImage& image) {
+Json JudgedJson(const JudgedImage& image) {
   Json object = {{"imageRef", image.image_ref}, {"name", image.name}};
   if (!image.runtime_handler.empty()) object["runtimeHandler"] = image.runtime_handler;
   object["preloaded"] = image.preloaded;
@@ -69,7 +69,7 @@ Json JsonOf(const LedgerEntry& entry) {
 
 Json JsonOf(const ObserveReport& report) {
   Json judged = Json::array();
-  for (const JudgedImage& image : report.judged) judged.push_back(JsonOf(image));
+  for (const JudgedImage& image : report.judged) judged.push_back(JudgedJson(image));
   return {{"listed", report.listed},
           {"repeated", report.repeated},
           {"notNames", report.not_names},

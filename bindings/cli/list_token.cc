@@ -1,5 +1,7 @@
 #include "bindings/cli/list_token.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -37,21 +39,27 @@ std::string BootIdText(const BootTime& time) {
 }
 
 std::string FormatListToken(const ListToken& token) {
-  return fmt::format("{}.{}.{}", token.commit, token.drawn.nanoseconds, BootIdText(token.drawn));
+  return fmt::format("{}.{}.{}.{}", token.commit, token.drawn.nanoseconds, token.store,
+                     BootIdText(token.drawn));
 }
 
 Result<ListToken> ParseListToken(std::string_view text) {
+  std::array<std::string_view, 4> parts;
+  std::string_view rest = text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t end =
+        i + 1 == parts.size() ? rest.size() : std::min(rest.find('.'), rest.size());
+    parts[i] = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   ListToken token;
   std::uint64_t nanoseconds = 0;
-  const std::size_t first = text.find('.');
-  const std::size_t second = first == std::string_view::npos ? first : text.find('.', first + 1);
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   constexpr auto kMostNanoseconds =
       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (second != std::string_view::npos &&
-      ReadWholeNumber(text.substr(0, first), kMost, token.commit) &&
-      ReadWholeNumber(text.substr(first + 1, second - first - 1), kMostNanoseconds, nanoseconds) &&
-      ReadBootId(text.substr(second + 1), token.drawn)) {
+  if (ReadWholeNumber(parts[0], kMost, token.commit) &&
+      ReadWholeNumber(parts[1], kMostNanoseconds, nanoseconds) &&
+      ReadWholeNumber(parts[2], kMost, token.store) && ReadBootId(parts[3], token.drawn)) {
     token.drawn.nanoseconds = static_cast<std::int64_t>(nanoseconds);
     return token;
   }

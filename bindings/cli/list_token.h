@@ -1,4 +1,4 @@
-// The text form of a list token: <commit>.<nanoseconds>.<boot ID, 32 hex digits>.
+// The text form of a list token: <commit>.<nanoseconds>.<store>.<boot ID, 32 hex digits>.
 
 #ifndef WAYBILL_BINDINGS_CLI_LIST_TOKEN_H_
 #define WAYBILL_BINDINGS_CLI_LIST_TOKEN_H_

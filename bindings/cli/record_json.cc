@@ -8,7 +8,7 @@
 namespace waybill::cli {
 namespace {
 
-Json JsonOf(const ImagePullCredentials& credentials, Hashes hashes) {
+Json CredentialsJson(const ImagePullCredentials& credentials, Hashes hashes) {
   Json entry = Json::object();
   if (credentials.node_pods_accessible) entry["nodePodsAccessible"] = true;
   for (const ImagePullSecret& secret : credentials.kubernetes_secrets) {
@@ -51,7 +51,7 @@ Json JsonOf(const RuntimeHandler& handler) {
 Json JsonOf(const ImagePulledRecord& record, Hashes hashes) {
   Json mapping = Json::object();
   for (const auto& [name, credentials] : record.credential_mapping) {
-    mapping[name] = JsonOf(credentials, hashes);
+    mapping[name] = CredentialsJson(credentials, hashes);
   }
   Json object = {{"imageRef", record.image_ref},
                  {"lastUpdatedTime", JsonOf(record.last_updated)},

@@ -113,6 +113,7 @@ type Evidence struct {
 type ListToken struct {
 	Commit uint64 // the commit sequence then
 	Drawn  BootTime
+	Store  uint64 // which store drew it: another one refuses it
 }
 
 // ImageList is a list of images for [Store.ObserveImages].
@@ -172,7 +173,7 @@ func (s *Store) BeginList() (ListToken, error) {
 	if err != nil {
 		return ListToken{}, err
 	}
-	return ListToken{Commit: uint64(token.commit), Drawn: goBootTime(&token.drawn)}, nil
+	return ListToken{Commit: uint64(token.commit), Drawn: goBootTime(&token.drawn), Store: uint64(token.store)}, nil
 }
 
 // ObserveImages learns the spellings of each listed image, and judges each that has neither record nor
@@ -295,7 +296,7 @@ func (s *Store) Explain(copy ImageCopy, names ...string) (Explanation, error) {
 }
 
 func cToken(t ListToken) C.waybill_list_token {
-	return C.waybill_list_token{commit: C.uint64_t(t.Commit), drawn: cBootTime(t.Drawn)}
+	return C.waybill_list_token{commit: C.uint64_t(t.Commit), drawn: cBootTime(t.Drawn), store: C.uint64_t(t.Store)}
 }
 
 func cEvidence(a *arena, e *Evidence) *C.waybill_evidence_options {

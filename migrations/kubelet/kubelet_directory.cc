@@ -163,8 +163,8 @@ class Importer {
       if (!is_new) return is_new.error();
       if (!*is_new) continue;
       ++report_.quarantined;
-      if (entry.kind != QuarantineKind::kImage || options_.rules == Rules::kKubelet) continue;
-      // Nobody can read what it pulls.
+      if (options_.rules == Rules::kKubelet) continue;
+      // Nobody can read what was pulled, or under which ref a list has it.
       if (auto r = OpenPullOfAnything(txn_, options_.now); !r) return r;
     }
     return {};
@@ -185,6 +185,9 @@ class Importer {
       record = is_newer ? Unite(std::move(record), *found->sibling)
                         : Unite(std::move(*found->sibling), record);
       record.image_ref = ref;
+    }
+    if (options_.rules == Rules::kClosed) {
+      if (auto r = LearnRef(txn_, record.image_ref); !r) return r;
     }
     return StoreRecord(txn_, std::move(record));
   }

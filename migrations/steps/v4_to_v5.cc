@@ -102,6 +102,22 @@ Result<bool> InQuarantine(const StoreTxn& txn, const std::string& image_ref) {
   return false;
 }
 
+// Records whose credentials AddQuarantined takes.
+Result<std::uint64_t> CountQuarantined(const StoreTxn& txn) {
+  std::uint64_t count = 0;
+  if (txn.state().kubelet_rules || txn.state().digest(Table::kQuarantine).count == 0) return count;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto record = DecodePulledRecordValue(payload);
+    if (!record || record->credential_mapping.empty()) return true;
+    auto there = InQuarantine(txn, record->image_ref);
+    if (!there) return there;
+    count += *there ? 1U : 0U;
+    return true;
+  });
+  if (!walked) return walked.error();
+  return count;
+}
+
 // What is in quarantine under some spelling proves nothing under the others: records lose their
 // credentials, and images of the ledger get a record without any.
 Result<void> AddQuarantined(const StoreTxn& txn, std::vector<ImagePulledRecord>& records) {
@@ -208,6 +224,12 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     } else if (pull.ended && pull.nothing_at == 0) {
       ++ended;
     }
+  }
+  auto quarantined = CountQuarantined(txn);
+  if (!quarantined) return quarantined.error();
+  if (*quarantined > 0) {
+    losses.push_back("the credentials of " + HowMany(*quarantined, "record") +
+                     " in quarantine: to be verified again");
   }
   auto shared = HasSharedDigests(txn);
   if (!shared) return shared.error();

@@ -63,6 +63,7 @@ class Committer {
 
   // The state after the last commit.
   State state() const;
+  std::uint64_t store_id() const { return StoreId(identity_); }
   // After kOutcomeUnknown, or when this process lost the store.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   // The error of every Run after that.

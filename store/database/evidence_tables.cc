@@ -163,12 +163,28 @@ Result<void> LearnRef(StoreTxn& txn, std::string_view image_ref) {
   if (!row) return row.error();
   if (!*row || (*row)->image != *image) return {};
   auto& known = (*row)->refs;
-  if (std::find(known.begin(), known.end(), image_ref) != known.end() ||
-      known.size() >= kMaxSpellingsPerImage) {
-    return {};
+  if (std::find(known.begin(), known.end(), image_ref) != known.end()) return {};
+  if (known.size() < kMaxSpellingsPerImage) {
+    known.emplace_back(image_ref);
+    return PutSpelling(txn, std::move(**row));
   }
-  known.emplace_back(image_ref);
-  return PutSpelling(txn, std::move(**row));
+  // One that nothing is stored under makes room.
+  for (std::string& ref : known) {
+    auto in_use = IsInUse(txn, ref);
+    if (!in_use) return in_use.error();
+    if (*in_use) continue;
+    ref = image_ref;
+    return PutSpelling(txn, std::move(**row));
+  }
+  return Error{ErrorCode::kLimitExceeded,
+               "the image " + *image + " has records under " + std::to_string(known.size()) +
+                   " image refs, and no more are allowed; nothing was changed"};
+}
+
+Result<bool> IsInUse(const StoreTxn& txn, std::string_view image_ref) {
+  auto recorded = AnyRecordOf(txn, image_ref);
+  if (!recorded || *recorded) return recorded;
+  return IsQuarantined(txn, QuarantineKind::kImageRef, image_ref);
 }
 
 Result<std::optional<LedgerEntry>> FindLedgerEntry(const StoreTxn& txn, std::string_view image_ref,

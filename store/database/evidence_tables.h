@@ -46,8 +46,11 @@ Result<void> PutSpelling(StoreTxn& txn, SpellingRow row);
 Result<std::string> ImageOf(const StoreTxn& txn, std::string_view image_ref);
 // Every ref under which a record of the ref's image may be stored, `image_ref` first.
 Result<std::vector<std::string>> RefsOfImage(const StoreTxn& txn, std::string_view image_ref);
-// The ref is one of its image's, if the image is known.
+// The ref is one of its image's, if the image is known. Of an image with more refs than are kept it
+// takes the place of one that is not in use. kLimitExceeded: there is none.
 Result<void> LearnRef(StoreTxn& txn, std::string_view image_ref);
+// Whether a record or a quarantine entry stands under the very ref, for any runtime handler.
+Result<bool> IsInUse(const StoreTxn& txn, std::string_view image_ref);
 
 // The entry of the ref's image under the handler.
 Result<std::optional<LedgerEntry>> FindLedgerEntry(const StoreTxn& txn, std::string_view image_ref,

@@ -63,6 +63,13 @@ constexpr bool HasNondefaultCount(std::uint32_t schema_version) {
   return schema_version == 2 || schema_version == 3;
 }
 
+// The first half of the UUID.
+inline std::uint64_t StoreId(const Identity& identity) {
+  std::uint64_t id = 0;
+  for (std::size_t i = 0; i < sizeof(id); ++i) id = id << 8 | identity.uuid[i];
+  return id;
+}
+
 // Payload bytes, to be sealed under the record's fixed key.
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity);
 // In the form of that schema version; older ones lack some fields.

@@ -56,6 +56,7 @@ class StoreTxn {
 
   const Identity& identity() const { return *context_.identity; }
   std::uint64_t seed() const { return context_.identity->hash_seed; }
+  std::uint64_t store_id() const { return StoreId(*context_.identity); }
   Schema schema() const { return SchemaOf(context_.identity->schema_version); }
   Timestamp now() const { return context_.now; }
   Timestamp clock() const { return context_.clock; }

@@ -67,7 +67,7 @@ Result<ListToken> NodeStore::BeginList() try {
   if (!impl_->committer) return impl_->NotOwner();
   const std::uint64_t token = impl_->committer->state().commit_sequence;
   impl_->NoteToken(token);
-  return ListToken{token, impl_->boot_clock()};
+  return ListToken{token, impl_->boot_clock(), impl_->committer->store_id()};
 } catch (...) {
   return internal::Caught();
 }

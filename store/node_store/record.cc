@@ -14,6 +14,7 @@
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
+#include "store/pull/list_token.h"
 #include "store/pull/prune.h"
 #include "store/pull/recording.h"
 #include "store/pull/spellings.h"
@@ -144,19 +145,6 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
       if (!row) return row.error();
       if (*row && (*row)->image.empty() && !result.image->id.empty()) ref = result.image->id;
     }
-    if (impl_->rules == Rules::kClosed) {
-      if (auto r = internal::LearnRef(txn, ref); !r) return r;
-      auto image = internal::ImageOf(txn, ref);
-      if (!image) return image.error();
-      auto of_image = internal::FindSpelling(txn, *image);
-      if (!of_image) return of_image.error();
-      // An image with more refs than are kept: its record would be found by no other.
-      const auto is_full = [&](const internal::SpellingRow& one) {
-        return one.image == *image && one.refs.size() >= kMaxSpellingsPerImage &&
-               std::find(one.refs.begin(), one.refs.end(), ref) == one.refs.end();
-      };
-      if (*of_image && is_full(**of_image)) ref = *image;
-    }
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
     return internal::RecordPulled(
@@ -206,17 +194,14 @@ void AddTo(PruneReport& sum, const PruneReport& part) {
 }
 
 Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode>& listed,
-                            const internal::PruneLimit& limit, const ChangeOptions& options) {
+                            const internal::PruneLimit& limit,
+                            const std::optional<ListToken>& token, const ChangeOptions& options) {
   PruneReport report;
   // All in one transaction; in parts if a full store has too few pages left for that.
   for (std::optional<internal::PrunePart> part{std::in_place}; part;) {
     const auto prune = [&](StoreTxn& txn) -> Result<internal::PrunedPart> {
-      if (limit.by_stamp && limit.token >= txn.sequence()) {
-        return Error{ErrorCode::kInvalidArgument,
-                     "the token " + std::to_string(limit.token) +
-                         " is from the future or from another store; nothing was changed",
-                     {},
-                     Hint::kBeginList};
+      if (token) {
+        if (auto r = internal::CheckToken(txn, *token, Hint::kBeginList); !r) return r.error();
       }
       const std::uint64_t records = txn.state().digest(Table::kPulled).count;
       const bool prunes_ledger = limit.by_stamp && impl.rules == Rules::kClosed;
@@ -262,7 +247,7 @@ Result<PruneReport> NodeStore::Prune(const std::vector<ImageOnNode>& images, con
                                      const ChangeOptions& options) try {
   internal::PruneLimit limit;
   limit.token = token.commit;
-  return PruneTo(*impl_, images, limit, options);
+  return PruneTo(*impl_, images, limit, token, options);
 } catch (...) {
   return internal::Caught();
 }
@@ -276,7 +261,7 @@ Result<PruneReport> NodeStore::PruneBefore(const std::vector<ImageOnNode>& image
     limit.mended_at = impl_->clock_mended_at.load();
     limit.met_ahead = &met_ahead;
   }
-  auto report = PruneTo(*impl_, images, limit, options);
+  auto report = PruneTo(*impl_, images, limit, std::nullopt, options);
   // So that the next prune can remove them. In a full store they stay as they are.
   if (report && met_ahead && !options.dry_run) static_cast<void>(impl_->MendClock());
   return report;

@@ -12,6 +12,7 @@
 #include "store/base/quote.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
+#include "store/pull/list_token.h"
 #include "store/userns/import.h"
 #include "store/userns/lost_ranges.h"
 #include "store/userns/reconcile.h"
@@ -246,13 +247,8 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
   std::size_t most = std::numeric_limits<std::size_t>::max();
   while (true) {
     const auto clean_up = [&](StoreTxn& txn) -> Result<UserNamespaceCleanupReport> {
-      if (token.commit > txn.state().commit_sequence) {
-        return Error{ErrorCode::kInvalidArgument,
-                     "the token " + std::to_string(token.commit) +
-                         " is from the future or from another store; nothing was changed",
-                     {},
-                     Hint::kBeginUsernsCleanup};
-      }
+      auto checked = internal::CheckToken(txn, token, Hint::kBeginUsernsCleanup);
+      if (!checked) return checked.error();
       auto done = impl_->allocator->CleanUp(txn, pods, token.commit, most);
       // If no pod was examined, none was released.
       if (done && pods.empty() && done->examined > 0 && !options.allow_empty) {

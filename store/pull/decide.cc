@@ -74,19 +74,16 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
 
 // Whether the ref was pulled for another runtime handler (KEP-4216). Then it does not pass for
 // preloaded under the handlers that it was not pulled for.
-Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, const Question& question) {
-  const auto matches = [&](Payload payload) {
-    return PulledRecordView(payload).RefIs(question.image_ref);
-  };
-  return snapshot.FindWithPrefix(Table::kPulled,
-                                 FirstPulledKeyOfRef(question.image_ref, snapshot.seed()),
+Lookup FindOtherCopy(const ReaderPool::Lease& snapshot, std::string_view image_ref) {
+  const auto matches = [&](Payload payload) { return PulledRecordView(payload).RefIs(image_ref); };
+  return snapshot.FindWithPrefix(Table::kPulled, FirstPulledKeyOfRef(image_ref, snapshot.seed()),
                                  kRefKeyBytes, matches);
 }
 
 // Closed rules: the record of the ref's image under another spelling.
 Lookup FindUnderOtherSpelling(const ReaderPool::Lease& snapshot, const Question& question,
                               std::string_view runtime_handler, Payload& record,
-                              bool& has_other_copies) {
+                              Lookup& other_copy) {
   std::vector<std::string> refs;
   if (RefsOfImage(snapshot, question.image_ref, refs) == Lookup::kDamaged) return Lookup::kDamaged;
   for (const std::string& ref : refs) {
@@ -94,7 +91,7 @@ Lookup FindUnderOtherSpelling(const ReaderPool::Lease& snapshot, const Question&
     bool has_others = false;
     const Lookup found =
         snapshot.GetCopy(PulledKey(ref, runtime_handler, snapshot.seed()), record, has_others);
-    has_other_copies = has_other_copies || has_others;
+    if (has_others && other_copy == Lookup::kAbsent) other_copy = FindOtherCopy(snapshot, ref);
     if (found == Lookup::kAbsent) continue;
     if (found == Lookup::kFound && !PulledRecordView(record).RefIs(ref)) return Lookup::kDamaged;
     return found;
@@ -110,9 +107,8 @@ struct Origin {
 };
 
 Origin OriginWithoutRecord(const ReaderPool::Lease& snapshot, const Question& question,
-                           bool has_other_copies) {
+                           Lookup other_copy) {
   const bool closed = question.rules == Rules::kClosed;
-  const Lookup other_copy = has_other_copies ? FindOtherCopy(snapshot, question) : Lookup::kAbsent;
   const Lookup intent =
       closed || other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);
   if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
@@ -228,12 +224,16 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
   }
 
   // 3. Where the image comes from.
+  Lookup other_copy = Lookup::kAbsent;
+  if (found == Lookup::kAbsent && has_other_copies) {
+    other_copy = FindOtherCopy(snapshot, question.image_ref);
+  }
   if (found == Lookup::kAbsent && closed) {
     if (const auto opened = AskLedger(snapshot, question, result.runtime_handler)) {
       return answer(*opened);
     }
     found = FindUnderOtherSpelling(snapshot, question, result.runtime_handler, result.record,
-                                   has_other_copies);
+                                   other_copy);
   }
   if (found == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
   std::optional<PulledRecordView> record;
@@ -247,7 +247,7 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
     if (any_quarantine && IntentInQuarantine(snapshot, question)) {
       return answer(Fail(Reason::kQuarantined));
     }
-    origin = OriginWithoutRecord(snapshot, question, has_other_copies);
+    origin = OriginWithoutRecord(snapshot, question, other_copy);
     if (origin.decision) return answer(*origin.decision);
   }
 

@@ -71,6 +71,7 @@ Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
   anything.runtime_handler.clear();
   anything.state = PullState::kUnknown;
   anything.stamp = 0;
+  anything.nothing_at = 0;
   if (before && EndedLater(*before, anything, now)) {
     anything.ended = before->ended;
     anything.ended_at = before->ended_at;

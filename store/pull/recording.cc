@@ -162,16 +162,12 @@ Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
   if (failed.failure == PullFailure::kNothingTransferred) {
     auto pull = FindEndingPull(txn, ending);
     if (!pull) return pull.error();
-    // A list that is drawn while it runs may have something of it. No token was drawn since it
-    // began: there is no such list.
-    if (*pull && (*pull)->stamp > failed.last_token) return RemovePull(txn, ending);
-    // There may be one: the pull counts against that.
-    if (*pull && (*pull)->stamp > failed.opened_at) {
-      return EndPull(txn, ending, {.state = PullState::kFailed, .nothing = true, .at = failed.now});
-    }
-    // It began in another process, whose tokens nobody knows.
-    NoteEvidenceRemoved(txn);
-    return RemovePull(txn, ending);
+    // A list that was drawn while it ran may have something of it. There is none if the pull began
+    // in this process, which drew no token since.
+    const bool no_list =
+        *pull && (*pull)->stamp > failed.opened_at && (*pull)->stamp > failed.last_token;
+    if (no_list) return RemovePull(txn, ending);
+    return EndPull(txn, ending, {.state = PullState::kFailed, .nothing = true, .at = failed.now});
   }
   const bool reported = failed.failure == PullFailure::kFailed;
   return EndPull(txn, ending,

@@ -47,6 +47,23 @@ Result<bool> Learn(StoreTxn& txn, SpellingRow row) {
   return true;
 }
 
+// An image may have more refs than are kept. Those that something is stored under are.
+Result<std::vector<std::string>> AsManyAsAreKept(const StoreTxn& txn,
+                                                 const std::set<std::string>& refs) {
+  if (refs.size() <= kMaxSpellingsPerImage) return std::vector(refs.begin(), refs.end());
+  std::vector<std::string> used;
+  std::vector<std::string> unused;
+  for (const std::string& ref : refs) {
+    auto in_use = IsInUse(txn, ref);
+    if (!in_use) return in_use.error();
+    (*in_use ? used : unused).push_back(ref);
+  }
+  used.insert(used.end(), unused.begin(), unused.end());
+  used.resize(kMaxSpellingsPerImage);
+  std::sort(used.begin(), used.end());
+  return used;
+}
+
 // The images that have each digest, by this list and, unless it is whole, by earlier ones.
 Result<Digests> CollectDigests(const StoreTxn& txn, const std::vector<ListedImage>& images,
                                bool is_whole) {
@@ -90,13 +107,20 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(const StoreTx
   return refs;
 }
 
-// The same, of these images and under their own refs only.
+// The same, of these images only.
 Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
     const StoreTxn& txn, const std::vector<ListedImage>& images) {
   std::map<std::string, std::set<std::string>> stored;
   for (const ListedImage& image : images) {
     auto refs = RefsOfImage(txn, image.id);
     if (!refs) return refs.error();
+    for (const std::string& digest : image.digests) {
+      auto of = ImageOf(txn, digest);
+      if (!of) return of.error();
+      if (*of != image.image) continue;
+      // A store that went down a version has records under these, too.
+      for (std::string& ref : PlainSpellings(SpellingOf(digest))) refs->push_back(std::move(ref));
+    }
     for (std::string& ref : *refs) {
       auto there = AnyRecordOf(txn, ref);
       if (!there) return there.error();
@@ -204,13 +228,14 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     if (!of) return of.error();
     image.image = std::move(*of);
   }
+  for (const ListedImage& image : images) listed.insert(image.image);
   for (ListedImage& image : images) {
     std::vector<std::string> own{image.id};
     own.insert(own.end(), image.digests.begin(), image.digests.end());
     for (const std::string& ref : own) {
       auto before = ImageOf(txn, ref);
       if (!before) return before.error();
-      if (*before != image.image) image.formerly.push_back(std::move(*before));
+      if (!listed.contains(*before)) image.formerly.push_back(std::move(*before));
     }
   }
   auto digests = CollectDigests(txn, images, scope.is_whole);
@@ -261,13 +286,13 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
         if (!shared) of_image.insert(std::move(ref));
       }
     }
-    std::vector<std::string> all(of_image.begin(), of_image.end());
-    if (all.size() > kMaxSpellingsPerImage) all.resize(kMaxSpellingsPerImage);
-    auto is_new = Learn(txn, {image, image, std::move(all)});
+    auto all = AsManyAsAreKept(txn, of_image);
+    if (!all) return all.error();
+    auto is_new = Learn(txn, {image, image, std::move(*all)});
     if (!is_new) return is_new.error();
     any_new = any_new || *is_new;
   }
-  if (!any_new) return learnt;
+  if (!any_new && !scope.is_whole) return learnt;
 
   for (const std::string& digest : new_digests) {
     if (auto r = UniteLedger(txn, digest); !r) return r.error();

@@ -13,6 +13,7 @@
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/pull/judge.h"
+#include "store/pull/list_token.h"
 #include "store/pull/open_pulls.h"
 #include "store/pull/prune.h"
 #include "store/pull/spellings.h"
@@ -59,6 +60,7 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
       ++report.repeated;
     }
     ListedImage& image = images[at->second];
+    image.has_handler = image.has_handler && !one.runtime_handler.empty();
     image.pinned = image.pinned || one.pinned;
     for (const auto* strings : {&one.repo_tags, &one.repo_digests}) {
       for (const std::string& name : *strings) {
@@ -121,7 +123,8 @@ class Judge {
 
  private:
   void Note(const ListedImage& image, bool preloaded, std::string because) {
-    if (report_.judged.size() == kMaxJudged) return;
+    // Of each kind, so that none that closes goes unnamed for those that open.
+    if ((preloaded ? report_.preloaded : report_.closed) > kMaxJudged) return;
     report_.judged.push_back(
         {image.id, image.runtime_handler, NameOf(image), preloaded, std::move(because)});
   }
@@ -289,12 +292,8 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
                                                 " images, and " + std::to_string(kMaxListedImages) +
                                                 " are allowed; nothing was changed"};
   }
-  if (list.token && list.token->commit >= txn.sequence()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the token " + std::to_string(list.token->commit) +
-                     " is from the future or from another store; nothing was changed",
-                 {},
-                 Hint::kBeginList};
+  if (list.token) {
+    if (auto r = CheckToken(txn, *list.token, Hint::kBeginList); !r) return r;
   }
   const bool of_this_boot = list.token && list.token->drawn.boot_id == observing.now.boot_id;
   if (list.token && (list.token->drawn.nanoseconds < 0 ||

@@ -209,6 +209,12 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
     list.complete = complete;
     return s.ObserveImages(list);
   };
+  const auto prune = [=](NodeStore& s, std::uint64_t more) -> Result<PruneReport> {
+    auto token = s.BeginList();
+    if (!token) return token.error();
+    token->commit += more;
+    return s.Prune(listed, *token);
+  };
   const auto drop_first = [=](NodeStore& s) -> Result<void> {
     auto pulls = s.ListOpenPulls();
     if (!pulls) return pulls.error();
@@ -280,8 +286,10 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
        [=](NodeStore& s) { return s.RemoveFromLedger({.image_ref = kRef}, reason); }},
       {"RemoveFromLedger of none",
        [=](NodeStore& s) { return s.RemoveFromLedger({.image_ref = "sha256:none"}, reason); }},
-      {"Prune", [=](NodeStore& s) { return s.Prune(listed, {0}); }},
-      {"Prune from the future", [=](NodeStore& s) { return s.Prune(listed, {~0ULL}); }},
+      {"Prune", [=](NodeStore& s) { return prune(s, 0); }},
+      {"Prune from the future", [=](NodeStore& s) { return prune(s, 99); }},
+      {"Prune by another store's token",
+       [=](NodeStore& s) { return s.Prune(listed, {.store = 1}); }},
       {"PruneBefore", [=](NodeStore& s) { return s.PruneBefore(listed, {}); }},
       {"ListQuarantine", [=](NodeStore& s) { return s.ListQuarantine(); }},
       {"ListPreloaded", [=](NodeStore& s) { return s.ListPreloaded(); }},

@@ -15,13 +15,6 @@ void History::ObserveStep() {
   if (draw_.OneIn(3)) DrawTokenStep();
   ImageList drawn{.images = DrawImagesOnNode(draw_), .complete = draw_.OneIn(2)};
   for (ImageOnNode& image : drawn.images) image.runtime_handler = DrawHandler();
-  // TODO(26)
-  for (ImageOnNode& image : drawn.images) {
-    for (ImageOnNode& other : drawn.images) {
-      const bool same = SpellingOf(image.id) == SpellingOf(other.id);
-      if (same && image.runtime_handler.empty()) other.runtime_handler.clear();
-    }
-  }
   // Only the runtime knows every image.
   if (!drawn.complete && draw_.OneIn(3)) drawn.source = "prefetcher";
   const auto& tokens = sides_[0].tokens;

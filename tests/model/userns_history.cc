@@ -160,7 +160,9 @@ void UsernsHistory::CleanUpStep() {
   }
   Note("clean up by token " + std::to_string(token.token.commit));
   if (draw_.OneIn(20)) {
-    const auto future = store_->CleanUpUserNamespaces(existing, running, {UINT64_MAX});
+    ListToken later = token.token;
+    later.commit = UINT64_MAX;
+    const auto future = store_->CleanUpUserNamespaces(existing, running, later);
     Expect(!future.has_value(), "a token from the future");
     ExpectCode(future.error(), ErrorCode::kInvalidArgument);
   }

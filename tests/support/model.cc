@@ -127,10 +127,7 @@ Model::Answer Model::DecideCopy(const KnownImage& image, const std::string& ref,
 }
 
 Model::Answer Model::WithoutRecord(const KnownImage& image, const std::string& ref) const {
-  const bool other_copy = std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
-    return record.first.first == ref;
-  });  // TODO(23): AnyRecordOf(ref)
-  if (other_copy) return MustAuthenticate(Reason::kPulledForOtherHandler);
+  if (AnyRecordOf(ref)) return MustAuthenticate(Reason::kPulledForOtherHandler);
   if (!closed_ && HasIntentOf(image.image)) return MustAuthenticate(Reason::kPullInFlight);
   if (distrustful()) return MustAuthenticate(Reason::kStoreDistrustful);
   // Where the policy verifies what is preloaded, too, it does not matter whether it is.

@@ -223,6 +223,8 @@ class Model {
     std::vector<std::string> names;      // that parse
     std::set<std::string> digests = {};  // repo digests
   };
+  // Which records are looked at: by a whole list all, otherwise only if it tells something new.
+  enum class ListScope : std::uint8_t { kWhole, kSome, kOnePull };
   enum class Origin : std::uint8_t { kPreloaded, kPulled, kUnplaced, kLater };
 
   // What the spelling of a ref is known to be of. An image has a row of its own, with its refs.
@@ -235,10 +237,10 @@ class Model {
   std::string ImageOf(const std::string& ref) const;
   Records::const_iterator FindRecord(const std::string& ref, const std::string& stored) const;
   std::vector<Listed> Prepare(const std::vector<ImageOnNode>& images, ObserveReport& report) const;
-  std::uint64_t Learn(const std::vector<Listed>& images, bool one_pull = false);
+  std::uint64_t Learn(const std::vector<Listed>& images, ListScope scope);
   void LearnEntry(const ImageOnNode& image);
   void LearnRef(const std::string& ref);
-  std::uint64_t UniteRecords(const std::optional<std::string>& only);
+  std::uint64_t UniteRecords(const std::function<bool(const std::string&)>& of_refs);
   void TakeOverRecord(const std::string& ref, const std::string& stored);
   bool IsKnown(const Listed& image) const;
   std::vector<Listed> Unknown(const std::vector<Listed>& images, ObserveReport& report) const;

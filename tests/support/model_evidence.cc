@@ -113,6 +113,7 @@ std::vector<Model::Listed> Model::Prepare(const std::vector<ImageOnNode>& images
     } else {
       ++report.repeated;
     }
+    same->has_handler = same->has_handler && !handler.empty();
     same->pinned = same->pinned || image.pinned;
     for (const auto* strings : {&image.repo_tags, &image.repo_digests}) {
       for (const std::string& name : *strings) {
@@ -129,7 +130,7 @@ std::vector<Model::Listed> Model::Prepare(const std::vector<ImageOnNode>& images
 }
 
 // How many records became part of another. No digest of these histories is of two images.
-std::uint64_t Model::Learn(const std::vector<Listed>& images, bool one_pull) {
+std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
   bool is_new = false;
   const auto learn = [&](const std::string& spelling, const std::string& image,
                          std::set<std::string> refs) {
@@ -145,11 +146,19 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, bool one_pull) {
     learn(id, id, image.digests);
     for (const std::string& digest : image.digests) learn(SpellingOf(digest), id, {});
   }
-  if (!is_new) return 0;
-  const auto refs = RefsOf(images.front().id);
-  for (const auto& [copy, record] : records_) {  // TODO(27): every one
-    const bool is_it = std::find(refs.begin(), refs.end(), copy.first) != refs.end();
-    if (!one_pull || is_it) LearnRef(copy.first);
+  if (!is_new && scope != ListScope::kWhole) return 0;
+  std::vector<std::string> refs;
+  if (scope == ListScope::kOnePull) {
+    refs = RefsOf(images.front().id);
+    for (const std::string& digest : images.front().digests) {
+      for (const std::string& plain : PlainSpellings(SpellingOf(digest))) refs.push_back(plain);
+    }
+  }
+  const auto is_looked_at = [&](const std::string& ref) {
+    return scope != ListScope::kOnePull || std::find(refs.begin(), refs.end(), ref) != refs.end();
+  };
+  for (const auto& [copy, record] : records_) {
+    if (is_looked_at(copy.first)) LearnRef(copy.first);
   }
   // Ledger entries under what is known to be another image's digest now.
   for (const auto& [copy, entry] : std::map(ledger_)) {
@@ -164,7 +173,7 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, bool one_pull) {
     moved.names.assign(names.begin(), names.end());
     moved.stamp = writes_ + 1;
   }
-  return UniteRecords(one_pull ? std::optional(ImageOf(images.front().id)) : std::nullopt);
+  return UniteRecords(is_looked_at);
 }
 
 void Model::LearnRef(const std::string& ref) {
@@ -179,18 +188,14 @@ void Model::LearnRef(const std::string& ref) {
 }
 
 // Of one image and handler: the newest takes the others in.
-std::uint64_t Model::UniteRecords(const std::optional<std::string>& only) {
+std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>& of_refs) {
   std::map<CopyKey, std::vector<ImagePulledRecord>> of_images;
   for (const auto& [copy, record] : records_) {
-    if (only) {  // TODO(27): every record of the image
-      const auto refs = RefsOf(*only);
-      if (std::find(refs.begin(), refs.end(), copy.first) == refs.end()) continue;
-    }
-    of_images[{ImageOf(copy.first), copy.second}].push_back(record);
+    if (of_refs(copy.first)) of_images[{ImageOf(copy.first), copy.second}].push_back(record);
   }
   std::uint64_t united = 0;
   for (auto& [image, records] : of_images) {
-    if (records.size() < 2 || (only && image.first != *only)) continue;
+    if (records.size() < 2) continue;
     std::stable_sort(records.begin(), records.end(),
                      [](const auto& a, const auto& b) { return a.stamp > b.stamp; });
     ImagePulledRecord one = records.front();
@@ -208,7 +213,7 @@ std::uint64_t Model::UniteRecords(const std::optional<std::string>& only) {
 
 void Model::LearnEntry(const ImageOnNode& image) {
   ObserveReport ignored;
-  Learn(Prepare({image}, ignored), true);
+  Learn(Prepare({image}, ignored), ListScope::kOnePull);
 }
 
 void Model::TakeOverRecord(const std::string& ref, const std::string& stored) {
@@ -252,18 +257,16 @@ std::vector<ModelPull>::iterator Model::Choose(const IntentKey& key, PullId id) 
 void Model::FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id) {
   const auto pull = Choose(key, id);
   if (failure == PullFailure::kNothingTransferred) {
-    const std::uint64_t began = pull == pulls_.end() ? 0 : pull->pull.stamp;
-    if (began > opened_at_ && began <= last_token_) {
+    if (pull == pulls_.end()) return;
+    const std::uint64_t began = pull->pull.stamp;
+    if (began > opened_at_ && began > last_token_) {
+      pulls_.erase(pull);
+    } else {
       // A list that was drawn while it ran may have something of it.
       pull->pull.nothing_at = writes_ + 1;
       EndPull(pull, PullState::kFailed);
-      Written();
-      return;
     }
-    const bool wrote = pull != pulls_.end() || began <= opened_at_;
-    if (pull != pulls_.end()) pulls_.erase(pull);
-    if (began <= opened_at_) EvidenceRemoved();
-    if (wrote) Written();
+    Written();
   } else if (pull != pulls_.end()) {
     EndPull(pull, failure == PullFailure::kFailed ? PullState::kFailed : PullState::kUnknown);
     Written();
@@ -556,7 +559,10 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
                                bool after_gap) {
   ObserveReport report;
   const auto images = Prepare(list.images, report);
-  if (list.source.empty()) report.united = Learn(images);
+  if (list.source.empty()) {
+    const bool is_whole = list.complete && (list.token || awaits_first_list_);
+    report.united = Learn(images, is_whole ? ListScope::kWhole : ListScope::kSome);
+  }
   if (list.complete && list.source.empty() && (after_gap || gap_)) {
     CloseUnknown(images, preloaded, report);
     gap_ = false;
@@ -628,7 +634,7 @@ ObserveReport Model::ClearDistrust(const ClearOptions& options, const std::strin
   }
   if (options.images_on_node) {
     const auto images = Prepare(*options.images_on_node, report);
-    report.united = Learn(images);
+    report.united = Learn(images, ListScope::kSome);
     if (!options.adopt) CloseUnknown(images, {}, report);
     for (const Listed& image : options.adopt ? Unknown(images, report) : std::vector<Listed>()) {
       Enter(image, "adopted", reason);

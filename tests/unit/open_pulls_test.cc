@@ -310,6 +310,24 @@ BOOST_AUTO_TEST_CASE(a_token_that_was_drawn_later_than_now) {
   BOOST_TEST(Pulls(store).size() == 1U);
 }
 
+// A script draws a token, the store is lost and made anew: the number would pass for one of its
+// own.
+BOOST_AUTO_TEST_CASE(a_token_of_another_store) {
+  ScratchStore lost(Rules::kClosed);
+  ScratchStore store(Rules::kClosed);
+  Begin(store);
+  Fail(store, PullFailure::kUnknown);
+  const ListToken foreign = Must(lost->BeginList());
+  const ChangeOptions empty{.allow_empty = true};
+  const auto refused = [](const auto& result) {
+    return !result && result.error().code == ErrorCode::kInvalidArgument;
+  };
+  BOOST_TEST(refused(store->ObserveImages({.token = foreign, .complete = true}, empty)));
+  BOOST_TEST(refused(store->Prune({}, foreign, empty)));
+  BOOST_TEST(refused(store->CleanUpUserNamespaces({}, {}, foreign, empty)));
+  BOOST_TEST(Pulls(store).size() == 1U);
+}
+
 // It pulls on until the machine goes down, so that no boot's time tells when it ended.
 BOOST_AUTO_TEST_CASE(what_ran_when_the_machine_went_down_waits_a_window) {
   ScratchStore store(Rules::kClosed);

@@ -101,6 +101,7 @@ struct LedgerEntry {
 struct ListToken {
   std::uint64_t commit = 0;  // the commit sequence then
   BootTime drawn = {};
+  std::uint64_t store = 0;  // which store drew it: another one refuses it
 };
 
 // A list of images for NodeStore::ObserveImages.
@@ -135,7 +136,7 @@ struct ObserveReport {
   std::uint64_t pulls_settled = 0;               // open pulls that can bring nothing any more
   std::uint64_t records_removed = 0;             // of images that are not listed
   std::uint64_t preloaded_removed = 0;           // ledger entries likewise
-  std::vector<JudgedImage> judged = {};          // the first 1000
+  std::vector<JudgedImage> judged = {};          // the first 1000 of each kind
   std::vector<std::string> shared_digests = {};  // listed for two images, so of neither; first 100
   // Why no image was judged; empty: they were.
   std::string not_judged_because = {};
