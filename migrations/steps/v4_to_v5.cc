@@ -62,6 +62,8 @@ Result<void> Up(StepRun& run) {
     if (auto r = Report(run, pulls->size()); !r) return r;
   }
   run.txn.state().awaits_first_list = true;
+  // No list of before may enter anything: nobody knows what went meanwhile.
+  run.txn.state().evidence_removed = run.txn.sequence();
   run.txn.Touch();
   return {};
 }

@@ -176,9 +176,29 @@ Result<void> LearnRef(StoreTxn& txn, std::string_view image_ref) {
     ref = image_ref;
     return PutSpelling(txn, std::move(**row));
   }
-  return Error{ErrorCode::kLimitExceeded,
-               "the image " + *image + " has records under " + std::to_string(known.size()) +
-                   " image refs, and no more are allowed; nothing was changed"};
+  return {};
+}
+
+Result<bool> WasListed(const StoreTxn& txn, std::string_view image_ref) {
+  auto row = FindSpelling(txn, SpellingOf(image_ref));
+  if (!row) return row.error();
+  return row->has_value();
+}
+
+Result<void> EraseSpellings(StoreTxn& txn, std::string_view image) {
+  auto row = FindSpelling(txn, image);
+  if (!row) return row.error();
+  if (!*row || (*row)->image != image) return {};
+  for (const std::string& ref : (*row)->refs) {
+    const std::string spelling = SpellingOf(ref);
+    auto of = FindSpelling(txn, spelling);
+    if (!of) return of.error();
+    if (!*of || (*of)->image != image) continue;
+    auto erased = txn.Delete(Table::kSpellings, HashKey(spelling, txn.seed()));
+    if (!erased) return erased.error();
+  }
+  auto erased = txn.Delete(Table::kSpellings, HashKey(image, txn.seed()));
+  return erased ? Result<void>() : erased.error();
 }
 
 Result<bool> IsInUse(const StoreTxn& txn, std::string_view image_ref) {

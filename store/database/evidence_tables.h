@@ -47,10 +47,16 @@ Result<std::string> ImageOf(const StoreTxn& txn, std::string_view image_ref);
 // Every ref under which a record of the ref's image may be stored, `image_ref` first.
 Result<std::vector<std::string>> RefsOfImage(const StoreTxn& txn, std::string_view image_ref);
 // The ref is one of its image's, if the image is known. Of an image with more refs than are kept it
-// takes the place of one that is not in use. kLimitExceeded: there is none.
+// takes the place of one that is not in use. If there is none it stays unknown: a record under it
+// opens nothing but that very ref, and keeps the image out of the ledger.
 Result<void> LearnRef(StoreTxn& txn, std::string_view image_ref);
 // Whether a record or a quarantine entry stands under the very ref, for any runtime handler.
 Result<bool> IsInUse(const StoreTxn& txn, std::string_view image_ref);
+
+// Whether a list, or the runtime's entry of a pull, ever had the ref or a spelling of it.
+Result<bool> WasListed(const StoreTxn& txn, std::string_view image_ref);
+// Forgets the spellings of an image that is not on the node any more.
+Result<void> EraseSpellings(StoreTxn& txn, std::string_view image);
 
 // The entry of the ref's image under the handler.
 Result<std::optional<LedgerEntry>> FindLedgerEntry(const StoreTxn& txn, std::string_view image_ref,

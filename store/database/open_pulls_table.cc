@@ -92,7 +92,7 @@ std::optional<Key16> KeyOfIntent(Payload payload, std::uint64_t seed) {
 }
 
 Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
-                                            std::string_view runtime_handler) {
+                                            std::string_view runtime_handler, Brought brought) {
   std::vector<OpenPull> pulls;
   if (txn.state().digest(Table::kIntents).count == 0) return pulls;
   auto walked =
@@ -100,7 +100,8 @@ Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_vie
                             [&](const Key16&, Payload payload) -> Result<bool> {
                               auto pull = DecodeOpenPull(payload);
                               if (pull && !pull->anything && pull->image == image &&
-                                  pull->runtime_handler == runtime_handler) {
+                                  pull->runtime_handler == runtime_handler &&
+                                  (pull->nothing_at != 0) == (brought == Brought::kNothing)) {
                                 pulls.push_back(std::move(*pull));
                               }
                               return true;
@@ -117,6 +118,18 @@ Result<std::vector<OpenPull>> AllOpenPulls(const StoreTxn& txn) {
   });
   if (!walked) return walked.error();
   return pulls;
+}
+
+Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn) {
+  if (txn.state().digest(Table::kIntents).count == 0) return std::uint64_t{0};
+  std::uint64_t count = 0;
+  auto walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto pull = DecodeOpenPull(payload);
+    count += pull && pull->nothing_at != 0 ? 0U : 1U;
+    return true;
+  });
+  if (!walked) return walked.error();
+  return count;
 }
 
 PullId NextPullId(StoreTxn& txn) {

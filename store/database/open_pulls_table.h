@@ -32,10 +32,14 @@ IntentView ViewIntent(Payload payload);
 // Below, the default runtime handler is "".
 
 // Those of this string and handler, the oldest first; unreadable ones are left out.
+enum class Brought : std::uint8_t { kMaybe, kNothing };  // OpenPull::nothing_at
 Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
-                                            std::string_view runtime_handler);
+                                            std::string_view runtime_handler,
+                                            Brought brought = Brought::kMaybe);
 // All that can be read, in no order.
 Result<std::vector<OpenPull>> AllOpenPulls(const StoreTxn& txn);
+// How many, but for those that brought nothing. What can't be read counts.
+Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn);
 // The next ID: above all others, also above those of a store that was lost (the commit sequence
 // goes on past its witness).
 PullId NextPullId(StoreTxn& txn);

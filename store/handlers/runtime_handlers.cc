@@ -278,10 +278,11 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
   if (!pulls) return pulls.error();
   for (OpenPull& pull : *pulls) {
     if (pull.runtime_handler.empty() || !chosen(pull.runtime_handler)) continue;
-    handlers.insert(pull.runtime_handler);
+    const bool may_bring = pull.nothing_at == 0;
+    if (may_bring) handlers.insert(pull.runtime_handler);
     if (auto r = EraseOpenPull(txn, pull); !r) return r.error();
     pull.runtime_handler.clear();
-    ++report.intents;
+    report.intents += may_bring ? 1U : 0U;
     if (txn.state().kubelet_rules) {
       // A kubelet has one intent for a string.
       auto others = FindOpenPulls(txn, pull.image, "");

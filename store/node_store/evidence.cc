@@ -160,6 +160,14 @@ Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view s
       [&](StoreTxn& txn) -> Result<void> {
         auto handler = StoredHandler(txn, image.runtime_handler);
         if (!handler) return handler.error();
+        auto row = internal::FindSpelling(txn, internal::SpellingOf(image.id));
+        if (!row) return row.error();
+        if (*row && (*row)->image.empty()) {
+          return Error{ErrorCode::kInvalidArgument,
+                       "two images have the digest of " + internal::QuoteForMessage(image.id) +
+                           "; nothing was changed",
+                       "name the image by its ID"};
+        }
         LedgerEntry entry{.image_ref = image.id,
                           .runtime_handler = *handler,
                           .source = std::string(source),

@@ -126,6 +126,7 @@ class NodeStore::Impl {
   // The steps between the opened database and the readers.
   Result<void> MendClockAtOpening();
   Result<void> TakeOver(const OpenOptions& options);
+  Result<void> CountPulls(std::uint64_t& count);
   Result<void> Replay(const OpenOptions& options);
   Result<void> ObserveAtOpening(internal::StoreTxn& txn, const OpenOptions& options);
   // userns.cc

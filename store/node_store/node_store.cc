@@ -11,6 +11,7 @@
 #include "migrations/steps/migrate.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
@@ -183,11 +184,11 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
     if (auto r = TakeOver(options); !r) return r;
   }
   if (auto r = Replay(options); !r) return r;
+  if (auto r = CountPulls(report.intents_left); !r) return r;
 
   const internal::State state = committer->state();
   NoteToken(state.commit_sequence);
   opened_at = state.commit_sequence;
-  report.intents_left = state.digest(Table::kIntents).count;
   report.records = state.digest(Table::kPulled).count;
   report.quarantine_entries = state.digest(Table::kQuarantine).count;
   report.commit_sequence = state.commit_sequence;
@@ -235,9 +236,15 @@ Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
       options.import_progress, report.import);
 }
 
+Result<void> NodeStore::Impl::CountPulls(std::uint64_t& count) {
+  auto counted = WriteAndGet(*this, internal::CountOpenPulls);
+  if (counted) count = *counted;
+  return counted ? Result<void>() : counted.error();
+}
+
 Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
   report.replay_skipped = !options.images_on_node.has_value();
-  report.intents_found = committer->state().digest(Table::kIntents).count;
+  if (auto r = CountPulls(report.intents_found); !r) return r;
   const RecoveryReport before = report;
   auto replayed = committer->Run([&](StoreTxn& txn) -> Result<void> {
     report = before;  // the change may run twice
@@ -257,6 +264,12 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
     const bool is_kubelet = rules == Rules::kKubelet;
     // A command that goes on with what others do does not change the rules of the store.
     const bool stays = txn.state().kubelet_rules && options.continues_pulls;
+    if (is_kubelet && !txn.state().kubelet_rules && options.continues_pulls && !report.created) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "the store is used under the rules `closed`; nothing was changed",
+                   "use those; a restart under the rules `kubelet` changes them, and everything "
+                   "that is not known by then is closed afterwards"};
+    }
     if (txn.state().kubelet_rules != is_kubelet && !stays) {
       txn.state().kubelet_rules = is_kubelet;
       txn.Touch();

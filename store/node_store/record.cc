@@ -15,6 +15,7 @@
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/pull/list_token.h"
+#include "store/pull/open_pulls.h"
 #include "store/pull/prune.h"
 #include "store/pull/recording.h"
 #include "store/pull/spellings.h"
@@ -216,6 +217,9 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
       internal::ImagesOnNode images(impl.rules, txn);
       if (auto r = ToPrune(txn, listed, images); !r) return r.error();
       auto pruned = internal::PruneRecords(txn, impl.rules, images, limit, *part);
+      if (pruned && pruned->never_listed) {
+        if (auto r = internal::OpenPullOfAnything(txn, impl.boot_clock()); !r) return r.error();
+      }
       if (!pruned || pruned->next || !prunes_ledger) return pruned;
       auto ledger = internal::PruneLedger(txn, images, limit.token, part->most);
       if (!ledger) return ledger.error();
@@ -362,12 +366,19 @@ Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
       if (!all) return all.error();
       refs = std::move(*all);
     }
+    bool any = false;
     for (const std::string& ref : refs) {
       auto erased = internal::EraseRecord(txn, ref, handler.stored);
       if (!erased) return erased.error();
-      if (*erased) internal::NoteEvidenceRemoved(txn);
+      any = any || *erased;
     }
-    return {};
+    if (!any) return {};
+    internal::NoteEvidenceRemoved(txn);
+    if (impl_->rules == Rules::kKubelet) return {};
+    auto was_listed = internal::WasListed(txn, copy.image_ref);
+    if (!was_listed) return was_listed.error();
+    // What it was about may be listed under another ref.
+    return *was_listed ? Result<void>() : internal::OpenPullOfAnything(txn, impl_->boot_clock());
   };
   return WriteCopy(*impl_, copy, CheckRef, erase);
 }

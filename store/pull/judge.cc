@@ -25,13 +25,6 @@ Result<bool> AnyInQuarantine(const StoreTxn& txn, const std::vector<std::string>
   return false;
 }
 
-// Whether a string that no list has as a ref, or as a spelling of one, is a record's ref.
-Result<bool> WasListed(const StoreTxn& txn, std::string_view ref) {
-  auto row = FindSpelling(txn, SpellingOf(ref));
-  if (!row) return row.error();
-  return row->has_value();
-}
-
 }  // namespace
 
 std::string Describe(const OpenPull& pull) {
@@ -116,19 +109,31 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     if (!image) return image.error();
     all.recorded_.insert(SpellingOf(ref));
     all.recorded_.insert(std::move(*image));
-    if (options.first_start || !view.HasEntries()) return true;
+    if (options.first_start) return true;
     auto listed = WasListed(txn, ref);
     if (!listed) return listed.error();
     if (*listed) return true;
     const auto record = DecodePulledRecordValue(payload);
+    // One that a list made, or an operator, is of no pull.
+    if (!record || !record->closed_because.empty()) return true;
     // Whatever its stamp: that is of the end of its pull, so the list may have what it brought.
-    if (!record) return true;
+    const auto giver_of = [&](const std::string& name) {
+      return Giver{{.image = name, .began = record->last_updated.value_or(Timestamp{})},
+                   ReadName(name),
+                   true};
+    };
+    bool has_name = false;
     for (const auto& [name, credentials] : record->credential_mapping) {
-      Giver giver{{.image = name, .began = record->last_updated.value_or(Timestamp{})},
-                  ReadName(name),
-                  true};
-      if (giver.named.parses) add(std::move(giver), false);
+      Giver giver = giver_of(name);
+      if (!giver.named.parses) continue;
+      has_name = true;
+      add(std::move(giver), false);
     }
+    if (has_name) return true;
+    // Its credentials are not known, or were taken, which must open nothing.
+    Giver giver = giver_of(ref);
+    const bool anything = !giver.named.parses || giver.named.is_id;
+    add(std::move(giver), anything);
     return true;
   });
   if (!walked) return walked.error();
@@ -150,10 +155,14 @@ const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool
       if (giver.is_record == records && gives && closes(giver)) return &giver;
     }
   }
-  if (records || pinned) return later;
+  if (pinned) return later;
   for (const std::size_t i : anything_) {
-    const bool gives = !options_.first_start || CouldComplete(givers_[i].named, name);
-    if (gives && closes(givers_[i])) return &givers_[i];
+    const Giver& giver = givers_[i];
+    if (giver.is_record != records) continue;
+    // Of what brought nothing the runtime said so under that very string.
+    const bool by_its_end = options_.first_start || giver.pull.nothing_at != 0;
+    const bool gives = records || !by_its_end || CouldComplete(giver.named, name);
+    if (gives && closes(giver)) return &giver;
   }
   return later;
 }
@@ -176,31 +185,60 @@ Result<bool> Givers::UnreadableIntentGives(const StoreTxn& txn, const std::strin
   return false;
 }
 
-Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& image) const {
+Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& image) const {
   // A record under a digest that two images share may be this image's.
   for (const std::string& digest : image.shared) {
     for (const std::string& ref : PlainSpellings(digest)) {
-      auto recorded = AnyRecordOf(txn, ref);
-      if (!recorded) return recorded.error();
-      auto quarantined = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
-      if (!quarantined) return quarantined.error();
-      if (*recorded || *quarantined) {
-        return Judgement{Verdict::kPulled, "the record of " + QuoteForMessage(digest) +
-                                               ", a digest that two images have, may be its own"};
+      auto in_use = IsInUse(txn, ref);
+      if (!in_use) return in_use.error();
+      if (*in_use) {
+        return "the record of " + QuoteForMessage(digest) +
+               ", a digest that two images have, may be its own";
       }
     }
   }
-  // A record of the same content under a spelling that is not the image's any more.
-  std::vector<std::string> spellings = image.formerly;
-  spellings.push_back(SpellingOf(image.id));
-  for (const std::string& digest : image.digests) spellings.push_back(SpellingOf(digest));
-  for (const std::string& spelling : spellings) {
-    auto of = ImageOf(txn, spelling);
+  // So may one of the same content under another ID, or under a digest that is not its own.
+  std::vector<std::string> own{image.id};
+  own.insert(own.end(), image.digests.begin(), image.digests.end());
+  std::vector<std::string> refs;
+  for (const std::string& ref : own) {
+    for (std::string& spelt : PlainSpellings(ref)) refs.push_back(std::move(spelt));
+  }
+  for (const std::string& former : image.formerly) {
+    auto of_former = RefsOfImage(txn, former);
+    if (!of_former) return of_former.error();
+    refs.insert(refs.end(), of_former->begin(), of_former->end());
+  }
+  auto quarantined = AnyInQuarantine(txn, refs);
+  if (!quarantined) return quarantined.error();
+  if (*quarantined) return std::string("it is in quarantine under another ref");
+  own.insert(own.end(), image.formerly.begin(), image.formerly.end());
+  for (const std::string& ref : own) {
+    auto of = ImageOf(txn, ref);
     if (!of) return of.error();
-    if (recorded_.contains(spelling) || recorded_.contains(*of)) {
-      return Judgement{Verdict::kPulled, "a record of " + QuoteForMessage(spelling) +
-                                             ", one of its digests, may be its own"};
+    if (recorded_.contains(SpellingOf(ref)) || recorded_.contains(*of)) {
+      return "a record of " + QuoteForMessage(ref) + ", one of its digests, may be its own";
     }
+  }
+  if (image.was_shared) {
+    return std::string("its ID is new, and two images had one of its digests");
+  }
+  return std::string();
+}
+
+Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& image) const {
+  auto known = MayBeKnown(txn, image);
+  if (!known) return known.error();
+  if (!known->empty()) return Judgement{Verdict::kPulled, std::move(*known)};
+  if (!image.formerly.empty()) {
+    const std::string& former = image.formerly.front();
+    auto entry = FindLedgerEntry(txn, former, image.runtime_handler);
+    if (!entry) return entry.error();
+    // A complete list gives it the entry.
+    if (*entry)
+      return Judgement{Verdict::kLater, "it is in the ledger as " + QuoteForMessage(former)};
+    return Judgement{Verdict::kPulled, "it was on the node as " + QuoteForMessage(former) +
+                                           ", and what was known of that is gone"};
   }
   if (image.names.empty()) {
     return Judgement{Verdict::kPulled,
@@ -211,10 +249,10 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
   bool later = false;
   for (std::size_t i = 0; i < image.names.size(); ++i) {
     const NamedImage& name = image.parsed[i];
-    if (const Giver* giver = FindGiver(name, image.pinned, false)) {
-      later = later || IsLater(*giver);
+    const Giver* pull = FindGiver(name, image.pinned, false);
+    if (pull != nullptr && !IsLater(*pull)) {
       if (because.empty()) {
-        because = Describe(giver->pull) + ", may have brought " + QuoteForMessage(image.names[i]);
+        because = Describe(pull->pull) + ", may have brought " + QuoteForMessage(image.names[i]);
       }
       continue;
     }
@@ -231,6 +269,13 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
       unplaced = true;
       because = "an image of " + QuoteForMessage(giver->pull.image) +
                 " was pulled, and no list has it under the ref of its record";
+      continue;
+    }
+    if (pull != nullptr) {
+      later = true;
+      if (because.empty()) {
+        because = Describe(pull->pull) + ", may have brought " + QuoteForMessage(image.names[i]);
+      }
       continue;
     }
     return Judgement{Verdict::kPreloaded, "no open pull could have given it the name " +

@@ -43,13 +43,16 @@ class Givers {
     kPreloaded,  // it has a name that nobody may have given
     kPulled,     // each name may have been given, or it has none
     kUnplaced,   // likewise, but by a record that no list had: a complete list tells
-    kLater,      // likewise, but by a pull that began after the token: a later list will tell
+    kLater,      // likewise, but by a pull that began after the token: a later list tells
   };
   struct Judgement {
     Verdict verdict = Verdict::kPulled;
     std::string because;  // one sentence
   };
   Result<Judgement> Judge(const StoreTxn& txn, const ListedImage& image) const;
+  // Why a record or a quarantine entry under a ref that is not the image's own may be about it.
+  // Empty: there is none.
+  Result<std::string> MayBeKnown(const StoreTxn& txn, const ListedImage& image) const;
 
  private:
   struct Giver {

@@ -24,8 +24,11 @@ struct ListedImage {
   std::string image;  // the image's ID, as in the table of spellings (LearnSpellings)
   // Repo digests that another image has as well, so they are spellings of neither.
   std::vector<std::string> shared;
-  // Other images that had its ID or one of its digests before this list.
+  // Images that had its ID or one of its digests, and are not on this list: it may be one of them,
+  // under another ID.
   std::vector<std::string> formerly;
+  // Two images had one of its digests, and its ID is new: it may be either.
+  bool was_shared = false;
 };
 
 }  // namespace waybill::internal

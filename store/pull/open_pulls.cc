@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "waybill/limits.h"
 
@@ -28,12 +29,12 @@ bool EndedLater(const OpenPull& a, const OpenPull& b, const BootTime& now) {
 // Stores a pull that ended just now. Those of the same string, handler and state become a part of
 // it.
 Result<void> KeepEnded(StoreTxn& txn, OpenPull pull) {
-  auto others =
-      pull.anything ? AllOpenPulls(txn) : FindOpenPulls(txn, pull.image, pull.runtime_handler);
+  const Brought brought = pull.nothing_at != 0 ? Brought::kNothing : Brought::kMaybe;
+  auto others = pull.anything ? AllOpenPulls(txn)
+                              : FindOpenPulls(txn, pull.image, pull.runtime_handler, brought);
   if (!others) return others.error();
   for (const OpenPull& other : *others) {
-    if (other.id == pull.id || other.state != pull.state || other.anything != pull.anything ||
-        (other.nothing_at == 0) != (pull.nothing_at == 0)) {
+    if (other.id == pull.id || other.state != pull.state || other.anything != pull.anything) {
       continue;
     }
     if (auto r = EraseOpenPull(txn, other); !r) return r;
@@ -85,7 +86,7 @@ Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const Ending
   auto pulls = FindOpenPulls(txn, ending.image, ending.runtime_handler);
   if (!pulls) return pulls.error();
   std::erase_if(*pulls, [&](const OpenPull& pull) {
-    return pull.several || pull.nothing_at != 0 || (ending.id.value != 0 && pull.id != ending.id);
+    return pull.several || (ending.id.value != 0 && pull.id != ending.id);
   });
   const auto newest = [&](PullState state) -> std::optional<OpenPull> {
     const auto at = std::find_if(pulls->rbegin(), pulls->rend(),
@@ -151,7 +152,8 @@ Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now)
   if (has_ids && pull.id.value == 0) {
     return TakeOverIntent(txn, pull.image, pull.runtime_handler, pull.began, now);
   }
-  return pull.anything && !has_ids ? Result<void>() : PutOpenPull(txn, pull);
+  const bool is_intent = !pull.anything && pull.nothing_at == 0;
+  return is_intent || has_ids ? PutOpenPull(txn, pull) : Result<void>();
 }
 
 Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now) {
@@ -202,6 +204,8 @@ Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ListToken& token, const B
     if (auto r = EraseOpenPull(txn, pull); !r) return r.error();
     if (pull.nothing_at == 0) ++settled;
   }
+  // An older list may have what they brought.
+  if (settled > 0) NoteEvidenceRemoved(txn);
   return settled;
 }
 

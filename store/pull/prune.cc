@@ -141,6 +141,11 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
     ++changes;
     if (listed.empty()) {
+      if (rules == Rules::kClosed && !pruned.never_listed) {
+        auto was_listed = WasListed(txn, record->image_ref);
+        if (!was_listed) return was_listed.error();
+        pruned.never_listed = !*was_listed;
+      }
       gone.push_back(key);
     } else {
       copies.by_ref[record->image_ref].push_back(std::move(*record));
@@ -162,11 +167,6 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std:
                                  std::size_t most) {
   PrunedLedger pruned;
   std::vector<LedgerEntry> unlisted;
-  std::vector<Key16> rows;
-  const auto has_room = [&] {
-    pruned.more = unlisted.size() + rows.size() >= most;
-    return !pruned.more;
-  };
   auto walked = txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
     if (!entry || entry->stamp > token) return true;
@@ -174,32 +174,41 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std:
     if (!found) return found.error();
     if (found->contains(entry->runtime_handler) || found->contains(std::nullopt)) return true;
     unlisted.push_back(std::move(*entry));
-    return has_room();
+    pruned.more = unlisted.size() >= most;
+    return !pruned.more;
   });
   if (!walked) return walked.error();
-  if (!pruned.more) {
-    walked = txn.ForEach(Table::kSpellings, [&](const Key16& key, Payload payload) -> Result<bool> {
-      const auto row = DecodeSpelling(payload);
-      if (!row || row->stamp > token) return true;
-      auto found = images.Find(row->spelling);
-      if (!found) return found.error();
-      if (!found->empty()) return true;
-      rows.push_back(key);
-      return has_room();
-    });
-    if (!walked) return walked.error();
-  }
   for (const LedgerEntry& entry : unlisted) {
     auto erased = EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler);
     if (!erased) return erased.error();
-  }
-  for (const Key16& key : rows) {
-    auto erased = txn.Delete(Table::kSpellings, key);
-    if (!erased) return erased.error();
+    // Of an image with a record they stay: they tell it under another ID.
+    auto recorded = AnyRecordOfImage(txn, entry.image_ref);
+    if (!recorded) return recorded.error();
+    if (*recorded) continue;
+    if (auto r = EraseSpellings(txn, entry.image_ref); !r) return r.error();
   }
   if (!unlisted.empty()) NoteEvidenceRemoved(txn);
   pruned.entries = unlisted.size();
   return pruned;
+}
+
+Result<void> PruneSpellings(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token) {
+  std::vector<Key16> rows;
+  auto walked =
+      txn.ForEach(Table::kSpellings, [&](const Key16& key, Payload payload) -> Result<bool> {
+        const auto row = DecodeSpelling(payload);
+        if (!row || row->stamp > token) return true;
+        auto found = images.Find(row->spelling);
+        if (!found) return found.error();
+        if (found->empty()) rows.push_back(key);
+        return true;
+      });
+  if (!walked) return walked;
+  for (const Key16& key : rows) {
+    auto erased = txn.Delete(Table::kSpellings, key);
+    if (!erased) return erased.error();
+  }
+  return {};
 }
 
 }  // namespace waybill::internal

@@ -58,19 +58,25 @@ struct PrunePart {
 struct PrunedPart {
   PruneReport report;
   std::optional<Key16> next;  // where the next part begins; nullopt: this was the last
+  // A record went that no list ever had: what it is about may be listed under another ref.
+  bool never_listed = false;
 };
 
 Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,
                                 const PruneLimit& limit, const PrunePart& part);
 
-// Ledger entries and spellings of images that are not listed, and that are not newer than the
-// token: some `most` of them.
+// Ledger entries of images that are not listed, and that are not newer than the token: some `most`
+// of them.
 struct PrunedLedger {
   std::uint64_t entries = 0;  // of the ledger
   bool more = false;          // others are left
 };
 Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token,
                                  std::size_t most);
+
+// Spellings of images that are not listed. Only for a list that was judged: a spelling tells the
+// image of a record that went under another ID.
+Result<void> PruneSpellings(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token);
 
 }  // namespace waybill::internal
 

@@ -159,13 +159,17 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
       if (!erased) return erased.error();
       ++united;
     }
-    if (auto r = StoreRecord(txn, std::move(one)); !r) return r.error();
+    auto stored = StoreRecord(txn, std::move(one));
+    if (!stored && stored.error().code == ErrorCode::kLimitExceeded) {
+      // Together they have too many names: the newest alone opens less.
+      stored = StoreRecord(txn, std::move(records.front()));
+    }
+    if (!stored) return stored.error();
   }
   return united;
 }
 
-// Ledger entries under a digest that is now known to be of another ID.
-Result<void> UniteLedger(StoreTxn& txn, const std::string& digest) {
+Result<std::vector<LedgerEntry>> EntriesUnder(const StoreTxn& txn, const std::string& digest) {
   std::vector<LedgerEntry> entries;
   auto walked =
       txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(digest, txn.seed()), kRefKeyBytes,
@@ -175,10 +179,17 @@ Result<void> UniteLedger(StoreTxn& txn, const std::string& digest) {
                                 entries.push_back(std::move(*entry));
                               return true;
                             });
-  if (!walked) return walked;
+  if (!walked) return walked.error();
+  return entries;
+}
+
+// Ledger entries under a digest that is now known to be of another ID.
+Result<void> UniteLedger(StoreTxn& txn, const std::string& digest) {
+  auto entries = EntriesUnder(txn, digest);
+  if (!entries) return entries.error();
   auto image = ImageOf(txn, digest);
   if (!image) return image.error();
-  for (LedgerEntry& entry : entries) {
+  for (LedgerEntry& entry : *entries) {
     auto payload = txn.Get(Table::kLedger, PulledKey(*image, entry.runtime_handler, txn.seed()));
     if (!payload) return payload.error();
     if (const auto other = *payload ? DecodeLedgerEntry(**payload) : std::nullopt) {
@@ -218,9 +229,7 @@ ImagePulledRecord Unite(ImagePulledRecord newer, const ImagePulledRecord& older)
   return newer;
 }
 
-Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
-                              const ListScope& scope) {
-  Learnt learnt;
+Result<void> FindFormer(const StoreTxn& txn, std::vector<ListedImage>& images) {
   std::unordered_set<std::string> listed;
   for (const ListedImage& image : images) listed.insert(SpellingOf(image.id));
   for (ListedImage& image : images) {
@@ -232,12 +241,24 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
   for (ListedImage& image : images) {
     std::vector<std::string> own{image.id};
     own.insert(own.end(), image.digests.begin(), image.digests.end());
+    auto of_id = FindSpelling(txn, SpellingOf(image.id));
+    if (!of_id) return of_id.error();
     for (const std::string& ref : own) {
-      auto before = ImageOf(txn, ref);
-      if (!before) return before.error();
-      if (!listed.contains(*before)) image.formerly.push_back(std::move(*before));
+      auto row = FindSpelling(txn, SpellingOf(ref));
+      if (!row) return row.error();
+      if (!*row) continue;
+      image.was_shared = image.was_shared || ((*row)->image.empty() && !*of_id);
+      if (!(*row)->image.empty() && !listed.contains((*row)->image)) {
+        image.formerly.push_back(std::move((*row)->image));
+      }
     }
   }
+  return {};
+}
+
+Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
+                              const ListScope& scope) {
+  Learnt learnt;
   auto digests = CollectDigests(txn, images, scope.is_whole);
   if (!digests) return digests.error();
 
@@ -267,8 +288,18 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     if (refs.contains(digest) && of.size() == 1 && *of.begin() == digest) continue;
     auto is_new = Learn(txn, {digest, of.size() > 1 ? "" : *of.begin(), {}});
     if (!is_new) return is_new.error();
-    if (*is_new) new_digests.push_back(digest);
     any_new = any_new || *is_new;
+    if (!*is_new) continue;
+    if (of.size() == 1) new_digests.push_back(digest);
+    // What was known under it is neither's.
+    const bool is_id = refs.contains(digest);
+    if (of.size() == 1 || is_id) continue;
+    auto entries = EntriesUnder(txn, digest);
+    if (!entries) return entries.error();
+    for (const LedgerEntry& entry : *entries) {
+      auto erased = EraseLedgerEntry(txn, digest, entry.runtime_handler);
+      if (!erased) return erased.error();
+    }
   }
   std::sort(learnt.shared_digests.begin(), learnt.shared_digests.end());
 
@@ -300,13 +331,17 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
   auto stored = scope.one_pull ? RefsOfRecords(txn, images) : RefsOfRecords(txn);
   if (!stored) return stored.error();
   for (const auto& [image, of_records] : *stored) {
+    if (of_records.size() > 1) {
+      auto united = UniteRecords(txn, of_records);
+      if (!united) return united.error();
+      learnt.united += *united;
+    }
     for (const std::string& ref : of_records) {
+      auto there = AnyRecordOf(txn, ref);
+      if (!there) return there.error();
+      if (!*there) continue;
       if (auto r = LearnRef(txn, ref); !r) return r.error();
     }
-    if (of_records.size() < 2) continue;
-    auto united = UniteRecords(txn, of_records);
-    if (!united) return united.error();
-    learnt.united += *united;
   }
   return learnt;
 }

@@ -30,7 +30,10 @@ struct ListScope {
   bool one_pull = false;
 };
 
-// Stores the spellings of the listed images, and sets `image` and `shared` of each. Unites records
+// Sets `image`, `formerly` and `was_shared` of each, by what is known so far.
+Result<void> FindFormer(const StoreTxn& txn, std::vector<ListedImage>& images);
+
+// Stores the spellings of the listed images, and sets `shared` of each. Unites records
 // and ledger entries that turn out to be of one image.
 Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
                               const ListScope& scope);

@@ -47,7 +47,9 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
     // No record can have such a ref, and none such a handler.
     if (one.id.empty() || one.id.size() > kMaxImageRefBytes) continue;
     std::string handler;
-    if (one.runtime_handler.size() <= kMaxRuntimeHandlerBytes) {
+    // Without a list of handlers there is the default one only, whatever it is called.
+    const bool has_handler = !handlers->empty() && !one.runtime_handler.empty();
+    if (has_handler && one.runtime_handler.size() <= kMaxRuntimeHandlerBytes) {
       handler = StoredName(*handlers, one.runtime_handler);
     }
     const auto [at, is_new] = seen.try_emplace({SpellingOf(one.id), handler}, images.size());
@@ -55,12 +57,12 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
       images.emplace_back();
       images.back().id = one.id;
       images.back().runtime_handler = handler;
-      images.back().has_handler = !one.runtime_handler.empty();
+      images.back().has_handler = has_handler;
     } else {
       ++report.repeated;
     }
     ListedImage& image = images[at->second];
-    image.has_handler = image.has_handler && !one.runtime_handler.empty();
+    image.has_handler = image.has_handler && has_handler;
     image.pinned = image.pinned || one.pinned;
     for (const auto* strings : {&one.repo_tags, &one.repo_digests}) {
       for (const std::string& name : *strings) {
@@ -78,6 +80,7 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
       }
     }
   }
+  if (auto r = FindFormer(txn, images); !r) return r.error();
   return images;
 }
 
@@ -150,9 +153,11 @@ Result<std::vector<const ListedImage*>> Unknown(const StoreTxn& txn,
   return unknown;
 }
 
-// Which images an operator's or installer's list names, by ID, digest or name.
-std::set<const ListedImage*> NamedBy(const std::vector<ImageOnNode>& preloaded,
-                                     const std::vector<const ListedImage*>& images) {
+// Which images an operator's or installer's list names, by ID, digest or name. Not those that may
+// have a record or be in quarantine.
+Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& givers,
+                                             const std::vector<ImageOnNode>& preloaded,
+                                             const std::vector<const ListedImage*>& images) {
   std::set<std::string> refs;
   std::set<std::string> names;
   for (const ImageOnNode& one : preloaded) {
@@ -181,7 +186,10 @@ std::set<const ListedImage*> NamedBy(const std::vector<ImageOnNode>& preloaded,
         std::any_of(image->parsed.begin(), image->parsed.end(), [&](const NamedImage& name) {
           return names.contains(name.repository + ":" + name.tag + "@" + name.digest);
         });
-    if (by_ref || by_name) named.insert(image);
+    if (!by_ref && !by_name) continue;
+    auto may_be_known = givers.MayBeKnown(txn, *image);
+    if (!may_be_known) return may_be_known.error();
+    if (may_be_known->empty()) named.insert(image);
   }
   return named;
 }
@@ -197,7 +205,9 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   if (!givers) return givers.error();
   std::set<const ListedImage*> preloaded;
   if (first_start && observing.preloaded != nullptr) {
-    preloaded = NamedBy(*observing.preloaded, *unknown);
+    auto named = NamedBy(txn, *givers, *observing.preloaded, *unknown);
+    if (!named) return named.error();
+    preloaded = std::move(*named);
   }
   const bool is_placed = list.token && list.token->commit >= txn.state().evidence_removed;
   Judge judge(txn, report);
@@ -209,7 +219,7 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     }
     auto judgement = givers->Judge(txn, *image);
     if (!judgement) return judgement.error();
-    const bool may_enter = is_placed || first_start;
+    const bool may_enter = is_placed || (first_start && !list.token);
     Result<void> done;
     if (judgement->verdict == Givers::Verdict::kPreloaded && may_enter) {
       const std::string_view source = !list.source.empty() ? std::string_view(list.source)
@@ -230,6 +240,33 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   return {};
 }
 
+// A runtime may list an image by another ID than before. The ledger entry goes with it, whatever
+// pull is open.
+Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images,
+                         const Observing& observing) {
+  std::optional<Givers> givers;
+  for (const ListedImage& image : images) {
+    if (image.formerly.empty()) continue;
+    auto entry = FindLedgerEntry(txn, image.formerly.front(), image.runtime_handler);
+    if (!entry) return entry.error();
+    if (!*entry) continue;
+    auto known = IsKnown(txn, image);
+    if (!known) return known.error();
+    if (*known) continue;
+    if (!givers) {
+      auto collected = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
+      if (!collected) return collected.error();
+      givers = std::move(*collected);
+    }
+    auto may_be_known = givers->MayBeKnown(txn, image);
+    if (!may_be_known) return may_be_known.error();
+    if (!may_be_known->empty()) continue;
+    (*entry)->image_ref = image.id;
+    if (auto r = PutLedgerEntry(txn, std::move(**entry)); !r) return r;
+  }
+  return {};
+}
+
 // After a gap. At a first start an installer's list counts all the same.
 Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images,
                       const Observing& observing, ObserveReport& report) {
@@ -237,7 +274,11 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images,
   if (!unknown) return unknown.error();
   std::set<const ListedImage*> preloaded;
   if (txn.state().awaits_first_list && observing.preloaded != nullptr) {
-    preloaded = NamedBy(*observing.preloaded, *unknown);
+    auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
+    if (!givers) return givers.error();
+    auto named = NamedBy(txn, *givers, *observing.preloaded, *unknown);
+    if (!named) return named.error();
+    preloaded = std::move(*named);
   }
   Judge judge(txn, report);
   for (const ListedImage* image : *unknown) {
@@ -265,7 +306,7 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
   auto removed = PruneLedger(txn, on_node, token, std::numeric_limits<std::size_t>::max());
   if (!removed) return removed.error();
   report.preloaded_removed = removed->entries;
-  return {};
+  return PruneSpellings(txn, on_node, token);
 }
 
 // A digest in quarantine that two images have may be of either: neither stays in the ledger by what
@@ -349,6 +390,9 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   }
 
   if (auto r = DropQuarantined(txn, *images); !r) return r.error();
+  if (list.complete && list.source.empty()) {
+    if (auto r = MoveEntries(txn, *images, observing); !r) return r.error();
+  }
 
   auto gap = GapInForce(txn);
   if (!gap) return gap.error();
@@ -380,8 +424,9 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     }
   }
   if (!list.token) return report;
-  if (list.complete) {
-    if (!txn.state().distrustful) {
+  // What is to be judged still needs what is known: the record that goes may be its own.
+  if (list.complete && report.left == 0) {
+    if (report.not_judged_because.empty()) {
       auto settled = SettlePulls(txn, *list.token, observing.now, observing.options);
       if (!settled) return settled.error();
       report.pulls_settled = *settled;
@@ -443,10 +488,20 @@ Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>
     report.shared_digests = std::move(learnt->shared_digests);
     auto unknown = Unknown(txn, *images, report);
     if (!unknown) return unknown.error();
+    auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
+    if (!givers) return givers.error();
     Judge judge(txn, report);
     for (const ListedImage* image : *unknown) {
-      auto done = adopt ? judge.Preloaded(*image, kAdopted, reason, "an operator adopted it")
-                        : judge.Close(*image, "it was there, unknown, when distrust was cleared");
+      auto may_be_known = givers->MayBeKnown(txn, *image);
+      if (!may_be_known) return may_be_known.error();
+      Result<void> done;
+      if (!may_be_known->empty()) {
+        done = judge.Close(*image, std::move(*may_be_known));
+      } else if (adopt) {
+        done = judge.Preloaded(*image, kAdopted, reason, "an operator adopted it");
+      } else {
+        done = judge.Close(*image, "it was there, unknown, when distrust was cleared");
+      }
       if (!done) return done.error();
     }
   }

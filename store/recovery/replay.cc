@@ -23,7 +23,7 @@ Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images
   std::multimap<std::string, ImagePullIntent> intents;
   std::set<ImagePullIntent> found;
   for (const OpenPull& pull : *pulls) {
-    if (pull.anything) continue;
+    if (pull.anything || pull.nothing_at != 0) continue;
     if (!found.insert({pull.image, pull.runtime_handler}).second) continue;
     intents.emplace(pull.image, ImagePullIntent{pull.image, pull.runtime_handler});
   }

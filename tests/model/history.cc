@@ -206,14 +206,14 @@ void History::CompareMetrics(Side& side) {
          "the counters of requests differ");
   std::uint64_t nondefault = 0;
   for (const auto& [copy, record] : model.records()) nondefault += copy.second.empty() ? 0U : 1U;
-  Expect(got.ondisk_pullintents == model.pulls().size() &&
+  Expect(got.ondisk_pullintents == model.CountPulls() &&
              got.ondisk_pulledrecords == model.records().size() &&
              got.nondefault_runtime_handler_images == nondefault,
          side,
          "the gauges differ: " + std::to_string(got.ondisk_pullintents) + " open pulls, " +
              std::to_string(got.ondisk_pulledrecords) + " records and " +
              std::to_string(got.nondefault_runtime_handler_images) +
-             " of other handlers instead of " + std::to_string(model.pulls().size()) + ", " +
+             " of other handlers instead of " + std::to_string(model.CountPulls()) + ", " +
              std::to_string(model.records().size()) + " and " + std::to_string(nondefault));
   const double in_flight = 100.0 * static_cast<double>(model.in_flight()) / 65536.0;
   Expect(got.inmemory_pullintents_usage_percent == in_flight, side,

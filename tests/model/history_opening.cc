@@ -139,7 +139,7 @@ void History::CompareOpened(Side& side, const RecoveryReport& report, const Mode
   };
   count(" intents found", report.intents_found, expected.intents_found);
   count(" intents replayed", report.intents_replayed, expected.intents_replayed);
-  count(" intents left", report.intents_left, side.model.pulls().size());
+  count(" intents left", report.intents_left, side.model.CountPulls());
   Expect(report.observed.has_value() == expected.observed.has_value(), side, "observed, or not");
   if (report.observed) {
     Expect(Describe(*report.observed) == Describe(*expected.observed), side,

@@ -88,6 +88,7 @@ void History::ComparePruned(
     Expect(Describe(**report) == Describe(expected), side,
            Describe(**report) + " instead of " + Describe(expected));
   }
+  ExpectSame(side);
 }
 
 }  // namespace waybill::testing

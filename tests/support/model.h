@@ -170,6 +170,11 @@ class Model {
   // Here, stamps are numbers of writes: do not compare them.
   const std::map<CopyKey, ImagePulledRecord>& records() const { return records_; }
   const std::vector<ModelPull>& pulls() const { return pulls_; }  // the oldest first
+  // Without those that brought nothing, which count against older lists only.
+  std::size_t CountPulls() const {
+    return static_cast<std::size_t>(std::count_if(
+        pulls_.begin(), pulls_.end(), [](const auto& one) { return one.pull.nothing_at == 0; }));
+  }
   std::set<IntentKey> intents() const;
   const std::map<CopyKey, LedgerEntry>& ledger() const { return ledger_; }
   const std::vector<RuntimeHandler>& handlers() const { return handlers_; }  // sorted by name
@@ -255,6 +260,8 @@ class Model {
   ObserveReport ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
                           bool after_gap);
   std::uint64_t SettlePulls(const ListToken& token);
+  bool WasListed(const std::string& ref) const;
+  void ForgetSpellings(const std::string& image);
   std::uint64_t PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token);
   bool IsListed(const std::vector<ImageOnNode>& images, const std::string& ref,
                 const std::optional<std::string>& stored) const;
@@ -294,6 +301,7 @@ class Model {
   // No list was judged yet, and nothing happened that would make it late.
   bool awaits_first_list_ = true;
   std::uint64_t opened_at_ = 0;
+  bool never_listed_went_ = false;      // with the last prune: a record that no list had
   std::uint64_t last_token_ = 0;        // drawn by this process
   std::uint64_t last_list_ = 0;         // its token
   std::uint64_t evidence_removed_ = 0;  // when something last went that tells of a pull

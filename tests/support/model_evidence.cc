@@ -103,17 +103,19 @@ std::vector<Model::Listed> Model::Prepare(const std::vector<ImageOnNode>& images
   for (const ImageOnNode& image : images) {
     ++report.listed;
     const std::string& handler = image.runtime_handler;
-    const std::string stored = Stored(handler).value_or(handler);
+    // Without a list of handlers there is the default one only.
+    const bool has_handler = !handlers_.empty() && !handler.empty();
+    const std::string stored = has_handler ? Stored(handler).value_or(handler) : "";
     auto same = std::find_if(prepared.begin(), prepared.end(), [&](const Listed& other) {
       return SpellingOf(other.id) == SpellingOf(image.id) && other.stored == stored;
     });
     if (same == prepared.end()) {
-      prepared.push_back({image.id, stored, false, !handler.empty(), {}});
+      prepared.push_back({image.id, stored, false, has_handler, {}});
       same = std::prev(prepared.end());
     } else {
       ++report.repeated;
     }
-    same->has_handler = same->has_handler && !handler.empty();
+    same->has_handler = same->has_handler && has_handler;
     same->pinned = same->pinned || image.pinned;
     for (const auto* strings : {&image.repo_tags, &image.repo_digests}) {
       for (const std::string& name : *strings) {
@@ -157,9 +159,6 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
   const auto is_looked_at = [&](const std::string& ref) {
     return scope != ListScope::kOnePull || std::find(refs.begin(), refs.end(), ref) != refs.end();
   };
-  for (const auto& [copy, record] : records_) {
-    if (is_looked_at(copy.first)) LearnRef(copy.first);
-  }
   // Ledger entries under what is known to be another image's digest now.
   for (const auto& [copy, entry] : std::map(ledger_)) {
     const std::string image = ImageOf(copy.first);
@@ -173,7 +172,11 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
     moved.names.assign(names.begin(), names.end());
     moved.stamp = writes_ + 1;
   }
-  return UniteRecords(is_looked_at);
+  const std::uint64_t united = UniteRecords(is_looked_at);
+  for (const auto& [copy, record] : records_) {
+    if (is_looked_at(copy.first)) LearnRef(copy.first);
+  }
+  return united;
 }
 
 void Model::LearnRef(const std::string& ref) {
@@ -341,14 +344,17 @@ std::uint64_t Model::FoldPulls(const Chosen& takes, std::set<std::string>& names
     if (taken) moved.push_back(one);
     return taken;
   });
+  std::uint64_t folded = 0;
   for (ModelPull& one : moved) {
-    names.insert(one.pull.runtime_handler);
+    const bool may_bring = one.pull.nothing_at == 0;
+    folded += may_bring ? 1U : 0U;
+    if (may_bring) names.insert(one.pull.runtime_handler);
     one.pull.runtime_handler.clear();
     // The kubelet has one intent of a string.
     if (closed_ || !intents().contains({one.pull.image, ""})) pulls_.push_back(one);
   }
   SortPulls();
-  return moved.size();
+  return folded;
 }
 
 void Model::SortPulls() {
@@ -426,7 +432,8 @@ Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_
     const bool anything =
         one.pull.anything || !pulled.normalised || (!pulled.has_host && !docker_hub);
     if (!anything) return CouldGive(pulled, name);
-    if (!first || image.pinned) return !image.pinned;
+    const bool by_its_end = first || one.pull.nothing_at != 0;
+    if (!by_its_end || image.pinned) return !image.pinned;
     // As a kubelet would presume: a registry or an alias that ends in what was written.
     KnownImage completed = pulled;
     completed.repository = name.repository;
@@ -445,8 +452,17 @@ Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_
   };
   // The image of a record whose ref no list ever had may be listed under another.
   const auto record_gives = [&](const ImagePulledRecord& record, const KnownImage& name) {
-    if (first || rows_.contains(SpellingOf(record.image_ref))) return false;
+    if (first || WasListed(record.image_ref) || !record.closed_because.empty()) return false;
     const auto& mapping = record.credential_mapping;
+    const bool has_name =
+        std::any_of(KnownImages().begin(), KnownImages().end(), [&](const KnownImage& pulled) {
+          return pulled.normalised && mapping.contains(pulled.name.value());
+        });
+    if (!has_name) {
+      const std::size_t at = record.image_ref.find("@sha256:");
+      if (at == std::string::npos) return !image.pinned;
+      return FindKnownImage(record.image_ref)->repository == name.repository;
+    }
     return std::any_of(KnownImages().begin(), KnownImages().end(), [&](const KnownImage& pulled) {
       return pulled.normalised && mapping.contains(pulled.name.value()) &&
              pulled.repository == name.repository;
@@ -462,13 +478,13 @@ Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_
     for (const ModelPull& one : pulls_) {
       if (gives(one, name)) (is_later(one) ? by_later : given) = true;
     }
-    if (given || by_later) {
-      later = later || !given;
-    } else if (broken_gives(name)) {
+    if (given || broken_gives(name)) {
       continue;
     } else if (std::any_of(records_.begin(), records_.end(),
                            [&](const auto& one) { return record_gives(one.second, name); })) {
       unplaced = true;
+    } else if (by_later) {
+      later = true;
     } else {
       return Origin::kPreloaded;
     }
@@ -508,7 +524,7 @@ void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
   for (const Listed& image : unknown) origins.push_back(JudgeOrigin(image, until, first));
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const bool named = first && Names(preloaded, unknown[i]);
-    const bool may_enter = placed || first;
+    const bool may_enter = placed || (first && !list.token);
     if (named || (origins[i] == Origin::kPreloaded && may_enter)) {
       Enter(unknown[i],
             named                  ? "preloaded-list"
@@ -574,13 +590,17 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   } else {
     JudgeAll(images, list, preloaded, report);
   }
-  if (list.token && list.complete) {
-    if (!distrustful()) report.pulls_settled = SettlePulls(*list.token);
+  if (list.token && list.complete && report.left == 0) {
+    if (report.not_judged_because.empty()) report.pulls_settled = SettlePulls(*list.token);
+    if (report.pulls_settled > 0) EvidenceRemoved();
     const std::uint64_t token = list.token->commit;
     bool wrote = true;
     const auto old = [&](const ImagePulledRecord& one) { return one.stamp <= token; };
     report.records_removed = PruneRecords(list.images, old, wrote).removed;
     report.preloaded_removed = PruneLedger(list.images, token);
+    std::erase_if(rows_, [&](const auto& one) {
+      return one.second.stamp <= token && !IsListed(list.images, one.first, std::nullopt);
+    });
   }
   Written();
   if (list.token) last_list_ = list.token->commit;
@@ -593,17 +613,29 @@ std::optional<ObserveReport> Model::Observe(const ImageList& list) {
 }
 
 std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token) {
-  const auto gone = std::erase_if(ledger_, [&](const auto& one) {
-    return one.second.stamp <= token && !IsListed(images, one.first.first, one.first.second);
-  });
-  std::set<std::string> unlisted;
-  for (const auto& [spelling, row] : rows_) {
-    if (row.stamp <= token && !IsListed(images, spelling, std::nullopt)) unlisted.insert(spelling);
+  std::vector<CopyKey> gone;
+  for (const auto& [copy, entry] : ledger_) {
+    if (entry.stamp <= token && !IsListed(images, copy.first, copy.second)) gone.push_back(copy);
   }
-  for (const std::string& spelling : unlisted) rows_.erase(spelling);
-  if (gone > 0) EvidenceRemoved();
-  return gone;
+  for (const CopyKey& copy : gone) {
+    ledger_.erase(copy);
+    if (!AnyRecordOf(copy.first)) ForgetSpellings(copy.first);
+  }
+  if (!gone.empty()) EvidenceRemoved();
+  return gone.size();
 }
+
+void Model::ForgetSpellings(const std::string& image) {
+  const auto row = rows_.find(image);
+  if (row == rows_.end() || row->second.image != image) return;
+  for (const std::string& ref : std::vector(row->second.refs)) {
+    const auto of = rows_.find(SpellingOf(ref));
+    if (of != rows_.end() && of->second.image == image) rows_.erase(of);
+  }
+  rows_.erase(image);
+}
+
+bool Model::WasListed(const std::string& ref) const { return rows_.contains(SpellingOf(ref)); }
 
 // --- An operator's word
 
@@ -664,7 +696,8 @@ void Model::CloseQuarantined() {
 // And a record.
 void Model::SpellOut() {
   if (HasPullOfAnything()) loss_ = true;
-  std::erase_if(pulls_, [](const ModelPull& one) { return one.pull.anything; });
+  std::erase_if(pulls_,
+                [](const ModelPull& one) { return one.pull.anything || one.pull.nothing_at != 0; });
   for (const auto& [copy, record] : Records(records_)) {
     for (const std::string& ref : RefsOf(copy.first)) {
       ImagePulledRecord& other = records_[{ref, copy.second}];
@@ -692,6 +725,7 @@ void Model::TakeOverIntents() {
 void Model::Up() {
   TakeOverIntents();
   awaits_first_list_ = true;
+  evidence_removed_ = writes_ + 1;
   Written();
 }
 
@@ -707,7 +741,7 @@ void Model::RestoreEvidence(const Model& backup, std::uint32_t backup_version,
     handler = version == 1 ? "" : Stored(handler).value_or(handler);
     // An older version has one of a string and handler, and none of anything.
     const bool knows_pulls = version == kNewestSchema;
-    if (!knows_pulls && one.pull.anything) continue;
+    if (!knows_pulls && (one.pull.anything || one.pull.nothing_at != 0)) continue;
     std::erase_if(pulls_, [&](const ModelPull& other) {
       return knows_pulls
                  ? other.number == one.number

@@ -301,6 +301,7 @@ void Model::Delete(const std::string& ref, const std::string& handler) {
   }
   if (gone == 0) return;
   EvidenceRemoved();
+  if (closed_ && !WasListed(ref)) PullOfAnything();
   Written();
 }
 

@@ -82,7 +82,13 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
     }
     gone.insert(gone.end(), copies.begin(), copies.end());
   }
-  for (const CopyKey& copy : gone) records_.erase(copy);
+  never_listed_went_ = false;
+  for (const CopyKey& copy : gone) {
+    const bool goes = std::none_of(surplus.begin(), surplus.end(),
+                                   [&](const auto& one) { return one.first == copy.first; });
+    never_listed_went_ = never_listed_went_ || (closed_ && goes && !WasListed(copy.first));
+    records_.erase(copy);
+  }
   report.removed = gone.size();
   wrote = wrote || !gone.empty();
   if (!gone.empty()) EvidenceRemoved();
@@ -93,6 +99,7 @@ PruneReport Model::Prune(const std::vector<ImageOnNode>& images, std::uint64_t t
   bool wrote = closed_;
   PruneReport report = PruneRecords(
       images, [&](const ImagePulledRecord& record) { return record.stamp <= token; }, wrote);
+  if (never_listed_went_) PullOfAnything();
   if (closed_) {
     report.preloaded_removed = PruneLedger(images, token);
     last_list_ = std::max(last_list_, token);
@@ -112,6 +119,7 @@ PruneReport Model::PruneBefore(const std::vector<ImageOnNode>& images, Timestamp
         return time < until;
       },
       wrote);
+  if (never_listed_went_) PullOfAnything();
   if (wrote) Written();
   return report;
 }
@@ -122,6 +130,7 @@ bool Model::Close(const std::string& ref, const std::string& stored, Timestamp t
   ImagePulledRecord& record = records_[{ref, stored}];
   record.image_ref = ref;
   record.runtime_handler = stored;
+  if (closed_) record.closed_because = "a list";
   record.last_updated = time;
   record.stamp = writes_ + 1;
   return true;
@@ -129,7 +138,9 @@ bool Model::Close(const std::string& ref, const std::string& stored, Timestamp t
 
 void Model::TakeBroken(const ModelOpening& opening) {
   if (opening.broken_refs.empty() && opening.broken_images.empty()) return;
-  broken_refs_.insert(opening.broken_refs.begin(), opening.broken_refs.end());
+  for (const std::string& ref : opening.broken_refs) {
+    if (broken_refs_.insert(ref).second && closed_) PullOfAnything();
+  }
   for (const std::string& image : opening.broken_images) {
     // The closed rules: nobody can read what it pulls.
     if (broken_images_.insert(image).second && closed_) PullOfAnything();
@@ -195,7 +206,7 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   last_token_ = 0;
   if (opening.handlers) opened.runtimes = Replace(*opening.handlers);
   TakeBroken(opening);
-  opened.intents_found = pulls_.size();
+  opened.intents_found = CountPulls();
   if (closed_ && !opening.continues_pulls) EndRunningPulls();
   const bool after_gap = opening.gap == Gap::kYes || (opening.gap != Gap::kNo && gap_);
   if (opening.images && closed_) {
@@ -224,9 +235,14 @@ bool Model::DownLoses() const {
   const bool handlers = std::any_of(
       handlers_.begin(), handlers_.end(),
       [](const RuntimeHandler& known) { return !known.is_default || known.guest_platform; });
-  const bool ended = std::any_of(pulls_.begin(), pulls_.end(),
-                                 [](const ModelPull& one) { return one.pull.ended.has_value(); });
-  return records || intents || handlers || ended || !ledger_.empty();
+  const bool ended = std::any_of(pulls_.begin(), pulls_.end(), [](const ModelPull& one) {
+    return one.pull.ended.has_value() && one.pull.nothing_at == 0;
+  });
+  const bool quarantined =
+      closed_ && std::any_of(records_.begin(), records_.end(), [&](const auto& one) {
+        return !one.second.credential_mapping.empty() && InQuarantine(one.first.first);
+      });
+  return quarantined || records || intents || handlers || ended || !ledger_.empty();
 }
 
 void Model::Down() {
