@@ -387,9 +387,9 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     if (report.shared_digests.size() > kMaxSharedDigests) {
       report.shared_digests.resize(kMaxSharedDigests);
     }
+    if (auto r = DropQuarantined(txn, *images); !r) return r.error();
   }
 
-  if (auto r = DropQuarantined(txn, *images); !r) return r.error();
   if (list.complete && list.source.empty()) {
     if (auto r = MoveEntries(txn, *images, observing); !r) return r.error();
   }

@@ -151,6 +151,8 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
     record->closed_because = expected.closed_because;
     if (*record == expected) {
       side.model.WriteBack(image, ref, *write_back, handler);
+      // A step may ask several times.
+      side.model.set_commits(Must(side.store->GetStatistics()).commit_sequence);
       return;
     }
     Pod source = PodOf(pod);

@@ -301,6 +301,7 @@ class Model {
   // No list was judged yet, and nothing happened that would make it late.
   bool awaits_first_list_ = true;
   std::uint64_t opened_at_ = 0;
+  bool learnt_ = false;                 // the last list told something new
   bool never_listed_went_ = false;      // with the last prune: a record that no list had
   std::uint64_t last_token_ = 0;        // drawn by this process
   std::uint64_t last_list_ = 0;         // its token

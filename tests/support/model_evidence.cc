@@ -28,9 +28,13 @@ bool CouldGive(const KnownImage& pulled, const KnownImage& name) {
 ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord& older,
                         const auto& merge) {
   ImagePulledRecord one = newer;
+  if (newer.guest_platform != older.guest_platform) {
+    one.credential_mapping.clear();
+    return one;
+  }
   const bool other_manifest = !newer.manifest_digest.empty() && !older.manifest_digest.empty() &&
                               newer.manifest_digest != older.manifest_digest;
-  if (newer.guest_platform != older.guest_platform || other_manifest) return one;
+  if (other_manifest) return one;
   one.credential_mapping = older.credential_mapping;
   for (const auto& [name, credentials] : newer.credential_mapping) {
     if (!one.credential_mapping.contains(name)) {
@@ -148,6 +152,7 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
     learn(id, id, image.digests);
     for (const std::string& digest : image.digests) learn(SpellingOf(digest), id, {});
   }
+  learnt_ = is_new;
   if (!is_new && scope != ListScope::kWhole) return 0;
   std::vector<std::string> refs;
   if (scope == ListScope::kOnePull) {
@@ -575,6 +580,12 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
                                bool after_gap) {
   ObserveReport report;
   const auto images = Prepare(list.images, report);
+  const bool first = awaits_first_list_;
+  learnt_ = false;
+  std::vector<ImageOnNode> on_node = list.images;
+  for (ImageOnNode& image : on_node) {
+    if (handlers_.empty()) image.runtime_handler.clear();
+  }
   if (list.source.empty()) {
     const bool is_whole = list.complete && (list.token || awaits_first_list_);
     report.united = Learn(images, is_whole ? ListScope::kWhole : ListScope::kSome);
@@ -594,15 +605,17 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
     if (report.not_judged_because.empty()) report.pulls_settled = SettlePulls(*list.token);
     if (report.pulls_settled > 0) EvidenceRemoved();
     const std::uint64_t token = list.token->commit;
-    bool wrote = true;
+    bool ignored = true;
     const auto old = [&](const ImagePulledRecord& one) { return one.stamp <= token; };
-    report.records_removed = PruneRecords(list.images, old, wrote).removed;
-    report.preloaded_removed = PruneLedger(list.images, token);
+    report.records_removed = PruneRecords(on_node, old, ignored).removed;
+    report.preloaded_removed = PruneLedger(on_node, token);
     std::erase_if(rows_, [&](const auto& one) {
-      return one.second.stamp <= token && !IsListed(list.images, one.first, std::nullopt);
+      return one.second.stamp <= token && !IsListed(on_node, one.first, std::nullopt);
     });
   }
-  Written();
+  const bool wrote = list.token || learnt_ || first != awaits_first_list_ || after_gap ||
+                     report.united + report.preloaded + report.closed > 0;
+  if (wrote) Written();
   if (list.token) last_list_ = list.token->commit;
   return report;
 }

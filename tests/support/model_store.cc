@@ -205,6 +205,10 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   metrics_ = {};
   last_token_ = 0;
   if (opening.handlers) opened.runtimes = Replace(*opening.handlers);
+  // What follows is another commit.
+  const bool replaced = std::any_of(records_.begin(), records_.end(),
+                                    [&](const auto& one) { return one.second.stamp > writes_; });
+  if (replaced && !counts_) ++writes_;
   TakeBroken(opening);
   opened.intents_found = CountPulls();
   if (closed_ && !opening.continues_pulls) EndRunningPulls();
