@@ -148,10 +148,8 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
   std::uint64_t united = 0;
   for (auto& [handler, records] : by_handler) {
     if (records.size() < 2) continue;
-    const auto newest =
-        std::max_element(records.begin(), records.end(),
-                         [](const auto& a, const auto& b) { return a.stamp < b.stamp; });
-    std::iter_swap(records.begin(), newest);
+    std::stable_sort(records.begin(), records.end(),
+                     [](const auto& a, const auto& b) { return a.stamp > b.stamp; });
     ImagePulledRecord one = records.front();
     for (std::size_t i = 1; i < records.size(); ++i) {
       one = Unite(std::move(one), records[i]);

@@ -261,6 +261,8 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images,
     auto may_be_known = givers->MayBeKnown(txn, image);
     if (!may_be_known) return may_be_known.error();
     if (!may_be_known->empty()) continue;
+    auto erased = EraseLedgerEntry(txn, (*entry)->image_ref, image.runtime_handler);
+    if (!erased) return erased.error();
     (*entry)->image_ref = image.id;
     if (auto r = PutLedgerEntry(txn, std::move(**entry)); !r) return r;
   }

@@ -385,6 +385,31 @@ BOOST_AUTO_TEST_CASE(an_upgrade_that_changes_ids_keeps_what_is_known) {
   ExpectEverywhere(store, Nobody, true);
 }
 
+// One content in as many repositories as a tenant likes, pulled between two lists.
+BOOST_AUTO_TEST_CASE(more_records_of_one_image_than_it_may_have_refs) {
+  ScratchStore store(Rules::kClosed);
+  constexpr std::size_t kRefs = kMaxSpellingsPerImage + 3;
+  const std::string digest = "@sha256:" + std::string(64, 'd');
+  const auto repository = [](std::size_t i) { return "evil.example/x" + std::to_string(i); };
+  for (std::size_t i = 0; i < kRefs; ++i) {
+    const std::string image = repository(i) + ":v1";
+    const std::string ref = repository(i) + digest;
+    Must(store->RecordPullIntent({.image = image}));
+    Must(store->RecordImagePulled({.image = image, .image_ref = ref}, WithSecret(kSecretA)));
+  }
+  ImageOnNode listed = Entry();
+  listed.repo_digests = {repository(0) + digest};
+  const ObserveReport report = Observe(store, {listed});
+  BOOST_TEST(report.united == kRefs - 1);
+  BOOST_TEST(report.known == 1U);
+  BOOST_TEST(Must(store->ListRecords()).size() == 1U);
+  // Each name that was proven is, under every spelling.
+  for (const std::size_t i : {std::size_t{0}, kRefs - 1}) {
+    BOOST_TEST(!store.Check(repository(i) + ":v1", kRef, Pod(kSecretA)).pull);
+    BOOST_TEST(store.Check(repository(i) + ":v1", kRef).pull);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
