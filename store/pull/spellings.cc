@@ -130,8 +130,10 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
   return stored;
 }
 
-// Makes one record, for each handler, of those under the refs: the newest takes the others in.
-Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& refs) {
+// Makes one record, for each handler, of those under the refs: the newest takes the others in. It
+// is stored under the ID by which the image is listed, if one of them was: that is asked for.
+Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& refs,
+                                   const std::string& listed_id) {
   std::map<std::string, std::vector<ImagePulledRecord>> by_handler;
   for (const std::string& ref : refs) {
     auto walked =
@@ -151,12 +153,15 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
     std::stable_sort(records.begin(), records.end(),
                      [](const auto& a, const auto& b) { return a.stamp > b.stamp; });
     ImagePulledRecord one = records.front();
-    for (std::size_t i = 1; i < records.size(); ++i) {
-      one = Unite(std::move(one), records[i]);
+    bool has_id = false;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (i > 0) one = Unite(std::move(one), records[i]);
+      has_id = has_id || records[i].image_ref == listed_id;
       auto erased = EraseRecord(txn, records[i].image_ref, handler);
       if (!erased) return erased.error();
-      ++united;
     }
+    united += records.size() - 1;
+    if (has_id) one.image_ref = records.front().image_ref = listed_id;
     auto stored = StoreRecord(txn, std::move(one));
     if (!stored && stored.error().code == ErrorCode::kLimitExceeded) {
       // Together they have too many names: the newest alone opens less.
@@ -328,9 +333,12 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
   }
   auto stored = scope.one_pull ? RefsOfRecords(txn, images) : RefsOfRecords(txn);
   if (!stored) return stored.error();
+  std::unordered_map<std::string, std::string> ids;  // as listed
+  for (const ListedImage& image : images) ids.try_emplace(image.image, image.id);
   for (const auto& [image, of_records] : *stored) {
-    if (of_records.size() > 1) {
-      auto united = UniteRecords(txn, of_records);
+    const auto id = ids.find(image);
+    if (of_records.size() > 1 && id != ids.end()) {
+      auto united = UniteRecords(txn, of_records, id->second);
       if (!united) return united.error();
       learnt.united += *united;
     }

@@ -60,7 +60,7 @@ BOOST_FIXTURE_TEST_CASE(what_writes_is_refused_beside_an_owner, Owned) {
   testing::WriteFile(store / "backup.mdb", testing::ReadFile(store / "store/data.mdb"));
   const std::string images = store / "images.json";
   testing::WriteFile(images, R"({"images":[{"id":"ref","repoTags":["app:v1"]}]})");
-  const std::string token = "1.1." + std::string(32, '0');
+  const std::string token = "1.1.1." + std::string(32, '0');
   for (const Strings& command : std::vector<Strings>{
            {"start"},
            {"start", "--dry-run"},

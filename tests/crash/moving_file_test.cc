@@ -99,7 +99,12 @@ BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
   const MemoryDir scratch;
   const OpenOptions options = OptionsIn(scratch.path());
   const fs::path database = options.directory / "data.mdb";
-  Must(Must(NodeStore::Open(options))->Close());
+  const std::string ref = "sha256:" + std::string(64, 'a');
+  {
+    auto owner = Must(NodeStore::Open(options));
+    Must(owner->AddToLedger({.id = ref}, "test", "a test"));
+    Must(owner->Close());
+  }
   auto store = Must(NodeStore::Observe({.directory = options.directory}));
   const auto walks_of_a_decision = [&](bool pulls) {
     int looks = 0;
@@ -107,8 +112,8 @@ BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
       if (bytes == 2 * internal::kMaxPageBytes) ++looks;
     };
     Pod pod;
-    const Decision decision = store->MustAttemptPull(
-        {.image = "registry.example/app:v1", .image_ref = "sha256:" + std::string(64, 'a')}, pod);
+    const Decision decision =
+        store->MustAttemptPull({.image = "registry.example/app:v1", .image_ref = ref}, pod);
     before_read = nullptr;
     BOOST_TEST(decision.pull == pulls);
     return looks / 2;

@@ -41,6 +41,7 @@ void Truncate(const fs::path& path, std::uintmax_t bytes) {
 }
 
 void Fill(NodeStore& store) {
+  Must(store.AddToLedger({.id = kRef}, "test", "a test"));
   for (int i = 0; i < 100; ++i) {
     Must(store.PutIntent({.image = "registry.example/other/" + std::to_string(i)}));
   }

@@ -245,7 +245,8 @@ class Model {
   std::uint64_t Learn(const std::vector<Listed>& images, ListScope scope);
   void LearnEntry(const ImageOnNode& image);
   void LearnRef(const std::string& ref);
-  std::uint64_t UniteRecords(const std::function<bool(const std::string&)>& of_refs);
+  std::uint64_t UniteRecords(const std::function<bool(const std::string&)>& of_refs,
+                             const std::map<std::string, std::string>& ids);
   void TakeOverRecord(const std::string& ref, const std::string& stored);
   bool IsKnown(const Listed& image) const;
   std::vector<Listed> Unknown(const std::vector<Listed>& images, ObserveReport& report) const;

@@ -177,7 +177,9 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
     moved.names.assign(names.begin(), names.end());
     moved.stamp = writes_ + 1;
   }
-  const std::uint64_t united = UniteRecords(is_looked_at);
+  std::map<std::string, std::string> ids;
+  for (const Listed& image : images) ids.try_emplace(SpellingOf(image.id), image.id);
+  const std::uint64_t united = UniteRecords(is_looked_at, ids);
   for (const auto& [copy, record] : records_) {
     if (is_looked_at(copy.first)) LearnRef(copy.first);
   }
@@ -196,10 +198,12 @@ void Model::LearnRef(const std::string& ref) {
 }
 
 // Of one image and handler: the newest takes the others in.
-std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>& of_refs) {
+std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>& of_refs,
+                                  const std::map<std::string, std::string>& ids) {
   std::map<CopyKey, std::vector<ImagePulledRecord>> of_images;
   for (const auto& [copy, record] : records_) {
-    if (of_refs(copy.first)) of_images[{ImageOf(copy.first), copy.second}].push_back(record);
+    if (of_refs(copy.first) && ids.contains(ImageOf(copy.first)))
+      of_images[{ImageOf(copy.first), copy.second}].push_back(record);
   }
   std::uint64_t united = 0;
   for (auto& [image, records] : of_images) {
@@ -213,6 +217,11 @@ std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>&
       one = Unite(one, record, Merge);
       ++united;
     }
+    const auto id = ids.find(image.first);
+    const bool has_id = std::any_of(records.begin(), records.end(), [&](const auto& record) {
+      return record.image_ref == id->second;
+    });
+    if (has_id) one.image_ref = id->second;
     one.stamp = writes_ + 1;
     records_[{one.image_ref, one.runtime_handler}] = one;
   }
