@@ -26,6 +26,11 @@ std::vector<ImageOnNode> History::ListedFor(const Side& side,
 }
 
 void History::DrawTokenStep() {
+  // On all sides it is newer than the last one, or on none: a registry makes further commits.
+  for (const Side& side : sides_) {
+    const auto commits = Must(side.store->GetStatistics()).commit_sequence;
+    if (!side.tokens.empty() && side.tokens.back().commit == commits) return;
+  }
   Note("draw a token");
   for (Side& side : sides_) {
     const auto token = side.store->BeginList();
