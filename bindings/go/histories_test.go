@@ -116,7 +116,7 @@ func (n *node) play(number int, line object) {
 }
 
 var fieldsOfLines = strings.Fields(`op answer policy allow preloadedOnly shortNames grace window rules onNode preloaded
-	continuesPulls gap mapBytes image imageRef handler secrets credentials as pull entry how count ahead token images many
+	continuesPulls gap mapBytes image imageRef handler secrets credentials credentialMapping as pull entry how count ahead token images many
 	complete source reason names adopt inUse allowEmpty dryRun handlers folder key content path seconds bootId to schema`)
 
 func (n *node) setClocks() {
@@ -278,6 +278,14 @@ func (n *node) call(op string, line object) any {
 	case "record":
 		record, err := n.store.GetRecord(copy)
 		return answerOr(err, func() any { return n.record(record) })
+	case "putRecord":
+		record := waybill.ImagePulledRecord{ImageRef: copy.ImageRef, RuntimeHandler: copy.RuntimeHandler, CredentialMapping: map[string]waybill.ImagePullCredentials{}}
+		for name, c := range line["credentialMapping"].(object) {
+			record.CredentialMapping[name] = credentialsIn(c.(object))
+		}
+		return outcome(n.store.PutRecord(record))
+	case "deleteRecord":
+		return outcome(n.store.DeleteRecord(copy))
 	case "records":
 		records, err := n.store.ListRecords()
 		return answerOr(err, func() any { return each(records, n.record) })
@@ -426,6 +434,10 @@ func (n *node) ask(op string, copy waybill.ImageCopy, line object) any {
 	})
 }
 
+func credentialsIn(c object) waybill.ImagePullCredentials {
+	return waybill.ImagePullCredentials{NodePodsAccessible: c.flag("nodePodsAccessible"), KubernetesSecrets: secretsIn(c["kubernetesSecrets"])}
+}
+
 func (n *node) pulled(op string, copy waybill.ImageCopy, line object) any {
 	p := waybill.PulledImage{ImageCopy: copy, Pull: n.pull(line)}
 	if op == "pull" {
@@ -436,7 +448,7 @@ func (n *node) pulled(op string, copy waybill.ImageCopy, line object) any {
 		p.Pull = id
 	}
 	if c, there := line["credentials"].(object); there {
-		p.Credentials = &waybill.ImagePullCredentials{NodePodsAccessible: c.flag("nodePodsAccessible"), KubernetesSecrets: secretsIn(c["kubernetesSecrets"])}
+		p.Credentials = new(credentialsIn(c))
 	}
 	if entry, there := line["entry"]; there {
 		p.Entry = new(imageIn(entry))

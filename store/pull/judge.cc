@@ -167,6 +167,13 @@ const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool
   return later;
 }
 
+bool Givers::IsNamedByPulls(const ListedImage& image) const {
+  constexpr bool kNotAnything = true;
+  return std::all_of(
+      image.parsed.begin(), image.parsed.end(),
+      [&](const NamedImage& name) { return FindGiver(name, kNotAnything, false) != nullptr; });
+}
+
 // Whether only a later list can tell what it gave.
 bool Givers::IsLater(const Giver& giver) const {
   return !giver.is_record &&

@@ -50,6 +50,8 @@ class Givers {
     std::string because;  // one sentence
   };
   Result<Judgement> Judge(const StoreTxn& txn, const ListedImage& image) const;
+  // Whether pulls that can be named may have given it every name.
+  bool IsNamedByPulls(const ListedImage& image) const;
   // Why a record or a quarantine entry under a ref that is not the image's own may be about it.
   // Empty: there is none.
   Result<std::string> MayBeKnown(const StoreTxn& txn, const ListedImage& image) const;

@@ -240,8 +240,9 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   return {};
 }
 
-// A runtime may list an image by another ID than before. The ledger entry goes with it, whatever
-// pull is open.
+// A runtime may list an image by another ID than before. The ledger entry goes with it, though a
+// short name is being pulled; but not while a pull of its own name is open, since the digest may be
+// an index's, and the image that of another platform.
 Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images,
                          const Observing& observing) {
   std::optional<Givers> givers;
@@ -260,7 +261,7 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images,
     }
     auto may_be_known = givers->MayBeKnown(txn, image);
     if (!may_be_known) return may_be_known.error();
-    if (!may_be_known->empty()) continue;
+    if (!may_be_known->empty() || givers->IsNamedByPulls(image)) continue;
     auto erased = EraseLedgerEntry(txn, (*entry)->image_ref, image.runtime_handler);
     if (!erased) return erased.error();
     (*entry)->image_ref = image.id;

@@ -138,7 +138,7 @@ bool Model::MayReplace(const Handlers& handlers) const {
   if (TurnsOn(handlers)) return false;
   const std::string name = NameOfDefault(handlers);
   return name.empty() || std::none_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
-           return one.pull.runtime_handler == name;
+           return one.pull.runtime_handler == name && one.pull.nothing_at == 0;
          });
 }
 

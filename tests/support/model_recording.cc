@@ -150,7 +150,7 @@ void Model::DeleteIntent(const KnownImage& image, const std::string& handler) {
   // What is in flight stays until it ends.
   const bool in_flight = in_flight_.contains(key);
   const auto gone = std::erase_if(pulls_, [&](const ModelPull& one) {
-    return !one.pull.anything && one.pull.image == key.first &&
+    return !one.pull.anything && one.pull.nothing_at == 0 && one.pull.image == key.first &&
            one.pull.runtime_handler == key.second &&
            !(in_flight && one.pull.state == PullState::kRunning);
   });

@@ -57,6 +57,7 @@ type closedRun struct {
 	begun           map[string]bool   // images that were pulled in this history
 	unprotected     map[string]bool   // images whose pulls were ended by a word of nobody who began one
 	listed          map[string]bool   // plain spellings that lists had
+	former          map[string]string // of the last list: the ID before, by the ID
 	image           map[string]string // spelling to the ID of its image
 	seen            map[string]*closedCount
 }
@@ -195,13 +196,35 @@ func (c *closedRun) mayBePulled(image kubecontainer.Image, known evidence, place
 		}
 		given := slices.ContainsFunc(known.pulls, func(pull waybill.OpenPull) bool { return pull.Anything || c.couldGive(pull.Image, name) })
 		for ref, names := range known.names {
-			given = given || placed != nil && !placed[plain(ref)] && slices.ContainsFunc(names, func(n string) bool { return repository(n) == repository(name) })
+			if given || placed == nil || placed[plain(ref)] || known.closed[plain(ref)] != "" {
+				continue
+			}
+			// Without entries only its ref tells the repository, or nothing does.
+			if _, ok := waybill.ParseImage(ref); len(names) == 0 && ok && strings.Contains(ref, "@") {
+				names = []string{ref}
+			}
+			given = len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return repository(n) == repository(name) })
 		}
 		if !given {
 			return false
 		}
 	}
 	return true
+}
+
+// formerly returns the ID under which the runtime listed the image before, if it lists it by another
+// now; "?" where two images had one of its digests.
+func (c *closedRun) formerly(image kubecontainer.Image) string {
+	for _, spelling := range append([]string{image.ID}, image.RepoDigests...) {
+		id, known := c.image[plain(spelling)]
+		switch {
+		case known && id != plain(image.ID) && !c.onNode[id]:
+			return id
+		case !known && c.listed[plain(spelling)]:
+			return "?"
+		}
+	}
+	return ""
 }
 
 // judgements compares what became of each image that was judged with the model, and with the truth.
@@ -213,7 +236,7 @@ func (c *closedRun) judgements(s step, before, now evidence) string {
 			placed = nil
 		}
 		switch {
-		case before.ledger[ref] != "":
+		case before.ledger[ref] != "" || at >= 0 && before.ledger[c.former[ref]] != "":
 		case at < 0:
 			return fmt.Sprintf("%q entered the ledger, but the runtime does not have it", ref)
 		case c.mayBePulled(s.onNode[at], before, placed):
@@ -226,7 +249,7 @@ func (c *closedRun) judgements(s step, before, now evidence) string {
 	for ref, because := range now.closed {
 		at := slices.IndexFunc(s.onNode, func(image kubecontainer.Image) bool { return plain(image.ID) == ref })
 		switch {
-		case before.closed[ref] != "":
+		case before.closed[ref] != "" || at >= 0 && c.former[ref] != "":
 		case at < 0:
 			return fmt.Sprintf("%q was closed, but the runtime does not have it", ref)
 		case !c.mayBePulled(s.onNode[at], before, c.onNode): // lists before this one may be forgotten
@@ -330,9 +353,7 @@ func (c *closedRun) look() (found evidence, err error) {
 		if record.ClosedBecause != "" {
 			found.closed[plain(record.ImageRef)] = record.ClosedBecause
 		}
-		if len(record.CredentialMapping) > 0 {
-			found.names[record.ImageRef] = slices.Collect(maps.Keys(record.CredentialMapping))
-		}
+		found.names[record.ImageRef] = slices.Collect(maps.Keys(record.CredentialMapping))
 	}
 	found.pulls, err = c.closed.store.OpenPulls()
 	return found, err
@@ -354,6 +375,10 @@ func (c *closedRun) play(s step) string {
 		return err.Error()
 	}
 	if asked {
+		c.former = map[string]string{}
+		for _, image := range s.onNode {
+			c.former[plain(image.ID)] = c.formerly(image)
+		}
 		c.learn(s.onNode) // before it is judged
 	}
 	if found := c.judgements(s, knownBefore, c.known); found != "" {
