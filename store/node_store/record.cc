@@ -221,7 +221,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
         if (auto r = internal::OpenPullOfAnything(txn, impl.boot_clock()); !r) return r.error();
       }
       if (!pruned || pruned->next || !prunes_ledger) return pruned;
-      auto ledger = internal::PruneLedger(txn, images, limit.token, part->most);
+      auto ledger = internal::PruneLedger(txn, images, limit.token, part->most, nullptr);
       if (!ledger) return ledger.error();
       pruned->report.preloaded_removed = ledger->entries;
       // The records are done: the next part is of the ledger alone.

@@ -139,13 +139,20 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       return keep(report.kept_in_list, *record);
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
+    if (rules == Rules::kClosed && listed.empty()) {
+      auto was_listed = WasListed(txn, record->image_ref);
+      if (!was_listed) return was_listed.error();
+      if (limit.spared != nullptr) {
+        auto image = ImageOf(txn, record->image_ref);
+        if (!image) return image.error();
+        if (!*was_listed || limit.spared->images.contains(*image)) {
+          return keep(report.kept_in_list, *record);
+        }
+      }
+      pruned.never_listed = pruned.never_listed || !*was_listed;
+    }
     ++changes;
     if (listed.empty()) {
-      if (rules == Rules::kClosed && !pruned.never_listed) {
-        auto was_listed = WasListed(txn, record->image_ref);
-        if (!was_listed) return was_listed.error();
-        pruned.never_listed = !*was_listed;
-      }
       gone.push_back(key);
     } else {
       copies.by_ref[record->image_ref].push_back(std::move(*record));
@@ -164,12 +171,13 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
 }
 
 Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token,
-                                 std::size_t most) {
+                                 std::size_t most, const Spared* spared) {
   PrunedLedger pruned;
   std::vector<LedgerEntry> unlisted;
   auto walked = txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
     if (!entry || entry->stamp > token) return true;
+    if (spared != nullptr && spared->images.contains(entry->image_ref)) return true;
     auto found = images.Find(entry->image_ref);
     if (!found) return found.error();
     if (found->contains(entry->runtime_handler) || found->contains(std::nullopt)) return true;

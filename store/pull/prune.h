@@ -17,6 +17,13 @@
 
 namespace waybill::internal {
 
+// What stays although it is not listed: an image on the list was left unjudged, and may be the one
+// that this is about, under another ref.
+struct Spared {
+  std::set<std::string>
+      images;  // as in the table of spellings. Beside these: what no list ever had
+};
+
 // When a record is removed: it is not in the list, and old enough by one of two measures.
 struct PruneLimit {
   bool by_stamp = true;
@@ -26,6 +33,7 @@ struct PruneLimit {
   // newer than an `until` that is ahead of the clock.
   std::uint64_t mended_at = 0;
   bool* met_ahead = nullptr;  // set if a kept record's time came from a clock ahead
+  const Spared* spared = nullptr;
 };
 
 // The images on the node, by every spelling that they are listed or known under. Rules::kKubelet
@@ -72,7 +80,7 @@ struct PrunedLedger {
   bool more = false;          // others are left
 };
 Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token,
-                                 std::size_t most);
+                                 std::size_t most, const Spared* spared);
 
 // Spellings of images that are not listed. Only for a list that was judged: a spelling tells the
 // image of a record that went under another ID.

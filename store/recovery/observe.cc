@@ -301,15 +301,24 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
     if (auto r = on_node.Add(image.id, handler); !r) return r;
     for (const std::string& digest : image.digests) on_node.AddDigest(digest, handler);
   }
+  // What is to be judged still needs what is known.
+  Spared spared;
+  if (report.left > 0) {
+    for (const ListedImage& image : images) {
+      spared.images.insert(image.formerly.begin(), image.formerly.end());
+    }
+  }
   PruneLimit limit;
   limit.token = token;
+  limit.spared = report.left > 0 ? &spared : nullptr;
   auto pruned = PruneRecords(txn, Rules::kClosed, on_node, limit, {});
   if (!pruned) return pruned.error();
   report.records_removed = pruned->report.removed;
-  auto removed = PruneLedger(txn, on_node, token, std::numeric_limits<std::size_t>::max());
+  auto removed =
+      PruneLedger(txn, on_node, token, std::numeric_limits<std::size_t>::max(), limit.spared);
   if (!removed) return removed.error();
   report.preloaded_removed = removed->entries;
-  return PruneSpellings(txn, on_node, token);
+  return report.left > 0 ? Result<void>() : PruneSpellings(txn, on_node, token);
 }
 
 // A digest in quarantine that two images have may be of either: neither stays in the ledger by what
@@ -427,9 +436,9 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     }
   }
   if (!list.token) return report;
-  // What is to be judged still needs what is known: the record that goes may be its own.
-  if (list.complete && report.left == 0) {
-    if (report.not_judged_because.empty()) {
+  if (list.complete) {
+    // What is to be judged still may be of a pull that would be settled.
+    if (report.not_judged_because.empty() && report.left == 0) {
       auto settled = SettlePulls(txn, *list.token, observing.now, observing.options);
       if (!settled) return settled.error();
       report.pulls_settled = *settled;

@@ -216,6 +216,7 @@ class NodeLife {
   Millis can_tell_from_ = 0;
   std::map<ContentIndex, Millis> refused_since_;
   std::uint64_t files_imported_ = 0;
+  Millis last_storm_ = 0;
 
   struct Event {
     Millis at;

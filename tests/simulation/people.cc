@@ -158,6 +158,7 @@ void NodeLife::Attack() {
 
 // Deployments come and go: 500 pods with ten images ask, and all are deleted while they pull.
 void NodeLife::Storm() {
+  last_storm_ = timeline_.now();
   for (int i = 0; i < 10; ++i) {
     Question question = SomeQuestion();
     question.policy = PullPolicy::kAlways;
@@ -167,7 +168,8 @@ void NodeLife::Storm() {
     }
   }
   timeline_.After(5 * kMinute, [this] {
-    if (mode_ != Mode::kWaybill) return;
+    const bool another_goes_on = timeline_.now() - last_storm_ < 5 * kMinute;
+    if (mode_ != Mode::kWaybill || another_goes_on) return;
     const std::size_t open = Must(store_->ListOpenPulls(), "ListOpenPulls").size();
     figures_.open_pulls_after_storm_most = std::max(figures_.open_pulls_after_storm_most, open);
   });

@@ -14,7 +14,7 @@ const std::array kScenarios = {
         .name = "unreachable", .wrong_closings_at_most = 0.01, .reachable_half_the_time = true},
     Scenario{.name = "hostile", .wrong_closings_at_most = 0.01, .attacks = 5 * kMinute},
     Scenario{.name = "prefetched", .wrong_closings_at_most = 3, .percent_prefetched = 10},
-    Scenario{.name = "storms", .open_pulls_after_storm_at_most = 20, .storms = 6 * kHour},
+    Scenario{.name = "storms", .open_pulls_after_storm_at_most = 30, .storms = 6 * kHour},
     Scenario{.name = "attacked",
              .open_pulls_at_most = 125,
              .attacks = 2 * kMinute,

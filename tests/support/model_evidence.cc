@@ -610,16 +610,23 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   } else {
     JudgeAll(images, list, preloaded, report);
   }
-  if (list.token && list.complete && report.left == 0) {
-    if (report.not_judged_because.empty()) report.pulls_settled = SettlePulls(*list.token);
+  if (list.token && list.complete) {
+    if (report.not_judged_because.empty() && report.left == 0)
+      report.pulls_settled = SettlePulls(*list.token);
     if (report.pulls_settled > 0) EvidenceRemoved();
     const std::uint64_t token = list.token->commit;
     bool ignored = true;
-    const auto old = [&](const ImagePulledRecord& one) { return one.stamp <= token; };
+    // A record that no list had may be of an image that was left.
+    const auto old = [&](const ImagePulledRecord& one) {
+      return one.stamp <= token &&
+             (report.left == 0 || IsListed(on_node, one.image_ref, std::nullopt) ||
+              WasListed(one.image_ref));
+    };
     report.records_removed = PruneRecords(on_node, old, ignored).removed;
     report.preloaded_removed = PruneLedger(on_node, token);
     std::erase_if(rows_, [&](const auto& one) {
-      return one.second.stamp <= token && !IsListed(on_node, one.first, std::nullopt);
+      return report.left == 0 && one.second.stamp <= token &&
+             !IsListed(on_node, one.first, std::nullopt);
     });
   }
   const bool wrote = list.token || learnt_ || first != awaits_first_list_ || after_gap ||
