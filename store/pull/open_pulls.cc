@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
+#include "store/pull/judge.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -183,16 +185,23 @@ Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now) {
 }
 
 Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ListToken& token, const BootTime& now,
-                                  const EvidenceOptions& options) {
+                                  const EvidenceOptions& options,
+                                  const std::vector<std::string>& names_left) {
   const BootTime& drawn = token.drawn;
   const std::uint64_t commit = token.commit;
   // A token of an earlier boot may be older than a pull that ended since.
   const bool knows_boot = drawn.boot_id == now.boot_id && now.boot_id != BootTime().boot_id;
   auto pulls = AllOpenPulls(txn);
   if (!pulls) return pulls.error();
+  std::set<PullId> needed;
+  if (!names_left.empty()) {
+    for (const OpenPull& pull : PullsOfAny(*pulls, names_left, options.short_names)) {
+      needed.insert(pull.id);
+    }
+  }
   std::uint64_t settled = 0;
   for (const OpenPull& pull : *pulls) {
-    if (!pull.ended) continue;
+    if (!pull.ended || needed.contains(pull.id)) continue;
     const bool is_nothing = pull.nothing_at != 0 && commit >= pull.nothing_at;
     const bool rebooted = knows_boot && pull.ended_at.boot_id != now.boot_id &&
                           pull.ended_at.boot_id != BootTime().boot_id;

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/database/store_txn.h"
 #include "waybill/evidence.h"
@@ -55,9 +57,11 @@ Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now);
 
 // Drops open pulls that can bring nothing any more, after a complete list with that token: failed
 // ones that ended `grace` before, unknown ones that ended `window` before, and those that ended
-// before the machine's last boot. Returns how many.
+// before the machine's last boot. Not those that may have given one of the names: their images are
+// on the list, and not judged yet. Returns how many.
 Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ListToken& token, const BootTime& now,
-                                  const EvidenceOptions& options);
+                                  const EvidenceOptions& options,
+                                  const std::vector<std::string>& names_left);
 
 }  // namespace waybill::internal
 

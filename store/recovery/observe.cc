@@ -195,7 +195,8 @@ Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& 
 }
 
 Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
-                      const Observing& observing, bool first_start, ObserveReport& report) {
+                      const Observing& observing, bool first_start, ObserveReport& report,
+                      std::vector<std::string>& names_left) {
   auto unknown = Unknown(txn, images, report);
   if (!unknown) return unknown.error();
   if (unknown->empty()) return {};
@@ -232,6 +233,7 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
                !list.source.empty()) {
       // Only the runtime's word closes: it knows every name.
       ++report.left;
+      names_left.insert(names_left.end(), image->names.begin(), image->names.end());
     } else {
       done = judge.Close(*image, std::move(judgement->because));
     }
@@ -406,6 +408,7 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     if (auto r = MoveEntries(txn, *images, observing); !r) return r.error();
   }
 
+  std::vector<std::string> names_left;  // of images that a later list will judge
   auto gap = GapInForce(txn);
   if (!gap) return gap.error();
   const bool closes_gap =
@@ -428,7 +431,7 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     report.left = unknown->size();
   } else {
     const bool first_start = txn.state().awaits_first_list && list.complete && list.source.empty();
-    auto judged = JudgeAll(txn, *images, list, observing, first_start, report);
+    auto judged = JudgeAll(txn, *images, list, observing, first_start, report, names_left);
     if (!judged) return judged.error();
     if (first_start) {
       txn.state().awaits_first_list = false;
@@ -437,9 +440,8 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   }
   if (!list.token) return report;
   if (list.complete) {
-    // What is to be judged still may be of a pull that would be settled.
-    if (report.not_judged_because.empty() && report.left == 0) {
-      auto settled = SettlePulls(txn, *list.token, observing.now, observing.options);
+    if (report.not_judged_because.empty()) {
+      auto settled = SettlePulls(txn, *list.token, observing.now, observing.options, names_left);
       if (!settled) return settled.error();
       report.pulls_settled = *settled;
     }

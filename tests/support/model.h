@@ -253,6 +253,7 @@ class Model {
   bool IsRecordedAs(const Listed& image) const;
   Origin JudgeOrigin(const Listed& image, std::optional<std::uint64_t> until, bool first) const;
   void Enter(const Listed& image, const std::string& source, const std::string& reason);
+  void Leave(const Listed& image, ObserveReport& report);
   void JudgeAll(const std::vector<Listed>& images, const ImageList& list,
                 const std::vector<ImageOnNode>& preloaded, ObserveReport& report);
   bool Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const;
@@ -302,6 +303,7 @@ class Model {
   // No list was judged yet, and nothing happened that would make it late.
   bool awaits_first_list_ = true;
   std::uint64_t opened_at_ = 0;
+  std::vector<std::string> left_;       // names of images that the last list left
   bool learnt_ = false;                 // the last list told something new
   bool never_listed_went_ = false;      // with the last prune: a record that no list had
   std::uint64_t last_token_ = 0;        // drawn by this process

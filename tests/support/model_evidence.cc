@@ -383,6 +383,16 @@ std::uint64_t Model::SettlePulls(const ListToken& token) {
   std::erase_if(pulls_, [&](const ModelPull& one) {
     const OpenPull& pull = one.pull;
     if (!pull.ended) return false;
+    // An image that was left may be its.
+    const bool docker_hub = evidence_.short_names == ShortNames::kDockerHub;
+    const KnownImage& pulled = one.image;
+    const bool is_needed = pull.nothing_at == 0 && !IsBareId(pulled.image) &&
+                           std::any_of(left_.begin(), left_.end(), [&](const std::string& name) {
+                             return pull.anything || !pulled.normalised ||
+                                    (!pulled.has_host && !docker_hub) ||
+                                    CouldGive(pulled, *FindKnownImage(name));
+                           });
+    if (is_needed) return false;
     if (pull.nothing_at != 0 && token.commit >= pull.nothing_at) return true;
     const bool this_boot = pull.ended_at.boot_id == boot_.boot_id;
     const std::chrono::nanoseconds since(drawn.nanoseconds - pull.ended_at.nanoseconds);
@@ -526,6 +536,11 @@ void Model::Enter(const Listed& image, const std::string& source, const std::str
       of, image.stored, {names.begin(), names.end()}, source, reason, TimeOfWriting(), writes_ + 1};
 }
 
+void Model::Leave(const Listed& image, ObserveReport& report) {
+  ++report.left;
+  left_.insert(left_.end(), image.names.begin(), image.names.end());
+}
+
 void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
                      const std::vector<ImageOnNode>& preloaded, ObserveReport& report) {
   const bool first = awaits_first_list_ && list.complete && list.source.empty();
@@ -550,13 +565,13 @@ void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
     } else if (origins[i] == Origin::kPulled ||
                (origins[i] == Origin::kUnplaced && list.complete)) {
       if (!list.source.empty()) {
-        ++report.left;
+        Leave(unknown[i], report);
         continue;
       }
       Close(unknown[i].id, unknown[i].stored, TimeOfWriting());
       ++report.closed;
     } else {
-      ++report.left;
+      Leave(unknown[i], report);
     }
   }
   if (first) awaits_first_list_ = false;
@@ -591,6 +606,7 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   const auto images = Prepare(list.images, report);
   const bool first = awaits_first_list_;
   learnt_ = false;
+  left_.clear();
   std::vector<ImageOnNode> on_node = list.images;
   for (ImageOnNode& image : on_node) {
     if (handlers_.empty()) image.runtime_handler.clear();
@@ -611,8 +627,7 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
     JudgeAll(images, list, preloaded, report);
   }
   if (list.token && list.complete) {
-    if (report.not_judged_because.empty() && report.left == 0)
-      report.pulls_settled = SettlePulls(*list.token);
+    if (report.not_judged_because.empty()) report.pulls_settled = SettlePulls(*list.token);
     if (report.pulls_settled > 0) EvidenceRemoved();
     const std::uint64_t token = list.token->commit;
     bool ignored = true;
