@@ -124,7 +124,7 @@ class NodeLife {
   void LeaveOut(Listing& listing);
   bool MisleadOnce(const Listing& listing);
   void Observe(const Listing& listing, bool complete);
-  void CheckOpenPulls(const ListToken& token);
+  void CheckOpenPulls(const ListToken& token, bool any_left);
   void CollectGarbage();
   void RemoveImage(ContentIndex content);
 
