@@ -101,6 +101,7 @@ schema is backed up and migrated.)";
     const StartContext context{.store = store_.store,
                                .rules = store_.rules,
                                .images_given = options.images_on_node.has_value(),
+                               .preloaded_given = preloaded_.has_value(),
                                .dry_run = dry_run_};
     auto outcome = dry_run_ ? Try(options) : OpenAndClose(std::move(options));
     if (!outcome) return outcome.error();

@@ -188,6 +188,12 @@ void WarnOfNoList(const RecoveryReport& report, const StartContext& context) {
       "before a pull begins");
 }
 
+void WarnOfUnusedList(const RecoveryReport& report, const StartContext& context) {
+  if (!context.preloaded_given || report.first_start || report.after_gap) return;
+  Warn("the list of preloaded images was not used: it counts at a first start only",
+       "enter an image with waybill preload add --images LIST --reason REASON");
+}
+
 }  // namespace
 
 void WriteStartReport(const StartOutcome& outcome, const StartContext& context, Output& out) {
@@ -216,6 +222,7 @@ void WriteStartReport(const StartOutcome& outcome, const StartContext& context, 
              "that lives, release POD for one that is gone, release --lost where the list has all");
   }
   WarnOfNoList(report, context);
+  WarnOfUnusedList(report, context);
   if (!report.distrustful) return;
   const bool can_fill = report.after_gap && report.replay_skipped;
   Warn("the store is DISTRUSTFUL: " + report.distrust_reason + "; " + std::string(kDistrustMeans),

@@ -22,6 +22,7 @@ struct StartContext {
   std::string store;  // the directory as it was given
   Rules rules = Rules::kClosed;
   bool images_given = false;
+  bool preloaded_given = false;
   bool dry_run = false;
 };
 

@@ -184,7 +184,7 @@ func (s *Store) BeginList() (ListToken, error) {
 // its token. A list without a token closes images, and does nothing else. A distrustful store judges
 // nothing. RulesKubelet: nothing is done, and the report says so.
 //
-// ErrInvalidArgument: the token is from the future, or older than that of a list that was observed
+// ErrInvalidArgument: the token is from the future or of another store, or older than that of a list that was observed
 // before (list again), or a complete list is empty although there is something to remove
 // ([AllowEmpty]). ErrLimitExceeded: more than 1,000,000 images. Further errors as of
 // [Store.RecordPullIntent].

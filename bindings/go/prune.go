@@ -52,7 +52,7 @@ func cChangeOptions(a *arena, options []ChangeOption) *C.waybill_change_options 
 // ledger entries likewise. It needs the ID of each image, or another spelling. It judges nothing:
 // [Store.ObserveImages] does both. An image that the list leaves out by mistake loses its record, and
 // may then be presumed preloaded (RulesKubelet), or is judged anew (RulesClosed). ErrInvalidArgument:
-// the token is from the future, or the list is empty but there are records ([AllowEmpty]). Further
+// the token is from the future or of another store, or the list is empty but there are records ([AllowEmpty]). Further
 // errors as of [Store.RecordPullIntent].
 func (s *Store) Prune(images []ImageOnNode, token ListToken, options ...ChangeOption) (PruneReport, error) {
 	var a arena

@@ -228,7 +228,7 @@ func (s *Store) ListHeldPods() ([]HeldPod, error) {
 // CleanUpUserNamespaces releases, in one transaction, the mappings of pods in neither list: existing
 // are the pods that the node should run, running those that the runtime runs. Both are complete lists
 // of UIDs, made in this order after token was drawn ([Store.BeginList]): a mapping that was handed
-// out since then stays. ErrInvalidArgument: the token is from the future, or both lists are empty but
+// out since then stays. ErrInvalidArgument: the token is from the future or of another store, or both lists are empty but
 // pods have mappings or are held ([AllowEmpty]: a drained node has no pods). Further errors as of
 // [Store.RecordPullIntent].
 func (s *Store) CleanUpUserNamespaces(existing, running []string, token ListToken, options ...ChangeOption) (UserNamespaceCleanupReport, error) {

@@ -165,14 +165,16 @@ class NodeStore {
   // could have given that tag and any `repo@digest`, one with a digest any `repo@digest`, and one
   // without a registry host any name (EvidenceOptions::short_names). If only a pull that began
   // after the token could have, the image is left to a later list. Names that do not parse do not
-  // count. A distrustful store judges nothing. After a gap (OpenOptions::gap) a complete list
-  // closes each such image, and the gap with it. A complete list also drops open pulls that can
-  // bring nothing any more (EvidenceOptions), and removes records and ledger entries of images that
-  // it does not have and that are not newer than its token, as Prune does. A list without a token
-  // closes images, and does nothing else. kInvalidArgument: a token from the future, one that is
-  // older than that of a list that was observed before (nothing was changed: list again), or an
-  // empty complete list although there are records, open pulls or ledger entries
-  // (ChangeOptions::allow_empty). kLimitExceeded: more than kMaxListedImages.
+  // count. An image that may be one that is known under another ID or digest is closed, or has that
+  // one's ledger entry. A distrustful store judges nothing. After a gap (OpenOptions::gap) a
+  // complete list closes each such image, and the gap with it. A complete list also drops open
+  // pulls that can bring nothing any more (EvidenceOptions), and removes records and ledger entries
+  // of images that it does not have and that are not newer than its token; of what it left unjudged
+  // it forgets nothing. A list without a token closes images, and does nothing else.
+  // kInvalidArgument: a token from the future or of another store, one that is older than that of a
+  // list that was observed before (nothing was changed: list again), or an empty complete list
+  // although there are records, open pulls or ledger entries (ChangeOptions::allow_empty).
+  // kLimitExceeded: more than kMaxListedImages.
   Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
 
   // All open pulls, the oldest first.
@@ -187,7 +189,8 @@ class NodeStore {
   Result<std::vector<LedgerEntry>> ListLedger() const;
   // An operator's word that this image is preloaded: it is not judged. `image.id` is any spelling
   // of it; its names are kept. `source` and `reason`: 1 to kMaxReasonBytes. Records of the image
-  // stay; so does its quarantine, which closes it all the same. kInvalidArgument: no ID.
+  // stay; so does its quarantine, which closes it all the same. kInvalidArgument: no ID, or a
+  // digest that two images have.
   Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
                            std::string_view reason, const ChangeOptions& options = {});
   // An operator's word that it is not. An image without a record gets one without credentials, or
@@ -207,15 +210,18 @@ class NodeStore {
   // `images` is the complete list of images on the node, by any spelling, made after `token` was
   // drawn. Deletes each record whose image is not listed, unless the record was written or
   // confirmed after that, under Rules::kClosed ledger entries likewise; judges nothing
-  // (ObserveImages does both). If the list omits an image by mistake, its record is lost; it may
-  // then be presumed preloaded (kKubelet), or is judged anew (kClosed). An image that is listed
-  // under one handler keeps its record there and loses those under others, except the last record
-  // that says that the image was pulled: that one loses its credentials instead. kInvalidArgument:
-  // a token from the future, or an empty list although records exist (ChangeOptions::allow_empty).
+  // (ObserveImages does both, and is the better call). Under Rules::kClosed a record that no list
+  // ever had leaves an open pull of anything, since its image may be listed under another ref, here
+  // and in PruneBefore and DeleteRecord. If the list omits an image by mistake, its record is lost;
+  // it may then be presumed preloaded (kKubelet), or is judged anew (kClosed). An image that is
+  // listed under one handler keeps its record there and loses those under others, except the last
+  // record that says that the image was pulled: that one loses its credentials instead.
+  // kInvalidArgument: a token from the future or of another store, or an empty list although
+  // records exist (ChangeOptions::allow_empty).
   Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
                             const ChangeOptions& options = {});
 
-  // The kubelet's form: deletes unlisted records last updated before `until`, and nothing else. It
+  // The kubelet's form: deletes unlisted records last updated before `until`, no ledger entries. It
   // compares clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet
   // does. Rules::kClosed: a record whose time is more than a day ahead of the clock gets the time
   // of this call, so that a later call can delete it. If the clock was ahead and was corrected, an
