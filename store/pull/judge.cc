@@ -169,9 +169,9 @@ const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool
 
 bool Givers::IsNamedByPulls(const ListedImage& image) const {
   constexpr bool kNotAnything = true;
-  return std::all_of(
-      image.parsed.begin(), image.parsed.end(),
-      [&](const NamedImage& name) { return FindGiver(name, kNotAnything, false) != nullptr; });
+  return std::all_of(image.parsed.begin(), image.parsed.end(), [&](const NamedImage& name) {
+    return FindGiver(name, kNotAnything, false) != nullptr;
+  });
 }
 
 // Whether only a later list can tell what it gave.
