@@ -241,7 +241,7 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
     const std::string& former = image.formerly.front();
     auto entry = FindLedgerEntry(txn, former, image.runtime_handler);
     if (!entry) return entry.error();
-    // A complete list gives it the entry.
+    // A complete list with a token gives it the entry.
     if (*entry)
       return Judgement{Verdict::kLater, "it is in the ledger as " + QuoteForMessage(former)};
     return Judgement{Verdict::kPulled, "it was on the node as " + QuoteForMessage(former) +

@@ -194,6 +194,11 @@ Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& 
   return named;
 }
 
+// Whether the list can't have what a removed record, ledger entry or open pull brought.
+bool IsPlaced(const StoreTxn& txn, const ImageList& list) {
+  return list.token && list.token->commit >= txn.state().evidence_removed;
+}
+
 Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
                       const Observing& observing, bool first_start, ObserveReport& report,
                       std::vector<std::string>& names_left) {
@@ -210,7 +215,7 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     if (!named) return named.error();
     preloaded = std::move(*named);
   }
-  const bool is_placed = list.token && list.token->commit >= txn.state().evidence_removed;
+  const bool is_placed = IsPlaced(txn, list);
   Judge judge(txn, report);
   for (const ListedImage* image : *unknown) {
     if (preloaded.contains(image)) {
@@ -245,14 +250,14 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
 // A runtime may list an image by another ID than before. The ledger entry goes with it, though a
 // short name is being pulled; but not while a pull of its own name is open, since the digest may be
 // an index's, and the image that of another platform.
-Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images,
+Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, std::uint64_t token,
                          const Observing& observing) {
   std::optional<Givers> givers;
   for (const ListedImage& image : images) {
     if (image.formerly.empty()) continue;
     auto entry = FindLedgerEntry(txn, image.formerly.front(), image.runtime_handler);
     if (!entry) return entry.error();
-    if (!*entry) continue;
+    if (!*entry || (*entry)->stamp > token) continue;
     auto known = IsKnown(txn, image);
     if (!known) return known.error();
     if (*known) continue;
@@ -404,10 +409,6 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     if (auto r = DropQuarantined(txn, *images); !r) return r.error();
   }
 
-  if (list.complete && list.source.empty()) {
-    if (auto r = MoveEntries(txn, *images, observing); !r) return r.error();
-  }
-
   std::vector<std::string> names_left;  // of images that a later list will judge
   auto gap = GapInForce(txn);
   if (!gap) return gap.error();
@@ -430,7 +431,11 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     if (!unknown) return unknown.error();
     report.left = unknown->size();
   } else {
-    const bool first_start = txn.state().awaits_first_list && list.complete && list.source.empty();
+    const bool is_whole = list.complete && list.source.empty();
+    if (is_whole && IsPlaced(txn, list)) {
+      if (auto r = MoveEntries(txn, *images, list.token->commit, observing); !r) return r.error();
+    }
+    const bool first_start = txn.state().awaits_first_list && is_whole;
     auto judged = JudgeAll(txn, *images, list, observing, first_start, report, names_left);
     if (!judged) return judged.error();
     if (first_start) {
