@@ -36,7 +36,7 @@ Result<void> CheckReason(std::string_view what, std::string_view reason) {
                                                 " bytes; nothing was changed"};
 }
 
-Result<void> CheckRef(std::string_view image_ref) {
+Result<void> CheckImageRef(std::string_view image_ref) {
   if (image_ref.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
                  "name the image by its ID or a repo digest"};
@@ -152,7 +152,7 @@ Result<std::vector<LedgerEntry>> NodeStore::ListLedger() const {
 
 Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view source,
                                     std::string_view reason, const ChangeOptions& options) try {
-  if (auto r = CheckRef(image.id); !r) return r;
+  if (auto r = CheckImageRef(image.id); !r) return r;
   if (auto r = CheckReason("source", source); !r) return r;
   if (auto r = CheckReason("reason", reason); !r) return r;
   if (impl_->rules == Rules::kKubelet) return NoLedger();
@@ -192,7 +192,7 @@ Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view s
 
 Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                          const ChangeOptions& options) try {
-  if (auto r = CheckRef(copy.image_ref); !r) return r.error();
+  if (auto r = CheckImageRef(copy.image_ref); !r) return r.error();
   if (auto r = CheckReason("reason", reason); !r) return r.error();
   if (impl_->rules == Rules::kKubelet) return NoLedger();
   return WriteAndGet(
@@ -265,7 +265,7 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
     if (impl_->rules == Rules::kKubelet) {
       return Error{ErrorCode::kInvalidArgument, "the rules `kubelet` have no evidence to explain"};
     }
-    if (auto r = CheckRef(copy.image_ref); !r) return r.error();
+    if (auto r = CheckImageRef(copy.image_ref); !r) return r.error();
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the store");
     std::string_view handler;
