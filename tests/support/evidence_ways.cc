@@ -34,7 +34,7 @@ ImageOnNode Pause() {
   return {
       .id = kPauseId, .repo_tags = {kPause}, .repo_digests = {"registry.k8s.io/pause@" + Sha('e')}};
 }
-ImagePullCredentials TenantX() { return WithSecret(MakeSecret("x", "pull", "uid-x", "hash-x")); }
+ImagePullCredentials ProofsOfX() { return WithSecret(MakeSecret("x", "pull", "uid-x", "hash-x")); }
 ImagePullCredentials TenantY() { return WithSecret(MakeSecret("y", "pull", "uid-y", "hash-y")); }
 
 // A node that came up with the image `pause`, and lists its images whenever it looks.
@@ -123,7 +123,7 @@ Decision RecordUnderId(Rules rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
   node.Arrives(App());
-  node.Succeeds(kApp, kAppId, pull, TenantX());
+  node.Succeeds(kApp, kAppId, pull, ProofsOfX());
   node.Looks();
   return node.Asks(kApp, kAppByDigest);
 }
@@ -132,7 +132,7 @@ Decision RuntimeUpgradeChangesRefs(Rules rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
   node.Arrives(App());
-  node.Succeeds(kApp, kAppByDigest, pull, TenantX());
+  node.Succeeds(kApp, kAppByDigest, pull, ProofsOfX());
   node.Dies();
   node.Looks();
   return node.Asks(kAppByDigest, kAppId.substr(7));
@@ -180,7 +180,7 @@ Decision StoreLostAndTrusted(Rules rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
   node.Arrives(App());
-  node.Succeeds(kApp, kAppId, pull, TenantX());
+  node.Succeeds(kApp, kAppId, pull, ProofsOfX());
   node.LosesItsStore();
   Must(node->ClearDistrust("the disk was replaced",
                            {.images_on_node = std::vector<ImageOnNode>{Pause(), App()}}));

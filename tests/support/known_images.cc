@@ -7,7 +7,7 @@ namespace {
 const std::string kDigestA = "sha256:" + std::string(64, 'a');
 const std::string kDigestB = "sha256:" + std::string(64, 'b');
 const std::string kNginx = "docker.io/library/nginx";
-const std::string kApp = "registry.example.com:5000/team/app";
+const std::string kTeamApp = "registry.example.com:5000/team/app";
 const std::string kHex = std::string(64, 'e');
 
 }  // namespace
@@ -24,10 +24,12 @@ const std::vector<KnownImage>& KnownImages() {
       {"docker.io/nginx:latest", "docker.io/nginx", kNginx + ":latest", kNginx, kHost, "latest"},
       {"index.docker.io/library/nginx@" + kDigestA, "index.docker.io/library/nginx",
        kNginx + "@" + kDigestA, kNginx, kHost, "", kDigestA},
-      {kApp, kApp, kApp + ":latest", kApp, kHost, "latest", "", kBare},
-      {kApp + ":v1", kApp, kApp + ":v1", kApp, kHost, "v1"},
-      {kApp + "@" + kDigestB, kApp, kApp + "@" + kDigestB, kApp, kHost, "", kDigestB},
-      {kApp + ":v1@" + kDigestB, kApp, kApp + ":v1@" + kDigestB, kApp, kHost, "v1", kDigestB},
+      {kTeamApp, kTeamApp, kTeamApp + ":latest", kTeamApp, kHost, "latest", "", kBare},
+      {kTeamApp + ":v1", kTeamApp, kTeamApp + ":v1", kTeamApp, kHost, "v1"},
+      {kTeamApp + "@" + kDigestB, kTeamApp, kTeamApp + "@" + kDigestB, kTeamApp, kHost, "",
+       kDigestB},
+      {kTeamApp + ":v1@" + kDigestB, kTeamApp, kTeamApp + ":v1@" + kDigestB, kTeamApp, kHost, "v1",
+       kDigestB},
       {"team/app:v1", "team/app", "docker.io/team/app:v1", "docker.io/team/app", !kHost, "v1"},
       {"docker.io/team/app:v1", "docker.io/team/app", "docker.io/team/app:v1", "docker.io/team/app",
        kHost, "v1"},
