@@ -1,6 +1,7 @@
 // waybill_bench: the table of README.md, in one run.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -49,7 +50,8 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
       MeasureMigrations(bench, store, records);
     }
     MeasureDecisions(bench, store, records, DecisionReach(records));
-    MeasureEvidence(bench, records);
+    // One list is one transaction: with 100,000 records and as many preloaded it fills the map.
+    MeasureEvidence(bench, std::min<std::size_t>(records, 50'000));
     if (records == sizes.front()) {
       MeasureThreads(bench, store, records);
       MeasureBindings(bench, store, records, go_program);
