@@ -56,11 +56,17 @@ Result<void> MakeEmptyFile(const fs::path& path) {
   return internal::OpenFile(path, O_WRONLY | O_CREAT).map([](const internal::Fd&) {});
 }
 
+Result<void> CopyIfThere(const fs::path& from, const fs::path& to, const char* name) {
+  std::error_code error;
+  if (IsThere(from / name)) fs::copy_file(from / name, to / name, error);
+  return error ? CopyFailed(from / name, error.message()) : Result<void>();
+}
+
 // By which opening a directory without data.mdb sees that a store was lost.
 Result<void> CopyTraces(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  if (IsThere(from / "owner.lock")) fs::copy_file(from / "owner.lock", to / "owner.lock", error);
-  if (error) return CopyFailed(from / "owner.lock", error.message());
+  for (const char* name : {"owner.lock", "commit.mark"}) {
+    if (auto copied = CopyIfThere(from, to, name); !copied) return copied;
+  }
   if (IsThere(from / "lock.mdb")) {
     if (auto made = MakeEmptyFile(to / "lock.mdb"); !made) return made;
   }
@@ -118,6 +124,7 @@ Result<void> ScratchStart::Copy(const Progress& progress) const {
   if (!IsThere(real_ / "data.mdb")) return CopyTraces(real_, copy);
   auto lock = internal::OwnerLock::Take(real_);
   if (!lock) return lock.error();
+  if (auto copied = CopyIfThere(real_, copy, "commit.mark"); !copied) return copied;
   return CopyDatabase(lock->database(), real_ / "data.mdb", copy / "data.mdb", progress);
 }
 

@@ -23,10 +23,12 @@ constexpr std::uint64_t kReserveShare = 16;
 // If so many pages were never used, the free list is not read.
 constexpr std::uint64_t kPlentyOfPages = 16384;
 
-Error OutcomeUnknown(const std::filesystem::path& directory) {
+// `why` may be empty.
+Error OutcomeUnknown(const std::filesystem::path& directory, const std::string& why) {
   return {ErrorCode::kOutcomeUnknown,
-          "a write to " + directory.string() +
-              " failed half way: it may or may not be on disk; every decision now answers \"pull\"",
+          "a write to " + directory.string() + " failed half way" +
+              (why.empty() ? "" : " (" + why + ")") +
+              ": it may or may not be on disk; every decision now answers \"pull\"",
           "close the store and open it again"};
 }
 
@@ -94,7 +96,12 @@ std::uint64_t FreePages(const lmdb::Env& env) {
 
 Committer::Committer(const lmdb::Env& env, const TableHandles& handles, const Identity& identity,
                      const State& state, Hooks hooks)
-    : env_(env), handles_(handles), identity_(identity), hooks_(std::move(hooks)), state_(state) {
+    : env_(env),
+      handles_(handles),
+      identity_(identity),
+      hooks_(std::move(hooks)),
+      state_(state),
+      durable_sequence_(state.commit_sequence) {
   batch_.reserve(kMaxBatch);
 }
 
@@ -160,7 +167,7 @@ void Committer::Stop(const Error& why) {
 
 Error Committer::WhyFailed() const {
   const std::lock_guard lock(mutex_);
-  return why_failed_.message.empty() ? OutcomeUnknown(env_.directory()) : why_failed_;
+  return why_failed_.message.empty() ? OutcomeUnknown(env_.directory(), "") : why_failed_;
 }
 
 bool Committer::CheckOwnership() {
@@ -236,32 +243,50 @@ Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool
 Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committing) {
   StoreTxn last(MakeContext(txn.get(), state), state);
   if (auto r = last.WriteState(); !r) return r;
+  if (hooks_.mark != nullptr) {
+    auto begun = hooks_.mark->Begin(state.commit_sequence, state_.commit_sequence);
+    mark_failed_ = !begun && flushes_once_;
+    if (mark_failed_) return begun;
+  }
   committing = true;
   auto committed = lmdb::CommitOrPutBack(txn, env_);
+  if (committed && flushes_once_) {
+    if (auto flushed = env_.Flush(); !flushed) {
+      // The kernel may take pages that never reached the disk for written: a later flush proves
+      // nothing.
+      Error error = OutcomeUnknown(env_.directory(), flushed.error().message);
+      Stop(error);
+      return error;
+    }
+  }
   if (committed) return committed;
   // If LMDB could not write its meta page, it refuses every later write, and the outcome is
   // unknown. The probe is a write, since a read may also fail because no reader slot is free.
   lmdb::Txn probe;
   if (committed.error().code == ErrorCode::kOutcomeUnknown || probe.BeginWrite(env_) == MDB_PANIC) {
     failed_.store(true, std::memory_order_release);
-    return OutcomeUnknown(env_.directory());
+    return OutcomeUnknown(env_.directory(), "");
   }
   committing = false;
   return committed;
 }
 
 bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error) {
-  bool committing = false;
-  bool done = false;
-  try {
-    done = TryTransaction(batch, without, error, committing);
-  } catch (...) {
-    if (committing) throw;
-    // Memory ran out, or the caller's clock threw. The transaction is aborted.
-    error = Caught();
+  while (true) {
+    bool committing = false;
+    bool done = false;
+    mark_failed_ = false;
+    try {
+      done = TryTransaction(batch, without, error, committing);
+    } catch (...) {
+      if (committing) throw;
+      // Memory ran out, or the caller's clock threw. The transaction is aborted.
+      error = Caught();
+    }
+    if (!done && hooks_.undo != nullptr) hooks_.undo->RollBackTo(0);
+    // Without the mark it needs two flushes, like any commit after one that was given up.
+    if (done || !mark_failed_) return done;
   }
-  if (!done && hooks_.undo != nullptr) hooks_.undo->RollBackTo(0);
-  return done;
 }
 
 bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
@@ -271,11 +296,13 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
     if (error.code == ErrorCode::kOwned) Stop(error);
     return false;
   }
+  flushes_once_ = hooks_.mark != nullptr && !flush_twice_next_;
+  const auto flushes = flushes_once_ ? lmdb::Flushes::kByCaller : lmdb::Flushes::kByCommit;
   lmdb::Txn txn;
-  int rc = txn.BeginWrite(env_);
+  int rc = txn.BeginWrite(env_, flushes);
   if (rc == MDB_MAP_FULL) {
     env_.ClearDeadReaders();
-    rc = txn.BeginWrite(env_);
+    rc = txn.BeginWrite(env_, flushes);
   }
   if (rc != MDB_SUCCESS) {
     error = lmdb::MakeError(rc, "beginning a write", env_.directory());
@@ -289,6 +316,7 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
              "stop one of the two, then close the store and open it again"};
     return false;
   }
+  flush_twice_next_ = true;  // unless this one ends well
   UndoLog* const undo = hooks_.undo;
   State state = state_;
   bool any_dirty = false;
@@ -333,9 +361,12 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
       Stop(NothingChanged(owned.error()));
       return false;
     }
+    durable_sequence_.store(state.commit_sequence, std::memory_order_release);
+    if (hooks_.mark != nullptr) hooks_.mark->Acknowledge(state.commit_sequence);
     const std::lock_guard lock(mutex_);
     state_ = state;
   }
+  flush_twice_next_ = !any_dirty && !flushes_once_;
   if (undo != nullptr) undo->Forget();
   if (any_dirty && state.commit_sequence % kReaderCheckInterval == 0) env_.ClearDeadReaders();
   if (any_dirty && hooks_.committed) hooks_.committed(state.commit_sequence);

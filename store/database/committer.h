@@ -1,7 +1,23 @@
-// Group commit. LMDB has one writer, and a commit costs two disk flushes. So callers queue, and the
+// Group commit. LMDB has one writer, and a commit costs a disk flush. So callers queue, and the
 // first in the queue leads: it runs every change in one transaction, commits once and wakes all.
 //
-//   caller --> queue --> leader: begin | change 1 | change 2 | … | state | commit
+//   caller --> queue --> leader: begin | change 1 | change 2 | … | state | commit | flush
+//
+// LMDB flushes twice: the pages, and then the meta page that names them. With a CommitMark one
+// flush is enough:
+//
+//   mark: N begun | pages of N, meta page of N (MDB_NOSYNC) | fdatasync | mark: N acknowledged
+//
+// Commit N overwrites no page of the trees N−1 and N−2, and its meta page takes the place of N−2's.
+// So a crash before the flush ends leaves tree N−1 whole, and perhaps a torn tree N, which nobody
+// was told of: the next opening takes it back (recovery/unfinished_commit.h). It tells a torn tree
+// from a whole one by walking it. That walk must not take old pages for N's, so a commit flushes
+// twice if pages of an earlier attempt at N may lie on the disk: the first one of each Committer,
+// and the first after a transaction that was given up. After a flush that failed nothing is known,
+// and every later write is refused.
+//
+// LMDB shows a commit to readers before it is flushed. What they read is true, and a crash takes
+// the readers along. But what a caller acts on outside the node's memory waits (durable_sequence).
 //
 // A change fails alone. If it wrote nothing, the leader goes on; otherwise it begins anew without
 // that change. If the commit fails, each change runs again in a transaction of its own. So a change
@@ -21,6 +37,7 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
+#include "store/database/commit_mark.h"
 #include "store/database/store_txn.h"
 #include "store/lmdb/env.h"
 #include "waybill/result.h"
@@ -47,6 +64,8 @@ class Committer {
     // Rules::kClosed: if the clock goes back, changes keep the latest time that the store knows.
     bool time_never_goes_back = true;
     UndoLog* undo = nullptr;
+    // Commits flush once. Null: they flush twice.
+    CommitMark* mark = nullptr;
     // Called before and after each commit. kOwned: the open files are no longer the store's, and no
     // later write is acknowledged. The committer adds to the message what became of the write.
     std::function<Result<void>()> still_owned;
@@ -63,6 +82,10 @@ class Committer {
 
   // The state after the last commit.
   State state() const;
+  // All commits up to this one are on the disk. A snapshot may be of a later one.
+  std::uint64_t durable_sequence() const {
+    return durable_sequence_.load(std::memory_order_acquire);
+  }
   std::uint64_t store_id() const { return StoreId(identity_); }
   // After kOutcomeUnknown, or when this process lost the store.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -111,9 +134,13 @@ class Committer {
   std::deque<Request*> queue_;  // guarded by mutex_
   bool leading_ = false;        // guarded by mutex_; only the leader uses the members below
   std::vector<Request*> batch_;
-  State state_;       // written by the leader under mutex_
-  Error why_failed_;  // guarded by mutex_; empty message: a commit failed half way
+  bool flush_twice_next_ = true;  // the next commit needs LMDB's two flushes
+  bool flushes_once_ = false;     // the transaction under way leaves them out
+  bool mark_failed_ = false;      // so it could not be committed
+  State state_;                   // written by the leader under mutex_
+  Error why_failed_;              // guarded by mutex_; empty message: a commit failed half way
   std::atomic<bool> failed_{false};
+  std::atomic<std::uint64_t> durable_sequence_;
 };
 
 }  // namespace waybill::internal

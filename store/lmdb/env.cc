@@ -187,6 +187,12 @@ Result<internal::FileId> Env::DataFileId() const {
   return internal::FileId{st.st_dev, st.st_ino};
 }
 
+Result<void> Env::Flush() const {
+  const int rc = mdb_env_sync(env_, 1);
+  if (rc == MDB_SUCCESS) return {};
+  return MakeError(rc, "flushing data.mdb", directory_);
+}
+
 unsigned Env::ClearDeadReaders() const {
   int dead = 0;
   if (mdb_reader_check(env_, &dead) != MDB_SUCCESS || dead < 0) return 0;
@@ -208,9 +214,10 @@ int Txn::BeginRead(const Env& env) {
   return mdb_txn_begin(env.get(), nullptr, MDB_RDONLY, &txn_);
 }
 
-int Txn::BeginWrite(const Env& env) {
+int Txn::BeginWrite(const Env& env, Flushes flushes) {
   Abort();
-  return mdb_txn_begin(env.get(), nullptr, 0, &txn_);
+  const unsigned flags = flushes == Flushes::kByCaller ? unsigned{MDB_NOSYNC} : 0U;
+  return mdb_txn_begin(env.get(), nullptr, flags, &txn_);
 }
 
 Result<void> CommitOrPutBack(Txn& txn, const Env& env) {

@@ -1,6 +1,6 @@
 // RAII over LMDB's environment and transactions; LMDB's codes as Errors. Keeps LMDB's rules: one
-// environment for each store in a process, close-on-exec. Uses no MDB_NOSYNC, no MDB_WRITEMAP and
-// no duplicate keys.
+// environment for each store in a process, close-on-exec. Uses no MDB_WRITEMAP and no duplicate
+// keys, and MDB_NOSYNC only by the protocol of database/committer.h.
 
 #ifndef WAYBILL_STORE_LMDB_ENV_H_
 #define WAYBILL_STORE_LMDB_ENV_H_
@@ -50,6 +50,10 @@ class Env {
   // The open file's, even if data.mdb is another file by now.
   Result<internal::FileId> DataFileId() const;
 
+  // fdatasync of data.mdb. After an error nobody knows what is on the disk, not even if a later
+  // call succeeds.
+  Result<void> Flush() const;
+
   // Frees the slots of dead readers and returns how many.
   unsigned ClearDeadReaders() const;
 
@@ -72,6 +76,11 @@ class Env {
   bool registered_ = false;
 };
 
+enum class Flushes : std::uint8_t {
+  kByCommit,  // LMDB's own two: the pages, then the meta page
+  kByCaller,  // none: what is committed is on the disk after Env::Flush
+};
+
 // Aborts if it goes out of scope without a commit.
 class Txn {
  public:
@@ -90,7 +99,7 @@ class Txn {
 
   // Returns an LMDB code; on MDB_SUCCESS this holds the transaction.
   int BeginRead(const Env& env);
-  int BeginWrite(const Env& env);
+  int BeginWrite(const Env& env, Flushes flushes = Flushes::kByCommit);
   int Commit() { return mdb_txn_commit(std::exchange(txn_, nullptr)); }
   void Abort() {
     if (txn_ != nullptr) mdb_txn_abort(std::exchange(txn_, nullptr));

@@ -19,6 +19,7 @@
 #include "store/pull/open_pulls.h"
 #include "store/recovery/observe.h"
 #include "store/recovery/replay.h"
+#include "store/recovery/unfinished_commit.h"
 #include "store/trust/gap.h"
 #include "store/trust/journal.h"
 #include "store/trust/trust.h"
@@ -163,6 +164,12 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
     if (owned->witness) owned->witness->Advance(sequence);
   };
   const internal::OpenedDatabase& opened = owned->database;
+  const internal::BootId boot = boot_clock().boot_id;
+  if (!options.flushes_twice && boot != internal::BootId{} &&
+      internal::WritesWholeSectors(directory)) {
+    mark = std::make_unique<internal::CommitMark>(directory, opened.identity.uuid, boot);
+  }
+  hooks.mark = mark.get();
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));
 
@@ -360,7 +367,12 @@ Result<void> NodeStore::Impl::Close() noexcept {
     auto synced = Guarded([this] { return owned->witness->Sync(); });
     if (result) result = std::move(synced);
   }
+  if (mark && !committer->failed()) {
+    auto shut = Guarded([this] { return mark->Shut(); });
+    if (result) result = std::move(shut);
+  }
   committer.reset();
+  mark.reset();
   owned.reset();
   observed.reset();
   return result;

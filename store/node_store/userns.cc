@@ -158,7 +158,10 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
         if (auto r = internal::CheckLength(request, (*found)->mapping); !r) return r.error();
         const bool may_be_collected =
             impl_->is_owner() && internal::StampOf((*found)->payload) <= impl_->last_token.load();
-        if (!may_be_collected) return PodMode((*found)->mapping);
+        // A pod's files outlive a power cut, so its range must, too.
+        const bool is_durable = !impl_->is_owner() || snapshot.state().commit_sequence <=
+                                                          impl_->committer->durable_sequence();
+        if (!may_be_collected && is_durable) return PodMode((*found)->mapping);
       }
     }
     auto mapping = WriteAndGet(*impl_, [&](StoreTxn& txn) {

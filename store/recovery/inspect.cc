@@ -156,10 +156,14 @@ class ValueCheck final : public PageVisitor {
 // The state record in each meta page's tree must have that page's transaction ID: a flipped bit
 // could make LMDB take the older tree for the newer. Not so in a compact copy, which has IDs of its
 // own.
-Result<void> CheckMetaIds(const Fd& file, OnReadError on_error, Inspection& inspection) {
+Result<void> CheckMetaIds(const Fd& file, FileIs file_is, OnReadError on_error,
+                          Inspection& inspection) {
   for (const std::size_t which : {0U, 1U}) {
     const MetaSummary& meta = inspection.meta[which];
     if (!meta.valid || !meta.rooted) continue;
+    const bool is_torn = file_is == FileIs::kStoreBeforeLastCommit &&
+                         static_cast<int>(which) != inspection.newer_meta;
+    if (is_torn) continue;
     auto value = FindInMain(file.get(), static_cast<int>(which), kStateKey.bytes, on_error);
     if (!value && value.error().code == ErrorCode::kIo) return value.error();
     std::optional<State>& state = inspection.states_by_meta[which];
@@ -204,7 +208,8 @@ Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_er
   Inspection inspection;
   inspection.sound = true;
   ValueCheck check(inspection);
-  auto walk = WalkFile(file.get(), check, on_error);
+  auto walk = file_is == FileIs::kStoreBeforeLastCommit ? WalkOlderTree(file.get(), check, on_error)
+                                                        : WalkFile(file.get(), check, on_error);
   if (!walk) return walk.error();
   check.Finish();
   if (!walk->sound) {
@@ -218,12 +223,13 @@ Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_er
   }
   inspection.meta = walk->meta;
   inspection.newer_meta = walk->newer_meta;
+  inspection.page_bytes = walk->page_bytes;
   if (walk->newer_meta >= 0) {
     inspection.txn_id = walk->meta[static_cast<std::size_t>(walk->newer_meta)].txn_id;
   }
   inspection.pages = walk->tree_pages + walk->free_pages;
-  if (file_is == FileIs::kStore) {
-    if (auto r = CheckMetaIds(file, on_error, inspection); !r) return r.error();
+  if (file_is != FileIs::kCompactCopy) {
+    if (auto r = CheckMetaIds(file, file_is, on_error, inspection); !r) return r.error();
   }
   auto after = StampOf(file, on_error);
   if (!after) return after.error();

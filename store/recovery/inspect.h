@@ -31,6 +31,7 @@ struct Inspection {
   std::array<MetaSummary, 2> meta;
   // From the tree of each meta page; nullopt: it does not verify, or this is a compact copy.
   std::array<std::optional<State>, 2> states_by_meta;
+  std::uint32_t page_bytes = 0;
   std::uint64_t pages = 0;
   std::uint64_t values = 0;
   std::optional<Identity> identity;
@@ -45,6 +46,8 @@ struct Inspection {
 
 enum class FileIs : std::uint8_t {
   kStore,
+  // As it was before its last commit, which may be torn (page_check.h, WalkOlderTree).
+  kStoreBeforeLastCommit,
   // Has transaction IDs 0 and 1, and the header of the original: valid in backup/ only.
   kCompactCopy,
 };

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "store/database/commit_mark.h"
 #include "store/lmdb/env.h"
 #include "store/trust/trust.h"
 
@@ -109,6 +110,8 @@ Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDa
 }
 
 Result<void> InstallDatabase(const std::filesystem::path& directory) {
+  // It tells of the commits of the database that is replaced.
+  if (auto r = RemoveFile(CommitMarkIn(directory)); !r) return r;
   // lock.mdb is removed last: alone in the directory it proves that data.mdb was lost. After a
   // crash in between it belongs to another file; opening detects that by the transaction ID.
   if (auto r = RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"); !r) {

@@ -14,6 +14,7 @@
 #include "store/recovery/inspect.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/rebuild.h"
+#include "store/recovery/unfinished_commit.h"
 #include "store/recovery/witness_settling.h"
 #include "store/trust/gap.h"
 #include "store/trust/trust.h"
@@ -94,6 +95,9 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
   if (!there.has_value()) return there.error();
   if (*there) return "data.mdb is gone from " + directory.string();
   if (witness.is_there) return std::string("the store that the witness tells of is gone");
+  there = Exists(CommitMarkIn(directory));
+  if (!there.has_value()) return there.error();
+  if (*there) return "of the store in " + directory.string() + " only commit.mark is left";
   there = Exists(directory / "quarantine");
   if (!there.has_value()) return there.error();
   if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
@@ -174,26 +178,52 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     if (auto r = Create(options, *hearing, lock->owned_before(), report); !r) return r.error();
   }
 
+  auto unfinished = UnfinishedCommit::Find(directory, options.boot_clock().boot_id);
+  if (!unfinished) return unfinished.error();
+  const bool may_write = on_damage != OnDamage::kOnlyLook;
   std::optional<Inspection> inspection;
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  bool rebuilt = false;
+  while (true) {
     if (auto r = lock->LockDatabase(); !r) return r.error();
     const Fd& file = lock->database();
     auto inspected = InspectFile(file, FileIs::kStore, on_error);
     if (!inspected) return inspected.error();
     inspection = std::move(*inspected);
     if (inspection->moved) return Moving(directory);
+    // First of all: what a torn tree says, of its schema too, counts for nothing.
+    if (!inspection->sound && may_write) {
+      const auto ask = [&](const Identity& identity, const State& state) -> Result<std::string> {
+        auto heard = HearWitness(options, identity, state);
+        if (!heard) return heard.error();
+        return std::move(heard->contradiction);
+      };
+      auto before = unfinished->LookBefore(file, *inspection, on_error, ask);
+      if (!before) return before.error();
+      if (before->sound) {
+        if (auto r = unfinished->TakeBack(file, *before); !r) return r.error();
+        report.commit_undone = true;
+        hearing.reset();
+        continue;
+      }
+    }
     if (inspection->newer_schema) return NewerSchema(directory);
     if (!options.migrate && inspection->identity &&
         inspection->identity->schema_version < kNewestSchema) {
       return OlderSchema(directory, inspection->identity->schema_version);
     }
-    if (!hearing && on_damage != OnDamage::kOnlyLook) {
+    if (!hearing && may_write) {
       auto heard = HearWitness(options, inspection->identity, inspection->state);
       if (!heard) return heard.error();
       hearing = std::move(*heard);
     }
-    if (inspection->sound) break;
-    if (attempt > 0) {
+    if (inspection->sound) {
+      if (!may_write) break;
+      auto again = unfinished->WriteAgain(file, *inspection->identity);
+      if (!again) return again.error();
+      if (!*again) break;
+      continue;
+    }
+    if (rebuilt) {
       return Error{ErrorCode::kIo,
                    "the database just made in " + directory.string() + " does not verify" +
                        inspection->Why(),
@@ -205,10 +235,17 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
     if (auto r = Rebuild(options, file, *inspection, *hearing, report); !r) return r.error();
+    rebuilt = true;
+    unfinished = UnfinishedCommit::Find(directory, options.boot_clock().boot_id);
+    if (!unfinished) return unfinished.error();
   }
 
   if (on_damage == OnDamage::kRefuse && !hearing->contradiction.empty()) {
     return MayBeStale(hearing->contradiction);
+  }
+  if (may_write) {
+    auto settled = unfinished->Settle(lock->database(), *inspection->identity, *inspection->state);
+    if (!settled) return settled.error();
   }
 
   // An earlier opening may have failed between a rename and its sync.

@@ -25,7 +25,9 @@
 #include "store/recovery/restore_ranges.h"
 #include "store/recovery/salvage.h"
 #include "store/recovery/store_files.h"
+#include "store/recovery/unfinished_commit.h"
 #include "store/recovery/witness.h"
+#include "store/recovery/witness_settling.h"
 #include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
 
@@ -73,13 +75,28 @@ struct Replaced {
   bool kept_ranges = false;
 };
 
-Result<Replaced> ReadReplaced(const std::filesystem::path& database) {
+// A last commit that a crash cut short is left out. Unless it is a dry run, it is taken back on the
+// disk, too: without the mark, which goes first, it would be damage.
+Result<Replaced> ReadReplaced(const RestoreOptions& options) {
+  const std::filesystem::path database = options.directory / "data.mdb";
   Replaced replaced;
-  auto file = OpenFile(database, O_RDONLY);
+  auto file = OpenFile(database, O_RDWR);
   if (!file && file.error().code == ErrorCode::kNotFound) return replaced;
   if (!file) return file.error();
   auto inspection = InspectFile(*file);
   if (!inspection) return inspection.error();
+  if (!inspection->sound) {
+    auto unfinished = UnfinishedCommit::Find(options.directory, options.boot_clock().boot_id);
+    if (!unfinished) return unfinished.error();
+    const auto ask = [](const Identity& identity, const State& state) {
+      return AskRememberedWitness(identity, state);
+    };
+    inspection = unfinished->LookBefore(*file, *inspection, OnReadError::kFail, ask);
+    if (!inspection) return inspection.error();
+    if (inspection->sound && !options.dry_run) {
+      if (auto r = unfinished->TakeBack(*file, *inspection); !r) return r.error();
+    }
+  }
   if (inspection->newer_schema) return NewerSchema(database.parent_path());
   replaced.identity = inspection->identity;
   if (inspection->state) {
@@ -170,7 +187,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   const Identity& identity = *source->inspection.identity;
   const State& state = *source->inspection.state;
 
-  auto read = ReadReplaced(directory / "data.mdb");
+  auto read = ReadReplaced(options);
   if (!read) return read.error();
   Replaced& replaced = *read;
   if (replaced.identity && replaced.identity->uuid != identity.uuid) {

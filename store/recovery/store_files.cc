@@ -88,7 +88,7 @@ constexpr std::array<CopyOnWrite, 4> kCopyOnWrite = {
 
 Result<void> CheckStoreFiles(const std::filesystem::path& directory,
                              std::vector<std::string>* mended) {
-  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock"}) {
+  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock", "commit.mark"}) {
     if (auto r = CheckOne(directory / name, Type::kFile, 1, mended); !r) return r;
   }
   for (const char* name : {kUnfinished, kBackup, "quarantine"}) {

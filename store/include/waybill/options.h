@@ -124,6 +124,11 @@ struct OpenOptions {
   // (kInterrupted).
   Progress migration_progress = {};
   Clock clock = SystemClock;
+  // Commits flush the disk twice, as LMDB does by itself. Otherwise they flush once where that is
+  // safe: on ext2 to ext4, xfs and tmpfs, without DAX, if the boot is known. What is acknowledged
+  // is on the disk either way. One flush leaves this: damage to the pages of the newest commit, if
+  // the power fails within 200 ms of its acknowledgement, counts as a commit that was cut short.
+  bool flushes_twice = false;
   // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages. A
   // larger store gets what it needs.
   std::uint64_t map_bytes = kDefaultMapBytes;

@@ -35,6 +35,7 @@
 #include "store/lmdb/check/page_check.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "store/base/hex.h"
@@ -434,13 +435,35 @@ void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, Wal
   result.free_pages = walk.free_pages();
 }
 
-WalkResult WalkOpened(PageFile& file, PageVisitor& visitor) {
+// Makes the older page the newer one. Only a page that LMDB wrote whole counts as a newer one: its
+// bytes lie in one sector.
+void LeaveOutNewer(MetaPages& metas, PageFindings& findings) {
+  for (std::size_t which = 0; which < metas.page.size(); ++which) {
+    const MetaPage& older = metas.page[which];
+    const MetaPage& newer = metas.page[1 - which];
+    const bool is_whole = newer.problem == nullptr || newer.past_end;
+    if (older.problem != nullptr || !is_whole || newer.record.txn_id < older.record.txn_id) {
+      continue;
+    }
+    const bool follows = newer.record.txn_id - older.record.txn_id == 1 &&
+                         newer.record.txn_id % kMetaPages == 1 - which &&
+                         older.record.last_page <= newer.record.last_page;
+    if (!follows || older.record.main_tree.root == kNoPage) continue;
+    metas.newer = static_cast<int>(which);
+    return;
+  }
+  metas.newer = -1;
+  findings.Add("meta pages: there is no commit before the last one");
+}
+
+WalkResult WalkOpened(PageFile& file, PageVisitor& visitor, bool newest) {
   WalkResult result;
   if (file.size_bytes() == 0) {
     result.empty_file = true;
     result.Add("the data file has 0 bytes");
   } else {
-    const MetaPages metas = ReadMetaPages(file);
+    MetaPages metas = ReadMetaPages(file);
+    if (!newest) LeaveOutNewer(metas, result);
     result.newer_meta = metas.newer;
     result.fresh = metas.fresh;
     result.page_bytes = metas.page_bytes;
@@ -452,7 +475,7 @@ WalkResult WalkOpened(PageFile& file, PageVisitor& visitor) {
       summary.txn_id = page.record.txn_id;
       summary.rooted = summary.valid && page.record.main_tree.root != kNoPage;
     }
-    CheckMetaPair(metas, result);
+    if (newest) CheckMetaPair(metas, result);
     if (metas.newer >= 0) WalkNewer(file, metas, visitor, result);
   }
   result.sound = result.finding_count == 0;
@@ -501,14 +524,48 @@ Result<T> ReadFrom(int fd, PageFile::Mode mode, int which, OnReadError on_error,
   return result;
 }
 
+Result<WalkResult> WalkOne(int fd, PageVisitor& visitor, OnReadError on_error, bool newest) {
+  auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
+  if (!file) return file.error();
+  WalkResult walked = WalkOpened(*file, visitor, newest);
+  if (auto r = file->CheckReads(on_error); !r) return r.error();
+  return walked;
+}
+
 }  // namespace
 
 Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error) {
-  auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
-  if (!file) return file.error();
-  WalkResult walked = WalkOpened(*file, visitor);
-  if (auto r = file->CheckReads(on_error); !r) return r.error();
-  return walked;
+  return WalkOne(fd, visitor, on_error, true);
+}
+
+Result<WalkResult> WalkOlderTree(int fd, PageVisitor& visitor, OnReadError on_error) {
+  return WalkOne(fd, visitor, on_error, false);
+}
+
+Result<std::vector<std::byte>> MetaWithoutRoots(int fd, int older_meta) {
+  const auto make = [&](PageFile&, const MetaPages& metas) -> Result<std::vector<std::byte>> {
+    const MetaPage& older = metas.page[static_cast<std::size_t>(older_meta)];
+    if (older.problem != nullptr) return BadMeta(older_meta, older.problem);
+    PageHeader header{};
+    header.number = static_cast<PageNumber>(1 - older_meta);
+    header.flags = kPageMeta;
+    MetaRecord record{};
+    record.magic = kMetaMagic;
+    record.version = kMetaVersion;
+    record.map_bytes = older.record.map_bytes;
+    record.free_tree.pad = metas.page_bytes;
+    record.free_tree.flags = kTreeIntegerKeys;
+    record.free_tree.root = kNoPage;
+    record.main_tree.root = kNoPage;
+    record.last_page = kMetaPages - 1;
+    record.txn_id = older.record.txn_id - 1;
+    std::vector<std::byte> bytes(kMetaBytes);
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    std::memcpy(bytes.data() + kPageHeaderBytes, &record, sizeof(record));
+    return bytes;
+  };
+  return ReadFrom<std::vector<std::byte>>(fd, PageFile::Mode::kOnDemand, older_meta,
+                                          OnReadError::kFail, make);
 }
 
 Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor, OnReadError on_error) {

@@ -80,11 +80,21 @@ struct WalkResult : PageFindings {
 // (FindInMain). A compact copy fails that rule; its IDs (0, 1) alone look like those of a first
 // commit.
 //
-// All three functions fail with kIo if the disk refuses a read, and with kUnsafePath if the file is
+// All these functions fail with kIo if the disk refuses a read, and with kUnsafePath if the file is
 // not a regular one. Damage is not an error but part of the result; with OnReadError::kSkip, so are
 // refused reads.
 Result<WalkResult> WalkFile(int fd, PageVisitor& visitor,
                             OnReadError on_error = OnReadError::kFail);
+
+// The same for the tree of the commit before the last one, as if the last one had not been made.
+// `newer_meta` is then the older page. Unsound, too, unless the IDs follow each other and the newer
+// page is as LMDB wrote it, though what it names may be torn or lie past the file's end.
+Result<WalkResult> WalkOlderTree(int fd, PageVisitor& visitor,
+                                 OnReadError on_error = OnReadError::kFail);
+
+// The first bytes of a meta page without roots, which takes the place of the page of a commit that
+// is undone: `older_meta`, 0 or 1, is then the newer page. kDamaged: that one is not sound. kIo.
+Result<std::vector<std::byte>> MetaWithoutRoots(int fd, int older_meta);
 
 struct SalvageResult : PageFindings {
   // Nothing was left out. That does not make the file sound.

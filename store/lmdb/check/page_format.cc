@@ -176,6 +176,8 @@ MetaPages ReadMetaPages(PageFile& file) {
     page.problem = file_pages < kMetaPages
                        ? "the file ends within the meta pages"
                        : MetaProblem(*raw, number, metas.page_bytes, file_pages);
+    page.past_end = page.problem != nullptr && file_pages >= kMetaPages &&
+                    MetaProblem(*raw, number, metas.page_bytes, kNoPage) == nullptr;
   }
   const auto& [zero, one] = metas.page;
   if (zero.problem == nullptr && one.problem == nullptr) {

@@ -194,6 +194,7 @@ class PageFile {
 struct MetaPage {
   MetaRecord record{};
   const char* problem = "it cannot be read";  // nullptr: it is sound
+  bool past_end = false;                      // the only problem: a root lies outside the file
 };
 
 struct MetaPages {

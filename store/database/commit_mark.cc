@@ -1,0 +1,202 @@
+#include "store/database/commit_mark.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <string_view>
+
+#include "store/base/caught.h"
+#include "store/database/uuid.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::string_view kMarkMagic = "waybill-commits 1 ";
+constexpr std::size_t kMarkUuidAt = kMarkMagic.size();
+constexpr std::size_t kBootAt = kMarkUuidAt + 37;
+constexpr std::size_t kOpenAt = kBootAt + 37;
+constexpr std::size_t kBegunAt = kOpenAt + 5;
+constexpr std::size_t kAcknowledgedAt = kBegunAt + 21;
+constexpr std::size_t kSumAt = kAcknowledgedAt + 21;
+constexpr std::size_t kMarkLineBytes = kSumAt + 17;
+constexpr std::size_t kSecondAt = 256;
+constexpr std::size_t kSectorBytes = 512;
+static_assert(kMarkLineBytes == 156 && kMarkLineBytes <= kSecondAt);
+
+// How long an acknowledgement may stay unflushed, less what a flush takes.
+constexpr std::chrono::milliseconds kFlushWithin{150};
+
+std::string SumOf(std::string_view text) {
+  char hex[17];
+  std::snprintf(hex, sizeof(hex), "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+  return hex;
+}
+
+std::string SectorOf(const MarkedCommits& commits) {
+  char numbers[64];
+  std::snprintf(numbers, sizeof(numbers), " %s %020llu %020llu ", commits.open ? "open" : "shut",
+                static_cast<unsigned long long>(commits.begun),
+                static_cast<unsigned long long>(commits.acknowledged));
+  std::string line(kMarkMagic);
+  line += EncodeUuid(commits.uuid) + " " + EncodeUuid(commits.boot_id) + numbers;
+  line += SumOf(line) + "\n";
+  std::string sector(kSectorBytes, '\0');
+  sector.replace(0, line.size(), line);
+  sector.replace(kSecondAt, line.size(), line);
+  return sector;
+}
+
+bool ReadNumber(std::string_view digits, std::uint64_t& number) {
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
+}
+
+std::optional<MarkedCommits> ParseLine(std::string_view line) {
+  if (!line.starts_with(kMarkMagic)) return std::nullopt;
+  if (line.substr(kSumAt) != SumOf(line.substr(0, kSumAt)) + "\n") return std::nullopt;
+  MarkedCommits commits;
+  const std::string_view open = line.substr(kOpenAt, 4);
+  commits.open = open == "open";
+  const bool is_sound = (commits.open || open == "shut") &&
+                        DecodeUuid(line.substr(kMarkUuidAt, 36), commits.uuid) &&
+                        DecodeUuid(line.substr(kBootAt, 36), commits.boot_id) &&
+                        ReadNumber(line.substr(kBegunAt, 20), commits.begun) &&
+                        ReadNumber(line.substr(kAcknowledgedAt, 20), commits.acknowledged);
+  return is_sound ? std::optional(commits) : std::nullopt;
+}
+
+// The first line was written first, so it is never behind the second.
+std::optional<MarkedCommits> ParseSector(std::string_view sector) {
+  if (sector.size() != kSectorBytes) return std::nullopt;
+  auto first = ParseLine(sector.substr(0, kMarkLineBytes));
+  return first ? first : ParseLine(sector.substr(kSecondAt, kMarkLineBytes));
+}
+
+}  // namespace
+
+std::filesystem::path CommitMarkIn(const std::filesystem::path& directory) {
+  return directory / "commit.mark";
+}
+
+Result<CommitMarkReading> ReadCommitMark(const std::filesystem::path& directory) {
+  CommitMarkReading reading;
+  const auto content = ReadWholeFile(CommitMarkIn(directory), kSectorBytes);
+  if (content) {
+    reading.commits = ParseSector(*content);
+  } else if (content.error().code == ErrorCode::kNotFound) {
+    return reading;
+  } else if (content.error().code != ErrorCode::kLimitExceeded) {
+    return content.error();
+  }
+  reading.exists = true;
+  return reading;
+}
+
+Result<void> ShutCommitMark(const std::filesystem::path& directory,
+                            const std::array<std::uint8_t, 16>& uuid,
+                            const std::array<std::uint8_t, 16>& boot_id, std::uint64_t sequence) {
+  const std::filesystem::path path = CommitMarkIn(directory);
+  auto file = OpenFile(path, O_RDWR | O_CREAT);
+  if (!file) return file.error();
+  if (ftruncate(file->get(), kSectorBytes) != 0) return SystemError(errno, "write", path);
+  const MarkedCommits commits{uuid, boot_id, false, sequence, sequence};
+  if (auto r = PWriteAll(*file, SectorOf(commits), 0, path); !r) return r;
+  if (auto r = SyncFile(*file, path); !r) return r;
+  return SyncDirectory(directory);
+}
+
+CommitMark::CommitMark(const std::filesystem::path& directory,
+                       const std::array<std::uint8_t, 16>& uuid,
+                       const std::array<std::uint8_t, 16>& boot_id)
+    : directory_(directory) {
+  commits_.uuid = uuid;
+  commits_.boot_id = boot_id;
+}
+
+CommitMark::~CommitMark() { StopFlushing(); }
+
+Result<void> CommitMark::Open(std::uint64_t sequence, std::uint64_t before) {
+  // Before the disk says "open": without the thread, acknowledgements might stay unflushed.
+  if (!flusher_.joinable()) flusher_ = std::thread([this] { FlushNowAndThen(); });
+  const std::filesystem::path path = CommitMarkIn(directory_);
+  auto file = OpenFile(path, O_RDWR | O_CREAT);
+  if (!file) return file.error();
+  if (ftruncate(file->get(), kSectorBytes) != 0) return SystemError(errno, "write", path);
+  commits_.open = true;
+  commits_.begun = sequence;
+  commits_.acknowledged = before;
+  if (auto r = PWriteAll(*file, SectorOf(commits_), 0, path); !r) return r;
+  if (auto r = SyncFile(*file, path); !r) return r;
+  if (auto r = SyncDirectory(directory_); !r) return r;
+  file_ = std::move(*file);
+  return {};
+}
+
+Result<void> CommitMark::Write() {
+  return PWriteAll(file_, SectorOf(commits_), 0, CommitMarkIn(directory_));
+}
+
+Result<void> CommitMark::Begin(std::uint64_t sequence, std::uint64_t before) {
+  try {
+    if (!file_.valid()) return Open(sequence, before);
+    commits_.begun = sequence;
+    commits_.acknowledged = before;
+    return Write();
+  } catch (...) {
+    return Caught();
+  }
+}
+
+void CommitMark::Acknowledge(std::uint64_t sequence) noexcept {
+  if (!file_.valid()) return;
+  commits_.acknowledged = sequence;
+  try {
+    if (!Write()) return;
+  } catch (...) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (!unflushed_) wake_.notify_one();
+  unflushed_ = true;
+}
+
+Result<void> CommitMark::Shut() {
+  StopFlushing();
+  if (!file_.valid() || commits_.begun != commits_.acknowledged) return {};
+  commits_.open = false;
+  if (auto r = Write(); !r) return r;
+  return SyncFile(file_, CommitMarkIn(directory_));
+}
+
+void CommitMark::FlushNowAndThen() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stop_ || unflushed_; });
+    // Commits that follow share the flush.
+    if (wake_.wait_for(lock, kFlushWithin, [this] { return stop_; })) return;
+    unflushed_ = false;
+    lock.unlock();
+    // If it fails, the mark stays behind on the disk until the next one.
+    static_cast<void>(!fdatasync(file_.get()));
+    lock.lock();
+  }
+}
+
+void CommitMark::StopFlushing() {
+  if (!flusher_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  flusher_.join();
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,98 @@
+// commit.mark: which commit was begun last, and which one is known to be on the disk. With it, a
+// commit needs one flush instead of LMDB's two (committer.h has the protocol of a commit,
+// recovery/unfinished_commit.h that of an opening). One sector, written in place:
+//
+//   offset  size
+//        0   156  the line
+//      156   100  zeros
+//      256   156  the line again: a write that was cut short spoils one of the two
+//      412   100  zeros
+//
+//   "waybill-commits 1 <store's UUID> <boot ID> <open|shut> <begun, 20 digits>
+//    <acknowledged, 20 digits> <XXH3-64 of what precedes, 16 hex>\n"     (one line, single spaces)
+//
+// `begun` is written before a commit writes its first page, `acknowledged` after its flush. Neither
+// is synced then, so after a power cut both may be behind, by 200 ms at most if the disk keeps up;
+// they are never ahead. "open" is synced before the first commit of an owner, "shut" at its closing
+// and once an opening has settled what a crash left: then nothing follows that the mark does not
+// tell.
+
+#ifndef WAYBILL_STORE_DATABASE_COMMIT_MARK_H_
+#define WAYBILL_STORE_DATABASE_COMMIT_MARK_H_
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "store/base/files.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+struct MarkedCommits {
+  std::array<std::uint8_t, 16> uuid{};     // the store's
+  std::array<std::uint8_t, 16> boot_id{};  // in which it was written
+  bool open = false;
+  std::uint64_t begun = 0;  // commit sequences
+  std::uint64_t acknowledged = 0;
+  friend bool operator==(const MarkedCommits&, const MarkedCommits&) = default;
+};
+
+struct CommitMarkReading {
+  bool exists = false;
+  std::optional<MarkedCommits> commits;  // nullopt although `exists`: not a valid mark
+};
+
+std::filesystem::path CommitMarkIn(const std::filesystem::path& directory);
+
+// The system's errors are errors; any content is a reading.
+Result<CommitMarkReading> ReadCommitMark(const std::filesystem::path& directory);
+
+// Says, durably, that commit `sequence` and all before it are on the disk, and that none follows.
+Result<void> ShutCommitMark(const std::filesystem::path& directory,
+                            const std::array<std::uint8_t, 16>& uuid,
+                            const std::array<std::uint8_t, 16>& boot_id, std::uint64_t sequence);
+
+// The owner's. Begin, Acknowledge and Shut are called by one thread at a time.
+class CommitMark {
+ public:
+  // Touches no file: the first Begin makes it.
+  CommitMark(const std::filesystem::path& directory, const std::array<std::uint8_t, 16>& uuid,
+             const std::array<std::uint8_t, 16>& boot_id);
+  ~CommitMark();
+  CommitMark(const CommitMark&) = delete;
+  CommitMark& operator=(const CommitMark&) = delete;
+
+  // Before the commit writes anything; `before` is the commit that it follows. The first call syncs
+  // the file and its directory. On an error the commit must flush twice.
+  Result<void> Begin(std::uint64_t sequence, std::uint64_t before);
+  // After the commit's flush. An error leaves the mark behind, which is allowed.
+  void Acknowledge(std::uint64_t sequence) noexcept;
+  // At closing, if all that was begun is on the disk. Does nothing if nothing was begun.
+  Result<void> Shut();
+
+ private:
+  Result<void> Open(std::uint64_t sequence, std::uint64_t before);
+  Result<void> Write();
+  void FlushNowAndThen();
+  void StopFlushing();
+
+  const std::filesystem::path directory_;
+  MarkedCommits commits_;
+  Fd file_;
+
+  std::thread flusher_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool unflushed_ = false;  // guarded by mutex_
+  bool stop_ = false;       // guarded by mutex_
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DATABASE_COMMIT_MARK_H_

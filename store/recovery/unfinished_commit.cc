@@ -1,0 +1,118 @@
+#include "store/recovery/unfinished_commit.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/lmdb/check/page_check.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr off_t kPageBytes = 4096;
+
+// What can't be read is not in the kernel's cache, so it can't be there and not on the disk.
+Result<void> WriteAllBack(const Fd& file, const std::filesystem::path& path) {
+  std::vector<char> bytes(std::size_t{1} << 20);
+  struct stat st {};
+  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", path);
+  for (off_t at = 0; at < st.st_size;) {
+    ssize_t got = pread(file.get(), bytes.data(), bytes.size(), at);
+    if (got < 0) got = pread(file.get(), bytes.data(), kPageBytes, at);
+    if (got == 0) return {};
+    if (got > 0) {
+      const std::string_view read(bytes.data(), static_cast<std::size_t>(got));
+      if (auto r = PWriteAll(file, read, at, path); !r) return r;
+    }
+    at += got > 0 ? got : kPageBytes;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool WritesWholeSectors(const std::filesystem::path& directory) {
+  // ext2, ext3 and ext4 have one number.
+  constexpr std::array<std::uint32_t, 3> kKnown = {0xEF53, 0x58465342 /* xfs */,
+                                                   0x01021994 /* tmpfs */};
+  struct statfs fs {};
+  if (statfs(directory.c_str(), &fs) != 0) return false;
+  const auto type = static_cast<std::uint32_t>(fs.f_type);
+  if (std::find(kKnown.begin(), kKnown.end(), type) == kKnown.end()) return false;
+  struct statx file {};
+  const std::filesystem::path data = directory / "data.mdb";
+  return statx(AT_FDCWD, data.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, &file) == 0 &&
+         (file.stx_attributes & STATX_ATTR_DAX) == 0;
+}
+
+Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& directory,
+                                                const BootId& boot_id) {
+  auto mark = ReadCommitMark(directory);
+  if (!mark) return mark.error();
+  return UnfinishedCommit(directory, boot_id, std::move(*mark));
+}
+
+bool UnfinishedCommit::MayBeUnacknowledged(const Inspection& before) const {
+  if (!mark_.commits || !mark_.commits->open) return false;
+  const MarkedCommits& mark = *mark_.commits;
+  const std::uint64_t sequence = before.state->commit_sequence;
+  if (mark.uuid != before.identity->uuid || mark.acknowledged > sequence) return false;
+  return mark.boot_id != boot_id_ || mark.begun > sequence;
+}
+
+Result<Inspection> UnfinishedCommit::LookBefore(const Fd& file, const Inspection& newest,
+                                                OnReadError on_error,
+                                                AskWitness ask_witness) const {
+  auto before = InspectFile(file, FileIs::kStoreBeforeLastCommit, on_error);
+  if (!before) return before.error();
+  if (!before->sound || before->moved || !MayBeUnacknowledged(*before)) return newest;
+  auto contradiction = ask_witness(*before->identity, *before->state);
+  if (!contradiction) return contradiction.error();
+  if (!contradiction->empty()) return newest;
+  return before;
+}
+
+Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& before) const {
+  const std::filesystem::path path = directory_ / "data.mdb";
+  auto meta = MetaWithoutRoots(file.get(), before.newer_meta);
+  if (!meta) return meta.error();
+  if (auto r = RemoveFile(directory_ / "lock.mdb"); !r) return r;
+  if (auto r = SyncDirectory(directory_); !r) return r;
+  const off_t offset = before.newer_meta == 0 ? static_cast<off_t>(before.page_bytes) : 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(meta->data()), meta->size());
+  if (auto r = PWriteAll(file, bytes, offset, path); !r) return r;
+  return SyncFile(file, path);
+}
+
+Result<bool> UnfinishedCommit::WriteAgain(const Fd& file, const Identity& identity) {
+  const bool all_acknowledged =
+      !mark_.exists || (mark_.commits && mark_.commits->uuid == identity.uuid &&
+                        mark_.commits->begun == mark_.commits->acknowledged);
+  if (all_acknowledged || written_again_) return false;
+  const std::filesystem::path path = directory_ / "data.mdb";
+  if (auto r = WriteAllBack(file, path); !r) return r.error();
+  if (auto r = SyncFile(file, path); !r) return r.error();
+  written_again_ = true;
+  return true;
+}
+
+Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity,
+                                      const State& state) const {
+  const bool is_shut = mark_.commits && !mark_.commits->open &&
+                       mark_.commits->uuid == identity.uuid &&
+                       mark_.commits->acknowledged == state.commit_sequence;
+  if (is_shut) return {};
+  if (auto r = SyncFile(file, directory_ / "data.mdb"); !r) return r;
+  if (!mark_.exists) return {};
+  return ShutCommitMark(directory_, identity.uuid, boot_id_, state.commit_sequence);
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,79 @@
+// What a crash leaves of a commit that flushes once (database/committer.h), and how an opening
+// settles it before anything is served or written:
+//
+//   1  Walk the newest tree. If it is torn, walk the one before it. That one is taken if it is
+//      sound, follows as LMDB's commits do, and nobody can have been told of the newer commit: the
+//      mark is open and acknowledges at most the older one, and so does the witness. In the boot in
+//      which the mark was written it must also say that the newer one was begun. Otherwise it is
+//      damage: rebuild, distrust.
+//   2  Take the torn commit back: remove lock.mdb, which has its transaction ID; put a meta page
+//      without roots in the place of its own; flush. Cut short, this is done again.
+//   3  If a flush may have failed or not have begun (the mark says begun, and not acknowledged):
+//      write every page again, as it reads, and flush. After a flush that failed the kernel may
+//      take pages for written that never reached the disk, and may drop them; written again, they
+//      are flushed again. Then walk again: that is what is on the disk.
+//   4  Flush data.mdb unless the mark is shut at the newest commit. Shut the mark.
+//   5  The first commit flushes twice: pages of the one that was taken back, with its transaction
+//      ID, may lie where the next one's will.
+//
+// Bounds. What is acknowledged is lost only if damage hits the newest commit's own pages, and the
+// power fails within 200 ms of its acknowledgement, before the mark is flushed: then it looks torn.
+
+#ifndef WAYBILL_STORE_RECOVERY_UNFINISHED_COMMIT_H_
+#define WAYBILL_STORE_RECOVERY_UNFINISHED_COMMIT_H_
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "store/base/files.h"
+#include "store/base/function_ref.h"
+#include "store/database/commit_mark.h"
+#include "store/recovery/inspect.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+using BootId = std::array<std::uint8_t, 16>;
+
+class UnfinishedCommit {
+ public:
+  // Reads the mark, and changes nothing. kIo, kUnsafePath: it can't be read.
+  static Result<UnfinishedCommit> Find(const std::filesystem::path& directory,
+                                       const BootId& boot_id);
+
+  // Why the store may be stale if it ends with that commit; empty: the witness does not say so.
+  using AskWitness = FunctionRef<Result<std::string>(const Identity&, const State&)>;
+  // Step 1, for a file of which the newest tree is not sound. The inspection of the tree before it
+  // if that one counts, else of the newest again. Changes nothing.
+  Result<Inspection> LookBefore(const Fd& file, const Inspection& newest, OnReadError on_error,
+                                AskWitness ask_witness) const;
+  // Step 2: `before` is a sound inspection that LookBefore returned. Idempotent.
+  Result<void> TakeBack(const Fd& file, const Inspection& before) const;
+
+  // Step 3, at most once: whether every page was written again, so that the file must be walked
+  // again. The caller has locked it, and found it sound.
+  Result<bool> WriteAgain(const Fd& file, const Identity& identity);
+  // Step 4, for the commit that the walk found last.
+  Result<void> Settle(const Fd& file, const Identity& identity, const State& state) const;
+
+ private:
+  UnfinishedCommit(std::filesystem::path directory, const BootId& boot_id, CommitMarkReading mark)
+      : directory_(std::move(directory)), boot_id_(boot_id), mark_(std::move(mark)) {}
+
+  bool MayBeUnacknowledged(const Inspection& before) const;
+
+  std::filesystem::path directory_;
+  BootId boot_id_;
+  CommitMarkReading mark_;
+  bool written_again_ = false;
+};
+
+// Whether one flush a commit is safe in that directory: its file system is known to write in place,
+// or not at all, and whole sectors (ext2 to ext4, xfs and tmpfs, without DAX).
+bool WritesWholeSectors(const std::filesystem::path& directory);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_RECOVERY_UNFINISHED_COMMIT_H_
