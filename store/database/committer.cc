@@ -249,7 +249,8 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
     if (mark_failed_) return begun;
   }
   committing = true;
-  auto committed = lmdb::CommitOrPutBack(txn, env_);
+  const auto flushes = flushes_once_ ? lmdb::Flushes::kByCaller : lmdb::Flushes::kByCommit;
+  auto committed = lmdb::CommitOrPutBack(txn, env_, flushes);
   if (committed && flushes_once_) {
     if (auto flushed = env_.Flush(); !flushed) {
       // The kernel may take pages that never reached the disk for written: a later flush proves
@@ -297,12 +298,11 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
     return false;
   }
   flushes_once_ = hooks_.mark != nullptr && !flush_twice_next_;
-  const auto flushes = flushes_once_ ? lmdb::Flushes::kByCaller : lmdb::Flushes::kByCommit;
   lmdb::Txn txn;
-  int rc = txn.BeginWrite(env_, flushes);
+  int rc = txn.BeginWrite(env_);
   if (rc == MDB_MAP_FULL) {
     env_.ClearDeadReaders();
-    rc = txn.BeginWrite(env_, flushes);
+    rc = txn.BeginWrite(env_);
   }
   if (rc != MDB_SUCCESS) {
     error = lmdb::MakeError(rc, "beginning a write", env_.directory());

@@ -214,13 +214,12 @@ int Txn::BeginRead(const Env& env) {
   return mdb_txn_begin(env.get(), nullptr, MDB_RDONLY, &txn_);
 }
 
-int Txn::BeginWrite(const Env& env, Flushes flushes) {
+int Txn::BeginWrite(const Env& env) {
   Abort();
-  const unsigned flags = flushes == Flushes::kByCaller ? unsigned{MDB_NOSYNC} : 0U;
-  return mdb_txn_begin(env.get(), nullptr, flags, &txn_);
+  return mdb_txn_begin(env.get(), nullptr, 0, &txn_);
 }
 
-Result<void> CommitOrPutBack(Txn& txn, const Env& env) {
+Result<void> CommitOrPutBack(Txn& txn, const Env& env, Flushes flushes) {
   mdb_filehandle_t fd = -1;
   mdb_env_get_fd(env.get(), &fd);  // fails without an environment only
   const std::size_t page_bytes = env.GetInfo().page_size;
@@ -230,7 +229,12 @@ Result<void> CommitOrPutBack(Txn& txn, const Env& env) {
     return before.error();
   }
   const std::size_t which = txn.id() % 2;
+  // LMDB 0.9.24 knows this flag of the environment only, and of no single transaction. There is one
+  // writer, so nobody else commits meanwhile.
+  const bool by_caller = flushes == Flushes::kByCaller;
+  if (by_caller) mdb_env_set_flags(env.get(), MDB_NOSYNC, 1);
   const int rc = txn.Commit();
+  if (by_caller) mdb_env_set_flags(env.get(), MDB_NOSYNC, 0);
   if (rc == MDB_SUCCESS) return {};
   if (PutBack(fd, *before, page_bytes, which)) return MakeError(rc, "committing", env.directory());
   return Error{ErrorCode::kOutcomeUnknown,

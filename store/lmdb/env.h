@@ -76,11 +76,6 @@ class Env {
   bool registered_ = false;
 };
 
-enum class Flushes : std::uint8_t {
-  kByCommit,  // LMDB's own two: the pages, then the meta page
-  kByCaller,  // none: what is committed is on the disk after Env::Flush
-};
-
 // Aborts if it goes out of scope without a commit.
 class Txn {
  public:
@@ -99,7 +94,7 @@ class Txn {
 
   // Returns an LMDB code; on MDB_SUCCESS this holds the transaction.
   int BeginRead(const Env& env);
-  int BeginWrite(const Env& env, Flushes flushes = Flushes::kByCommit);
+  int BeginWrite(const Env& env);
   int Commit() { return mdb_txn_commit(std::exchange(txn_, nullptr)); }
   void Abort() {
     if (txn_ != nullptr) mdb_txn_abort(std::exchange(txn_, nullptr));
@@ -117,6 +112,11 @@ class Txn {
   MDB_txn* txn_ = nullptr;
 };
 
+enum class Flushes : std::uint8_t {
+  kByCommit,  // LMDB's own two: the pages, then the meta page
+  kByCaller,  // none: what is committed is on the disk after Env::Flush
+};
+
 // Commits. If that fails, puts the meta page back as it was; the transaction ends either way.
 // kOutcomeUnknown: it could not be put back.
 //
@@ -125,7 +125,7 @@ class Txn {
 // LMDB also refuses every later write (MDB_PANIC): open the environment anew. Putting the page back
 // is safe, since readers use the other page, with the higher transaction ID, until the commit is
 // done.
-Result<void> CommitOrPutBack(Txn& txn, const Env& env);
+Result<void> CommitOrPutBack(Txn& txn, const Env& env, Flushes flushes = Flushes::kByCommit);
 
 inline MDB_val ToVal(Bytes bytes) {
   // MDB_val is not const-correct, but LMDB does not write through the keys and values it is given.

@@ -110,7 +110,9 @@ Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity,
                        mark_.commits->uuid == identity.uuid &&
                        mark_.commits->acknowledged == state.commit_sequence;
   if (is_shut) return {};
-  if (auto r = SyncFile(file, directory_ / "data.mdb"); !r) return r;
+  if (!written_again_) {
+    if (auto r = SyncFile(file, directory_ / "data.mdb"); !r) return r;
+  }
   if (!mark_.exists) return {};
   return ShutCommitMark(directory_, identity.uuid, boot_id_, state.commit_sequence);
 }

@@ -1,6 +1,7 @@
 // What a power cut leaves of a recorded run.
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -19,22 +20,33 @@ bool ChangesDirectory(Kind kind) {
          kind == Kind::kLink || kind == Kind::kRemove;
 }
 
-// Which events were surely on disk when the power failed.
-std::vector<bool> SureEvents(const std::vector<DiskEvent>& log, std::size_t cut) {
-  std::vector<bool> sure(cut, false);
-  std::set<std::size_t> files;
-  std::set<std::string> directories;
-  for (std::size_t i = cut; i-- > 0;) {
+// Which events were surely on disk when the power failed, and which writes never will be.
+struct Certainty {
+  std::vector<bool> sure;
+  std::vector<bool> unwritten;
+};
+Certainty CertaintyOf(const std::vector<DiskEvent>& log, std::size_t cut) {
+  Certainty certainty{std::vector<bool>(cut), std::vector<bool>(cut)};
+  std::map<std::size_t, std::vector<std::size_t>> writes;  // that wait for a sync
+  std::map<std::string, std::vector<std::size_t>> names;
+  const auto mark = [](std::vector<bool>& of, std::vector<std::size_t>& events) {
+    for (const std::size_t event : events) of[event] = true;
+    events.clear();
+  };
+  for (std::size_t i = 0; i < cut; ++i) {
     const DiskEvent& event = log[i];
-    if (event.kind == Kind::kSynced) files.insert(event.file);
-    if (event.kind == Kind::kDirectorySynced) directories.insert(event.directory);
-    if (event.kind == Kind::kWritten) sure[event.index] = true;
-    if (event.kind == Kind::kWrite || event.kind == Kind::kTruncate) {
-      sure[i] = sure[i] || files.contains(event.file);
+    if (event.kind == Kind::kWrite || event.kind == Kind::kTruncate)
+      writes[event.file].push_back(i);
+    if (ChangesDirectory(event.kind)) names[event.directory].push_back(i);
+    if (event.kind == Kind::kSynced) mark(certainty.sure, writes[event.file]);
+    if (event.kind == Kind::kDirectorySynced) mark(certainty.sure, names[event.directory]);
+    if (event.kind == Kind::kWritten) {
+      certainty.sure[event.index] = true;
+      std::erase(writes[log[event.index].file], event.index);
     }
-    if (ChangesDirectory(event.kind)) sure[i] = directories.contains(event.directory);
+    if (event.kind == Kind::kSyncFailed) mark(certainty.unwritten, writes[event.file]);
   }
-  return sure;
+  return certainty;
 }
 
 // Of the other changes, each directory keeps those up to some point.
@@ -112,12 +124,82 @@ std::size_t PlaceOfMark(const std::vector<DiskEvent>& log, std::size_t meaning) 
   return at;
 }
 
-void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
-                  const std::filesystem::path& into) {
-  std::vector<bool> kept = SureEvents(log, cut);
-  KeepSomeNames(log, cut, draw, kept);
-  const bool all = draw.OneIn(8);  // as after SIGKILL
-  const bool none = !all && draw.OneIn(8);
+std::vector<DiskEvent> LogOf(const std::filesystem::path& directory) {
+  std::vector<DiskEvent> log;
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::size_t file = 0;
+  for (const auto& path : paths) {
+    const std::string name = path.string().substr(directory.string().size());
+    const std::string parent = name.substr(0, name.rfind('/'));
+    if (std::filesystem::is_directory(path)) {
+      log.push_back({.kind = Kind::kMakeDirectory, .directory = parent, .path = name});
+    } else {
+      ++file;
+      log.push_back({.kind = Kind::kCreate, .file = file, .directory = parent, .path = name});
+      log.push_back({.kind = Kind::kWrite, .file = file, .bytes = ReadFile(path)});
+      log.push_back({.kind = Kind::kSynced, .file = file});
+    }
+    log.push_back({.kind = Kind::kDirectorySynced, .directory = parent});
+  }
+  return log;
+}
+
+void Append(std::vector<DiskEvent>& log, std::vector<DiskEvent> later) {
+  const std::size_t before = log.size();
+  for (DiskEvent& event : later) {
+    if (event.kind == Kind::kWritten) event.index += before;
+    log.push_back(std::move(event));
+  }
+}
+
+KnownFiles FilesAfter(const std::vector<DiskEvent>& log) {
+  Disk disk;
+  KnownFiles known;
+  for (const DiskEvent& event : log) {
+    if (ChangesDirectory(event.kind)) disk.Name(event);
+    known.next_file = std::max(known.next_file, event.file + 1);
+  }
+  disk.directories.erase("");
+  known.files = std::move(disk.names);
+  known.directories = std::move(disk.directories);
+  return known;
+}
+
+void ForgetUnwritten(std::vector<DiskEvent>& log, Draw& draw) {
+  const std::vector<bool> unwritten = CertaintyOf(log, log.size()).unwritten;
+  std::map<std::size_t, std::string> contents;
+  for (std::size_t i = 0; i < log.size(); ++i) {
+    DiskEvent& event = log[i];
+    if (event.kind != Kind::kWrite) continue;
+    std::string& content = contents[event.file];
+    if (unwritten[i]) {
+      // What the sectors hold afterwards becomes what was written.
+      std::string after = content;
+      const std::size_t fate = draw.Below(3);
+      if (fate == 0) Apply(after, event.offset, event.bytes);
+      if (fate == 2) ApplyTorn(after, event, draw);
+      const auto at = static_cast<std::size_t>(event.offset);
+      after.resize(std::max(after.size(), at + event.bytes.size()), '\0');  // a hole
+      event.bytes = after.substr(at, event.bytes.size());
+    }
+    Apply(content, event.offset, event.bytes);
+  }
+  for (DiskEvent& event : log) {
+    if (event.kind == Kind::kSyncFailed) event.kind = Kind::kSynced;
+  }
+}
+
+namespace {
+
+enum class Fate : std::uint8_t { kDrawn, kAll, kNone };
+
+void Play(const std::vector<DiskEvent>& log, std::size_t cut, Draw* draw, Fate fate,
+          const std::vector<bool>& kept, const std::filesystem::path& into) {
+  const bool all = fate == Fate::kAll;
   Disk disk;
   for (std::size_t i = 0; i < cut; ++i) {
     const DiskEvent& event = log[i];
@@ -125,14 +207,14 @@ void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw
       if (kept[i] || all) disk.Name(event);
     } else if (event.kind == Kind::kTruncate) {
       // A length changes completely or not at all.
-      if (kept[i] || all || (!none && draw.OneIn(2))) {
+      if (kept[i] || all || (fate == Fate::kDrawn && draw->OneIn(2))) {
         disk.contents[event.file].resize(static_cast<std::size_t>(event.offset), '\0');
       }
     } else if (event.kind == Kind::kWrite) {
       std::string& content = disk.contents[event.file];
-      const std::size_t fate = kept[i] || all ? 0 : none ? 1 : draw.Below(3);
-      if (fate == 0) Apply(content, event.offset, event.bytes);
-      if (fate == 2) ApplyTorn(content, event, draw);
+      const std::size_t end = kept[i] || all ? 0 : fate == Fate::kNone ? 1 : draw->Below(3);
+      if (end == 0) Apply(content, event.offset, event.bytes);
+      if (end == 2) ApplyTorn(content, event, *draw);
     }
   }
   for (const std::string& directory : disk.directories) {  // parents sort before their children
@@ -149,6 +231,26 @@ void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw
     std::filesystem::permissions(
         path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   }
+}
+
+}  // namespace
+
+void PlayKill(const std::vector<DiskEvent>& log, std::size_t cut,
+              const std::filesystem::path& into) {
+  Play(log, cut, nullptr, Fate::kAll, std::vector<bool>(cut), into);
+}
+
+void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
+                  const std::filesystem::path& into) {
+  Certainty certainty = CertaintyOf(log, cut);
+  KeepSomeNames(log, cut, draw, certainty.sure);
+  // All of it, as after SIGKILL, unless a sync failed.
+  const bool any_failed = std::any_of(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(cut),
+                                      [](const auto& e) { return e.kind == Kind::kSyncFailed; });
+  const Fate fate = draw.OneIn(8) && !any_failed ? Fate::kAll
+                    : draw.OneIn(8)              ? Fate::kNone
+                                                 : Fate::kDrawn;
+  Play(log, cut, &draw, fate, certainty.sure, into);
 }
 
 }  // namespace waybill::testing

@@ -29,7 +29,12 @@ using FileKey = std::pair<dev_t, ino_t>;
 
 class Log {
  public:
-  explicit Log(std::string root) : root_(std::move(root)) { directories_[KeyOf(root_)] = ""; }
+  Log(std::string root, const KnownFiles& known)
+      : root_(std::move(root)), next_file_(known.next_file) {
+    directories_[KeyOf(root_)] = "";
+    for (const std::string& path : known.directories) directories_[KeyOf(root_ + path)] = path;
+    for (const auto& [path, file] : known.files) files_[KeyOf(root_ + path)] = file;
+  }
 
   // Below the root, without it; "/" in front. Nothing for other paths.
   bool Below(const char* path, std::string& relative) const {
@@ -101,6 +106,12 @@ class Log {
       Add({.kind = Kind::kDirectorySynced, .directory = at->second});
     }
   }
+  void SyncFailed(int fd) {
+    const std::lock_guard lock(mutex_);
+    if (const std::size_t file = FileOf(KeyOf(fd)); file != 0) {
+      Add({.kind = Kind::kSyncFailed, .file = file});
+    }
+  }
   void Mark(std::size_t meaning) {
     const std::lock_guard lock(mutex_);
     Add({.kind = Kind::kMark, .index = meaning});
@@ -133,7 +144,7 @@ class Log {
   const std::string root_;
   std::map<FileKey, std::size_t> files_;
   std::map<FileKey, std::string> directories_;
-  std::size_t next_file_ = 1;
+  std::size_t next_file_;
   std::vector<DiskEvent> events_;
 };
 
@@ -220,6 +231,14 @@ int Change(const char* function, const Target& target, const auto& real, const a
   return result;
 }
 
+int Sync(const char* function, int fd, const auto& real) {
+  Log* const log = recording.load();
+  const int result = Refused(function, fd) ? -1 : real();
+  if (log != nullptr && result == 0) log->Synced(fd);
+  if (log != nullptr && result != 0) log->SyncFailed(fd);
+  return result;
+}
+
 ssize_t WriteLogged(int fd, std::uint64_t offset, const void* bytes, std::size_t size,
                     const auto& real) {
   Log* const log = recording.load();
@@ -268,8 +287,8 @@ std::uint64_t PositionOf(int fd) {
 
 }  // namespace
 
-Recorder::Recorder(const std::filesystem::path& root) {
-  the_log = std::make_unique<Log>(root.string());
+Recorder::Recorder(const std::filesystem::path& root, const KnownFiles& known) {
+  the_log = std::make_unique<Log>(root.string(), known);
   recording.store(the_log.get());
 }
 
@@ -318,6 +337,7 @@ using waybill::testing::ReadRefused;
 using waybill::testing::Real;
 using waybill::testing::recording;
 using waybill::testing::Refused;
+using waybill::testing::Sync;
 using waybill::testing::WriteLogged;
 using waybill::testing::WriteOrFail;
 
@@ -381,14 +401,12 @@ WAYBILL_INTERPOSED int ftruncate(int fd, off_t length) {
 
 WAYBILL_INTERPOSED int fsync(int fd) {
   static auto* const real = Real<int(int)>("fsync");
-  return Change(
-      "fsync", fd, [&] { return real(fd); }, [&](auto& log) { log.Synced(fd); });
+  return Sync("fsync", fd, [&] { return real(fd); });
 }
 
 WAYBILL_INTERPOSED int fdatasync(int fd) {
   static auto* const real = Real<int(int)>("fdatasync");
-  return Change(
-      "fdatasync", fd, [&] { return real(fd); }, [&](auto& log) { log.Synced(fd); });
+  return Sync("fdatasync", fd, [&] { return real(fd); });
 }
 
 WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,11 +26,12 @@ namespace waybill::testing {
 
 struct DiskEvent {
   enum class Kind : std::uint8_t {
-    kWrite,     // file, offset, bytes
-    kTruncate,  // file, offset: the new length
-    kSynced,    // file: all of it so far
-    kWritten,   // a write with O_DSYNC returned; index: of that write
-    kCreate,    // directory, path, file
+    kWrite,       // file, offset, bytes
+    kTruncate,    // file, offset: the new length
+    kSynced,      // file: all of it so far
+    kSyncFailed,  // file: what was not synced before never will be, though the kernel shows it
+    kWritten,     // a write with O_DSYNC returned; index: of that write
+    kCreate,      // directory, path, file
     kMakeDirectory,
     kRename,  // path to other_path; directory: of other_path
     kLink,    // file also under other_path
@@ -46,10 +49,17 @@ struct DiskEvent {
   std::size_t index = 0;
 };
 
+// Files and directories below the root that are there before a run is recorded, "/" in front.
+struct KnownFiles {
+  std::map<std::string, std::size_t> files = {};  // and their numbers
+  std::set<std::string> directories = {};
+  std::size_t next_file = 1;
+};
+
 // One at a time. `root` exists, and is not itself part of what can be lost.
 class Recorder {
  public:
-  explicit Recorder(const std::filesystem::path& root);
+  explicit Recorder(const std::filesystem::path& root, const KnownFiles& known = {});
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
@@ -59,6 +69,13 @@ class Recorder {
   // Stops recording.
   std::vector<DiskEvent> Take();
 };
+
+// A log that ends with what is in a directory now, all of it synced.
+std::vector<DiskEvent> LogOf(const std::filesystem::path& directory);
+// Appends what was recorded after `log`.
+void Append(std::vector<DiskEvent>& log, std::vector<DiskEvent> later);
+// What is there at the end of the log.
+KnownFiles FilesAfter(const std::vector<DiskEvent>& log);
 
 // Ends this process, as SIGKILL does, before the `calls`th call from now that changes a file or
 // syncs one. 0: never.
@@ -98,7 +115,13 @@ void RefuseExchange(bool refuse);
 // The index of the first such mark.
 std::size_t PlaceOfMark(const std::vector<DiskEvent>& log, std::size_t meaning);
 
-// Writes into the empty directory `into` what is left of the first `cut` events.
+// The kernel drops from memory what a failed sync left unwritten: what is on the disk of it, some,
+// none or parts, is what is seen from now on. No event's index changes.
+void ForgetUnwritten(std::vector<DiskEvent>& log, Draw& draw);
+// Writes into the empty directory `into` what the first `cut` events show to other processes.
+void PlayKill(const std::vector<DiskEvent>& log, std::size_t cut,
+              const std::filesystem::path& into);
+// The same, of what is left of them when the power fails.
 void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
                   const std::filesystem::path& into);
 
