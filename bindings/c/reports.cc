@@ -142,7 +142,8 @@ waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {
           .clock_was_ahead = Copy(report.clock_was_ahead, memory),
           .times_mended = report.times_mended,
           .observed = ToCIfAny(report.observed, memory),
-          .first_start = report.first_start};
+          .first_start = report.first_start,
+          .commit_undone = report.commit_undone};
 }
 
 waybill_prune_report ToC(const PruneReport& report, Memory&) {

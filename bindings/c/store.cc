@@ -162,6 +162,7 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         to.continues_pulls = o.continues_pulls;
         to.leaves_witness = o.leaves_witness;
         to.boot_clock = ToBootClock(o.boot_clock, o.boot_clock_context, made);
+        to.flushes_twice = o.flushes_twice;
         to.kubelet_directory = arguments.Path(o.kubelet_directory, "kubelet_directory");
         to.import_progress = ToProgress(o.import_progress, o.import_context, made);
         to.gap = arguments.OneOf(o.gap, waybill::Gap::kNo, "gap");

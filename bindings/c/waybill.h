@@ -743,6 +743,7 @@ typedef struct waybill_open_options {
   bool leaves_witness;  /* the witness is read, and neither made nor written */
   waybill_boot_clock boot_clock; /* NULL: the system's */
   void* boot_clock_context;
+  bool flushes_twice; /* each commit flushes the disk twice, also where once is safe */
 } waybill_open_options;
 #define WAYBILL_OPEN_OPTIONS_INIT WAYBILL_INIT(waybill_open_options)
 
@@ -915,6 +916,7 @@ typedef struct waybill_recovery_report {
   uint64_t times_mended;
   const waybill_observe_report* observed; /* NULL: no list of images was judged */
   bool first_start;                       /* it was judged as that of a first start */
+  bool commit_undone; /* a crash had cut the last commit short, of which nobody was told */
 } waybill_recovery_report;
 
 /* Works on a closed store, too. Empty for an observer. */

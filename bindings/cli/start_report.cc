@@ -29,6 +29,7 @@ Json ReportJson(const StartOutcome& outcome, const StartContext& context) {
           {"intentsCarried", report.intents_carried},
           {"witnessMade", report.witness_made},
           {"witnessInStore", report.witness_in_store},
+          {"commitUndone", report.commit_undone},
           {"findings", report.findings},
           {"mended", report.mended},
           {"warnings", report.warnings},

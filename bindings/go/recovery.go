@@ -14,6 +14,7 @@ type RecoveryReport struct {
 	IntentsCarried            uint64
 	WitnessMade               bool     // the witness was missing, and a new one was made
 	WitnessInStore            bool     // it lies in the store's directory and would be lost with it
+	CommitUndone              bool     // a crash had cut the last commit short, of which nobody was told
 	Findings                  []string // what was wrong, one line each
 	Mended                    []string // modes that were too loose and are now strict
 	Warnings                  []string // what changes no answer, but should be known
@@ -125,6 +126,7 @@ func goRecoveryReport(r *C.waybill_recovery_report) RecoveryReport {
 		ClockWasAhead:             goString(r.clock_was_ahead),
 		TimesMended:               uint64(r.times_mended),
 		FirstStart:                bool(r.first_start),
+		CommitUndone:              bool(r.commit_undone),
 	}
 	if r.observed != nil {
 		report.Observed = new(goObserveReport(r.observed))

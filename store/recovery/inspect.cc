@@ -156,14 +156,12 @@ class ValueCheck final : public PageVisitor {
 // The state record in each meta page's tree must have that page's transaction ID: a flipped bit
 // could make LMDB take the older tree for the newer. Not so in a compact copy, which has IDs of its
 // own.
-Result<void> CheckMetaIds(const Fd& file, FileIs file_is, OnReadError on_error,
-                          Inspection& inspection) {
+// `only`: of that one alone; −1: of both.
+Result<void> CheckMetaIds(const Fd& file, int only, OnReadError on_error, Inspection& inspection) {
   for (const std::size_t which : {0U, 1U}) {
     const MetaSummary& meta = inspection.meta[which];
     if (!meta.valid || !meta.rooted) continue;
-    const bool is_torn = file_is == FileIs::kStoreBeforeLastCommit &&
-                         static_cast<int>(which) != inspection.newer_meta;
-    if (is_torn) continue;
+    if (only >= 0 && static_cast<int>(which) != only) continue;
     auto value = FindInMain(file.get(), static_cast<int>(which), kStateKey.bytes, on_error);
     if (!value && value.error().code == ErrorCode::kIo) return value.error();
     std::optional<State>& state = inspection.states_by_meta[which];
@@ -200,16 +198,15 @@ Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
   return stamp;
 }
 
-}  // namespace
-
-Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_error) {
+// `which` −1: the newer page's tree.
+Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadError on_error) {
   auto before = StampOf(file, on_error);
   if (!before) return before.error();
   Inspection inspection;
   inspection.sound = true;
   ValueCheck check(inspection);
-  auto walk = file_is == FileIs::kStoreBeforeLastCommit ? WalkOlderTree(file.get(), check, on_error)
-                                                        : WalkFile(file.get(), check, on_error);
+  auto walk = which < 0 ? WalkFile(file.get(), check, on_error)
+                        : WalkTreeOf(file.get(), which, check, on_error);
   if (!walk) return walk.error();
   check.Finish();
   if (!walk->sound) {
@@ -229,12 +226,22 @@ Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_er
   }
   inspection.pages = walk->tree_pages + walk->free_pages;
   if (file_is != FileIs::kCompactCopy) {
-    if (auto r = CheckMetaIds(file, file_is, on_error, inspection); !r) return r.error();
+    if (auto r = CheckMetaIds(file, which, on_error, inspection); !r) return r.error();
   }
   auto after = StampOf(file, on_error);
   if (!after) return after.error();
   inspection.moved = *before != *after;
   return inspection;
+}
+
+}  // namespace
+
+Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_error) {
+  return Inspect(file, file_is, -1, on_error);
+}
+
+Result<Inspection> InspectTreeOf(const Fd& file, int which, OnReadError on_error) {
+  return Inspect(file, FileIs::kStore, which, on_error);
 }
 
 }  // namespace waybill::internal

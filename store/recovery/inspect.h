@@ -46,8 +46,6 @@ struct Inspection {
 
 enum class FileIs : std::uint8_t {
   kStore,
-  // As it was before its last commit, which may be torn (page_check.h, WalkOlderTree).
-  kStoreBeforeLastCommit,
   // Has transaction IDs 0 and 1, and the header of the original: valid in backup/ only.
   kCompactCopy,
 };
@@ -55,6 +53,11 @@ enum class FileIs : std::uint8_t {
 // kIo: the file can't be read. Any content is a finding, not an error.
 Result<Inspection> InspectFile(const Fd& file, FileIs file_is = FileIs::kStore,
                                OnReadError on_error = OnReadError::kFail);
+
+// Of a store's file, what meta page `which` (0 or 1) names, as if the other one named nothing: it
+// may be of a commit that was cut short. `newer_meta` is `which`.
+Result<Inspection> InspectTreeOf(const Fd& file, int which,
+                                 OnReadError on_error = OnReadError::kFail);
 
 }  // namespace waybill::internal
 

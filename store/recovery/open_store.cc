@@ -197,10 +197,10 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
         if (!heard) return heard.error();
         return std::move(heard->contradiction);
       };
-      auto before = unfinished->LookBefore(file, *inspection, on_error, ask);
-      if (!before) return before.error();
-      if (before->sound) {
-        if (auto r = unfinished->TakeBack(file, *before); !r) return r.error();
+      auto whole = unfinished->FindWhole(file, *inspection, on_error, ask);
+      if (!whole) return whole.error();
+      if (whole->sound) {
+        if (auto r = unfinished->TakeBack(file, *whole); !r) return r.error();
         report.commit_undone = true;
         hearing.reset();
         continue;

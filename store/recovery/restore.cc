@@ -91,7 +91,7 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
     const auto ask = [](const Identity& identity, const State& state) {
       return AskRememberedWitness(identity, state);
     };
-    inspection = unfinished->LookBefore(*file, *inspection, OnReadError::kFail, ask);
+    inspection = unfinished->FindWhole(*file, *inspection, OnReadError::kFail, ask);
     if (!inspection) return inspection.error();
     if (inspection->sound && !options.dry_run) {
       if (auto r = unfinished->TakeBack(*file, *inspection); !r) return r.error();

@@ -60,33 +60,42 @@ Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& dir
   return UnfinishedCommit(directory, boot_id, std::move(*mark));
 }
 
-bool UnfinishedCommit::MayBeUnacknowledged(const Inspection& before) const {
+bool UnfinishedCommit::MayEndWith(const Inspection& whole) const {
   if (!mark_.commits || !mark_.commits->open) return false;
   const MarkedCommits& mark = *mark_.commits;
-  const std::uint64_t sequence = before.state->commit_sequence;
-  if (mark.uuid != before.identity->uuid || mark.acknowledged > sequence) return false;
+  const std::uint64_t sequence = whole.state->commit_sequence;
+  if (mark.uuid != whole.identity->uuid || mark.acknowledged > sequence) return false;
   return mark.boot_id != boot_id_ || mark.begun > sequence;
 }
 
-Result<Inspection> UnfinishedCommit::LookBefore(const Fd& file, const Inspection& newest,
-                                                OnReadError on_error,
-                                                AskWitness ask_witness) const {
-  auto before = InspectFile(file, FileIs::kStoreBeforeLastCommit, on_error);
-  if (!before) return before.error();
-  if (!before->sound || before->moved || !MayBeUnacknowledged(*before)) return newest;
-  auto contradiction = ask_witness(*before->identity, *before->state);
-  if (!contradiction) return contradiction.error();
-  if (!contradiction->empty()) return newest;
-  return before;
+Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection& newest,
+                                               OnReadError on_error, AskWitness ask_witness) const {
+  for (const int which : {0, 1}) {
+    const MetaSummary& one = newest.meta[static_cast<std::size_t>(which)];
+    const MetaSummary& other = newest.meta[static_cast<std::size_t>(1 - which)];
+    if (!one.valid || !one.rooted) continue;
+    // A meta page is written in one piece, which lies in one sector.
+    const bool other_is_torn = other.txn_id == one.txn_id + 1 && (other.valid || other.past_end);
+    // If LMDB can't write its meta page, it leaves the old ID to it, and in part the new content.
+    const bool other_was_written_over = other.txn_id + 1 == one.txn_id;
+    if (!other_is_torn && !other_was_written_over) continue;
+    auto whole = InspectTreeOf(file, which, on_error);
+    if (!whole) return whole.error();
+    if (!whole->sound || whole->moved || !MayEndWith(*whole)) continue;
+    auto contradiction = ask_witness(*whole->identity, *whole->state);
+    if (!contradiction) return contradiction.error();
+    if (contradiction->empty()) return whole;
+  }
+  return newest;
 }
 
-Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& before) const {
+Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole) const {
   const std::filesystem::path path = directory_ / "data.mdb";
-  auto meta = MetaWithoutRoots(file.get(), before.newer_meta);
+  auto meta = MetaWithoutRoots(file.get(), whole.newer_meta);
   if (!meta) return meta.error();
   if (auto r = RemoveFile(directory_ / "lock.mdb"); !r) return r;
   if (auto r = SyncDirectory(directory_); !r) return r;
-  const off_t offset = before.newer_meta == 0 ? static_cast<off_t>(before.page_bytes) : 0;
+  const off_t offset = whole.newer_meta == 0 ? static_cast<off_t>(whole.page_bytes) : 0;
   const std::string_view bytes(reinterpret_cast<const char*>(meta->data()), meta->size());
   if (auto r = PWriteAll(file, bytes, offset, path); !r) return r;
   return SyncFile(file, path);

@@ -1,13 +1,15 @@
 // What a crash leaves of a commit that flushes once (database/committer.h), and how an opening
 // settles it before anything is served or written:
 //
-//   1  Walk the newest tree. If it is torn, walk the one before it. That one is taken if it is
-//      sound, follows as LMDB's commits do, and nobody can have been told of the newer commit: the
-//      mark is open and acknowledges at most the older one, and so does the witness. In the boot in
-//      which the mark was written it must also say that the newer one was begun. Otherwise it is
+//   1  Walk the newest tree. If that fails, look for a whole one: of the commit before, if the
+//   newest
+//      is torn; or the newest itself, if the other meta page was being written over and is
+//      neither the old nor the new one. It is taken if it is sound and nobody can have been told of
+//      a later commit: the mark is open and acknowledges none, and the witness knows of none. In
+//      the boot in which the mark was written it must also say that one was begun. Otherwise it is
 //      damage: rebuild, distrust.
-//   2  Take the torn commit back: remove lock.mdb, which has its transaction ID; put a meta page
-//      without roots in the place of its own; flush. Cut short, this is done again.
+//   2  Take the other commit back: remove lock.mdb, which may have its transaction ID; put a meta
+//      page without roots in the place of its own; flush. Cut short, this is done again.
 //   3  If a flush may have failed or not have begun (the mark says begun, and not acknowledged):
 //      write every page again, as it reads, and flush. After a flush that failed the kernel may
 //      take pages for written that never reached the disk, and may drop them; written again, they
@@ -45,12 +47,12 @@ class UnfinishedCommit {
 
   // Why the store may be stale if it ends with that commit; empty: the witness does not say so.
   using AskWitness = FunctionRef<Result<std::string>(const Identity&, const State&)>;
-  // Step 1, for a file of which the newest tree is not sound. The inspection of the tree before it
-  // if that one counts, else of the newest again. Changes nothing.
-  Result<Inspection> LookBefore(const Fd& file, const Inspection& newest, OnReadError on_error,
-                                AskWitness ask_witness) const;
-  // Step 2: `before` is a sound inspection that LookBefore returned. Idempotent.
-  Result<void> TakeBack(const Fd& file, const Inspection& before) const;
+  // Step 1, for a file that is not sound: the inspection of the tree that counts, else of the
+  // newest again. Changes nothing.
+  Result<Inspection> FindWhole(const Fd& file, const Inspection& newest, OnReadError on_error,
+                               AskWitness ask_witness) const;
+  // Step 2: `whole` is a sound inspection that FindWhole returned. Idempotent.
+  Result<void> TakeBack(const Fd& file, const Inspection& whole) const;
 
   // Step 3, at most once: whether every page was written again, so that the file must be walked
   // again. The caller has locked it, and found it sound.
@@ -62,7 +64,8 @@ class UnfinishedCommit {
   UnfinishedCommit(std::filesystem::path directory, const BootId& boot_id, CommitMarkReading mark)
       : directory_(std::move(directory)), boot_id_(boot_id), mark_(std::move(mark)) {}
 
-  bool MayBeUnacknowledged(const Inspection& before) const;
+  // No commit after `whole` was acknowledged.
+  bool MayEndWith(const Inspection& whole) const;
 
   std::filesystem::path directory_;
   BootId boot_id_;

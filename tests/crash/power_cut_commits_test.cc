@@ -161,7 +161,9 @@ class Lives {
     {
       Recorder recorder(root_.path(), known);
       if (with_fault) {
-        InjectFault({.kind = draw_.OneIn(4) ? Fault::Kind::kShort : Fault::Kind::kFail,
+        InjectFault({.kind = draw_.OneIn(4)   ? Fault::Kind::kShortBySectors
+                             : draw_.OneIn(3) ? Fault::Kind::kFailDone
+                                              : Fault::Kind::kFail,
                      .call = 1 + draw_.Below(120),
                      .error_number = draw_.OneIn(3) ? ENOSPC : EIO,
                      .lasting = draw_.OneIn(8)});
@@ -333,7 +335,7 @@ Outcome LiveOften(std::uint64_t states, Broken broken) {
   Outcome sum;
   constexpr std::uint64_t kStatesPerStore = 400;
   for (std::uint64_t i = 0; sum.states < states && sum.difference.empty(); ++i) {
-    const Rules rules = i % 2 == 0 ? Rules::kClosed : Rules::kKubelet;
+    const Rules rules = (seed + i) % 2 == 0 ? Rules::kClosed : Rules::kKubelet;
     const Outcome one = Lives(seed + i, rules, broken).Live(kStatesPerStore);
     sum.states += one.states;
     sum.undone += one.undone;

@@ -208,7 +208,9 @@ Fault::Kind Count(const char* function, const Target& target) {
 // Whether a call that writes nothing fails.
 bool Refused(const char* function, const Target& target) {
   const Fault::Kind kind = Count(function, target);
-  if (kind != Fault::Kind::kFail && kind != Fault::Kind::kShort) return false;
+  const bool goes_on = kind == Fault::Kind::kNone || kind == Fault::Kind::kGarble ||
+                       kind == Fault::Kind::kGarbleSectors;
+  if (goes_on) return false;
   errno = fault.error_number;
   return true;
 }
@@ -273,6 +275,14 @@ ssize_t WriteOrFail(const char* function, int fd, const void* bytes, std::size_t
       return -1;
     case Fault::Kind::kShort:
       return real(bytes, size / 2);
+    case Fault::Kind::kShortBySectors:
+      if (size / 2 >= kSector) return real(bytes, size / 2 / kSector * kSector);
+      errno = fault.error_number;
+      return -1;
+    case Fault::Kind::kFailDone:
+      static_cast<void>(real(bytes, size));
+      errno = fault.error_number;
+      return -1;
     case Fault::Kind::kGarble:
       return real(Garbled(bytes, size, size).data(), size);
     case Fault::Kind::kGarbleSectors:

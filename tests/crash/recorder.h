@@ -86,8 +86,10 @@ void KillBeforeCall(std::uint64_t calls);
 struct Fault {
   enum class Kind : std::uint8_t {
     kNone,
-    kFail,    // it does nothing and fails with `error_number`
-    kShort,   // a write does half of it, and says so; other calls fail
+    kFail,            // it does nothing and fails with `error_number`
+    kShort,           // a write does half of it, and says so; other calls fail
+    kShortBySectors,  // so, in whole sectors; a write within one fails
+    kFailDone,        // a write is done all the same, and fails, as one with O_DSYNC may
     kGarble,  // a write writes one bit otherwise, and says nothing; other calls do as they should
     kGarbleSectors,  // so, but one bit of each sector: wherever the bytes in use are, some are hit
   };

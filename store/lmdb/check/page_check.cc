@@ -80,6 +80,8 @@ class PageClaims {
   std::vector<bool> taken_;
 };
 
+std::size_t AsIndex(int which) { return static_cast<std::size_t>(which); }
+
 // ---- Rule 2: the pair of meta pages
 
 // A first commit and a compact copy both leave the IDs (0, 1): they look the same here.
@@ -435,35 +437,15 @@ void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, Wal
   result.free_pages = walk.free_pages();
 }
 
-// Makes the older page the newer one. Only a page that LMDB wrote whole counts as a newer one: its
-// bytes lie in one sector.
-void LeaveOutNewer(MetaPages& metas, PageFindings& findings) {
-  for (std::size_t which = 0; which < metas.page.size(); ++which) {
-    const MetaPage& older = metas.page[which];
-    const MetaPage& newer = metas.page[1 - which];
-    const bool is_whole = newer.problem == nullptr || newer.past_end;
-    if (older.problem != nullptr || !is_whole || newer.record.txn_id < older.record.txn_id) {
-      continue;
-    }
-    const bool follows = newer.record.txn_id - older.record.txn_id == 1 &&
-                         newer.record.txn_id % kMetaPages == 1 - which &&
-                         older.record.last_page <= newer.record.last_page;
-    if (!follows || older.record.main_tree.root == kNoPage) continue;
-    metas.newer = static_cast<int>(which);
-    return;
-  }
-  metas.newer = -1;
-  findings.Add("meta pages: there is no commit before the last one");
-}
-
-WalkResult WalkOpened(PageFile& file, PageVisitor& visitor, bool newest) {
+// `which` −1: the newer page's tree, and the pair of them.
+WalkResult WalkOpened(PageFile& file, PageVisitor& visitor, int which) {
   WalkResult result;
   if (file.size_bytes() == 0) {
     result.empty_file = true;
     result.Add("the data file has 0 bytes");
   } else {
     MetaPages metas = ReadMetaPages(file);
-    if (!newest) LeaveOutNewer(metas, result);
+    if (which >= 0) metas.newer = which;
     result.newer_meta = metas.newer;
     result.fresh = metas.fresh;
     result.page_bytes = metas.page_bytes;
@@ -474,9 +456,12 @@ WalkResult WalkOpened(PageFile& file, PageVisitor& visitor, bool newest) {
       if (page.problem != nullptr) summary.problem = page.problem;
       summary.txn_id = page.record.txn_id;
       summary.rooted = summary.valid && page.record.main_tree.root != kNoPage;
+      summary.past_end = page.past_end;
     }
-    if (newest) CheckMetaPair(metas, result);
-    if (metas.newer >= 0) WalkNewer(file, metas, visitor, result);
+    if (which < 0) CheckMetaPair(metas, result);
+    const bool has_tree = which < 0 ? metas.newer >= 0 : result.meta[AsIndex(which)].rooted;
+    if (which >= 0 && !has_tree) result.Add("meta page " + std::to_string(which) + ": no tree");
+    if (has_tree) WalkNewer(file, metas, visitor, result);
   }
   result.sound = result.finding_count == 0;
   return result;
@@ -524,10 +509,10 @@ Result<T> ReadFrom(int fd, PageFile::Mode mode, int which, OnReadError on_error,
   return result;
 }
 
-Result<WalkResult> WalkOne(int fd, PageVisitor& visitor, OnReadError on_error, bool newest) {
+Result<WalkResult> WalkOne(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
   auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
   if (!file) return file.error();
-  WalkResult walked = WalkOpened(*file, visitor, newest);
+  WalkResult walked = WalkOpened(*file, visitor, which);
   if (auto r = file->CheckReads(on_error); !r) return r.error();
   return walked;
 }
@@ -535,37 +520,37 @@ Result<WalkResult> WalkOne(int fd, PageVisitor& visitor, OnReadError on_error, b
 }  // namespace
 
 Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error) {
-  return WalkOne(fd, visitor, on_error, true);
+  return WalkOne(fd, -1, visitor, on_error);
 }
 
-Result<WalkResult> WalkOlderTree(int fd, PageVisitor& visitor, OnReadError on_error) {
-  return WalkOne(fd, visitor, on_error, false);
+Result<WalkResult> WalkTreeOf(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
+  return WalkOne(fd, which == 0 ? 0 : 1, visitor, on_error);
 }
 
-Result<std::vector<std::byte>> MetaWithoutRoots(int fd, int older_meta) {
+Result<std::vector<std::byte>> MetaWithoutRoots(int fd, int which) {
   const auto make = [&](PageFile&, const MetaPages& metas) -> Result<std::vector<std::byte>> {
-    const MetaPage& older = metas.page[static_cast<std::size_t>(older_meta)];
-    if (older.problem != nullptr) return BadMeta(older_meta, older.problem);
+    const MetaPage& newest = metas.page[AsIndex(which)];
+    if (newest.problem != nullptr) return BadMeta(which, newest.problem);
     PageHeader header{};
-    header.number = static_cast<PageNumber>(1 - older_meta);
+    header.number = static_cast<PageNumber>(1 - which);
     header.flags = kPageMeta;
     MetaRecord record{};
     record.magic = kMetaMagic;
     record.version = kMetaVersion;
-    record.map_bytes = older.record.map_bytes;
+    record.map_bytes = newest.record.map_bytes;
     record.free_tree.pad = metas.page_bytes;
     record.free_tree.flags = kTreeIntegerKeys;
     record.free_tree.root = kNoPage;
     record.main_tree.root = kNoPage;
     record.last_page = kMetaPages - 1;
-    record.txn_id = older.record.txn_id - 1;
+    record.txn_id = newest.record.txn_id - 1;
     std::vector<std::byte> bytes(kMetaBytes);
     std::memcpy(bytes.data(), &header, sizeof(header));
     std::memcpy(bytes.data() + kPageHeaderBytes, &record, sizeof(record));
     return bytes;
   };
-  return ReadFrom<std::vector<std::byte>>(fd, PageFile::Mode::kOnDemand, older_meta,
-                                          OnReadError::kFail, make);
+  return ReadFrom<std::vector<std::byte>>(fd, PageFile::Mode::kOnDemand, which, OnReadError::kFail,
+                                          make);
 }
 
 Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor, OnReadError on_error) {

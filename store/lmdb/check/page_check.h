@@ -56,8 +56,9 @@ struct PageFindings {
 struct MetaSummary {
   bool valid = false;
   std::uint64_t txn_id = 0;
-  bool rooted = false;  // the main tree has a root
-  std::string problem;  // if not valid
+  bool rooted = false;    // the main tree has a root
+  bool past_end = false;  // not valid, for this alone: a root lies outside the file
+  std::string problem;    // if not valid
 };
 
 struct WalkResult : PageFindings {
@@ -86,15 +87,14 @@ struct WalkResult : PageFindings {
 Result<WalkResult> WalkFile(int fd, PageVisitor& visitor,
                             OnReadError on_error = OnReadError::kFail);
 
-// The same for the tree of the commit before the last one, as if the last one had not been made.
-// `newer_meta` is then the older page. Unsound, too, unless the IDs follow each other and the newer
-// page is as LMDB wrote it, though what it names may be torn or lie past the file's end.
-Result<WalkResult> WalkOlderTree(int fd, PageVisitor& visitor,
-                                 OnReadError on_error = OnReadError::kFail);
+// The same for the tree of meta page `which` (0 or 1), whatever the other page says: it may be of a
+// commit that was cut short. `newer_meta` is then `which`. Unsound, too, if that page has no roots.
+Result<WalkResult> WalkTreeOf(int fd, int which, PageVisitor& visitor,
+                              OnReadError on_error = OnReadError::kFail);
 
-// The first bytes of a meta page without roots, which takes the place of the page of a commit that
-// is undone: `older_meta`, 0 or 1, is then the newer page. kDamaged: that one is not sound. kIo.
-Result<std::vector<std::byte>> MetaWithoutRoots(int fd, int older_meta);
+// The first bytes of a meta page without roots, to take the place of the other page than `which`,
+// whose commit is then the newest. kDamaged: page `which` is not sound.
+Result<std::vector<std::byte>> MetaWithoutRoots(int fd, int which);
 
 struct SalvageResult : PageFindings {
   // Nothing was left out. That does not make the file sound.
