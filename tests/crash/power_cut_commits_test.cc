@@ -195,7 +195,7 @@ class Lives {
       const auto done = doer_.Do(store, worker_.Next());
       const Content after = ContentIn(StoreDirectory());
       if (!done && done.error().code == ErrorCode::kOutcomeUnknown) {
-        under_way_ = after;
+        failed_half_way_ = true;
         return false;
       }
       if (!done) {
@@ -211,6 +211,27 @@ class Lives {
     return true;
   }
 
+  // What a write that failed half way may leave: what was to be seen after each write of a meta
+  // page, until one was put back.
+  void FindUnderWay() {
+    under_way_.clear();
+    if (!failed_half_way_) return;
+    const KnownFiles known = FilesAfter(log_);
+    const std::size_t data = known.files.at("/store/data.mdb");
+    for (std::size_t i = steps_.back().at; i < log_.size(); ++i) {
+      constexpr std::uint64_t kMetaPagesEnd = 8192;
+      const DiskEvent& event = log_[i];
+      if (event.kind != Kind::kWrite || event.file != data || event.offset >= kMetaPagesEnd) {
+        continue;
+      }
+      const MemoryDir then;
+      PlayKill(log_, i + 1, then.path());
+      if (const Content content = ContentIn(then / "store"); content != 0) {
+        under_way_.insert(content);
+      }
+    }
+  }
+
   // What may be there if the life ends after so many events.
   std::set<Content> ContentsAt(std::size_t cut) const {
     if (steps_.empty() || cut <= steps_.front().at) {
@@ -221,15 +242,19 @@ class Lives {
     std::size_t last = 0;
     while (last + 1 < steps_.size() && steps_[last + 1].at < cut) ++last;
     std::set<Content> contents{steps_[last].content};
-    contents.insert(last + 1 < steps_.size() ? steps_[last + 1].content : under_way_);
+    if (last + 1 < steps_.size()) {
+      contents.insert(steps_[last + 1].content);
+    } else {
+      contents.insert(under_way_.begin(), under_way_.end());
+    }
     return contents;
   }
 
   void OneLife() {
-    under_way_ = now_;
+    failed_half_way_ = false;
     Record(draw_.OneIn(3));
     if (!outcome_.difference.empty()) return;
-    if (steps_.empty()) under_way_ = 0;
+    FindUnderWay();
     const std::size_t events = log_.size() - life_begins_;
     if (draw_.OneIn(3)) {
       Kill(life_begins_ + draw_.Below(events + 1));
@@ -296,7 +321,8 @@ class Lives {
   std::vector<Step> steps_;
   std::set<Content> may_be_;  // when the next life begins
   Content now_ = 0;
-  Content under_way_ = 0;  // of a write that failed half way
+  bool failed_half_way_ = false;  // the life's last write
+  std::set<Content> under_way_;   // of that one
   std::uint64_t boots_ = 0;
   Outcome outcome_;
 };
