@@ -80,11 +80,11 @@ void Figures::PrintHead() const {
   std::fflush(stdout);
 }
 
-void Figures::Begin(const std::string& group) {
-  groups_.push_back({group, {}});
+void Figures::Begin(const std::string& group, const std::string& ratio) {
+  groups_.push_back({group, ratio, {}});
   fmt::print("\n{}\n", group);
-  PrintLine(fmt::format(kFigureColumns, "", head_.beside, "quartiles", "median", "quartiles",
-                        "flushes", ""));
+  PrintLine(
+      fmt::format(kFigureColumns, "", ratio, "quartiles", "median", "quartiles", "flushes", ""));
 }
 
 void Figures::Add(const Figure& figure) {
@@ -115,13 +115,13 @@ bool Figures::WriteJson(const std::filesystem::path& path) const {
   nlohmann::ordered_json json{{"name", head_.name}, {"again", head_.again}};
   for (const auto& [name, value] : head_.facts) json["machine"][name] = value;
   json["warnings"] = head_.warnings;
-  json["ratio of"] = head_.beside;
   std::string text = json.dump(1);
   text.resize(text.size() - 2);  // "\n}": the groups follow
   text += ",\n \"groups\": [";
   for (const Group& group : groups_) {
-    text += fmt::format("{}\n  {{\"group\": {}, \"rows\": [", &group == groups_.data() ? "" : ",",
-                        nlohmann::json(group.name).dump());
+    text += fmt::format("{}\n  {{\"group\": {}, \"ratio\": {}, \"rows\": [",
+                        &group == groups_.data() ? "" : ",", nlohmann::json(group.name).dump(),
+                        nlohmann::json(group.ratio).dump());
     for (const Figure& figure : group.rows) {
       text +=
           fmt::format("{}\n   {}", &figure == group.rows.data() ? "" : ",", ToJson(figure).dump());

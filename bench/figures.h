@@ -1,8 +1,8 @@
 // Figures of several contenders beside each other: ratios first, medians with their quartiles.
 // Printed as a text table, group by group, and written as JSON, a row a line:
 //
-//   {"name": …, "again": the command, "machine": {…}, "warnings": […], "ratio of": …,
-//    "groups": [{"group": …, "rows": [
+//   {"name": …, "again": the command, "machine": {…}, "warnings": […],
+//    "groups": [{"group": …, "ratio": what it is of, "rows": [
 //      {"what": …, "ratio": [median, low, high], "ns": [median, low, high], "flushes": …,
 //       "note": …}, …]}, …]}
 //
@@ -37,16 +37,15 @@ class Figures {
  public:
   struct Head {
     std::string name;
-    std::string again;   // the command that makes these figures
-    std::string beside;  // what a ratio is of
+    std::string again;  // the command that makes these figures
     std::vector<std::pair<std::string, std::string>> facts = {};
     std::vector<std::string> warnings = {};
   };
   explicit Figures(Head head) : head_(std::move(head)) {}
 
   void PrintHead() const;
-  // The figures that follow belong together.
-  void Begin(const std::string& group);
+  // The figures that follow belong together, and their ratios are of the same: "x waybill".
+  void Begin(const std::string& group, const std::string& ratio = "x waybill");
   // Prints it immediately, since a run takes a while.
   void Add(const Figure& figure);
   void PrintFoot() const;
@@ -56,6 +55,7 @@ class Figures {
  private:
   struct Group {
     std::string name;
+    std::string ratio;
     std::vector<Figure> rows;
   };
 
