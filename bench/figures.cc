@@ -14,7 +14,7 @@ namespace waybill::bench {
 
 namespace {
 
-constexpr const char* kFigureColumns = "  {:<44} {:>9} {:<16} {:>11} {:<22} {:>8}  {}";
+constexpr const char* kFigureColumns = "  {:<52} {:>10} {:<16} {:>11} {:<22} {:>7}  {}";
 
 // Three digits.
 std::string RatioText(double ratio) {

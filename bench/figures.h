@@ -37,7 +37,8 @@ class Figures {
  public:
   struct Head {
     std::string name;
-    std::string again;  // the command that makes these figures
+    std::string again;     // the command that makes these figures
+    bool flushes = false;  // whether the table has a column of them
     std::vector<std::pair<std::string, std::string>> facts = {};
     std::vector<std::string> warnings = {};
   };

@@ -18,7 +18,6 @@
 
 #include "bench/data_set.h"
 #include "bench/measure.h"
-#include "bench/report.h"
 
 namespace waybill::bench {
 
@@ -128,8 +127,8 @@ std::vector<std::pair<std::string, std::string>> MachineFacts(
           {"load", fmt::format("{:.1f} before the run", load)},
           {"compiler", fmt::format("{}, {}", Compiler(), WAYBILL_BUILD_TYPE)},
           {"libraries", Libraries()},
-          {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {}", mount.type,
-                               mount.options, Duration(FlushNanoseconds(scratch)))}};
+          {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {:.0f} us",
+                               mount.type, mount.options, FlushNanoseconds(scratch) / 1000)}};
 }
 
 std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch) {

@@ -146,10 +146,11 @@ void MeasureThreads(const Micro& micro, const MicroStore& on) {
       rates.push_back(rate(threads));
       ratios.push_back(threads == 1 ? 1 : rates.back() / rate(1));
     }
-    micro.figures.Add({.what = fmt::format("MustAttemptPull: hit, {} threads", threads),
-                       .ratio = Spread(std::move(ratios)),
-                       .value = Spread(std::move(rates)),
-                       .unit = Unit::kPerSecond});
+    micro.figures.Add(
+        {.what = fmt::format("MustAttemptPull: hit, {} thread{}", threads, threads == 1 ? "" : "s"),
+         .ratio = Spread(std::move(ratios)),
+         .value = Spread(std::move(rates)),
+         .unit = Unit::kPerSecond});
   }
 }
 
@@ -157,6 +158,7 @@ void MeasureSecrets(const Micro& micro) {
   const std::size_t records = micro.pace.quick ? 20 : 1000;
   const Questions questions(records);
   for (const std::size_t secrets : {1, 10, 100}) {
+    const std::string count = fmt::format("{} secret{}", secrets, secrets == 1 ? "" : "s");
     ScratchStore store(micro.scratch.path() / fmt::format("secrets-{}", secrets));
     store.Open();
     FromAllCallers(records, [&](std::size_t i) {
@@ -173,8 +175,7 @@ void MeasureSecrets(const Micro& micro) {
     store.Open();
     Bare bare(peer, questions);
     BesideLookup(
-        micro.figures, micro.pace, bare,
-        fmt::format("MustAttemptPull: hit, {} secrets an image", secrets),
+        micro.figures, micro.pace, bare, fmt::format("MustAttemptPull: hit, {} an image", count),
         [&](std::size_t i) { Expect(*store, questions[i % records], Reason::kSecretHashMatches); });
     // The pod has as many secrets, and only the last one is the image's.
     std::vector<ImagePullSecret> others;
@@ -185,8 +186,7 @@ void MeasureSecrets(const Micro& micro) {
     pod.emplace_back();
     BesideLookup(
         micro.figures, micro.pace, bare,
-        fmt::format("MustAttemptPull: hit, {} secrets, of the pod, too", secrets),
-        [&](std::size_t i) {
+        fmt::format("MustAttemptPull: hit, {} an image and a pod", count), [&](std::size_t i) {
           const Question& question = questions[i % records];
           pod.back() = question.secret;
           FixedCredentials credentials({.secrets = pod});

@@ -71,7 +71,7 @@ void MeasureSizes(const Plan& plan, const Scratch& scratch, Figures& figures) {
 
 Figures::Head HeadOf(const Plan& plan, bool quick, const std::string& kubelet,
                      const Scratch& scratch) {
-  Figures::Head head{.name = "peers", .again = "./dev bench peers"};
+  Figures::Head head{.name = "peers", .again = "./dev bench peers", .flushes = true};
   head.facts = MachineFacts(scratch.path());
   std::string sizes;
   for (const std::size_t size : plan.sizes) {
