@@ -83,8 +83,8 @@ void Figures::PrintHead() const {
 void Figures::Begin(const std::string& group, const std::string& ratio) {
   groups_.push_back({group, ratio, {}});
   fmt::print("\n{}\n", group);
-  PrintLine(
-      fmt::format(kFigureColumns, "", ratio, "quartiles", "median", "quartiles", "flushes", ""));
+  PrintLine(fmt::format(kFigureColumns, "", ratio, "quartiles", "median", "quartiles",
+                        head_.flushes ? "flushes" : "", ""));
 }
 
 void Figures::Add(const Figure& figure) {
