@@ -12,8 +12,6 @@ namespace waybill::bench {
 
 namespace {
 
-constexpr std::uint64_t kSeed = 20261121;
-
 // Spreads (index, part) over 64 bits by splitmix64's finaliser.
 std::uint64_t Mix(std::uint64_t index, std::uint64_t part) {
   std::uint64_t z = kSeed + index * 16 + part;

@@ -15,6 +15,8 @@
 
 namespace waybill::bench {
 
+inline constexpr std::uint64_t kSeed = 20261121;
+
 std::string ImageOf(std::uint64_t index);       // with tag
 std::string ImageRefOf(std::uint64_t index);    // "sha256:…"
 std::string RepoDigestOf(std::uint64_t index);  // "registry…@sha256:…"

@@ -1,87 +1,141 @@
-// Measures the gain from group commit: 64 callers put and delete intents, first one by one behind a
-// mutex, then sharing commits. The store lies in memory; the one fdatasync of each commit sleeps as
-// long as a disk would take. See README.md.
+// waybill_group_commit: the gain from sharing commits. 64 callers put and delete intents, first one
+// by one behind a mutex, then sharing commits, beside one caller alone; on the disk as it is, and
+// with time added to every flush (peers/flushes.h). See README.md.
 
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "waybill/node_store.h"
+#include "bench/figures.h"
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "bench/peers/flushes.h"
+#include "bench/scratch.h"
 
-static std::atomic<long> sync_nanoseconds{0};
-static std::atomic<long> syncs{0};
-
-// Replaces the C library's fdatasync for liblmdb.
-extern "C" [[gnu::visibility("default")]] int fdatasync(int fd) {
-  ++syncs;
-  const struct timespec pause = {0, sync_nanoseconds.load()};
-  if (pause.tv_nsec != 0) nanosleep(&pause, nullptr);
-  return static_cast<int>(syscall(SYS_fdatasync, fd));
-}
+namespace waybill::bench {
 
 namespace {
 
-constexpr int kCallers = 64;
-constexpr auto kTime = std::chrono::seconds(2);
+struct Way {
+  const char* name;
+  std::size_t callers;
+  bool one_by_one;
+};
+constexpr Way kWays[] = {{"1 caller", 1, false},
+                         {"64 callers, one by one behind a mutex", kCallers, true},
+                         {"64 callers, sharing commits", kCallers, false}};
 
-// Changes a second.
-double Measure(const std::filesystem::path& directory, bool one_by_one, long nanoseconds) {
-  sync_nanoseconds = 0;
-  std::filesystem::remove_all(directory);
-  auto opened =
-      waybill::NodeStore::Open({.directory = directory, .witness = waybill::Witness::None()});
-  if (!opened) {
-    std::fprintf(stderr, "%s\n", opened.error().ToString().c_str());
-    return 0;
-  }
-  waybill::NodeStore& store = **opened;
-  sync_nanoseconds = nanoseconds;
+struct Rate {
+  double changes_per_second = 0;
+  double flushes_per_change = 0;
+};
+
+Rate RateOf(NodeStore& store, const Way& way, std::chrono::milliseconds length) {
   std::mutex mutex;
   std::atomic<bool> stop{false};
-  std::atomic<long> done{0};
-  std::vector<std::thread> callers;
-  const auto begin = std::chrono::steady_clock::now();
-  for (int caller = 0; caller < kCallers; ++caller) {
-    callers.emplace_back([&, caller] {
-      const std::string image = "registry.example.com/app-" + std::to_string(caller);
-      for (bool there = false; !stop; there = !there) {
-        std::unique_lock lock(mutex, std::defer_lock);
-        if (one_by_one) lock.lock();
-        const auto written =
-            there ? store.DeleteIntent({.image = image}) : store.PutIntent({.image = image});
-        if (written) ++done;
-      }
-    });
+  std::atomic<bool> failed{false};
+  std::atomic<std::size_t> done{0};
+  const std::uint64_t flushes = Flushes();
+  const double took = NanosecondsOf([&] {
+    std::vector<std::jthread> callers;
+    for (std::size_t caller = 0; caller < way.callers; ++caller) {
+      callers.emplace_back([&, caller] {
+        const std::string image = fmt::format("registry.example.com/app-{}", caller);
+        for (bool there = false; !stop || there; there = !there) {
+          std::unique_lock lock(mutex, std::defer_lock);
+          if (way.one_by_one) lock.lock();
+          if (!(there ? store.DeleteIntent({.image = image}) : store.PutIntent({.image = image}))) {
+            failed = true;
+            return;
+          }
+          ++done;
+        }
+      });
+    }
+    std::this_thread::sleep_for(length);
+    stop = true;
+  });
+  if (failed) throw std::runtime_error("a change failed; the figures are void");
+  const auto changes = static_cast<double>(done);
+  return {1e9 * changes / took, static_cast<double>(Flushes() - flushes) / changes};
+}
+
+void MeasureLatency(NodeStore& store, std::chrono::microseconds latency, bool quick,
+                    Figures& figures) {
+  AddToFlushes(latency);
+  constexpr std::size_t kNumber = std::size(kWays);
+  std::vector<double> rates[kNumber];
+  std::vector<double> ratios[kNumber];
+  std::vector<double> flushes[kNumber];
+  for (std::size_t turn = 0; turn < (quick ? 1U : 5U); ++turn) {
+    for (std::size_t i = 0; i < kNumber; ++i) {
+      const Rate rate = RateOf(store, kWays[i], std::chrono::milliseconds(quick ? 5 : 300));
+      rates[i].push_back(rate.changes_per_second);
+      ratios[i].push_back(rate.changes_per_second / rates[0].back());
+      flushes[i].push_back(rate.flushes_per_change);
+    }
   }
-  std::this_thread::sleep_for(kTime);
-  stop = true;
-  for (std::thread& caller : callers) caller.join();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  return static_cast<double>(done) / took.count();
+  AddToFlushes({});
+  figures.Begin(fmt::format("+{:g} ms a flush", static_cast<double>(latency.count()) / 1000),
+                "x 1 caller");
+  for (std::size_t i = 0; i < kNumber; ++i) {
+    figures.Add({.what = kWays[i].name,
+                 .ratio = Spread(ratios[i]),
+                 .value = Spread(rates[i]),
+                 .unit = Unit::kPerSecond,
+                 .flushes = Median(flushes[i])});
+  }
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Measures what sharing commits gains. The store is made below TMPDIR, or /var/tmp.");
+  bool quick = false;
+  std::string json;
+  app.add_flag("--quick", quick, "a tiny run that shows that everything works; measures nothing");
+  app.add_option("--json", json, "write the figures to this file, too");
+  CLI11_PARSE(app, argc, argv);
+
+  const Scratch scratch;
+  if (!quick) RequireDisk(scratch.path());
+  CheckThatFlushesAreCounted(scratch.path());
+  Figures::Head head{.name = "group-commit",
+                     .again = std::string("./dev bench group-commit") + (quick ? " --quick" : ""),
+                     .flushes = true,
+                     .facts = MachineFacts(scratch.path()),
+                     .warnings = MachineWarnings(scratch.path())};
+  if (quick) head.warnings.emplace_back("a quick run measures nothing");
+  Figures figures(std::move(head));
+  figures.PrintHead();
+  ScratchStore store(scratch.path() / "store");
+  store.Open();
+  for (const int microseconds : {0, 200, 1000, 8000}) {
+    MeasureLatency(*store, std::chrono::microseconds(microseconds), quick, figures);
+  }
+  store.Close();
+  figures.PrintFoot();
+  if (!json.empty() && !figures.WriteJson(json)) {
+    std::fprintf(stderr, "error: cannot write %s\n", json.c_str());
+    return 1;
+  }
+  return 0;
 }
 
 }  // namespace
+}  // namespace waybill::bench
 
-int main() {
-  const std::filesystem::path directory =
-      "/dev/shm/waybill_group_commit." + std::to_string(getpid());
-  std::printf("commit     one by one        shared\n");
-  for (const long microseconds : {0L, 200L, 1000L, 8000L}) {
-    const double alone = Measure(directory, true, microseconds * 1000);
-    const double shared = Measure(directory, false, microseconds * 1000);
-    std::printf("%4.1f ms  %8.0f /s  %10.0f /s  %5.1f x\n",
-                static_cast<double>(microseconds) / 1000, alone, shared, shared / alone);
+int main(int argc, char** argv) {
+  try {
+    return waybill::bench::Main(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 1;
   }
-  std::filesystem::remove_all(directory);
-  if (syncs == 0) std::fprintf(stderr, "fdatasync was not replaced: the figures are void\n");
-  return syncs == 0 ? 1 : 0;
 }

@@ -1,14 +1,23 @@
 #include "bench/machine.h"
 
 #include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <flatbuffers/base.h>
 #include <fmt/format.h>
 #include <lmdb.h>
+#include <openssl/crypto.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
+
+#include "bench/data_set.h"
+#include "bench/measure.h"
 
 namespace waybill::bench {
 
@@ -23,23 +32,54 @@ std::string CpuModel() {
   return "unknown CPU";
 }
 
-// The type of the file system, found by its device number in /proc/self/mountinfo.
-std::string FileSystem(const std::filesystem::path& path) {
+struct Mount {
+  std::string type = "unknown";
+  std::string options = {};
+};
+
+// Found by its device number in /proc/self/mountinfo.
+Mount MountOf(const std::filesystem::path& path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return "unknown";
+  if (stat(path.c_str(), &status) != 0) return {};
   const std::string device = fmt::format("{}:{}", major(status.st_dev), minor(status.st_dev));
   std::ifstream in("/proc/self/mountinfo");
   for (std::string line; std::getline(in, line);) {
     std::istringstream fields(line);
-    std::string id, parent, number, word;
-    fields >> id >> parent >> number;
+    std::string id, parent, number, root, point, word;
+    Mount mount;
+    fields >> id >> parent >> number >> root >> point >> mount.options;
     if (number != device) continue;
     while (fields >> word && word != "-") {
     }
-    fields >> word;
-    return word;
+    fields >> mount.type;
+    return mount;
   }
-  return "unknown";
+  return {};
+}
+
+// Appends 4 KiB to a file and flushes it, as a log does; 0: that failed.
+double FlushNanoseconds(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "flush";
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return 0;
+  const std::string page(4096, 'w');
+  std::vector<double> times;
+  for (int i = 0; i < 33; ++i) {
+    times.push_back(NanosecondsOf([&] {
+      if (write(fd, page.data(), page.size()) < 0 || fdatasync(fd) != 0) times.clear();
+    }));
+  }
+  close(fd);
+  unlink(path.c_str());
+  return Median(times);
+}
+
+std::string Libraries() {
+  const unsigned xxhash = XXH_versionNumber();
+  return fmt::format("{}; xxHash {}.{}.{}; FlatBuffers {}.{}.{}; {}",
+                     mdb_version(nullptr, nullptr, nullptr), xxhash / 10000, xxhash / 100 % 100,
+                     xxhash % 100, FLATBUFFERS_VERSION_MAJOR, FLATBUFFERS_VERSION_MINOR,
+                     FLATBUFFERS_VERSION_REVISION, OpenSSL_version(OPENSSL_VERSION));
 }
 
 std::string Compiler() {
@@ -62,6 +102,11 @@ constexpr bool IsSanitised() {
   return false;
 }
 
+bool InMemory(const std::filesystem::path& path) {
+  const std::string type = MountOf(path).type;
+  return type == "tmpfs" || type == "ramfs";
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> MachineFacts(
@@ -75,12 +120,15 @@ std::vector<std::pair<std::string, std::string>> MachineFacts(
   struct utsname kernel {};
   uname(&kernel);
   const double load = cpu.load_avg.empty() ? 0 : cpu.load_avg.front();
-  return {{"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), cpu.num_cpus, caches,
+  const Mount mount = MountOf(scratch);
+  return {{"seed", std::to_string(kSeed)},
+          {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), cpu.num_cpus, caches,
                                   kernel.sysname, kernel.release)},
           {"load", fmt::format("{:.1f} before the run", load)},
           {"compiler", fmt::format("{}, {}", Compiler(), WAYBILL_BUILD_TYPE)},
-          {"LMDB", mdb_version(nullptr, nullptr, nullptr)},
-          {"disk", FileSystem(scratch)}};
+          {"libraries", Libraries()},
+          {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {:.0f} us",
+                               mount.type, mount.options, FlushNanoseconds(scratch) / 1000)}};
 }
 
 std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch) {
@@ -92,7 +140,7 @@ std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch) {
   warnings.emplace_back("this build checks its assertions: it is slower than a release");
 #endif
   if (IsSanitised()) warnings.emplace_back("this build is sanitised: its figures say nothing");
-  if (FileSystem(scratch) == "tmpfs") {
+  if (InMemory(scratch)) {
     warnings.emplace_back(
         "the store lies in memory: durable writes cost nothing there; set TMPDIR to a disk");
   }
@@ -102,6 +150,14 @@ std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch) {
                                    cpu.load_avg.front(), cpu.num_cpus));
   }
   return warnings;
+}
+
+void RequireDisk(const std::filesystem::path& scratch) {
+  if (InMemory(scratch)) {
+    throw std::runtime_error(scratch.string() +
+                             " lies in memory, where a durable write costs nothing; set TMPDIR to "
+                             "a directory on a disk");
+  }
 }
 
 }  // namespace waybill::bench

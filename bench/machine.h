@@ -10,9 +10,13 @@
 
 namespace waybill::bench {
 
-// Machine, compiler, build type, and the file system that holds `scratch`.
+// The seed of the data set, machine, compiler, build type, libraries, and the file system that
+// holds `scratch`, with the time of a flush there.
 std::vector<std::pair<std::string, std::string>> MachineFacts(const std::filesystem::path& scratch);
 std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch);
+
+// Throws if `scratch` lies in memory, where a durable write costs nothing.
+void RequireDisk(const std::filesystem::path& scratch);
 
 }  // namespace waybill::bench
 

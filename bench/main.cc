@@ -73,7 +73,7 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
 int Main(int argc, char** argv) {
   CLI::App app(
       "Measures waybill beside bare LMDB on the same data, in one run. Stores are made below "
-      "TMPDIR, or below the current directory: let that be a disk.");
+      "TMPDIR, or below /var/tmp: let that be a disk.");
   std::vector<std::size_t> sizes;
   bool quick = false;
   std::string json;
@@ -89,6 +89,7 @@ int Main(int argc, char** argv) {
   if (sizes.empty())
     sizes = quick ? std::vector<std::size_t>{50, 200} : std::vector<std::size_t>{2000, 100'000};
   const Scratch scratch;
+  if (!quick) RequireDisk(scratch.path());
   auto facts = MachineFacts(scratch.path());
   std::string text;
   for (const std::size_t size : sizes) text += (text.empty() ? "" : " and ") + Grouped(size);

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace waybill::bench {
@@ -23,14 +25,14 @@ double NanosecondsOf(Work&& work) {
 
 inline constexpr std::size_t kCallers = 64;
 
-// Calls `write` with 0 to `count` - 1 from 64 threads, which share commits. Throws if it returns
-// false.
+// Calls `write` with 0 to `count` - 1 from `threads` threads. Throws if it returns false; it may
+// not throw itself.
 template <typename Write>
-void FromAllCallers(std::size_t count, const Write& write) {
+void FromAllCallers(std::size_t count, const Write& write, std::size_t threads = kCallers) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   std::vector<std::jthread> callers;
-  for (std::size_t i = 0; i < kCallers; ++i) {
+  for (std::size_t i = 0; i < threads; ++i) {
     callers.emplace_back([&] {
       for (std::size_t at = next++; at < count && !failed; at = next++) {
         if (!write(at)) failed = true;
@@ -41,17 +43,38 @@ void FromAllCallers(std::size_t count, const Write& write) {
   if (failed) throw std::runtime_error("a durable write failed; the figures are void");
 }
 
-inline double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+// A median with its quartiles, or a single value. Serves as a number: the median.
+struct Spread {
+  double median = 0;
+  double low = 0;   // a quarter of the values lies below
+  double high = 0;  // a quarter lies above
+
+  Spread() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a single value is a figure, too.
+  Spread(double only) : median(only), low(only), high(only) {}
+  explicit Spread(std::vector<double> values) {
+    if (values.empty()) return;
+    std::sort(values.begin(), values.end());
+    const auto at = [&values](double part) {
+      const double place = part * static_cast<double>(values.size() - 1);
+      const auto below = static_cast<std::size_t>(place);
+      const std::size_t above = std::min(below + 1, values.size() - 1);
+      return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
+    };
+    median = at(0.5);
+    low = at(0.25);
+    high = at(0.75);
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator double() const { return median; }
+};
+
+inline double Median(std::vector<double> values) { return Spread(std::move(values)).median; }
 
 struct Comparison {
   double ours = 0;  // medians
   double theirs = 0;
-  double ratio = 0;  // median of ours / theirs, turn by turn
+  Spread ratio;  // of ours / theirs, turn by turn
 };
 
 class Turns {
@@ -61,7 +84,7 @@ class Turns {
     theirs_.push_back(theirs);
     ratios_.push_back(ours / theirs);
   }
-  Comparison Result() const { return {Median(ours_), Median(theirs_), Median(ratios_)}; }
+  Comparison Result() const { return {Median(ours_), Median(theirs_), Spread(ratios_)}; }
 
  private:
   std::vector<double> ours_;

@@ -10,7 +10,7 @@ namespace waybill::bench {
 
 namespace {
 
-constexpr const char* kColumns = "{:<50} {:>11}  {:<34} {:>13}  {:<9} {}\n";
+constexpr const char* kColumns = "{:<50} {:>11}  {:<34} {:>13} {:<15} {:<9} {}\n";
 
 std::string ReachText(const Reach& reach) {
   switch (reach.kind) {
@@ -22,6 +22,11 @@ std::string ReachText(const Reach& reach) {
       return fmt::format(">= {:g}", reach.value);
   }
   return "";
+}
+
+std::string QuartilesText(const Spread& spread) {
+  if (spread.low == spread.high) return "";
+  return fmt::format("{:.2f} to {:.2f}", spread.low, spread.high);
 }
 
 void PrintWarnings(const std::vector<std::string>& warnings) {
@@ -56,14 +61,15 @@ void Report::PrintHead() const {
   for (const auto& [name, value] : facts_) fmt::print("{:<12} {}\n", name, value);
   PrintWarnings(warnings_);
   fmt::print("\n");
-  fmt::print(kColumns, "what", "waybill", "beside", "result", "reach", "");
+  fmt::print(kColumns, "what", "waybill", "beside", "result", "quartiles", "reach", "");
   std::fflush(stdout);
 }
 
 void Report::Add(const Row& row) {
   rows_.push_back(row);
   fmt::print(kColumns, row.what, row.ours, row.beside,
-             fmt::format("{:.2f} {}", row.result, row.unit), ReachText(row.reach), Verdict(row));
+             fmt::format("{:.2f} {}", row.result.median, row.unit), QuartilesText(row.result),
+             ReachText(row.reach), Verdict(row));
   std::fflush(stdout);
 }
 
@@ -78,8 +84,11 @@ bool Report::WriteJson(const std::filesystem::path& path) const {
   json["warnings"] = warnings_;
   for (const Row& row : rows_) {
     nlohmann::ordered_json one{{"what", row.what},     {"waybill", row.ours},
-                               {"beside", row.beside}, {"result", row.result},
+                               {"beside", row.beside}, {"result", row.result.median},
                                {"unit", row.unit},     {"reach", ReachText(row.reach)}};
+    if (row.result.low != row.result.high) {
+      one["quartiles"] = {row.result.low, row.result.high};
+    }
     if (judged_ && row.reach.kind != Reach::Kind::kNone) {
       one["reached"] = row.reach.Reached(row.result);
     }

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/measure.h"
+
 namespace waybill::bench {
 
 struct Reach {
@@ -26,7 +28,7 @@ struct Row {
   std::string what;
   std::string ours;
   std::string beside;  // empty: the row stands alone
-  double result = 0;   // compared with `reach`
+  Spread result = 0;   // its median is compared with `reach`
   std::string unit;    // of result; "x" for a ratio
   Reach reach = {};
 };

@@ -18,7 +18,8 @@ T Must(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// Below TMPDIR, or below the current directory. /tmp is not a default, since it may be in memory.
+// Below TMPDIR, or below /var/tmp. /tmp is not a default, since it may be in memory; nor is the
+// current directory, since stores must not get into a source tree.
 class Scratch {
  public:
   Scratch();

@@ -7,6 +7,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -31,6 +33,25 @@ type plan struct {
 	rounds    int
 	each      time.Duration // of one measurement
 	steps     int           // of one measurement of writes
+	rows      *[]row        // nil: not wanted
+}
+
+// row is what -json writes of one peer in one scenario; see bench/README.md.
+type row struct {
+	Scenario   string `json:"scenario"`
+	Records    int    `json:"records"`
+	Goroutines string `json:"goroutines"`
+	Over       string `json:"over"`
+	Durable    bool   `json:"durable"` // whether its writes are on the disk when they return
+	Ns         spread `json:"ns"`
+	Ratio      spread `json:"ratio"` // to waybill, round by round
+}
+
+// spread is a median with its quartiles.
+type spread struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
 }
 
 func main() {
@@ -38,18 +59,50 @@ func main() {
 	directory := flag.String("dir", os.TempDir(), "where the records are kept")
 	rounds := flag.Int("rounds", 5, "measurements of each figure")
 	each := flag.Duration("each", 100*time.Millisecond, "length of one measurement of decisions")
+	jsonFile := flag.String("json", "", "write the figures to this file, too")
+	brief := flag.Bool("brief", false, "one size and one goroutine only")
 	flag.Parse()
 	p := plan{
 		directory: *directory, rounds: *rounds, each: *each, steps: 64,
 		records: []int{50, 100, 200, 500, cacheSize - 2}, perCPU: []int{0, 1, 2, 8, 16},
+		rows: new([]row),
+	}
+	if *brief {
+		p.records, p.perCPU = []int{cacheSize - 2}, []int{0}
 	}
 	if *quick {
 		p.records, p.perCPU, p.rounds, p.each, p.steps = []int{50, 200}, []int{0, 2}, 1, 2*time.Millisecond, 4
 	}
-	if err := run(p, os.Stdout); err != nil {
+	err := run(p, os.Stdout)
+	if err == nil && *jsonFile != "" {
+		err = writeJSON(*jsonFile, *p.rows)
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+// writeJSON writes {"name": "kubelet", "machine": {…}, "rows": […]}, a row a line.
+func writeJSON(path string, rows []row) error {
+	machine, err := json.Marshal(map[string]string{"go": runtime.Version(), "arch": runtime.GOARCH, "cpus": strconv.Itoa(runtime.NumCPU())})
+	if err != nil {
+		return err
+	}
+	text := bytes.NewBufferString("{\"name\": \"kubelet\", \"machine\": " + string(machine) + ", \"rows\": [\n")
+	for i, r := range rows {
+		one, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		text.Write(one)
+		if i < len(rows)-1 {
+			text.WriteByte(',')
+		}
+		text.WriteByte('\n')
+	}
+	text.WriteString("]}\n")
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
 func run(p plan, out io.Writer) error {
@@ -114,8 +167,47 @@ func (p plan) compare(table io.Writer, r *rand.Rand, s scenario, count int, dire
 			fmt.Fprintf(table, "%.1f\t", float64(median(peers))/float64(max(1, ours)))
 		}
 		fmt.Fprintln(table)
+		if p.rows != nil {
+			*p.rows = append(*p.rows, rowsOf(s, count, goroutines, peers, taken)...)
+		}
 	}
 	return nil
+}
+
+// rowsOf is a row for each peer. Waybill is the last.
+func rowsOf(s scenario, count int, goroutines string, peers []*peer, taken [][]time.Duration) []row {
+	if goroutines != "alone" {
+		goroutines += " goroutines a CPU"
+	}
+	ours := taken[len(taken)-1]
+	var rows []row
+	for i, peer := range peers {
+		var ns, ratios []float64
+		for round, one := range taken[i] {
+			ns = append(ns, float64(one))
+			ratios = append(ratios, float64(one)/float64(max(1, ours[round])))
+		}
+		rows = append(rows, row{
+			Scenario: s.name, Records: count, Goroutines: goroutines, Over: peer.name,
+			Durable: peer.name == overAccessor || peer.name == overWaybill,
+			Ns:      spreadOf(ns), Ratio: spreadOf(ratios),
+		})
+	}
+	return rows
+}
+
+// spreadOf interpolates between neighbours, to four digits.
+func spreadOf(values []float64) spread {
+	sorted := slices.Sorted(slices.Values(values))
+	at := func(part float64) float64 {
+		place := part * float64(len(sorted)-1)
+		below := int(place)
+		above := min(below+1, len(sorted)-1)
+		value := sorted[below] + (place-float64(below))*(sorted[above]-sorted[below])
+		short, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 4, 64), 64)
+		return short
+	}
+	return spread{Median: at(0.5), Low: at(0.25), High: at(0.75)}
 }
 
 func median(of []time.Duration) time.Duration {

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,9 +12,30 @@ import (
 
 func TestQuickRun(t *testing.T) {
 	var out strings.Builder
-	p := plan{directory: t.TempDir(), records: []int{50}, perCPU: []int{0, 1}, rounds: 1, each: time.Millisecond, steps: 2}
+	rows := new([]row)
+	p := plan{rows: rows, directory: t.TempDir(), records: []int{50}, perCPU: []int{0, 1}, rounds: 1, each: time.Millisecond, steps: 2}
 	if err := run(p, &out); err != nil {
 		t.Fatal(err)
+	}
+	if want := 4 * 2 * len(scenarios); len(*rows) != want {
+		t.Errorf("%d rows, want %d", len(*rows), want)
+	}
+	for _, r := range *rows {
+		if !(r.Ratio.Median > 0) || !(r.Ns.Low <= r.Ns.Median && r.Ns.Median <= r.Ns.High) {
+			t.Errorf("not a figure: %+v", r)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "rows.json")
+	if err := writeJSON(file, *rows); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	var read struct{ Rows []row }
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil || !slices.Equal(read.Rows, *rows) {
+		t.Errorf("the file holds other rows (%v): %s", err, text)
 	}
 	if lines := strings.Count(out.String(), "\n"); lines < 3*len(scenarios) {
 		t.Errorf("%d lines:\n%s", lines, out.String())

@@ -1,0 +1,138 @@
+#include "bench/figures.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/report.h"
+
+namespace waybill::bench {
+
+namespace {
+
+constexpr const char* kFigureColumns = "  {:<52} {:>10} {:<16} {:>11} {:<22} {:>7}  {}";
+
+// Three digits.
+std::string RatioText(double ratio) {
+  if (ratio >= 100) return fmt::format("{:.0f}", ratio);
+  return ratio >= 10 ? fmt::format("{:.1f}", ratio) : fmt::format("{:.2f}", ratio);
+}
+
+std::string ValueText(double value, Unit unit) {
+  switch (unit) {
+    case Unit::kNanoseconds:
+      return Duration(value);
+    case Unit::kBytes:
+      if (value < 10 * 1024) return fmt::format("{:.0f} B", value);
+      if (value < 10 * 1048576) return fmt::format("{:.0f} KiB", value / 1024);
+      return fmt::format("{:.1f} MiB", value / 1048576);
+    case Unit::kPerSecond:
+      return Grouped(static_cast<std::size_t>(value)) + " /s";
+  }
+  return "";
+}
+
+const char* UnitName(Unit unit) {
+  switch (unit) {
+    case Unit::kNanoseconds:
+      return "ns";
+    case Unit::kBytes:
+      return "bytes";
+    case Unit::kPerSecond:
+      return "per_second";
+  }
+  return "";
+}
+
+double FourDigits(double value) { return std::stod(fmt::format("{:.4g}", value)); }
+
+nlohmann::ordered_json ToJson(const Spread& spread) {
+  return {FourDigits(spread.median), FourDigits(spread.low), FourDigits(spread.high)};
+}
+
+nlohmann::ordered_json ToJson(const Figure& figure) {
+  nlohmann::ordered_json json{{"what", figure.what}};
+  if (figure.ratio) json["ratio"] = ToJson(*figure.ratio);
+  json[UnitName(figure.unit)] = ToJson(figure.value);
+  if (figure.flushes) json["flushes"] = FourDigits(*figure.flushes);
+  if (!figure.note.empty()) json["note"] = figure.note;
+  return json;
+}
+
+void PrintLine(const std::string& line) {
+  fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+}
+
+void PrintAll(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print("*** WARNING: {} ***\n", warning);
+}
+
+}  // namespace
+
+void Figures::PrintHead() const {
+  fmt::print("{:<12} {}\n", "again", head_.again);
+  for (const auto& [name, value] : head_.facts) fmt::print("{:<12} {}\n", name, value);
+  PrintAll(head_.warnings);
+  std::fflush(stdout);
+}
+
+void Figures::Begin(const std::string& group, const std::string& ratio) {
+  groups_.push_back({group, ratio, {}});
+  fmt::print("\n{}\n", group);
+  PrintLine(fmt::format(kFigureColumns, "", ratio, "quartiles", "median", "quartiles",
+                        head_.flushes ? "flushes" : "", ""));
+}
+
+void Figures::Add(const Figure& figure) {
+  if (figure.ratio && !(std::isfinite(figure.ratio->median) && figure.ratio->median > 0)) {
+    throw std::runtime_error("the ratio of " + groups_.back().name + ": " + figure.what +
+                             " is no number above 0; the figures are void");
+  }
+  groups_.back().rows.push_back(figure);
+  const auto quartiles = [](const Spread& spread, const auto& text) {
+    return spread.low == spread.high ? std::string()
+                                     : fmt::format("{} to {}", text(spread.low), text(spread.high));
+  };
+  const auto value = [&figure](double one) { return ValueText(one, figure.unit); };
+  PrintLine(fmt::format(kFigureColumns, figure.what,
+                        figure.ratio ? RatioText(figure.ratio->median) : "",
+                        figure.ratio ? quartiles(*figure.ratio, RatioText) : "",
+                        value(figure.value.median), quartiles(figure.value, value),
+                        figure.flushes ? fmt::format("{:.2f}", *figure.flushes) : "", figure.note));
+  std::fflush(stdout);
+}
+
+void Figures::PrintFoot() const {
+  fmt::print("\n");
+  PrintAll(head_.warnings);
+}
+
+bool Figures::WriteJson(const std::filesystem::path& path) const {
+  nlohmann::ordered_json json{{"name", head_.name}, {"again", head_.again}};
+  for (const auto& [name, value] : head_.facts) json["machine"][name] = value;
+  json["warnings"] = head_.warnings;
+  std::string text = json.dump(1);
+  text.resize(text.size() - 2);  // "\n}": the groups follow
+  text += ",\n \"groups\": [";
+  for (const Group& group : groups_) {
+    text += fmt::format("{}\n  {{\"group\": {}, \"ratio\": {}, \"rows\": [",
+                        &group == groups_.data() ? "" : ",", nlohmann::json(group.name).dump(),
+                        nlohmann::json(group.ratio).dump());
+    for (const Figure& figure : group.rows) {
+      text +=
+          fmt::format("{}\n   {}", &figure == group.rows.data() ? "" : ",", ToJson(figure).dump());
+    }
+    text += "]}";
+  }
+  text += "]\n}\n";
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  return static_cast<bool>(out);
+}
+
+}  // namespace waybill::bench

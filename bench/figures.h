@@ -1,0 +1,69 @@
+// Figures of several contenders beside each other: ratios first, medians with their quartiles.
+// Printed as a text table, group by group, and written as JSON, a row a line:
+//
+//   {"name": …, "again": the command, "machine": {…}, "warnings": […],
+//    "groups": [{"group": …, "ratio": what it is of, "rows": [
+//      {"what": …, "ratio": [median, low, high], "ns": [median, low, high], "flushes": …,
+//       "note": …}, …]}, …]}
+//
+// `low` and `high` are quartiles. "ratio", "flushes" and "note" are missing where there are none.
+// In place of "ns" stands "bytes" or "per_second". Numbers have four digits.
+
+#ifndef WAYBILL_BENCH_FIGURES_H_
+#define WAYBILL_BENCH_FIGURES_H_
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/measure.h"
+
+namespace waybill::bench {
+
+enum class Unit { kNanoseconds, kBytes, kPerSecond };
+
+struct Figure {
+  std::string what;
+  std::optional<Spread> ratio = {};
+  Spread value = {};
+  Unit unit = Unit::kNanoseconds;
+  std::optional<double> flushes = {};  // of one operation
+  std::string note = {};
+};
+
+class Figures {
+ public:
+  struct Head {
+    std::string name;
+    std::string again;     // the command that makes these figures
+    bool flushes = false;  // whether the table has a column of them
+    std::vector<std::pair<std::string, std::string>> facts = {};
+    std::vector<std::string> warnings = {};
+  };
+  explicit Figures(Head head) : head_(std::move(head)) {}
+
+  void PrintHead() const;
+  // The figures that follow belong together, and their ratios are of the same: "x waybill".
+  void Begin(const std::string& group, const std::string& ratio = "x waybill");
+  // Prints it immediately, since a run takes a while.
+  void Add(const Figure& figure);
+  void PrintFoot() const;
+  // False: the file could not be written.
+  bool WriteJson(const std::filesystem::path& path) const;
+
+ private:
+  struct Group {
+    std::string name;
+    std::string ratio;
+    std::vector<Figure> rows;
+  };
+
+  Head head_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_FIGURES_H_

@@ -1,0 +1,204 @@
+// Decisions of every kind.
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <thread>
+
+#include "bench/micro/rows.h"
+#include "bench/report.h"
+
+namespace waybill::bench {
+
+namespace {
+
+Decision Decide(NodeStore& store, const Question& question) {
+  FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
+  return store.MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
+                               credentials);
+}
+
+void Expect(NodeStore& store, const Question& question, Reason reason) {
+  if (Decide(store, question).reason != reason) Unexpected("MustAttemptPull");
+}
+
+// Another hash for each i.
+std::string RotatedHash(std::uint64_t i) { return fmt::format("{:064x}", i); }
+
+}  // namespace
+
+void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
+  NodeStore& store = *on.store;
+  const Questions& hits = on.questions;
+  const auto row = [&](const std::string& kind, const auto& ours) {
+    BesideLookup(micro.figures, micro.pace, on.bare, "MustAttemptPull: " + kind, ours);
+  };
+  row("hit",
+      [&](std::size_t i) { Expect(store, hits[i % hits.size()], Reason::kSecretHashMatches); });
+  const Questions unknown(std::min<std::size_t>(on.records, 2000), kNewImages);
+  row("miss, no record",
+      [&](std::size_t i) { Expect(store, unknown[i % unknown.size()], Reason::kNoEvidence); });
+  const std::string other_hash = RotatedHash(0);
+  row("wrong secret", [&](std::size_t i) {
+    Question question = hits[i % hits.size()];
+    question.secret.uid = "00000000-0000-4000-8000-000000000000";
+    question.secret.credential_hash = other_hash;
+    Expect(store, question, Reason::kNoCredentialMatches);
+  });
+  const Questions ledger(on.ledger, kLedgerImages);
+  row("in the ledger", [&](std::size_t i) {
+    Expect(store, ledger[i % ledger.size()], Reason::kPolicyKnownPreloaded);
+  });
+
+  // Each queues a write-back, which is waited for outside the time. What the data set says is put
+  // back at the end.
+  const std::size_t batch = micro.pace.quick ? 2 : 50;
+  std::vector<std::string> hashes;
+  std::size_t asked = 0;
+  const auto prepare = [&] {
+    Must(store.Flush());
+    hashes.clear();
+    for (std::size_t k = 0; k < batch; ++k) hashes.push_back(RotatedHash(1 + asked + k));
+  };
+  prepare();
+  Beside(
+      micro.figures, micro.pace, "MustAttemptPull: rotated secret", batch,
+      [&](std::size_t i) {
+        Question question = hits[i % hits.size()];
+        question.secret.credential_hash = hashes[asked++ % batch];
+        Expect(store, question, Reason::kSecretCoordinatesMatch);
+      },
+      batch, [&] { on.bare.Lookup(); }, prepare, micro.pace.fewest_turns);
+  for (std::size_t i = 0; i < std::min(asked, hits.size()); ++i) {
+    Expect(store, hits[i], Reason::kSecretCoordinatesMatch);
+    if (i % 500 == 499) Must(store.Flush());
+  }
+  Must(store.Flush());
+
+  BesideLookup(micro.figures, micro.pace, on.bare, "EnsureImage: IfNotPresent, hit",
+               [&](std::size_t i) {
+                 const Question& question = hits[i % hits.size()];
+                 FixedCredentials credentials({.secrets = {&question.secret, 1}});
+                 if (store
+                         .EnsureImage({.image = question.image, .image_ref = question.image_ref},
+                                      PullPolicy::kIfNotPresent, credentials)
+                         .action != EnsureAction::kUsePresent) {
+                   Unexpected("EnsureImage");
+                 }
+               });
+}
+
+void MeasureAllowlists(const Micro& micro, const MicroStore& on) {
+  const Questions& hits = on.questions;
+  for (const std::size_t patterns : {1, 10, 100, 1000}) {
+    // The last pattern is for all images of the data set; the others for none.
+    std::vector<std::string> list;
+    for (std::size_t i = 1; i < patterns; ++i) {
+      list.push_back(fmt::format("registry.example.net/team-{:04}/*", i));
+    }
+    list.emplace_back("registry.example.com/*");
+    on.store.Close();
+    OpenOptions options = on.store.Options();
+    options.policy = Must(
+        VerificationPolicy::Make(VerificationMode::kNeverVerifyAllowlistedImages, std::move(list)));
+    {
+      const auto store = Must(NodeStore::Open(options));
+      BesideLookup(micro.figures, micro.pace, on.bare,
+                   fmt::format("MustAttemptPull: allowlist of {}", patterns), [&](std::size_t i) {
+                     Expect(*store, hits[i % hits.size()], Reason::kPolicyAllowlisted);
+                   });
+      Must(store->Close());
+    }
+    on.store.Open();
+  }
+}
+
+void MeasureThreads(const Micro& micro, const MicroStore& on) {
+  NodeStore& store = *on.store;
+  const Questions& hits = on.questions;
+  const std::size_t decisions = micro.pace.quick ? 64 : 40'000;  // of a turn, of all threads
+  const auto rate = [&](std::size_t threads) {
+    std::atomic<std::size_t> ready{0};
+    std::atomic<bool> go{false};
+    std::atomic<bool> wrong{false};
+    std::vector<std::jthread> deciding;
+    for (std::size_t t = 0; t < threads; ++t) {
+      deciding.emplace_back([&, t] {
+        ++ready;
+        while (!go) std::this_thread::yield();
+        for (std::size_t i = t; i < decisions; i += threads) {
+          if (Decide(store, hits[i % hits.size()]).pull) wrong = true;
+        }
+      });
+    }
+    while (ready < threads) std::this_thread::yield();
+    const double took = NanosecondsOf([&] {
+      go = true;
+      deciding.clear();
+    });
+    if (wrong) Unexpected("MustAttemptPull");
+    return 1e9 * static_cast<double>(decisions) / took;
+  };
+  for (const std::size_t threads : {1, 2, 4, 8, 16}) {
+    std::vector<double> rates;
+    std::vector<double> ratios;
+    for (std::size_t turn = 0; turn < (micro.pace.quick ? 1U : 9U); ++turn) {
+      rates.push_back(rate(threads));
+      ratios.push_back(threads == 1 ? 1 : rates.back() / rate(1));
+    }
+    micro.figures.Add(
+        {.what = fmt::format("MustAttemptPull: hit, {} thread{}", threads, threads == 1 ? "" : "s"),
+         .ratio = Spread(std::move(ratios)),
+         .value = Spread(std::move(rates)),
+         .unit = Unit::kPerSecond});
+  }
+}
+
+void MeasureSecrets(const Micro& micro) {
+  const std::size_t records = micro.pace.quick ? 20 : 1000;
+  const Questions questions(records);
+  for (const std::size_t secrets : {1, 10, 100}) {
+    const std::string count = fmt::format("{} secret{}", secrets, secrets == 1 ? "" : "s");
+    ScratchStore store(micro.scratch.path() / fmt::format("secrets-{}", secrets));
+    store.Open();
+    FromAllCallers(records, [&](std::size_t i) {
+      ImagePulledRecord record = RecordOf(i);
+      auto& kept = record.credential_mapping.begin()->second.kubernetes_secrets;
+      for (std::size_t k = 1; k < secrets; ++k) {
+        kept.push_back(CredentialsOf(kNewImages + i * 100 + k).kubernetes_secrets.front());
+      }
+      return store->PutRecord(record).has_value();
+    });
+    store.Close();
+    BareLmdb peer(store.directory(),
+                  micro.scratch.path() / fmt::format("bare-secrets-{}", secrets));
+    store.Open();
+    Bare bare(peer, questions);
+    BesideLookup(
+        micro.figures, micro.pace, bare, fmt::format("MustAttemptPull: hit, {} an image", count),
+        [&](std::size_t i) { Expect(*store, questions[i % records], Reason::kSecretHashMatches); });
+    // The pod has as many secrets, and only the last one is the image's.
+    std::vector<ImagePullSecret> others;
+    for (std::size_t k = 1; k < secrets; ++k) {
+      others.push_back(CredentialsOf(kNewImages * 2 + k).kubernetes_secrets.front());
+    }
+    std::vector<ImagePullSecretView> pod(others.begin(), others.end());
+    pod.emplace_back();
+    BesideLookup(
+        micro.figures, micro.pace, bare,
+        fmt::format("MustAttemptPull: hit, {} an image and a pod", count), [&](std::size_t i) {
+          const Question& question = questions[i % records];
+          pod.back() = question.secret;
+          FixedCredentials credentials({.secrets = pod});
+          if (store
+                  ->MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
+                                    credentials)
+                  .pull) {
+            Unexpected("MustAttemptPull");
+          }
+        });
+    store.Close();
+  }
+}
+
+}  // namespace waybill::bench

@@ -1,0 +1,120 @@
+// waybill_micro: every public operation, one by one. See bench/README.md.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "bench/machine.h"
+#include "bench/micro/rows.h"
+#include "bench/report.h"
+
+namespace waybill::bench {
+
+namespace {
+
+void MeasureStore(const Micro& micro, std::size_t records, bool smallest) {
+  ScratchStore store(micro.scratch.path() / fmt::format("store-{}", records));
+  store.Fill(records);
+  const std::size_t ledger = std::min<std::size_t>(records, micro.pace.quick ? 10 : 1000);
+  FromAllCallers(ledger, [&](std::size_t i) {
+    return store
+        ->AddToLedger(ListOfImages(kLedgerImages + i, 1).front(), "bench", "there from the start")
+        .has_value();
+  });
+  store.Close();
+  BareLmdb peer(store.directory(), micro.scratch.path() / fmt::format("bare-{}", records));
+  store.Open();
+  const Questions questions(records);
+  Bare bare(peer, questions);
+  const MicroStore on{store, records, ledger, questions, bare};
+  const auto begin = [&](const char* what, const char* beside) {
+    micro.figures.Begin(fmt::format("{}, {} records", what, Grouped(records)), beside);
+  };
+  if (smallest) {
+    micro.figures.Begin("functions without a store", "x lookup");
+    MeasurePureFunctions(micro, bare);
+  }
+  for (std::size_t i = 0; i < records; ++i) {  // warm
+    bare.Lookup();
+    FixedCredentials none({});
+    store->MustAttemptPull({.image = questions[i].image, .image_ref = questions[i].image_ref},
+                           none);
+  }
+  begin("decisions", "x lookup");
+  MeasureKindsOfDecisions(micro, on);
+  MeasureAllowlists(micro, on);
+  begin("decisions on several threads", "x 1 thread");
+  MeasureThreads(micro, on);
+  begin("calls that read", "x lookup");
+  MeasureReadingCalls(micro, on);
+  begin("calls that commit", "x commit");
+  MeasureRecordingCalls(micro, on);
+  begin("runtime handlers and user namespaces: reads beside a lookup, commits beside a commit",
+        "x bare");
+  MeasureHandlersAndNamespaces(micro, on);
+  begin("calls on the whole store", "x scan");
+  MeasureWholeStores(micro, on);
+  store.Close();
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "Measures every public operation, beside bare LMDB. Stores are made below TMPDIR, or below "
+      "/var/tmp, which must be a disk.");
+  bool quick = false;
+  std::vector<std::size_t> sizes;
+  std::string json;
+  app.add_option("--records", sizes, "sizes of the stores (50,2000,100000)")
+      ->delimiter(',')
+      ->check(CLI::Range(10, 1'000'000));
+  app.add_flag("--quick", quick, "a tiny run that shows that everything works; measures nothing");
+  app.add_option("--json", json, "write the figures to this file, too");
+  CLI11_PARSE(app, argc, argv);
+
+  if (sizes.empty()) {
+    sizes = quick ? std::vector<std::size_t>{50} : std::vector<std::size_t>{50, 2000, 100'000};
+  }
+  const Scratch scratch;
+  if (!quick) RequireDisk(scratch.path());
+  Figures::Head head{.name = "micro",
+                     .again = fmt::format("./dev bench micro --records {}{}", fmt::join(sizes, ","),
+                                          quick ? " --quick" : "")};
+  head.facts = MachineFacts(scratch.path());
+  head.facts.emplace_back("ratios",
+                          "lookup: bare LMDB hashes the ref, renews a transaction, mdb_get; "
+                          "commit: bare LMDB commits one value; scan: bare LMDB opens and reads "
+                          "every entry");
+  head.warnings = MachineWarnings(scratch.path());
+  if (quick) head.warnings.emplace_back("a quick run measures nothing");
+  Figures figures(std::move(head));
+  figures.PrintHead();
+  const Micro micro{scratch, quick ? QuickPace() : Pace(), figures};
+  for (const std::size_t records : sizes) {
+    MeasureStore(micro, records, records == sizes.front());
+  }
+  figures.Begin("secrets of an image", "x lookup");
+  MeasureSecrets(micro);
+  figures.PrintFoot();
+  if (!json.empty() && !figures.WriteJson(json)) {
+    std::fprintf(stderr, "error: cannot write %s\n", json.c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace waybill::bench
+
+int main(int argc, char** argv) {
+  try {
+    return waybill::bench::Main(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,158 @@
+// Calls on the whole store, beside bare LMDB that opens and reads every entry.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "bench/micro/rows.h"
+#include "bench/report.h"
+#include "waybill/maintenance.h"
+
+namespace waybill::bench {
+
+namespace {
+
+// An export writes, and flushes, a file for each record.
+constexpr std::size_t kMostExported = 2000;
+// One list is one transaction.
+constexpr std::size_t kMostListed = 20'000;
+
+}  // namespace
+
+std::vector<ImageOnNode> ListOfImages(std::uint64_t first, std::size_t count) {
+  std::vector<ImageOnNode> list;
+  list.reserve(count);
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    list.push_back(
+        {.id = ImageRefOf(i), .repo_tags = {ImageOf(i)}, .repo_digests = {RepoDigestOf(i)}});
+  }
+  return list;
+}
+
+void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
+  ScratchStore& store = on.store;
+  const auto row = [&](const std::string& what, const auto& ours, const auto& undo) {
+    BesideScan(micro.figures, micro.pace, on.bare, what, ours, undo);
+  };
+  const auto nothing = [] {};
+
+  row(
+      "ListRecords",
+      [&](std::size_t) {
+        if (Must(store->ListRecords()).size() < on.records) Unexpected("ListRecords");
+      },
+      nothing);
+  row(
+      fmt::format("ListLedger: at least {}", Grouped(on.ledger)),
+      [&](std::size_t) {
+        if (Must(store->ListLedger()).size() < on.ledger) Unexpected("ListLedger");
+      },
+      nothing);
+  row(
+      "Verify",
+      [&](std::size_t) {
+        if (!Must(store->Verify()).sound) Unexpected("Verify");
+      },
+      nothing);
+
+  ImageList list{.images = ListOfImages(0, std::min(on.records, kMostListed))};
+  const auto draw = [&] { list.token = Must(store->BeginList()); };
+  draw();
+  row(
+      fmt::format("ObserveImages: {} recorded images", Grouped(list.images.size())),
+      [&](std::size_t) {
+        if (Must(store->ObserveImages(list)).listed != list.images.size()) {
+          Unexpected("ObserveImages");
+        }
+      },
+      draw);
+  std::vector<ImageOnNode> images;
+  for (const ImagePulledRecord& record : Must(store->ListRecords())) {
+    images.push_back({.id = record.image_ref});
+  }
+  for (const LedgerEntry& entry : Must(store->ListLedger())) {
+    images.push_back({.id = entry.image_ref});
+  }
+  ListToken token = Must(store->BeginList());
+  row(
+      "Prune: all are listed",
+      [&](std::size_t) {
+        if (Must(store->Prune(images, token)).removed != 0) Unexpected("Prune");
+      },
+      [&] { token = Must(store->BeginList()); });
+  row(
+      "PruneBefore: all are listed",
+      [&](std::size_t) {
+        if (Must(store->PruneBefore(images, SystemClock())).removed != 0) Unexpected("PruneBefore");
+      },
+      nothing);
+
+  if (on.records <= kMostExported) {
+    const std::filesystem::path kubelet =
+        micro.scratch.path() / fmt::format("export-{}", on.records);
+    std::filesystem::create_directory(kubelet);
+    ExportOptions options;
+    options.kubelet_directory = kubelet;
+    options.images_on_node = images;
+    row(
+        "Export", [&](std::size_t) { Must(store->Export(options)); }, nothing);
+  }
+
+  store.Close();
+  std::unique_ptr<NodeStore> opened;
+  row(
+      "NodeStore::Open", [&](std::size_t) { opened = Must(NodeStore::Open(store.Options())); },
+      [&] {
+        Must(opened->Close());
+        opened.reset();
+      });
+  opened = Must(NodeStore::Open(store.Options()));
+  row(
+      "Close", [&](std::size_t) { Must(opened->Close()); },
+      [&] {
+        opened.reset();
+        opened = Must(NodeStore::Open(store.Options()));
+      });
+  Must(opened->Close());
+  opened.reset();
+  row(
+      "NodeStore::Observe",
+      [&](std::size_t) { opened = Must(NodeStore::Observe({.directory = store.directory()})); },
+      [&] { opened.reset(); });
+
+  MigrateOptions down{.directory = store.directory(), .to = kNewestSchema - 1};
+  down.accept_loss = true;
+  const MigrateOptions up{.directory = store.directory()};
+  row(
+      "Migrate: down one version",
+      [&](std::size_t) {
+        if (Must(Migrate(down)).steps.empty()) Unexpected("Migrate");
+      },
+      [&] { Must(Migrate(up)); });
+  Must(Migrate(down));
+  row(
+      "Migrate: up one version",
+      [&](std::size_t) {
+        if (Must(Migrate(up)).steps.empty()) Unexpected("Migrate");
+      },
+      [&] { Must(Migrate(down)); });
+  Must(Migrate(up));
+  std::vector<Backup> backups;
+  row(
+      "ListBackups",
+      [&](std::size_t) {
+        backups = Must(ListBackups(store.directory()));
+        if (backups.empty()) Unexpected("ListBackups");
+      },
+      nothing);
+  row(
+      "Restore",
+      [&](std::size_t) {
+        Must(Restore({.directory = store.directory(), .backup = backups.front().path}));
+      },
+      nothing);
+  store.Open();
+}
+
+}  // namespace waybill::bench

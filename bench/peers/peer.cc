@@ -1,0 +1,47 @@
+#include "bench/peers/peer.h"
+
+#include "waybill/image_name.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::bench {
+
+namespace {
+
+// Indices of images that no store has.
+constexpr std::uint64_t kFirstPull = 50'000'000;
+
+}  // namespace
+
+Pull::Pull(std::uint64_t offset)
+    : index(kFirstPull + offset),
+      image(ImageOf(index)),
+      image_ref(ImageRefOf(index)),
+      credentials(CredentialsOf(index)),
+      intent_file(EncodePullIntent({.image = image})),
+      record_file(EncodePulledRecord(RecordOf(index))) {}
+
+std::vector<std::unique_ptr<Peer>> MakePeers(const std::filesystem::path& directory) {
+  std::vector<std::unique_ptr<Peer>> peers;
+  const auto add = [&peers](std::unique_ptr<Peer> peer) {
+    if (peer) peers.push_back(std::move(peer));
+  };
+  add(MakeWaybill(directory / "waybill"));
+  add(MakeLmdb(directory / "lmdb"));
+  add(MakeSqlite(directory / "sqlite"));
+  add(MakeRocksdb(directory / "rocksdb"));
+  add(MakeFiles(directory / "files-synced", true));
+  add(MakeFiles(directory / "files", false));
+  return peers;
+}
+
+#ifndef WAYBILL_BENCH_SQLITE
+std::unique_ptr<Peer> MakeSqlite(const std::filesystem::path& /*directory*/) { return nullptr; }
+std::string SqliteVersion() { return ""; }
+#endif
+
+#ifndef WAYBILL_BENCH_ROCKSDB
+std::unique_ptr<Peer> MakeRocksdb(const std::filesystem::path& /*directory*/) { return nullptr; }
+std::string RocksdbVersion() { return ""; }
+#endif
+
+}  // namespace waybill::bench

@@ -1,0 +1,109 @@
+// A contender: keeps the records of image pulls on a disk and finds them again. All get the same
+// data and the same questions. A peer does the bare work only (keys and values of the same bytes as
+// waybill's, no checksums of its own, no decision), each set up for durability as its own
+// documentation recommends.
+
+#ifndef WAYBILL_BENCH_PEERS_PEER_H_
+#define WAYBILL_BENCH_PEERS_PEER_H_
+
+#include <xxhash.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/data_set.h"
+#include "bench/peers/stored_bytes.h"
+#include "waybill/types.h"
+
+namespace waybill::bench {
+
+// A pull of an image that no store has, with all that is made outside the time that counts.
+struct Pull {
+  explicit Pull(std::uint64_t index);
+
+  std::uint64_t index;
+  std::string image;
+  std::string image_ref;
+  ImagePullCredentials credentials;
+  std::string intent_file;  // as the kubelet writes them
+  std::string record_file;
+  PullId id = {};  // waybill's
+};
+
+// The functions throw if something fails. Those for pulls may be called from any thread; the others
+// from one.
+class Peer {
+ public:
+  explicit Peer(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  virtual ~Peer() = default;
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  virtual std::string name() const = 0;
+  // What it does, in one line each.
+  virtual std::string how_it_writes() const = 0;
+  virtual std::string how_it_reads() const = 0;
+  virtual std::string how_callers_write() const = 0;
+  virtual bool durable() const { return true; }
+
+  // Makes the directory, writes the first `records` records of the data set, and closes. `bytes`
+  // outlives the peer.
+  virtual void Fill(std::size_t records, const StoredBytes& bytes) = 0;
+  virtual void Open() = 0;
+  virtual void Close() = 0;
+  // Opens, and reads everything with whatever check it has. Throws if it finds fewer records.
+  virtual void OpenAndCheck(std::size_t records) = 0;
+  virtual std::string how_it_checks() const = 0;
+
+  // Whether the record is there. Touches its bytes.
+  virtual bool Read(const Question& question) = 0;
+
+  // On the disk when it returns, as are the next two.
+  virtual void PutIntent(Pull& pull) = 0;
+  virtual void DropIntent(Pull& pull) = 0;
+  // Writes the record and removes the intent.
+  virtual void PutRecord(Pull& pull) = 0;
+
+  const std::filesystem::path& directory() const { return directory_; }
+
+ private:
+  std::filesystem::path directory_;
+};
+
+// The key of a bare row: 16 bytes, hashed as waybill's keys are.
+class BareKey {
+ public:
+  explicit BareKey(std::string_view identity) {
+    XXH128_canonicalFromHash(&key_, XXH3_128bits_withSeed(identity.data(), identity.size(), kSeed));
+  }
+  const void* data() const { return key_.digest; }
+  static constexpr std::size_t kBytes = sizeof(XXH128_canonical_t::digest);
+
+ private:
+  XXH128_canonical_t key_{};
+};
+
+std::unique_ptr<Peer> MakeWaybill(const std::filesystem::path& directory);
+std::unique_ptr<Peer> MakeLmdb(const std::filesystem::path& directory);
+std::unique_ptr<Peer> MakeFiles(const std::filesystem::path& directory, bool synced);
+// nullptr: this program was built without the library.
+std::unique_ptr<Peer> MakeSqlite(const std::filesystem::path& directory);
+std::unique_ptr<Peer> MakeRocksdb(const std::filesystem::path& directory);
+// "3.40.1"; empty without the library.
+std::string SqliteVersion();
+std::string RocksdbVersion();
+
+// All that this program was built with, waybill first, each in a directory of its own below
+// `directory`.
+std::vector<std::unique_ptr<Peer>> MakePeers(const std::filesystem::path& directory);
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_PEERS_PEER_H_

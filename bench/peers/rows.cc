@@ -1,0 +1,302 @@
+#include "bench/peers/rows.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/measure.h"
+#include "bench/peers/flushes.h"
+#include "bench/peers/resident.h"
+#include "bench/report.h"
+
+namespace waybill::bench {
+
+namespace {
+
+// What one peer took in the turns of a row.
+struct Taken {
+  std::vector<double> each;  // nanoseconds an operation
+  std::uint64_t flushes = 0;
+  std::size_t operations = 0;
+};
+
+struct Cost {
+  double nanoseconds = 0;
+  std::uint64_t flushes = 0;
+};
+
+template <typename Work>
+Cost CostOf(Work&& work) {
+  const std::uint64_t before = Flushes();
+  const double nanoseconds = NanosecondsOf(work);
+  return {nanoseconds, Flushes() - before};
+}
+
+// One batch: returns the cost of what counts.
+using Batch = std::function<Cost(Peer& peer, std::size_t turn)>;
+
+std::vector<Taken> TakeTurns(const Peers& peers, std::size_t turns, std::size_t operations,
+                             const Batch& batch) {
+  std::vector<Taken> taken(peers.size());
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    for (std::size_t k = 0; k < peers.size(); ++k) {
+      const std::size_t i = (turn + k) % peers.size();
+      const Cost cost = batch(*peers[i], turn);
+      taken[i].each.push_back(cost.nanoseconds / static_cast<double>(operations));
+      taken[i].flushes += cost.flushes;
+      taken[i].operations += operations;
+    }
+  }
+  return taken;
+}
+
+Spread RatioTo(const Taken& one, const Taken& ours) {
+  std::vector<double> ratios;
+  for (std::size_t turn = 0; turn < one.each.size(); ++turn) {
+    ratios.push_back(one.each[turn] / ours.each[turn]);
+  }
+  return Spread(std::move(ratios));
+}
+
+enum class As { kTime, kRate };
+
+void AddRows(const Peers& peers, const std::vector<Taken>& taken, As as, Figures& figures) {
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    std::vector<double> values = taken[i].each;
+    if (as == As::kRate) {
+      for (double& value : values) value = 1e9 / value;
+    }
+    figures.Add({.what = peers[i]->name(),
+                 .ratio = RatioTo(taken[i], taken[0]),
+                 .value = Spread(std::move(values)),
+                 .unit = as == As::kRate ? Unit::kPerSecond : Unit::kNanoseconds,
+                 .flushes = static_cast<double>(taken[i].flushes) /
+                            static_cast<double>(taken[i].operations)});
+  }
+}
+
+std::size_t DiskBytes(const std::filesystem::path& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return 0;
+  std::size_t bytes = static_cast<std::size_t>(status.st_blocks) * 512;
+  if (!S_ISDIR(status.st_mode)) return bytes;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    bytes += DiskBytes(entry.path());
+  }
+  return bytes;
+}
+
+std::vector<Pull> NewPulls(std::uint64_t& next, std::size_t count) {
+  std::vector<Pull> pulls;
+  pulls.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) pulls.emplace_back(next++);
+  return pulls;
+}
+
+// A durable peer flushes at least once for each write. Without fsync there is no flush, but for one
+// that another peer's background thread may make.
+void CheckFlushes(const Peers& peers, const std::vector<Taken>& taken) {
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    const bool good = peers[i]->durable() ? taken[i].flushes >= taken[i].operations
+                                          : taken[i].flushes * 10 <= taken[i].operations;
+    if (!good) {
+      throw std::runtime_error(fmt::format("{} made {} flushes in {} writes; the figures are void",
+                                           peers[i]->name(), taken[i].flushes,
+                                           taken[i].operations));
+    }
+  }
+}
+
+// The operations of a row, from one caller or from all.
+struct Writes {
+  std::string what;
+  void (*write)(Peer& peer, Pull& pull);
+  void (*undo)(Peer& peer, Pull& pull);  // nullptr: they stay
+};
+
+// From all callers. An exception may not leave their threads.
+void EachByItself(std::vector<Pull>& pulls, Peer& peer, void (*write)(Peer&, Pull&)) {
+  FromAllCallers(pulls.size(), [&](std::size_t i) {
+    try {
+      write(peer, pulls[i]);
+      return true;
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s: %s\n", peer.name().c_str(), e.what());
+      return false;
+    }
+  });
+}
+
+void Undo(const Writes& writes, Peer& peer, std::vector<Pull>& pulls) {
+  if (writes.undo == nullptr) return;
+  EachByItself(pulls, peer, writes.undo);
+}
+
+}  // namespace
+
+void DescribePeers(const Peers& peers) {
+  for (const auto& peer : peers) {
+    fmt::print("\n{}\n  reads   {}\n  writes  {}\n  {:<2} callers: {}\n  checks  {}\n",
+               peer->name(), peer->how_it_reads(), peer->how_it_writes(), kCallers,
+               peer->how_callers_write(), peer->how_it_checks());
+  }
+}
+
+void MeasureDisk(const Peers& peers, std::size_t records, Figures& figures) {
+  figures.Begin(fmt::format("disk, {} records: blocks of all its files, closed", Grouped(records)));
+  const auto ours = static_cast<double>(DiskBytes(peers[0]->directory()));
+  for (const auto& peer : peers) {
+    const auto bytes = static_cast<double>(DiskBytes(peer->directory()));
+    figures.Add(
+        {.what = peer->name(),
+         .ratio = bytes / ours,
+         .value = bytes,
+         .unit = Unit::kBytes,
+         .note = fmt::format("{:.0f} bytes a record", bytes / static_cast<double>(records))});
+  }
+}
+
+void MeasureMemory(const Peers& peers, std::size_t records, Figures& figures) {
+  figures.Begin(
+      fmt::format("memory after {0} reads of {0} records: private and mapped, without "
+                  "the kernel's cache of files that are read",
+                  Grouped(records)));
+  std::optional<double> ours;
+  for (const auto& peer : peers) {
+    const Resident resident = ResidentAfterReads(*peer, records);
+    const auto bytes = static_cast<double>(resident.private_bytes + resident.mapped_bytes);
+    if (!ours) ours = bytes;
+    Figure figure{.what = peer->name(),
+                  .value = bytes,
+                  .unit = Unit::kBytes,
+                  .note = fmt::format("private {} KiB, mapped {} KiB",
+                                      resident.private_bytes / 1024, resident.mapped_bytes / 1024)};
+    if (bytes > 0) figure.ratio = bytes / *ours;
+    figures.Add(figure);
+  }
+}
+
+void MeasureOpenings(const Peers& peers, std::size_t records, const ReadPlan& plan,
+                     Figures& figures) {
+  const Questions questions(records);
+  const auto opening = [&](bool check) {
+    return TakeTurns(peers, plan.openings, 1, [&](Peer& peer, std::size_t turn) {
+      const Cost cost = CostOf([&] {
+        check ? peer.OpenAndCheck(records) : peer.Open();
+        if (!peer.Read(questions[turn % records])) {
+          throw std::runtime_error(peer.name() + " lost a record; the figures are void");
+        }
+      });
+      peer.Close();
+      return cost;
+    });
+  };
+  figures.Begin(
+      fmt::format("opening and one read, {} records: waybill with its whole check, the "
+                  "peers without any",
+                  Grouped(records)));
+  AddRows(peers, opening(false), As::kTime, figures);
+  figures.Begin(fmt::format("opening and checking everything, {} records, each in its way",
+                            Grouped(records)));
+  AddRows(peers, opening(true), As::kTime, figures);
+}
+
+void MeasureReads(const Peers& peers, std::size_t records, const ReadPlan& plan, Figures& figures) {
+  const Questions questions(records);
+  const auto ask = [&](Peer& peer, std::size_t first, std::size_t count) {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      found += peer.Read(questions[(first + i) % records]) ? 1 : 0;
+    }
+    if (found != count) throw std::runtime_error(peer.name() + ": a read found nothing");
+  };
+  for (const auto& peer : peers) ask(*peer, 0, records);  // warm
+  const auto taken = TakeTurns(peers, plan.turns, plan.batch, [&](Peer& peer, std::size_t turn) {
+    return CostOf([&] { ask(peer, turn * plan.batch, plan.batch); });
+  });
+  figures.Begin(fmt::format("read, warm, {} records, random order", Grouped(records)));
+  AddRows(peers, taken, As::kTime, figures);
+}
+
+void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& plan,
+                   Figures& figures) {
+  const Writes intents{"durable intent", [](Peer& peer, Pull& pull) { peer.PutIntent(pull); },
+                       [](Peer& peer, Pull& pull) { peer.DropIntent(pull); }};
+  const Writes pulls{"durable pull (intent; then record and intent removed)",
+                     [](Peer& peer, Pull& pull) {
+                       peer.PutIntent(pull);
+                       peer.PutRecord(pull);
+                     },
+                     nullptr};
+  std::vector<std::uint64_t> next(peers.size());  // each peer gets the same pulls
+  const auto index_of = [&peers](const Peer& peer) {
+    std::size_t i = 0;
+    while (peers[i].get() != &peer) ++i;
+    return i;
+  };
+  const auto run = [&](const Writes& writes, bool together, std::size_t turns, std::size_t batch) {
+    return TakeTurns(peers, turns, batch, [&](Peer& peer, std::size_t /*turn*/) {
+      std::vector<Pull> some = NewPulls(next[index_of(peer)], batch);
+      AddToFlushes(plan.latency);
+      const Cost cost = CostOf([&] {
+        if (together) {
+          EachByItself(some, peer, writes.write);
+        } else {
+          for (Pull& pull : some) writes.write(peer, pull);
+        }
+      });
+      AddToFlushes({});
+      Undo(writes, peer, some);
+      return cost;
+    });
+  };
+  // The first write after opening costs more: a log is made, and its directory flushed.
+  for (const auto& peer : peers) {
+    Pull first = NewPulls(next[index_of(*peer)], 1).front();
+    pulls.write(*peer, first);
+  }
+  const std::string where =
+      fmt::format("{} records, +{} ms a flush", Grouped(records), plan.latency.count());
+  for (const Writes& writes : {intents, pulls}) {
+    const auto alone = run(writes, false, plan.turns, plan.batch);
+    CheckFlushes(peers, alone);
+    figures.Begin(fmt::format("{}, alone, {}", writes.what, where));
+    AddRows(peers, alone, As::kTime, figures);
+  }
+  for (const Writes& writes : {intents, pulls}) {
+    const auto together = run(writes, true, plan.together_turns, plan.together);
+    figures.Begin(fmt::format("{}, {} callers, {}", writes.what, kCallers, where));
+    AddRows(peers, together, As::kRate, figures);
+  }
+}
+
+void AddKubelet(const std::string& file, Figures& figures) {
+  std::ifstream in(file);
+  const nlohmann::json json = nlohmann::json::parse(in);
+  std::string group;
+  for (const auto& row : json.at("rows")) {
+    const std::string begins = fmt::format(
+        "the kubelet's own manager in Go, in a run of its own: {}, {} records, {}",
+        row.at("scenario").get<std::string>(), Grouped(row.at("records").get<std::size_t>()),
+        row.at("goroutines").get<std::string>());
+    if (begins != group) figures.Begin(group = begins);
+    const auto spread = [&row](const char* name) {
+      const auto& from = row.at(name);
+      Spread result(from.at("median").get<double>());
+      result.low = from.at("low").get<double>();
+      result.high = from.at("high").get<double>();
+      return result;
+    };
+    figures.Add({.what = row.at("over").get<std::string>(),
+                 .ratio = spread("ratio"),
+                 .value = spread("ns"),
+                 .note = row.at("durable").get<bool>() ? "" : "its writes are NOT durable"});
+  }
+}
+
+}  // namespace waybill::bench

@@ -1,0 +1,78 @@
+// waybill itself: whole decisions, whole records, digests and a witness.
+
+#include <optional>
+
+#include "bench/peers/peer.h"
+#include "bench/scratch.h"
+
+namespace waybill::bench {
+
+namespace {
+
+class WaybillPeer final : public Peer {
+ public:
+  using Peer::Peer;
+
+  std::string name() const override { return "waybill"; }
+  std::string how_it_writes() const override {
+    return "RecordPullIntent; RecordImagePulled: record and intent in one commit";
+  }
+  std::string how_it_reads() const override {
+    return "MustAttemptPull that matches one secret, a whole decision";
+  }
+  std::string how_callers_write() const override { return "share commits"; }
+  std::string how_it_checks() const override {
+    return "NodeStore::Open: every page, every checksum, digests, witness, replay";
+  }
+
+  void Fill(std::size_t records, const StoredBytes& /*bytes*/) override {
+    store_.emplace(directory());
+    store_->Fill(records);
+    store_->Close();
+  }
+  void Open() override {
+    if (!store_) store_.emplace(directory());
+    store_->Open();
+    const RecoveryReport& report = (*store_)->recovery_report();
+    if (report.distrustful || !report.findings.empty()) {
+      throw std::runtime_error("waybill: the store did not open clean; the figures are void");
+    }
+  }
+  void Close() override { store_->Close(); }
+  void OpenAndCheck(std::size_t records) override {
+    Open();
+    if ((*store_)->recovery_report().records < records) {
+      throw std::runtime_error("waybill: records are missing; the figures are void");
+    }
+  }
+
+  bool Read(const Question& question) override {
+    FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
+    const Decision decision = (*store_)->MustAttemptPull(
+        {.image = question.image, .image_ref = question.image_ref}, credentials);
+    return !decision.pull && decision.reason == Reason::kSecretHashMatches;
+  }
+
+  void PutIntent(Pull& pull) override {
+    pull.id = Must((*store_)->RecordPullIntent({.image = pull.image}));
+  }
+  void DropIntent(Pull& pull) override {
+    Must((*store_)->RecordImagePullFailed({.image = pull.image}, PullFailure::kNothingTransferred,
+                                          pull.id));
+  }
+  void PutRecord(Pull& pull) override {
+    Must((*store_)->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
+                                      pull.credentials, {.pull = pull.id}));
+  }
+
+ private:
+  std::optional<ScratchStore> store_;
+};
+
+}  // namespace
+
+std::unique_ptr<Peer> MakeWaybill(const std::filesystem::path& directory) {
+  return std::make_unique<WaybillPeer>(directory);
+}
+
+}  // namespace waybill::bench

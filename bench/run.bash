@@ -1,0 +1,116 @@
+# shellcheck shell=bash
+# ./dev bench [NAME] [OPTION…], read by ./dev, whose functions it uses. Each name prints a table, and
+# leaves it with its JSON in bench/results, unless the run is a quick one. Stores lie in a directory
+# that is removed, below TMPDIR or /var/tmp, which must be a disk.
+
+# have_bench PROGRAM…: builds them, with SQLite and RocksDB if they can be had.
+have_bench() {
+  # shellcheck disable=SC2154  # ./dev's
+  (setup "${bench_packages[@]}") ||
+    echo "*** no ${bench_packages[*]}: rows of a library that is missing are left out ***" >&2
+  build release "$@" >&2
+}
+
+# keep NAME COMMAND…: runs the command with --json FILE.
+keep() {
+  local name=$1
+  shift
+  "$@" --json "$scratch/$name.json" | tee "$scratch/$name.txt"
+  if [ -z "$quick" ]; then
+    mkdir -p bench/results
+    mv "$scratch/$name.json" "$scratch/$name.txt" bench/results/
+    echo "-> bench/results/$name.txt and .json"
+  fi
+}
+
+# Go writes -json.
+kubelet_bench() {
+  local options=()
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --*) options+=("${1#-}") ;;
+      *) options+=("$1") ;;
+    esac
+    shift
+  done
+  in_go go/kubelet go run ./bench -dir "$scratch" "${options[@]}"
+}
+
+bench_table() {
+  have_bench waybill_bench waybill_c
+  local go=()
+  if have_go; then
+    in_go go go build -o "$PWD/build/release/bench/through_go" ./bench
+    go=(--go "$PWD/build/release/bench/through_go")
+  fi
+  keep table build/release/bench/waybill_bench "${go[@]}" "$@"
+}
+
+bench_peers() {
+  have_bench waybill_peers waybill_c
+  local go=()
+  if have_go; then
+    echo "the kubelet's own manager first, in Go:" >&2
+    kubelet_bench --brief ${quick:+"$quick"} --json "$scratch/manager.json" >&2
+    go=(--kubelet "$scratch/manager.json")
+  fi
+  keep peers build/release/bench/peers/waybill_peers "${go[@]}" "$@"
+}
+
+bench_micro() {
+  have_bench waybill_micro
+  keep micro build/release/bench/micro/waybill_micro "$@"
+}
+
+# These two write into bench/results themselves.
+bench_sizing() {
+  have_bench waybill_sizing
+  bench/sizing/run "$@"
+}
+bench_instructions() { bench/instructions/run "$@"; }
+
+bench_group_commit() {
+  have_bench waybill_group_commit
+  keep group-commit build/release/bench/waybill_group_commit "$@"
+}
+
+bench_kubelet() {
+  have_go || {
+    # shellcheck disable=SC2154  # ./dev's
+    echo "this needs Go $go_needed or newer" >&2
+    return 1
+  }
+  build release waybill_c >&2
+  keep kubelet kubelet_bench "$@"
+}
+
+bench() {
+  local all=(table peers micro sizing instructions) names
+  case ${1:-} in
+    table | peers | micro | sizing | instructions | group-commit | kubelet)
+      names=("$1")
+      shift
+      ;;
+    '') names=("${all[@]}") ;;
+    --quick)
+      [ $# -eq 1 ] || { echo "which of ${all[*]} shall have these options?" >&2; return 1; }
+      names=("${all[@]}")
+      ;;
+    *)
+      echo "./dev bench: table, peers, micro, sizing, instructions, group-commit or kubelet, not: $1" >&2
+      return 1
+      ;;
+  esac
+  scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/waybill-bench-XXXXXX")
+  trap 'rm -rf "$scratch"' EXIT
+  quick=
+  local argument name
+  for argument; do
+    case $argument in --quick | -quick) quick=--quick ;; esac
+  done
+  export TMPDIR=$scratch
+  for name in "${names[@]}"; do
+    [ ${#names[@]} -eq 1 ] || echo "== $name"
+    "bench_${name/-/_}" "$@"
+  done
+}
