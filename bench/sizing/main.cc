@@ -35,11 +35,11 @@ void Write(const std::string& path, const std::string& content) {
   if (!(out << content << std::flush)) throw std::runtime_error("cannot write " + path);
 }
 
-// So that each preset makes some 10,000 decisions or more, and takes some seconds.
+// So that each preset makes thousands of decisions, and takes seconds.
 double DaysOf(const cli::NodeShape& shape, const Flags& flags) {
   if (flags.days > 0) return flags.days;
   if (flags.quick) return 0.25;
-  return shape.pod_starts_per_day * shape.containers_per_pod < 5000 ? 7 : 2;
+  return shape.pod_starts_per_day * shape.containers_per_pod < 5000 ? 7 : 1;
 }
 
 void Declare(CLI::App& app, Flags& flags, std::vector<double>& values) {

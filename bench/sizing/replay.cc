@@ -243,7 +243,7 @@ ReplayResult Player::Play() {
 
 void Player::Finish() {
   SetFlushing(true);
-  constexpr int kStarts = 5;
+  const int start_count = options_.measures_start ? 5 : 1;
   result_.trace_hash = trace_.hash();
   if (store_ != nullptr) {
     result_.decision = store_times_.Quantiles();
@@ -251,7 +251,7 @@ void Player::Finish() {
     result_.end = SampleOf(*store_, options_.days);
     if (options_.sample_days > 0) result_.samples.push_back(result_.end);
     std::vector<double> starts;
-    for (int i = 0; i < kStarts; ++i) starts.push_back(store_->Restart());
+    for (int i = 0; i < start_count; ++i) starts.push_back(store_->Restart());
     result_.start_seconds = Median(starts);
   }
   if (files_ == nullptr) return;
@@ -262,7 +262,7 @@ void Player::Finish() {
   result_.file_resident_bytes = files_->HeapBytes();
   result_.file_disk_bytes = files_->DiskBytes();
   std::vector<double> starts;
-  for (int i = 0; i < kStarts; ++i) {
+  for (int i = 0; i < start_count; ++i) {
     starts.push_back(NanosecondsOf([&] { files_->Start(); }) / 1e9);
   }
   result_.file_start_seconds = Median(starts);

@@ -26,6 +26,7 @@ struct ReplayOptions {
   std::optional<std::size_t> cache = {};  // the side of files, behind an LRU of this size
   std::int64_t sample_days = 0;           // 0: no samples
   bool flushing = true;                   // after the node was filled
+  bool measures_start = true;
 };
 
 struct Times {

@@ -339,10 +339,11 @@ std::string ModelOf(const Run& run) {
           cache.capacity, cache.hit_rate, cache.p50_ns, cache.p99_ns, cache.bytes);
     }
     entries += fmt::format(
-        "     }}}},\n     .records_per_image = {:.4f},\n     .secrets_growth = {:.4f},\n"
+        "     }}}},\n     .year_days = {:g},\n"
+        "     .records_per_image = {:.4f},\n     .secrets_growth = {:.4f},\n"
         "     .most_secrets = {},\n     .disk_growth = {:.4f},\n     .file_bytes_per_record = "
         "{:.1f}}},\n",
-        f.records_per_image, f.secrets_growth, f.most_secrets, f.disk_growth,
+        f.year_days, f.records_per_image, f.secrets_growth, f.most_secrets, f.disk_growth,
         f.file_bytes_per_record);
   }
   out += fmt::format("constexpr std::array<PresetFigures, {}> kFigures = {{{{\n{}}}}};\n", count,

@@ -59,6 +59,7 @@ Study StudyNode(const cli::NodeShape& shape, const StudyOptions& options) {
     for (std::size_t i = 0; i < kCapacities.size(); ++i) {
       ReplayOptions of_files = OptionsOf(options);
       of_files.store = false;
+      of_files.measures_start = i + 1 == kCapacities.size();
       of_files.cache = kCapacities[i];
       ReplayResult files = ReplayAnew(shape, of_files);
       cache_rounds[i].push_back(files.file_decision);
@@ -82,13 +83,13 @@ Study StudyNode(const cli::NodeShape& shape, const StudyOptions& options) {
 }
 
 ReplayResult StudyYear(const cli::NodeShape& shape, const StudyOptions& options, double days) {
-  cli::NodeShape hourly = shape;
-  hourly.lists_per_day = std::min(24.0, shape.lists_per_day);
+  cli::NodeShape seldom = shape;
+  seldom.lists_per_day = std::min(4.0, shape.lists_per_day);
   ReplayOptions replay = OptionsOf(options);
   replay.days = days;
   replay.sample_days = 7;
   replay.flushing = false;
-  return ReplayAnew(hourly, replay);
+  return ReplayAnew(seldom, replay);
 }
 
 cli::PresetFigures FiguresOf(const Study& study, const Calibration& calibration,
@@ -138,6 +139,7 @@ cli::PresetFigures FiguresOf(const Study& study, const Calibration& calibration,
   figures.flushes_per_collection = each(year->collections.io.flushes, year->collections);
   figures.bytes_per_collection = each(year->collections.io.bytes, year->collections);
   const cli::SizingModel sizes{.record_sizes = calibration.record_sizes};
+  figures.year_days = year->end.day;
   figures.records_per_image = static_cast<double>(year->most_records) / study.shape.images;
   figures.secrets_growth = 0;
   figures.most_secrets = 0;

@@ -54,8 +54,8 @@ struct Study {
 // Throws if a side gave another answer than the trace.
 Study StudyNode(const cli::NodeShape& shape, const StudyOptions& options);
 
-// A year of the node, with a sample each week. Only waybill; a list an hour, since lists that
-// delete nothing do not change what is stored.
+// A year of the node, with a sample each week. Only waybill; four lists a day, since lists
+// that delete nothing do not change what is stored.
 ReplayResult StudyYear(const cli::NodeShape& shape, const StudyOptions& options, double days);
 
 // The recorded model's form of a study. Without a year, that of `earlier` is kept.

@@ -93,6 +93,7 @@ SizingAdvice Advise(const SizingModel& model, const PresetFigures& figures,
   advice.bytes_per_record = BytesOfRecord(model, advice.secrets_per_record);
   advice.disk_bytes =
       (model.empty_bytes + advice.records * advice.bytes_per_record) * figures.disk_growth;
+  advice.simulated_days = figures.year_days;
   advice.backup_bytes = advice.disk_bytes;
   advice.map_bytes = MapFor(advice.disk_bytes);
   advice.reserve_bytes = ReserveOf(advice.map_bytes);
@@ -160,12 +161,12 @@ std::string AdviceLine(const SizingQuestion& question, const SizingAdvice& advic
                                        saves < 0 ? "costs" : "saves", SecondsText(std::abs(saves)),
                                        advice.cache.hit_rate * 100, BytesText(advice.cache.bytes));
   return fmt::format(
-      "{}, {:.0f} pods, {:.0f} images: map {}, {:.0f} times the {} that a year needs on disk; a "
-      "cache of {:.0f} "
-      "records in front {} pay: {}",
+      "{}, {:.0f} pods, {:.0f} images: map {}, {:.0f} times the {} that {:g} days need on disk; a "
+      "cache "
+      "of {:.0f} records in front {} pay: {}",
       question.shape.name, question.shape.pods, question.shape.images, BytesText(advice.map_bytes),
-      advice.map_bytes / advice.disk_bytes, BytesText(advice.disk_bytes), advice.cache.capacity,
-      advice.cache_pays ? "would" : "would not", gain);
+      advice.map_bytes / advice.disk_bytes, BytesText(advice.disk_bytes), advice.simulated_days,
+      advice.cache.capacity, advice.cache_pays ? "would" : "would not", gain);
 }
 
 }  // namespace waybill::cli

@@ -56,7 +56,8 @@ struct PresetFigures {
   double start_base_seconds = 0;
   double file_start_seconds_per_record = 0;
   std::array<CachePoint, 7> caches = {};
-  // In a simulated year. The most of all samples.
+  // In the longer simulation, of `year_days`. The most of all samples.
+  double year_days = 0;
   double records_per_image = 0;      // records in the store for each image of the shape
   double secrets_growth = 0;         // Secrets a record, for each Secret of the shape
   double most_secrets = 0;           // in one record
@@ -87,7 +88,8 @@ struct SizingAdvice {
   double records = 0;
   double secrets_per_record = 0;
   double bytes_per_record = 0;
-  double disk_bytes = 0;     // after a year
+  double simulated_days = 0;
+  double disk_bytes = 0;     // the most in that time
   double backup_bytes = 0;   // beside it, during a migration
   double map_bytes = 0;      // a power of two
   double reserve_bytes = 0;  // of the map, for deletions
