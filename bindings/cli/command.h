@@ -54,6 +54,7 @@ std::unique_ptr<Command> MakeMigrateCommand();
 std::unique_ptr<Command> MakeRestoreCommand();
 std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeUsernsCommand();
+std::unique_ptr<Command> MakeAdviseCommand();
 
 }  // namespace waybill::cli
 

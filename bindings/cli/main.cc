@@ -93,7 +93,7 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
       MakePruneCommand,  MakeHashCommand,     MakeListCommand,    MakeShowCommand,
       MakeDumpCommand,   MakeStatsCommand,    MakeMetricsCommand, MakeVerifyCommand,
       MakeTrustCommand,  MakeRuntimesCommand, MakeMigrateCommand, MakeRestoreCommand,
-      MakeExportCommand, MakeManifestCommand, MakeUsernsCommand};
+      MakeExportCommand, MakeManifestCommand, MakeUsernsCommand,  MakeAdviseCommand};
   std::vector<std::unique_ptr<Registered>> all;
   for (const auto& make : kMakers) {
     std::unique_ptr<Command> command = make();

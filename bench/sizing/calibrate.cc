@@ -1,0 +1,68 @@
+#include "bench/sizing/calibrate.h"
+
+#include "bench/measure.h"
+#include "bench/scratch.h"
+#include "bench/sizing/store_side.h"
+#include "waybill/image_name.h"
+
+namespace waybill::bench {
+
+namespace {
+
+constexpr std::uint32_t kRecords = 1000;
+constexpr std::uint32_t kManyRecords = 10'000;
+constexpr std::uint32_t kSecrets[] = {0, 1, 2, 4, 8, 16, 32, 64, 100};
+
+}  // namespace
+
+StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t records,
+                       std::uint32_t secrets) {
+  const std::filesystem::path path = directory / "calibration";
+  NodeState node({});
+  StoreSize size;
+  {
+    StoreSide side(path, Rules::kClosed, node);
+    for (std::uint32_t i = 0; i < records; ++i) {
+      const ImageId image{i, i + 1};
+      const std::string text = ImageText(image);
+      ImagePulledRecord record;
+      record.image_ref = RefText(image.ref);
+      record.last_updated = node.now();
+      ImagePullCredentials& entry = record.credential_mapping[std::string(*ImageName(text))];
+      for (std::uint32_t secret = 0; secret < secrets; ++secret) {
+        entry.kubernetes_secrets.push_back(SecretText({i * secrets + secret, secret}));
+      }
+      entry.node_pods_accessible = secrets == 0;
+      Must(side.store().PutRecord(record));
+      node.Add(image);
+    }
+    side.List(false);
+    size.bytes = static_cast<double>(side.DiskBytes());
+    std::vector<double> starts;
+    for (int i = 0; i < 9; ++i) starts.push_back(side.Restart());
+    size.start_seconds = Median(starts);
+  }
+  std::filesystem::remove_all(path);
+  std::filesystem::remove(path.string() + ".witness");
+  return size;
+}
+
+Calibration Calibrate(const std::filesystem::path& directory) {
+  Calibration found;
+  found.empty_bytes = MeasureStore(directory, 0, 0).bytes;
+  double few_bytes = 0;
+  double few_seconds = 0;
+  for (const std::uint32_t secrets : kSecrets) {
+    const StoreSize size = MeasureStore(directory, kRecords, secrets);
+    found.record_sizes.push_back(
+        {static_cast<double>(secrets), (size.bytes - found.empty_bytes) / kRecords});
+    if (secrets != 1) continue;
+    few_bytes = size.bytes;
+    few_seconds = size.start_seconds;
+  }
+  const StoreSize many = MeasureStore(directory, kManyRecords, 1);
+  found.start_seconds_per_byte = (many.start_seconds - few_seconds) / (many.bytes - few_bytes);
+  return found;
+}
+
+}  // namespace waybill::bench

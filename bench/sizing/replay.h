@@ -1,0 +1,99 @@
+// Replays a trace against waybill, against files behind an LRU, or both. Every answer is compared
+// with that of the trace. To be timed, each side replays the trace alone: what one side leaves in
+// the processor's caches must not help another.
+
+#ifndef WAYBILL_BENCH_SIZING_REPLAY_H_
+#define WAYBILL_BENCH_SIZING_REPLAY_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/sizing/io_count.h"
+#include "bindings/cli/node_shape.h"
+#include "waybill/rules.h"
+
+namespace waybill::bench {
+
+struct ReplayOptions {
+  std::filesystem::path directory = {};  // for the stores; exists
+  std::uint64_t seed = 1;
+  double days = 1;
+  Rules rules = Rules::kClosed;
+  bool store = true;                      // waybill's side
+  std::optional<std::size_t> cache = {};  // the side of files, behind an LRU of this size
+  std::int64_t sample_days = 0;           // 0: no samples
+  bool flushing = true;                   // after the node was filled
+  bool measures_start = true;
+};
+
+struct Times {
+  double p50 = 0;  // nanoseconds
+  double p99 = 0;
+  double p999 = 0;
+};
+
+// What operations of one kind did to the disk.
+struct Operations {
+  std::uint64_t count = 0;
+  IoCount io = {};
+};
+
+// What the store holds on a day, in the kubelet's files and in data.mdb.
+struct Sample {
+  double day = 0;
+  std::uint64_t records = 0;
+  std::uint64_t secrets = 0;       // in all records
+  std::uint64_t most_secrets = 0;  // in one record
+  std::uint64_t store_bytes = 0;   // on disk
+  std::uint64_t file_bytes = 0;    // on disk, in blocks
+  std::uint64_t json_bytes = 0;    // in the files
+};
+
+struct ReplayResult {
+  std::uint64_t trace_hash = 0;
+  std::uint64_t decisions = 0;
+  std::uint64_t allowed = 0;
+  std::uint64_t differences = 0;  // answers that are not those of the trace
+  std::string first_difference = {};
+  std::uint64_t state_differences = 0;  // kubelet rules: records that differ from the files
+  // Of waybill, after the node was filled.
+  Times decision = {};
+  Operations pulls = {};
+  Operations failed_pulls = {};
+  Operations write_backs = {};
+  Operations collections = {};  // lists after images were deleted
+  Operations lists = {};        // all others
+  Operations restarts = {};
+  std::uint64_t resident_bytes = 0;
+  double start_seconds = 0;
+  Sample end = {};
+  std::uint64_t most_records = 0;
+  // Of the files.
+  IoCount file_io = {};
+  Times file_decision = {};
+  double hit_rate = 0;
+  std::int64_t file_resident_bytes = 0;  // the LRU's
+  double file_start_seconds = 0;
+  std::uint64_t file_disk_bytes = 0;
+  std::vector<Sample> samples = {};
+
+  IoCount io() const {
+    IoCount all = pulls.io;
+    for (const Operations* one : {&failed_pulls, &write_backs, &collections, &lists, &restarts}) {
+      all += one->io;
+    }
+    return all;
+  }
+};
+
+ReplayResult Replay(const cli::NodeShape& shape, const ReplayOptions& options);
+
+// What the clock adds to each time of a decision, in nanoseconds.
+double ClockNanoseconds();
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_SIZING_REPLAY_H_

@@ -1,0 +1,236 @@
+// The simulator: its traces, its side of files against waybill as ground truth, its counters, and
+// whether the recorded model of `waybill advise` still tells the truth. Bytes and counts only,
+// never times.
+
+#define BOOST_TEST_MODULE sizing
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "bench/sizing/calibrate.h"
+#include "bench/sizing/io_count.h"
+#include "bench/sizing/kubelet_files.h"
+#include "bench/sizing/live_bytes.h"
+#include "bench/sizing/replay.h"
+#include "bench/sizing/study.h"
+#include "bench/sizing/trace.h"
+#include "bindings/cli/sizing_model.h"
+
+namespace waybill::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In memory where that is possible.
+class Directory {
+ public:
+  Directory() {
+    const fs::path memory = "/dev/shm";
+    const bool usable = access(memory.c_str(), W_OK) == 0;
+    std::string name = ((usable ? memory : fs::temp_directory_path()) / "sizing-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    path_ = name;
+  }
+  ~Directory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::uint64_t HashOf(std::uint64_t seed, double days) {
+  Trace trace(*cli::FindPreset("default"), seed, days);
+  while (trace.Next()) {
+  }
+  return trace.hash();
+}
+
+// Few images, and tenants that come and go all day with one credential: entries of 100 Secrets and
+// more, collections, restarts.
+cli::NodeShape RestlessNode() {
+  cli::NodeShape shape = *cli::FindPreset("edge");
+  shape.images = 30;
+  shape.tenants = 12;
+  shape.secrets_per_image = 4;
+  shape.pod_starts_per_day = 3000;
+  shape.versions_per_day = 30;
+  shape.shared_percent = 70;
+  shape.turnover_percent = 4000;
+  shape.rotations_per_year = 1000;
+  shape.failed_pulls_percent = 20;
+  shape.lists_per_day = 24;
+  shape.restarts_per_year = 1000;
+  return shape;
+}
+
+// Within 10 %. Both may be 0.
+void CheckNear(double found, double recorded, const std::string& what) {
+  BOOST_TEST_CONTEXT(what << ": found " << found << ", recorded " << recorded
+                          << "; if the change is intended: ./dev bench sizing --year "
+                             "--record-model bindings/cli/sizing_model.inc") {
+    BOOST_TEST(std::abs(found - recorded) <= 0.1 * std::abs(recorded));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_trace_depends_on_its_seed_alone) {
+  BOOST_TEST(HashOf(1, 2) == HashOf(1, 2));
+  BOOST_TEST(HashOf(1, 2) != HashOf(2, 2));
+  BOOST_TEST(HashOf(1, 2) != HashOf(1, 1));
+}
+
+// Every decision, and at the end every record to the byte, against an implementation of its own.
+BOOST_AUTO_TEST_CASE(under_kubelet_rules_both_sides_answer_and_hold_the_same) {
+  for (const std::size_t cache : {5, 500}) {
+    const Directory directory;
+    ReplayOptions options{.directory = directory.path(), .seed = cache, .days = 1};
+    options.rules = Rules::kKubelet;
+    options.cache = cache;
+    options.flushing = false;
+    const ReplayResult result = Replay(RestlessNode(), options);
+    BOOST_TEST(result.differences == 0, result.first_difference);
+    BOOST_TEST(result.state_differences == 0, result.first_difference);
+    // The trace asks what it is made to ask.
+    BOOST_TEST(result.decisions > 5000);
+    BOOST_TEST(result.allowed < result.decisions);
+    BOOST_TEST(result.end.most_secrets >= 100);
+    BOOST_TEST(result.collections.count > 0);
+    BOOST_TEST(result.failed_pulls.count > 0);
+    BOOST_TEST(result.restarts.count > 0);
+    BOOST_TEST((cache == 5 ? result.hit_rate < 1 : result.hit_rate == 1));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(closed_rules_give_the_answers_of_the_trace) {
+  const Directory directory;
+  ReplayOptions options{.directory = directory.path(), .seed = 3, .days = 1};
+  options.flushing = false;
+  const ReplayResult result = Replay(RestlessNode(), options);
+  BOOST_TEST(result.differences == 0, result.first_difference);
+  BOOST_TEST(result.write_backs.count > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_cache_forgets_what_was_not_used_and_then_knows_no_absence) {
+  const auto record = std::make_shared<const ImagePulledRecord>();
+  RecordCache cache(2);
+  RecordPtr found;
+  bool known_absent = false;
+  cache.Put("a", record);
+  cache.Put("b", record);
+  BOOST_TEST(!cache.Get("c", found, &known_absent));
+  BOOST_TEST(known_absent);
+  BOOST_TEST(cache.Get("a", found, &known_absent));
+  cache.Put("c", record);
+  BOOST_TEST(!cache.Get("b", found, &known_absent));
+  BOOST_TEST(!known_absent);
+  BOOST_TEST(cache.Get("a", found, &known_absent));
+  BOOST_TEST(cache.HeapBytes() > 0);
+  cache.Remove("a");
+  BOOST_TEST(!cache.Get("a", found, &known_absent));
+}
+
+BOOST_AUTO_TEST_CASE(flushes_and_bytes_are_counted_on_their_side) {
+  const Directory directory;
+  const IoCount store = IoOfStore();
+  const IoCount files = IoOfFiles();
+  const int plain = open((directory.path() / "a").c_str(), O_CREAT | O_WRONLY, 0600);
+  const int synced = open((directory.path() / "b").c_str(), O_CREAT | O_WRONLY | O_DSYNC, 0600);
+  BOOST_TEST_REQUIRE(plain >= 0);
+  BOOST_TEST_REQUIRE(synced >= 0);
+  BOOST_TEST(pwrite(plain, "12345", 5, 0) == 5);
+  BOOST_TEST(pwrite(synced, "123", 3, 0) == 3);
+  BOOST_TEST(fdatasync(plain) == 0);
+  {
+    const CountAsFiles count;
+    BOOST_TEST(write(plain, "1", 1) == 1);
+    BOOST_TEST(fsync(plain) == 0);
+  }
+  close(plain);
+  close(synced);
+  const IoCount of_store = IoOfStore() - store;
+  const IoCount of_files = IoOfFiles() - files;
+  BOOST_TEST(of_store.flushes == 2);
+  BOOST_TEST(of_store.bytes == 8);
+  BOOST_TEST(of_store.block_bytes == 8192);
+  BOOST_TEST(of_files.flushes == 1);
+  BOOST_TEST(of_files.bytes == 1);
+}
+
+BOOST_AUTO_TEST_CASE(the_heap_is_counted) {
+  const std::int64_t before = LiveHeapBytes();
+  auto block = std::make_unique<std::string>(1000, 'x');
+  BOOST_TEST(LiveHeapBytes() - before >= 1000);
+  block.reset();
+  BOOST_TEST(LiveHeapBytes() == before);
+}
+
+BOOST_AUTO_TEST_CASE(the_recorded_model_tells_the_size_of_records) {
+  const Directory directory;
+  const cli::SizingModel& model = cli::RecordedModel();
+  const double empty = MeasureStore(directory.path(), 0, 0).bytes;
+  CheckNear(empty, model.empty_bytes, "an empty store");
+  for (const std::uint32_t secrets : {1, 8}) {
+    const double bytes = (MeasureStore(directory.path(), 1000, secrets).bytes - empty) / 1000;
+    CheckNear(bytes, cli::BytesOfRecord(model, secrets),
+              "a record of " + std::to_string(secrets) + " Secrets");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_recorded_model_tells_what_a_node_writes) {
+  const Directory directory;
+  const cli::NodeShape& shape = *cli::FindPreset("edge");
+  const cli::PresetFigures* recorded = cli::FindFigures(cli::RecordedModel(), shape.name);
+  BOOST_TEST_REQUIRE(recorded != nullptr);
+  ReplayOptions options{.directory = directory.path(), .seed = 1, .days = recorded->days};
+  options.flushing = false;
+  Study study{.shape = shape, .days = recorded->days};
+  study.store = Replay(shape, options);
+  const cli::PresetFigures found = FiguresOf(study, {}, nullptr, nullptr);
+  using Figures = cli::PresetFigures;
+  const std::pair<double Figures::*, const char*> figures[] = {
+      {&Figures::decisions_per_day, "decisions a day"},
+      {&Figures::pulls_per_day, "pulls a day"},
+      {&Figures::write_backs_per_day, "write-backs a day"},
+      {&Figures::flushes_per_pull, "flushes of a pull"},
+      {&Figures::bytes_per_pull, "bytes of a pull"},
+      {&Figures::flushes_per_write_back, "flushes of a write-back"},
+      {&Figures::bytes_per_write_back, "bytes of a write-back"},
+      {&Figures::flushes_per_list, "flushes of a list"},
+      {&Figures::bytes_per_list, "bytes of a list"},
+  };
+  for (const auto& [figure, what] : figures) CheckNear(found.*figure, recorded->*figure, what);
+}
+
+BOOST_AUTO_TEST_CASE(advice_follows_the_question) {
+  const cli::SizingModel& model = cli::RecordedModel();
+  for (const cli::PresetFigures& figures : model.presets) {
+    const cli::NodeShape& shape = *cli::FindPreset(figures.name);
+    const cli::SizingAdvice as_is = Advise(model, figures, {.shape = shape});
+    cli::NodeShape larger = shape;
+    larger.images *= 10;
+    const cli::SizingAdvice more = Advise(model, figures, {.shape = larger});
+    BOOST_TEST(more.disk_bytes > 5 * as_is.disk_bytes);
+    BOOST_TEST(more.map_bytes > more.disk_bytes + more.reserve_bytes);
+    BOOST_TEST(more.start_seconds > as_is.start_seconds);
+    const cli::SizingAdvice idle = Advise(model, figures, {.shape = shape, .pulls_per_day = 0});
+    BOOST_TEST(idle.flushes_per_day < as_is.flushes_per_day);
+    // No cache holds more than all, and none pays on a node that decides nothing.
+    cli::NodeShape still = shape;
+    still.pod_starts_per_day = 0;
+    BOOST_TEST(!Advise(model, figures, {.shape = still}).cache_pays);
+    BOOST_TEST(as_is.cache.hit_rate <= 1);
+  }
+}
+
+}  // namespace waybill::bench

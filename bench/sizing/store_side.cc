@@ -1,0 +1,160 @@
+#include "bench/sizing/store_side.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+
+#include "bench/measure.h"
+#include "bench/scratch.h"
+
+namespace waybill::bench {
+
+namespace {
+
+constexpr std::int64_t kBegin = 1'767'225'600;  // 2026-01-01T00:00:00Z
+constexpr std::int64_t kUptime = 1'000'000;     // longer than any window
+
+}  // namespace
+
+// The store asks on other threads, too.
+struct NodeState::Time {
+  std::mutex mutex;
+  std::int64_t second = 0;
+  std::uint8_t boots = 1;
+};
+
+NodeState::NodeState(const std::vector<ImageId>& preloaded) : time_(std::make_shared<Time>()) {
+  for (const ImageId image : preloaded) Add(image);
+}
+
+void NodeState::SetTime(std::int64_t second) {
+  const std::lock_guard lock(time_->mutex);
+  time_->second = second;
+}
+
+void NodeState::Reboot() {
+  const std::lock_guard lock(time_->mutex);
+  if (++time_->boots == 0) ++time_->boots;
+}
+
+Timestamp NodeState::now() const {
+  const std::lock_guard lock(time_->mutex);
+  return {kBegin + time_->second, 0};
+}
+
+Clock NodeState::AsClock() const {
+  return [time = time_] {
+    const std::lock_guard lock(time->mutex);
+    return Timestamp{kBegin + time->second, 0};
+  };
+}
+
+BootClock NodeState::AsBootClock() const {
+  return [time = time_] {
+    const std::lock_guard lock(time->mutex);
+    BootTime now{.nanoseconds = (kUptime + time->second) * 1'000'000'000};
+    now.boot_id[0] = time->boots;
+    return now;
+  };
+}
+
+void NodeState::Add(ImageId image) {
+  if (!places_.try_emplace(image.ref, images_.size()).second) return;
+  refs_.push_back(image.ref);
+  images_.push_back({.id = RefText(image.ref),
+                     .repo_tags = {ImageText(image)},
+                     .repo_digests = {RepoDigestText(image)}});
+}
+
+void NodeState::Remove(const std::vector<ImageId>& images) {
+  for (const ImageId image : images) {
+    const std::size_t at = places_.at(image.ref);
+    places_[refs_.back()] = at;
+    places_.erase(image.ref);
+    std::swap(refs_[at], refs_.back());
+    std::swap(images_[at], images_.back());
+    refs_.pop_back();
+    images_.pop_back();
+  }
+}
+
+StoreSide::StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node)
+    : directory_(std::move(directory)), rules_(rules), node_(node) {
+  list_.complete = true;
+  Open();
+}
+
+void StoreSide::Open() {
+  OpenOptions options{.directory = directory_,
+                      .witness = Witness::At(directory_.string() + ".witness")};
+  options.rules = rules_;
+  options.images_on_node = node_.images();
+  options.allow_empty = true;
+  options.clock = node_.AsClock();
+  options.boot_clock = node_.AsBootClock();
+  store_ = Must(NodeStore::Open(std::move(options)));
+}
+
+void StoreSide::Pull(ImageId image, const ImagePullCredentials& credentials) {
+  const std::string name = ImageText(image);
+  const std::string ref = RefText(image.ref);
+  const PullId pull = Must(store_->RecordPullIntent({.image = name}));
+  Must(store_->RecordImagePulled({.image = name, .image_ref = ref}, credentials, {.pull = pull}));
+}
+
+void StoreSide::FailPull(ImageId image) {
+  const std::string name = ImageText(image);
+  const PullId pull = Must(store_->RecordPullIntent({.image = name}));
+  Must(store_->RecordImagePullFailed({.image = name}, PullFailure::kFailed, pull));
+}
+
+void StoreSide::CutPull(ImageId image) {
+  Must(store_->RecordPullIntent({.image = ImageText(image)}));
+}
+
+void StoreSide::List(bool collected) {
+  list_.images = node_.images();
+  list_.token = Must(store_->BeginList());
+  if (rules_ == Rules::kClosed) {
+    const ObserveReport report = Must(store_->ObserveImages(list_));
+    if (report.preloaded + report.closed != 0) {
+      throw std::runtime_error("a list judged images that the trace pulled");
+    }
+  } else if (collected) {
+    Must(store_->Prune(list_.images, *list_.token));
+  }
+}
+
+double StoreSide::Restart() {
+  Must(store_->Close());
+  store_.reset();
+  return NanosecondsOf([&] { Open(); }) / 1e9;
+}
+
+std::uint64_t StoreSide::DiskBytes() const {
+  struct stat status {};
+  if (stat((directory_ / "data.mdb").c_str(), &status) != 0) return 0;
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+std::uint64_t StoreSide::ResidentBytes() const {
+  std::ifstream in("/proc/self/smaps");
+  const std::string file = (directory_ / "data.mdb").string();
+  bool ours = false;
+  std::uint64_t bytes = 0;
+  for (std::string line; std::getline(in, line);) {
+    // A mapping begins with its addresses, and ends with its file.
+    if (line.find('-') < line.find(' ')) ours = line.ends_with(file);
+    if (!ours || !line.starts_with("Rss:")) continue;
+    std::istringstream fields(line.substr(4));
+    std::uint64_t kib = 0;
+    fields >> kib;
+    bytes += kib * 1024;
+  }
+  return bytes;
+}
+
+}  // namespace waybill::bench

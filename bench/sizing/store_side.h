@@ -1,0 +1,73 @@
+// The side of waybill: a store that lives through a trace, driven by its public API, whose clocks
+// are those of the trace.
+
+#ifndef WAYBILL_BENCH_SIZING_STORE_SIDE_H_
+#define WAYBILL_BENCH_SIZING_STORE_SIDE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bench/sizing/trace.h"
+#include "waybill/node_store.h"
+
+namespace waybill::bench {
+
+// The machine's clocks, and what its runtime lists.
+class NodeState {
+ public:
+  explicit NodeState(const std::vector<ImageId>& preloaded);
+
+  void SetTime(std::int64_t second);
+  void Reboot();
+  Timestamp now() const;
+  Clock AsClock() const;
+  BootClock AsBootClock() const;
+
+  void Add(ImageId image);
+  void Remove(const std::vector<ImageId>& images);
+  const std::vector<ImageOnNode>& images() const { return images_; }
+
+ private:
+  struct Time;
+  std::shared_ptr<Time> time_;
+  std::vector<ImageOnNode> images_;
+  std::vector<std::uint32_t> refs_;                        // of images_
+  std::unordered_map<std::uint32_t, std::size_t> places_;  // in images_
+};
+
+class StoreSide {
+ public:
+  // A first start on that node. `node` must outlive this.
+  StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node);
+
+  NodeStore& store() { return *store_; }
+  void Pull(ImageId image, const ImagePullCredentials& credentials);
+  void FailPull(ImageId image);
+  void CutPull(ImageId image);
+  // Lists what is on the node. Closed rules judge it (ObserveImages), which also forgets what is
+  // gone; kubelet rules have Prune, if images were `collected`.
+  void List(bool collected);
+  // Closes, and opens with the list of images. Returns the seconds that opening took.
+  double Restart();
+
+  // Blocks of data.mdb on the disk; pages of its map that are in memory.
+  std::uint64_t DiskBytes() const;
+  std::uint64_t ResidentBytes() const;
+
+ private:
+  void Open();
+
+  std::filesystem::path directory_;
+  Rules rules_;
+  const NodeState& node_;
+  ImageList list_;
+  std::unique_ptr<NodeStore> store_;
+};
+
+}  // namespace waybill::bench
+
+#endif  // WAYBILL_BENCH_SIZING_STORE_SIDE_H_

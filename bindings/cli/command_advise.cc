@@ -1,0 +1,217 @@
+// waybill advise: how large a store and its map must be, and whether a cache in front would pay.
+// Needs no store: it answers from the recorded model (sizing_model.h).
+
+#include <cmath>
+#include <utility>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/sizing_model.h"
+
+namespace waybill::cli {
+namespace {
+
+// Beyond this many times the simulated node, or below that part of it, figures are extrapolated.
+constexpr double kFarFromSimulated = 10;
+
+// A flag of the command that takes the place of a preset's value.
+struct Override {
+  std::string_view flag;
+  double NodeShape::*value;
+  const char* placeholder;
+  const char* help;
+};
+constexpr Override kOverrides[] = {
+    {"--pods", &NodeShape::pods, "N", "pods that run at the same time"},
+    {"--images", &NodeShape::images, "N", "image refs on the node"},
+    {"--tenants", &NodeShape::tenants, "N", "namespaces with a pull Secret"},
+    {"--secrets-per-image", &NodeShape::secrets_per_image, "N", "Secrets that open an image, mean"},
+};
+constexpr std::uint64_t kMostPullsPerDay = 1'000'000;
+
+Result<std::optional<double>> ParseWithin(std::string_view flag,
+                                          const std::optional<std::string>& text, double least,
+                                          double most) {
+  if (!text) return std::optional<double>();
+  const auto number = ParseNumber(flag, *text);
+  if (!number) return number.error();
+  const auto value = static_cast<double>(*number);
+  if (value < least || value > most) {
+    return BadFlag(flag, fmt::format("{} is out of range", *number),
+                   fmt::format("use {:.0f} to {:.0f}", least, most));
+  }
+  return std::optional<double>(value);
+}
+
+Result<std::optional<double>> ParseOverride(const Override& override_flag,
+                                            const std::optional<std::string>& text) {
+  for (const ShapeField& field : kShapeFields) {
+    if (field.value == override_flag.value) {
+      return ParseWithin(override_flag.flag, text, field.least, field.most);
+    }
+  }
+  return std::optional<double>();
+}
+
+class AdviseCommand final : public Command {
+ public:
+  std::string name() const override { return "advise"; }
+  std::string summary() const override { return "say how large a node's store and map must be"; }
+  std::string notes() const override {
+    std::string text =
+        "Needs no store. Answers from simulated nodes; what no flag states is the preset's:";
+    for (const NodeShape& p : kPresets) {
+      text +=
+          fmt::format("\n  {:<8} {:.0f} pods, {:.0f} images, {:.0f} tenants, {:g} Secrets an image",
+                      p.name, p.pods, p.images, p.tenants, p.secrets_per_image);
+    }
+    return text;
+  }
+
+  void Declare(Flags& flags) override {
+    flags.Value("--preset", &preset_, "P", "edge, default, dense or ci (default: default)");
+    for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
+      const Override& one = kOverrides[i];
+      flags.Value(std::string(one.flag), &texts_[i], one.placeholder, one.help);
+    }
+    flags.Value("--pulls-per-day", &pulls_, "N", "pulls of images, new or again");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    const SizingModel& model = RecordedModel();
+    auto question = Parse();
+    if (!question) return question.error();
+    const PresetFigures* figures = FindFigures(model, question->shape.name);
+    if (figures == nullptr) {
+      return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
+    }
+    const SizingAdvice advice = Advise(model, *figures, *question);
+    if (out.json()) {
+      WriteJson(model, *question, advice, out);
+    } else {
+      WriteText(model, *question, *figures, advice, out);
+    }
+    return ExitCode::kYes;
+  }
+
+ private:
+  Result<SizingQuestion> Parse() const {
+    const std::string preset_name = preset_.value_or("default");
+    const NodeShape* preset = FindPreset(preset_name);
+    if (preset == nullptr) {
+      return BadFlag("--preset", fmt::format("there is no preset '{}'", preset_name.substr(0, 200)),
+                     "use edge, default, dense or ci");
+    }
+    SizingQuestion question{.shape = *preset};
+    NodeShape& shape = question.shape;
+    for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
+      auto value = ParseOverride(kOverrides[i], texts_[i]);
+      if (!value) return value.error();
+      if (*value) shape.*kOverrides[i].value = **value;
+    }
+    auto pulls = ParseWithin("--pulls-per-day", pulls_, 0, kMostPullsPerDay);
+    if (!pulls) return pulls.error();
+    question.pulls_per_day = *pulls;
+    // More pods start more often.
+    shape.pod_starts_per_day *= shape.pods / preset->pods;
+    if (shape.secrets_per_image > shape.tenants) {
+      return BadFlag("--secrets-per-image",
+                     fmt::format("{:g} Secrets an image are more than {:.0f} tenants have",
+                                 shape.secrets_per_image, shape.tenants),
+                     "state --tenants, too");
+    }
+    return question;
+  }
+
+  static bool IsExtrapolated(const NodeShape& shape) {
+    const double scale = shape.images / FindPreset(shape.name)->images;
+    return scale > kFarFromSimulated || scale < 1 / kFarFromSimulated;
+  }
+
+  static void WriteText(const SizingModel& model, const SizingQuestion& question,
+                        const PresetFigures& figures, const SizingAdvice& a, Output& out) {
+    const NodeShape& shape = question.shape;
+    const auto text = [](std::string label, std::string value) {
+      return Field{{}, std::move(label), std::move(value)};
+    };
+    const double saves = a.cache_saves_seconds_per_day;
+    std::vector<Field> fields = {
+        text("node", fmt::format("{}: {:.0f} pods, {:.0f} images, {:.0f} tenants, {:g} Secrets an "
+                                 "image, {:.0f} pulls a day",
+                                 shape.name, shape.pods, shape.images, shape.tenants,
+                                 shape.secrets_per_image, a.pulls_per_day)),
+        text("map", fmt::format("{}: --map-size {:.0f}; of it, {} for deletions",
+                                BytesText(a.map_bytes), a.map_bytes, BytesText(a.reserve_bytes))),
+        text("disk", fmt::format("{} at most in {:g} days, and as much again for a backup",
+                                 BytesText(a.disk_bytes), a.simulated_days)),
+        text("records", fmt::format("{:.0f}, of {} with {:.1f} Secrets each", a.records,
+                                    BytesText(a.bytes_per_record), a.secrets_per_record)),
+        text("resident", BytesText(a.resident_bytes)),
+        text("writes", fmt::format("{:.0f} flushes and {} a day", a.flushes_per_day,
+                                   BytesText(a.written_bytes_per_day))),
+        text("start", fmt::format("{}, every page checked; files: {}", SecondsText(a.start_seconds),
+                                  SecondsText(a.file_start_seconds))),
+        text("decision",
+             fmt::format("{}, 99 % within {}; {:.0f} a day", SecondsText(a.decision_p50_ns / 1e9),
+                         SecondsText(a.decision_p99_ns / 1e9), a.decisions_per_day)),
+        text("cache",
+             fmt::format("{}: {:.0f} decoded records in front {} {} of a processor a day, at "
+                         "{:.0f} % hits and for {}",
+                         a.cache_pays ? "would pay" : "would not pay", a.cache.capacity,
+                         saves < 0 ? "cost" : "save", SecondsText(std::abs(saves)),
+                         a.cache.hit_rate * 100, BytesText(a.cache.bytes))),
+        text("recorded", fmt::format("{}; {}; {:g} and {:g} simulated days", model.recorded_on,
+                                     model.recorded_with, figures.days, figures.year_days)),
+    };
+    if (IsExtrapolated(shape)) {
+      fields.push_back(text("note", "far from the node that was simulated: extrapolated"));
+    }
+    out.WriteFields(fields);
+  }
+
+  static void WriteJson(const SizingModel& model, const SizingQuestion& question,
+                        const SizingAdvice& a, Output& out) {
+    const NodeShape& shape = question.shape;
+    const auto whole = [](double value) { return static_cast<std::uint64_t>(std::llround(value)); };
+    out.WriteJson({{"preset", shape.name},
+                   {"pods", whole(shape.pods)},
+                   {"images", whole(shape.images)},
+                   {"tenants", whole(shape.tenants)},
+                   {"secretsPerImage", shape.secrets_per_image},
+                   {"pullsPerDay", whole(a.pulls_per_day)},
+                   {"decisionsPerDay", whole(a.decisions_per_day)},
+                   {"mapBytes", whole(a.map_bytes)},
+                   {"reserveBytes", whole(a.reserve_bytes)},
+                   {"simulatedDays", a.simulated_days},
+                   {"diskBytes", whole(a.disk_bytes)},
+                   {"backupBytes", whole(a.backup_bytes)},
+                   {"records", whole(a.records)},
+                   {"secretsPerRecord", a.secrets_per_record},
+                   {"bytesPerRecord", whole(a.bytes_per_record)},
+                   {"residentBytes", whole(a.resident_bytes)},
+                   {"flushesPerDay", whole(a.flushes_per_day)},
+                   {"writtenBytesPerDay", whole(a.written_bytes_per_day)},
+                   {"startSeconds", a.start_seconds},
+                   {"fileStartSeconds", a.file_start_seconds},
+                   {"decisionP50Ns", whole(a.decision_p50_ns)},
+                   {"decisionP99Ns", whole(a.decision_p99_ns)},
+                   {"cache",
+                    {{"records", whole(a.cache.capacity)},
+                     {"hitRate", a.cache.hit_rate},
+                     {"bytes", whole(a.cache.bytes)},
+                     {"savesSecondsPerDay", a.cache_saves_seconds_per_day},
+                     {"pays", a.cache_pays}}},
+                   {"extrapolated", IsExtrapolated(shape)},
+                   {"recordedOn", model.recorded_on},
+                   {"recordedWith", model.recorded_with}});
+  }
+
+  std::optional<std::string> preset_;
+  std::optional<std::string> texts_[std::size(kOverrides)];
+  std::optional<std::string> pulls_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeAdviseCommand() { return std::make_unique<AdviseCommand>(); }
+
+}  // namespace waybill::cli
