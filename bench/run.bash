@@ -65,7 +65,7 @@ bench_micro() {
 # These two write into bench/results themselves.
 bench_sizing() {
   have_bench waybill_sizing
-  bench/sizing/run "$@"
+  bench/sizing/run build/release "$@"
 }
 bench_instructions() { bench/instructions/run "$@"; }
 
