@@ -73,6 +73,10 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
   } else {
     out.Line("store       {} opened", store);
   }
+  if (report.commit_undone) {
+    out.Line(
+        "undone      the last commit, which a crash had cut short before anybody was told of it");
+  }
   for (const std::string& path : report.removed_paths) out.Line("removed     {}", path);
   for (const std::string& finding : report.findings) out.Line("found       {}", finding);
   for (const std::string& mended : report.mended) out.Line("mended      {}", mended);

@@ -192,7 +192,14 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
   const bool recount = !TakeOut(key, lmdb::FromVal(old), digest);
   dirty_ = true;
-  rc = mdb_del(context_.txn, dbi, &k, nullptr);
+  MDB_stat stat{};
+  rc = mdb_stat(context_.txn, dbi, &stat);
+  // The last value: mdb_del would copy the page first, and write the copy, though it is then free.
+  // The table of pull intents is emptied by each pull that ends alone.
+  if (rc == MDB_SUCCESS) {
+    rc = stat.ms_entries == 1 ? mdb_drop(context_.txn, dbi, 0)
+                              : mdb_del(context_.txn, dbi, &k, nullptr);
+  }
   if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
   if (recount) {
     if (auto r = Recount(dbi, digest); !r) return r.error();
