@@ -71,7 +71,7 @@ class Places {
   const Place* Find(Search search, Table table, const Key16& key) const {
     if (sets_ == nullptr) return nullptr;
     const std::uint32_t what = What(search, table);
-    for (const Place& place : SetOf(key).places) {
+    for (const Place& place : SetOf(key, what).places) {
       if (place.generation == generation_ && (place.what & ~Place::kNumberMask) == what &&
           std::memcmp(&place.key, &key, sizeof(key)) == 0) {
         return &place;
@@ -92,15 +92,16 @@ class Places {
     return static_cast<std::uint32_t>(search) << 28 | static_cast<std::uint32_t>(table) << 24;
   }
 
-  PlaceSet& SetOf(const Key16& key) const {
+  // An image has the same key in several tables.
+  PlaceSet& SetOf(const Key16& key, std::uint32_t what) const {
     std::uint64_t word = 0;
     std::memcpy(&word, key.bytes.data(), sizeof(word));
-    return sets_[word % kSets];
+    return sets_[(word + (what >> 24) * 0x2d) % kSets];
   }
 
   void Put(const Key16& key, const std::byte* value, std::uint32_t what, std::size_t number) {
     if (sets_ == nullptr || number > Place::kNumberMask) return;
-    auto& [first, second] = SetOf(key).places;
+    auto& [first, second] = SetOf(key, what).places;
     // A key that always takes the same place leaves the other to those that need it.
     const bool takes_second =
         first.generation == generation_ &&
