@@ -72,10 +72,7 @@ class Places {
     if (sets_ == nullptr) return nullptr;
     const std::uint32_t what = What(search, table);
     for (const Place& place : SetOf(key, what).places) {
-      if (place.generation == generation_ && (place.what & ~Place::kNumberMask) == what &&
-          std::memcmp(&place.key, &key, sizeof(key)) == 0) {
-        return &place;
-      }
+      if (IsOf(place, what, key)) return &place;
     }
     return nullptr;
   }
@@ -99,13 +96,22 @@ class Places {
     return sets_[(word + (what >> 24) * 0x2d) % kSets];
   }
 
+  bool IsOf(const Place& place, std::uint32_t what, const Key16& key) const {
+    return place.generation == generation_ && (place.what & ~Place::kNumberMask) == what &&
+           std::memcmp(&place.key, &key, sizeof(key)) == 0;
+  }
+
   void Put(const Key16& key, const std::byte* value, std::uint32_t what, std::size_t number) {
     if (sets_ == nullptr || number > Place::kNumberMask) return;
     auto& [first, second] = SetOf(key, what).places;
-    // A key that always takes the same place leaves the other to those that need it.
-    const bool takes_second =
-        first.generation == generation_ &&
-        (second.generation != generation_ || (key.bytes[7] & std::byte{1}) != std::byte{0});
+    // Of two that are taken, the key says which one it drives out: always the same one, so that a
+    // key that keeps coming leaves the other alone.
+    bool takes_second = (key.bytes[7] & std::byte{1}) != std::byte{0};
+    if (IsOf(first, what, key) || first.generation != generation_) {
+      takes_second = false;
+    } else if (IsOf(second, what, key) || second.generation != generation_) {
+      takes_second = true;
+    }
     Place& place = takes_second ? second : first;
     place = {key, value, generation_, what | static_cast<std::uint32_t>(number)};
   }
