@@ -39,9 +39,9 @@ using internal::PlacesMemory;
 using internal::Search;
 using internal::Table;
 
-ImagePulledRecord RecordWith(const ImagePullSecret& secret) {
+ImagePulledRecord RecordWith(const ImagePullSecret& secret, std::string_view ref = kRef) {
   ImagePulledRecord record;
-  record.image_ref = kRef;
+  record.image_ref = ref;
   record.last_updated = Timestamp{1'770'000'000, 0};
   record.credential_mapping[std::string(kName)] = WithSecret(secret);
   return record;
@@ -262,25 +262,28 @@ BOOST_AUTO_TEST_CASE(a_quarantine_entry_that_appears_is_seen) {
   });
 }
 
-// By a store with the same keys and the same transaction ID.
+// By a store with the same keys and the same transaction IDs.
 BOOST_AUTO_TEST_CASE(an_observer_whose_store_is_replaced_reads_the_new_one) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules, {}, {}, false);
-    Must(store->PutRecord(RecordWith(kSecretA)));
+    Must(store->PutRecord(RecordWith(kSecretA, kRef2)));
     store.Stop();
     const auto aside = store.scratch() / "aside";
     std::filesystem::copy(store.directory(), aside);
     Observer observer(store.directory(), rules);
     store.Start();
-    Must(store->PutRecord(RecordWith(kSecretB)));
-    observer.ExpectTwice(Observer::kB, Reason::kSecretHashMatches);
+    Must(store->PutRecord(RecordWith(kSecretB, "another ref")));
+    observer.ExpectTwice(Observer::kA, rules == Rules::kClosed ? Reason::kNoEvidence
+                                                               : Reason::kPolicyPresumedPreloaded);
+    const auto sequence = Must(store->GetStatistics()).commit_sequence;
     store.Stop();
     std::filesystem::rename(store.directory(), store.scratch() / "replaced");
     std::filesystem::rename(aside, store.directory());
     store.Start();
     Must(store->PutRecord(RecordWith(kSecretA)));
-    observer.ExpectTwice(Observer::kB, Reason::kNoCredentialMatches);
+    BOOST_TEST(Must(store->GetStatistics()).commit_sequence == sequence);
     observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
+    observer.ExpectTwice(Observer::kB, Reason::kNoCredentialMatches);
   });
 }
 
