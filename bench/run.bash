@@ -62,12 +62,24 @@ bench_micro() {
   keep micro build/release/bench/micro/waybill_micro "$@"
 }
 
-# These two write into bench/results themselves.
+# Writes into bench/results itself.
 bench_sizing() {
   have_bench waybill_sizing
   bench/sizing/run build/release "$@"
 }
-bench_instructions() { bench/instructions/run "$@"; }
+
+# Counts are the same in a quick run.
+bench_instructions() {
+  build release waybill_instructions >&2
+  [ "${1:-}" != --quick ] || shift
+  bench/instructions/count build/release/bench/instructions/waybill_instructions "$@" |
+    tee "$scratch/instructions.txt"
+  if [ -z "$quick" ]; then
+    mkdir -p bench/results
+    mv "$scratch/instructions.txt" bench/results/
+    echo "-> bench/results/instructions.txt"
+  fi
+}
 
 bench_group_commit() {
   have_bench waybill_group_commit

@@ -23,6 +23,10 @@ bool OpenValue(const TableSpec& spec, const Key16& key, Value value, Payload& pa
   return opened.state == EnvelopeState::kSound;
 }
 
+Lookup Open(Table table, const Key16& key, Value value, Payload& payload) {
+  return OpenValue(SpecOf(table), key, value, payload) ? Lookup::kFound : Lookup::kDamaged;
+}
+
 // Whether commit `id` is the newest. If so, a transaction that was renewed with that ID has that
 // snapshot and no newer one: the meta page that LMDB copied is not written again before commit
 // id + 2.
@@ -34,12 +38,18 @@ bool IsNewest(const lmdb::Env& env, std::uint64_t id) {
 
 }  // namespace
 
+void ReaderPool::Slot::ForgetCached() {
+  cached_txn_id = 0;
+  counts_proven = 0;
+  places.Clear();
+}
+
 void ReaderPool::Slot::Forget() {
   for (MDB_cursor*& cursor : cursors) {
     if (cursor != nullptr) mdb_cursor_close(std::exchange(cursor, nullptr));
   }
   DropSnapshot();
-  cached_txn_id = 0;
+  ForgetCached();
 }
 
 void ReaderPool::Slot::EndTxn() {
@@ -50,6 +60,10 @@ void ReaderPool::Slot::EndTxn() {
 void ReaderPool::Slot::DropSnapshot() {
   if (live) txn.Reset();
   live = false;
+}
+
+ReaderPool::ReaderPool() {
+  for (std::size_t i = 0; i < kSlots; ++i) slots_[i].places.Use(places_.of(i));
 }
 
 void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed,
@@ -160,8 +174,7 @@ bool ReaderPool::Lease::Load() {
   slot.live = true;
   const std::uint64_t id = slot.txn.id();
   if (slot.cached_txn_id == id && IsNewest(*pool_->env_, id)) return true;
-  slot.cached_txn_id = 0;
-  slot.counts_proven = 0;
+  slot.ForgetCached();
   MDB_val k = lmdb::ToVal(kStateKey.span());
   MDB_val v{};
   if (mdb_get(slot.txn.get(), pool_->handles_.main, &k, &v) != MDB_SUCCESS) return false;
@@ -177,13 +190,22 @@ bool ReaderPool::Lease::Load() {
 }
 
 Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) const {
+  Places& places = slot_->places;
+  if (const Place* const place = places.Find(Search::kKey, table, key)) {
+    if (place->value == nullptr) return Lookup::kAbsent;
+    return Open(table, key, place->bytes(), payload);
+  }
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val v{};
   const int rc = mdb_get(txn(), dbi(table), &k, &v);
-  if (rc == MDB_NOTFOUND) return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
+  if (rc == MDB_NOTFOUND) {
+    if (!CountIsTrue(table)) return Lookup::kDamaged;
+    if (remembers()) places.RememberMissing(Search::kKey, table, key, 0);
+    return Lookup::kAbsent;
+  }
   if (rc != MDB_SUCCESS) return Lookup::kDamaged;
-  return OpenValue(SpecOf(table), key, lmdb::FromVal(v), payload) ? Lookup::kFound
-                                                                  : Lookup::kDamaged;
+  if (remembers()) places.Remember(Search::kKey, table, key, lmdb::FromVal(v));
+  return Open(table, key, lmdb::FromVal(v), payload);
 }
 
 MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
@@ -201,6 +223,12 @@ MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
 
 Lookup ReaderPool::Lease::GetCopy(const Key16& key, Payload& payload, bool& has_others) const {
   has_others = false;
+  Places& places = slot_->places;
+  if (const Place* const place = places.Find(Search::kCopy, Table::kPulled, key)) {
+    if (place->value != nullptr) return Open(Table::kPulled, key, place->bytes(), payload);
+    has_others = place->number() != 0;
+    return Lookup::kAbsent;
+  }
   MDB_cursor* const cursor = CursorOn(Table::kPulled);
   if (cursor == nullptr) return Lookup::kDamaged;
   const auto is_of_ref = [&key](lmdb::Bytes other) {
@@ -212,8 +240,8 @@ Lookup ReaderPool::Lease::GetCopy(const Key16& key, Payload& payload, bool& has_
   int rc = lmdb::CursorGet(cursor, &at, &value, MDB_SET_RANGE);
   if (rc == MDB_SUCCESS && at.size() == key.bytes.size() &&
       std::memcmp(at.data(), key.bytes.data(), key.bytes.size()) == 0) {
-    return OpenValue(SpecOf(Table::kPulled), key, value, payload) ? Lookup::kFound
-                                                                  : Lookup::kDamaged;
+    if (remembers()) places.Remember(Search::kCopy, Table::kPulled, key, value);
+    return Open(Table::kPulled, key, value, payload);
   }
   // The ref's keys lie side by side: one would be just before or after where this key belongs.
   if (rc == MDB_SUCCESS) {
@@ -224,7 +252,9 @@ Lookup ReaderPool::Lease::GetCopy(const Key16& key, Payload& payload, bool& has_
   }
   if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
   has_others = has_others || (rc == MDB_SUCCESS && is_of_ref(at));
-  return CountIsTrue(Table::kPulled) ? Lookup::kAbsent : Lookup::kDamaged;
+  if (!CountIsTrue(Table::kPulled)) return Lookup::kDamaged;
+  if (remembers()) places.RememberMissing(Search::kCopy, Table::kPulled, key, has_others ? 1 : 0);
+  return Lookup::kAbsent;
 }
 
 bool ReaderPool::Lease::ForEach(const TableSpec& spec, FunctionRef<void(Payload)> visit) const {
@@ -245,13 +275,19 @@ bool ReaderPool::Lease::ForEach(const TableSpec& spec, FunctionRef<void(Payload)
 
 Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
                                          FunctionRef<bool(Payload)> is_it) const {
+  Places& places = slot_->places;
+  if (const Place* const place = places.Find(Search::kPrefix, table, first)) {
+    if (place->number() == bytes) return Lookup::kAbsent;
+  }
   MDB_cursor* const cursor = CursorOn(table);
   if (cursor == nullptr) return Lookup::kDamaged;
   lmdb::Bytes key = first.span();
   lmdb::Bytes value;
   int rc = lmdb::CursorGet(cursor, &key, &value, MDB_SET_RANGE);
+  bool has_any = false;
   while (rc == MDB_SUCCESS && key.size() == first.bytes.size() &&
          std::memcmp(key.data(), first.bytes.data(), bytes) == 0) {
+    has_any = true;
     Payload payload;
     if (!OpenValue(SpecOf(table), Key16::From(key.first<16>()), value, payload)) {
       return Lookup::kDamaged;
@@ -260,16 +296,17 @@ Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::s
     rc = lmdb::CursorGet(cursor, &key, &value, MDB_NEXT);
   }
   if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
-  return CountIsTrue(table) ? Lookup::kAbsent : Lookup::kDamaged;
+  if (!CountIsTrue(table)) return Lookup::kDamaged;
+  if (remembers() && !has_any) places.RememberMissing(Search::kPrefix, table, first, bytes);
+  return Lookup::kAbsent;
 }
 
 bool ReaderPool::Lease::CountIsTrue(Table table) const {
   const std::uint32_t bit = std::uint32_t{1} << Index(table);
-  const bool remembers = slot_->cached_txn_id != 0;
-  if (remembers && (slot_->counts_proven & bit) != 0) return true;
+  if (remembers() && (slot_->counts_proven & bit) != 0) return true;
   const auto entries = lmdb::EntriesOf(txn(), main_dbi(), SpecOf(table).name);
   if (!entries || *entries != state().digest(table).count) return false;
-  if (remembers) slot_->counts_proven |= bit;
+  if (remembers()) slot_->counts_proven |= bit;
   return true;
 }
 

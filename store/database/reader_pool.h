@@ -1,7 +1,8 @@
 // Read transactions that are made once and renewed. A decision takes a free slot, reads one
 // snapshot and gives the slot back: no lock, no allocation, no waiting. Slots do not share cache
 // lines. If all are taken, a spare one is made. In the owner a slot keeps its snapshot until the
-// next commit, since renewing costs LMDB a search for each table that is used.
+// next commit, since renewing costs LMDB a search for each table that is used, and remembers where
+// that snapshot has what was looked up.
 //
 // LMDB's readers have a race, and LMDB reads a missing table as an empty one. So a snapshot counts
 // only if its state record is not older than it, and a table only if it has as many entries as the
@@ -19,6 +20,7 @@
 
 #include "store/base/function_ref.h"
 #include "store/database/header.h"
+#include "store/database/places.h"
 #include "store/database/store_txn.h"
 #include "store/database/tables.h"
 #include "store/lmdb/env.h"
@@ -43,11 +45,14 @@ class ReaderPool {
     std::uint64_t cached_txn_id = 0;       // 0: none
     State cached_state;
     std::uint32_t counts_proven = 0;  // a bit a table: CountIsTrue in that snapshot
+    Places places;                    // of the snapshot cached_txn_id; unused if that is 0
     // Written by the slot's holder only, read by all.
     std::array<std::atomic<std::uint64_t>, kCounters> counters{};
 
     ~Slot() { EndTxn(); }
     void DropSnapshot();
+    // What is cached is of no snapshot any more.
+    void ForgetCached();
     void Forget();  // keeps only the place in LMDB's reader table
     void EndTxn();
   };
@@ -96,6 +101,8 @@ class ReaderPool {
    private:
     friend class ReaderPool;
     bool Load();
+    // Whether what is found may be remembered.
+    bool remembers() const { return slot_->cached_txn_id != 0; }
     // Lives as long as the slot. nullptr: LMDB failed.
     MDB_cursor* CursorOn(Table table) const;
 
@@ -105,7 +112,7 @@ class ReaderPool {
     bool valid_ = false;
   };
 
-  ReaderPool() = default;
+  ReaderPool();
   ~ReaderPool() { Detach(); }
   ReaderPool(const ReaderPool&) = delete;
   ReaderPool& operator=(const ReaderPool&) = delete;
@@ -138,6 +145,7 @@ class ReaderPool {
   }
 
  private:
+  PlacesMemory places_{kSlots};
   std::array<Slot, kSlots> slots_;
   const lmdb::Env* env_ = nullptr;
   TableHandles handles_;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/image_spellings.h"
 #include "tests/support/allocations.h"
 #include "tests/support/draw.h"
 #include "waybill/limits.h"
@@ -64,9 +65,93 @@ void CheckProperties(const std::string& image) {
   }
 }
 
+// Whether the scan in blocks and the scan of bytes agree.
+void CheckBothScans(const std::string& image) {
+  const auto fast = ParseImage(image);
+  const auto bytes = internal::ParseImageBytes(image);
+  BOOST_REQUIRE(fast.has_value() == bytes.has_value());
+  if (!fast) return;
+  const auto same = [](std::string_view a, std::string_view b) {
+    return a == b && (a.empty() || a.data() == b.data());
+  };
+  BOOST_REQUIRE(same(fast->name, bytes->name));
+  BOOST_REQUIRE(same(fast->domain, bytes->domain));
+  BOOST_REQUIRE(same(fast->path, bytes->path));
+  BOOST_REQUIRE(same(fast->tag, bytes->tag));
+  BOOST_REQUIRE(same(fast->digest, bytes->digest));
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(image_name)
+
+BOOST_AUTO_TEST_CASE(both_scans_give_the_same_answer) {
+  testing::Draw draw(testing::SeedOfThisRun());
+  const std::vector<std::string> fixtures = FixtureImages();
+  for (const std::string& image : fixtures) CheckBothScans(image);
+  // Pieces of names, joined as the grammar does or not, and then now and then a byte of any value.
+  const std::vector<std::pair<std::size_t, std::string>> pieces = {{20, "a"},
+                                                                   {20, "team"},
+                                                                   {20, "registry"},
+                                                                   {10, "0"},
+                                                                   {10, "example"},
+                                                                   {20, "/"},
+                                                                   {20, "."},
+                                                                   {20, "-"},
+                                                                   {4, ":"},
+                                                                   {3, "--"},
+                                                                   {3, "_"},
+                                                                   {2, "__"},
+                                                                   {2, "A"},
+                                                                   {2, "//"},
+                                                                   {1, ":5000/"},
+                                                                   {1, "[::1]"},
+                                                                   {1, "@"},
+                                                                   {1, "z9"},
+                                                                   {1, std::string(15, 'x')},
+                                                                   {1, std::string(16, 'y')},
+                                                                   {1, std::string(100, 'w')}};
+  std::size_t sound = 0;
+  for (int i = 0; i < 400'000; ++i) {
+    std::string image;
+    if (draw.OneIn(8)) {
+      image = draw.From(fixtures);
+    } else {
+      for (std::size_t n = draw.Below(16); n > 0; --n) image += draw.Weighted(pieces);
+      if (draw.OneIn(4)) image += ":v1." + std::to_string(draw.Below(1000));
+      if (draw.OneIn(50)) image += ":" + std::string(120 + draw.Below(12), 'T');
+      if (draw.OneIn(6)) image += "@" + Digest("sha256", 62 + draw.Below(4));
+    }
+    if (!image.empty() && draw.OneIn(3)) {
+      image[draw.Below(image.size())] = static_cast<char>(draw.Below(256));
+    }
+    CheckBothScans(image);
+    sound += ParseImage(image).has_value() ? 1 : 0;
+  }
+  BOOST_TEST(sound > 20'000U);
+}
+
+// Where blocks meet, and at both ends: each byte at each place of names of each length.
+BOOST_AUTO_TEST_CASE(both_scans_give_the_same_answer_for_each_byte_at_each_place) {
+  for (std::size_t size = 1; size <= 50; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (unsigned byte = 0; byte < 256; ++byte) {
+        std::string image(size, 'a');
+        if (size > 20) image[size / 2] = '/';
+        image[at] = static_cast<char>(byte);
+        CheckBothScans(image);
+        for (const char next : {'.', '/', ':', '-'}) {
+          if (at + 1 < size) image[at + 1] = next;
+          CheckBothScans(image);
+        }
+      }
+    }
+  }
+  for (const std::size_t path : {254, 255, 256, 260}) {
+    CheckBothScans(std::string(path, 'p'));
+    CheckBothScans("registry.example.com/" + std::string(path, 'p') + ":v1");
+  }
+}
 
 BOOST_AUTO_TEST_CASE(gives_the_verdicts_of_the_kubelet) {
   std::ifstream in(WAYBILL_FIXTURES "/names.jsonl");

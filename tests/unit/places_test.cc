@@ -1,0 +1,356 @@
+// A decision never uses a place that a reader slot remembered of another snapshot, key or store
+// (store/database/places.h).
+
+#include "store/database/places.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/support/damage.h"
+#include "tests/support/draw.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/rows.h"
+
+namespace waybill::testing {
+namespace {
+
+using internal::Key16;
+using internal::Place;
+using internal::Places;
+using internal::PlacesMemory;
+using internal::Search;
+using internal::Table;
+
+ImagePulledRecord RecordWith(const ImagePullSecret& secret, std::string_view ref = kRef) {
+  ImagePulledRecord record;
+  record.image_ref = ref;
+  record.last_updated = Timestamp{1'770'000'000, 0};
+  record.credential_mapping[std::string(kName)] = WithSecret(secret);
+  return record;
+}
+
+Reason Ask(NodeStore& store, Pod pod = Pod(), std::string_view ref = kRef) {
+  return store.MustAttemptPull({.image = kImage, .image_ref = ref}, pod).reason;
+}
+
+// Each question twice: the second answer comes from what was remembered.
+void ExpectTwice(NodeStore& store, const Pod& pod, Reason reason, std::string_view ref = kRef) {
+  BOOST_TEST(Ask(store, pod, ref) == reason);
+  BOOST_TEST(Ask(store, pod, ref) == reason);
+}
+
+// Another process, which observes the store. Make it while this process has no store open.
+class Observer {
+ public:
+  Observer(std::filesystem::path directory, Rules rules)
+      : child_([this, directory = std::move(directory), rules] {
+          const Pod pods[] = {Pod(), Pod(kSecretA), Pod(kSecretB)};
+          std::unique_ptr<NodeStore> store;
+          for (int turn = 1;; ++turn) {
+            while (told_->turn < turn) sched_yield();
+            if (!store) store = Must(NodeStore::Observe({.directory = directory, .rules = rules}));
+            told_->reason = static_cast<int>(Ask(*store, pods[told_->pod]));
+            told_->answered = turn;
+          }
+          return 0;
+        }) {}
+
+  enum Who { kNobody, kA, kB };
+  Reason Asks(Who pod) {
+    told_->pod = pod;
+    const int turn = ++told_->turn;
+    while (told_->answered < turn) sched_yield();
+    return static_cast<Reason>(told_->reason.load());
+  }
+  void ExpectTwice(Who pod, Reason reason) {
+    BOOST_TEST(Asks(pod) == reason);
+    BOOST_TEST(Asks(pod) == reason);
+  }
+
+ private:
+  struct Told {
+    std::atomic<int> turn{0};
+    std::atomic<int> answered{0};
+    std::atomic<int> pod{0};
+    std::atomic<int> reason{0};
+  };
+  Shared<Told> told_;
+  Child child_;
+};
+
+// Writes `to` over each `from` in the database, which stays open. As many bytes.
+std::size_t Overwrite(const std::filesystem::path& data, std::string_view from,
+                      std::string_view to) {
+  std::ifstream in(data, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const auto places = PlacesOf(bytes, from);
+  const int fd = open(data.c_str(), O_WRONLY | O_CLOEXEC);
+  for (const std::size_t at : places) {
+    BOOST_REQUIRE(pwrite(fd, to.data(), to.size(), static_cast<off_t>(at)) ==
+                  static_cast<ssize_t>(to.size()));
+  }
+  close(fd);
+  return places.size();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(places)
+
+BOOST_AUTO_TEST_CASE(each_commit_is_seen_by_the_next_decision) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    for (int i = 0; i < 20; ++i) {
+      Must(store->PutRecord(RecordWith(kSecretA)));
+      ExpectTwice(*store, Pod(kSecretA), Reason::kSecretHashMatches);
+      ExpectTwice(*store, Pod(kSecretB), Reason::kNoCredentialMatches);
+      // The pages of the record before are still as they were.
+      Must(store->PutRecord(RecordWith(kSecretB)));
+      ExpectTwice(*store, Pod(kSecretA), Reason::kNoCredentialMatches);
+      ExpectTwice(*store, Pod(kSecretB), Reason::kSecretHashMatches);
+      Must(store->DeleteRecord({.image_ref = kRef}));
+      const Reason gone =
+          rules == Rules::kClosed ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded;
+      ExpectTwice(*store, Pod(kSecretB), gone);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_intent_that_appears_is_seen) {
+  ScratchStore store(Rules::kKubelet);
+  // Not the only one: then the table's count alone would tell.
+  Must(store->RecordPullIntent({.image = "registry.example.com/team/other:v1"}));
+  for (int i = 0; i < 20; ++i) {
+    ExpectTwice(*store, Pod(), Reason::kPolicyPresumedPreloaded);
+    Must(store->RecordPullIntent({.image = kImage}));
+    ExpectTwice(*store, Pod(), Reason::kPullInFlight);
+    Must(store->RecordImagePullFailed({.image = kImage}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_ledger_entry_that_appears_or_goes_is_seen) {
+  ScratchStore store(Rules::kClosed);
+  Must(store->AddToLedger({.id = std::string(kRef2)}, "test", "not the only one"));
+  for (int i = 0; i < 20; ++i) {
+    ExpectTwice(*store, Pod(), Reason::kNoEvidence);
+    Must(store->AddToLedger({.id = std::string(kRef)}, "test", "preloaded"));
+    ExpectTwice(*store, Pod(), Reason::kPolicyKnownPreloaded);
+    Must(store->RemoveFromLedger({.image_ref = kRef}, "collected"));
+    ExpectTwice(*store, Pod(), Reason::kEntryWithoutCredentials);
+    Must(store->DeleteRecord({.image_ref = kRef}));
+  }
+}
+
+// An image ID has one key in the tables of records, of the ledger and of spellings.
+BOOST_AUTO_TEST_CASE(one_key_in_several_tables_is_not_confused) {
+  ScratchStore store(Rules::kClosed);
+  Must(store->AddToLedger({.id = std::string(kRef2)}, "test", "the table is not empty"));
+  Must(store->PutRecord(RecordWith(kSecretA)));
+  for (int i = 0; i < 3; ++i) {
+    ExpectTwice(*store, Pod(kSecretB), Reason::kNoCredentialMatches);
+    ExpectTwice(*store, Pod(kSecretA), Reason::kSecretHashMatches);
+    ExpectTwice(*store, Pod(kSecretB), Reason::kPolicyKnownPreloaded, kRef2);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_copy_remembers_that_there_are_others) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    Must(store->ReplaceRuntimeHandlers({{.name = "runc", .is_default = true}, {.name = "kata"}}));
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
+                                  WithSecret(kSecretA)));
+    ExpectTwice(*store, Pod(kSecretA), Reason::kPulledForOtherHandler);
+    Must(store->DeleteRecord({.image_ref = kRef, .runtime_handler = "kata"}));
+    ExpectTwice(*store, Pod(kSecretA),
+                rules == Rules::kClosed ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_value_is_verified_though_its_place_is_remembered) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    Must(store->PutRecord(RecordWith(kSecretA)));
+    ExpectTwice(*store, Pod(kSecretA), Reason::kSecretHashMatches);
+    const Pod forged(MakeSecret("team-c", "pull", "uid-c", "hash-c"));
+    ExpectTwice(*store, forged, Reason::kNoCredentialMatches);
+    BOOST_TEST(Overwrite(store.directory() / "data.mdb", "hash-a", "hash-c") > 0U);
+    ExpectTwice(*store, forged, Reason::kRecordDamaged);
+    ExpectTwice(*store, Pod(kSecretA), Reason::kRecordDamaged);
+  });
+}
+
+// Both have the same seed, so the same keys, and the same transaction IDs.
+BOOST_AUTO_TEST_CASE(two_stores_in_one_process_are_not_confused) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore one(rules, {}, {}, false);
+    ScratchStore other(rules, {}, {}, false);
+    one.Stop();
+    other.Stop();
+    std::filesystem::remove_all(other.directory());
+    std::filesystem::copy(one.directory(), other.directory());
+    one.Start();
+    other.Start();
+    for (int i = 0; i < 10; ++i) {
+      Must(one->PutRecord(RecordWith(kSecretA)));
+      Must(other->PutRecord(RecordWith(kSecretB)));
+      ExpectTwice(*one, Pod(kSecretA), Reason::kSecretHashMatches);
+      ExpectTwice(*other, Pod(kSecretA), Reason::kNoCredentialMatches);
+      ExpectTwice(*other, Pod(kSecretB), Reason::kSecretHashMatches);
+      ExpectTwice(*one, Pod(kSecretB), Reason::kNoCredentialMatches);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_sees_each_commit_of_its_owner) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    Must(store->PutRecord(RecordWith(kSecretA)));
+    store.Stop();
+    Observer observer(store.directory(), rules);
+    store.Start();
+    for (int i = 0; i < 20; ++i) {
+      Must(store->PutRecord(RecordWith(kSecretA)));
+      observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
+      observer.ExpectTwice(Observer::kB, Reason::kNoCredentialMatches);
+      Must(store->PutRecord(RecordWith(kSecretB)));
+      observer.ExpectTwice(Observer::kA, Reason::kNoCredentialMatches);
+      observer.ExpectTwice(Observer::kB, Reason::kSecretHashMatches);
+      Must(store->DeleteRecord({.image_ref = kRef}));
+      observer.ExpectTwice(Observer::kB, rules == Rules::kClosed
+                                             ? Reason::kNoEvidence
+                                             : Reason::kPolicyPresumedPreloaded);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_quarantine_entry_that_appears_is_seen) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    Must(store->PutRecord(RecordWith(kSecretA)));
+    // Not the only one: then the table's count alone would tell.
+    WriteRecordFile(store.kubelet_directory(), "pulled", kRef2, "broken");
+    store.Restart();
+    BOOST_TEST(Must(store->ListQuarantine()).size() == 1U);
+    store.Stop();
+    Observer observer(store.directory(), rules);
+    store.Start();
+    observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
+    store.Stop();
+    WriteRecordFile(store.kubelet_directory(), "pulled", kRef, "broken");
+    store.Start();
+    observer.ExpectTwice(Observer::kA, Reason::kQuarantined);
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
+    observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
+  });
+}
+
+// By a store with the same keys and the same transaction IDs.
+BOOST_AUTO_TEST_CASE(an_observer_whose_store_is_replaced_reads_the_new_one) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules, {}, {}, false);
+    Must(store->PutRecord(RecordWith(kSecretA, kRef2)));
+    store.Stop();
+    const auto aside = store.scratch() / "aside";
+    std::filesystem::copy(store.directory(), aside);
+    Observer observer(store.directory(), rules);
+    store.Start();
+    Must(store->PutRecord(RecordWith(kSecretB, "another ref")));
+    observer.ExpectTwice(Observer::kA, rules == Rules::kClosed ? Reason::kNoEvidence
+                                                               : Reason::kPolicyPresumedPreloaded);
+    const auto sequence = Must(store->GetStatistics()).commit_sequence;
+    store.Stop();
+    std::filesystem::rename(store.directory(), store.scratch() / "replaced");
+    std::filesystem::rename(aside, store.directory());
+    store.Start();
+    Must(store->PutRecord(RecordWith(kSecretA)));
+    BOOST_TEST(Must(store->GetStatistics()).commit_sequence == sequence);
+    observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
+    observer.ExpectTwice(Observer::kB, Reason::kNoCredentialMatches);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_is_remembered_is_what_was_found_under_the_same_question) {
+  const std::uint64_t seed = SeedOfThisRun();
+  Draw draw(seed);
+  PlacesMemory memory(2);
+  Places places;
+  places.Use(memory.of(1));
+  // Keys that differ in one byte, many of which share a set.
+  std::vector<Key16> keys(1);
+  for (std::size_t at = 0; at < 16; ++at) {
+    for (const int bit : {1, 16, 128}) {
+      keys.emplace_back().bytes.at(at) = static_cast<std::byte>(bit);
+    }
+  }
+  for (int i = 0; i < 300; ++i) {
+    for (std::byte& byte : keys.emplace_back().bytes)
+      byte = static_cast<std::byte>(draw.Below(256));
+  }
+  const std::vector<Search> searches = {Search::kKey, Search::kCopy, Search::kPrefix};
+  const std::vector<Table> tables = {Table::kPulled, Table::kIntents, Table::kQuarantine,
+                                     Table::kLedger, Table::kSpellings};
+  const std::vector<std::byte> map(1 << 16);
+  using Question = std::tuple<Search, Table, Key16>;
+  using Answer = std::pair<const std::byte*, std::uint32_t>;
+  std::map<Question, Answer> told;
+  std::size_t found = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    if (draw.OneIn(2000)) {
+      places.Clear();
+      told.clear();
+    }
+    const Question question{draw.From(searches), draw.From(tables), draw.From(keys)};
+    const auto& [search, table, key] = question;
+    if (draw.OneIn(2)) {
+      if (draw.OneIn(2)) {
+        const std::size_t at = draw.Below(1 << 15);
+        const std::size_t size = draw.Below(1 << 15);
+        places.Remember(search, table, key, {map.data() + at, size});
+        told[question] = {map.data() + at, static_cast<std::uint32_t>(size)};
+      } else {
+        const std::size_t number = draw.Below(3);
+        places.RememberMissing(search, table, key, number);
+        told[question] = {nullptr, static_cast<std::uint32_t>(number)};
+      }
+    } else if (const Place* const place = places.Find(search, table, key)) {
+      ++found;
+      const auto expected = told.find(question);
+      BOOST_REQUIRE(expected != told.end());
+      BOOST_REQUIRE((Answer{place->value, place->number()} == expected->second));
+    }
+  }
+  BOOST_TEST(found > 1000U);
+  // Another slot's table has nothing of it.
+  Places none;
+  none.Use(memory.of(0));
+  for (const Key16& key : keys) BOOST_TEST(none.Find(Search::kKey, Table::kPulled, key) == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(without_memory_nothing_is_remembered) {
+  Places places;
+  places.RememberMissing(Search::kKey, Table::kPulled, Key16{}, 0);
+  BOOST_TEST(places.Find(Search::kKey, Table::kPulled, Key16{}) == nullptr);
+  places.Clear();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
