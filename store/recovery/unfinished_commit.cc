@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "store/lmdb/check/page_check.h"
 
@@ -21,15 +21,16 @@ constexpr off_t kPageBytes = 4096;
 
 // What can't be read is not in the kernel's cache, so it can't be there and not on the disk.
 Result<void> WriteAllBack(const Fd& file, const std::filesystem::path& path) {
-  std::vector<char> bytes(std::size_t{1} << 20);
+  constexpr std::size_t kBytes = std::size_t{256} << 10;
+  const auto bytes = std::make_unique_for_overwrite<char[]>(kBytes);
   struct stat st {};
   if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", path);
   for (off_t at = 0; at < st.st_size;) {
-    ssize_t got = pread(file.get(), bytes.data(), bytes.size(), at);
-    if (got < 0) got = pread(file.get(), bytes.data(), kPageBytes, at);
+    ssize_t got = pread(file.get(), bytes.get(), kBytes, at);
+    if (got < 0) got = pread(file.get(), bytes.get(), kPageBytes, at);
     if (got == 0) return {};
     if (got > 0) {
-      const std::string_view read(bytes.data(), static_cast<std::size_t>(got));
+      const std::string_view read(bytes.get(), static_cast<std::size_t>(got));
       if (auto r = PWriteAll(file, read, at, path); !r) return r;
     }
     at += got > 0 ? got : kPageBytes;

@@ -5,8 +5,9 @@
 #include <map>
 #include <set>
 
+#include "store/base/files.h"
 #include "tests/crash/recorder.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
 
@@ -125,6 +126,7 @@ std::size_t PlaceOfMark(const std::vector<DiskEvent>& log, std::size_t meaning) 
 }
 
 std::vector<DiskEvent> LogOf(const std::filesystem::path& directory) {
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
   std::vector<DiskEvent> log;
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
@@ -140,7 +142,9 @@ std::vector<DiskEvent> LogOf(const std::filesystem::path& directory) {
     } else {
       ++file;
       log.push_back({.kind = Kind::kCreate, .file = file, .directory = parent, .path = name});
-      log.push_back({.kind = Kind::kWrite, .file = file, .bytes = ReadFile(path)});
+      log.push_back({.kind = Kind::kWrite,
+                     .file = file,
+                     .bytes = Must(internal::ReadWholeFile(path, kMostBytes))});
       log.push_back({.kind = Kind::kSynced, .file = file});
     }
     log.push_back({.kind = Kind::kDirectorySynced, .directory = parent});
