@@ -8,14 +8,16 @@
 // key is compared.
 //
 // A set of places is one cache line, chosen by the key, which is a seeded hash. Generations make
-// clearing cost nothing.
+// clearing cost nothing. A table has 4,096 places (128 KiB), more if the store has more records.
 
 #ifndef WAYBILL_STORE_DATABASE_PLACES_H_
 #define WAYBILL_STORE_DATABASE_PLACES_H_
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -53,23 +55,22 @@ static_assert(sizeof(PlaceSet) == 64);
 // Of one slot.
 class Places {
  public:
-  static constexpr std::size_t kSets = 2048;
-
-  // `sets`: kSets of them, zeros at first; nullptr: remembers nothing.
-  void Use(PlaceSet* sets) {
+  // `count` sets, a power of two, zeros at first. None: remembers nothing.
+  void Use(PlaceSet* sets, std::size_t count) {
     sets_ = sets;
+    count_ = sets == nullptr ? 0 : count;
     Clear();
   }
 
   void Clear() {
-    if (++generation_ != 0 || sets_ == nullptr) return;
-    std::memset(static_cast<void*>(sets_), 0, kSets * sizeof(PlaceSet));
+    if (++generation_ != 0) return;
+    if (count_ != 0) std::memset(static_cast<void*>(sets_), 0, count_ * sizeof(PlaceSet));
     generation_ = 1;
   }
 
   // nullptr: not remembered.
   const Place* Find(Search search, Table table, const Key16& key) const {
-    if (sets_ == nullptr) return nullptr;
+    if (count_ == 0) return nullptr;
     const std::uint32_t what = What(search, table);
     for (const Place& place : SetOf(key, what).places) {
       if (IsOf(place, what, key)) return &place;
@@ -93,7 +94,7 @@ class Places {
   PlaceSet& SetOf(const Key16& key, std::uint32_t what) const {
     std::uint64_t word = 0;
     std::memcpy(&word, key.bytes.data(), sizeof(word));
-    return sets_[(word + (what >> 24) * 0x2d) % kSets];
+    return sets_[(word + (what >> 24) * 0x2d) & (count_ - 1)];
   }
 
   bool IsOf(const Place& place, std::uint32_t what, const Key16& key) const {
@@ -102,7 +103,7 @@ class Places {
   }
 
   void Put(const Key16& key, const std::byte* value, std::uint32_t what, std::size_t number) {
-    if (sets_ == nullptr || number > Place::kNumberMask) return;
+    if (count_ == 0 || number > Place::kNumberMask) return;
     auto& [first, second] = SetOf(key, what).places;
     // Of two that are taken, the key says which one it drives out: always the same one, so that a
     // key that keeps coming leaves the other alone.
@@ -117,31 +118,34 @@ class Places {
   }
 
   PlaceSet* sets_ = nullptr;
+  std::size_t count_ = 0;
   std::uint32_t generation_ = 1;
 };
 
-// The memory of many tables. The system adds pages as they are used.
+// The memory of many tables, for a store with so many records. The system adds pages as they are
+// used, so a table that no thread uses costs none.
 class PlacesMemory {
  public:
-  explicit PlacesMemory(std::size_t tables) : bytes_(tables * Places::kSets * sizeof(PlaceSet)) {
-    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory != MAP_FAILED) sets_ = static_cast<PlaceSet*>(memory);
-  }
+  PlacesMemory(std::size_t tables, std::uint64_t records)
+      : sets_(std::bit_ceil(std::clamp<std::uint64_t>(records, 2048, 65'536))),
+        bytes_(tables * sets_ * sizeof(PlaceSet)),
+        memory_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
   ~PlacesMemory() {
-    if (sets_ != nullptr) munmap(sets_, bytes_);
+    if (memory_ != MAP_FAILED) munmap(memory_, bytes_);
   }
   PlacesMemory(const PlacesMemory&) = delete;
   PlacesMemory& operator=(const PlacesMemory&) = delete;
 
-  // nullptr: there was no memory.
-  PlaceSet* of(std::size_t table) const {
-    return sets_ == nullptr ? nullptr : sets_ + table * Places::kSets;
+  void Give(std::size_t table, Places& places) const {
+    PlaceSet* const sets = memory_ == MAP_FAILED ? nullptr : static_cast<PlaceSet*>(memory_);
+    places.Use(sets == nullptr ? nullptr : sets + table * sets_, sets_);
   }
 
  private:
+  std::size_t sets_;  // of one table
   std::size_t bytes_;
-  PlaceSet* sets_ = nullptr;
+  void* memory_;
 };
 
 }  // namespace waybill::internal

@@ -62,21 +62,24 @@ void ReaderPool::Slot::DropSnapshot() {
   live = false;
 }
 
-ReaderPool::ReaderPool() {
-  for (std::size_t i = 0; i < kSlots; ++i) slots_[i].places.Use(places_.of(i));
-}
-
 void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed,
                         Keep keep, std::size_t registered) {
   env_ = &env;
   handles_ = handles;
   seed_ = seed;
   keep_ = keep;
+  std::uint64_t records = 0;
   std::size_t done = 0;
   for (; done < std::min(registered, kSlots); ++done) {
-    if (slots_[done].txn.BeginRead(env) != MDB_SUCCESS) break;
-    slots_[done].txn.Reset();
+    lmdb::Txn& txn = slots_[done].txn;
+    if (txn.BeginRead(env) != MDB_SUCCESS) break;
+    if (done == 0) {
+      records = lmdb::EntriesOf(txn.get(), handles.main, SpecOf(Table::kPulled).name).value_or(0);
+    }
+    txn.Reset();
   }
+  places_.emplace(kSlots, records);
+  for (std::size_t i = 0; i < kSlots; ++i) places_->Give(i, slots_[i].places);
   registered_.store(done, std::memory_order_relaxed);
   attached_.store(true, std::memory_order_seq_cst);
 }
@@ -86,9 +89,11 @@ void ReaderPool::Detach() {
   for (Slot& slot : slots_) {
     while (slot.busy.exchange(true, std::memory_order_seq_cst)) std::this_thread::yield();
     slot.EndTxn();
+    slot.places.Use(nullptr, 0);
     slot.busy.store(false, std::memory_order_seq_cst);
   }
   while (spares_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  places_.reset();
 }
 
 void ReaderPool::DropOldSnapshots() {

@@ -112,7 +112,7 @@ class ReaderPool {
     bool valid_ = false;
   };
 
-  ReaderPool();
+  ReaderPool() = default;
   ~ReaderPool() { Detach(); }
   ReaderPool(const ReaderPool&) = delete;
   ReaderPool& operator=(const ReaderPool&) = delete;
@@ -145,7 +145,7 @@ class ReaderPool {
   }
 
  private:
-  PlacesMemory places_{kSlots};
+  std::optional<PlacesMemory> places_;  // while attached
   std::array<Slot, kSlots> slots_;
   const lmdb::Env* env_ = nullptr;
   TableHandles handles_;

@@ -290,9 +290,9 @@ BOOST_AUTO_TEST_CASE(an_observer_whose_store_is_replaced_reads_the_new_one) {
 BOOST_AUTO_TEST_CASE(what_is_remembered_is_what_was_found_under_the_same_question) {
   const std::uint64_t seed = SeedOfThisRun();
   Draw draw(seed);
-  PlacesMemory memory(2);
+  const PlacesMemory memory(2, draw.OneIn(2) ? 100'000 : 0);
   Places places;
-  places.Use(memory.of(1));
+  memory.Give(1, places);
   // Keys that differ in one byte, many of which share a set.
   std::vector<Key16> keys(1);
   for (std::size_t at = 0; at < 16; ++at) {
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(what_is_remembered_is_what_was_found_under_the_same_questio
   BOOST_TEST(found > 1000U);
   // Another slot's table has nothing of it.
   Places none;
-  none.Use(memory.of(0));
+  memory.Give(0, none);
   for (const Key16& key : keys) BOOST_TEST(none.Find(Search::kKey, Table::kPulled, key) == nullptr);
 }
 
