@@ -3,10 +3,12 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
 #include <tuple>
+#include <vector>
 
 #include "bench/data_set.h"
 #include "bench/measure.h"
@@ -101,6 +103,51 @@ void MeasureDecisions(const Bench& bench, ScratchStore& store, std::size_t recor
   }
 }
 
+namespace {
+
+// Decisions a second by so many threads, which share the work. Each first decides on what it will
+// decide on.
+double RateOf(std::size_t threads, NodeStore& store, const Questions& questions,
+              std::size_t count) {
+  std::atomic<std::size_t> ready{0};
+  std::atomic<bool> start{false};
+  std::vector<std::jthread> all;
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    all.emplace_back([&, thread] {
+      Round round(questions, thread * questions.size() / threads);
+      Decide(store, round, count / threads);
+      ++ready;
+      while (!start) std::this_thread::yield();
+      Decide(store, round, count / threads);
+    });
+  }
+  while (ready < threads) std::this_thread::yield();
+  const double time = NanosecondsOf([&] {
+    start = true;
+    all.clear();
+  });
+  return static_cast<double>(count) / time;
+}
+
+void MeasureManyThreads(const Bench& bench, ScratchStore& store, const Questions& questions) {
+  constexpr std::size_t kMany = 16;
+  // Enough for many turns of each thread on its processor.
+  const std::size_t count = bench.effort.decision_batch * 2000;
+  Turns turns;
+  for (std::size_t turn = 0; turn < std::max<std::size_t>(1, bench.effort.thread_turns / 20);
+       ++turn) {
+    const double many = RateOf(kMany, *store, questions, count);
+    turns.Add(many, RateOf(2, *store, questions, count));
+  }
+  const Comparison result = turns.Result();
+  bench.report.Add(
+      {fmt::format("decisions on {} threads, {} records", kMany, Grouped(questions.size())),
+       fmt::format("{:.2f} M/s", result.ours * 1e3),
+       fmt::format("2 threads {:.2f} M/s", result.theirs * 1e3), result.ratio, "x", AtLeast(1)});
+}
+
+}  // namespace
+
 void MeasureThreads(const Bench& bench, ScratchStore& store, std::size_t records) {
   const Questions questions(records);
   const std::size_t count = bench.effort.decision_batch * 5;
@@ -137,6 +184,7 @@ void MeasureThreads(const Bench& bench, ScratchStore& store, std::size_t records
                     fmt::format("{:.2f} M/s", result.ours * 1e3),
                     fmt::format("1 thread {:.2f} M/s", result.theirs * 1e3), result.ratio, "x",
                     AtLeast(1.9)});
+  MeasureManyThreads(bench, store, questions);
 }
 
 }  // namespace waybill::bench

@@ -2,7 +2,6 @@
 // LMDB again: in a snapshot a value stays where it is in the map, and a missing key stays missing.
 // A reader slot has one such table, so threads never share one, and clears it before it reads
 // another snapshot.
-//
 // A place only says where a value is: it must be verified under its key before each use, as after a
 // search. A missing key is remembered only if the table's count proved the search right; the whole
 // key is compared.
@@ -45,20 +44,19 @@ struct Place {
   std::uint32_t number() const { return what & kNumberMask; }
   Value bytes() const { return {value, number()}; }
 };
-static_assert(kMaxValueBytes + kEnvelopeBytes + 8 < Place::kNumberMask && kTableCount <= 16);
 
 struct alignas(64) PlaceSet {
   std::array<Place, 2> places;
 };
-static_assert(sizeof(PlaceSet) == 64);
+static_assert(sizeof(PlaceSet) == 64 && kTableCount <= 16 &&
+              kMaxValueBytes + kEnvelopeBytes + 8 < Place::kNumberMask);
 
-// Of one slot.
 class Places {
  public:
   // `count` sets, a power of two, zeros at first. None: remembers nothing.
   void Use(PlaceSet* sets, std::size_t count) {
     sets_ = sets;
-    count_ = sets == nullptr ? 0 : count;
+    count_ = count;
     Clear();
   }
 
@@ -122,8 +120,7 @@ class Places {
   std::uint32_t generation_ = 1;
 };
 
-// The memory of many tables, for a store with so many records. The system adds pages as they are
-// used, so a table that no thread uses costs none.
+// The memory of many tables, for so many records. The system adds pages as they are used.
 class PlacesMemory {
  public:
   PlacesMemory(std::size_t tables, std::uint64_t records)
@@ -138,8 +135,7 @@ class PlacesMemory {
   PlacesMemory& operator=(const PlacesMemory&) = delete;
 
   void Give(std::size_t table, Places& places) const {
-    PlaceSet* const sets = memory_ == MAP_FAILED ? nullptr : static_cast<PlaceSet*>(memory_);
-    places.Use(sets == nullptr ? nullptr : sets + table * sets_, sets_);
+    if (memory_ != MAP_FAILED) places.Use(static_cast<PlaceSet*>(memory_) + table * sets_, sets_);
   }
 
  private:
