@@ -367,7 +367,7 @@ Result<void> NodeStore::Impl::Close() noexcept {
     auto synced = Guarded([this] { return owned->witness->Sync(); });
     if (result) result = std::move(synced);
   }
-  if (mark && !committer->failed()) {
+  if (mark && committer && !committer->failed()) {
     auto shut = Guarded([this] { return mark->Shut(); });
     if (result) result = std::move(shut);
   }

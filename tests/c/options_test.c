@@ -15,27 +15,32 @@ static waybill_error* error;
     type known;     \
     uint64_t newer; \
   }
-#define SIZES(grown, call)                                                                     \
-  do {                                                                                         \
-    const size_t wrong[] = {0, sizeof(size_t) - 1, sizeof((grown).known) - 1, 4097, SIZE_MAX}; \
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {                            \
-      (grown).known.struct_size = wrong[i];                                                    \
-      INVALID(call);                                                                           \
-    }                                                                                          \
-    (grown).known.struct_size = sizeof(grown);                                                 \
-    (grown).newer = 1;                                                                         \
-    INVALID(call);                                                                             \
-    (grown).newer = (uint64_t)1 << 63;                                                         \
-    INVALID(call);                                                                             \
-    (grown).newer = 0;                                                                         \
+#define SIZES(grown, call) SIZES_SINCE(grown, sizeof((grown).known), call)
+/* `first`: the size of the struct in the version that introduced it. */
+#define SIZES_SINCE(grown, first, call)                                        \
+  do {                                                                         \
+    const size_t wrong[] = {0, sizeof(size_t) - 1, (first)-1, 4097, SIZE_MAX}; \
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {            \
+      (grown).known.struct_size = wrong[i];                                    \
+      INVALID(call);                                                           \
+    }                                                                          \
+    (grown).known.struct_size = sizeof(grown);                                 \
+    (grown).newer = 1;                                                         \
+    INVALID(call);                                                             \
+    (grown).newer = (uint64_t)1 << 63;                                         \
+    INVALID(call);                                                             \
+    (grown).newer = 0;                                                         \
   } while (0)
 
 static void opening(void) {
   GROWN(waybill_open_options) options = {.known = store_options("store")};
   waybill_store* store = check_poison();
-  SIZES(options, waybill_open(&options.known, &store, &error));
+  const size_t first = offsetof(waybill_open_options, flushes_twice);
+  SIZES_SINCE(options, first, waybill_open(&options.known, &store, &error));
   CHECK(store == NULL);
   CHECK(!is_there(options.known.directory));
+  options.known.struct_size = first;
+  options.known.flushes_twice = true; /* behind what an older caller passes */
   MUST(waybill_open(&options.known, &store, &error));
 
   GROWN(waybill_user_namespace_request)
