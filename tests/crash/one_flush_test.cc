@@ -591,11 +591,11 @@ BOOST_AUTO_TEST_CASE(a_mark_that_is_not_a_file_or_cannot_be_read_is_an_error) {
 
 // ---- Counterexamples to simpler protocols
 
-// Killed after the meta page was written, before the flush; the next owner serves, and then the
-// power fails.
-BOOST_AUTO_TEST_CASE(what_a_killed_owner_did_not_flush_is_flushed_before_it_is_served) {
-  Bench bench;
-  Must(bench.Open()->Close());
+namespace {
+
+// A life that was killed after the meta page of its last commit was written, before the flush.
+// Leaves in its place what the kernel shows to other processes.
+std::vector<DiskEvent> LiveUntilKilled(const Bench& bench) {
   std::vector<DiskEvent> log = LogOf(bench.root());
   {
     Recorder recorder(bench.root(), FilesAfter(log));
@@ -612,6 +612,16 @@ BOOST_AUTO_TEST_CASE(what_a_killed_owner_did_not_flush_is_flushed_before_it_is_s
   const MemoryDir killed;
   PlayKill(log, cut, killed.path());
   bench.Put(TreeOf(killed.path()));
+  return log;
+}
+
+}  // namespace
+
+// The next owner serves, and then the power fails.
+BOOST_AUTO_TEST_CASE(what_a_killed_owner_did_not_flush_is_flushed_before_it_is_served) {
+  Bench bench;
+  Must(bench.Open()->Close());
+  std::vector<DiskEvent> log = LiveUntilKilled(bench);
   const KnownFiles known = FilesAfter(log);
   {
     Recorder recorder(bench.root(), known);
@@ -947,6 +957,110 @@ BOOST_AUTO_TEST_CASE(a_migration_takes_it_back_and_its_dry_run_changes_nothing) 
   BOOST_TEST(store->recovery_report().migration.has_value());
   BOOST_TEST((FoundBy(store->recovery_report()) == Found::kWhole));
   BOOST_TEST((IntentsOf(*store) == kAcknowledged));
+}
+
+namespace {
+
+// Leaves backups: the store goes down by a version, and up again.
+void MakeBackups(const Bench& bench) {
+  Must(bench.Open()->Close());
+  MigrateOptions options{.directory = bench.store(), .to = kNewestSchema - 1, .accept_loss = true};
+  options.clock = bench.Options().clock;
+  options.boot_clock = bench.Options().boot_clock;
+  options.map_bytes = bench.Options().map_bytes;
+  Must(Migrate(options));
+  Must(bench.Open()->Close());
+}
+
+RestoreOptions NewestBackupOf(const Bench& bench) {
+  RestoreOptions options{.directory = bench.store()};
+  options.backup = Must(ListBackups(bench.store())).front().path;
+  options.clock = bench.Options().clock;
+  options.boot_clock = bench.Options().boot_clock;
+  options.map_bytes = bench.Options().map_bytes;
+  return options;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(restoring_keeps_closed_what_was_acknowledged) {
+  Bench bench;
+  MakeBackups(bench);
+  const Crash crash = MakeCrash(bench);
+  bench.clock().Reboot();
+  MarkedCommits acknowledged = crash.Begun();
+  acknowledged.acknowledged = crash.sequence + 1;
+  for (const bool is_damage : {false, true}) {
+    Put(bench, crash, is_damage ? acknowledged : crash.Begun());
+    RestoreOptions options = NewestBackupOf(bench);
+    options.dry_run = true;
+    const Tree before = TreeOf(bench.root());
+    Must(Restore(options));
+    Tree after = TreeOf(bench.root());
+    after["store/owner.lock"] = before.at("store/owner.lock");
+    BOOST_TEST((after == before));
+    options.dry_run = false;
+    const RestoreReport report = Must(Restore(options));
+    BOOST_TEST((ReadFile(report.replaced_path) == crash.torn) == is_damage);
+    BOOST_TEST(!fs::exists(bench.mark()));
+    auto store = bench.Open();
+    BOOST_TEST(!store->recovery_report().commit_undone);
+    BOOST_TEST(!store->recovery_report().set_aside);
+    BOOST_TEST(store->recovery_report().distrustful);
+    if (!is_damage) BOOST_TEST((IntentsOf(*store) == kAcknowledged));
+  }
+}
+
+// What is restored in the boot in which an owner was killed, while the power fails: the replaced
+// store is there, whole, or the backup.
+BOOST_AUTO_TEST_CASE(a_power_cut_while_restoring_damages_nothing) {
+  Bench bench;
+  MakeBackups(bench);
+  std::vector<DiskEvent> log = LiveUntilKilled(bench);
+  const std::size_t begin = log.size();
+  {
+    Recorder recorder(bench.root(), FilesAfter(log));
+    Must(Restore(NewestBackupOf(bench)));
+    Append(log, recorder.Take());
+  }
+  int restored = 0;
+  int before = 0;
+  for (std::size_t cut = begin; cut <= log.size(); ++cut) {
+    Draw draw(cut);
+    const MemoryDir after;
+    PlayPowerCut(log, cut, draw, after.path());
+    bench.Put(TreeOf(after.path()));
+    bench.clock().Reboot();
+    BOOST_TEST_CONTEXT(cut - begin << " events of restoring") {
+      const auto store = bench.Open();
+      const RecoveryReport& report = store->recovery_report();
+      BOOST_TEST(!report.set_aside, report.distrust_reason);
+      const Images intents = IntentsOf(*store);
+      BOOST_TEST((intents == kAcknowledged || intents == kWithLast));
+      ++(report.distrustful ? restored : before);
+    }
+  }
+  BOOST_TEST(restored > 0);
+  BOOST_TEST(before > 0);
+}
+
+// Copied while the owner writes nothing.
+BOOST_AUTO_TEST_CASE(a_copy_of_an_open_store_is_whole) {
+  Bench bench;
+  OpenOptions options = bench.Options();
+  options.witness = Witness::None();
+  auto store = Must(NodeStore::Open(options));
+  for (const char* name : {"a", "b", "c", "last"}) Must(store->PutIntent({.image = Named(name)}));
+  Tree copied = TreeOf(bench.root());
+  copied.erase("store/lock.mdb");
+  Bench copy;
+  for (const bool same_boot : {true, false}) {
+    copy.Put(copied);
+    if (!same_boot) copy.clock().Reboot();
+    OpenOptions of_copy = copy.Options();
+    of_copy.witness = Witness::None();
+    BOOST_TEST(OpenAfter(copy, of_copy) == Found::kWhole);
+  }
 }
 
 // ---- The mark where something else goes wrong
