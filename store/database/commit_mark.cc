@@ -120,7 +120,11 @@ CommitMark::CommitMark(const std::filesystem::path& directory,
   commits_.boot_id = boot_id;
 }
 
-CommitMark::~CommitMark() { StopFlushing(); }
+CommitMark::~CommitMark() {
+  StopFlushing();
+  // What was acknowledged last: nothing else flushes it any more. Best effort.
+  if (file_.valid() && commits_.open) static_cast<void>(!fdatasync(file_.get()));
+}
 
 Result<void> CommitMark::Open(std::uint64_t sequence, std::uint64_t before) {
   // Before the disk says "open": without the thread, acknowledgements might stay unflushed.
@@ -143,19 +147,38 @@ Result<void> CommitMark::Write() {
   return PWriteAll(file_, SectorOf(commits_), 0, CommitMarkIn(directory_));
 }
 
-Result<void> CommitMark::Begin(std::uint64_t sequence, std::uint64_t before) {
+// It would fall behind ever more on the disk, and damage would pass for a commit cut short.
+void CommitMark::Lose() noexcept {
+  lost_ = true;
   try {
-    if (!file_.valid()) return Open(sequence, before);
-    commits_.begun = sequence;
-    commits_.acknowledged = before;
-    return Write();
+    static_cast<void>(RemoveFile(CommitMarkIn(directory_)));  // best effort, both
+    static_cast<void>(SyncDirectory(directory_));
   } catch (...) {
-    return Caught();
+    return;
   }
 }
 
+Result<void> CommitMark::Begin(std::uint64_t sequence, std::uint64_t before) {
+  Result<void> begun;
+  try {
+    if (flush_failed_) {
+      begun = SystemError(EIO, "sync", CommitMarkIn(directory_));
+    } else if (!file_.valid()) {
+      begun = Open(sequence, before);
+    } else {
+      commits_.begun = sequence;
+      commits_.acknowledged = before;
+      begun = Write();
+    }
+  } catch (...) {
+    begun = Caught();
+  }
+  if (!begun) Lose();
+  return begun;
+}
+
 void CommitMark::Acknowledge(std::uint64_t sequence) noexcept {
-  if (!file_.valid()) return;
+  if (!file_.valid() || lost_) return;
   commits_.acknowledged = sequence;
   try {
     if (!Write()) return;
@@ -169,7 +192,7 @@ void CommitMark::Acknowledge(std::uint64_t sequence) noexcept {
 
 Result<void> CommitMark::Shut() {
   StopFlushing();
-  if (!file_.valid() || commits_.begun != commits_.acknowledged) return {};
+  if (!file_.valid() || lost_ || commits_.begun != commits_.acknowledged) return {};
   commits_.open = false;
   if (auto r = Write(); !r) return r;
   return SyncFile(file_, CommitMarkIn(directory_));
@@ -183,8 +206,7 @@ void CommitMark::FlushNowAndThen() {
     if (wake_.wait_for(lock, kFlushWithin, [this] { return stop_; })) return;
     unflushed_ = false;
     lock.unlock();
-    // If it fails, the mark stays behind on the disk until the next one.
-    static_cast<void>(!fdatasync(file_.get()));
+    if (fdatasync(file_.get()) != 0) flush_failed_ = true;  // the next Begin loses the mark
     lock.lock();
   }
 }

@@ -15,12 +15,14 @@
 // is synced then, so after a power cut both may be behind, by 200 ms at most if the disk keeps up;
 // they are never ahead. "open" is synced before the first commit of an owner, "shut" at its closing
 // and once an opening has settled what a crash left: then nothing follows that the mark does not
-// tell.
+// tell. A mark that could not be written or synced is removed, and this owner makes none again:
+// without one, no commit is taken back.
 
 #ifndef WAYBILL_STORE_DATABASE_COMMIT_MARK_H_
 #define WAYBILL_STORE_DATABASE_COMMIT_MARK_H_
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
@@ -69,8 +71,10 @@ class CommitMark {
   CommitMark& operator=(const CommitMark&) = delete;
 
   // Before the commit writes anything; `before` is the commit that it follows. The first call syncs
-  // the file and its directory. On an error the commit must flush twice.
+  // the file and its directory. On an error the mark is lost, and the commit must flush twice.
   Result<void> Begin(std::uint64_t sequence, std::uint64_t before);
+  // So must all later ones, without a Begin.
+  bool is_lost() const { return lost_; }
   // After the commit's flush. An error leaves the mark behind, which is allowed.
   void Acknowledge(std::uint64_t sequence) noexcept;
   // At closing, if all that was begun is on the disk. Does nothing if nothing was begun.
@@ -79,18 +83,21 @@ class CommitMark {
  private:
   Result<void> Open(std::uint64_t sequence, std::uint64_t before);
   Result<void> Write();
+  void Lose() noexcept;
   void FlushNowAndThen();
   void StopFlushing();
 
   const std::filesystem::path directory_;
   MarkedCommits commits_;
   Fd file_;
+  bool lost_ = false;
 
   std::thread flusher_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool unflushed_ = false;  // guarded by mutex_
   bool stop_ = false;       // guarded by mutex_
+  std::atomic<bool> flush_failed_{false};
 };
 
 }  // namespace waybill::internal

@@ -243,7 +243,7 @@ Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool
 Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committing) {
   StoreTxn last(MakeContext(txn.get(), state), state);
   if (auto r = last.WriteState(); !r) return r;
-  if (hooks_.mark != nullptr) {
+  if (hooks_.mark != nullptr && !hooks_.mark->is_lost()) {
     auto begun = hooks_.mark->Begin(state.commit_sequence, state_.commit_sequence);
     mark_failed_ = !begun && flushes_once_;
     if (mark_failed_) return begun;
@@ -297,7 +297,7 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
     if (error.code == ErrorCode::kOwned) Stop(error);
     return false;
   }
-  flushes_once_ = hooks_.mark != nullptr && !flush_twice_next_;
+  flushes_once_ = hooks_.mark != nullptr && !hooks_.mark->is_lost() && !flush_twice_next_;
   lmdb::Txn txn;
   int rc = txn.BeginWrite(env_);
   if (rc == MDB_MAP_FULL) {

@@ -46,6 +46,7 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
                      .create_if_missing = false,
                      .witness = Witness::Remembered()};
     open.clock = options.clock;
+    open.boot_clock = options.boot_clock;
     open.map_bytes = options.map_bytes;
     RecoveryReport ignored;
     auto store = internal::OpenAsOwner(

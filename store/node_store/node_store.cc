@@ -367,8 +367,10 @@ Result<void> NodeStore::Impl::Close() noexcept {
     auto synced = Guarded([this] { return owned->witness->Sync(); });
     if (result) result = std::move(synced);
   }
-  if (mark && committer && !committer->failed()) {
-    auto shut = Guarded([this] { return mark->Shut(); });
+  if (mark && committer) {
+    // Not that of another owner.
+    auto shut =
+        Guarded([this] { return committer->CheckOwnership() ? mark->Shut() : Result<void>(); });
     if (result) result = std::move(shut);
   }
   committer.reset();

@@ -110,13 +110,14 @@ Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDa
 }
 
 Result<void> InstallDatabase(const std::filesystem::path& directory) {
-  // It tells of the commits of the database that is replaced.
-  if (auto r = RemoveFile(CommitMarkIn(directory)); !r) return r;
-  // lock.mdb is removed last: alone in the directory it proves that data.mdb was lost. After a
-  // crash in between it belongs to another file; opening detects that by the transaction ID.
+  // commit.mark and lock.mdb are removed afterwards. Alone in the directory each proves that
+  // data.mdb was lost, and the database that is replaced may need its mark. After a crash in
+  // between they belong to another file: opening detects that of lock.mdb by the transaction ID,
+  // and a mark from before says of no commit of the new database that it may be taken back.
   if (auto r = RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"); !r) {
     return r;
   }
+  if (auto r = RemoveFile(CommitMarkIn(directory)); !r) return r;
   if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
   // Best effort: the database is in place, and the next opening clears the rest.
   static_cast<void>(ClearPreparation(directory));

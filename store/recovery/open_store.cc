@@ -182,6 +182,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   if (!unfinished) return unfinished.error();
   const bool may_write = on_damage != OnDamage::kOnlyLook;
   std::optional<Inspection> inspection;
+  bool taken_back = false;
   bool rebuilt = false;
   while (true) {
     if (auto r = lock->LockDatabase(); !r) return r.error();
@@ -190,8 +191,9 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     if (!inspected) return inspected.error();
     inspection = std::move(*inspected);
     if (inspection->moved) return Moving(directory);
-    // First of all: what a torn tree says, of its schema too, counts for nothing.
-    if (!inspection->sound && may_write) {
+    // First of all: what a torn tree says, of its schema too, counts for nothing. Once only: a disk
+    // may hold something else than what it took.
+    if (!inspection->sound && may_write && !taken_back) {
       const auto ask = [&](const Identity& identity, const State& state) -> Result<std::string> {
         auto heard = HearWitness(options, identity, state);
         if (!heard) return heard.error();
@@ -201,7 +203,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
       if (!whole) return whole.error();
       if (whole->sound) {
         if (auto r = unfinished->TakeBack(file, *whole); !r) return r.error();
-        report.commit_undone = true;
+        taken_back = true;
         hearing.reset();
         continue;
       }
@@ -240,6 +242,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     if (!unfinished) return unfinished.error();
   }
 
+  report.commit_undone = taken_back && !rebuilt;
   if (on_damage == OnDamage::kRefuse && !hearing->contradiction.empty()) {
     return MayBeStale(hearing->contradiction);
   }

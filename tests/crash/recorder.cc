@@ -158,6 +158,9 @@ Fault fault;
 std::atomic<std::uint64_t> calls_made{0};  // since the fault was set
 std::string faulted_call;
 
+std::mutex before_sync_mutex;
+std::shared_ptr<const std::function<int(const std::string&)>> before_sync;
+
 ino_t spoilt_file = 0;
 std::vector<off_t> spoilt_offsets;
 
@@ -233,9 +236,20 @@ int Change(const char* function, const Target& target, const auto& real, const a
   return result;
 }
 
+// What SetBeforeSync's function says of that file.
+bool SyncRefused(int fd) {
+  std::unique_lock lock(before_sync_mutex);
+  const auto ask = before_sync;
+  lock.unlock();
+  if (!ask) return false;
+  const int error_number = (*ask)(Target(fd).Path());
+  if (error_number != 0) errno = error_number;
+  return error_number != 0;
+}
+
 int Sync(const char* function, int fd, const auto& real) {
   Log* const log = recording.load();
-  const int result = Refused(function, fd) ? -1 : real();
+  const int result = SyncRefused(fd) || Refused(function, fd) ? -1 : real();
   if (log != nullptr && result == 0) log->Synced(fd);
   if (log != nullptr && result != 0) log->SyncFailed(fd);
   return result;
@@ -324,6 +338,12 @@ void SpoilSectors(ino_t file, std::vector<off_t> offsets) {
 }
 
 std::function<void(std::size_t)> before_read;
+
+void SetBeforeSync(std::function<int(const std::string&)> ask) {
+  const std::lock_guard lock(before_sync_mutex);
+  before_sync = ask ? std::make_shared<const std::function<int(const std::string&)>>(std::move(ask))
+                    : nullptr;
+}
 
 std::string FaultedCall() { return faulted_call; }
 

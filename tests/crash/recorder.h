@@ -108,6 +108,9 @@ bool FaultHappened();
 void SpoilSectors(ino_t file, std::vector<off_t> offsets);
 // Called before each pread of this process, with its bytes; empty: nothing.
 extern std::function<void(std::size_t)> before_read;
+// Called before each sync of this process, in the thread that syncs, with the path: the error that
+// the sync fails with, 0: it goes on. Empty: they all go on.
+void SetBeforeSync(std::function<int(const std::string& path)> before_sync);
 // Of a fault with `below`: the call that failed, "<function> <path>".
 std::string FaultedCall();
 
