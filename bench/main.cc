@@ -35,7 +35,7 @@ Effort QuickEffort() {
 namespace {
 
 // The targets are for 2,000 and 100,000 records. Sizes between have the target of 2,000.
-double DecisionReach(std::size_t records) { return records >= 100'000 ? 1.4 : 1.6; }
+double DecisionReach(std::size_t records) { return records >= 100'000 ? 1.2 : 1.4; }
 
 void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Effort& effort,
          const std::string& go_program, Report& report) {

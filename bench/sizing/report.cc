@@ -114,7 +114,7 @@ ordered_json JsonOfTimes(const Times& times) {
   return {{"p50Ns", times.p50}, {"p99Ns", times.p99}, {"p999Ns", times.p999}};
 }
 
-ordered_json JsonOfSpread(const Spread& spread) {
+ordered_json JsonOfSpread(const RoundTimes& spread) {
   return {{"median", JsonOfTimes(spread.median)},
           {"least", JsonOfTimes(spread.least)},
           {"most", JsonOfTimes(spread.most)}};

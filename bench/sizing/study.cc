@@ -9,8 +9,8 @@ namespace waybill::bench {
 
 namespace {
 
-Spread SpreadOf(const std::vector<Times>& rounds) {
-  Spread spread;
+RoundTimes SpreadOf(const std::vector<Times>& rounds) {
+  RoundTimes spread;
   for (double Times::*quantile : {&Times::p50, &Times::p99, &Times::p999}) {
     std::vector<double> values;
     for (const Times& round : rounds) values.push_back(round.*quantile);

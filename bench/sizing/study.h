@@ -27,7 +27,7 @@ struct StudyOptions {
 };
 
 // Medians of the rounds, and the least and the most.
-struct Spread {
+struct RoundTimes {
   Times median = {};
   Times least = {};
   Times most = {};
@@ -36,7 +36,7 @@ struct Spread {
 struct CacheStudy {
   std::size_t capacity = 0;
   double hit_rate = 0;
-  Spread decision = {};
+  RoundTimes decision = {};
   std::int64_t resident_bytes = 0;
 };
 
@@ -44,7 +44,7 @@ struct Study {
   cli::NodeShape shape = {};
   double days = 0;
   ReplayResult store = {};  // of the first round
-  Spread decision = {};
+  RoundTimes decision = {};
   double start_seconds = 0;
   ReplayResult files = {};  // of the first round, behind the largest LRU
   double file_start_seconds = 0;
