@@ -55,12 +55,13 @@ class NodeStore {
   // These errors leave the store unchanged: kOwned (another process owns it, this process has it
   // open, or data.mdb changes while it is checked), kUnsafePath, kNewerSchema, kOlderSchema,
   // kInvalidArgument (options), kNotFound (create_if_missing is false, or pods_directory does not
-  // exist). After kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, kInvalidArgument (an
-  // empty list; see OpenOptions::allow_empty) and kInterrupted (import_progress returned false),
-  // what was recovered and imported so far is kept. A damaged database is not an error: it is set
-  // aside, and recovery_report says so. Nor is a witness that is missing, unreadable or contradicts
-  // the store: the store turns distrustful, its records lose their credentials, and findings says
-  // why.
+  // exist); but with kOlderSchema or kNewerSchema, what a crash left of an unfinished commit may
+  // have been taken back. After kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown,
+  // kInvalidArgument (an empty list; see OpenOptions::allow_empty) and kInterrupted
+  // (import_progress returned false), what was recovered and imported so far is kept. A damaged
+  // database is not an error: it is set aside, and recovery_report says so. Nor is a witness that
+  // is missing, unreadable or contradicts the store: the store turns distrustful, its records lose
+  // their credentials, and findings says why.
   static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
 
   // Opens to decide and to read, with or without a live owner. Changes nothing; every recording
@@ -79,8 +80,8 @@ class NodeStore {
   // Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
   // decisions answer "pull", everything that can fail is kClosed. Not to be
   // called while another call runs. An error (as of Flush; kDamaged: the witness was removed,
-  // replaced or changed while the store was open) tells of write-backs or of the witness only, and
-  // the store is closed all the same.
+  // replaced or changed while the store was open; kIo: commit.mark could not be written) tells of
+  // write-backs, of the witness or of commit.mark only, and the store is closed all the same.
   Result<void> Close();
 
   // What opening found and did. Constant; empty for an observer.

@@ -125,7 +125,8 @@ struct OpenOptions {
   Progress migration_progress = {};
   Clock clock = SystemClock;
   // Commits flush the disk twice, as LMDB does by itself. Otherwise they flush once where that is
-  // safe: on ext2 to ext4, xfs and tmpfs, without DAX, if the boot is known. What is acknowledged
+  // safe: on ext2 to ext4, xfs and tmpfs, without DAX, if the boot is known; the first commit after
+  // an opening or after a change that was given up flushes twice. What is acknowledged
   // is on the disk either way. One flush leaves this: damage to the pages of the newest commit, if
   // the power fails within 200 ms of its acknowledgement, counts as a commit that was cut short.
   bool flushes_twice = false;

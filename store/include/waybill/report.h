@@ -46,7 +46,8 @@ struct RecoveryReport {
   std::uint64_t intents_carried = 0;
   bool witness_made = false;      // the witness was missing, and a new one was made
   bool witness_in_store = false;  // it lies in the store's directory and would be lost with it
-  // A crash had cut the last commit short, of which nobody was told: it was taken back.
+  // A crash had cut the last commit short, of which nobody was told: it was taken back. False if
+  // the database failed its check after that, too (set_aside).
   bool commit_undone = false;
   std::vector<std::string> findings = {};  // what was wrong, one line each
   // Files and folders of the store that lost the modes with which others could read or write them:
