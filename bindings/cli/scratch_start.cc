@@ -13,6 +13,7 @@
 
 #include "store/base/files.h"
 #include "store/recovery/owner_lock.h"
+#include "store/recovery/store_files.h"
 
 namespace waybill::cli {
 namespace {
@@ -120,6 +121,7 @@ Result<void> ScratchStart::Copy(const Progress& progress) const {
                  {}};
   }
   if (auto safe = internal::CheckPrivateDirectory(real_); !safe) return safe;
+  if (auto safe = internal::CheckStoreFiles(real_); !safe) return safe;
   if (auto made = internal::MakePrivateDirectory(copy); !made) return made;
   if (!IsThere(real_ / "data.mdb")) return CopyTraces(real_, copy);
   auto lock = internal::OwnerLock::Take(real_);

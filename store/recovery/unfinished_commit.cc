@@ -26,7 +26,13 @@ Result<void> WriteAllBack(const Fd& file, const std::filesystem::path& path) {
   struct stat st {};
   if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", path);
   for (off_t at = 0; at < st.st_size;) {
-    ssize_t got = pread(file.get(), bytes.get(), kBytes, at);
+    // Holes stay holes: a full disk has no room for them. Without an answer all is data.
+    const off_t data = lseek(file.get(), at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return {};
+    at = std::max(at, data);
+    const off_t hole = lseek(file.get(), at, SEEK_HOLE);
+    const auto size = hole > at ? std::min(kBytes, static_cast<std::size_t>(hole - at)) : kBytes;
+    ssize_t got = pread(file.get(), bytes.get(), size, at);
     if (got < 0) got = pread(file.get(), bytes.get(), kPageBytes, at);
     if (got == 0) return {};
     if (got > 0) {
