@@ -25,6 +25,14 @@ OpenOptions OptionsFor(const std::filesystem::path& directory, Rules rules) {
   return options;
 }
 
+OpenOptions AfterReboot(const std::filesystem::path& directory, Rules rules) {
+  OpenOptions options = OptionsFor(directory, rules);
+  FakeClock clock;
+  clock.Reboot();
+  options.boot_clock = clock.AsBootClock();
+  return options;
+}
+
 // A mark: whose operation began or was acknowledged, and the first host ID that it was given.
 constexpr std::size_t kBegan = 0;
 constexpr std::size_t kAcknowledged = 1;
@@ -96,7 +104,7 @@ void CutOften(Rules rules, std::uint64_t cuts) {
       const std::size_t cut = draw.Below(log.size() + 1);
       PlayInPlace(log, cut, draw, scratch.path());
       BOOST_TEST_CONTEXT("run " << run << ", cut " << i << " after " << cut << " events") {
-        auto store = NodeStore::Open(OptionsFor(scratch.path(), rules));
+        auto store = NodeStore::Open(AfterReboot(scratch.path(), rules));
         if (!store) BOOST_FAIL(store.error().ToString());
         const RecoveryReport& report = (*store)->recovery_report();
         BOOST_TEST(!report.set_aside);
@@ -135,7 +143,7 @@ BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
   for (int i = 0; i < 40; ++i) {
     const std::size_t cut = draw.Below(log.size() + 1);
     PlayInPlace(log, cut, draw, scratch.path());
-    auto store = NodeStore::Open(OptionsFor(scratch.path(), Rules::kClosed));
+    auto store = NodeStore::Open(AfterReboot(scratch.path(), Rules::kClosed));
     WorkJudge judge(Rules::kClosed, kNow);
     if (!store || (*store)->recovery_report().distrustful ||
         !judge.Judge(plan, ProgressAt(log, cut), **store).empty()) {
