@@ -95,15 +95,15 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
   if (!there.has_value()) return there.error();
   if (*there) return "data.mdb is gone from " + directory.string();
   if (witness.is_there) return std::string("the store that the witness tells of is gone");
-  there = Exists(CommitMarkIn(directory));
-  if (!there.has_value()) return there.error();
-  if (*there) return "of the store in " + directory.string() + " only commit.mark is left";
   there = Exists(directory / "quarantine");
   if (!there.has_value()) return there.error();
   if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
   auto backups = FindBackups(directory);
   if (!backups) return backups.error();
   if (!backups->empty()) return "of the store in " + directory.string() + " only backup/ is left";
+  there = Exists(CommitMarkIn(directory));
+  if (!there.has_value()) return there.error();
+  if (*there) return "of the store in " + directory.string() + " only commit.mark is left";
   if (owned_before) return "of the store in " + directory.string() + " only owner.lock is left";
   return std::string();
 }
