@@ -76,7 +76,7 @@ struct Replaced {
 };
 
 // A last commit that a crash cut short is left out. Unless it is a dry run, it is taken back on the
-// disk, too: without the mark, which goes first, it would be damage.
+// disk, too: kept aside without its mark, it would count as damage.
 Result<Replaced> ReadReplaced(const RestoreOptions& options) {
   const std::filesystem::path database = options.directory / "data.mdb";
   Replaced replaced;
