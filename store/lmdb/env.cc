@@ -233,9 +233,11 @@ Result<void> CommitOrPutBack(Txn& txn, const Env& env, Flushes flushes) {
   // writer, so nobody else commits meanwhile.
   const bool by_caller = flushes == Flushes::kByCaller;
   if (by_caller) mdb_env_set_flags(env.get(), MDB_NOSYNC, 1);
-  const int rc = txn.Commit();
+  int rc = txn.Commit();
   if (by_caller) mdb_env_set_flags(env.get(), MDB_NOSYNC, 0);
   if (rc == MDB_SUCCESS) return {};
+  // A file takes a page at any place but a negative one, which LMDB has from a damaged free list.
+  if (rc == EINVAL) rc = MDB_CORRUPTED;
   if (PutBack(fd, *before, page_bytes, which)) return MakeError(rc, "committing", env.directory());
   return Error{ErrorCode::kOutcomeUnknown,
                "a commit in " + env.directory().string() +

@@ -1,11 +1,16 @@
 // Rules that follow from how LMDB writes and lays out pages: one case each.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <filesystem>
 #include <random>
 
 #include "store/database/tables.h"
+#include "store/lmdb/check/page_format.h"
+#include "tests/corruption/scene.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"
 #include "tests/support/draw.h"
@@ -166,6 +171,33 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
 }
 
 // --- Rules 14 to 16
+
+// While the store is open nobody reads the free list but LMDB, which believes it.
+BOOST_FIXTURE_TEST_CASE(a_free_list_with_impossible_pages_is_damage, Scene) {
+  Rotate();
+  auto file = Must(internal::OpenFile(database(), O_RDWR));
+  auto pages = Must(internal::PageFile::Open(file.get(), internal::PageFile::Mode::kWhole));
+  const internal::MetaPages metas = internal::ReadMetaPages(pages);
+  const auto root = metas.page[static_cast<std::size_t>(metas.newer)].record.free_tree.root;
+  internal::PageFile::Scratch scratch;
+  const auto at = static_cast<off_t>(root * metas.page_bytes);
+  const std::byte* bytes = pages.Read(static_cast<std::uint64_t>(at), metas.page_bytes, scratch);
+  internal::NodePage leaf;
+  BOOST_REQUIRE(leaf.Open(bytes, root, metas.page_bytes, internal::TreeKind::kFree) == nullptr);
+  BOOST_REQUIRE(leaf.is_leaf());
+  for (unsigned i = 0; i < leaf.count(); ++i) {
+    const auto count = internal::Load<std::uint64_t>(leaf.Data(i));
+    for (std::uint64_t n = 1; n <= count; ++n) {
+      const std::byte* const number = leaf.Data(i) + n * sizeof(std::uint64_t);
+      const std::uint64_t far = internal::Load<std::uint64_t>(number) | std::uint64_t{1} << 51;
+      BOOST_REQUIRE(pwrite(file.get(), &far, sizeof(far), at + (number - bytes)) == sizeof(far));
+    }
+  }
+  ExpectRefused(store->RecordImagePulled({.image = kImage, .image_ref = kRef2}, NodeWide()),
+                ErrorCode::kDamaged);
+  BOOST_TEST(!Pulls(kRotatedA));
+  BOOST_TEST(Pulls(kThief));
+}
 
 BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
   ScratchStore store(Rules::kClosed);
