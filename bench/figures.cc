@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -111,7 +110,7 @@ void Figures::PrintFoot() const {
   PrintAll(head_.warnings);
 }
 
-bool Figures::WriteJson(const std::filesystem::path& path) const {
+std::string Figures::Json() const {
   nlohmann::ordered_json json{{"name", head_.name}, {"again", head_.again}};
   for (const auto& [name, value] : head_.facts) json["machine"][name] = value;
   json["warnings"] = head_.warnings;
@@ -128,11 +127,7 @@ bool Figures::WriteJson(const std::filesystem::path& path) const {
     }
     text += "]}";
   }
-  text += "]\n}\n";
-  std::ofstream out(path);
-  out << text;
-  out.close();
-  return static_cast<bool>(out);
+  return text + "]\n}\n";
 }
 
 }  // namespace waybill::bench

@@ -12,7 +12,6 @@
 #ifndef WAYBILL_BENCH_FIGURES_H_
 #define WAYBILL_BENCH_FIGURES_H_
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,8 +49,7 @@ class Figures {
   // Prints it immediately, since a run takes a while.
   void Add(const Figure& figure);
   void PrintFoot() const;
-  // False: the file could not be written.
-  bool WriteJson(const std::filesystem::path& path) const;
+  std::string Json() const;
 
  private:
   struct Group {

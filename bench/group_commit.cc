@@ -4,10 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -18,6 +16,7 @@
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/peers/flushes.h"
+#include "bench/program.h"
 #include "bench/scratch.h"
 
 namespace waybill::bench {
@@ -95,36 +94,25 @@ void MeasureLatency(NodeStore& store, std::chrono::microseconds latency, bool qu
   }
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app("Measures what sharing commits gains. The store is made below TMPDIR, or /var/tmp.");
-  bool quick = false;
-  std::string json;
-  app.add_flag("--quick", quick, "a tiny run that shows that everything works; measures nothing");
-  app.add_option("--json", json, "write the figures to this file, too");
-  CLI11_PARSE(app, argc, argv);
-
+int Measure(const Options& options) {
   const Scratch scratch;
-  if (!quick) RequireDisk(scratch.path());
+  Figures::Head head{
+      .name = "group-commit",
+      .again = std::string("./dev bench group-commit") + (options.quick ? " --quick" : ""),
+      .flushes = true,
+      .facts = MachineFacts(scratch.path()),
+      .warnings = WarningsOf(options, scratch.path())};
   CheckThatFlushesAreCounted(scratch.path());
-  Figures::Head head{.name = "group-commit",
-                     .again = std::string("./dev bench group-commit") + (quick ? " --quick" : ""),
-                     .flushes = true,
-                     .facts = MachineFacts(scratch.path()),
-                     .warnings = MachineWarnings(scratch.path())};
-  if (quick) head.warnings.emplace_back("a quick run measures nothing");
   Figures figures(std::move(head));
   figures.PrintHead();
   ScratchStore store(scratch.path() / "store");
   store.Open();
   for (const int microseconds : {0, 200, 1000, 8000}) {
-    MeasureLatency(*store, std::chrono::microseconds(microseconds), quick, figures);
+    MeasureLatency(*store, std::chrono::microseconds(microseconds), options.quick, figures);
   }
   store.Close();
   figures.PrintFoot();
-  if (!json.empty() && !figures.WriteJson(json)) {
-    std::fprintf(stderr, "error: cannot write %s\n", json.c_str());
-    return 1;
-  }
+  WriteText(options.json, figures.Json());
   return 0;
 }
 
@@ -132,10 +120,9 @@ int Main(int argc, char** argv) {
 }  // namespace waybill::bench
 
 int main(int argc, char** argv) {
-  try {
-    return waybill::bench::Main(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
-    return 1;
-  }
+  return waybill::bench::RunProgram(
+      argc, argv,
+      {.about =
+           "Measures what sharing commits gains. The store is made below TMPDIR, or /var/tmp."},
+      waybill::bench::Measure);
 }

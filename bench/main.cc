@@ -1,13 +1,11 @@
 // waybill_bench: the table of README.md, in one run.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "bench/machine.h"
+#include "bench/program.h"
 #include "bench/report.h"
 #include "bench/rows.h"
 
@@ -70,40 +68,21 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
   MeasureImport(bench);
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app(
-      "Measures waybill beside bare LMDB on the same data, in one run. Stores are made below "
-      "TMPDIR, or below /var/tmp: let that be a disk.");
-  std::vector<std::size_t> sizes;
-  bool quick = false;
-  std::string json;
-  std::string go_program;
-  app.add_option("--records", sizes, "sizes of the stores, smallest first (2000,100000)")
-      ->delimiter(',')
-      ->check(CLI::Range(10, 10'000'000));
-  app.add_flag("--quick", quick, "a tiny run that shows that everything works; measures nothing");
-  app.add_option("--json", json, "write the table to this file, too");
-  app.add_option("--go", go_program, "the program of bindings/go/bench; without it Go is skipped");
-  CLI11_PARSE(app, argc, argv);
-
-  if (sizes.empty())
-    sizes = quick ? std::vector<std::size_t>{50, 200} : std::vector<std::size_t>{2000, 100'000};
+int Measure(const Options& options, const std::string& go_program) {
+  std::vector<std::size_t> sizes = options.records;
+  if (sizes.empty()) sizes = {2000, 100'000};
+  if (options.records.empty() && options.quick) sizes = {50, 200};
   const Scratch scratch;
-  if (!quick) RequireDisk(scratch.path());
+  auto warnings = WarningsOf(options, scratch.path());
   auto facts = MachineFacts(scratch.path());
   std::string text;
   for (const std::size_t size : sizes) text += (text.empty() ? "" : " and ") + Grouped(size);
   facts.emplace_back("sizes", text + " records, one secret each");
-  auto warnings = MachineWarnings(scratch.path());
-  if (quick) warnings.emplace_back("a quick run measures nothing");
-  Report report(std::move(facts), std::move(warnings), !quick);
+  Report report(std::move(facts), std::move(warnings), !options.quick);
   report.PrintHead();
-  Run(scratch, sizes, quick ? QuickEffort() : Effort{}, go_program, report);
+  Run(scratch, sizes, options.quick ? QuickEffort() : Effort{}, go_program, report);
   report.PrintFoot();
-  if (!json.empty() && !report.WriteJson(json)) {
-    std::fprintf(stderr, "error: cannot write %s\n", json.c_str());
-    return 1;
-  }
+  WriteText(options.json, report.Json());
   return 0;
 }
 
@@ -111,10 +90,16 @@ int Main(int argc, char** argv) {
 }  // namespace waybill::bench
 
 int main(int argc, char** argv) {
-  try {
-    return waybill::bench::Main(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
-    return 1;
-  }
+  using namespace waybill::bench;
+  std::string go_program;
+  const CommandLine line{
+      .about =
+          "Measures waybill beside bare LMDB on the same data, in one run. Stores are made "
+          "below TMPDIR, or below /var/tmp: let that be a disk.",
+      .records_help = "sizes of the stores, smallest first (2000,100000)",
+      .max_records = 10'000'000,
+      .texts = {
+          {"--go", "the program of bindings/go/bench; without it Go is skipped", &go_program}}};
+  return RunProgram(argc, argv, line,
+                    [&](const Options& options) { return Measure(options, go_program); });
 }

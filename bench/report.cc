@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace waybill::bench {
@@ -78,7 +77,7 @@ void Report::PrintFoot() const {
   PrintWarnings(warnings_);
 }
 
-bool Report::WriteJson(const std::filesystem::path& path) const {
+std::string Report::Json() const {
   nlohmann::ordered_json json;
   for (const auto& [name, value] : facts_) json["machine"][name] = value;
   json["warnings"] = warnings_;
@@ -94,10 +93,7 @@ bool Report::WriteJson(const std::filesystem::path& path) const {
     }
     json["rows"].push_back(std::move(one));
   }
-  std::ofstream out(path);
-  out << json.dump(2) << '\n';
-  out.close();
-  return static_cast<bool>(out);
+  return json.dump(2) + '\n';
 }
 
 }  // namespace waybill::bench

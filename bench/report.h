@@ -4,7 +4,6 @@
 #define WAYBILL_BENCH_REPORT_H_
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,8 +46,7 @@ class Report {
   void Add(const Row& row);
   // The warnings again, since they have scrolled away.
   void PrintFoot() const;
-  // False: the file could not be written.
-  bool WriteJson(const std::filesystem::path& path) const;
+  std::string Json() const;
 
  private:
   std::string Verdict(const Row& row) const;

@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "bench/machine.h"
 #include "bench/micro/rows.h"
+#include "bench/program.h"
 #include "bench/report.h"
 
 namespace waybill::bench {
@@ -62,48 +60,30 @@ void MeasureStore(const Micro& micro, std::size_t records, bool smallest) {
   store.Close();
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app(
-      "Measures every public operation, beside bare LMDB. Stores are made below TMPDIR, or below "
-      "/var/tmp, which must be a disk.");
-  bool quick = false;
-  std::vector<std::size_t> sizes;
-  std::string json;
-  app.add_option("--records", sizes, "sizes of the stores (50,2000,100000)")
-      ->delimiter(',')
-      ->check(CLI::Range(10, 1'000'000));
-  app.add_flag("--quick", quick, "a tiny run that shows that everything works; measures nothing");
-  app.add_option("--json", json, "write the figures to this file, too");
-  CLI11_PARSE(app, argc, argv);
-
-  if (sizes.empty()) {
-    sizes = quick ? std::vector<std::size_t>{50} : std::vector<std::size_t>{50, 2000, 100'000};
-  }
+int Measure(const Options& options) {
+  std::vector<std::size_t> sizes = options.records;
+  if (sizes.empty()) sizes = {50, 2000, 100'000};
+  if (options.records.empty() && options.quick) sizes = {50};
   const Scratch scratch;
-  if (!quick) RequireDisk(scratch.path());
   Figures::Head head{.name = "micro",
                      .again = fmt::format("./dev bench micro --records {}{}", fmt::join(sizes, ","),
-                                          quick ? " --quick" : "")};
+                                          options.quick ? " --quick" : "")};
+  head.warnings = WarningsOf(options, scratch.path());
   head.facts = MachineFacts(scratch.path());
   head.facts.emplace_back("ratios",
                           "lookup: bare LMDB hashes the ref, renews a transaction, mdb_get; "
                           "commit: bare LMDB commits one value; scan: bare LMDB opens and reads "
                           "every entry");
-  head.warnings = MachineWarnings(scratch.path());
-  if (quick) head.warnings.emplace_back("a quick run measures nothing");
   Figures figures(std::move(head));
   figures.PrintHead();
-  const Micro micro{scratch, quick ? QuickPace() : Pace(), figures};
+  const Micro micro{scratch, options.quick ? QuickPace() : Pace(), figures};
   for (const std::size_t records : sizes) {
     MeasureStore(micro, records, records == sizes.front());
   }
   figures.Begin("secrets of an image", "x lookup");
   MeasureSecrets(micro);
   figures.PrintFoot();
-  if (!json.empty() && !figures.WriteJson(json)) {
-    std::fprintf(stderr, "error: cannot write %s\n", json.c_str());
-    return 1;
-  }
+  WriteText(options.json, figures.Json());
   return 0;
 }
 
@@ -111,10 +91,10 @@ int Main(int argc, char** argv) {
 }  // namespace waybill::bench
 
 int main(int argc, char** argv) {
-  try {
-    return waybill::bench::Main(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
-    return 1;
-  }
+  return waybill::bench::RunProgram(
+      argc, argv,
+      {.about = "Measures every public operation, beside bare LMDB. Stores are made below TMPDIR, "
+                "or below /var/tmp, which must be a disk.",
+       .records_help = "sizes of the stores (50,2000,100000)"},
+      waybill::bench::Measure);
 }

@@ -1,10 +1,7 @@
 // waybill_peers: waybill beside other ways to keep the same records, in one run. See
 // bench/README.md.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -14,6 +11,7 @@
 #include "bench/peers/peer.h"
 #include "bench/peers/resident.h"
 #include "bench/peers/rows.h"
+#include "bench/program.h"
 #include "bench/report.h"
 #include "bench/scratch.h"
 
@@ -69,7 +67,7 @@ void MeasureSizes(const Plan& plan, const Scratch& scratch, Figures& figures) {
   }
 }
 
-Figures::Head HeadOf(const Plan& plan, bool quick, const std::string& kubelet,
+Figures::Head HeadOf(const Plan& plan, const Options& options, const std::string& kubelet,
                      const Scratch& scratch) {
   Figures::Head head{.name = "peers", .again = "./dev bench peers", .flushes = true};
   head.facts = MachineFacts(scratch.path());
@@ -77,8 +75,8 @@ Figures::Head HeadOf(const Plan& plan, bool quick, const std::string& kubelet,
   for (const std::size_t size : plan.sizes) {
     sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
   }
-  head.again += " --records " + sizes + (quick ? " --quick" : "");
-  head.warnings = MachineWarnings(scratch.path());
+  head.again += " --records " + sizes + (options.quick ? " --quick" : "");
+  head.warnings = WarningsOf(options, scratch.path());
   for (const auto& [library, version] :
        {std::pair("SQLite", SqliteVersion()), std::pair("RocksDB", RocksdbVersion())}) {
     if (version.empty()) {
@@ -92,64 +90,49 @@ Figures::Head HeadOf(const Plan& plan, bool quick, const std::string& kubelet,
   }
   head.facts.emplace_back(
       "ratios", "how many times as long as waybill, turn by turn; above 1, waybill is faster");
-  if (quick) head.warnings.emplace_back("a quick run measures nothing");
   return head;
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app(
-      "Measures waybill beside LMDB, SQLite, RocksDB and files, on the same data, in one run. "
-      "Their "
-      "stores are made below TMPDIR, or below /var/tmp, which must be a disk.");
-  bool quick = false;
-  std::vector<std::size_t> sizes;
-  std::string json;
-  std::string kubelet;
-  std::string resident;
-  std::string store;
-  app.add_option("--records", sizes, "sizes of the stores (2000,20000)")
-      ->delimiter(',')
-      ->check(CLI::Range(10, 1'000'000));
-  app.add_flag("--quick", quick, "a tiny run that shows that everything works; measures nothing");
-  app.add_option("--json", json, "write the figures to this file, too");
-  app.add_option("--kubelet", kubelet, "figures of bindings/go/kubelet/bench, to show them, too");
-  app.add_option("--resident", resident, "")->group("");  // see resident.h
-  app.add_option("--store", store, "")->group("");
-  CLI11_PARSE(app, argc, argv);
-
-  if (!resident.empty()) {
-    for (const auto& peer : MakePeers(store)) {
-      if (peer->name() == resident) return RunResident(*peer, sizes.at(0));
-    }
-    throw std::runtime_error("there is no peer " + resident);
-  }
-
-  Plan plan = quick ? QuickPlan() : Plan();
-  if (!sizes.empty()) plan.sizes = sizes;
+int Measure(const Options& options, const std::string& kubelet) {
+  Plan plan = options.quick ? QuickPlan() : Plan();
+  if (!options.records.empty()) plan.sizes = options.records;
   const Scratch scratch;
-  if (!quick) RequireDisk(scratch.path());
+  Figures figures(HeadOf(plan, options, kubelet, scratch));
   CheckThatFlushesAreCounted(scratch.path());
-  Figures figures(HeadOf(plan, quick, kubelet, scratch));
   figures.PrintHead();
   DescribePeers(MakePeers(scratch.path()));
   MeasureSizes(plan, scratch, figures);
   if (!kubelet.empty()) AddKubelet(kubelet, figures);
   figures.PrintFoot();
-  if (!json.empty() && !figures.WriteJson(json)) {
-    std::fprintf(stderr, "error: cannot write %s\n", json.c_str());
-    return 1;
-  }
+  WriteText(options.json, figures.Json());
   return 0;
+}
+
+int MeasureResident(const std::string& name, const std::string& store, std::size_t records) {
+  for (const auto& peer : MakePeers(store)) {
+    if (peer->name() == name) return RunResident(*peer, records);
+  }
+  throw std::runtime_error("there is no peer " + name);
 }
 
 }  // namespace
 }  // namespace waybill::bench
 
 int main(int argc, char** argv) {
-  try {
-    return waybill::bench::Main(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
-    return 1;
-  }
+  using namespace waybill::bench;
+  std::string kubelet;
+  std::string resident;  // see resident.h
+  std::string store;
+  const CommandLine line{
+      .about =
+          "Measures waybill beside LMDB, SQLite, RocksDB and files, on the same data, in one "
+          "run. Their stores are made below TMPDIR, or below /var/tmp, which must be a disk.",
+      .records_help = "sizes of the stores (2000,20000)",
+      .texts = {{"--kubelet", "figures of bindings/go/kubelet/bench, to show them, too", &kubelet},
+                {"--resident", "", &resident},
+                {"--store", "", &store}}};
+  return RunProgram(argc, argv, line, [&](const Options& options) {
+    if (!resident.empty()) return MeasureResident(resident, store, options.records.at(0));
+    return Measure(options, kubelet);
+  });
 }
