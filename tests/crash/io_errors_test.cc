@@ -1,7 +1,7 @@
 // Each call of opening on a file fails with EIO, once or from then on. Such an error says nothing
 // about what is stored: the message names the call and the path, and nothing is set aside. The next
 // opening ends like an undisturbed one, with the same trust and with everything that was
-// acknowledged.
+// acknowledged. WAYBILL_CALLS_ONE_IN=N: one in N of the calls, from a random one on.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +21,7 @@
 #include "tests/crash/recorder.h"
 #include "tests/crash/stage.h"
 #include "tests/support/damage.h"
+#include "tests/support/draw.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/store_fixture.h"
@@ -71,9 +72,10 @@ void CheckMessage(const Error& error, const fs::path& below) {
 std::uint64_t AtEachCall(const fs::path& place, const std::function<void()>& prepare,
                          const std::function<std::optional<Error>()>& run,
                          const std::function<void(bool failed)>& judge) {
+  const std::uint64_t one_in = NumberFromEnv("WAYBILL_CALLS_ONE_IN", 1);
   std::uint64_t calls = 0;
   for (const bool lasting : {false, true}) {
-    for (std::uint64_t call = 1;; ++call, ++calls) {
+    for (std::uint64_t call = 1 + SeedOfThisRun() % one_in;; call += one_in, calls += one_in) {
       if (prepare) prepare();
       std::optional<Error> error;
       {
