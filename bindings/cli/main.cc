@@ -120,7 +120,7 @@ std::string MessageOfExtras(std::string_view message) {
 
 // CLI11's message, except where it uses its own terms.
 std::string MessageOf(const CLI::ParseError& error) {
-  const std::string message = error.what();
+  std::string message = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return MessageOfExtras(message);
   if (message.find("At Most 1 required") != std::string::npos) {
     return message.substr(0, message.find(':')) + " is given more than once";

@@ -367,6 +367,7 @@ bool IsHost(std::string_view first) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(*-member-init): of the buffer only what text_ shows is read.
 Spelling::Spelling(std::string_view ref) : text_(ref) {
   if (IsBareId(ref)) {
     kSha256.copy(buffer_.data(), kSha256.size());

@@ -111,7 +111,7 @@ State Committer::state() const {
 }
 
 Result<void> Committer::Run(Change change) {
-  Request request{change, {}};
+  Request request(change);
   std::unique_lock lock(mutex_);
   queue_.push_back(&request);
   changed_.wait(lock, [&] { return request.done || (!leading_ && queue_.front() == &request); });

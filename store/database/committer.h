@@ -99,6 +99,7 @@ class Committer {
 
  private:
   struct Request {
+    explicit Request(Change a_change) : change(a_change) {}
     Change change;
     Result<void> result;
     bool done = false;

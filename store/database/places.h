@@ -35,9 +35,9 @@ enum class Search : std::uint8_t {
 
 struct Place {
   Key16 key;
-  const std::byte* value;    // nullptr: missing
-  std::uint32_t generation;  // 0: never used
-  std::uint32_t what;        // 24 bits: the number; 4: the table; 4: the search
+  const std::byte* value = nullptr;  // nullptr: missing
+  std::uint32_t generation = 0;      // 0: never used
+  std::uint32_t what = 0;            // 24 bits: the number; 4: the table; 4: the search
 
   static constexpr std::uint32_t kNumberMask = (std::uint32_t{1} << 24) - 1;
   // Of a value its size. Of a missing copy whether there are others; of a prefix its size.
@@ -92,7 +92,7 @@ class Places {
   PlaceSet& SetOf(const Key16& key, std::uint32_t what) const {
     std::uint64_t word = 0;
     std::memcpy(&word, key.bytes.data(), sizeof(word));
-    return sets_[(word + (what >> 24) * 0x2d) & (count_ - 1)];
+    return sets_[(word + std::uint64_t{what >> 24} * 0x2d) & (count_ - 1)];
   }
 
   bool IsOf(const Place& place, std::uint32_t what, const Key16& key) const {

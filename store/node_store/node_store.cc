@@ -488,7 +488,7 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Observe(ObserveOptions options) {
   return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {
-    auto impl = Impl::OpenObserver(std::move(options));
+    auto impl = Impl::OpenObserver(options);
     if (!impl) return impl.error();
     return std::unique_ptr<NodeStore>(new NodeStore(std::move(*impl)));
   });

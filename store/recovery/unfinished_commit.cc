@@ -64,7 +64,7 @@ Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& dir
                                                 const BootId& boot_id) {
   auto mark = ReadCommitMark(directory);
   if (!mark) return mark.error();
-  return UnfinishedCommit(directory, boot_id, std::move(*mark));
+  return UnfinishedCommit(directory, boot_id, *mark);
 }
 
 bool UnfinishedCommit::MayEndWith(const Inspection& whole) const {

@@ -61,8 +61,9 @@ class UnfinishedCommit {
   Result<void> Settle(const Fd& file, const Identity& identity, const State& state) const;
 
  private:
-  UnfinishedCommit(std::filesystem::path directory, const BootId& boot_id, CommitMarkReading mark)
-      : directory_(std::move(directory)), boot_id_(boot_id), mark_(std::move(mark)) {}
+  UnfinishedCommit(std::filesystem::path directory, const BootId& boot_id,
+                   const CommitMarkReading& mark)
+      : directory_(std::move(directory)), boot_id_(boot_id), mark_(mark) {}
 
   // No commit after `whole` was acknowledged.
   bool MayEndWith(const Inspection& whole) const;
