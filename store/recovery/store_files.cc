@@ -16,7 +16,7 @@ constexpr const char* kUnfinished = "new.tmp";
 constexpr const char* kBackup = "backup";
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 // quarantine/<time>/data.mdb
-constexpr int kMaxDepth = 3;
+constexpr int kMaxFolders = 3;
 
 enum class Type { kFile, kFolder, kEither };
 
@@ -61,7 +61,7 @@ Result<void> CheckOne(const std::filesystem::path& path, Type type, int depth,
     if (auto r = Mend(path, st.st_mode, *mended); !r) return r;
   }
   if (!folder) return {};
-  if (depth == kMaxDepth) return Unsafe(path, "lies too deep for a store", "move it away");
+  if (depth == kMaxFolders) return Unsafe(path, "lies too deep for a store", "move it away");
   auto names = ListDirectory(path);
   if (!names) {
     // An owner that prepares a database, or lets go of one, removes folders meanwhile.
