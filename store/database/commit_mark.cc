@@ -99,14 +99,11 @@ Result<CommitMarkReading> ReadCommitMark(const std::filesystem::path& directory)
   return reading;
 }
 
-Result<void> ShutCommitMark(const std::filesystem::path& directory,
-                            const std::array<std::uint8_t, 16>& uuid,
-                            const std::array<std::uint8_t, 16>& boot_id, std::uint64_t sequence) {
+Result<void> WriteCommitMark(const std::filesystem::path& directory, const MarkedCommits& commits) {
   const std::filesystem::path path = CommitMarkIn(directory);
   auto file = OpenFile(path, O_RDWR | O_CREAT);
   if (!file) return file.error();
   if (ftruncate(file->get(), kSectorBytes) != 0) return SystemError(errno, "write", path);
-  const MarkedCommits commits{uuid, boot_id, false, sequence, sequence};
   if (auto r = PWriteAll(*file, SectorOf(commits), 0, path); !r) return r;
   if (auto r = SyncFile(*file, path); !r) return r;
   return SyncDirectory(directory);

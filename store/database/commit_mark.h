@@ -55,10 +55,8 @@ std::filesystem::path CommitMarkIn(const std::filesystem::path& directory);
 // The system's errors are errors; any content is a reading.
 Result<CommitMarkReading> ReadCommitMark(const std::filesystem::path& directory);
 
-// Says, durably, that commit `sequence` and all before it are on the disk, and that none follows.
-Result<void> ShutCommitMark(const std::filesystem::path& directory,
-                            const std::array<std::uint8_t, 16>& uuid,
-                            const std::array<std::uint8_t, 16>& boot_id, std::uint64_t sequence);
+// Replaces the mark, durably.
+Result<void> WriteCommitMark(const std::filesystem::path& directory, const MarkedCommits& commits);
 
 // The owner's. Begin, Acknowledge and Shut are called by one thread at a time.
 class CommitMark {

@@ -100,6 +100,12 @@ Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole)
   const std::filesystem::path path = directory_ / "data.mdb";
   auto meta = MetaWithoutRoots(file.get(), whole.newer_meta);
   if (!meta) return meta.error();
+  // After a power cut the mark may know of no commit to take back. If the flush below fails, the
+  // next opening finds a whole tree, which may never reach the disk: step 3 must follow.
+  MarkedCommits mark = *mark_.commits;
+  mark.boot_id = boot_id_;
+  mark.begun = std::max(mark.begun, whole.state->commit_sequence + 1);
+  if (auto r = WriteCommitMark(directory_, mark); !r) return r;
   if (auto r = RemoveFile(directory_ / "lock.mdb"); !r) return r;
   if (auto r = SyncDirectory(directory_); !r) return r;
   const off_t offset = whole.newer_meta == 0 ? static_cast<off_t>(whole.page_bytes) : 0;
@@ -130,7 +136,8 @@ Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity,
     if (auto r = SyncFile(file, directory_ / "data.mdb"); !r) return r;
   }
   if (!mark_.exists) return {};
-  return ShutCommitMark(directory_, identity.uuid, boot_id_, state.commit_sequence);
+  const std::uint64_t sequence = state.commit_sequence;
+  return WriteCommitMark(directory_, {identity.uuid, boot_id_, false, sequence, sequence});
 }
 
 }  // namespace waybill::internal

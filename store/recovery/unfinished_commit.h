@@ -8,8 +8,9 @@
 //      a later commit: the mark is open and acknowledges none, and the witness knows of none. In
 //      the boot in which the mark was written it must also say that one was begun. Otherwise it is
 //      damage: rebuild, distrust.
-//   2  Take the other commit back: remove lock.mdb, which may have its transaction ID; put a meta
-//      page without roots in the place of its own; flush. Cut short, this is done again.
+//   2  Take the other commit back: say in the mark that it was begun in this boot; remove lock.mdb,
+//      which may have its transaction ID; put a meta page without roots in the place of its own;
+//      flush. Cut short, this is done again.
 //   3  If a flush may have failed or not have begun (the mark says begun, and not acknowledged):
 //      write every page again, as it reads, and flush. After a flush that failed the kernel may
 //      take pages for written that never reached the disk, and may drop them; written again, they

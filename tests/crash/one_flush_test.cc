@@ -105,7 +105,7 @@ std::optional<MarkedCommits> MarkIn(const fs::path& store) {
 void WriteMark(const fs::path& store, const MarkedCommits& mark) {
   fs::remove(store / "commit.mark");
   if (!mark.open) {
-    Must(internal::ShutCommitMark(store, mark.uuid, mark.boot_id, mark.acknowledged));
+    Must(internal::WriteCommitMark(store, mark));
     return;
   }
   internal::CommitMark file(store, mark.uuid, mark.boot_id);
@@ -656,6 +656,40 @@ BOOST_AUTO_TEST_CASE(the_commit_after_one_that_was_taken_back_flushes_twice) {
   put("once more");
   const std::vector<std::size_t> expected = {2, 1};
   BOOST_TEST(costs.Flushes() == expected, boost::test_tools::per_element());
+}
+
+// The mark may have been behind, so that it tells of no commit to take back. An opening takes one
+// back all the same, its flush fails, and the next opening finds a store that looks whole.
+BOOST_AUTO_TEST_CASE(a_way_back_whose_flush_failed_is_written_again) {
+  Bench bench;
+  const Crash crash = MakeCrash(bench);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Put(bench, crash, crash.mark);
+    bench.clock().Reboot();
+    std::vector<DiskEvent> log = LogOf(bench.root());
+    {
+      Recorder recorder(bench.root(), FilesAfter(log));
+      {
+        const FailingFlush failing(bench.data());
+        const auto failed = NodeStore::Open(bench.Options());
+        BOOST_REQUIRE(!failed);
+        BOOST_TEST((failed.error().code == ErrorCode::kIo));
+      }
+      const auto store = bench.Open();
+      BOOST_TEST((IntentsOf(*store) == kAcknowledged));
+      Append(log, recorder.Take());
+    }
+    Draw draw(seed);
+    const MemoryDir after;
+    PlayPowerCut(log, log.size(), draw, after.path());
+    bench.Put(TreeOf(after.path()));
+    bench.clock().Reboot();
+    BOOST_TEST_CONTEXT("draw " << seed) {
+      const auto store = bench.Open();
+      BOOST_TEST((FoundBy(store->recovery_report()) != Found::kDamage));
+      BOOST_TEST((IntentsOf(*store) == kAcknowledged));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(after_a_failed_flush_nothing_is_written_or_opened_until_the_next_opening) {
