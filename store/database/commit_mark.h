@@ -12,8 +12,9 @@
 //    <acknowledged, 20 digits> <XXH3-64 of what precedes, 16 hex>\n"     (one line, single spaces)
 //
 // `begun` is written before a commit writes its first page, `acknowledged` after its flush. Neither
-// is synced then, so after a power cut both may be behind, by 200 ms at most if the disk keeps up;
-// they are never ahead. "open" is synced before the first commit of an owner, "shut" at its closing
+// is synced then, so after a power cut both may be behind, by 200 ms at most if the disk keeps up.
+// `acknowledged` is never ahead. An opening that takes a commit back says first, synced, that it
+// was begun. "open" is synced before the first commit of an owner, "shut" at its closing
 // and once an opening has settled what a crash left: then nothing follows that the mark does not
 // tell. A mark that could not be written or synced is removed, and this owner makes none again:
 // without one, no commit is taken back.
@@ -55,7 +56,7 @@ std::filesystem::path CommitMarkIn(const std::filesystem::path& directory);
 // The system's errors are errors; any content is a reading.
 Result<CommitMarkReading> ReadCommitMark(const std::filesystem::path& directory);
 
-// Replaces the mark, durably.
+// Replaces the mark, durably. After an error it is the old one, the new one, or not valid.
 Result<void> WriteCommitMark(const std::filesystem::path& directory, const MarkedCommits& commits);
 
 // The owner's. Begin, Acknowledge and Shut are called by one thread at a time.

@@ -170,8 +170,6 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
   }
 }
 
-// --- Rules 14 to 16
-
 // While the store is open nobody reads the free list but LMDB, which believes it.
 BOOST_FIXTURE_TEST_CASE(a_free_list_with_impossible_pages_is_damage, Scene) {
   Rotate();
@@ -198,6 +196,8 @@ BOOST_FIXTURE_TEST_CASE(a_free_list_with_impossible_pages_is_damage, Scene) {
   BOOST_TEST(!Pulls(kRotatedA));
   BOOST_TEST(Pulls(kThief));
 }
+
+// --- Rules 14 to 16
 
 BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
   ScratchStore store(Rules::kClosed);
