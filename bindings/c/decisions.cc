@@ -17,6 +17,7 @@ namespace {
 
 static_assert(WAYBILL_CHECK_ERROR == static_cast<int>(CheckResult::kError));
 static_assert(WAYBILL_REASON_NO_EVIDENCE == static_cast<int>(Reason::kNoEvidence));
+static_assert(WAYBILL_REASON_PROOF_TOO_OLD == static_cast<int>(Reason::kProofTooOld));
 static_assert(WAYBILL_ENSURE_CREDENTIALS_ERROR ==
               static_cast<int>(EnsureAction::kCredentialsError));
 

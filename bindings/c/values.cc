@@ -125,10 +125,10 @@ waybill_string waybill_check_result_name(int32_t result) {
   return NameOf(result, waybill::CheckResult::kError, waybill::CheckResultName);
 }
 waybill_string waybill_reason_name(int32_t reason) {
-  return NameOf(reason, waybill::Reason::kNoEvidence, waybill::ReasonName);
+  return NameOf(reason, waybill::Reason::kProofTooOld, waybill::ReasonName);
 }
 waybill_string waybill_reason_text(int32_t reason) {
-  return NameOf(reason, waybill::Reason::kNoEvidence, waybill::ReasonText);
+  return NameOf(reason, waybill::Reason::kProofTooOld, waybill::ReasonText);
 }
 waybill_string waybill_pull_state_name(int32_t state) {
   if (state < WAYBILL_OPEN_PULL_RUNNING) return Borrow("");

@@ -974,7 +974,9 @@ enum {
   WAYBILL_REASON_STORE_UNAVAILABLE = 21,
   WAYBILL_REASON_CREDENTIALS_NEEDED = 22,
   WAYBILL_REASON_POLICY_KNOWN_PRELOADED = 23,
-  WAYBILL_REASON_NO_EVIDENCE = 24
+  WAYBILL_REASON_NO_EVIDENCE = 24,
+  /* A credential matches, but was proven too long ago (waybill_age_limits). */
+  WAYBILL_REASON_PROOF_TOO_OLD = 25
 };
 WAYBILL_API waybill_string waybill_reason_name(int32_t reason); /* "secretHashMatches" */
 WAYBILL_API waybill_string waybill_reason_text(int32_t reason); /* one sentence, no full stop */

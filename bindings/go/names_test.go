@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%T(%d): %q, want %q", c.value, c.value, got, c.want)
 		}
 	}
-	for r := waybill.ReasonImageAbsent; r <= waybill.ReasonNoEvidence; r++ {
+	for r := waybill.ReasonImageAbsent; r <= waybill.ReasonProofTooOld; r++ {
 		if r.Text() == "" || r.Text() == r.String() {
 			t.Errorf("%v has no sentence", r)
 		}

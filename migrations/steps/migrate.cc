@@ -200,7 +200,7 @@ Error WouldLose(const std::vector<std::string>& losses) {
 }  // namespace
 
 std::span<const Step> Steps() {
-  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4, kStepV4ToV5};
+  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4, kStepV4ToV5, kStepV5ToV6};
   static_assert(std::size(steps) == kNewestSchema - kOldestSchema);
   return steps;
 }

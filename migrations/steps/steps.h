@@ -49,6 +49,7 @@ extern const Step kStepV1ToV2;
 extern const Step kStepV2ToV3;
 extern const Step kStepV3ToV4;
 extern const Step kStepV4ToV5;
+extern const Step kStepV5ToV6;
 
 }  // namespace waybill::internal
 

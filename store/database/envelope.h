@@ -45,6 +45,9 @@ enum class RecordKind : std::uint8_t {
   kUsernsHeld = 12,
   kLedgerEntry = 13,
   kSpelling = 14,
+  kRevocation = 15,
+  kCredentialUse = 16,
+  kCounters = 17,
 };
 
 using Value = std::span<const std::byte>;

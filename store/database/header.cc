@@ -2,17 +2,19 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "schema/v3/header_generated.h"
-#include "schema/v5/header_generated.h"
+#include "schema/v6/header_generated.h"
 #include "store/database/flatbuffer.h"
 
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
 namespace v3 = schema::v3;
-namespace v5 = schema::v5;
+namespace v6 = schema::v6;
 
 namespace {
 
@@ -21,6 +23,16 @@ TableDigest FromDigest(const v1::TableDigest& d) { return {d.count(), d.checksum
 
 constexpr std::uint32_t kFirstWithDigestList = 4;
 constexpr std::uint32_t kFirstWithEvidence = 5;
+constexpr std::uint32_t kFirstWithRevocations = 6;
+
+std::uint64_t ToSeconds(std::chrono::seconds span) {
+  return static_cast<std::uint64_t>(span.count());
+}
+// What is longer than any option allows is that.
+std::chrono::seconds FromSeconds(std::uint64_t seconds) {
+  const auto most = static_cast<std::uint64_t>(kMaxAge.count());
+  return std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds, most)));
+}
 
 // The fields with the tables' digests in older versions.
 constexpr auto kDigestFields = std::to_array<flatbuffers::voffset_t>(
@@ -75,7 +87,7 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
       if (SchemaOf(schema_version).has(spec)) tables.push_back(ToDigest(state.digest(spec.table)));
     }
     const auto tables_at = builder.CreateVectorOfStructs(tables);
-    v5::StateBuilder fields(builder);
+    v6::StateBuilder fields(builder);
     fields.add_commit_sequence(state.commit_sequence);
     fields.add_lmdb_txn_id(state.lmdb_txn_id);
     fields.add_distrustful(state.distrustful);
@@ -88,6 +100,14 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
       fields.add_evidence_removed(state.evidence_removed);
       fields.add_awaits_first_list(state.awaits_first_list);
       fields.add_kubelet_rules(state.kubelet_rules);
+    }
+    if (schema_version >= kFirstWithRevocations) {
+      fields.add_last_truth(state.last_truth);
+      fields.add_untidied(state.untidied);
+      fields.add_max_age(ToSeconds(state.ages.credentials));
+      fields.add_max_age_service_accounts(ToSeconds(state.ages.service_accounts));
+      fields.add_max_age_node_pods(ToSeconds(state.ages.node_pods));
+      fields.add_revocations_kept(ToSeconds(state.ages.revocations));
     }
     return Finish(builder, fields.Finish());
   }
@@ -110,7 +130,7 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
 }
 
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v5::State>(payload);
+  const auto* root = Root<v6::State>(payload);
   const auto* older = Root<v3::State>(payload);
   if (root == nullptr || older == nullptr || root->latest_time() == nullptr ||
       root->header() == nullptr) {
@@ -126,6 +146,14 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.evidence_removed = root->evidence_removed();
   state.awaits_first_list = root->awaits_first_list();
   state.kubelet_rules = root->kubelet_rules();
+  state.last_truth = root->last_truth();
+  state.untidied = root->untidied();
+  state.ages.credentials = FromSeconds(root->max_age());
+  state.ages.service_accounts = FromSeconds(root->max_age_service_accounts());
+  state.ages.node_pods = FromSeconds(root->max_age_node_pods());
+  if (root->revocations_kept() != 0) {
+    state.ages.revocations = FromSeconds(root->revocations_kept());
+  }
   state.header = FromDigest(*root->header());
   const bool has_list = root->tables() != nullptr;
   if (has_list && root->tables()->size() > kTableCount) return std::nullopt;

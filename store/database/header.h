@@ -1,5 +1,5 @@
 // The identity and the state, two records of the main table (schema/v1/header.fbs,
-// schema/v3/header.fbs, schema/v4/header.fbs, schema/v5/header.fbs). The third is in
+// schema/v3/header.fbs, and those of v4 to v6). The third is in
 // store/trust/journal.h.
 
 #ifndef WAYBILL_STORE_DATABASE_HEADER_H_
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "store/database/tables.h"
+#include "waybill/revocation.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
@@ -51,6 +52,9 @@ struct State {
   std::uint64_t evidence_removed = 0;  // schema/v5/header.fbs
   bool awaits_first_list = false;
   bool kubelet_rules = false;
+  std::uint64_t last_truth = 0;  // commit of the newest token of a truth; 0: there was none
+  std::uint64_t untidied = 0;    // revocations whose credentials are still in records
+  AgeLimits ages;
   TableDigest header;
   std::array<TableDigest, kTableCount> tables{};
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "schema/v5/pulled_record_generated.h"
+#include "schema/v6/pulled_record_generated.h"
 #include "store/base/hex.h"
 #include "store/database/flatbuffer.h"
 #include "waybill/limits.h"
@@ -15,7 +15,7 @@
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v5 = schema::v5;
+namespace v6 = schema::v6;
 
 namespace {
 
@@ -112,8 +112,23 @@ Result<void> CheckLimits(const ImagePulledRecord& record) {
   return {};
 }
 
+std::int64_t SecondsOf(const Proof& proof) { return proof.proven ? proof.proven->seconds : 0; }
+
+template <typename T>
+StoredProof StoredProofOf(const T& credential) {
+  return {credential.proven(), credential.pull_began()};
+}
+
+template <typename T>
+Proof ProofOf(const T& credential) {
+  Proof proof;
+  if (credential.proven() != 0) proof.proven = Timestamp{credential.proven(), 0};
+  proof.pull_began = credential.pull_began();
+  return proof;
+}
+
 // Namespaces and names repeat within a record; CreateSharedString keeps each once.
-flatbuffers::Offset<v1::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
+flatbuffers::Offset<v6::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
                                        const ImagePullSecret& secret) {
   const ProbeSecret probe{ImagePullSecretView(secret)};
   const v1::Uuid uid(Raw(probe.uid.raw));
@@ -126,11 +141,12 @@ flatbuffers::Offset<v1::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
   if (!probe.hash_is_raw && !secret.credential_hash.empty()) {
     hash_text = builder.CreateSharedString(secret.credential_hash);
   }
-  return v1::CreateSecret(builder, probe.uid.is_raw ? &uid : nullptr, uid_text, namespace_name,
-                          name, probe.hash_is_raw ? &hash : nullptr, hash_text);
+  return v6::CreateSecret(builder, probe.uid.is_raw ? &uid : nullptr, uid_text, namespace_name,
+                          name, probe.hash_is_raw ? &hash : nullptr, hash_text,
+                          SecondsOf(secret.proof), secret.proof.pull_began);
 }
 
-flatbuffers::Offset<v1::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& builder,
+flatbuffers::Offset<v6::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& builder,
                                                const ImagePullServiceAccount& account) {
   const ProbeUid probe(account.uid);
   const v1::Uuid uid(Raw(probe.raw));
@@ -138,8 +154,8 @@ flatbuffers::Offset<v1::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& b
   const auto name = builder.CreateSharedString(account.name);
   flatbuffers::Offset<flatbuffers::String> uid_text;
   if (!probe.is_raw) uid_text = builder.CreateSharedString(account.uid);
-  return v1::CreateServiceAccount(builder, probe.is_raw ? &uid : nullptr, uid_text, namespace_name,
-                                  name);
+  return v6::CreateServiceAccount(builder, probe.is_raw ? &uid : nullptr, uid_text, namespace_name,
+                                  name, SecondsOf(account.proof), account.proof.pull_began);
 }
 
 // Whether the UID, in one form, and both names are present and within limits.h.
@@ -150,18 +166,18 @@ bool IsComplete(const T& coordinates) {
          Fits(coordinates.name(), kMaxCoordinateBytes);
 }
 
-bool IsComplete(const v1::Entry& entry) {
+bool IsComplete(const v6::Entry& entry) {
   if (entry.image_name() == nullptr || !Fits(entry.image_name(), kMaxImageBytes)) return false;
   if (entry.secrets() != nullptr) {
     if (entry.secrets()->size() > kMaxCredentialsPerName) return false;
-    for (const v1::Secret* secret : *entry.secrets()) {
+    for (const v6::Secret* secret : *entry.secrets()) {
       if (!IsComplete(*secret) || !Fits(secret->hash_text(), kMaxCoordinateBytes)) return false;
       if (secret->hash_raw() != nullptr && secret->hash_text() != nullptr) return false;
     }
   }
   if (entry.service_accounts() != nullptr) {
     if (entry.service_accounts()->size() > kMaxCredentialsPerName) return false;
-    for (const v1::ServiceAccount* account : *entry.service_accounts()) {
+    for (const v6::ServiceAccount* account : *entry.service_accounts()) {
       if (!IsComplete(*account)) return false;
     }
   }
@@ -169,8 +185,8 @@ bool IsComplete(const v1::Entry& entry) {
 }
 
 // nullptr: the FlatBuffer does not verify, is incomplete, out of order or above limits.h.
-const v5::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v5::PulledRecord>(payload);
+const v6::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
+  const auto* root = Root<v6::PulledRecord>(payload);
   if (root == nullptr) return nullptr;
   if ((root->ref_raw() == nullptr) == (root->ref_text() == nullptr)) return nullptr;
   if (root->entries() == nullptr || root->entries()->size() > kMaxImageNamesPerRecord) {
@@ -182,8 +198,8 @@ const v5::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
       !Fits(root->guest_platform()) || !Fits(root->closed_because(), kMaxReasonBytes)) {
     return nullptr;
   }
-  const v1::Entry* previous = nullptr;
-  for (const v1::Entry* entry : *root->entries()) {
+  const v6::Entry* previous = nullptr;
+  for (const v6::Entry* entry : *root->entries()) {
     if (!IsComplete(*entry)) return nullptr;
     if (previous != nullptr && Text(previous->image_name()) >= Text(entry->image_name())) {
       return nullptr;
@@ -193,23 +209,32 @@ const v5::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
   return root;
 }
 
-std::string RefOf(const v5::PulledRecord& record) {
+std::string RefOf(const v6::PulledRecord& record) {
   if (record.ref_raw() == nullptr) return record.ref_text()->str();
   return std::string(kRefPrefix) + HexEncode({record.ref_raw()->bytes()->data(), 32});
 }
 
-ImagePullSecret Decode(const v1::Secret& secret) {
+ImagePullSecret Decode(const v6::Secret& secret) {
   std::string hash;
   if (secret.hash_raw() != nullptr) {
     hash = HexEncode({secret.hash_raw()->bytes()->data(), 32});
   } else if (secret.hash_text() != nullptr) {
     hash = secret.hash_text()->str();
   }
-  return {UidOf(secret), secret.namespace_name()->str(), secret.name()->str(), std::move(hash)};
+  return {UidOf(secret), secret.namespace_name()->str(), secret.name()->str(), std::move(hash),
+          ProofOf(secret)};
 }
 
-ImagePullServiceAccount Decode(const v1::ServiceAccount& account) {
-  return {UidOf(account), account.namespace_name()->str(), account.name()->str()};
+ImagePullServiceAccount Decode(const v6::ServiceAccount& account) {
+  return {UidOf(account), account.namespace_name()->str(), account.name()->str(), ProofOf(account)};
+}
+
+const v6::Secret* SecretAt(const v6::Entry* entry, std::size_t secret) {
+  return entry->secrets()->Get(static_cast<flatbuffers::uoffset_t>(secret));
+}
+
+const v6::ServiceAccount* ServiceAccountAt(const v6::Entry* entry, std::size_t account) {
+  return entry->service_accounts()->Get(static_cast<flatbuffers::uoffset_t>(account));
 }
 
 template <typename T, typename Out>
@@ -224,19 +249,20 @@ void DecodeAll(const flatbuffers::Vector<flatbuffers::Offset<T>>* in, std::vecto
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record) {
   if (auto r = CheckLimits(record); !r) return r.error();
   flatbuffers::FlatBufferBuilder builder(512);
-  std::vector<flatbuffers::Offset<v1::Entry>> entries;
+  std::vector<flatbuffers::Offset<v6::Entry>> entries;
   for (const auto& [name, credentials] : record.credential_mapping) {
-    std::vector<flatbuffers::Offset<v1::Secret>> secrets;
+    std::vector<flatbuffers::Offset<v6::Secret>> secrets;
     for (const auto& s : credentials.kubernetes_secrets) secrets.push_back(Encode(builder, s));
-    std::vector<flatbuffers::Offset<v1::ServiceAccount>> accounts;
+    std::vector<flatbuffers::Offset<v6::ServiceAccount>> accounts;
     for (const auto& s : credentials.kubernetes_service_accounts) {
       accounts.push_back(Encode(builder, s));
     }
     const auto image_name = builder.CreateString(name);
     const auto secrets_at = secrets.empty() ? 0 : builder.CreateVector(secrets);
     const auto accounts_at = accounts.empty() ? 0 : builder.CreateVector(accounts);
-    entries.push_back(v1::CreateEntry(builder, image_name, credentials.node_pods_accessible,
-                                      secrets_at, accounts_at));
+    entries.push_back(v6::CreateEntry(
+        builder, image_name, credentials.node_pods_accessible, secrets_at, accounts_at,
+        SecondsOf(credentials.node_pods_proof), credentials.node_pods_proof.pull_began));
   }
   std::array<std::uint8_t, 32> raw{};
   const bool is_raw = DecodeRef(record.image_ref, raw);
@@ -250,7 +276,7 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   const auto guest = EncodePlatform(builder, record.guest_platform);
   const auto because = StringUnlessEmpty(builder, record.closed_because);
   const v1::Time time = ToTime(record.last_updated.value_or(Timestamp{}));
-  builder.Finish(v5::CreatePulledRecord(builder, is_raw ? &ref : nullptr, ref_text,
+  builder.Finish(v6::CreatePulledRecord(builder, is_raw ? &ref : nullptr, ref_text,
                                         record.last_updated ? &time : nullptr, record.stamp,
                                         entries_at, handler, manifest, platform, guest, because));
   const auto span = builder.GetBufferSpan();
@@ -286,9 +312,10 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
   record.platform = DecodePlatform(root->platform());
   record.guest_platform = DecodePlatform(root->guest_platform());
   record.closed_because = Text(root->closed_because());
-  for (const v1::Entry* entry : *root->entries()) {
+  for (const v6::Entry* entry : *root->entries()) {
     ImagePullCredentials& credentials = record.credential_mapping[entry->image_name()->str()];
     credentials.node_pods_accessible = entry->node_pods_accessible();
+    if (credentials.node_pods_accessible) credentials.node_pods_proof = ProofOf(*entry);
     DecodeAll(entry->secrets(), credentials.kubernetes_secrets);
     DecodeAll(entry->service_accounts(), credentials.kubernetes_service_accounts);
   }
@@ -311,7 +338,7 @@ std::size_t EntryView::service_account_count() const {
 }
 
 SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const {
-  const v1::Secret* stored = entry_->secrets()->Get(static_cast<flatbuffers::uoffset_t>(secret));
+  const v6::Secret* stored = SecretAt(entry_, secret);
   SecretMatch match;
   if (probe.hash_is_raw) {
     match.hash = stored->hash_raw() != nullptr &&
@@ -326,17 +353,27 @@ SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const
   return match;
 }
 
-bool EntryView::HasServiceAccount(const ImagePullServiceAccountView& account) const {
-  if (entry_->service_accounts() == nullptr) return false;
-  const ProbeUid uid(account.uid);
-  for (const v1::ServiceAccount* stored : *entry_->service_accounts()) {
-    if (HasCoordinates(*stored, uid, account.namespace_name, account.name)) return true;
-  }
-  return false;
+bool EntryView::MatchServiceAccount(std::size_t account, const ProbeUid& uid,
+                                    const ImagePullServiceAccountView& probe) const {
+  return HasCoordinates(*ServiceAccountAt(entry_, account), uid, probe.namespace_name, probe.name);
+}
+
+StoredProof EntryView::node_pods_proof() const { return StoredProofOf(*entry_); }
+StoredProof EntryView::secret_proof(std::size_t secret) const {
+  return StoredProofOf(*SecretAt(entry_, secret));
+}
+StoredProof EntryView::service_account_proof(std::size_t account) const {
+  return StoredProofOf(*ServiceAccountAt(entry_, account));
+}
+ImagePullSecret EntryView::secret(std::size_t secret) const {
+  return Decode(*SecretAt(entry_, secret));
+}
+ImagePullServiceAccount EntryView::service_account(std::size_t account) const {
+  return Decode(*ServiceAccountAt(entry_, account));
 }
 
 PulledRecordView::PulledRecordView(std::span<const std::uint8_t> payload)
-    : record_(flatbuffers::GetRoot<v5::PulledRecord>(payload.data())) {}
+    : record_(flatbuffers::GetRoot<v6::PulledRecord>(payload.data())) {}
 
 std::string_view PulledRecordView::runtime_handler() const {
   return Text(record_->runtime_handler());
@@ -363,7 +400,7 @@ std::optional<EntryView> PulledRecordView::Find(std::string_view image_name) con
   flatbuffers::uoffset_t high = entries->size();
   while (low < high) {
     const flatbuffers::uoffset_t middle = low + (high - low) / 2;
-    const v1::Entry* entry = entries->Get(middle);
+    const v6::Entry* entry = entries->Get(middle);
     const int order = Text(entry->image_name()).compare(image_name);
     if (order == 0) return EntryView(entry);
     if (order < 0) {

@@ -1,4 +1,4 @@
-// Encodes pulled records, decodes them, and reads them in place (schema/v5/pulled_record.fbs).
+// Encodes pulled records, decodes them, and reads them in place (schema/v6/pulled_record.fbs).
 
 #ifndef WAYBILL_STORE_DATABASE_PULLED_RECORD_H_
 #define WAYBILL_STORE_DATABASE_PULLED_RECORD_H_
@@ -16,12 +16,10 @@
 #include "waybill/result.h"
 #include "waybill/types.h"
 
-namespace waybill::schema::v1 {
+namespace waybill::schema::v6 {
 struct Entry;
-}  // namespace waybill::schema::v1
-namespace waybill::schema::v5 {
 struct PulledRecord;
-}  // namespace waybill::schema::v5
+}  // namespace waybill::schema::v6
 
 namespace waybill::internal {
 
@@ -59,19 +57,32 @@ struct SecretMatch {
   bool coordinates = false;  // uid, namespace and name all equal
 };
 
+// waybill::Proof as it is stored.
+struct StoredProof {
+  std::int64_t proven = 0;  // seconds since 1970; 0: unknown
+  std::uint64_t pull_began = 0;
+};
+
 // The credentials under one image name, in place.
 class EntryView {
  public:
-  explicit EntryView(const schema::v1::Entry* entry) : entry_(entry) {}
+  explicit EntryView(const schema::v6::Entry* entry) : entry_(entry) {}
   bool node_pods_accessible() const;
   std::size_t secret_count() const;
   std::size_t service_account_count() const;
   // Compares hashes in constant time.
   SecretMatch Match(std::size_t secret, const ProbeSecret& probe) const;
-  bool HasServiceAccount(const ImagePullServiceAccountView& account) const;
+  bool MatchServiceAccount(std::size_t account, const ProbeUid& uid,
+                           const ImagePullServiceAccountView& probe) const;
+  StoredProof node_pods_proof() const;
+  StoredProof secret_proof(std::size_t secret) const;
+  StoredProof service_account_proof(std::size_t account) const;
+  // Allocate.
+  ImagePullSecret secret(std::size_t secret) const;
+  ImagePullServiceAccount service_account(std::size_t account) const;
 
  private:
-  const schema::v1::Entry* entry_;
+  const schema::v6::Entry* entry_;
 };
 
 // A record in place. `payload` must come from an envelope that verified: then it is what was
@@ -86,9 +97,10 @@ class PulledRecordView {
   std::optional<EntryView> Find(std::string_view image_name) const;
   bool HasEntries() const;
   std::string ref() const;
+  const schema::v6::PulledRecord& root() const { return *record_; }
 
  private:
-  const schema::v5::PulledRecord* record_;
+  const schema::v6::PulledRecord* record_;
 };
 
 }  // namespace waybill::internal

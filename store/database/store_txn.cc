@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "store/database/credential_index.h"
 #include "store/database/pulled_record.h"
 #include "waybill/limits.h"
 
@@ -162,6 +163,54 @@ Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload pay
                Seal(key, SpecOf(table).kind, schema().version(table), payload), Room::kReserve);
 }
 
+bool StoreTxn::IsIndexed(Table table, const Schema& schema) const {
+  return table == Table::kPulled && schema.has(Table::kCredentialIndex) &&
+         this->schema().has(Table::kCredentialIndex);
+}
+
+Result<std::vector<Key16>> StoreTxn::IndexedBefore(const Key16& record) const {
+  auto stored = Get(Table::kPulled, record);
+  if (!stored && stored.error().code != ErrorCode::kDamaged) return stored.error();
+  if (!stored || !*stored) return std::vector<Key16>();
+  return IndexKeysOf(**stored, record, seed());
+}
+
+Result<void> StoreTxn::Reindex(const Key16& record, const std::vector<Key16>& before,
+                               Payload payload) {
+  std::vector<IndexRow> rows;
+  if (!payload.empty()) rows = IndexRowsOf(payload, record, seed());
+  auto old = before.begin();
+  for (const IndexRow& row : rows) {
+    for (; old != before.end() && *old < row.key; ++old) {
+      if (auto erased = Delete(Table::kCredentialIndex, *old); !erased) return erased.error();
+    }
+    if (old != before.end() && *old == row.key) {
+      ++old;
+    } else if (auto r = Put(Table::kCredentialIndex, row.key, row.payload); !r) {
+      return r;
+    }
+  }
+  for (; old != before.end(); ++old) {
+    if (auto erased = Delete(Table::kCredentialIndex, *old); !erased) return erased.error();
+  }
+  return {};
+}
+
+Result<void> StoreTxn::IndexCredentials(const Key16& record) {
+  auto stored = Get(Table::kPulled, record);
+  if (!stored && stored.error().code != ErrorCode::kDamaged) return stored.error();
+  if (!stored || !*stored) return {};
+  return Reindex(record, {}, std::vector<std::uint8_t>((*stored)->begin(), (*stored)->end()));
+}
+
+Result<void> StoreTxn::Clear(Table table) {
+  const int rc = mdb_drop(context_.txn, context_.handles->of(table), 0);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "emptying a table");
+  dirty_ = true;
+  state_.digest(table) = {};
+  return {};
+}
+
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r.error();
   const auto value = Seal(key, SpecOf(table).kind, schema().version(table), payload);
@@ -173,16 +222,32 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   dirty_ = true;
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
   state_.digest(table).Add(StoredChecksum(value));
+  if (IsIndexed(table, schema())) {
+    if (auto r = Reindex(key, {}, payload); !r) return r.error();
+  }
   return true;
 }
 
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  return Store(context_.handles->of(table), state_.digest(table), key,
-               Seal(key, SpecOf(table).kind, schema.version(table), payload));
+  const bool indexed = IsIndexed(table, schema);
+  std::vector<Key16> before;
+  if (indexed) {
+    auto keys = IndexedBefore(key);
+    if (!keys) return keys.error();
+    before = std::move(*keys);
+  }
+  auto stored = Store(context_.handles->of(table), state_.digest(table), key,
+                      Seal(key, SpecOf(table).kind, schema.version(table), payload));
+  return stored && indexed ? Reindex(key, before, payload) : stored;
 }
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
+  if (IsIndexed(table, schema())) {
+    auto before = IndexedBefore(key);
+    if (!before) return before.error();
+    if (auto r = Reindex(key, *before, {}); !r) return r.error();
+  }
   const MDB_dbi dbi = context_.handles->of(table);
   TableDigest& digest = state_.digest(table);
   MDB_val k = lmdb::ToVal(key.span());

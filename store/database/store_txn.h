@@ -86,6 +86,11 @@ class StoreTxn {
   Result<bool> PutNew(Table table, const Key16& key, Payload payload);
   // For migrations: writes in the form of another schema version.
   Result<void> PutAs(const Schema& schema, Table table, const Key16& key, Payload payload);
+  // Makes the rows of the credential index that a stored record needs: for records that were stored
+  // before there was an index. Every write of a record keeps it otherwise.
+  Result<void> IndexCredentials(const Key16& record);
+  // Deletes every value.
+  Result<void> Clear(Table table);
   // False: there was no such key. Deletes damaged values too.
   Result<bool> Delete(Table table, const Key16& key);
   // In key order, until the visitor returns false. A value that does not verify comes with an empty
@@ -117,6 +122,11 @@ class StoreTxn {
   Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
                      Room room = Room::kGrowth);
   Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
+  // Whether `table` is that of records, and they are indexed when they are written as `schema`.
+  bool IsIndexed(Table table, const Schema& schema) const;
+  // The keys of the index rows that the stored record has; none if it is missing or damaged.
+  Result<std::vector<Key16>> IndexedBefore(const Key16& record) const;
+  Result<void> Reindex(const Key16& record, const std::vector<Key16>& before, Payload payload);
   // How many pulled records are of another handler than the default.
   Result<std::uint64_t> CountNondefault() const;
 

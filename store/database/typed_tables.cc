@@ -14,6 +14,7 @@
 #include "store/base/sha256.h"
 #include "store/database/flatbuffer.h"
 #include "store/database/pulled_record.h"
+#include "store/database/revocations_table.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -190,6 +191,7 @@ Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record) {
   auto existing = FindRecord(txn, record.image_ref, record.runtime_handler);
   if (!existing && !IsDamaged(existing.error())) return existing.error();
   record.stamp = txn.sequence();
+  if (auto dropped = DropForgotten(txn, record); !dropped) return dropped.error();
   auto payload = EncodePulledRecordValue(record);
   if (!payload) return payload.error();
   return txn.Put(Table::kPulled, key, *payload);

@@ -73,7 +73,8 @@ Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::st
                                                     std::string_view runtime_handler);
 // Whether the ref has a record under any handler, readable or not.
 Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref);
-// Stamps the record with the commit under way. Replaces a damaged one; kConflict as above.
+// Stamps the record with the commit under way, without what was forgotten (DropForgotten). Replaces
+// a damaged one; kConflict as above.
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
 // If the ref has no record under the handler, makes one without credentials: then the image counts
 // as pulled, and pods must verify. True: the record was made. A damaged record stays, since it

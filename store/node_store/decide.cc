@@ -11,13 +11,16 @@ namespace waybill {
 using internal::DecisionOrEntry;
 using internal::Question;
 using internal::ReaderPool;
+using internal::Standing;
 
 // Steps 1 to 6 are decided on one snapshot; then the credentials are fetched, and compared in steps
 // 7 to 9 (store/pull/decide.h). Fetching may take long, or end in another call: then the snapshot
 // is released, a copy of the record is compared, and the store is read again afterwards.
 Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSource& source,
                                           ReaderPool::Lease& snapshot, bool write_backs_queued) {
-  const Question question{rules, policy, copy.image, copy.image_ref, copy.runtime_handler};
+  const Question question{rules, policy, copy.image, copy.image_ref, copy.runtime_handler,
+                          ages,  clock};
+  const Standing standing(snapshot, question);
   const auto decide_without_credentials = [&] {
     DecisionOrEntry now = internal::DecideWithoutCredentials(snapshot, question);
     // LMDB's readers can be misled for a moment: damage counts only if a fresh snapshot has it,
@@ -42,6 +45,7 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
 
   // Steps 1 to 6.
   DecisionOrEntry now = decide_without_credentials();
+  std::uint64_t read_at = snapshot ? snapshot.state().commit_sequence : 0;
   FirstLook of_this_call;
   FirstLook* const of_both_calls = source.first_look();
   FirstLook& first = of_both_calls != nullptr ? *of_both_calls : of_this_call;
@@ -57,6 +61,7 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
       }
       first.record_.assign(now.record.begin(), now.record.end());
       first.image_ref_ = copy.image_ref;
+      first.read_at_ = read_at;
     }
     if (compares_copy && write_backs_queued) {
       now = decide_behind_write_backs();
@@ -66,6 +71,8 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
     if (deferred) return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
     if (compares_copy) snapshot.Release();
   }
+
+  if (compares_copy) read_at = first.read_at_;
 
   // The pod's credentials.
   const auto credentials = source.Fetch();
@@ -78,15 +85,16 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
     if (!is_second_call) now = decide_on_new_snapshot();
     decision = internal::ConfirmOrTighten(
         internal::CompareWithCopy(first.record_, first.image_ref_, question, now.runtime_handler,
-                                  *credentials, &write_back),
-        now, rules, *credentials);
+                                  *credentials, standing, &write_back),
+        now, rules, *credentials, standing);
   } else {
-    decision = internal::CompareCredentials(*now.entry, *credentials, &write_back);
+    decision = internal::CompareCredentials(*now.entry, *credentials, standing, &write_back);
     if (decision.pull && write_backs_queued) {
       now = decide_behind_write_backs();
       // If the record went meanwhile, the image must not become preloaded.
-      if (now.decision) return internal::ConfirmOrTighten(decision, now, rules, *credentials);
-      decision = internal::CompareCredentials(*now.entry, *credentials, &write_back);
+      if (now.decision)
+        return internal::ConfirmOrTighten(decision, now, rules, *credentials, standing);
+      decision = internal::CompareCredentials(*now.entry, *credentials, standing, &write_back);
     }
     if (decision.pull) {
       if (const auto opened = internal::AskLedger(snapshot, question, now.runtime_handler)) {
@@ -97,7 +105,8 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
   }
   if (!decision.pull && write_back != nullptr && write_backs) {
     // Under another spelling than the record's, the store finds it by its own.
-    write_backs->Offer(*ImageName(copy.image), copy.image_ref, now.runtime_handler, *write_back);
+    write_backs->Offer(*ImageName(copy.image), copy.image_ref, now.runtime_handler, *write_back,
+                       read_at);
   }
   return decision;
 }

@@ -35,7 +35,11 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   };
   std::vector<internal::UsernsMapping> mappings;
   std::vector<internal::UsernsHeld> held;
-  take(Table::kPulled, "the records", internal::DecodePulledRecordValue, content.records);
+  if (auto records = impl.ListRecordsIn(snapshot)) {
+    content.records = std::move(*records);
+  } else {
+    taken = records.error();
+  }
   std::vector<OpenPull> pulls;
   take(Table::kIntents, "the intents", internal::DecodeOpenPull, pulls);
   take(Table::kLedger, "the ledger", internal::DecodeLedgerEntry, content.ledger);

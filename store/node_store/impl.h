@@ -21,6 +21,7 @@
 #include "store/database/reader_pool.h"
 #include "store/pull/decide.h"
 #include "store/pull/in_flight.h"
+#include "store/pull/tidier.h"
 #include "store/pull/write_back_queue.h"
 #include "store/recovery/open_store.h"
 #include "store/userns/allocator.h"
@@ -61,6 +62,7 @@ class NodeStore::Impl {
   const Clock clock;
   const BootClock boot_clock;  // owner only
   const EvidenceOptions evidence;
+  const std::optional<AgeLimits> ages;  // nullopt: those that the store remembers
   const UserNamespaceOptions user_namespaces;
   RecoveryReport report;
   internal::InFlight in_flight;
@@ -73,11 +75,25 @@ class NodeStore::Impl {
   std::unique_ptr<internal::CommitMark> mark;  // null: commits flush twice
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
+  std::unique_ptr<internal::Tidier> tidier;
   std::optional<internal::Allocator> allocator;  // inside changes only
   // The last token drawn, in this process or an earlier one. A mapping with an older stamp could be
   // cleaned up by lists that were made before its pod came back.
   std::atomic<std::uint64_t> last_token{0};
   std::uint64_t opened_at = 0;  // the commit sequence when opening ended
+
+  // revocation.cc
+  static Result<void> CheckAges(const std::optional<AgeLimits>& ages);
+  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options) noexcept;
+  // Runs a change that forgets.
+  template <typename Change>
+  auto Revoke(const Change& change, const ChangeOptions& options) noexcept;
+  // The records as they count. record.cc
+  Result<std::vector<ImagePulledRecord>> ListRecordsIn(
+      const internal::ReaderPool::Lease& snapshot) const;
+  const AgeLimits& AgesIn(const internal::ReaderPool::Lease& snapshot) const {
+    return ages ? *ages : snapshot.state().ages;
+  }
 
   // How many pulled records have another handler than the default. kDamaged: unreadable.
   Result<std::uint64_t> CountNondefault(const internal::ReaderPool::Lease& snapshot);
@@ -121,11 +137,14 @@ class NodeStore::Impl {
         clock(options.clock),
         boot_clock(BootClockOf(options)),
         evidence(EvidenceOf(options)),
+        ages(options.ages),
         user_namespaces(options.user_namespaces) {}
 
   Result<void> FinishOpening(const OpenOptions& options);
   // The steps between the opened database and the readers.
   Result<void> MendClockAtOpening();
+  Result<void> OpenRevocations(const OpenOptions& options);
+  Result<void> DropOldRevocations();
   Result<void> TakeOver(const OpenOptions& options);
   Result<void> CountPulls(std::uint64_t& count);
   Result<void> Replay(const OpenOptions& options);

@@ -119,6 +119,7 @@ void TakeOpeningReport(const ObserveReport& observed, RecoveryReport& report) {
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
   if (auto r = CheckEvidence(options.evidence); !r) return r.error();
+  if (auto r = CheckAges(options.ages); !r) return r.error();
   if (options.runtime_handlers) {
     if (auto r = internal::CheckRuntimeHandlers(*options.runtime_handlers); !r) return r.error();
   }
@@ -178,6 +179,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
     return r;
   }
   if (auto r = MendClockAtOpening(); !r) return r;
+  if (auto r = OpenRevocations(options); !r) return r;
   // Before any step that may fail: the next opening may name no directory.
   if (auto r = OpenUserNamespaces(options); !r) return r;
   if (options.runtime_handlers) {
@@ -206,6 +208,8 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
   write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules);
+  tidier = std::make_unique<internal::Tidier>(*committer);
+  if (state.untidied != 0) tidier->Wake();
   return owned->lock.AnnounceRecovered(opened.database_id);
 }
 
@@ -340,6 +344,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   if (options.user_namespaces.enabled) {
     if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
   }
+  if (auto r = CheckAges(options.ages); !r) return r.error();
   std::unique_ptr<Impl> impl(new Impl(options));
   if (auto r = impl->OpenFiles(); !r) return r.error();
   return impl;
@@ -361,6 +366,7 @@ Result<void> NodeStore::Impl::Close() noexcept {
   Result<void> result;
   if (write_backs) result = Guarded([this] { return write_backs->Flush(); });
   write_backs.reset();
+  tidier.reset();
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
   if (owned && owned->witness) {

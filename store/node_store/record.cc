@@ -14,6 +14,7 @@
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
+#include "store/pull/forget.h"
 #include "store/pull/list_token.h"
 #include "store/pull/open_pulls.h"
 #include "store/pull/prune.h"
@@ -318,6 +319,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
       if (!record || record->image_ref != ref || record->runtime_handler != *handler) {
         return impl_->Unreadable(what);
       }
+      internal::LeaveWhatCounts(snapshot, impl_->AgesIn(snapshot), impl_->clock(), *record);
       return std::move(*record);
     }
     return Error{ErrorCode::kNotFound,
@@ -327,8 +329,21 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
   });
 }
 
+Result<std::vector<ImagePulledRecord>> NodeStore::Impl::ListRecordsIn(
+    const ReaderPool::Lease& snapshot) const {
+  auto records =
+      ListIn(*this, snapshot, Table::kPulled, "the records", internal::DecodePulledRecordValue);
+  if (records) {
+    const Timestamp now = clock();
+    for (ImagePulledRecord& record : *records) {
+      internal::LeaveWhatCounts(snapshot, AgesIn(snapshot), now, record);
+    }
+  }
+  return records;
+}
+
 Result<std::vector<ImagePulledRecord>> NodeStore::ListRecords() const {
-  return ListTable(*impl_, Table::kPulled, "the records", internal::DecodePulledRecordValue);
+  return Guarded([&] { return impl_->ListRecordsIn(impl_->Read()); });
 }
 
 Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {

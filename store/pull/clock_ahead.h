@@ -23,7 +23,8 @@ bool IsFromClockAhead(Timestamp time, Timestamp clock);
 
 // If the store's latest time came from a clock that was ahead, continues with the clock's time.
 // Gives that time to each record whose time came from a clock that was ahead. They were all written
-// before, so none becomes older than it is. Returns how many changed.
+// before, so none becomes older than it is. Of their proofs nobody knows the time any more. Returns
+// how many changed.
 Result<std::uint64_t> MendTimes(StoreTxn& txn);
 
 }  // namespace waybill::internal

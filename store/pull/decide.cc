@@ -9,7 +9,9 @@
 #include "store/database/evidence_tables.h"
 #include "store/database/key.h"
 #include "store/database/open_pulls_table.h"
+#include "store/database/revocations_table.h"
 #include "store/database/typed_tables.h"
+#include "store/pull/age.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
 
@@ -23,6 +25,7 @@ constexpr Decision Allow(CheckResult result, Reason reason) {
 }
 constexpr Decision kNoneMatches = {true, CheckResult::kMustAuthenticate,
                                    Reason::kNoCredentialMatches, true};
+constexpr Decision kOnlyTooOld = {true, CheckResult::kMustAuthenticate, Reason::kProofTooOld, true};
 constexpr Decision Fail(Reason reason) { return Pull(CheckResult::kError, reason); }
 
 // True on an error, too: closed.
@@ -271,6 +274,9 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
 
   // 6. Open to all pods of the node, or to none.
   if (result.entry->node_pods_accessible()) {
+    if (Standing(snapshot, question).OfNodePods(*result.entry) != Standing::Verdict::kCounts) {
+      return pull_unless_in_ledger(Reason::kProofTooOld);
+    }
     return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
   }
   if (result.entry->secret_count() == 0 && result.entry->service_account_count() == 0) {
@@ -279,48 +285,90 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
   return result;
 }
 
+bool Standing::IsTooOld(const StoredProof& proof, std::chrono::seconds most) const {
+  return most.count() != 0 &&
+         IsPastAge(proof.proven, most,
+                   NowForAges(question_.clock(), snapshot_.state().latest_time));
+}
+
+Standing::Verdict Standing::OfNodePods(const EntryView& entry) const {
+  if (!snapshot_) return Verdict::kForgotten;
+  return IsTooOld(entry.node_pods_proof(), ages().node_pods) ? Verdict::kTooOld : Verdict::kCounts;
+}
+
+Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret) const {
+  if (!snapshot_) return Verdict::kForgotten;
+  if (snapshot_.state().untidied != 0 && IsForgotten(snapshot_, entry.secret(secret))) {
+    return Verdict::kForgotten;
+  }
+  return IsTooOld(entry.secret_proof(secret), ages().credentials) ? Verdict::kTooOld
+                                                                  : Verdict::kCounts;
+}
+
+Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t account) const {
+  if (!snapshot_) return Verdict::kForgotten;
+  if (snapshot_.state().untidied != 0 && IsForgotten(snapshot_, entry.service_account(account))) {
+    return Verdict::kForgotten;
+  }
+  return IsTooOld(entry.service_account_proof(account), AgeOfServiceAccounts(ages()))
+             ? Verdict::kTooOld
+             : Verdict::kCounts;
+}
+
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
-                            const ImagePullSecretView** write_back) {
+                            const Standing& standing, const ImagePullSecretView** write_back) {
   const std::size_t stored = entry.secret_count();
   const bool may_write_back = stored < kMaxSecretsForWriteBack;
+  bool too_old = false;
+  const auto counts = [&](Standing::Verdict verdict) {
+    too_old = too_old || verdict == Standing::Verdict::kTooOld;
+    return verdict == Standing::Verdict::kCounts;
+  };
   // 7. A secret that the image was pulled with.
   for (const ImagePullSecretView& secret : credentials.secrets) {
     const ProbeSecret probe(secret);
     for (std::size_t i = 0; i < stored; ++i) {
       const SecretMatch match = entry.Match(i, probe);
-      if (match.hash) {
+      if (match.hash && counts(standing.OfSecret(entry, i))) {
         if (!match.coordinates && may_write_back) *write_back = &secret;
         return {false, CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches, true};
       }
       // At the limit a changed Secret can't be stored, so it does not match (kubelet behaviour).
-      if (match.coordinates && may_write_back) {
+      if (!match.hash && match.coordinates && may_write_back &&
+          counts(standing.OfSecret(entry, i))) {
         *write_back = &secret;
         return {false, CheckResult::kCredentialRecordFound, Reason::kSecretCoordinatesMatch, true};
       }
     }
   }
   // 8. A service account that the image was pulled with.
-  if (credentials.service_account && entry.HasServiceAccount(*credentials.service_account)) {
-    return {false, CheckResult::kCredentialRecordFound, Reason::kServiceAccountMatches, true};
+  if (credentials.service_account) {
+    const ProbeUid uid(credentials.service_account->uid);
+    for (std::size_t i = 0; i < entry.service_account_count(); ++i) {
+      if (entry.MatchServiceAccount(i, uid, *credentials.service_account) &&
+          counts(standing.OfServiceAccount(entry, i))) {
+        return {false, CheckResult::kCredentialRecordFound, Reason::kServiceAccountMatches, true};
+      }
+    }
   }
   // 9. No credential matches.
-  return kNoneMatches;
+  return too_old ? kOnlyTooOld : kNoneMatches;
 }
 
 Decision CompareWithCopy(Payload record, std::string_view asked, const Question& question,
                          std::string_view runtime_handler, const PodCredentials& credentials,
-                         const ImagePullSecretView** write_back) {
+                         const Standing& standing, const ImagePullSecretView** write_back) {
   const PulledRecordView view(record);
   const auto image_name = ImageName(question.image);
   if (!image_name || asked != question.image_ref || view.runtime_handler() != runtime_handler) {
     return kNoneMatches;
   }
   const auto entry = view.Find(*image_name);
-  return entry ? CompareCredentials(*entry, credentials, write_back) : kNoneMatches;
+  return entry ? CompareCredentials(*entry, credentials, standing, write_back) : kNoneMatches;
 }
 
 Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,
-                          const PodCredentials& credentials) {
+                          const PodCredentials& credentials, const Standing& standing) {
   if (later.decision) {
     Decision now = *later.decision;
     now.credentials_read = true;
@@ -329,7 +377,7 @@ Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, R
   }
   if (first.pull || rules == Rules::kKubelet) return first;
   const ImagePullSecretView* ignored = nullptr;
-  const Decision now = CompareCredentials(*later.entry, credentials, &ignored);
+  const Decision now = CompareCredentials(*later.entry, credentials, standing, &ignored);
   return now.pull ? now : first;
 }
 

@@ -7,7 +7,8 @@
 //      spellings, too, and in the ledger of preloaded images.
 //   4. The policy does not verify such images: use it.
 //   5. There is no record, or it has no entry for the image name: pull.
-//   6. The entry is open to all pods of the node: use it.
+//   6. The entry is open to all pods of the node: use it. Here and below what is past its age, or
+//      was forgotten since, does not count (Standing).
 //      Only now the pod's credentials are fetched, by the caller.
 //   7. One of the pod's secrets is in the entry: use it.
 //   8. Its service account is in the entry: use it.
@@ -22,13 +23,18 @@
 #ifndef WAYBILL_STORE_PULL_DECIDE_H_
 #define WAYBILL_STORE_PULL_DECIDE_H_
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "store/database/pulled_record.h"
 #include "store/database/reader_pool.h"
 #include "waybill/decision.h"
+#include "waybill/maintenance.h"
 #include "waybill/policy.h"
+#include "waybill/revocation.h"
 #include "waybill/rules.h"
 
 namespace waybill::internal {
@@ -39,7 +45,32 @@ struct Question {
   const VerificationPolicy& policy;
   std::string_view image;
   std::string_view image_ref;
-  std::string_view runtime_handler;  // as the caller names it
+  std::string_view runtime_handler;      // as the caller names it
+  const std::optional<AgeLimits>& ages;  // nullopt: those that the store remembers
+  const Clock& clock;
+};
+
+// Whether what an entry has still counts: not past its age, and not forgotten since the record was
+// written. Asks for the time, and for what was forgotten, only if it must. The snapshot may be
+// renewed meanwhile.
+class Standing {
+ public:
+  Standing(const ReaderPool::Lease& snapshot, const Question& question)
+      : snapshot_(snapshot), question_(question) {}
+
+  enum class Verdict : std::uint8_t { kCounts, kTooOld, kForgotten };
+  Verdict OfNodePods(const EntryView& entry) const;
+  Verdict OfSecret(const EntryView& entry, std::size_t secret) const;
+  Verdict OfServiceAccount(const EntryView& entry, std::size_t account) const;
+
+ private:
+  bool IsTooOld(const StoredProof& proof, std::chrono::seconds most) const;
+  const AgeLimits& ages() const {
+    return question_.ages ? *question_.ages : snapshot_.state().ages;
+  }
+
+  const ReaderPool::Lease& snapshot_;
+  const Question& question_;
 };
 
 // Maps the runtime handler that a caller names to its stored name: "" for the default handler,
@@ -66,20 +97,20 @@ std::optional<Decision> AskLedger(const ReaderPool::Lease& snapshot, const Quest
 
 // Steps 7 to 9. Sets `write_back` to the pod's secret that should be stored, if any.
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
-                            const ImagePullSecretView** write_back);
+                            const Standing& standing, const ImagePullSecretView** write_back);
 
 // The same with a copy of the record, made before the credentials were fetched, when the ref
 // `asked` was asked for. A copy made for another question opens nothing.
 Decision CompareWithCopy(Payload record, std::string_view asked, const Question& question,
                          std::string_view runtime_handler, const PodCredentials& credentials,
-                         const ImagePullSecretView** write_back);
+                         const Standing& standing, const ImagePullSecretView** write_back);
 
 // Combines the answer from the copy, `first`, with the store as it is now, `later`. The later look
 // can only make the answer stricter: a record that became unreadable or does not verify is "pull"
 // under both sets of rules. Under closed rules the matching credentials must still be in a record.
 // Under the rules `kubelet` a record that is gone changes nothing: the kubelet looks only once.
 Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,
-                          const PodCredentials& credentials);
+                          const PodCredentials& credentials, const Standing& standing);
 
 }  // namespace waybill::internal
 

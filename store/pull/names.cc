@@ -6,6 +6,7 @@
 #include "store/base/caught.h"
 #include "waybill/decision.h"
 #include "waybill/evidence.h"
+#include "waybill/revocation.h"
 #include "waybill/rules.h"
 
 namespace waybill {
@@ -32,13 +33,15 @@ constexpr std::array<std::string_view, 5> kCheckResults = {
 constexpr std::array<std::string_view, 5> kEnsureActions = {
     "Pull", "UsePresent", "InvalidImageName", "ErrImageNeverPull", "CredentialsError"};
 
+constexpr std::array<std::string_view, 6> kRevocationKinds = {
+    "", "secret", "serviceAccount", "namespace", "image", "credential"};
 constexpr std::array<std::string_view, 2> kShortNames = {"anywhere", "docker.io"};
 
 struct ReasonNames {
   std::string_view name;
   std::string_view text;
 };
-constexpr std::array<ReasonNames, 25> kReasons = {{
+constexpr std::array<ReasonNames, 26> kReasons = {{
     {"imageAbsent", "the image is not on the node"},
     {"policyNeverVerifies", "the policy NeverVerify asks for no credentials"},
     {"policyPresumedPreloaded",
@@ -71,6 +74,7 @@ constexpr std::array<ReasonNames, 25> kReasons = {{
     {"policyKnownPreloaded",
      "the image is known to have come to the node without the kubelet, which the policy allows"},
     {"noEvidence", "no pull of this image is on record, and it is not known to be preloaded"},
+    {"proofTooOld", "a credential matches, but it was proven too long ago"},
 }};
 
 }  // namespace
@@ -97,7 +101,11 @@ std::string_view CheckResultName(CheckResult result) {
 std::string_view EnsureActionName(EnsureAction action) {
   return kEnsureActions[static_cast<std::size_t>(action)];
 }
-static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kNoEvidence) + 1);
+std::string_view RevocationKindName(RevocationKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < kRevocationKinds.size() ? kRevocationKinds[index] : std::string_view();
+}
+static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kProofTooOld) + 1);
 std::string_view ReasonName(Reason reason) {
   return kReasons[static_cast<std::size_t>(reason)].name;
 }

@@ -1,6 +1,7 @@
 #include "store/pull/recording.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/typed_tables.h"
+#include "store/pull/age.h"
 #include "store/pull/merge_credentials.h"
 #include "store/pull/open_pulls.h"
 #include "store/pull/spellings.h"
@@ -61,6 +63,53 @@ Result<void> EraseIntents(StoreTxn& txn, std::string_view image, std::string_vie
     if (auto r = EraseOpenPull(txn, pull); !r) return r;
   }
   return {};
+}
+
+// The commit in which the pull began; 0: unknown. Without an ID it may be any that runs, so the
+// oldest counts.
+Result<std::uint64_t> PullBegan(const StoreTxn& txn, std::string_view image,
+                                std::string_view runtime_handler, PullId id) {
+  auto pulls = FindOpenPulls(txn, image, runtime_handler);
+  if (!pulls) return pulls.error();
+  std::optional<std::uint64_t> began;
+  const auto take = [&](PullState state) {
+    for (const OpenPull& pull : *pulls) {
+      if (id.value != 0 ? pull.id == id : pull.state == state) {
+        began = std::min(began.value_or(pull.stamp), pull.stamp);
+      }
+    }
+  };
+  take(PullState::kRunning);
+  if (!began) take(PullState::kUnknown);
+  return began.value_or(0);
+}
+
+// What the pull proved, without what was forgotten since it began. A pull that began before the
+// last truth may have been made with a Secret that the truth did not have.
+ImagePullCredentials Proven(const StoreTxn& txn, const ImagePullCredentials& credentials,
+                            std::uint64_t began) {
+  ImagePullCredentials proven = credentials;
+  const Proof proof{Timestamp{txn.now().seconds, 0}, began};
+  proven.node_pods_proof = proof;
+  for (ImagePullSecret& secret : proven.kubernetes_secrets) secret.proof = proof;
+  for (auto& account : proven.kubernetes_service_accounts) account.proof = proof;
+  if (txn.state().last_truth != 0 && began <= txn.state().last_truth) {
+    proven.kubernetes_secrets.clear();
+    proven.kubernetes_service_accounts.clear();
+  }
+  return proven;
+}
+
+// That all pods may use the image, past its age, gives way to what a pull proves: otherwise nothing
+// could be added to it.
+void DropAgedNodePods(const StoreTxn& txn, ImagePulledRecord& record, std::string_view image_name) {
+  const auto at = record.credential_mapping.find(std::string(image_name));
+  if (at == record.credential_mapping.end() || !at->second.node_pods_accessible) return;
+  const Proof& proof = at->second.node_pods_proof;
+  const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
+  if (IsPastAge(proof.proven ? proof.proven->seconds : 0, txn.state().ages.node_pods, now)) {
+    record.credential_mapping.erase(at);
+  }
 }
 
 // Whether another pull of the string is in flight still.
@@ -126,20 +175,25 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   record.runtime_handler = pulled.runtime_handler;
   bool changed = TakeManifest(record, pulled, is_new) || is_new;
   record.closed_because.clear();
+  bool proves = false;
   if (pulled.credentials) {
-    const bool merged = MergeCredentials(record, pulled.image_name, *pulled.credentials);
+    auto began = PullBegan(txn, pulled.image, pulled.runtime_handler, pulled.pull);
+    if (!began) return began.error();
+    const ImagePullCredentials proven = Proven(txn, *pulled.credentials, *began);
+    proves = !proven.empty();
+    if (proves) DropAgedNodePods(txn, record, pulled.image_name);
+    const bool merged = MergeCredentials(record, pulled.image_name, proven);
     // On a new record the kubelet keeps even an entry without credentials.
-    if (is_new) {
-      record.credential_mapping.try_emplace(std::string(pulled.image_name), *pulled.credentials);
-    }
+    if (is_new) record.credential_mapping.try_emplace(std::string(pulled.image_name), proven);
     changed = changed || merged;
   }
   // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could remove
   // it.
-  if (changed || rules == Rules::kClosed) {
+  const bool confirms = changed || rules == Rules::kClosed;
+  if (confirms || proves) {
     // A record written by a clock that was ahead keeps its time.
     const bool ahead = rules == Rules::kClosed && record.last_updated > txn.now();
-    if (!ahead) record.last_updated = txn.now();
+    if (confirms && !ahead) record.last_updated = txn.now();
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
   if (auto r = ClearRefQuarantine(txn, pulled.image_ref, rules); !r) return r;
@@ -218,17 +272,21 @@ Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_v
   if (entry == (*record)->credential_mapping.end()) return {};
   const auto& secrets = entry->second.kubernetes_secrets;
   if (secrets.size() >= kMaxSecretsForWriteBack) return {};
-  bool matches = false;
+  // A match proves nothing: what it adds has the proof of what it matched.
+  std::optional<Proof> by_hash;
+  std::optional<Proof> by_coordinates;
   for (const auto& stored : secrets) {
     const bool hash =
         !stored.credential_hash.empty() && stored.credential_hash == secret.credential_hash;
     const bool coordinates = stored.uid == secret.uid && stored.name == secret.name &&
                              stored.namespace_name == secret.namespace_name;
-    matches = matches || hash || coordinates;
+    if (hash) by_hash = Later(by_hash.value_or(stored.proof), stored.proof);
+    if (coordinates) by_coordinates = stored.proof;
   }
-  if (!matches) return {};
+  if (!by_hash && !by_coordinates) return {};
   ImagePullCredentials added;
   added.kubernetes_secrets.push_back(secret);
+  added.kubernetes_secrets.back().proof = by_hash ? *by_hash : *by_coordinates;
   if (!MergeCredentials(**record, image_name, added)) return {};
   (*record)->last_updated = txn.now();
   return StoreRecord(txn, std::move(**record));

@@ -24,7 +24,8 @@ WriteBackQueue::~WriteBackQueue() {
 }
 
 void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_ref,
-                           std::string_view runtime_handler, const ImagePullSecretView& secret) {
+                           std::string_view runtime_handler, const ImagePullSecretView& secret,
+                           std::uint64_t read_at) {
   // A secret above the bounds can match, but can't be stored.
   for (const std::string_view text :
        {secret.uid, secret.namespace_name, secret.name, secret.credential_hash}) {
@@ -36,7 +37,8 @@ void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_r
                   std::string(image_ref),
                   std::string(runtime_handler),
                   {std::string(secret.uid), std::string(secret.namespace_name),
-                   std::string(secret.name), std::string(secret.credential_hash)}});
+                   std::string(secret.name), std::string(secret.credential_hash)},
+                  read_at});
   {
     std::unique_lock lock(mutex_);
     if (rules_ == Rules::kKubelet) {
@@ -49,6 +51,12 @@ void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_r
     unwritten_.fetch_add(1, std::memory_order_release);
   }
   offered_.notify_one();
+}
+
+void WriteBackQueue::DropReadUpTo(std::uint64_t commit) {
+  std::uint64_t before = dropped_up_to_.load(std::memory_order_relaxed);
+  while (before < commit && !dropped_up_to_.compare_exchange_weak(before, commit)) {
+  }
 }
 
 void WriteBackQueue::WaitUntilWritten(std::unique_lock<std::mutex>& lock, std::uint64_t number) {
@@ -76,7 +84,8 @@ Result<void> WriteBackQueue::Flush() {
 
 Result<void> WriteBackQueue::Write(const Item& item) {
   try {
-    return committer_.Run([&item](StoreTxn& txn) -> Result<void> {
+    return committer_.Run([&](StoreTxn& txn) -> Result<void> {
+      if (item.read_at <= dropped_up_to_.load(std::memory_order_acquire)) return {};
       try {
         return WriteBack(txn, item.image_name, item.image_ref, item.runtime_handler, item.secret);
       } catch (...) {

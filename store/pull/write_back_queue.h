@@ -32,9 +32,14 @@ class WriteBackQueue {
   WriteBackQueue& operator=(const WriteBackQueue&) = delete;
 
   // If the queue is full, kubelet rules wait for room. Closed rules drop the secret, and the next
-  // decision offers it again.
+  // decision offers it again. `read_at`: the commit that the decision read.
   void Offer(std::string_view image_name, std::string_view image_ref,
-             std::string_view runtime_handler, const ImagePullSecretView& secret);
+             std::string_view runtime_handler, const ImagePullSecretView& secret,
+             std::uint64_t read_at);
+
+  // Something is being forgotten after commit `commit`: a decision that read that one or an older
+  // one must not bring it back, so what it offered is dropped. The next decision offers it again.
+  void DropReadUpTo(std::uint64_t commit);
 
   // Whether something is queued. If not, a snapshot taken afterwards has all that was offered
   // before. Takes no lock.
@@ -54,6 +59,7 @@ class WriteBackQueue {
     std::string image_ref;
     std::string runtime_handler;
     ImagePullSecret secret;
+    std::uint64_t read_at;
   };
 
   void WaitUntilWritten(std::unique_lock<std::mutex>& lock, std::uint64_t number);
@@ -63,6 +69,7 @@ class WriteBackQueue {
   Committer& committer_;
   const Rules rules_;
   std::atomic<std::size_t> unwritten_{0};
+  std::atomic<std::uint64_t> dropped_up_to_{0};
   std::mutex mutex_;  // guards what follows
   std::condition_variable offered_;
   std::condition_variable written_;

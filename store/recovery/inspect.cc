@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "store/database/credential_index.h"
 #include "store/database/envelope.h"
 #include "store/database/userns_tables.h"
 #include "store/lmdb/check/page_format.h"
@@ -63,6 +64,8 @@ class ValueCheck final : public PageVisitor {
     const State& state = *inspection_.state;
     if (header_ != state.header) Find("the digest of the header does not match");
     inspection_.id_ranges_disagree = claimed_blocks_ != stored_blocks_;
+    inspection_.index_disagrees =
+        schema().has(Table::kCredentialIndex) && needed_rows_ != stored_rows_;
     for (const TableSpec& spec : kTables) {
       const TableDigest& found = digests_[Index(spec.table)];
       if (found == state.digest(spec.table)) continue;
@@ -117,6 +120,7 @@ class ValueCheck final : public PageVisitor {
     if (opened.state == EnvelopeState::kSound && inspection_.identity &&
         spec.key_of(opened.payload, inspection_.identity->hash_seed) == key) {
       CountBlocks(spec.table, opened.payload);
+      CountIndexRows(spec.table, key, opened.payload);
       return;
     }
     Find("a value of table " + std::string(spec.name) + " does not verify");
@@ -136,6 +140,25 @@ class ValueCheck final : public PageVisitor {
     }
   }
 
+  // Sums up the keys of the credential index, in any order: those that the records need, and those
+  // that are there.
+  void CountIndexRows(Table table, const Key16& key, Payload payload) {
+    if (table == Table::kCredentialIndex) {
+      stored_rows_ += Digest(key);
+    } else if (table == Table::kPulled && schema().has(Table::kCredentialIndex)) {
+      for (const Key16& row : IndexKeysOf(payload, key, inspection_.identity->hash_seed)) {
+        needed_rows_ += Digest(row);
+      }
+    }
+  }
+
+  // Keys are hashes already.
+  static std::uint64_t Digest(const Key16& key) {
+    std::uint64_t halves[2];
+    std::memcpy(halves, key.bytes.data(), sizeof(halves));
+    return (halves[0] ^ 0x9e3779b97f4a7c15) * (halves[1] | 1);
+  }
+
   static std::uint64_t HashOf(std::string_view pod_uid, std::uint64_t block) {
     const Key16 key = HashKey(pod_uid, block);
     std::uint64_t hash = 0;
@@ -148,6 +171,8 @@ class ValueCheck final : public PageVisitor {
   std::array<bool, kTableCount> seen_{};
   std::uint64_t claimed_blocks_ = 0;
   std::uint64_t stored_blocks_ = 0;
+  std::uint64_t needed_rows_ = 0;
+  std::uint64_t stored_rows_ = 0;
   bool trust_seen_ = false;
   TableDigest header_;
   std::array<TableDigest, kTableCount> digests_{};

@@ -39,6 +39,8 @@ struct Inspection {
   std::vector<std::string> findings;
   // Sound values that contradict each other; opening repairs them (store/userns/reconcile.h).
   bool id_ranges_disagree = false;
+  // Likewise: the credential index has other keys than the records need (StoreTxn::Reindex).
+  bool index_disagrees = false;
 
   // ": <the first finding>", or nothing.
   std::string Why() const { return findings.empty() ? "" : ": " + findings.front(); }

@@ -257,7 +257,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   if (!database) return database.error();
   report.readers_cleared = database->env->ClearDeadReaders();
   // LMDB sees the commit that the walk saw, so this is its state.
-  OwnedStore store{std::move(*lock), std::move(*database), *inspection->state, std::nullopt, {}};
+  OwnedStore store{std::move(*lock), std::move(*database),        *inspection->state,
+                   std::nullopt,     inspection->index_disagrees, {}};
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (on_damage == OnDamage::kOnlyLook) return store;
   if (auto r = SettleWitness(options, *hearing, store, report); !r) return r.error();

@@ -41,6 +41,7 @@ struct OwnedStore {
   OpenedDatabase database;
   State state;
   std::optional<WitnessFile> witness;
+  bool index_disagrees = false;     // Inspection
   std::string witness_path_before;  // as the store remembered it; empty: no path, or a new store
 };
 

@@ -94,10 +94,16 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   }
   if (!hearing.contradiction.empty()) made.distrust.reason += ", and " + hearing.contradiction;
   made.distrust.reason += "; it is kept as " + aside->string();
+  const auto proven_whole = [&](Table table) {
+    return salvaged.sound[Index(table)] == choice.state->digest(table);
+  };
   const auto proven = [&](Table table) {
     return choice.newest && salvaged.Proves(table, *choice.state);
   };
-  const bool credentials_proven = proven(Table::kPulled);
+  // With a lost revocation, credentials that it has still to take out of records would come back.
+  const bool revocations_proven =
+      choice.state && (choice.state->untidied == 0 || proven_whole(Table::kRevocations));
+  const bool credentials_proven = proven(Table::kPulled) && revocations_proven;
   // A tree older than the last commit may have an older schema version, too.
   const bool had_ranges =
       !choice.newest || !salvaged.identity || SchemaOf(schema_before).has(Table::kUsernsHeld);
@@ -109,6 +115,8 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
     if (choice.state) {
       txn.state().last_list = choice.state->last_list;
       txn.state().kubelet_rules = choice.state->kubelet_rules;
+      txn.state().last_truth = choice.state->last_truth;
+      txn.state().ages = choice.state->ages;
     }
     // Quarantine closes an image under every spelling: without one of them, its entry would open
     // it.

@@ -66,6 +66,8 @@ struct Replaced {
   std::optional<Identity> identity;
   std::uint64_t sequence = 0;
   Timestamp latest_time;
+  std::uint64_t last_truth = 0;
+  std::optional<AgeLimits> ages;
   Credentials credentials;  // empty if the store is not sound; likewise below
   std::vector<LedgerEntry> ledger;
   Salvaged values;
@@ -102,6 +104,8 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
   if (inspection->state) {
     replaced.sequence = inspection->state->commit_sequence;
     replaced.latest_time = inspection->state->latest_time;
+    replaced.last_truth = inspection->state->last_truth;
+    replaced.ages = inspection->state->ages;
   }
   if (inspection->newer_meta >= 0) {
     auto values = Salvage(*file, inspection->newer_meta);
@@ -245,6 +249,9 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   if (any_quarantine) replaced.ledger.clear();
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     txn.state().latest_time = std::max(state.latest_time, replaced.latest_time);
+    txn.state().last_truth = std::max(state.last_truth, replaced.last_truth);
+    txn.state().ages = replaced.ages.value_or(state.ages);
+    if (auto r = CarryRevocations(txn, replaced.values); !r) return r;
     auto carried = CarryOver(txn, source->values,
                              {.keeps_credentials = keeps,
                               .keeps_entry =

@@ -5,6 +5,7 @@
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
+#include "store/database/revocations_table.h"
 #include "store/database/typed_tables.h"
 #include "store/lmdb/check/page_check.h"
 #include "store/pull/open_pulls.h"
@@ -97,6 +98,8 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
       const auto pull = DecodeOpenPull(payload);
       return pull ? CarryPull(txn, *pull, rules.now) : Result<void>();
     }
+    case Carry::kDerived:
+      return {};
     case Carry::kAsItIs:
     case Carry::kIdRange:
       break;
@@ -126,6 +129,8 @@ Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error) {
 
 Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules) {
   Carried carried;
+  // First, so that no record brings back what was forgotten.
+  if (auto r = CarryRevocations(txn, salvaged); !r) return r.error();
   for (const TableSpec& spec : kTables) {
     if (spec.carry == Carry::kIdRange || !txn.schema().has(spec)) continue;
     for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
@@ -137,6 +142,15 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
   // A list that was drawn before may miss what was lost.
   NoteEvidenceRemoved(txn);
   return carried;
+}
+
+Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
+  if (!txn.schema().has(Table::kRevocations)) return {};
+  for (Revocation& one : salvaged.All(Table::kRevocations, DecodeRevocation)) {
+    one.untidied = false;  // records are stored without it
+    if (auto r = PutRevocation(txn, one); !r) return r;
+  }
+  return {};
 }
 
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {

@@ -61,9 +61,12 @@ struct CarryRules {
   bool spellings = false;
   BootTime now;  // when intents of older schema versions end
 };
-// Carries over values that only close (intents, quarantine entries, imported files, runtime
-// handlers), records, and of the rest what the rules allow.
+// Carries over values that only close (revocations, intents, quarantine entries, imported files,
+// runtime handlers), records, and of the rest what the rules allow.
 Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules);
+
+// What was forgotten. Before records are stored, which are then stored without it.
+Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged);
 
 // Host ID ranges, unchanged: opening reconciles them. Existing keys keep their values.
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);

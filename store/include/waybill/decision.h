@@ -34,6 +34,7 @@ class FirstLook {
   friend class NodeStore;
   std::vector<std::uint8_t> record_;
   std::string image_ref_;
+  std::uint64_t read_at_ = 0;  // the commit that it shows
 };
 
 // Where a decision gets the pod's credentials. It asks at most once, and only if the answer depends
@@ -141,7 +142,8 @@ enum class Reason : std::uint8_t {
   kStoreUnavailable,        // closed, out of reader slots, or in an unknown state
   kCredentialsNeeded,       // the answer depends on credentials that are deferred
   kPolicyKnownPreloaded,    // Rules::kClosed: the image is in the ledger
-  kNoEvidence,  // Rules::kClosed: no record, and not known to be preloaded (Explain says more)
+  kNoEvidence,   // Rules::kClosed: no record, and not known to be preloaded (Explain says more)
+  kProofTooOld,  // a credential matches, but was proven too long ago (AgeLimits)
 };
 std::string_view ReasonName(Reason reason);  // "secretHashMatches"
 std::string_view ReasonText(Reason reason);  // one sentence, no full stop

@@ -41,6 +41,7 @@
 #include "waybill/policy.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/revocation.h"
 #include "waybill/rules.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
@@ -206,6 +207,49 @@ class NodeStore {
   Result<Explanation> Explain(const ImageCopy& copy,
                               const std::vector<std::string>& names = {}) const;
 
+  // --- Revocation (owner) ------------------------------------------------------------------------
+  // Each call forgets at once: a decision that begins after it returned does not count what was
+  // forgotten, nor does one after a crash; one that is under way sees all of it or nothing. Records
+  // stay, so the images must be verified again. What was forgotten does not come back by a pull
+  // that began before, by what a decision that read before writes back, by a restored backup, or by
+  // an import. A pull that began later proves anew; one whose beginning is not on record
+  // (RecordPullIntent) counts as begun before. A revocation is kept for AgeLimits::revocations. If
+  // there is nothing to forget and no pull is open, nothing is written. `options.dry_run` counts.
+  // `options.allow_empty` counts for Reconcile only. kInvalidArgument: a namespace, name, ref or
+  // hash is empty. Otherwise errors as in "Recording a pull".
+
+  // A Secret by its coordinates, under every image name; `who.uid` empty: whatever the UID. Another
+  // Secret with the same credentials still opens what it opened (ForgetReport::equal_hashes).
+  Result<ForgetReport> ForgetSecret(const CredentialName& who, const ChangeOptions& options = {});
+  Result<ForgetReport> ForgetServiceAccount(const CredentialName& who,
+                                            const ChangeOptions& options = {});
+  // Every Secret and service account of the namespace.
+  Result<ForgetReport> ForgetNamespace(std::string_view namespace_name,
+                                       const ChangeOptions& options = {});
+  // Every credential of one handler's copy of the image, and that every pod may use it. Under
+  // Rules::kClosed by any spelling. Ignores copy.image. Ledger entries stay (RemoveFromLedger).
+  Result<ForgetReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
+  // Every Secret with this hash (waybill/credential_hash.h), whoever's it is.
+  Result<ForgetReport> ForgetCredential(std::string_view credential_hash,
+                                        const ChangeOptions& options = {});
+
+  // `truth` is every Secret and every service account that exists, listed after `token` was drawn
+  // (BeginList). What is in records, is not in it, and was proven by pulls that began before the
+  // token, is forgotten. Of a pull that began before and ends later no Secret or service account is
+  // recorded: it may have been made with one that is gone, so the next pod proves its own.
+  // kInvalidArgument also: a token from the future, of another store, or older than that of the
+  // last truth; an empty truth although records mention credentials (ChangeOptions::allow_empty).
+  // kLimitExceeded: more than kMaxTruth.
+  Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
+                                    const ChangeOptions& options = {});
+
+  // Of very many records the credentials are taken out later, on a thread of the owner's
+  // (ForgetReport::untidied). Waits until that is done, for a process that ends. The error of a
+  // batch that failed: the rest is done by the next call, or by the next owner.
+  Result<void> TidyUp();
+  // Those that are kept, in no order. Errors of reading as in "Whole records".
+  Result<std::vector<Revocation>> ListRevocations() const;
+
   // --- Garbage collection (owner) ----------------------------------------------------------------
 
   // `images` is the complete list of images on the node, by any spelling, made after `token` was
@@ -240,13 +284,18 @@ class NodeStore {
   // the one that it needs is empty and the other is not. (Both empty is a question: a kubelet's
   // files can hold a record of the empty ref and an intent of the empty image.)
 
-  // Rules::kClosed: under any spelling of the image, here and in DeleteRecord. kNotFound: no such
-  // record, surely.
+  // The record as it counts: without credentials past their age, and without what is forgotten but
+  // not taken out yet, here and in ListRecords. Rules::kClosed: under any spelling of the image,
+  // here and in DeleteRecord. kNotFound: no such record, surely.
   Result<ImagePulledRecord> GetRecord(const ImageCopy& copy) const;
   // In no order. Where one record can't be read none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
-  // Replaces the record of record.image_ref under record.runtime_handler. Clears the ref's
-  // quarantine entry. kInvalidArgument: an empty ref, or an unknown handler without such a record.
+  // Replaces the record of record.image_ref under record.runtime_handler. A credential that counts
+  // in the stored record keeps its proof, one that matches one of those by its hash or coordinates
+  // has that one's, and any other is proven by the running pull of the image name; what was
+  // forgotten since that began, or is forgotten at all if there is none, is left out. Clears the
+  // ref's quarantine entry. kInvalidArgument: an empty ref, or an unknown handler without such a
+  // record.
   Result<void> PutRecord(const ImagePulledRecord& record);
   // Deletes it if there; records of the ref under other handlers stay. Leaves a quarantine entry in
   // force.

@@ -15,6 +15,7 @@
 #include "waybill/limits.h"
 #include "waybill/maintenance.h"
 #include "waybill/policy.h"
+#include "waybill/revocation.h"
 #include "waybill/rules.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
@@ -86,6 +87,9 @@ struct OpenOptions {
   // an image came.
   std::optional<std::vector<ImageOnNode>> preloaded = std::nullopt;
   EvidenceOptions evidence = {};
+  // How long proofs count, and revocations are kept; the store remembers them. nullopt: as it
+  // remembers them. Out of range: kInvalidArgument.
+  std::optional<AgeLimits> ages = std::nullopt;
   // This process goes on with the pulls of the one before it, as commands do that begin and end a
   // pull in two processes. Otherwise pulls that were left running have ended: their outcome is
   // unknown.
@@ -141,6 +145,7 @@ struct ObserveOptions {
   VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
   ShortNames short_names = ShortNames::kAnywhere;  // for Explain
+  std::optional<AgeLimits> ages = std::nullopt;    // nullopt: those of the owner
   Clock clock = SystemClock;
 };
 

@@ -111,6 +111,7 @@ struct Statistics {
   std::uint64_t imported_files = 0;
   std::uint64_t ledger_entries = 0;
   std::uint64_t spellings = 0;    // under which images are known
+  std::uint64_t revocations = 0;  // that are kept (ListRevocations)
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
   std::uint64_t held_pods = 0;    // with unverified ID ranges
   bool distrustful = false;

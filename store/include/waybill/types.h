@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,15 @@ struct Timestamp {
   friend auto operator<=>(const Timestamp&, const Timestamp&) = default;
 };
 
+// When a credential was last proven by a pull. A match proves nothing: what is written back because
+// it matched has the proof of what it matched. Set by the store, ignored in arguments, and not
+// compared: two values with different proofs are equal.
+struct Proof {
+  std::optional<Timestamp> proven = {};  // whole seconds; nullopt: unknown
+  // The commit in which that pull began (RecordPullIntent); 0: unknown.
+  std::uint64_t pull_began = 0;
+};
+
 // Coordinates of a Kubernetes Secret and the hash of the credentials that it held when an image was
 // pulled with it. The hash is opaque and only ever compared. If empty, hashing failed: the hash
 // matches nothing, but the coordinates still can.
@@ -35,16 +45,29 @@ struct ImagePullSecret {
   std::string namespace_name = {};
   std::string name = {};
   std::string credential_hash = {};
+  Proof proof = {};
 
-  friend auto operator<=>(const ImagePullSecret&, const ImagePullSecret&) = default;
+  friend auto operator<=>(const ImagePullSecret& a, const ImagePullSecret& b) {
+    return std::tie(a.uid, a.namespace_name, a.name, a.credential_hash) <=>
+           std::tie(b.uid, b.namespace_name, b.name, b.credential_hash);
+  }
+  friend bool operator==(const ImagePullSecret& a, const ImagePullSecret& b) {
+    return (a <=> b) == 0;
+  }
 };
 
 struct ImagePullServiceAccount {
   std::string uid = {};
   std::string namespace_name = {};
   std::string name = {};
+  Proof proof = {};
 
-  friend auto operator<=>(const ImagePullServiceAccount&, const ImagePullServiceAccount&) = default;
+  friend auto operator<=>(const ImagePullServiceAccount& a, const ImagePullServiceAccount& b) {
+    return std::tie(a.uid, a.namespace_name, a.name) <=> std::tie(b.uid, b.namespace_name, b.name);
+  }
+  friend bool operator==(const ImagePullServiceAccount& a, const ImagePullServiceAccount& b) {
+    return (a <=> b) == 0;
+  }
 };
 
 // The same, borrowed: what a decision reads. The strings must outlive the call.
@@ -97,12 +120,17 @@ struct ImagePullCredentials {
   bool node_pods_accessible = false;
   std::vector<ImagePullSecret> kubernetes_secrets = {};
   std::vector<ImagePullServiceAccount> kubernetes_service_accounts = {};
+  Proof node_pods_proof = {};  // of node_pods_accessible
 
   bool empty() const {
     return !node_pods_accessible && kubernetes_secrets.empty() &&
            kubernetes_service_accounts.empty();
   }
-  friend bool operator==(const ImagePullCredentials&, const ImagePullCredentials&) = default;
+  friend bool operator==(const ImagePullCredentials& a, const ImagePullCredentials& b) {
+    return a.node_pods_accessible == b.node_pods_accessible &&
+           a.kubernetes_secrets == b.kubernetes_secrets &&
+           a.kubernetes_service_accounts == b.kubernetes_service_accounts;
+  }
 };
 
 // One image on the node that the kubelet pulled. credential_mapping is keyed by image name: the

@@ -17,6 +17,7 @@
 #include "waybill/policy.h"           // IWYU pragma: export
 #include "waybill/report.h"           // IWYU pragma: export
 #include "waybill/result.h"           // IWYU pragma: export
+#include "waybill/revocation.h"       // IWYU pragma: export
 #include "waybill/rules.h"            // IWYU pragma: export
 #include "waybill/runtime_handler.h"  // IWYU pragma: export
 #include "waybill/types.h"            // IWYU pragma: export

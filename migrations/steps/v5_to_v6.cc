@@ -1,0 +1,123 @@
+// Version 6 can forget: it keeps what was forgotten, which records mention which credential, and of
+// each credential when it was proven.
+//
+// Up: the index of credentials is made. Records stay as they are: when their credentials were
+// proven is unknown.
+//
+// Down: records are written without what was forgotten. Version 5 has no ages, so a credential
+// whose age is limited goes, too: its image must be verified again.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "migrations/steps/steps.h"
+#include "store/base/empty_list.h"
+#include "store/database/pulled_record.h"
+#include "store/database/revocations_table.h"
+#include "store/database/typed_tables.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::uint64_t kValuesPerReport = 1024;
+
+Result<void> Report(StepRun& run, std::uint64_t total) {
+  ++run.values_written;
+  if (!run.progress || run.values_written % kValuesPerReport != 0 ||
+      run.progress(run.values_written, total)) {
+    return {};
+  }
+  return Error{ErrorCode::kInterrupted, "the migration was stopped", "run it again to go on"};
+}
+
+Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn) {
+  std::vector<Key16> keys;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
+    keys.push_back(key);
+    return true;
+  });
+  if (!walked) return walked.error();
+  return keys;
+}
+
+Result<void> Up(StepRun& run) {
+  auto keys = KeysOfRecords(run.txn);
+  if (!keys) return keys.error();
+  for (const Key16& key : *keys) {
+    if (auto r = run.txn.IndexCredentials(key); !r) return r;
+    if (auto r = Report(run, keys->size()); !r) return r;
+  }
+  return {};
+}
+
+// Takes what has a limited age out of the record. Returns whether there was anything.
+bool DropLimited(const AgeLimits& ages, ImagePulledRecord& record) {
+  const std::chrono::seconds none{0};
+  const bool accounts = ages.credentials > none || ages.service_accounts > none;
+  bool any = false;
+  for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
+    ImagePullCredentials& entry = at->second;
+    const ImagePullCredentials before = entry;
+    if (ages.credentials > none) entry.kubernetes_secrets.clear();
+    if (accounts) entry.kubernetes_service_accounts.clear();
+    if (ages.node_pods > none) entry.node_pods_accessible = false;
+    const bool changed = !(entry == before);
+    any = any || changed;
+    at = changed && entry.empty() ? record.credential_mapping.erase(at) : std::next(at);
+  }
+  return any;
+}
+
+Result<void> Down(StepRun& run) {
+  auto keys = KeysOfRecords(run.txn);
+  if (!keys) return keys.error();
+  for (const Key16& key : *keys) {
+    auto payload = run.txn.Get(Table::kPulled, key);
+    if (!payload) return payload.error();
+    auto record = *payload ? DecodePulledRecordValue(**payload) : std::nullopt;
+    if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
+    if (auto dropped = DropForgotten(run.txn, *record); !dropped) return dropped.error();
+    DropLimited(run.txn.state().ages, *record);
+    for (auto& [name, entry] : record->credential_mapping) {
+      entry.node_pods_proof = {};
+      for (ImagePullSecret& secret : entry.kubernetes_secrets) secret.proof = {};
+      for (auto& account : entry.kubernetes_service_accounts) account.proof = {};
+    }
+    auto encoded = EncodePulledRecordValue(*record);
+    if (!encoded) return encoded.error();
+    auto put = run.txn.PutAs(SchemaOf(5), Table::kPulled, key, *encoded);
+    if (!put) return put;
+    if (auto r = Report(run, keys->size()); !r) return r;
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
+  std::vector<std::string> losses;
+  if (!txn.schema().has(Table::kRevocations)) return losses;
+  if (const auto count = txn.state().digest(Table::kRevocations).count; count > 0) {
+    losses.push_back(HowMany(count, "revocation") +
+                     ": what was forgotten is gone, but a kubelet's file or a pull that began "
+                     "before may bring it back");
+  }
+  std::uint64_t limited = 0;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto record = DecodePulledRecordValue(payload);
+    if (record && DropLimited(txn.state().ages, *record)) ++limited;
+    return true;
+  });
+  if (!walked) return walked.error();
+  if (limited > 0) {
+    losses.push_back("the credentials of " + HowMany(limited, "record") +
+                     " whose age is limited: to be verified again, since version 5 has no ages");
+  }
+  return losses;
+}
+
+}  // namespace
+
+const Step kStepV5ToV6 = {5, 6, "revocation", Up, Down, Losses};
+
+}  // namespace waybill::internal

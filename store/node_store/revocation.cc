@@ -1,0 +1,186 @@
+// Forgetting credentials, and how long they count.
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "store/base/empty_list.h"
+#include "store/database/revocations_table.h"
+#include "store/handlers/runtime_handlers.h"
+#include "store/node_store/impl.h"
+#include "store/pull/forget.h"
+#include "store/recovery/backup.h"
+
+namespace waybill {
+
+using internal::StoreTxn;
+using internal::Table;
+
+Result<void> NodeStore::Impl::CheckAges(const std::optional<AgeLimits>& ages) {
+  if (!ages) return {};
+  constexpr std::chrono::seconds kForEver{0};
+  const auto check = [](std::string_view what, std::chrono::seconds span,
+                        std::chrono::seconds least) -> Result<void> {
+    if (span >= least && span <= kMaxAge) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 std::string(what) + " of " + std::to_string(span.count()) +
+                     " seconds is out of range; nothing was changed",
+                 "use " + std::to_string(least.count()) + " seconds to 10 years"};
+  };
+  for (const auto& [what, span] : {std::pair{"a maximum age of credentials", ages->credentials},
+                                   {"a maximum age of service accounts", ages->service_accounts},
+                                   {"a maximum age of images open to all", ages->node_pods}}) {
+    if (span == kForEver) continue;
+    if (auto r = check(what, span, kMinAge); !r) return r;
+  }
+  if (ages->credentials != kForEver && ages->service_accounts > ages->credentials) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the maximum age of service accounts is longer than that of all credentials; "
+                 "nothing was changed",
+                 "make it shorter, or leave it out"};
+  }
+  return check("keeping revocations for a time", ages->revocations, std::chrono::hours(24));
+}
+
+Result<void> NodeStore::Impl::OpenRevocations(const OpenOptions& options) {
+  const internal::State state = committer->state();
+  const bool other_ages = options.ages && *options.ages != state.ages;
+  const bool index_disagrees = owned->index_disagrees && !report.migration;
+  if (other_ages || index_disagrees) {
+    auto changed = committer->Run([&](StoreTxn& txn) -> Result<void> {
+      if (options.ages) txn.state().ages = *options.ages;
+      txn.Touch();
+      return index_disagrees ? internal::RebuildIndex(txn) : Result<void>();
+    });
+    if (!changed) return changed;
+  }
+  if (index_disagrees) {
+    report.warnings.emplace_back(
+        "the index of credentials did not have what the records have; it was made anew");
+  }
+  return DropOldRevocations();
+}
+
+Result<void> NodeStore::Impl::DropOldRevocations() {
+  if (committer->state().digest(Table::kRevocations).count == 0) return {};
+  auto backups = ListBackups(directory);
+  if (!backups && backups.error().code != ErrorCode::kNotFound) return backups.error();
+  std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
+  if (backups) {
+    for (const Backup& backup : *backups) oldest = std::min(oldest, backup.commit_sequence);
+  }
+  return committer->Run([&](StoreTxn& txn) { return internal::DropOldRevocations(txn, oldest); });
+}
+
+template <typename Change>
+auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options) noexcept {
+  using Reported = std::invoke_result_t<Change, StoreTxn&>;
+  return Guarded([&]() -> Reported {
+    auto done = WriteAndGet(
+        *this,
+        [&](StoreTxn& txn) -> Reported {
+          if (!options.dry_run && write_backs) {
+            write_backs->DropReadUpTo(txn.state().commit_sequence);
+          }
+          return change(txn);
+        },
+        options);
+    if (done && !options.dry_run && committer->state().untidied != 0) tidier->Wake();
+    return done;
+  });
+}
+
+namespace {
+
+Revocation Of(RevocationKind kind, const CredentialName& who) {
+  Revocation what;
+  what.kind = kind;
+  what.who = who;
+  return what;
+}
+
+}  // namespace
+
+Result<ForgetReport> NodeStore::Impl::Forget(const Revocation& what,
+                                             const ChangeOptions& options) noexcept {
+  if (auto r = internal::CheckForgettable(what); !r) return r.error();
+  return Revoke([&](StoreTxn& txn) { return internal::Forget(txn, what); }, options);
+}
+
+Result<ForgetReport> NodeStore::ForgetSecret(const CredentialName& who,
+                                             const ChangeOptions& options) {
+  return Guarded([&] { return impl_->Forget(Of(RevocationKind::kSecret, who), options); });
+}
+
+Result<ForgetReport> NodeStore::ForgetServiceAccount(const CredentialName& who,
+                                                     const ChangeOptions& options) {
+  return Guarded([&] { return impl_->Forget(Of(RevocationKind::kServiceAccount, who), options); });
+}
+
+Result<ForgetReport> NodeStore::ForgetNamespace(std::string_view namespace_name,
+                                                const ChangeOptions& options) {
+  return Guarded([&] {
+    return impl_->Forget(Of(RevocationKind::kNamespace, {std::string(namespace_name), {}, {}}),
+                         options);
+  });
+}
+
+Result<ForgetReport> NodeStore::ForgetImage(const ImageCopy& copy, const ChangeOptions& options) {
+  return Guarded([&]() -> Result<ForgetReport> {
+    Revocation what = Of(RevocationKind::kImage, {});
+    what.image_ref = copy.image_ref;
+    if (auto r = internal::CheckForgettable(what); !r) return r.error();
+    return impl_->Revoke(
+        [&](StoreTxn& txn) -> Result<ForgetReport> {
+          auto handler = internal::FindHandler(txn, copy.runtime_handler);
+          if (!handler) return handler.error();
+          Revocation stored = what;
+          stored.runtime_handler = handler->stored;
+          return internal::Forget(txn, std::move(stored));
+        },
+        options);
+  });
+}
+
+Result<ForgetReport> NodeStore::ForgetCredential(std::string_view credential_hash,
+                                                 const ChangeOptions& options) {
+  return Guarded([&] {
+    Revocation what = Of(RevocationKind::kCredential, {});
+    what.credential_hash = credential_hash;
+    return impl_->Forget(what, options);
+  });
+}
+
+Result<ReconcileReport> NodeStore::Reconcile(const ExistingCredentials& truth,
+                                             const ListToken& token, const ChangeOptions& options) {
+  return Guarded([&]() -> Result<ReconcileReport> {
+    if (auto r = internal::CheckTruth(truth); !r) return r.error();
+    return impl_->Revoke(
+        [&](StoreTxn& txn) -> Result<ReconcileReport> {
+          const auto rows = txn.state().digest(Table::kCredentialIndex).count;
+          if (truth.secrets.empty() && truth.service_accounts.empty() && rows > 0 &&
+              !options.allow_empty) {
+            return internal::EmptyList("the list of Secrets and service accounts is",
+                                       "has records that mention some", "nothing was forgotten");
+          }
+          return internal::ReconcileWith(txn, truth, token);
+        },
+        options);
+  });
+}
+
+Result<void> NodeStore::TidyUp() {
+  return Guarded([&]() -> Result<void> {
+    if (!impl_->tidier) return impl_->NotOwner();
+    if (impl_->committer->state().untidied == 0) return {};
+    impl_->tidier->Wake();
+    return impl_->tidier->Wait();
+  });
+}
+
+Result<std::vector<Revocation>> NodeStore::ListRevocations() const {
+  return ListTable(*impl_, Table::kRevocations, "the revocations", internal::DecodeRevocation);
+}
+
+}  // namespace waybill

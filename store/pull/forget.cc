@@ -1,0 +1,603 @@
+#include "store/pull/forget.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "store/base/quote.h"
+#include "store/database/credential_index.h"
+#include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
+#include "store/database/pulled_record.h"
+#include "store/database/revocations_table.h"
+#include "store/database/typed_tables.h"
+#include "store/pull/age.h"
+#include "store/pull/list_token.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+bool IsNamed(const CredentialName& who, const CredentialName& one) {
+  return who.namespace_name == one.namespace_name && who.name == one.name &&
+         (who.uid.empty() || who.uid == one.uid);
+}
+
+template <typename T>
+CredentialName NameOf(const T& credential) {
+  return {credential.namespace_name, credential.name, credential.uid};
+}
+
+// What a revocation is about, apart from when it was proven.
+struct Covers {
+  const Revocation& what;
+
+  bool operator()(const ImagePullSecret& secret) const {
+    switch (what.kind) {
+      case RevocationKind::kSecret:
+        return IsNamed(what.who, NameOf(secret));
+      case RevocationKind::kNamespace:
+        return what.who.namespace_name == secret.namespace_name;
+      case RevocationKind::kCredential:
+        return what.credential_hash == secret.credential_hash;
+      case RevocationKind::kImage:
+        return true;
+      case RevocationKind::kServiceAccount:
+        break;
+    }
+    return false;
+  }
+  bool operator()(const ImagePullServiceAccount& account) const {
+    switch (what.kind) {
+      case RevocationKind::kServiceAccount:
+        return IsNamed(what.who, NameOf(account));
+      case RevocationKind::kNamespace:
+        return what.who.namespace_name == account.namespace_name;
+      case RevocationKind::kImage:
+        return true;
+      case RevocationKind::kSecret:
+      case RevocationKind::kCredential:
+        break;
+    }
+    return false;
+  }
+  bool node_pods() const { return what.kind == RevocationKind::kImage; }
+};
+
+// What leaves the records, and what stays of the same hashes.
+struct Tally {
+  ForgetReport report;
+  std::set<std::string> hashes;               // of Secrets that leave
+  std::map<std::string, std::uint64_t> stay;  // the other hashes in these records, and how often
+  std::vector<Key16> records;                 // that were looked at
+
+  // Returns whether the record loses anything.
+  template <typename IsForgotten>
+  bool Count(const Key16& key, const ImagePulledRecord& record, const IsForgotten& is_forgotten,
+             bool node_pods) {
+    const ForgetReport before = report;
+    for (const auto& [name, entry] : record.credential_mapping) {
+      if (node_pods && entry.node_pods_accessible) ++report.node_pods;
+      for (const ImagePullSecret& secret : entry.kubernetes_secrets) {
+        const bool leaves = is_forgotten(secret);
+        if (leaves) ++report.secrets;
+        if (secret.credential_hash.empty()) continue;
+        if (leaves) {
+          hashes.insert(secret.credential_hash);
+        } else {
+          ++stay[secret.credential_hash];
+        }
+      }
+      for (const auto& account : entry.kubernetes_service_accounts) {
+        if (is_forgotten(account)) ++report.service_accounts;
+      }
+    }
+    records.push_back(key);
+    const bool loses = report.secrets != before.secrets ||
+                       report.service_accounts != before.service_accounts ||
+                       report.node_pods != before.node_pods;
+    if (loses) ++report.records;
+    return loses;
+  }
+};
+
+// nullopt: there is none, or it can't be read, and so opens nothing.
+Result<std::optional<ImagePulledRecord>> RecordUnder(const StoreTxn& txn, const Key16& key) {
+  auto payload = txn.Get(Table::kPulled, key);
+  if (!payload && payload.error().code != ErrorCode::kDamaged) return payload.error();
+  if (!payload || !*payload) return std::optional<ImagePulledRecord>();
+  return DecodePulledRecordValue(**payload);
+}
+
+// Where the index rows of a revocation begin, and how much of their keys they share.
+std::pair<Key16, std::size_t> RowsOf(const Revocation& what, std::uint64_t seed) {
+  if (what.kind == RevocationKind::kNamespace) {
+    return {FirstUseKeyOfNamespace(what.who.namespace_name, seed), kNamespaceKeyBytes};
+  }
+  if (what.kind == RevocationKind::kCredential) {
+    return {FirstUseKeyOfHash(what.credential_hash, seed), kHashKeyBytes};
+  }
+  return {FirstUseKeyOfName(what.kind, what.who.namespace_name, what.who.name, seed),
+          kCoordinateKeyBytes};
+}
+
+bool IsAbout(const CredentialUse& use, const Revocation& what) {
+  if (what.kind == RevocationKind::kNamespace) {
+    return use.kind != RevocationKind::kCredential &&
+           use.who.namespace_name == what.who.namespace_name;
+  }
+  if (what.kind == RevocationKind::kCredential) {
+    return use.kind == what.kind && use.hash == what.credential_hash;
+  }
+  return use.kind == what.kind && IsNamed(what.who, use.who);
+}
+
+struct Found {
+  std::vector<Key16> records;  // sorted
+  std::optional<Key16> next;   // nullopt: these are the last
+  bool row_unreadable = false;
+};
+
+// At most `most` records that mention what is forgotten, from the index row `from` on; or, with
+// `all_records`, at most `most` of all records.
+Result<Found> FindRecords(const StoreTxn& txn, const Revocation& what,
+                          const std::optional<Key16>& from, bool all_records, std::size_t most) {
+  Found found;
+  if (what.kind == RevocationKind::kImage) {
+    found.records.push_back(PulledKey(what.image_ref, what.runtime_handler, txn.seed()));
+    return found;
+  }
+  const auto [first, bytes] =
+      all_records ? std::pair<Key16, std::size_t>{} : RowsOf(what, txn.seed());
+  const auto visit = [&](const Key16& key, Payload payload) -> Result<bool> {
+    if (all_records) {
+      found.records.push_back(key);
+    } else if (const auto use = DecodeCredentialUse(payload); !use) {
+      found.row_unreadable = true;
+    } else if (IsAbout(*use, what)) {
+      found.records.push_back(use->record);
+    }
+    if (found.row_unreadable) return false;
+    if (found.records.size() < most) return true;
+    found.next = key.Next();
+    return false;
+  };
+  const Table table = all_records ? Table::kPulled : Table::kCredentialIndex;
+  // From the middle of a range on, whose end the visitor can't see by its first bytes alone.
+  auto walked = txn.ForEachFrom(
+      table, from.value_or(first), [&](const Key16& key, Payload payload) -> Result<bool> {
+        const auto shared = static_cast<std::ptrdiff_t>(bytes);
+        if (!std::equal(first.bytes.begin(), first.bytes.begin() + shared, key.bytes.begin())) {
+          return false;
+        }
+        return visit(key, payload);
+      });
+  if (!walked) return walked.error();
+  std::sort(found.records.begin(), found.records.end());
+  found.records.erase(std::unique(found.records.begin(), found.records.end()), found.records.end());
+  return found;
+}
+
+// All of them.
+Result<std::vector<Key16>> FindAllRecords(const StoreTxn& txn, const Revocation& what) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  auto found = FindRecords(txn, what, std::nullopt, false, kAll);
+  if (found && found->row_unreadable) found = FindRecords(txn, what, std::nullopt, true, kAll);
+  if (!found) return found.error();
+  return std::move(found->records);
+}
+
+// Secrets with one of the hashes that leave, which stay themselves.
+template <typename IsForgotten>
+Result<std::uint64_t> CountEqualHashes(const StoreTxn& txn, Tally& tally,
+                                       const IsForgotten& is_forgotten) {
+  std::sort(tally.records.begin(), tally.records.end());
+  std::uint64_t count = 0;
+  std::set<Key16> others;
+  for (const std::string& hash : tally.hashes) {
+    if (const auto at = tally.stay.find(hash); at != tally.stay.end()) count += at->second;
+    Revocation of_hash;
+    of_hash.kind = RevocationKind::kCredential;
+    of_hash.credential_hash = hash;
+    auto records = FindAllRecords(txn, of_hash);
+    if (!records) return records.error();
+    for (const Key16& key : *records) {
+      if (!std::binary_search(tally.records.begin(), tally.records.end(), key)) others.insert(key);
+    }
+  }
+  for (const Key16& key : others) {
+    auto record = RecordUnder(txn, key);
+    if (!record) return record.error();
+    if (!*record) continue;
+    for (const auto& [name, entry] : (*record)->credential_mapping) {
+      for (const ImagePullSecret& secret : entry.kubernetes_secrets) {
+        if (tally.hashes.contains(secret.credential_hash) && !is_forgotten(secret)) ++count;
+      }
+    }
+  }
+  return count;
+}
+
+// Storing a record leaves out what was forgotten (DropForgotten).
+Result<void> StoreAgain(StoreTxn& txn, const Key16& key) {
+  auto record = RecordUnder(txn, key);
+  if (!record) return record.error();
+  return *record ? StoreRecord(txn, std::move(**record)) : Result<void>();
+}
+
+// Whether a pull is open that may bring back what is forgotten.
+Result<bool> AnyOpenPull(const StoreTxn& txn) {
+  auto pulls = AllOpenPulls(txn);
+  if (!pulls) return pulls.error();
+  return std::any_of(pulls->begin(), pulls->end(),
+                     [](const OpenPull& pull) { return pull.nothing_at == 0; });
+}
+
+Result<void> CheckBound(std::string_view what, std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return {};
+  return Error{ErrorCode::kLimitExceeded, "the " + std::string(what) + " is longer than " +
+                                              std::to_string(limit) +
+                                              " bytes; nothing was changed"};
+}
+
+Error Missing(std::string_view what) {
+  return {ErrorCode::kInvalidArgument,
+          "the " + std::string(what) + " is empty; nothing was changed",
+          "say what is to be forgotten"};
+}
+
+Result<void> CheckName(const CredentialName& who, bool has_name) {
+  if (who.namespace_name.empty()) return Missing("namespace");
+  if (has_name && who.name.empty()) return Missing("name");
+  for (const auto& [what, text] :
+       {std::pair<std::string_view, const std::string&>{"namespace", who.namespace_name},
+        {"name", who.name},
+        {"UID", who.uid}}) {
+    if (auto r = CheckBound(what, text, kMaxCoordinateBytes); !r) return r;
+  }
+  return {};
+}
+
+// What exists, for lookups.
+class Truth {
+ public:
+  explicit Truth(const ExistingCredentials& truth) {
+    Add(RevocationKind::kSecret, truth.secrets);
+    Add(RevocationKind::kServiceAccount, truth.service_accounts);
+  }
+  // A credential without a UID exists if its name does.
+  bool Has(RevocationKind kind, const CredentialName& who) const {
+    return any_uid_.contains(Key(kind, who, {})) ||
+           (who.uid.empty() ? names_.contains(Key(kind, who, {}))
+                            : exact_.contains(Key(kind, who, who.uid)));
+  }
+
+ private:
+  static std::string Key(RevocationKind kind, const CredentialName& who, std::string_view uid) {
+    std::string key(1, static_cast<char>(kind));
+    for (const std::string_view part :
+         {std::string_view(who.namespace_name), std::string_view(who.name), uid}) {
+      key += std::to_string(part.size());
+      key += ':';
+      key += part;
+    }
+    return key;
+  }
+  void Add(RevocationKind kind, const std::vector<CredentialName>& all) {
+    for (const CredentialName& who : all) {
+      names_.insert(Key(kind, who, {}));
+      if (who.uid.empty()) {
+        any_uid_.insert(Key(kind, who, {}));
+      } else {
+        exact_.insert(Key(kind, who, who.uid));
+      }
+    }
+  }
+
+  std::unordered_set<std::string> exact_;
+  std::unordered_set<std::string> any_uid_;
+  std::unordered_set<std::string> names_;
+};
+
+// A Secret or service account, and the records that mention it.
+using Mentions = std::map<std::pair<RevocationKind, CredentialName>, std::vector<Key16>>;
+
+template <typename T>
+void MentionIn(Mentions& mentions, RevocationKind kind, const std::vector<T>& credentials,
+               const Key16& record) {
+  for (const T& one : credentials) {
+    std::vector<Key16>& records = mentions[{kind, NameOf(one)}];
+    if (records.empty() || records.back() != record) records.push_back(record);
+  }
+}
+
+// By the index; by the records if one of its rows can't be read.
+Result<Mentions> ReadMentions(const StoreTxn& txn) {
+  Mentions mentions;
+  bool unreadable = false;
+  auto walked =
+      txn.ForEach(Table::kCredentialIndex, [&](const Key16&, Payload payload) -> Result<bool> {
+        auto use = DecodeCredentialUse(payload);
+        unreadable = !use.has_value();
+        if (use && use->kind != RevocationKind::kCredential) {
+          mentions[{use->kind, std::move(use->who)}].push_back(use->record);
+        }
+        return !unreadable;
+      });
+  if (!walked) return walked.error();
+  if (!unreadable) return mentions;
+  mentions.clear();
+  walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
+    const auto record = DecodePulledRecordValue(payload);
+    if (!record) return true;
+    for (const auto& [name, entry] : record->credential_mapping) {
+      MentionIn(mentions, RevocationKind::kSecret, entry.kubernetes_secrets, key);
+      MentionIn(mentions, RevocationKind::kServiceAccount, entry.kubernetes_service_accounts, key);
+    }
+    return true;
+  });
+  if (!walked) return walked.error();
+  return mentions;
+}
+
+}  // namespace
+
+Result<void> CheckForgettable(const Revocation& what) {
+  switch (what.kind) {
+    case RevocationKind::kSecret:
+    case RevocationKind::kServiceAccount:
+      return CheckName(what.who, true);
+    case RevocationKind::kNamespace:
+      return CheckName(what.who, false);
+    case RevocationKind::kImage:
+      if (what.image_ref.empty()) return Missing("image ref");
+      return CheckBound("image ref", what.image_ref, kMaxImageRefBytes);
+    case RevocationKind::kCredential:
+      if (what.credential_hash.empty()) return Missing("credential hash");
+      return CheckBound("credential hash", what.credential_hash, kMaxCoordinateBytes);
+  }
+  return Missing("kind of what is to be forgotten");
+}
+
+Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
+  what.commit = txn.sequence();
+  what.since = txn.now();
+  what.untidied = false;
+  std::vector<Revocation> all{what};
+  if (what.kind == RevocationKind::kImage && !txn.state().kubelet_rules) {
+    auto refs = RefsOfImage(txn, what.image_ref);
+    if (!refs) return refs.error();
+    all.clear();
+    for (std::string& ref : *refs) {
+      all.push_back(what);
+      all.back().image_ref = std::move(ref);
+    }
+  }
+  Tally tally;
+  const Covers covers{what};
+  for (const Revocation& one : all) {
+    auto records = FindAllRecords(txn, one);
+    if (!records) return records.error();
+    for (const Key16& key : *records) {
+      auto record = RecordUnder(txn, key);
+      if (!record) return record.error();
+      if (*record) tally.Count(key, **record, covers, covers.node_pods());
+    }
+  }
+  ForgetReport& report = tally.report;
+  auto pulls = AnyOpenPull(txn);
+  if (!pulls) return pulls.error();
+  if (report.records == 0 && !*pulls) return report;
+  report.stored = true;
+  if (what.kind != RevocationKind::kImage) {
+    auto equal = CountEqualHashes(txn, tally, covers);
+    if (!equal) return equal.error();
+    report.equal_hashes = *equal;
+  }
+  const bool many = tally.records.size() > kTidiedAtOnce;
+  for (Revocation& one : all) {
+    one.untidied = many;
+    if (auto r = PutRevocation(txn, one); !r) return r.error();
+  }
+  if (many) {
+    report.untidied = report.records;
+    return report;
+  }
+  for (const Key16& key : tally.records) {
+    if (auto r = StoreAgain(txn, key); !r) return r.error();
+  }
+  return report;
+}
+
+Result<void> CheckTruth(const ExistingCredentials& truth) {
+  if (truth.secrets.size() + truth.service_accounts.size() > kMaxTruth) {
+    return Error{ErrorCode::kLimitExceeded,
+                 "there are more than " + std::to_string(kMaxTruth) +
+                     " Secrets and service accounts; nothing was changed"};
+  }
+  for (const auto* all : {&truth.secrets, &truth.service_accounts}) {
+    for (const CredentialName& who : *all) {
+      if (auto r = CheckName(who, true); !r) return r;
+    }
+  }
+  return {};
+}
+
+Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
+                                      const ListToken& token) {
+  if (auto r = CheckToken(txn, token, Hint::kBeginList); !r) return r.error();
+  if (token.commit < txn.state().last_truth) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the token " + std::to_string(token.commit) +
+                     " is older than that of the last truth, " +
+                     std::to_string(txn.state().last_truth) + "; nothing was changed",
+                 "draw a token, then list what exists again"};
+  }
+  const Truth exists(truth);
+  auto mentions = ReadMentions(txn);
+  if (!mentions) return mentions.error();
+  ReconcileReport report;
+  std::erase_if(*mentions, [&](const auto& mention) {
+    const bool known = exists.Has(mention.first.first, mention.first.second);
+    report.known += known ? 1U : 0U;
+    return known;
+  });
+
+  const auto leaves = [&](const auto& credential) {
+    constexpr bool kIsSecret = requires { credential.credential_hash; };
+    const auto kind = kIsSecret ? RevocationKind::kSecret : RevocationKind::kServiceAccount;
+    return credential.proof.pull_began <= token.commit &&
+           mentions->contains({kind, NameOf(credential)});
+  };
+  std::set<Key16> records;
+  for (const auto& [who, in] : *mentions) records.insert(in.begin(), in.end());
+  Tally tally;
+  std::set<std::pair<RevocationKind, CredentialName>> gone;
+  std::vector<Key16> changed;
+  for (const Key16& key : records) {
+    auto record = RecordUnder(txn, key);
+    if (!record) return record.error();
+    if (!*record) continue;
+    if (tally.Count(key, **record, leaves, false)) changed.push_back(key);
+    for (const auto& [name, entry] : (*record)->credential_mapping) {
+      for (const auto& secret : entry.kubernetes_secrets) {
+        if (leaves(secret)) gone.emplace(RevocationKind::kSecret, NameOf(secret));
+      }
+      for (const auto& account : entry.kubernetes_service_accounts) {
+        if (leaves(account)) gone.emplace(RevocationKind::kServiceAccount, NameOf(account));
+      }
+    }
+  }
+  report.gone = gone.size();
+  report.newer = mentions->size() - gone.size();
+  auto equal = CountEqualHashes(txn, tally, leaves);
+  if (!equal) return equal.error();
+  report.forgotten = tally.report;
+  report.forgotten.equal_hashes = *equal;
+  report.forgotten.stored = !gone.empty();
+  const bool many = changed.size() > kTidiedAtOnce;
+  for (const auto& [kind, who] : gone) {
+    Revocation one;
+    one.kind = kind;
+    one.who = who;
+    one.commit = token.commit;
+    one.since = txn.now();
+    one.untidied = many;
+    if (auto r = PutRevocation(txn, one); !r) return r.error();
+  }
+  txn.state().last_truth = token.commit;
+  txn.Touch();
+  if (many) {
+    report.forgotten.untidied = changed.size();
+    return report;
+  }
+  for (const Key16& key : changed) {
+    if (auto r = StoreAgain(txn, key); !r) return r.error();
+  }
+  return report;
+}
+
+Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
+  if (txn.state().untidied == 0) return false;
+  if (cursor.left.empty()) {
+    auto all = ReadRevocations(txn);
+    if (!all) return all.error();
+    std::erase_if(*all, [](const Revocation& one) { return !one.untidied; });
+    cursor = {};
+    cursor.left = std::move(*all);
+    if (cursor.left.empty()) {
+      txn.state().untidied = 0;  // the count was wrong
+      txn.Touch();
+      return false;
+    }
+  }
+  for (std::size_t done = 0; done < most && !cursor.left.empty();) {
+    auto found = FindRecords(txn, cursor.left.back(), cursor.next, cursor.all_records, most - done);
+    if (!found) return found.error();
+    if (found->row_unreadable) {
+      cursor.all_records = true;
+      cursor.next.reset();
+      continue;
+    }
+    for (const Key16& key : found->records) {
+      if (auto r = StoreAgain(txn, key); !r) return r.error();
+    }
+    done += found->records.size() + 1;
+    cursor.next = found->next;
+    if (cursor.next) continue;
+    Revocation tidied = std::move(cursor.left.back());
+    cursor.left.pop_back();
+    cursor.all_records = false;
+    // Forgotten once more meanwhile: again from the beginning.
+    auto stored = FindRevocation(txn, tidied);
+    if (!stored) return stored.error();
+    if (!*stored || (*stored)->commit != tidied.commit) continue;
+    tidied.untidied = false;
+    if (auto r = PutRevocation(txn, tidied); !r) return r.error();
+  }
+  return txn.state().untidied != 0;
+}
+
+Result<void> RebuildIndex(StoreTxn& txn) {
+  if (auto r = txn.Clear(Table::kCredentialIndex); !r) return r;
+  std::vector<Key16> keys;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
+    keys.push_back(key);
+    return true;
+  });
+  if (!walked) return walked;
+  for (const Key16& key : keys) {
+    if (auto r = txn.IndexCredentials(key); !r) return r;
+  }
+  return {};
+}
+
+Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup) {
+  if (txn.state().digest(Table::kRevocations).count == 0) return {};
+  auto all = ReadRevocations(txn);
+  if (!all) return all.error();
+  auto pulls = AllOpenPulls(txn);
+  if (!pulls) return pulls.error();
+  std::uint64_t oldest_pull = std::numeric_limits<std::uint64_t>::max();
+  for (const OpenPull& pull : *pulls) {
+    if (pull.nothing_at == 0) oldest_pull = std::min(oldest_pull, pull.stamp);
+  }
+  const std::int64_t now = NowForAges(txn.clock(), txn.state().latest_time).seconds;
+  const std::int64_t kept = txn.state().ages.revocations.count();
+  for (const Revocation& one : *all) {
+    const bool is_needed = one.untidied || now - one.since.seconds <= kept ||
+                           std::min(oldest_backup, oldest_pull) <= one.commit;
+    if (is_needed) continue;
+    if (auto r = EraseRevocation(txn, one); !r) return r;
+  }
+  return {};
+}
+
+void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const AgeLimits& ages, Timestamp clock,
+                     ImagePulledRecord& record) {
+  const Timestamp now = NowForAges(clock, snapshot.state().latest_time);
+  const auto is_old = [&](const Proof& proof, std::chrono::seconds most) {
+    return IsPastAge(proof.proven ? proof.proven->seconds : 0, most, now);
+  };
+  const bool untidied = snapshot.state().untidied != 0;
+  for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
+    ImagePullCredentials& entry = at->second;
+    const bool was_empty = entry.empty();
+    if (is_old(entry.node_pods_proof, ages.node_pods)) entry.node_pods_accessible = false;
+    std::erase_if(entry.kubernetes_secrets, [&](const ImagePullSecret& one) {
+      return is_old(one.proof, ages.credentials) || (untidied && IsForgotten(snapshot, one));
+    });
+    std::erase_if(entry.kubernetes_service_accounts, [&](const ImagePullServiceAccount& one) {
+      return is_old(one.proof, AgeOfServiceAccounts(ages)) ||
+             (untidied && IsForgotten(snapshot, one));
+    });
+    at = !was_empty && entry.empty() ? record.credential_mapping.erase(at) : std::next(at);
+  }
+}
+
+}  // namespace waybill::internal
