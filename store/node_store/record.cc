@@ -367,6 +367,10 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
       auto taken = internal::TakeOverRecord(txn, record.image_ref, handler.stored);
       if (!taken) return taken;
     }
+    auto before = internal::FindRecord(txn, record.image_ref, handler.stored);
+    if (!before && before.error().code != ErrorCode::kDamaged) return before.error();
+    auto proofs = internal::GiveProofs(txn, before ? *before : std::nullopt, stored);
+    if (!proofs) return proofs;
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::ClearRefQuarantine(txn, record.image_ref, impl_->rules);
   };

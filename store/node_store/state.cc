@@ -207,6 +207,12 @@ Result<VerifyReport> NodeStore::Verify() const {
           "the table of blocks of host IDs contradicts the ID mappings; the next owner that opens "
           "the store mends it");
     }
+    if (inspection.index_disagrees) {
+      inspection.sound = false;
+      inspection.findings.push_back(
+          "the index of credentials has not what the records have; the next owner that opens the "
+          "store makes it anew");
+    }
     return VerifyReport{inspection.sound, inspection.pages, inspection.values,
                         std::move(inspection.findings)};
   });

@@ -1,6 +1,7 @@
 #include "store/pull/recording.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "store/pull/merge_credentials.h"
 #include "store/pull/open_pulls.h"
 #include "store/pull/spellings.h"
+#include "waybill/image_name.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -121,7 +123,89 @@ bool CountDown(InFlight& in_flight, std::string_view image, std::string_view run
   return others;
 }
 
+// The commit in which the oldest running pull of the image name began; 0: none runs.
+std::uint64_t PullOfNameBegan(const std::vector<OpenPull>& pulls, std::string_view image_name,
+                              std::string_view runtime_handler) {
+  std::uint64_t began = 0;
+  for (const OpenPull& pull : pulls) {
+    if (pull.state != PullState::kRunning || pull.runtime_handler != runtime_handler) continue;
+    if (ImageName(pull.image) != image_name) continue;
+    began = began == 0 ? pull.stamp : std::min(began, pull.stamp);
+  }
+  return began;
+}
+
+// The stored credentials whose proofs others may inherit: those that count.
+template <typename T>
+std::vector<T> WithoutAged(const std::vector<T>& stored, std::chrono::seconds most, Timestamp now) {
+  std::vector<T> young;
+  for (const T& one : stored) {
+    const std::int64_t proven = one.proof.proven ? one.proof.proven->seconds : 0;
+    if (!IsPastAge(proven, most, now)) young.push_back(one);
+  }
+  return young;
+}
+
+// nullopt: none of them is the secret, or matches it.
+std::optional<Proof> InheritedBy(const ImagePullSecret& secret,
+                                 const std::vector<ImagePullSecret>& stored) {
+  std::optional<Proof> by_hash;
+  std::optional<Proof> by_coordinates;
+  for (const ImagePullSecret& one : stored) {
+    if (one == secret) return one.proof;
+    if (!one.credential_hash.empty() && one.credential_hash == secret.credential_hash) {
+      by_hash = Later(by_hash.value_or(one.proof), one.proof);
+    }
+    if (one.uid == secret.uid && one.name == secret.name &&
+        one.namespace_name == secret.namespace_name) {
+      by_coordinates = one.proof;
+    }
+  }
+  return by_hash ? by_hash : by_coordinates;
+}
+
+std::optional<Proof> InheritedBy(const ImagePullServiceAccount& account,
+                                 const std::vector<ImagePullServiceAccount>& stored) {
+  const auto at = std::find(stored.begin(), stored.end(), account);
+  return at == stored.end() ? std::nullopt : std::optional(at->proof);
+}
+
 }  // namespace
+
+Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledRecord>& before,
+                        ImagePulledRecord& put) {
+  auto pulls = AllOpenPulls(txn);
+  if (!pulls) return pulls.error();
+  const AgeLimits& ages = txn.state().ages;
+  const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
+  for (auto& [name, entry] : put.credential_mapping) {
+    ImagePullCredentials stored;
+    if (before) {
+      const auto at = before->credential_mapping.find(name);
+      if (at != before->credential_mapping.end()) stored = at->second;
+    }
+    const std::uint64_t began = PullOfNameBegan(*pulls, name, put.runtime_handler);
+    Proof fresh;
+    if (began != 0) fresh = {Timestamp{txn.now().seconds, 0}, began};
+    const bool may_be_gone = txn.state().last_truth != 0 && began <= txn.state().last_truth;
+    const auto give = [&](auto& credentials, const auto& counting) {
+      std::erase_if(credentials, [&](auto& one) {
+        const auto inherited = InheritedBy(one, counting);
+        one.proof = inherited.value_or(fresh);
+        return !inherited && may_be_gone;
+      });
+    };
+    give(entry.kubernetes_secrets, WithoutAged(stored.kubernetes_secrets, ages.credentials, now));
+    give(entry.kubernetes_service_accounts,
+         WithoutAged(stored.kubernetes_service_accounts, AgeOfServiceAccounts(ages), now));
+    const Proof& of_node = stored.node_pods_proof;
+    const bool still_open =
+        stored.node_pods_accessible &&
+        !IsPastAge(of_node.proven ? of_node.proven->seconds : 0, ages.node_pods, now);
+    entry.node_pods_proof = still_open ? of_node : fresh;
+  }
+  return {};
+}
 
 Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules) {
   if (txn.state().digest(Table::kQuarantine).count == 0) return {};

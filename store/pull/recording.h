@@ -56,6 +56,11 @@ Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view
 Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_view image,
                           std::string_view runtime_handler);
 
+// Gives the credentials of a record that a caller puts the proofs that NodeStore::PutRecord says.
+// `before`: what is stored, if anything.
+Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledRecord>& before,
+                        ImagePulledRecord& put);
+
 // The image is closed for a ref that could not be read no more. Closed rules: under no spelling.
 Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules);
 

@@ -165,6 +165,12 @@ bool HasNoRanges(const Replaced& replaced) {
          });
 }
 
+// Whether something was forgotten, or grows old.
+bool HasForgotten(const Replaced& replaced) {
+  return !replaced.values.payloads[Index(Table::kRevocations)].empty() ||
+         replaced.last_truth != 0 || replaced.ages.value_or(AgeLimits()) != AgeLimits();
+}
+
 Error AnotherStore(const RestoreOptions& options, const std::array<std::uint8_t, 16>& backup,
                    const std::string& whose, const std::array<std::uint8_t, 16>& store) {
   return {ErrorCode::kConflict,
@@ -225,9 +231,11 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
 
   NewDatabase made;
   made.identity = identity;
-  // An older schema version has no place for the ranges of living pods: then the backup is restored
-  // as the newest version.
-  if (!HasNoRanges(replaced)) made.identity.schema_version = kNewestSchema;
+  // An older schema version has no place for the ranges of living pods, for what was forgotten, and
+  // for ages: then the backup is restored as the newest version.
+  if (!HasNoRanges(replaced) || HasForgotten(replaced)) {
+    made.identity.schema_version = kNewestSchema;
+  }
   report.schema_version = made.identity.schema_version;
   made.identity.witness_path = witness_path;
   made.sequence = std::max({state.commit_sequence, replaced.sequence,

@@ -131,7 +131,8 @@ struct RestoreReport {
 // that the replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the
 // ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
 // itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
-// backup of a version without ranges is restored as the newest version. If that store is older than
+// backup of a version without ranges is restored as the newest version. What the replaced store had
+// forgotten stays forgotten. If that store is older than
 // the backup, pods of which the two say different ranges are held. kDamaged: the backup fails
 // its check. kConflict: the backup belongs to another store (by UUID, against the store or its
 // witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the

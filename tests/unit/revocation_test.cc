@@ -1,0 +1,446 @@
+// What was forgotten stays forgotten, whichever way it might come back.
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/rows.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::testing {
+
+namespace {
+
+const CredentialName kNameA = {"team-a", "pull", "uid-a"};
+
+bool MustPull(ScratchStore& store, const ImagePullSecret& secret, std::string_view ref = kRef) {
+  return store.Check(kImage, ref, Pod(secret)).pull;
+}
+
+// Two images: one that A and B opened and one that A did.
+void PullTwo(ScratchStore& store) {
+  store.Pull(kImage, kRef, WithSecret(kSecretA));
+  store.Pull(kImage, kRef, WithSecret(kSecretB));
+  store.Pull(kImage, kRef2, WithSecret(kSecretA));
+}
+
+std::uint64_t Commits(ScratchStore& store) { return Must(store->GetStatistics()).commit_sequence; }
+
+// Each way to forget the Secret A, and nothing of B.
+using ForgetA = Result<ForgetReport> (*)(NodeStore& store);
+const ForgetA kWaysToForgetA[] = {
+    [](NodeStore& store) { return store.ForgetSecret(kNameA); },
+    [](NodeStore& store) {
+      return store.ForgetSecret({"team-a", "pull", {}});
+    },
+    [](NodeStore& store) { return store.ForgetNamespace("team-a"); },
+    [](NodeStore& store) { return store.ForgetCredential("hash-a"); },
+    [](NodeStore& store) -> Result<ForgetReport> {
+      auto done =
+          store.Reconcile({.secrets = {{"team-b", "pull", "uid-b"}}}, Must(store.BeginList()));
+      if (!done) return done.error();
+      return done->forgotten;
+    },
+};
+
+template <typename Row>
+void ForEachWay(Row row) {
+  UnderBothRules([&](Rules rules) {
+    for (std::size_t way = 0; way < std::size(kWaysToForgetA); ++way) {
+      BOOST_TEST_CONTEXT("way " << way) { row(rules, kWaysToForgetA[way]); }
+    }
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(revocation)
+
+BOOST_AUTO_TEST_CASE(a_forgotten_secret_opens_nothing_and_others_go_on) {
+  ForEachWay([](Rules rules, ForgetA forget) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    BOOST_TEST(!MustPull(store, kSecretA));
+    const ForgetReport report = Must(forget(*store));
+    BOOST_TEST(report.records == 2U);
+    BOOST_TEST(report.secrets == 2U);
+    BOOST_TEST(report.stored);
+    BOOST_TEST(report.untidied == 0U);
+    BOOST_TEST(MustPull(store, kSecretA));
+    BOOST_TEST(MustPull(store, kSecretA, kRef2));
+    BOOST_TEST(!MustPull(store, kSecretB));
+    // The record stays, so the image is no preloaded one.
+    BOOST_TEST(Must(store->GetRecord({.image_ref = kRef2})).credential_mapping.empty());
+    Expect(store.Check(kImage, kRef2), true, CheckResult::kMustAuthenticate,
+           Reason::kEntryWithoutCredentials);
+    // A pull that begins now proves it anew.
+    store.Pull(kImage, kRef2, WithSecret(kSecretA));
+    BOOST_TEST(!MustPull(store, kSecretA, kRef2));
+    store.Restart();
+    BOOST_TEST(MustPull(store, kSecretA));
+    BOOST_TEST(!MustPull(store, kSecretA, kRef2));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_there_is_not_forgotten_and_nothing_is_written) {
+  ForEachWay([](Rules rules, ForgetA forget) {
+    ScratchStore store(rules);
+    store.Pull(kImage, kRef, WithSecret(kSecretB));
+    const std::uint64_t before = Commits(store);
+    const ForgetReport report = Must(forget(*store));
+    BOOST_TEST(report.records == 0U);
+    BOOST_TEST(!report.stored);
+    BOOST_TEST(Must(store->ListRevocations()).empty());
+    // A truth is remembered: it is newer than the next one must be.
+    BOOST_TEST(Commits(store) - before <= 1U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_pull_that_began_before_does_not_bring_it_back) {
+  ForEachWay([](Rules rules, ForgetA forget) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+    const PullId pull = Must(store->RecordPullIntent(copy));
+    Must(forget(*store));
+    Must(store->RecordImagePulled(copy, WithSecret(kSecretA), {.pull = pull}));
+    BOOST_TEST(MustPull(store, kSecretA));
+    BOOST_TEST(!MustPull(store, kSecretB));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_pull_in_flight_is_met_before_any_record_has_its_secret) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+    const PullId pull = Must(store->RecordPullIntent(copy));
+    const ForgetReport report = Must(store->ForgetSecret(kNameA));
+    BOOST_TEST(report.records == 0U);
+    BOOST_TEST(report.stored);
+    Must(store->RecordImagePulled(copy, WithSecret(kSecretA), {.pull = pull}));
+    BOOST_TEST(MustPull(store, kSecretA));
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    BOOST_TEST(!MustPull(store, kSecretA));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_pull_of_unknown_beginning_counts_as_begun_before) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    Must(store->ForgetSecret(kNameA));
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
+    BOOST_TEST(MustPull(store, kSecretA));
+  });
+}
+
+// A decision that read before offers its rotated secret; it is written after.
+BOOST_AUTO_TEST_CASE(a_write_back_by_a_decision_that_read_before_does_not_bring_it_back) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    store.Pull(kImage, kRef, WithSecret(kSecretB));
+    const ImagePullSecret copy_of_b = MakeSecret("team-a", "pull", "uid-a", "hash-b");
+    DeferredCredentials late;
+    const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+    BOOST_TEST((store->MustAttemptPull(copy, late).reason == Reason::kCredentialsNeeded));
+    BOOST_TEST(!Must(store->ForgetNamespace("team-a")).stored);
+    const ImagePullSecretView view(copy_of_b);
+    late.Provide(PodCredentials{.secrets = {&view, 1}});
+    BOOST_TEST(!store->MustAttemptPull(copy, late).pull);
+    Must(store->Flush());
+    BOOST_TEST(EntryOf(store).kubernetes_secrets.size() == 1U);
+    // One that reads after may be written.
+    store.Pull("registry.example.com/other:v1", "other", WithSecret(kSecretB));
+    BOOST_TEST(!MustPull(store, copy_of_b));
+    Must(store->Flush());
+    BOOST_TEST(EntryOf(store).kubernetes_secrets.size() == 2U);
+  });
+}
+
+// It matched before: what it adds has that proof, which is older than the revocation.
+BOOST_AUTO_TEST_CASE(what_a_match_writes_back_is_as_old_as_what_it_matched) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    store.Pull(kImage, kRef, WithSecret(kSecretB));
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    BOOST_TEST(Must(store->ForgetSecret(kNameA)).stored);
+    const ImagePullSecret copy_of_b = MakeSecret("team-a", "pull", "uid-a", "hash-b");
+    BOOST_TEST(!MustPull(store, copy_of_b));
+    Must(store->Flush());
+    BOOST_TEST(EntryOf(store).kubernetes_secrets.size() == 1U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_restored_backup_does_not_bring_it_back) {
+  ForEachWay([](Rules rules, ForgetA forget) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    store.Stop();
+    // A migration leaves a backup.
+    Must(Migrate({.directory = store.directory(), .to = kNewestSchema - 1, .accept_loss = true}));
+    Must(Migrate({.directory = store.directory()}));
+    store.Start();
+    Must(forget(*store));
+    BOOST_TEST(MustPull(store, kSecretA));
+    store.Stop();
+    for (const Backup& backup : Must(ListBackups(store.directory()))) {
+      Must(Restore({.directory = store.directory(), .backup = backup.path}));
+      store.Start();
+      BOOST_TEST(MustPull(store, kSecretA));
+      BOOST_TEST(MustPull(store, kSecretA, kRef2));
+      BOOST_TEST(!Must(store->ListRevocations()).empty());
+      store.Stop();
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_second_import_does_not_bring_it_back) {
+  ForEachWay([](Rules rules, ForgetA forget) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    Must(forget(*store));
+    Must(store->DeleteRecord({.image_ref = kRef}));
+    // The kubelet's file still has both.
+    ImagePulledRecord record = {.image_ref = std::string(kRef), .last_updated = Timestamp{1, 0}};
+    record.credential_mapping[std::string(kName)].kubernetes_secrets = {kSecretA, kSecretB};
+    WriteRecordFile(store.kubelet_directory(), "pulled", kRef, EncodePulledRecord(record));
+    store.Restart();
+    const auto entry = EntryOf(store);
+    BOOST_TEST((entry.kubernetes_secrets == std::vector<ImagePullSecret>{kSecretB}));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_whole_record_that_was_read_before_does_not_bring_it_back) {
+  ForEachWay([](Rules rules, ForgetA forget) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    const ImagePulledRecord before = Must(store->GetRecord({.image_ref = kRef}));
+    Must(forget(*store));
+    Must(store->PutRecord(before));
+    BOOST_TEST(MustPull(store, kSecretA));
+    BOOST_TEST(!MustPull(store, kSecretB));
+    // The kubelet puts a whole record while the intent of its pull is stored.
+    Must(store->PutIntent({.image = kImage}));
+    Must(store->PutRecord(before));
+    BOOST_TEST(!MustPull(store, kSecretA));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(service_accounts_and_namespaces) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    ImagePullCredentials account;
+    account.kubernetes_service_accounts = {kBuilder};
+    store.Pull(kImage, kRef, account);
+    store.Pull(kImage, kRef2, account);
+    BOOST_TEST(!store.Check(kImage, kRef, Pod(kBuilder)).pull);
+    BOOST_TEST(Must(store->ForgetSecret({"team-a", "builder", {}})).records == 0U);
+    const ForgetReport report = Must(store->ForgetServiceAccount({"team-a", "builder", {}}));
+    BOOST_TEST(report.records == 2U);
+    BOOST_TEST(report.service_accounts == 2U);
+    BOOST_TEST(store.Check(kImage, kRef, Pod(kBuilder)).pull);
+    store.Pull(kImage, kRef, account);
+    BOOST_TEST(!store.Check(kImage, kRef, Pod(kBuilder)).pull);
+    BOOST_TEST(Must(store->ForgetNamespace("team-a")).service_accounts == 1U);
+    BOOST_TEST(store.Check(kImage, kRef, Pod(kBuilder)).pull);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_image_is_forgotten_by_any_spelling) {
+  ScratchStore store(Rules::kClosed);
+  const std::string digest = "registry.example.com/team/app@" + std::string(kRef2);
+  const ListToken token = Must(store->BeginList());
+  ImagePullCredentials all;
+  all.node_pods_accessible = true;
+  store.Pull(kImage, kRef, all);
+  Must(store->ObserveImages(
+      {.images = {{.id = std::string(kRef), .repo_digests = {digest}}}, .token = token}));
+  BOOST_TEST(!store.Check(kImage, kRef).pull);
+  BOOST_TEST(!store.Check(kImage, digest).pull);
+  const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+  const PullId before = Must(store->RecordPullIntent(copy));
+  const ForgetReport report = Must(store->ForgetImage({.image_ref = digest}));
+  BOOST_TEST(report.records == 1U);
+  BOOST_TEST(report.node_pods == 1U);
+  BOOST_TEST(store.Check(kImage, kRef).pull);
+  BOOST_TEST(store.Check(kImage, digest).pull);
+  Must(store->RecordImagePulled(copy, all, {.pull = before}));
+  BOOST_TEST(store.Check(kImage, kRef).pull);
+  store.Pull(kImage, kRef, all);
+  BOOST_TEST(!store.Check(kImage, kRef).pull);
+}
+
+BOOST_AUTO_TEST_CASE(equal_hashes_elsewhere_are_told_and_stay) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    const ImagePullSecret same = MakeSecret("team-c", "pull", "uid-c", "hash-a");
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    store.Pull(kImage, kRef, WithSecret(same));
+    store.Pull(kImage, kRef2, WithSecret(same));
+    const ForgetReport report = Must(store->ForgetSecret(kNameA));
+    BOOST_TEST(report.equal_hashes == 2U);
+    BOOST_TEST(!MustPull(store, same));
+    BOOST_TEST(!MustPull(store, kSecretA));  // by the hash, which team-c proved
+    BOOST_TEST(Must(store->ForgetCredential("hash-a")).secrets == 2U);
+    BOOST_TEST(MustPull(store, same));
+    BOOST_TEST(MustPull(store, kSecretA));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_dry_run_counts_and_changes_nothing) {
+  ScratchStore store(Rules::kClosed);
+  PullTwo(store);
+  const std::uint64_t before = Commits(store);
+  BOOST_TEST(Must(store->ForgetNamespace("team-a", {.dry_run = true})).secrets == 2U);
+  BOOST_TEST(Commits(store) == before);
+  BOOST_TEST(!MustPull(store, kSecretA));
+}
+
+BOOST_AUTO_TEST_CASE(bad_arguments_change_nothing) {
+  ScratchStore store(Rules::kClosed);
+  PullTwo(store);
+  const std::uint64_t before = Commits(store);
+  const std::string long_text(kMaxCoordinateBytes + 1, 'x');
+  const auto fails = [](const auto& result, ErrorCode code) {
+    BOOST_TEST_REQUIRE(!result);
+    BOOST_TEST((result.error().code == code));
+  };
+  fails(store->ForgetSecret({"", "pull", {}}), ErrorCode::kInvalidArgument);
+  fails(store->ForgetSecret({"team-a", "", {}}), ErrorCode::kInvalidArgument);
+  fails(store->ForgetServiceAccount({"team-a", "", {}}), ErrorCode::kInvalidArgument);
+  fails(store->ForgetNamespace(""), ErrorCode::kInvalidArgument);
+  fails(store->ForgetNamespace(long_text), ErrorCode::kLimitExceeded);
+  fails(store->ForgetImage({}), ErrorCode::kInvalidArgument);
+  fails(store->ForgetCredential(""), ErrorCode::kInvalidArgument);
+  const ListToken token = Must(store->BeginList());
+  fails(store->Reconcile({}, token), ErrorCode::kInvalidArgument);
+  ListToken future = token;
+  future.commit += 100;
+  fails(store->Reconcile({.secrets = {{"a", "b", "c"}}}, future), ErrorCode::kInvalidArgument);
+  BOOST_TEST(Commits(store) == before);
+}
+
+BOOST_AUTO_TEST_CASE(a_truth_keeps_what_exists_and_what_is_newer) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    const ListToken token = Must(store->BeginList());
+    store.Pull(kImage, kRef2, WithSecret(kSecretB));  // proven after the token
+    const ReconcileReport report =
+        Must(store->Reconcile({.secrets = {{"team-a", "pull", "uid-a"}}}, token));
+    BOOST_TEST(report.known == 1U);
+    BOOST_TEST(report.gone == 1U);
+    BOOST_TEST(report.forgotten.secrets == 1U);
+    BOOST_TEST(!MustPull(store, kSecretA));
+    BOOST_TEST(MustPull(store, kSecretB));
+    BOOST_TEST(!MustPull(store, kSecretB, kRef2));
+    // Another UID is another Secret.
+    const ListToken later = Must(store->BeginList());
+    BOOST_TEST(Must(store->Reconcile({.secrets = {{"team-a", "pull", "uid-z"}}}, later)).gone ==
+               2U);
+    BOOST_TEST(MustPull(store, kSecretA));
+    // A truth that is older than the last one is none.
+    const auto older = store->Reconcile({.secrets = {{"team-a", "pull", "uid-a"}}}, token);
+    BOOST_TEST_REQUIRE(!older);
+    BOOST_TEST((older.error().code == ErrorCode::kInvalidArgument));
+    const ListToken last = Must(store->BeginList());
+    Must(store->Reconcile({}, last, {.allow_empty = true}));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(revocations_are_kept_for_their_time_and_as_long_as_they_are_needed) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    Must(store->ForgetSecret(kNameA));
+    store.clock().AdvanceSeconds(29 * 86400);
+    store.Restart();
+    BOOST_TEST(Must(store->ListRevocations()).size() == 1U);
+    store.clock().AdvanceSeconds(2 * 86400);
+    store.Restart();
+    BOOST_TEST(Must(store->ListRevocations()).empty());
+    BOOST_TEST(MustPull(store, kSecretA));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_revocation_is_kept_as_long_as_an_older_backup) {
+  ScratchStore store(Rules::kClosed);
+  PullTwo(store);
+  store.Stop();
+  Must(Migrate({.directory = store.directory(), .to = kNewestSchema - 1, .accept_loss = true}));
+  store.Start();
+  Must(store->ForgetSecret(kNameA));
+  store.clock().AdvanceSeconds(400 * 86400);
+  store.Restart();
+  BOOST_TEST(Must(store->ListRevocations()).size() == 1U);
+  store.Stop();
+  std::filesystem::remove_all(store.directory() / "backup");
+  store.Start();
+  BOOST_TEST(Must(store->ListRevocations()).empty());
+}
+
+// More records than one transaction tidies up.
+BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_at_once_and_tidied_up_later) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    constexpr std::size_t kRecords = 5000;
+    store.Stop();
+    OpenOptions options = store.Options({});
+    auto opened = Must(NodeStore::Open(options));
+    for (std::size_t i = 0; i < kRecords; ++i) {
+      ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
+      record.credential_mapping[std::string(kName)].kubernetes_secrets = {kSecretA, kSecretB};
+      Must(opened->PutRecord(record));
+    }
+    const ForgetReport report = Must(opened->ForgetNamespace("team-a"));
+    BOOST_TEST(report.records == kRecords);
+    BOOST_TEST(report.untidied == kRecords);
+    const auto check = [&] {
+      for (std::size_t i = 0; i < kRecords; i += 97) {
+        const std::string ref = "ref-" + std::to_string(i);
+        const ImageCopy copy = {.image = kImage, .image_ref = ref};
+        Pod a(kSecretA);
+        Pod b(kSecretB);
+        BOOST_TEST(opened->MustAttemptPull(copy, a).pull);
+        BOOST_TEST(!opened->MustAttemptPull(copy, b).pull);
+        const auto record = Must(opened->GetRecord(copy));
+        BOOST_TEST((record.credential_mapping.at(std::string(kName)) == WithSecret(kSecretB)));
+      }
+    };
+    check();
+    // The owner goes before it is done: the next one goes on.
+    Must(opened->Close());
+    opened.reset();
+    opened = Must(NodeStore::Open(options));
+    check();
+    Must(opened->TidyUp());
+    check();
+    for (const Revocation& one : Must(opened->ListRevocations())) BOOST_TEST(!one.untidied);
+    BOOST_TEST(Must(opened->Verify()).sound);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(going_down_ends_closed) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    Must(store->ForgetSecret(kNameA));
+    store.Stop();
+    MigrateOptions down{.directory = store.directory(), .to = kNewestSchema - 1};
+    const auto refused = Migrate(down);
+    BOOST_TEST_REQUIRE(!refused);
+    BOOST_TEST((refused.error().code == ErrorCode::kConflict));
+    down.accept_loss = true;
+    Must(Migrate(down));
+    store.Start();
+    BOOST_TEST(MustPull(store, kSecretA));
+    BOOST_TEST(!MustPull(store, kSecretB));
+    BOOST_TEST(Must(store->ListRevocations()).empty());
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
