@@ -51,6 +51,7 @@ std::unique_ptr<Command> MakeTrustCommand();
 std::unique_ptr<Command> MakeManifestCommand();
 std::unique_ptr<Command> MakeRuntimesCommand();
 std::unique_ptr<Command> MakeMigrateCommand();
+std::unique_ptr<Command> MakeBackupCommand();
 std::unique_ptr<Command> MakeRestoreCommand();
 std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeUsernsCommand();

@@ -60,9 +60,9 @@ whose token is older than that of a list before is refused (2).)";
     auto images = ReadImageList(*images_);
     if (!images) return images.error();
     const ImageList list{.images = *std::move(images), .token = *token, .complete = !partial_};
-    auto report =
-        WithStore(OwnStore(store_, {.evidence = evidence_.options}),
-                  [&](NodeStore& store) { return store.ObserveImages(list, change_.options); });
+    auto report = WithWriter(
+        Writer::Open(store_, {.evidence = evidence_.options, .evidence_flags = &evidence_}),
+        [&](Writer& writer) { return writer.owner().ObserveImages(list, change_.options); });
     if (!report) return report.error();
     WriteDryRun(change_.options.dry_run, out);
     if (out.json()) {

@@ -234,14 +234,14 @@ add --from-list FILE --source NAME --token TOKEN
     if (!images) return images.error();
     const std::string source = source_.value_or("operator");
     std::vector<std::string> closed;
-    auto added = WithStore(OwnStore(store_), [&](NodeStore& store) -> Result<std::size_t> {
-      if (auto known = CheckHandler(store); !known) return known.error();
+    auto added = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<std::size_t> {
+      if (auto known = CheckHandler(writer.store()); !known) return known.error();
       std::size_t done = 0;
       for (const ImageOnNode& image : *images) {
-        auto entered = store.AddToLedger(image, source, *reason_, change_.options);
+        auto entered = writer.owner().AddToLedger(image, source, *reason_, change_.options);
         if (!entered) return After(entered.error(), done, images->size(), "were entered");
         ++done;
-        const auto why = store.Explain(
+        const auto why = writer.store().Explain(
             {.image = image.id, .image_ref = image.id, .runtime_handler = runtime_.handler});
         if (why && why->in_quarantine) closed.push_back(image.id);
       }
@@ -285,9 +285,9 @@ add --from-list FILE --source NAME --token TOKEN
                          .token = *token,
                          .complete = false,
                          .source = *source_};
-    auto report =
-        WithStore(OwnStore(store_, {.evidence = evidence_.options}),
-                  [&](NodeStore& store) { return store.ObserveImages(list, change_.options); });
+    auto report = WithWriter(
+        Writer::Open(store_, {.evidence = evidence_.options, .evidence_flags = &evidence_}),
+        [&](Writer& writer) { return writer.owner().ObserveImages(list, change_.options); });
     if (!report) return report.error();
     WriteDryRun(change_.options.dry_run, out);
     if (out.json()) {
@@ -338,9 +338,9 @@ add --from-list FILE --source NAME --token TOKEN
     auto list = ReadList();
     if (!list) return list.error();
     std::vector<std::pair<std::string, bool>> removed;
-    auto done = WithStore(OwnStore(store_), [&](NodeStore& store) -> Result<void> {
-      if (auto known = CheckHandler(store); !known) return known.error();
-      auto ledger = store.ListLedger();
+    auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
+      if (auto known = CheckHandler(writer.store()); !known) return known.error();
+      auto ledger = writer.store().ListLedger();
       if (!ledger) return ledger.error();
       std::vector<std::optional<std::string>> refs;
       for (const std::string& name : images_) {
@@ -353,9 +353,9 @@ add --from-list FILE --source NAME --token TOKEN
           removed.emplace_back(images_[i], false);
           continue;
         }
-        auto was_there =
-            store.RemoveFromLedger({.image_ref = *refs[i], .runtime_handler = runtime_.handler},
-                                   *reason_, change_.options);
+        auto was_there = writer.owner().RemoveFromLedger(
+            {.image_ref = *refs[i], .runtime_handler = runtime_.handler}, *reason_,
+            change_.options);
         if (!was_there) return After(was_there.error(), i, refs.size(), "were done");
         removed.emplace_back(*refs[i], *was_there);
       }

@@ -70,9 +70,9 @@ credentials instead. `waybill observe` does the same, and judges what is there.)
     }
     auto images = ReadImageList(*images_);
     if (!images) return images.error();
-    auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
-      return token_ ? store.Prune(*images, token, change_.options)
-                    : store.PruneBefore(*images, until, change_.options);
+    auto report = WithWriter(Writer::Open(store_), [&](Writer& writer) {
+      return token_ ? writer.owner().Prune(*images, token, change_.options)
+                    : writer.owner().PruneBefore(*images, until, change_.options);
     });
     if (!report) return report.error();
     WriteChange(

@@ -95,12 +95,12 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
     if (auto checked = CheckLength("--reason", *reason_, kMaxReasonBytes); !checked) {
       return checked.error();
     }
-    auto dropped = WithStore(OwnStore(store_), [&](NodeStore& store) -> Result<OpenPull> {
-      auto pulls = store.ListOpenPulls();
+    auto dropped = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<OpenPull> {
+      auto pulls = writer.store().ListOpenPulls();
       if (!pulls) return pulls.error();
       const auto found = std::find_if(pulls->begin(), pulls->end(),
                                       [&](const OpenPull& pull) { return pull.id == *id; });
-      auto done = store.DropOpenPull(*id, *reason_, change_.options);
+      auto done = writer.owner().DropOpenPull(*id, *reason_, change_.options);
       if (!done) return done.error();
       return found == pulls->end() ? OpenPull{.id = *id} : *found;
     });

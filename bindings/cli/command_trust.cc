@@ -52,18 +52,23 @@ stored. 1 if the store is distrustful.)";
       if (!images) return images.error();
       options_.images_on_node = *std::move(images);
     }
+    if (!clear_) {
+      auto trust = WithStore(ObserveStore(store_), &NodeStore::GetTrust);
+      if (!trust) return trust.error();
+      Write(*trust, {}, store_.rules, out);
+      return trust->distrustful ? ExitCode::kNo : ExitCode::kYes;
+    }
     std::optional<ObserveReport> observed;
-    auto trust = WithStore(clear_ ? OwnStore(store_) : ObserveStore(store_),
-                           [&](NodeStore& store) -> Result<TrustState> {
-                             if (clear_) {
-                               auto cleared = store.ClearDistrust(*reason_, options_);
-                               if (!cleared) return cleared.error();
-                               observed = *std::move(cleared);
-                             }
-                             return store.GetTrust();
-                           });
+    Rules rules = store_.rules;
+    auto trust = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<TrustState> {
+      auto cleared = writer.owner().ClearDistrust(*reason_, options_);
+      if (!cleared) return cleared.error();
+      observed = *std::move(cleared);
+      rules = writer.rules();
+      return writer.store().GetTrust();
+    });
     if (!trust) return trust.error();
-    Write(*trust, observed, out);
+    Write(*trust, observed, rules, out);
     return trust->distrustful && !options_.dry_run ? ExitCode::kNo : ExitCode::kYes;
   }
 
@@ -87,7 +92,7 @@ stored. 1 if the store is distrustful.)";
     return {};
   }
 
-  void Write(const TrustState& trust, const std::optional<ObserveReport>& observed,
+  void Write(const TrustState& trust, const std::optional<ObserveReport>& observed, Rules rules,
              Output& out) const {
     if (out.json()) {
       Json journal = Json::array();
@@ -106,7 +111,7 @@ stored. 1 if the store is distrustful.)";
     if (trust.distrustful) {
       out.Line("distrustful: {}", kDistrustMeans);
       out.Line("{}", ClearDistrustHint(store_.store));
-    } else if (store_.rules == Rules::kKubelet) {
+    } else if (rules == Rules::kKubelet) {
       out.Line("trusted: images without a record are presumed preloaded");
     } else {
       out.Line("trusted: an image is open by a credential, or because it is known to be preloaded");

@@ -68,7 +68,8 @@ Result<ListToken> ParseListToken(std::string_view text) {
 }
 
 Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out) {
-  auto token = WithStore(OwnStore(flags), &NodeStore::BeginList);
+  auto token =
+      WithWriter(Writer::Open(flags), [](Writer& writer) { return writer.owner().BeginList(); });
   if (!token) return token.error();
   if (out.json()) {
     out.WriteJson({{"token", FormatListToken(*token)}});

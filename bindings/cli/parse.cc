@@ -267,6 +267,20 @@ Result<void> EvidenceFlags::Parse() {
   return {};
 }
 
+Result<void> EvidenceFlags::CheckOwner(const EvidenceOptions& owner) const {
+  const auto differs = [](std::string_view flag, const std::string& value) {
+    return BadFlag(flag, "the process that owns the store goes by " + value,
+                   "leave the flag out, or restart that process with it");
+  };
+  const auto seconds = [](std::chrono::seconds span) { return fmt::format("{}s", span.count()); };
+  if (short_names_ && options.short_names != owner.short_names) {
+    return differs("--short-names", std::string(ShortNamesName(owner.short_names)));
+  }
+  if (grace_ && options.grace != owner.grace) return differs("--grace", seconds(owner.grace));
+  if (window_ && options.window != owner.window) return differs("--window", seconds(owner.window));
+  return {};
+}
+
 void RuntimeFlag::Declare(Flags& flags) {
   flags.Value("--runtime", &given_, "HANDLER",
               "the runtime handler of the pod's RuntimeClass; '' (default)\n"

@@ -111,6 +111,8 @@ struct EvidenceFlags {
   void Declare(Flags& flags);
   void DeclareShortNames(Flags& flags);
   Result<void> Parse();
+  // kInvalidArgument: a flag was given, and the owner that is to be asked goes by another value.
+  Result<void> CheckOwner(const EvidenceOptions& owner) const;
 
  private:
   std::optional<std::string> short_names_;

@@ -45,6 +45,39 @@ Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const O
                                       .short_names = how.evidence.short_names}));
 }
 
+Result<Writer> Writer::Open(const StoreFlags& flags, const Opening& how) {
+  auto own = OwnStore(flags, how);
+  if (own) {
+    auto calls = CallsOf(**own);
+    return Writer(*std::move(own), std::move(calls), flags.rules);
+  }
+  if (own.error().code != ErrorCode::kOwned) return own.error();
+  auto client = OwnerClient::Connect({.directory = flags.store});
+  if (!client && client.error().code == ErrorCode::kNotFound) {
+    Error error = own.error();
+    error.message += "; that process takes no requests, since it does not serve owner.sock";
+    return error;
+  }
+  if (!client) return client.error();
+  const OwnerDescription& owner = (*client)->owner();
+  if (flags.rules_name && flags.rules != owner.rules) {
+    return BadFlag("--rules",
+                   fmt::format("process {}, which owns the store, goes by the rules `{}`",
+                               owner.process_id, RulesName(owner.rules)),
+                   "leave the flag out, or restart that process with other rules");
+  }
+  if (how.evidence_flags != nullptr) {
+    if (auto same = how.evidence_flags->CheckOwner(owner.evidence); !same) return same.error();
+  }
+  StoreFlags beside = flags;
+  beside.rules = owner.rules;
+  Opening reading = how;
+  reading.evidence = owner.evidence;
+  auto store = ObserveStore(beside, reading);
+  if (!store) return store.error();
+  return Writer(*std::move(store), *std::move(client), owner.rules);
+}
+
 Error WithStartHint(Error error) {
   if (error.code == ErrorCode::kNotFound && !error.has_hint()) {
     error.hint_code = Hint::kCreate;

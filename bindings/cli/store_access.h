@@ -12,6 +12,7 @@
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
 #include "waybill/node_store.h"
+#include "waybill/owner.h"
 
 namespace waybill::cli {
 
@@ -20,6 +21,7 @@ struct Opening {
   VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
   EvidenceOptions evidence = {};
+  const EvidenceFlags* evidence_flags = nullptr;  // those that set it, if the command has them
 };
 
 // As the owner, to write. The store must exist and have the newest schema; its witness is the one
@@ -28,6 +30,40 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Openi
 
 // Beside a live owner, to read.
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how = {});
+
+// Changes a store that may have a live owner: as its owner for the moment, or else through the
+// socket of the process that owns it. Both do the same, and the command writes the same.
+class Writer {
+ public:
+  // As OwnStore. With a live owner that serves, its rules and what it takes for evidence count:
+  // kInvalidArgument if a flag says otherwise. kOwned: it does not serve.
+  static Result<Writer> Open(const StoreFlags& flags, const Opening& how = {});
+
+  OwnerCalls& owner() { return *owner_; }
+  // What is stored now.
+  const NodeStore& store() const { return *store_; }
+  Rules rules() const { return rules_; }
+  Result<void> Close() { return store_->Close(); }
+
+ private:
+  Writer(std::unique_ptr<NodeStore> store, std::unique_ptr<OwnerCalls> owner, Rules rules)
+      : store_(std::move(store)), owner_(std::move(owner)), rules_(rules) {}
+
+  std::unique_ptr<NodeStore> store_;
+  std::unique_ptr<OwnerCalls> owner_;
+  Rules rules_;
+};
+
+// Runs `body(Writer&)`, which returns a Result. What it returns, or the error of opening or
+// closing.
+template <typename Body>
+std::invoke_result_t<Body, Writer&> WithWriter(Result<Writer> writer, const Body& body) {
+  if (!writer) return writer.error();
+  auto result = std::invoke(body, *writer);
+  if (!result) return result;
+  if (auto closed = writer->Close(); !closed) return closed.error();
+  return result;
+}
 
 // Runs `body(NodeStore&)`, which returns a Result, on an opened store, and closes the store. What
 // `body` returns, or the error of opening or closing.

@@ -50,9 +50,9 @@ Result<ExitCode> GetUserns(const UsernsArguments& arguments, Output& out) {
 
 Result<ExitCode> ReleaseUserns(const UsernsArguments& arguments, Output& out) {
   const ChangeOptions& how = arguments.change.options;
-  auto released = WithStore(OwnStore(arguments.store), [&](NodeStore& store) {
-    return arguments.lost ? store.ReleaseLostUserNamespaces(how)
-                          : store.ReleaseUserNamespace(*arguments.pod, how);
+  auto released = WithWriter(Writer::Open(arguments.store), [&](Writer& writer) {
+    return arguments.lost ? writer.owner().ReleaseLostUserNamespaces(how)
+                          : writer.owner().ReleaseUserNamespace(*arguments.pod, how);
   });
   if (!released) return released.error();
   WriteDryRun(how.dry_run, out);
@@ -82,8 +82,8 @@ Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
   auto running = ReadPodList(*arguments.running);
   if (!running) return running.error();
   const ChangeOptions& how = arguments.change.options;
-  auto report = WithStore(OwnStore(arguments.store), [&](NodeStore& store) {
-    return store.CleanUpUserNamespaces(*existing, *running, *token, how);
+  auto report = WithWriter(Writer::Open(arguments.store), [&](Writer& writer) {
+    return writer.owner().CleanUpUserNamespaces(*existing, *running, *token, how);
   });
   if (!report) return report.error();
   WriteChange({{"examined", "examined", report->examined},
@@ -100,13 +100,13 @@ Result<ExitCode> AdoptUserns(const UsernsArguments& arguments, Output& out) {
   if (!first) return first.error();
   auto count = ParseNumber("LENGTH", *arguments.id_count);
   if (!count) return count.error();
-  auto mapping = WithStore(OwnStore(arguments.store, {.user_namespaces = arguments.pool.options}),
-                           [&](NodeStore& store) -> Result<UserNamespaceAllocation> {
-                             auto adopted =
-                                 store.AdoptUserNamespace(*arguments.pod, *first, *count);
-                             if (!adopted) return adopted.error();
-                             return store.GetUserNamespace(*arguments.pod);
-                           });
+  auto mapping =
+      WithWriter(Writer::Open(arguments.store, {.user_namespaces = arguments.pool.options}),
+                 [&](Writer& writer) -> Result<UserNamespaceAllocation> {
+                   auto adopted = writer.owner().AdoptUserNamespace(*arguments.pod, *first, *count);
+                   if (!adopted) return adopted.error();
+                   return writer.store().GetUserNamespace(*arguments.pod);
+                 });
   if (!mapping) return mapping.error();
   if (out.json()) {
     Json answer = JsonOf(*mapping);

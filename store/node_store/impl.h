@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "store/base/caught.h"
+#include "store/control/server.h"
 #include "store/database/committer.h"
 #include "store/database/reader_pool.h"
 #include "store/pull/decide.h"
@@ -111,6 +112,15 @@ class NodeStore::Impl {
     while (last < token && !last_token.compare_exchange_weak(last, token)) {
     }
   }
+
+  // serve.cc
+  Result<void> Serve(NodeStore& store, const ServeOptions& options);
+  void StopServing() noexcept;
+  Result<Backup> MakeBackup();
+  std::mutex serving_mutex;
+  std::unique_ptr<OwnerCalls> served;  // guarded by serving_mutex, as `server`
+  std::unique_ptr<internal::ControlServer> server;
+  std::mutex backup_mutex;  // held while a backup is made
 
   // Observer only. Reopened if the files were replaced: under the mutex, which a decision never
   // waits for, and without readers.

@@ -362,6 +362,7 @@ Result<void> NodeStore::Impl::OpenFiles() {
 NodeStore::Impl::~Impl() { static_cast<void>(Close()); }
 
 Result<void> NodeStore::Impl::Close() noexcept {
+  StopServing();  // before all else: what clients asked for may run
   closed_ = true;
   Result<void> result;
   if (write_backs) result = Guarded([this] { return write_backs->Flush(); });
@@ -476,7 +477,8 @@ Error NodeStore::Impl::NoSnapshot(const ReaderPool::Lease& none, std::string_vie
 }
 
 NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-NodeStore::~NodeStore() = default;
+// Requests of clients call this object, so they end while it is whole.
+NodeStore::~NodeStore() { impl_->StopServing(); }
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
   return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {

@@ -54,19 +54,19 @@ Result<void> CheckRoom(const std::filesystem::path& directory, std::uint64_t byt
                "free space there, then try again"};
 }
 
-Result<void> Copy(const OwnedStore& store, const std::filesystem::path& path) {
+// The commit sequence of the copy.
+Result<std::uint64_t> Copy(const OpenedDatabase& database, const std::filesystem::path& path) {
   auto file = OpenFile(path, O_RDWR | O_CREAT | O_EXCL);
   if (!file) return file.error();
-  const lmdb::Env& env = *store.database.env;
+  const lmdb::Env& env = *database.env;
   const int rc = mdb_env_copyfd2(env.get(), file->get(), MDB_CP_COMPACT);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a backup", env.directory());
-  if (auto r = SyncFile(*file, path); !r) return r;
+  if (auto r = SyncFile(*file, path); !r) return r.error();
   auto inspection = InspectFile(*file, FileIs::kCompactCopy);
   if (!inspection) return inspection.error();
-  const bool same = inspection->sound &&
-                    inspection->identity->uuid == store.database.identity.uuid &&
-                    inspection->state->commit_sequence == store.state.commit_sequence;
-  if (same) return {};
+  if (inspection->sound && inspection->identity->uuid == database.identity.uuid) {
+    return inspection->state->commit_sequence;
+  }
   return Error{ErrorCode::kDamaged,
                "the backup of " + env.directory().string() + " fails its check" +
                    inspection->Why() + "; nothing was changed",
@@ -132,7 +132,19 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
 }
 
 Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
-  const lmdb::Env& env = *store.database.env;
+  return MakeBackupOfLive(store.database, now, [&](std::uint64_t sequence) -> Result<void> {
+    if (sequence == store.state.commit_sequence) return {};
+    return Error{ErrorCode::kDamaged,
+                 "the backup of " + store.database.env->directory().string() + " is of commit " +
+                     std::to_string(sequence) + ", not of commit " +
+                     std::to_string(store.state.commit_sequence) + "; nothing was changed",
+                 "look for disk and memory errors in the kernel's log"};
+  });
+}
+
+Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
+                                FunctionRef<Result<void>(std::uint64_t sequence)> is_kept) {
+  const lmdb::Env& env = *database.env;
   const std::filesystem::path folder = env.directory() / "backup";
   auto is_there = Exists(folder);
   if (!is_there.has_value()) return is_there.error();
@@ -146,13 +158,15 @@ Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
 
   const std::filesystem::path unfinished = folder / "new.tmp";
   if (auto r = RemoveFile(unfinished); !r) return r.error();
-  if (auto r = Copy(store, unfinished); !r) {
+  auto copied = Copy(database, unfinished);
+  Result<void> kept = copied ? is_kept(*copied) : copied.error();
+  if (!kept) {
     static_cast<void>(RemoveFile(unfinished));  // best effort: the next one removes it, too
-    return r.error();
+    return kept.error();
   }
   Backup made;
-  made.schema_version = store.database.identity.schema_version;
-  made.commit_sequence = store.state.commit_sequence;
+  made.schema_version = database.identity.schema_version;
+  made.commit_sequence = *copied;
   made.path = folder / NameOf(made, now);
   if (auto r = RenameDurably(unfinished, made.path); !r) return r.error();
   if (auto r = RemoveOldBackups(env.directory(), made); !r) return r.error();

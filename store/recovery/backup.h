@@ -8,11 +8,13 @@
 #define WAYBILL_STORE_RECOVERY_BACKUP_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "store/base/function_ref.h"
 #include "store/recovery/open_store.h"
 #include "waybill/maintenance.h"
 #include "waybill/result.h"
@@ -25,6 +27,11 @@ inline constexpr std::size_t kBackupsKept = 3;
 // kBackupsKept and earlier ones of the same state. An earlier error leaves no copy: kDiskFull, kIo,
 // kDamaged (the copy fails its check).
 Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now);
+
+// The same of a store that is in use, as it is now. `is_kept` is asked of the copy's commit before
+// the copy counts; its error is returned. Not in two threads at once.
+Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
+                                FunctionRef<Result<void>(std::uint64_t sequence)> is_kept);
 
 // ListBackups of maintenance.h.
 Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory);

@@ -18,7 +18,7 @@ constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 // quarantine/<time>/data.mdb
 constexpr int kMaxFolders = 3;
 
-enum class Type { kFile, kFolder, kEither };
+enum class Type { kFile, kFolder, kEither, kSocket };
 
 Error Unsafe(const std::filesystem::path& path, const std::string& what, const char* hint) {
   return {ErrorCode::kUnsafePath, path.string() + " " + what + "; nothing was changed", hint};
@@ -47,7 +47,10 @@ Result<void> CheckOne(const std::filesystem::path& path, Type type, int depth,
     return Unsafe(path, "is a symlink", "put what it leads to in its place, or remove it");
   }
   const bool folder = S_ISDIR(st.st_mode);
-  if (folder ? type == Type::kFile : type == Type::kFolder || !S_ISREG(st.st_mode)) {
+  const bool is_other = type == Type::kSocket ? !S_ISSOCK(st.st_mode)
+                        : folder              ? type == Type::kFile
+                                              : type == Type::kFolder || !S_ISREG(st.st_mode);
+  if (is_other) {
     return Unsafe(path, folder ? "is a directory" : "is not what it should be",
                   "move it away while nothing has the store open");
   }
@@ -94,6 +97,8 @@ Result<void> CheckStoreFiles(const std::filesystem::path& directory,
   for (const char* name : {kUnfinished, kBackup, "quarantine"}) {
     if (auto r = CheckOne(directory / name, Type::kFolder, 1, mended); !r) return r;
   }
+  // An owner that serves, or that ended without removing it.
+  if (auto r = CheckOne(directory / "owner.sock", Type::kSocket, 1, mended); !r) return r;
   return {};
 }
 

@@ -38,6 +38,7 @@
 #include "waybill/limits.h"
 #include "waybill/maintenance.h"
 #include "waybill/options.h"
+#include "waybill/owner.h"
 #include "waybill/policy.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
@@ -73,7 +74,7 @@ class NodeStore {
   // kIo as for Open.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
-  // Closes. No other call may be running.
+  // Closes. No other call may be running, but requests of clients may (Serve).
   ~NodeStore();
   NodeStore(const NodeStore&) = delete;
   NodeStore& operator=(const NodeStore&) = delete;
@@ -84,6 +85,17 @@ class NodeStore {
   // replaced or changed while the store was open; kIo: commit.mark could not be written) tells of
   // write-backs, of the witness or of commit.mark only, and the store is closed all the same.
   Result<void> Close();
+
+  // Answers other processes from now on, on threads of its own: through the socket owner.sock
+  // (0600) in the store's directory, OwnerClient asks for what only the owner may do. Clients are
+  // root and this process's effective user. None of them can delay a decision or Close, however it
+  // behaves. A socket that an owner left which ended is replaced. Until Close or destruction, which
+  // waits for requests that run and removes the socket. Errors, which leave everything as it was:
+  // kConflict (this store serves already), kUnsafePath (what is named owner.sock is not a socket of
+  // this user's, and is left alone), kInvalidArgument (options), kLimitExceeded (the path has more
+  // than 107 bytes, and /proc is not mounted), kNotOwner, kDiskFull, kIo; kOwned and
+  // kOutcomeUnknown as in "Recording a pull".
+  Result<void> Serve(const ServeOptions& options = {});
 
   // What opening found and did. Constant; empty for an observer.
   const RecoveryReport& recovery_report() const;
@@ -393,6 +405,17 @@ class NodeStore {
   Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options = {});
 
   Result<UserNamespaceStatistics> GetUserNamespaceStatistics() const;
+
+  // --- Backups (owner) ---------------------------------------------------------------------------
+
+  // A compact copy of the store as it is now, checked and on the disk, in backup/ beside the store
+  // (Backup in maintenance.h): for Restore. Others go on meanwhile. The last three backups are
+  // kept, those of migrations included, and of this state only the new one. kDiskFull: no room.
+  // kDamaged: the copy fails its check. kUnavailable: another backup is being made, or all slots of
+  // readers are taken. kUnsafePath, kNotOwner, kIo; kOwned and kOutcomeUnknown as in "Recording a
+  // pull". After each of these no backup was made and none was removed, unless the message says
+  // which one can't be removed.
+  Result<Backup> MakeBackup();
 
   // --- Going back --------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@
 #include "waybill/maintenance.h"      // IWYU pragma: export
 #include "waybill/node_store.h"       // IWYU pragma: export
 #include "waybill/options.h"          // IWYU pragma: export
+#include "waybill/owner.h"            // IWYU pragma: export
 #include "waybill/platform.h"         // IWYU pragma: export
 #include "waybill/policy.h"           // IWYU pragma: export
 #include "waybill/report.h"           // IWYU pragma: export

@@ -1,0 +1,136 @@
+// An owner answers others, and makes a backup beside its own work.
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "store/node_store/impl.h"
+#include "store/recovery/backup.h"
+#include "waybill/owner.h"
+
+namespace waybill {
+
+namespace {
+
+// Each call is that of the store.
+class CallsOfStore final : public OwnerCalls {
+ public:
+  explicit CallsOfStore(NodeStore& store) : store_(store) {}
+
+  Result<ListToken> BeginList() override { return store_.BeginList(); }
+  Result<ObserveReport> ObserveImages(const ImageList& list,
+                                      const ChangeOptions& options) override {
+    return store_.ObserveImages(list, options);
+  }
+  Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
+                            const ChangeOptions& options) override {
+    return store_.Prune(images, token, options);
+  }
+  Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
+                                  const ChangeOptions& options) override {
+    return store_.PruneBefore(images, until, options);
+  }
+  Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
+                           std::string_view reason, const ChangeOptions& options) override {
+    return store_.AddToLedger(image, source, reason, options);
+  }
+  Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
+                                const ChangeOptions& options) override {
+    return store_.RemoveFromLedger(copy, reason, options);
+  }
+  Result<void> DropOpenPull(PullId pull, std::string_view reason,
+                            const ChangeOptions& options) override {
+    return store_.DropOpenPull(pull, reason, options);
+  }
+  Result<ObserveReport> ClearDistrust(std::string_view reason,
+                                      const ClearOptions& options) override {
+    return store_.ClearDistrust(reason, options);
+  }
+  Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
+                                  std::uint64_t length) override {
+    return store_.AdoptUserNamespace(pod_uid, host_id, length);
+  }
+  Result<bool> ReleaseUserNamespace(std::string_view pod_uid,
+                                    const ChangeOptions& options) override {
+    return store_.ReleaseUserNamespace(pod_uid, options);
+  }
+  Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options) override {
+    return store_.ReleaseLostUserNamespaces(options);
+  }
+  Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
+                                                           const std::vector<std::string>& running,
+                                                           ListToken token,
+                                                           const ChangeOptions& options) override {
+    return store_.CleanUpUserNamespaces(existing, running, token, options);
+  }
+  Result<Backup> MakeBackup() override { return store_.MakeBackup(); }
+
+ private:
+  NodeStore& store_;
+};
+
+}  // namespace
+
+std::unique_ptr<OwnerCalls> CallsOf(NodeStore& store) {
+  return std::make_unique<CallsOfStore>(store);
+}
+
+Result<void> NodeStore::Impl::Serve(NodeStore& store, const ServeOptions& options) {
+  if (!committer) return NotOwner();
+  if (!committer->CheckOwnership() && committer->failed()) return committer->WhyFailed();
+  const std::lock_guard lock(serving_mutex);
+  if (server) {
+    return Error{ErrorCode::kConflict,
+                 directory.string() + " is served by this process already; nothing was changed"};
+  }
+  auto calls = CallsOf(store);
+  const internal::Greeting greeting{
+      .store = committer->store_id(),
+      .owner = {.process_id = getpid(), .rules = rules, .evidence = evidence}};
+  auto started = internal::ControlServer::Start(directory, options, greeting, *calls);
+  if (!started) return started.error();
+  served = std::move(calls);
+  server = std::move(*started);
+  return {};
+}
+
+void NodeStore::Impl::StopServing() noexcept {
+  const std::lock_guard lock(serving_mutex);
+  server.reset();
+  served.reset();
+}
+
+Result<Backup> NodeStore::Impl::MakeBackup() {
+  if (!committer) return NotOwner();
+  const std::unique_lock lock(backup_mutex, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    return Error{
+        ErrorCode::kUnavailable,
+        "another backup of " + directory.string() + " is being made; no second one was made",
+        "wait for it, then try again"};
+  }
+  // What was queued belongs to the state that the caller sees.
+  if (write_backs && write_backs->busy()) write_backs->WaitForAll();
+  if (!committer->CheckOwnership() && committer->failed()) return committer->WhyFailed();
+  // Readers see a commit before it is on the disk. A backup must not know of one that a crash takes
+  // back: so the commit under way is waited for.
+  const auto is_durable = [&](std::uint64_t sequence) -> Result<void> {
+    auto waited = committer->WithoutCommits([]() -> Result<void> { return {}; });
+    if (!waited) return waited;
+    if (!committer->CheckOwnership() && committer->failed()) return committer->WhyFailed();
+    if (sequence <= committer->durable_sequence()) return {};
+    return committer->WhyFailed();
+  };
+  return internal::MakeBackupOfLive(owned->database, clock(), is_durable);
+}
+
+Result<void> NodeStore::Serve(const ServeOptions& options) {
+  return Guarded([&] { return impl_->Serve(*this, options); });
+}
+
+Result<Backup> NodeStore::MakeBackup() {
+  return Guarded([&] { return impl_->MakeBackup(); });
+}
+
+}  // namespace waybill
