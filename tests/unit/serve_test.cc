@@ -1,0 +1,902 @@
+// The owner's socket: each call through it does what the store does; clients and owners that
+// misbehave; what lies in the socket's place; closing and opening again.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "schema/control/control_generated.h"
+#include "store/control/messages.h"
+#include "tests/support/child_process.h"
+#include "tests/support/draw.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/in_threads.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/owner_socket.h"
+#include "tests/support/tree.h"
+#include "tests/support/userns_store.h"
+#include "waybill/owner.h"
+
+namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+using internal::Bytes;
+using internal::FrameKind;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLong{600'000};
+constexpr milliseconds kShort{50};
+
+std::string Id(char digit) { return "sha256:" + std::string(64, digit); }
+
+ImageOnNode Listed(char digit, const std::string& tag) {
+  return {.id = Id(digit), .repo_tags = {tag}, .runtime_handler = "runc", .pinned = digit == 'a'};
+}
+
+// A store that is served, and may be closed and opened again.
+struct Served {
+  explicit Served(const ServeOptions& options = {.patience = kLong, .connections = 64}) {
+    Must(store->Serve(options));
+  }
+  fs::path directory() const { return store.directory(); }
+  std::unique_ptr<OwnerClient> Connect() const {
+    return Must(OwnerClient::Connect({.directory = store.directory()}));
+  }
+
+  struct Opened : UsernsStore {
+    Opened() { Open(); }
+  } store;
+};
+
+// --- Results in words
+
+std::string Words(const ListToken& token) {
+  return std::to_string(token.commit) + "@" + std::to_string(token.drawn.nanoseconds) + "/" +
+         std::to_string(token.drawn.boot_id[0]);
+}
+std::string Words(bool yes) { return yes ? "yes" : "no"; }
+std::string Words(const Backup& backup) {
+  return backup.path.string() + " " + std::to_string(backup.schema_version) + " " +
+         std::to_string(backup.commit_sequence) + " " + std::to_string(backup.bytes);
+}
+std::string Words(const PruneReport& r) {
+  std::string words;
+  for (const std::uint64_t n : {r.examined, r.removed, r.kept_in_list, r.kept_newer,
+                                r.kept_without_credentials, r.preloaded_removed}) {
+    words += std::to_string(n) + " ";
+  }
+  return words;
+}
+std::string Words(const UserNamespaceCleanupReport& r) {
+  std::string words;
+  for (const std::uint64_t n : {r.examined, r.released, r.kept_in_lists, r.kept_newer}) {
+    words += std::to_string(n) + " ";
+  }
+  for (const std::string& pod : r.released_pods) words += pod + " ";
+  return words;
+}
+std::string Words(const ObserveReport& r) {
+  std::string words;
+  for (const std::uint64_t n :
+       {r.listed, r.repeated, r.not_names, r.known, r.preloaded, r.closed, r.left, r.united,
+        r.pulls_settled, r.records_removed, r.preloaded_removed}) {
+    words += std::to_string(n) + " ";
+  }
+  for (const JudgedImage& image : r.judged) {
+    words += "[" + image.image_ref + "," + image.runtime_handler + "," + image.name + "," +
+             Words(image.preloaded) + "," + image.because + "]";
+  }
+  for (const std::string& digest : r.shared_digests) words += digest + " ";
+  return words + r.not_judged_because;
+}
+std::string Words(const Error& error) {
+  return std::string(ErrorCodeName(error.code)) + ": " + error.message + " | " + error.hint +
+         " | " + std::to_string(static_cast<int>(error.hint_code));
+}
+std::string Words(const Result<void>& result) {
+  return result ? std::string("done") : Words(result.error());
+}
+template <typename T>
+std::string Words(const Result<T>& result) {
+  return result ? Words(*result) : Words(result.error());
+}
+
+// --- A session with every call, and errors of each
+
+std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
+  std::vector<std::string> said;
+  const auto note = [&](const auto& result) {
+    std::string words = Words(result);
+    const std::string own = store.directory().string();
+    for (std::size_t at = words.find(own); at != std::string::npos; at = words.find(own)) {
+      words.replace(at, own.size(), "DIR");
+    }
+    said.push_back(std::move(words));
+  };
+  const ChangeOptions dry{.dry_run = true};
+  const ChangeOptions empty{.allow_empty = true};
+  const auto token = owner.BeginList();
+  note(token);
+  const std::vector<ImageOnNode> images = {
+      Listed('a', "r.example/a:1"),
+      Listed('b', "r.example/b:1"),
+      {.id = Id('c'),
+       .repo_tags = {"r.example/c:1", "not a name"},
+       .repo_digests = {"r.example/c@" + Id('d')}},
+      {.id = Id('e'), .repo_digests = {"r.example/e@" + Id('d')}}};
+  Must(store->RecordPullIntent({.image = "r.example/b:1"}));
+  Must(store->RecordImagePullFailed({.image = "r.example/b:1"}, PullFailure::kUnknown));
+  const ListToken fresh = Must(owner.BeginList());
+  note(owner.ObserveImages({.images = images, .token = fresh, .complete = true}, dry));
+  note(owner.ObserveImages({.images = images, .token = fresh, .complete = true}, {}));
+  note(owner.ObserveImages({.images = images, .token = *token, .complete = true}, {}));
+  note(owner.ObserveImages({.images = images, .complete = false, .source = "loader"}, {}));
+  note(owner.ObserveImages({.images = images, .complete = true, .source = "loader"}, {}));
+  note(owner.ObserveImages({.token = fresh, .complete = true}, {}));
+  note(owner.ObserveImages({.token = ListToken{.commit = 1, .store = 1}, .complete = true}, {}));
+  note(owner.AddToLedger(Listed('f', "r.example/f:1"), "installer", "why", dry));
+  note(owner.AddToLedger(Listed('f', "r.example/f:1"), "installer", "why", {}));
+  note(owner.AddToLedger({}, "installer", "why", {}));
+  note(owner.AddToLedger({.id = std::string(kMaxImageRefBytes + 1, 'x')}, "s", "why", {}));
+  note(owner.AddToLedger({.id = Id('d')}, "installer", "why", {}));
+  note(owner.AddToLedger({.id = Id('f'), .runtime_handler = "odd"}, "installer", "why", {}));
+  note(owner.AddToLedger({.id = Id('f')}, "", std::string(kMaxReasonBytes + 1, 'x'), {}));
+  note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", dry));
+  note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", {}));
+  note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", {}));
+  note(owner.RemoveFromLedger({.image_ref = Id('f'), .runtime_handler = "odd"}, "why", {}));
+  const PullId pull = Must(store->RecordPullIntent({.image = "r.example/p:1"}));
+  note(owner.DropOpenPull(pull, "why", {}));
+  Must(store->RecordImagePullFailed({.image = "r.example/p:1"}, PullFailure::kFailed, pull));
+  note(owner.DropOpenPull(pull, "", {}));
+  note(owner.DropOpenPull(pull, "why", dry));
+  note(owner.DropOpenPull(pull, "why", {}));
+  note(owner.DropOpenPull({7}, "why", {}));
+  note(owner.Prune({{.id = Id('a')}}, Must(owner.BeginList()), dry));
+  note(owner.Prune({{.id = Id('a')}}, Must(owner.BeginList()), {}));
+  note(owner.Prune({}, Must(owner.BeginList()), {}));
+  note(owner.Prune({{.id = Id('a')}}, {.commit = 1'000'000}, {}));
+  note(owner.PruneBefore({{.id = Id('a')}}, {kFakeEpoch + 10, 5}, dry));
+  note(owner.PruneBefore({{.id = Id('a')}}, {kFakeEpoch + 10, 5}, {}));
+  note(owner.PruneBefore({}, {kFakeEpoch, 0}, empty));
+  note(owner.ClearDistrust("", {}));
+  note(owner.ClearDistrust("why", {.images_on_node = images, .adopt = true, .dry_run = true}));
+  note(owner.ClearDistrust("why", {.images_on_node = images, .adopt = true}));
+  note(owner.ClearDistrust("why", {.adopt = true}));
+  note(owner.ClearDistrust("why", {.images_on_node = std::vector<ImageOnNode>()}));
+  note(owner.AdoptUserNamespace("pod-1", 7 * kIdsPerBlock, kIdsPerBlock));
+  note(owner.AdoptUserNamespace("pod-2", 7 * kIdsPerBlock, kIdsPerBlock));
+  note(owner.AdoptUserNamespace("..", 7 * kIdsPerBlock, kIdsPerBlock));
+  note(owner.AdoptUserNamespace("pod-2", 7, 1));
+  note(owner.ReleaseUserNamespace("pod-1", dry));
+  note(owner.ReleaseUserNamespace("pod-1", {}));
+  note(owner.ReleaseUserNamespace("pod-1", {}));
+  note(owner.ReleaseUserNamespace(std::string("a\0b", 3), {}));
+  note(owner.ReleaseLostUserNamespaces(dry));
+  note(owner.ReleaseLostUserNamespaces({}));
+  store.Get("pod-3");
+  store.Get("pod-4");
+  const ListToken pods = Must(owner.BeginList());
+  note(owner.CleanUpUserNamespaces({}, {}, pods, {}));
+  note(owner.CleanUpUserNamespaces({"pod-3"}, {"pod-5"}, pods, dry));
+  note(owner.CleanUpUserNamespaces({"pod-3"}, {"pod-5"}, pods, {}));
+  note(owner.CleanUpUserNamespaces({}, {}, pods, empty));
+  note(owner.MakeBackup());
+  note(owner.MakeBackup());
+  const Statistics statistics = Must(store->GetStatistics());
+  said.push_back(std::to_string(statistics.commit_sequence) + " " +
+                 std::to_string(statistics.records) + " " +
+                 std::to_string(statistics.ledger_entries));
+  return said;
+}
+
+template <typename T>
+void ExpectRefused(const Result<T>& result, ErrorCode code) {
+  BOOST_TEST_REQUIRE(!result.has_value());
+  BOOST_TEST((result.error().code == code), result.error().ToString());
+  BOOST_TEST(result.error().message.find("othing was changed") != std::string::npos,
+             result.error().message);
+}
+
+// The error in an answer.
+Error ErrorIn(const Bytes& message) { return internal::DecodeRefusal(message); }
+
+Bytes RequestFor(const std::function<void(OwnerCalls&)>& call) {
+  class Recorder final : public internal::AskingCalls {
+   public:
+    Bytes request;
+    const OwnerDescription& owner() const override { return nobody_; }
+
+   protected:
+    Result<Bytes> Ask(const Bytes& made, bool) override {
+      request = made;
+      return Error{ErrorCode::kInterrupted, "recorded"};
+    }
+    fs::path directory() const override { return {}; }
+
+   private:
+    OwnerDescription nobody_;
+  } recorder;
+  call(recorder);
+  return recorder.request;
+}
+
+// Nothing that a client of `served` did matters to others.
+void ExpectWorks(Served& served) {
+  BOOST_TEST(served.Connect()->BeginList().has_value());
+  Pod pod;
+  BOOST_TEST(
+      (served.store->MustAttemptPull({.image = "r.example/x:1", .image_ref = Id('1')}, pod).pull));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(serve)
+
+BOOST_AUTO_TEST_CASE(each_call_does_what_the_store_does) {
+  Served direct;
+  const auto calls = CallsOf(*direct.store.operator->());
+  const auto expected = Session(direct.store, *calls);
+  Served served;
+  const auto client = served.Connect();
+  const auto got = Session(served.store, *client);
+  BOOST_TEST(expected.size() == got.size());
+  for (std::size_t i = 0; i < expected.size() && i < got.size(); ++i) {
+    BOOST_TEST(expected[i] == got[i], i);
+  }
+  // Each kind of error and of report was among them.
+  for (const char* part : {"invalidArgument", "conflict", "notFound", "done", "yes", "no",
+                           "r.example/c:1", "limitExceeded", "backup/v"}) {
+    const bool found = std::any_of(got.begin(), got.end(), [&](const std::string& words) {
+      return words.find(part) != std::string::npos;
+    });
+    BOOST_TEST(found, part);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_owner_says_by_what_it_goes) {
+  UsernsStore store;
+  OpenOptions options = store.Options();
+  options.rules = Rules::kKubelet;
+  options.evidence = {.grace = std::chrono::seconds(7),
+                      .window = std::chrono::seconds(8),
+                      .short_names = ShortNames::kDockerHub};
+  const auto owner = Must(NodeStore::Open(options));
+  Must(owner->Serve());
+  const auto client = Must(OwnerClient::Connect({.directory = store.directory()}));
+  BOOST_TEST((client->owner() == OwnerDescription{.process_id = getpid(),
+                                                  .rules = Rules::kKubelet,
+                                                  .evidence = options.evidence}));
+  ExpectRefused(client->AddToLedger({.id = Id('a')}, "source", "reason", {}),
+                ErrorCode::kInvalidArgument);
+}
+
+// --- Serving and not
+
+BOOST_AUTO_TEST_CASE(only_an_owner_serves_and_once) {
+  UsernsStore store;
+  store.Open();
+  ExpectRefused(store->Serve({.patience = milliseconds(0)}), ErrorCode::kInvalidArgument);
+  ExpectRefused(store->Serve({.connections = 0}), ErrorCode::kInvalidArgument);
+  ExpectRefused(store->Serve({.connections = 1025}), ErrorCode::kInvalidArgument);
+  const auto client = OwnerClient::Connect({.directory = store.directory()});
+  ExpectRefused(client, ErrorCode::kNotFound);
+  Must(store->Serve());
+  ExpectRefused(store->Serve(), ErrorCode::kConflict);
+  struct stat st {};
+  BOOST_TEST_REQUIRE(lstat((store.directory() / "owner.sock").c_str(), &st) == 0);
+  BOOST_TEST(S_ISSOCK(st.st_mode));
+  BOOST_TEST((st.st_mode & 07777U) == 0600U);
+  Must(store->Close());
+  BOOST_TEST(!fs::exists(store.directory() / "owner.sock"));
+  ExpectRefused(store->Serve(), ErrorCode::kClosed);
+  ExpectRefused(store->MakeBackup(), ErrorCode::kClosed);
+  store.Open();
+  Must(store->Serve());
+  BOOST_TEST(OwnerClient::Connect({.directory = store.directory()}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_neither_serves_nor_makes_backups) {
+  Served served;
+  served.store.Close();
+  ChildProcess observing([&] {
+    return [&](const std::string&) {
+      const auto observer = Must(NodeStore::Observe({.directory = served.directory()}));
+      return std::string(ErrorCodeName(observer->Serve().error().code)) + " " +
+             std::string(ErrorCodeName(observer->MakeBackup().error().code));
+    };
+  });
+  served.store.Open();
+  Must(served.store->Serve());
+  BOOST_TEST(observing.Ask("?") == "notOwner notOwner");
+  BOOST_TEST(served.Connect()->BeginList().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(one_that_lost_its_store_does_not_serve) {
+  UsernsStore store;
+  store.Open();
+  fs::remove(store.directory() / "owner.lock");
+  ExpectRefused(store->RecordPullIntent({.image = "x:1"}), ErrorCode::kOwned);
+  BOOST_TEST((store->Serve().error().code == ErrorCode::kOwned));
+  BOOST_TEST((store->MakeBackup().error().code == ErrorCode::kOwned));
+  BOOST_TEST(!fs::exists(store.directory() / "owner.sock"));
+  BOOST_TEST(!fs::exists(store.directory() / "backup"));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_outlives_owners) {
+  Served served;
+  const auto client = served.Connect();
+  BOOST_TEST(client->BeginList().has_value());
+  served.store.Close();
+  ExpectRefused(client->BeginList(), ErrorCode::kNotFound);
+  served.store.Open();
+  ExpectRefused(client->BeginList(), ErrorCode::kNotFound);
+  Must(served.store->Serve());
+  BOOST_TEST(client->BeginList().has_value());
+  served.store.Close();
+  // Another owner, by what it goes.
+  OpenOptions options = served.store.Options();
+  options.evidence.grace = std::chrono::seconds(3);
+  const auto other = Must(NodeStore::Open(options));
+  Must(other->Serve());
+  ExpectRefused(client->BeginList(), ErrorCode::kConflict);
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_owners_socket_is_replaced) {
+  UsernsStore store;
+  ChildProcess owner([&] {
+    store.Open();
+    Must(store->Serve());
+    return [](const std::string&) { return std::string("serves"); };
+  });
+  BOOST_TEST(owner.Ask("?") == "serves");
+  BOOST_TEST(OwnerClient::Connect({.directory = store.directory()}).has_value());
+  owner.Kill();
+  BOOST_TEST(fs::exists(fs::symlink_status(store.directory() / "owner.sock")));
+  ExpectRefused(OwnerClient::Connect({.directory = store.directory()}), ErrorCode::kNotFound);
+  store.Open();
+  ExpectRefused(OwnerClient::Connect({.directory = store.directory()}), ErrorCode::kNotFound);
+  Must(store->Serve());
+  BOOST_TEST(OwnerClient::Connect({.directory = store.directory()}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(what_lies_in_the_way_is_left_alone) {
+  const std::vector<std::pair<const char*, std::function<void(const fs::path&)>>> kinds = {
+      {"file", [](const fs::path& place) { WriteFile(place, "precious"); }},
+      {"directory", [](const fs::path& place) { fs::create_directory(place); }},
+      {"symlink", [](const fs::path& place) { fs::create_symlink("data.mdb", place); }},
+      {"dangling", [](const fs::path& place) { fs::create_symlink("nowhere", place); }},
+      {"fifo", [](const fs::path& place) { BOOST_TEST(mkfifo(place.c_str(), 0600) == 0); }}};
+  for (const auto& [name, put] : kinds) {
+    BOOST_TEST_CONTEXT(name) {
+      UsernsStore store;
+      store.Open();
+      const fs::path place = store.directory() / "owner.sock";
+      put(place);
+      const auto type = fs::symlink_status(place).type();
+      const auto refused = store->Serve();
+      BOOST_TEST_REQUIRE(!refused.has_value());
+      BOOST_TEST((refused.error().code == ErrorCode::kUnsafePath), refused.error().ToString());
+      BOOST_TEST((fs::symlink_status(place).type() == type));
+      const auto client = OwnerClient::Connect({.directory = store.directory()});
+      BOOST_TEST_REQUIRE(!client.has_value());
+      BOOST_TEST((client.error().code == ErrorCode::kUnsafePath), client.error().ToString());
+      store.Close();
+      const auto opened = NodeStore::Open(store.Options());
+      BOOST_TEST_REQUIRE(!opened.has_value());
+      BOOST_TEST((opened.error().code == ErrorCode::kUnsafePath), opened.error().ToString());
+      BOOST_TEST((fs::symlink_status(place).type() == type));
+      fs::remove(place);
+      store.Open();
+      Must(store->Serve());
+    }
+  }
+}
+
+// Somebody moved the socket away, and put a file there: closing removes only what was bound.
+BOOST_AUTO_TEST_CASE(closing_removes_its_own_socket_only) {
+  Served served;
+  fs::rename(served.directory() / "owner.sock", served.directory() / "moved");
+  WriteFile(served.directory() / "owner.sock", "precious");
+  served.store.Close();
+  BOOST_TEST(ReadFile(served.directory() / "owner.sock") == "precious");
+}
+
+BOOST_AUTO_TEST_CASE(deep_directories_work) {
+  const MemoryDir scratch;
+  fs::path deep = scratch.path();
+  while (deep.string().size() < 300) deep /= "a-directory-with-a-long-name";
+  fs::create_directories(deep);
+  // Up to and beyond the 108 bytes of sun_path.
+  for (std::size_t bytes = 90; bytes < 112; ++bytes) {
+    const fs::path place = scratch / std::string(bytes - scratch.path().string().size() - 1, 'd');
+    OpenOptions options = OptionsIn(scratch.path());
+    options.directory = place;
+    const auto owner = Must(NodeStore::Open(options));
+    Must(owner->Serve());
+    const auto client = OwnerClient::Connect({.directory = place});
+    BOOST_TEST(client.has_value(), bytes);
+  }
+  OpenOptions options = OptionsIn(scratch.path());
+  options.directory = deep / "store";
+  const auto owner = Must(NodeStore::Open(options));
+  Must(owner->Serve());
+  BOOST_TEST(fs::is_socket(deep / "store/owner.sock"));
+  const auto client = Must(OwnerClient::Connect({.directory = deep / "store"}));
+  BOOST_TEST(client->BeginList().has_value());
+  Must(owner->Close());
+  BOOST_TEST(!fs::exists(deep / "store/owner.sock"));
+}
+
+// --- Who may talk
+
+BOOST_AUTO_TEST_CASE(other_users_are_refused) {
+  if (geteuid() != 0) {
+    BOOST_TEST_MESSAGE("left out: only root can become somebody else");
+    return;
+  }
+  constexpr uid_t kNobody = 65534;
+  const TempDir scratch;
+  OpenOptions options = OptionsIn(scratch.path());
+  const auto owner = Must(NodeStore::Open(options));
+  Must(owner->Serve());
+  // The modes that keep others away from the socket are gone: its peers are looked at as well.
+  const fs::path directory = options.directory;
+  BOOST_TEST_REQUIRE(chmod(scratch.path().c_str(), 0755) == 0);
+  BOOST_TEST_REQUIRE(chmod(directory.c_str(), 0755) == 0);
+  BOOST_TEST_REQUIRE(chmod((directory / "owner.sock").c_str(), 0666) == 0);
+  const std::string said = InChild([&]() -> std::string {
+    if (setresuid(kNobody, kNobody, kNobody) != 0) return "setresuid failed";
+    const auto client = OwnerClient::Connect({.directory = directory});
+    if (client || client.error().code != ErrorCode::kUnsafePath) return "connected";
+    RawClient raw(directory);
+    if (!raw.connected()) return "the modes still keep it away";
+    const Bytes first = raw.Frame();
+    if (!raw.AtEnd()) return "it may go on";
+    return std::string(ErrorCodeName(ErrorIn(first).code)) + " " + ErrorIn(first).message;
+  });
+  BOOST_TEST(said == "unsafePath only root and user 0 may ask this owner; nothing was changed");
+  Must(owner->Close());
+
+  // Another user listens on a socket that root made.
+  ChildProcess impostor([&] {
+    auto fd = std::make_shared<internal::Fd>(RawSocket());
+    const sockaddr_un name = SocketAddress(directory);
+    if (bind(fd->get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0 ||
+        setresuid(kNobody, kNobody, kNobody) != 0 || listen(fd->get(), 8) != 0) {
+      throw std::runtime_error("cannot listen");
+    }
+    return [fd](const std::string&) { return std::string("listens"); };
+  });
+  BOOST_TEST_REQUIRE(impostor.Ask("?") == "listens");
+  const auto fooled = OwnerClient::Connect({.directory = directory});
+  BOOST_TEST_REQUIRE(!fooled.has_value());
+  BOOST_TEST((fooled.error().code == ErrorCode::kUnsafePath), fooled.error().ToString());
+  BOOST_TEST(fooled.error().message.find("65534") != std::string::npos);
+
+  // Another user's socket is not replaced.
+  BOOST_TEST_REQUIRE(lchown((directory / "owner.sock").c_str(), kNobody, kNobody) == 0);
+  impostor.Kill();
+  const auto opened = NodeStore::Open(options);
+  BOOST_TEST_REQUIRE(!opened.has_value());
+  BOOST_TEST((opened.error().code == ErrorCode::kUnsafePath), opened.error().ToString());
+  BOOST_TEST(fs::is_socket(directory / "owner.sock"));
+}
+
+// --- Clients that misbehave
+
+BOOST_AUTO_TEST_CASE(bytes_that_are_no_request) {
+  Served served;
+  const Bytes good = RequestFor([](OwnerCalls& owner) { static_cast<void>(owner.BeginList()); });
+  const auto refusal = [&](const Bytes& bytes) -> std::string {
+    RawClient client(served.directory());
+    FrameKind kind{};
+    client.Frame(&kind);
+    BOOST_TEST((kind == FrameKind::kGreeting));
+    client.Send(bytes);
+    const Bytes answer = client.Frame(&kind);
+    if (answer.empty()) return "closed";
+    BOOST_TEST((kind == FrameKind::kAnswer));
+    BOOST_TEST(client.AtEnd());
+    return std::string(ErrorCodeName(ErrorIn(answer).code));
+  };
+  const auto framed = [](const Bytes& message) {
+    return internal::Framed(FrameKind::kRequest, message);
+  };
+  BOOST_TEST(refusal(framed({})) == "invalidArgument");
+  BOOST_TEST(refusal(framed(Bytes(3))) == "invalidArgument");
+  BOOST_TEST(refusal(framed(Bytes(1000, 0xff))) == "invalidArgument");
+  BOOST_TEST(refusal(Bytes(16, 'x')) == "invalidArgument");
+  BOOST_TEST(refusal(internal::Framed(FrameKind::kGreeting, good)) == "invalidArgument");
+  BOOST_TEST(refusal(internal::Framed(FrameKind::kAnswer, good)) == "invalidArgument");
+  Bytes version = framed(good);
+  version[8] = 2;
+  BOOST_TEST(refusal(version) == "owned");
+  Bytes length = framed(good);
+  length[15] = 0x08;  // more than kMaxOwnerMessageBytes
+  length[12] = 0x01;
+  BOOST_TEST(refusal(length) == "invalidArgument");
+  // A call that a later version has.
+  flatbuffers::FlatBufferBuilder builder;
+  const auto table = schema::control::CreateBeginList(builder).Union();
+  builder.Finish(
+      schema::control::CreateRequest(builder, static_cast<schema::control::Call>(200), table));
+  const auto span = builder.GetBufferSpan();
+  BOOST_TEST(refusal(framed(Bytes(span.begin(), span.end()))) == "invalidArgument");
+  ExpectWorks(served);
+}
+
+// Each beginning of a request, and then nothing more.
+BOOST_AUTO_TEST_CASE(requests_that_are_cut_off) {
+  Served served;
+  const std::uint64_t before = Must(served.store->GetStatistics()).commit_sequence;
+  const Bytes whole = internal::Framed(
+      FrameKind::kRequest, RequestFor([](OwnerCalls& owner) {
+        static_cast<void>(owner.AddToLedger({.id = Id('a')}, "source", "reason", {}));
+      }));
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    RawClient client(served.directory());
+    client.Frame();
+    client.Send(std::span(whole).first(bytes));
+  }
+  ExpectWorks(served);
+  BOOST_TEST(Must(served.store->GetStatistics()).commit_sequence == before);
+}
+
+// Requests with bytes changed: answered, and never acted on in a way that the store refuses.
+BOOST_AUTO_TEST_CASE(requests_that_were_changed) {
+  Served served;
+  Draw draw(SeedOfThisRun());
+  const std::vector<Bytes> requests = {
+      RequestFor([](OwnerCalls& owner) {
+        static_cast<void>(owner.ObserveImages(
+            {.images = {Listed('a', "r.example/a:1"), Listed('b', "r.example/b:1")},
+             .token = ListToken{},
+             .complete = true},
+            {}));
+      }),
+      RequestFor([](OwnerCalls& owner) {
+        static_cast<void>(owner.CleanUpUserNamespaces({"pod-1", "pod-2"}, {"pod-3"}, {}, {}));
+      }),
+      RequestFor([](OwnerCalls& owner) {
+        static_cast<void>(
+            owner.ClearDistrust("reason", {.images_on_node = {{Listed('a', "x:1")}}}));
+      })};
+  for (int i = 0; i < 2000; ++i) {
+    Bytes request = requests[draw.Below(requests.size())];
+    for (std::size_t n = 1 + draw.Below(4); n > 0; --n) {
+      request[draw.Below(request.size())] = static_cast<std::uint8_t>(draw.Below(256));
+    }
+    RawClient client(served.directory());
+    client.Frame();
+    client.SendRequest(request);
+    FrameKind kind{};
+    BOOST_TEST_REQUIRE(!client.Frame(&kind).empty());
+    BOOST_TEST_REQUIRE((kind == FrameKind::kAnswer));
+  }
+  ExpectWorks(served);
+  BOOST_TEST(Must(served.store->Verify()).sound);
+}
+
+// One string, many times over: what is copied out of a message is no more than its sender wrote.
+BOOST_AUTO_TEST_CASE(messages_whose_parts_overlap_take_no_more_memory) {
+  namespace fb = schema::control;
+  Served served;
+  flatbuffers::FlatBufferBuilder builder;
+  constexpr std::size_t kText = std::size_t{1} << 20;
+  constexpr std::size_t kTimes = std::size_t{1} << 18;  // 256 GiB in all
+  const auto text = builder.CreateString(std::string(kText, 'x'));
+  const std::vector<flatbuffers::Offset<flatbuffers::String>> texts(kTimes, text);
+  const auto vector = builder.CreateVector(texts);
+  const fb::Token token;
+  const auto call = fb::CreateCleanUpUserNamespaces(builder, vector, vector, &token);
+  builder.Finish(fb::CreateRequest(builder, fb::Call::CleanUpUserNamespaces, call.Union()));
+  RawClient client(served.directory());
+  client.Frame();
+  const auto span = builder.GetBufferSpan();
+  client.SendRequest({span.data(), span.size()});
+  BOOST_TEST((ErrorIn(client.Frame()).code == ErrorCode::kInvalidArgument));
+  // Likewise with images.
+  flatbuffers::FlatBufferBuilder other;
+  const auto name = other.CreateString(std::string(kText, 'x'));
+  const std::vector<flatbuffers::Offset<flatbuffers::String>> names(kTimes, name);
+  const std::vector<fb::ImageShape> shapes(kTimes / 2);
+  const auto shapes_at = other.CreateVectorOfStructs(shapes);
+  const auto images = fb::CreateImages(other, shapes_at, other.CreateVector(names));
+  const auto prune = fb::CreatePrune(other, images, &token);
+  other.Finish(fb::CreateRequest(other, fb::Call::Prune, prune.Union()));
+  RawClient again(served.directory());
+  again.Frame();
+  const auto second = other.GetBufferSpan();
+  again.SendRequest({second.data(), second.size()});
+  BOOST_TEST((ErrorIn(again.Frame()).code == ErrorCode::kInvalidArgument));
+  ExpectWorks(served);
+}
+
+BOOST_AUTO_TEST_CASE(large_lists_pass_and_too_large_ones_are_refused) {
+  Served served;
+  const auto client = served.Connect();
+  std::vector<ImageOnNode> images;
+  for (std::size_t i = 0; i < kMaxListedImages; ++i) {
+    images.push_back({.id = "sha256:" + std::to_string(i), .repo_tags = {"r.example/x:1"}});
+  }
+  const ListToken token = Must(client->BeginList());
+  const PruneReport report = Must(client->Prune(images, token, {.dry_run = true}));
+  BOOST_TEST(report.examined == 0U);
+  const auto observed = client->ObserveImages(
+      {.images = {{.id = "a", .repo_tags = {std::string(kMaxOwnerMessageBytes, 'x')}}}}, {});
+  ExpectRefused(observed, ErrorCode::kLimitExceeded);
+  ExpectWorks(served);
+}
+
+// What is kept of requests that are not whole is bounded over all clients.
+BOOST_AUTO_TEST_CASE(large_requests_that_are_never_finished) {
+  Served served;
+  Bytes header = internal::Framed(FrameKind::kRequest, {});
+  header[15] = 0x08;  // kMaxOwnerMessageBytes
+  const Bytes part(std::size_t{1} << 20);
+  const auto send = [&](RawClient& client) {
+    BOOST_TEST(!client.Frame().empty());
+    client.Send(header);
+    // More than half, so that there is room for all.
+    for (int i = 0; i < 70; ++i) {
+      if (!client.Send(part)) return;
+    }
+  };
+  RawClient first(served.directory());
+  send(first);
+  RawClient second(served.directory());
+  send(second);
+  BOOST_TEST((ErrorIn(second.Frame()).code == ErrorCode::kUnavailable));
+  ExpectWorks(served);
+  first.Close();
+  const auto client = served.Connect();
+  const std::vector<ImageOnNode> images(
+      1, {.id = Id('a'), .repo_tags = {std::string(std::size_t{100} << 20, 'x')}});
+  BOOST_TEST(client->ObserveImages({.images = images}, {.dry_run = true}).has_value());
+}
+
+// --- Clients that hang, and floods
+
+BOOST_AUTO_TEST_CASE(silent_clients_stop_nobody) {
+  Served served({.patience = kLong, .connections = 8});
+  // A process gets two of them. What it has more of is refused.
+  std::vector<std::unique_ptr<RawClient>> silent;
+  for (int i = 0; i < 2; ++i) {
+    silent.push_back(std::make_unique<RawClient>(served.directory()));
+    BOOST_TEST(!silent.back()->Frame().empty());
+  }
+  ExpectRefused(OwnerClient::Connect({.directory = served.directory()}), ErrorCode::kUnavailable);
+  // Others take the rest, and more: those that are silent for longest go.
+  std::vector<std::unique_ptr<ChildProcess>> hanging;
+  for (int i = 0; i < 5; ++i) {
+    hanging.push_back(std::make_unique<ChildProcess>([&] {
+      auto clients = std::make_shared<std::vector<std::unique_ptr<RawClient>>>();
+      return [clients, &served](const std::string&) {
+        for (int j = 0; j < 2; ++j) {
+          clients->push_back(std::make_unique<RawClient>(served.directory()));
+          clients->back()->Frame();
+          const Bytes some(7);
+          clients->back()->Send(some);
+        }
+        return std::string("hangs");
+      };
+    }));
+    BOOST_TEST(hanging.back()->Ask("hang") == "hangs");
+  }
+  const std::string said = InChild([&] {
+    return Words(Must(OwnerClient::Connect({.directory = served.directory()}))->MakeBackup());
+  });
+  BOOST_TEST(said.find("/backup/v") != std::string::npos, said);
+  // Those of this process were the first.
+  BOOST_TEST(ErrorIn(silent[0]->Frame()).message.find("busy") != std::string::npos);
+  ExpectWorks(served);
+}
+
+BOOST_AUTO_TEST_CASE(slow_clients_are_cut_off) {
+  Served served({.patience = kShort, .connections = 8});
+  RawClient slow(served.directory());
+  BOOST_TEST(!slow.Frame().empty());
+  BOOST_TEST(slow.AtEnd());
+  // One that takes no answer: its connection ends, too, or closing would wait for it.
+  RawClient deaf(served.directory());
+  deaf.SendRequest(RequestFor([](OwnerCalls& owner) { static_cast<void>(owner.BeginList()); }));
+  served.store.Close();
+}
+
+BOOST_AUTO_TEST_CASE(closing_waits_for_no_client) {
+  for (const bool explicitly : {true, false}) {
+    Served served;
+    std::vector<std::unique_ptr<RawClient>> clients;
+    const Bytes request = internal::Framed(FrameKind::kRequest, RequestFor([](OwnerCalls& owner) {
+                                             static_cast<void>(owner.BeginList());
+                                           }));
+    for (std::size_t i = 0; i < 16; ++i) {
+      clients.push_back(std::make_unique<RawClient>(served.directory()));
+      clients.back()->Send(std::span(request).first(std::min(request.size(), i * 3)));
+    }
+    if (explicitly) {
+      served.store.Close();
+    } else {
+      // Without Close, by the destructor.
+      OpenOptions options = served.store.Options();
+      served.store.Close();
+      auto owner = Must(NodeStore::Open(options));
+      Must(owner->Serve({.patience = kLong}));
+      RawClient hanging(served.directory());
+      BOOST_TEST(!hanging.Frame().empty());
+      owner.reset();
+      BOOST_TEST(ErrorIn(hanging.Frame()).message.find("closes") != std::string::npos);
+    }
+    BOOST_TEST(!fs::exists(served.directory() / "owner.sock"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_flood_of_requests_stops_nobody) {
+  Served served({.patience = kLong, .connections = 16});
+  const Bytes request = RequestFor([](OwnerCalls& owner) { static_cast<void>(owner.BeginList()); });
+  std::vector<std::unique_ptr<ChildProcess>> flood;
+  for (int i = 0; i < 3; ++i) {
+    flood.push_back(std::make_unique<ChildProcess>([&] {
+      return [&](const std::string&) {
+        for (int j = 0; j < 500; ++j) {
+          RawClient client(served.directory());
+          if (j % 2 == 0) client.SendRequest(request);
+        }
+        return std::string("flooded");
+      };
+    }));
+  }
+  std::thread asking([&] {
+    for (auto& one : flood) one->Ask("flood");
+  });
+  int answered = 0;
+  for (int i = 0; i < 50; ++i) {
+    const auto client = OwnerClient::Connect({.directory = served.directory()});
+    if (client && (*client)->BeginList()) ++answered;
+    Pod pod;
+    BOOST_TEST(served.store->MustAttemptPull({.image = "x:1", .image_ref = Id('1')}, pod).pull);
+  }
+  asking.join();
+  BOOST_TEST(answered > 0);
+  ExpectWorks(served);
+}
+
+// --- Owners that misbehave
+
+BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
+  Served served;
+  Bytes greeting;
+  {
+    RawClient client(served.directory());
+    greeting = internal::Framed(FrameKind::kGreeting, client.Frame());
+  }
+  served.store.Close();
+  const fs::path directory = served.directory();
+  const auto connect = [&](milliseconds patience = kLong) {
+    return OwnerClient::Connect(
+        {.directory = directory, .patience = patience, .answer_patience = patience});
+  };
+  const ChangeOptions dry{.dry_run = true};
+  {
+    const RawOwner silent(directory, [](int client) { RawOwner::WaitForEnd(client); });
+    ExpectRefused(connect(kShort), ErrorCode::kUnavailable);
+  }
+  {
+    const RawOwner closing(directory, [](int) {});
+    ExpectRefused(connect(), ErrorCode::kUnavailable);
+  }
+  {
+    const RawOwner odd(directory, [](int client) { RawOwner::Say(client, Bytes(16, 'x')); });
+    ExpectRefused(connect(), ErrorCode::kIo);
+  }
+  {
+    const RawOwner newer(directory, [&](int client) {
+      Bytes other = greeting;
+      other[8] = 2;
+      RawOwner::Say(client, other);
+    });
+    ExpectRefused(connect(), ErrorCode::kOwned);
+  }
+  {
+    const RawOwner broken(directory, [&](int client) {
+      RawOwner::Say(client, internal::Framed(FrameKind::kGreeting, Bytes(8, 0xff)));
+    });
+    ExpectRefused(connect(), ErrorCode::kIo);
+  }
+  {
+    // It takes the request, and goes.
+    const RawOwner leaving(directory, [&](int client) {
+      RawOwner::Say(client, greeting);
+      RawOwner::Hear(client);
+    });
+    const auto client = Must(connect());
+    const auto lost = client->AddToLedger({.id = Id('a')}, "source", "reason", {});
+    BOOST_TEST_REQUIRE(!lost.has_value());
+    BOOST_TEST((lost.error().code == ErrorCode::kOutcomeUnknown), lost.error().ToString());
+    BOOST_TEST((client->MakeBackup().error().code == ErrorCode::kOutcomeUnknown));
+    ExpectRefused(client->AddToLedger({.id = Id('a')}, "source", "reason", dry),
+                  ErrorCode::kUnavailable);
+    ExpectRefused(client->BeginList(), ErrorCode::kUnavailable);
+  }
+  {
+    // It never answers.
+    const RawOwner slow(directory, [&](int client) {
+      RawOwner::Say(client, greeting);
+      RawOwner::WaitForEnd(client);
+    });
+    const auto client = Must(connect(kShort));
+    const auto lost = client->AddToLedger({.id = Id('a')}, "source", "reason", {});
+    BOOST_TEST((lost.error().code == ErrorCode::kOutcomeUnknown), lost.error().ToString());
+    ExpectRefused(client->BeginList(), ErrorCode::kUnavailable);
+  }
+  // Answers that are none, and answers to another question.
+  const Bytes yes = internal::AnswerOf({ErrorCode::kInterrupted, "no"});
+  for (const Bytes& answer :
+       {Bytes(), Bytes(100, 0xff), Bytes(4), internal::Framed(FrameKind::kAnswer, Bytes(64))}) {
+    const RawOwner lying(directory, [&](int client) {
+      RawOwner::Say(client, greeting);
+      RawOwner::Hear(client);
+      RawOwner::Say(client, internal::Framed(FrameKind::kAnswer, answer));
+    });
+    const auto client = Must(connect());
+    const auto got = client->RemoveFromLedger({.image_ref = Id('a')}, "reason", {});
+    BOOST_TEST_REQUIRE(!got.has_value());
+    BOOST_TEST((got.error().code == ErrorCode::kOutcomeUnknown), got.error().ToString());
+  }
+  // What a later version may say.
+  {
+    const RawOwner later(directory, [&](int client) {
+      RawOwner::Say(client, greeting);
+      RawOwner::Hear(client);
+      RawOwner::Say(client, internal::Framed(FrameKind::kAnswer,
+                                             internal::AnswerOf({static_cast<ErrorCode>(200), "odd",
+                                                                 "", static_cast<Hint>(200)})));
+    });
+    const auto client = Must(connect());
+    const auto got = client->BeginList();
+    BOOST_TEST_REQUIRE(!got.has_value());
+    BOOST_TEST((got.error().code == ErrorCode::kInternal));
+    BOOST_TEST((got.error().hint_code == Hint::kNone));
+    BOOST_TEST(got.error().message == "odd");
+  }
+  // A name of a backup that leads elsewhere.
+  namespace fb = schema::control;
+  flatbuffers::FlatBufferBuilder builder;
+  const auto backup = fb::CreateBackup(builder, builder.CreateString("../../etc/passwd"), 5, 1, 1);
+  builder.Finish(fb::CreateAnswer(builder, 0, fb::Value::Backup, backup.Union()));
+  const auto span = builder.GetBufferSpan();
+  const RawOwner lying(directory, [&](int client) {
+    RawOwner::Say(client, greeting);
+    RawOwner::Hear(client);
+    RawOwner::Say(client, internal::Framed(FrameKind::kAnswer, span));
+  });
+  BOOST_TEST((Must(connect())->MakeBackup().error().code == ErrorCode::kOutcomeUnknown));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_is_set_wrongly) {
+  Served served;
+  const fs::path directory = served.directory();
+  ExpectRefused(OwnerClient::Connect({.directory = directory, .patience = milliseconds(0)}),
+                ErrorCode::kInvalidArgument);
+  ExpectRefused(OwnerClient::Connect({.directory = directory, .answer_patience = milliseconds(-1)}),
+                ErrorCode::kInvalidArgument);
+  BOOST_TEST((OwnerClient::Connect({.directory = directory / "none"}).error().code ==
+              ErrorCode::kNotFound));
+  fs::create_directory_symlink(directory, directory.parent_path() / "link");
+  BOOST_TEST((OwnerClient::Connect({.directory = directory.parent_path() / "link"}).error().code ==
+              ErrorCode::kUnsafePath));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
