@@ -74,6 +74,8 @@ BOOST_FIXTURE_TEST_CASE(what_writes_is_refused_beside_an_owner, Owned) {
            {"prune", "--begin"},
            {"trust", "--clear", "--reason", "why"},
            {"runtimes", "collapse"},
+           {"backup"},
+           {"userns", "release", "pod"},
            {"migrate"},
            {"migrate", "--to", "1"},
            {"migrate", "--dry-run"},
@@ -88,6 +90,121 @@ BOOST_FIXTURE_TEST_CASE(what_writes_is_refused_beside_an_owner, Owned) {
   }
   BOOST_TEST(store.Json("runtimes")["runtimeHandlers"].size() == 1U);
   BOOST_TEST(store.Json("stats")["records"] == 0);
+  const CommandResult unserved = store.Run("backup");
+  BOOST_TEST(unserved.exit_code == 3);
+  BOOST_TEST(Contains(unserved.err, "does not serve owner.sock"), unserved.err);
+}
+
+// Every command that asks an owner, on a fresh store: exit codes, output and errors.
+std::vector<std::string> WritingSession(const CliStore& store) {
+  std::vector<std::string> said;
+  const auto run = [&](const std::string& command, const Strings& more) {
+    const CommandResult result = store.Run(command, more);
+    std::string text = command + (more.empty() ? "" : " " + more[0]) + " -> " +
+                       std::to_string(result.exit_code) + "\n" + result.out + result.err;
+    for (const std::string& own : {store.store(), (store / "images.json").string()}) {
+      for (std::size_t at = text.find(own); at != std::string::npos; at = text.find(own)) {
+        text.replace(at, own.size(), "DIR");
+      }
+    }
+    said.push_back(text);
+    return result.out;
+  };
+  const auto draw = [&](const std::string& command) {
+    std::string token = store.Run(command, {"--begin"}).out;
+    token.pop_back();
+    return token;
+  };
+  const std::string a = "sha256:" + std::string(64, 'a');
+  const std::string b = "sha256:" + std::string(64, 'b');
+  const std::string images = store / "images.json";
+  testing::WriteFile(images, R"({"images":[{"id":")" + a + R"(","repoTags":["r.example/a:1"]}]})");
+  const std::string token = draw("observe");
+  run("observe", {"--images", images, "--token", token, "--dry-run"});
+  run("observe", {"--images", images, "--token", token, "--json"});
+  run("observe", {"--images", images, "--token", "1.1.1." + std::string(32, '0')});
+  run("preload", {"add", b, "--reason", "why", "--dry-run"});
+  run("preload", {"add", b, "--reason", "why"});
+  run("preload", {"add", "r.example/a:1", "--images", images, "--reason", "why", "--json"});
+  run("preload", {"add", b, "--reason", "why", "--runtime", "odd"});
+  run("preload", {"add", "--from-list", images, "--source", "loader", "--token", draw("observe")});
+  run("preload", {"remove", b, "--reason", "why"});
+  run("preload", {"remove", b, "--reason", "why"});
+  run("pulls", {"drop", "7", "--reason", "why"});
+  run("prune", {"--images", images, "--token", draw("prune"), "--dry-run"});
+  run("prune", {"--images", images, "--token", draw("prune")});
+  run("prune", {"--images", images, "--until", "2030-01-01T00:00:00Z", "--json"});
+  testing::WriteFile(images, R"({"images":[]})");
+  run("prune", {"--images", images, "--token", draw("prune")});
+  run("userns", {"adopt", "pod-1", "458752", "65536"});
+  run("userns", {"adopt", "pod-2", "458752", "65536"});
+  run("userns", {"release", "pod-1", "--dry-run"});
+  run("userns", {"release", "pod-1"});
+  run("userns", {"release", "pod-1", "--json"});
+  run("userns", {"release", "--lost"});
+  run("backup", {"extra"});
+  BOOST_TEST(Contains(run("backup", {}), "/backup/v"));
+  run("trust", {"--clear", "--reason", "why", "--dry-run"});
+  // It tells times as well.
+  BOOST_TEST(Contains(store.Run("trust", {"--clear", "--reason", "why"}).out, "trusted: "));
+  return said;
+}
+
+BOOST_AUTO_TEST_CASE(what_writes_does_the_same_through_an_owner_that_serves) {
+  const CliStore alone;
+  BOOST_TEST(alone.Start().exit_code == 0);
+  std::vector<std::string> expected = WritingSession(alone);
+  Owned served;
+  BOOST_TEST(served.owner->Serve().has_value());
+  std::vector<std::string> got = WritingSession(served.store);
+  BOOST_TEST(expected.size() == got.size());
+  for (std::size_t i = 0; i < expected.size() && i < got.size(); ++i) {
+    // A backup's name has the time, and its size.
+    if (got[i].starts_with("backup -> 0")) continue;
+    BOOST_TEST(expected[i] == got[i]);
+  }
+  // It was the owner that wrote.
+  BOOST_TEST(served.owner->ListLedger().value().size() == 1U);
+  BOOST_TEST(served.owner->GetTrust().value().journal.size() >= 2U);
+  BOOST_TEST(ListBackups(served.store.store()).value().size() == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_owner_goes_by_its_own_rules, Owned) {
+  BOOST_TEST(owner->Serve().has_value());
+  const std::string images = store / "images.json";
+  testing::WriteFile(images, R"({"images":[{"id":"ref","repoTags":["app:v1"]}]})");
+  std::string token = store.Run("observe", {"--begin"}).out;
+  token.pop_back();
+  const auto observe = [&](const Strings& more) {
+    Strings all = {"--images", images, "--token", token};
+    all.insert(all.end(), more.begin(), more.end());
+    return store.Run("observe", all);
+  };
+  const CommandResult rules = observe({"--rules", "kubelet"});
+  BOOST_TEST(rules.exit_code == 2);
+  BOOST_TEST(Contains(rules.err, "goes by the rules `closed`"), rules.err);
+  const CommandResult grace = observe({"--grace", "5m"});
+  BOOST_TEST(grace.exit_code == 2);
+  BOOST_TEST(Contains(grace.err, "--grace: "), grace.err);
+  BOOST_TEST(observe({"--short-names", "docker.io"}).exit_code == 2);
+  BOOST_TEST(observe({"--window", "1h"}).exit_code == 2);
+  BOOST_TEST(observe({"--grace", "2m", "--window", "2h", "--rules", "closed"}).exit_code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(after_an_owner_commands_own_the_store_again) {
+  const CliStore store;
+  BOOST_TEST(store.Start().exit_code == 0);
+  {
+    auto owner =
+        NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()}).value();
+    BOOST_TEST(owner->Serve().has_value());
+    BOOST_TEST(store.Run("observe", {"--begin"}).exit_code == 0);
+  }
+  BOOST_TEST(store.Run("observe", {"--begin"}).exit_code == 0);
+  testing::WriteFile(std::filesystem::path(store.store()) / "owner.sock", "in the way");
+  const CommandResult refused = store.Run("observe", {"--begin"});
+  BOOST_TEST(refused.exit_code == 3);
+  BOOST_TEST(Contains(refused.err, "owner.sock"), refused.err);
 }
 
 BOOST_AUTO_TEST_CASE(start_can_be_stopped_and_run_again) {
