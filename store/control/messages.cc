@@ -227,6 +227,11 @@ auto CountsIn(Report& report) {
                       &report.kept_newer,
                       &report.kept_without_credentials,
                       &report.preloaded_removed};
+  } else if constexpr (std::is_same_v<std::remove_const_t<Report>, ForgetReport>) {
+    return std::array{&report.records,   &report.secrets,      &report.service_accounts,
+                      &report.node_pods, &report.equal_hashes, &report.untidied};
+  } else if constexpr (std::is_same_v<std::remove_const_t<Report>, ReconcileReport>) {
+    return std::array{&report.known, &report.gone, &report.newer};
   } else {
     return std::array{&report.examined, &report.released, &report.kept_in_lists,
                       &report.kept_newer};
@@ -300,6 +305,20 @@ Encoded EncodeValue(Writer& writer, const Backup& backup) {
                                  .Union()};
 }
 
+auto EncodeReport(Writer& writer, const ForgetReport& report) {
+  const auto counts = EncodeCounts(writer, report);
+  return fb::CreateForgetReport(writer.builder(), counts, report.stored);
+}
+Encoded EncodeValue(Writer& writer, const ForgetReport& report) {
+  return {fb::Value::ForgetReport, EncodeReport(writer, report).Union()};
+}
+Encoded EncodeValue(Writer& writer, const ReconcileReport& report) {
+  const auto forgotten = EncodeReport(writer, report.forgotten);
+  const auto counts = EncodeCounts(writer, report);
+  return {fb::Value::ReconcileReport,
+          fb::CreateReconcileReport(writer.builder(), forgotten, counts).Union()};
+}
+
 bool DecodeValue(Reader&, const fb::Answer& answer, std::monostate&) {
   return answer.value_as_Done() != nullptr;
 }
@@ -359,7 +378,34 @@ bool DecodeValue(Reader& reader, const fb::Answer& answer, Backup& backup) {
   return true;
 }
 
+bool DecodeReport(Reader& reader, const fb::ForgetReport* value, ForgetReport& report) {
+  if (value == nullptr) return false;
+  DecodeCounts(reader, value->counts(), report);
+  report.stored = value->stored();
+  return true;
+}
+bool DecodeValue(Reader& reader, const fb::Answer& answer, ForgetReport& report) {
+  return DecodeReport(reader, answer.value_as_ForgetReport(), report);
+}
+bool DecodeValue(Reader& reader, const fb::Answer& answer, ReconcileReport& report) {
+  const auto* const value = answer.value_as_ReconcileReport();
+  if (value == nullptr) return false;
+  DecodeCounts(reader, value->counts(), report);
+  return DecodeReport(reader, value->forgotten(), report.forgotten);
+}
+
 // --- Answering
+
+std::vector<CredentialName> NamesIn(Reader& reader, const flatbuffers::Vector<TextAt>* texts) {
+  std::vector<std::string> all = reader.Texts(texts);
+  constexpr std::size_t kParts = 3;
+  if (all.size() % kParts != 0) reader.Refuse();
+  std::vector<CredentialName> names;
+  for (std::size_t i = 0; reader.ok() && i < all.size(); i += kParts) {
+    names.push_back({std::move(all[i]), std::move(all[i + 1]), std::move(all[i + 2])});
+  }
+  return names;
+}
 
 template <typename T>
 Bytes AnswerWith(const Result<T>& result) {
@@ -458,6 +504,25 @@ std::optional<Bytes> Perform(const fb::Request& request, Reader& reader, OwnerCa
     }
     case fb::Call::MakeBackup:
       return AnswerWith(owner.MakeBackup());
+    case fb::Call::Forget: {
+      const auto& call = *request.call_as_Forget();
+      const Revocation what{.kind = static_cast<RevocationKind>(call.kind()),
+                            .who = {.namespace_name = reader.Text(call.namespace_name()),
+                                    .name = reader.Text(call.name()),
+                                    .uid = reader.Text(call.uid())},
+                            .image_ref = reader.Text(call.image_ref()),
+                            .runtime_handler = reader.Text(call.runtime_handler()),
+                            .credential_hash = reader.Text(call.credential_hash())};
+      if (!reader.ok()) return std::nullopt;
+      return AnswerWith(owner.Forget(what, OptionsOf(call.options())));
+    }
+    case fb::Call::Reconcile: {
+      const auto& call = *request.call_as_Reconcile();
+      const ExistingCredentials truth{.secrets = NamesIn(reader, call.secrets()),
+                                      .service_accounts = NamesIn(reader, call.service_accounts())};
+      if (!reader.ok() || call.token() == nullptr) return std::nullopt;
+      return AnswerWith(owner.Reconcile(truth, TokenOf(*call.token()), OptionsOf(call.options())));
+    }
   }
   return AnswerOf({ErrorCode::kInvalidArgument,
                    "the owner does not know this call; nothing was changed",
@@ -753,6 +818,48 @@ Result<Backup> AskingCalls::MakeBackup() {
       Taken<Backup>(true));
   if (made) made->path = directory() / "backup" / made->path;
   return made;
+}
+
+Result<ForgetReport> AskingCalls::Forget(const Revocation& what, const ChangeOptions& options) {
+  return Call<ForgetReport>(
+      !options.dry_run,
+      [&](Writer& writer) {
+        const auto namespace_name = writer.Text(what.who.namespace_name);
+        const auto name = writer.Text(what.who.name);
+        const auto uid = writer.Text(what.who.uid);
+        const auto ref = writer.Text(what.image_ref);
+        const auto handler = writer.Text(what.runtime_handler);
+        const auto hash = writer.Text(what.credential_hash);
+        const fb::Options how = OptionsOf(options);
+        return Made{fb::Call::Forget,
+                    fb::CreateForget(writer.builder(), static_cast<std::uint8_t>(what.kind),
+                                     namespace_name, name, uid, ref, handler, hash, &how)
+                        .Union()};
+      },
+      Taken<ForgetReport>(!options.dry_run));
+}
+
+Result<ReconcileReport> AskingCalls::Reconcile(const ExistingCredentials& truth,
+                                               const ListToken& token,
+                                               const ChangeOptions& options) {
+  const auto parts = [](const std::vector<CredentialName>& names) {
+    std::vector<std::string> texts;
+    for (const CredentialName& who : names) {
+      texts.insert(texts.end(), {who.namespace_name, who.name, who.uid});
+    }
+    return texts;
+  };
+  return Call<ReconcileReport>(
+      !options.dry_run,
+      [&](Writer& writer) {
+        const auto secrets = writer.Texts(parts(truth.secrets));
+        const auto accounts = writer.Texts(parts(truth.service_accounts));
+        const fb::Token drawn = TokenOf(token);
+        const fb::Options how = OptionsOf(options);
+        return Made{fb::Call::Reconcile,
+                    fb::CreateReconcile(writer.builder(), secrets, accounts, &drawn, &how).Union()};
+      },
+      Taken<ReconcileReport>(!options.dry_run));
 }
 
 }  // namespace waybill::internal

@@ -58,6 +58,9 @@ class AskingCalls : public OwnerClient {
                                                            ListToken token,
                                                            const ChangeOptions& options) override;
   Result<Backup> MakeBackup() override;
+  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options) override;
+  Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
+                                    const ChangeOptions& options) override;
 
  protected:
   // What the owner answers. `changes`: the request may change the store, so if no answer comes, it

@@ -85,7 +85,6 @@ class NodeStore::Impl {
 
   // revocation.cc
   static Result<void> CheckAges(const std::optional<AgeLimits>& ages);
-  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options) noexcept;
   // Runs a change that forgets.
   template <typename Change>
   auto Revoke(const Change& change, const ChangeOptions& options) noexcept;

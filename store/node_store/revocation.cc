@@ -91,64 +91,58 @@ auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options)
   });
 }
 
-namespace {
-
-Revocation Of(RevocationKind kind, const CredentialName& who) {
-  Revocation what;
-  what.kind = kind;
-  what.who = who;
-  return what;
-}
-
-}  // namespace
-
-Result<ForgetReport> NodeStore::Impl::Forget(const Revocation& what,
-                                             const ChangeOptions& options) noexcept {
-  if (auto r = internal::CheckForgettable(what); !r) return r.error();
-  return Revoke([&](StoreTxn& txn) { return internal::Forget(txn, what); }, options);
-}
-
-Result<ForgetReport> NodeStore::ForgetSecret(const CredentialName& who,
-                                             const ChangeOptions& options) {
-  return Guarded([&] { return impl_->Forget(Of(RevocationKind::kSecret, who), options); });
-}
-
-Result<ForgetReport> NodeStore::ForgetServiceAccount(const CredentialName& who,
-                                                     const ChangeOptions& options) {
-  return Guarded([&] { return impl_->Forget(Of(RevocationKind::kServiceAccount, who), options); });
-}
-
-Result<ForgetReport> NodeStore::ForgetNamespace(std::string_view namespace_name,
-                                                const ChangeOptions& options) {
-  return Guarded([&] {
-    return impl_->Forget(Of(RevocationKind::kNamespace, {std::string(namespace_name), {}, {}}),
-                         options);
-  });
-}
-
-Result<ForgetReport> NodeStore::ForgetImage(const ImageCopy& copy, const ChangeOptions& options) {
+Result<ForgetReport> NodeStore::Forget(const Revocation& what, const ChangeOptions& options) {
   return Guarded([&]() -> Result<ForgetReport> {
-    Revocation what = Of(RevocationKind::kImage, {});
-    what.image_ref = copy.image_ref;
     if (auto r = internal::CheckForgettable(what); !r) return r.error();
     return impl_->Revoke(
         [&](StoreTxn& txn) -> Result<ForgetReport> {
-          auto handler = internal::FindHandler(txn, copy.runtime_handler);
-          if (!handler) return handler.error();
           Revocation stored = what;
-          stored.runtime_handler = handler->stored;
+          if (what.kind == RevocationKind::kImage) {
+            auto handler = internal::FindHandler(txn, what.runtime_handler);
+            if (!handler) return handler.error();
+            stored.runtime_handler = handler->stored;
+          }
           return internal::Forget(txn, std::move(stored));
         },
         options);
   });
 }
 
+Result<ForgetReport> NodeStore::ForgetSecret(const CredentialName& who,
+                                             const ChangeOptions& options) {
+  return Guarded([&] { return Forget({.kind = RevocationKind::kSecret, .who = who}, options); });
+}
+
+Result<ForgetReport> NodeStore::ForgetServiceAccount(const CredentialName& who,
+                                                     const ChangeOptions& options) {
+  return Guarded(
+      [&] { return Forget({.kind = RevocationKind::kServiceAccount, .who = who}, options); });
+}
+
+Result<ForgetReport> NodeStore::ForgetNamespace(std::string_view namespace_name,
+                                                const ChangeOptions& options) {
+  return Guarded([&] {
+    return Forget({.kind = RevocationKind::kNamespace,
+                   .who = {.namespace_name = std::string(namespace_name)}},
+                  options);
+  });
+}
+
+Result<ForgetReport> NodeStore::ForgetImage(const ImageCopy& copy, const ChangeOptions& options) {
+  return Guarded([&] {
+    return Forget({.kind = RevocationKind::kImage,
+                   .image_ref = std::string(copy.image_ref),
+                   .runtime_handler = std::string(copy.runtime_handler)},
+                  options);
+  });
+}
+
 Result<ForgetReport> NodeStore::ForgetCredential(std::string_view credential_hash,
                                                  const ChangeOptions& options) {
   return Guarded([&] {
-    Revocation what = Of(RevocationKind::kCredential, {});
-    what.credential_hash = credential_hash;
-    return impl_->Forget(what, options);
+    return Forget(
+        {.kind = RevocationKind::kCredential, .credential_hash = std::string(credential_hash)},
+        options);
   });
 }
 

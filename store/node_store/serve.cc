@@ -65,6 +65,13 @@ class CallsOfStore final : public OwnerCalls {
     return store_.CleanUpUserNamespaces(existing, running, token, options);
   }
   Result<Backup> MakeBackup() override { return store_.MakeBackup(); }
+  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options) override {
+    return store_.Forget(what, options);
+  }
+  Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
+                                    const ChangeOptions& options) override {
+    return store_.Reconcile(truth, token, options);
+  }
 
  private:
   NodeStore& store_;

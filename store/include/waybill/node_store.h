@@ -244,6 +244,8 @@ class NodeStore {
   // Every Secret with this hash (waybill/credential_hash.h), whoever's it is.
   Result<ForgetReport> ForgetCredential(std::string_view credential_hash,
                                         const ChangeOptions& options = {});
+  // One of the above, by what.kind. Ignores what.commit, since and untidied.
+  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options = {});
 
   // `truth` is every Secret and every service account that exists, listed after `token` was drawn
   // (BeginList). What is in records, is not in it, and was proven by pulls that began before the

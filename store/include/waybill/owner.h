@@ -29,6 +29,7 @@
 #include "waybill/options.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/revocation.h"
 #include "waybill/rules.h"
 #include "waybill/types.h"
 #include "waybill/user_namespace.h"
@@ -70,6 +71,10 @@ class OwnerCalls {
       const std::vector<std::string>& existing, const std::vector<std::string>& running,
       ListToken token, const ChangeOptions& options) = 0;
   virtual Result<Backup> MakeBackup() = 0;
+  virtual Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options) = 0;
+  virtual Result<ReconcileReport> Reconcile(const ExistingCredentials& truth,
+                                            const ListToken& token,
+                                            const ChangeOptions& options) = 0;
 
  protected:
   OwnerCalls() = default;
