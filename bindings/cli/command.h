@@ -56,6 +56,7 @@ std::unique_ptr<Command> MakeRestoreCommand();
 std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeUsernsCommand();
 std::unique_ptr<Command> MakeAdviseCommand();
+std::unique_ptr<Command> MakePreviewCommand();
 
 }  // namespace waybill::cli
 

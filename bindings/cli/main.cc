@@ -94,7 +94,7 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
       MakeDumpCommand,    MakeStatsCommand,    MakeMetricsCommand,  MakeVerifyCommand,
       MakeTrustCommand,   MakeRuntimesCommand, MakeMigrateCommand,  MakeBackupCommand,
       MakeRestoreCommand, MakeExportCommand,   MakeManifestCommand, MakeUsernsCommand,
-      MakeAdviseCommand};
+      MakeAdviseCommand,  MakePreviewCommand};
   std::vector<std::unique_ptr<Registered>> all;
   for (const auto& make : kMakers) {
     std::unique_ptr<Command> command = make();

@@ -203,6 +203,16 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
 
 void StoreFlags::Declare(Flags& flags) {
   flags.Required("--store", &store, "DIR", "the store's directory");
+  DeclareUntestedLmdb(flags);
+}
+
+void StoreFlags::DeclareOptional(Flags& flags) {
+  is_optional_ = true;
+  flags.Value("--store", &optional_store_, "DIR", "the store's directory");
+  DeclareUntestedLmdb(flags);
+}
+
+void StoreFlags::DeclareUntestedLmdb(Flags& flags) {
   flags.Switch("--allow-untested-lmdb", &allow_untested_lmdb_,
                "go on with a version of LMDB that waybill was not tested with");
 }
@@ -213,7 +223,11 @@ void StoreFlags::DeclareRules(Flags& flags) {
 }
 
 Result<void> StoreFlags::Parse() {
-  if (store.empty()) return BadFlag("--store", "the value is empty", "name the store's directory");
+  if (optional_store_) store = *optional_store_;
+  const bool may_be_empty = is_optional_ && !optional_store_;
+  if (store.empty() && !may_be_empty) {
+    return BadFlag("--store", "the value is empty", "name the store's directory");
+  }
   if (allow_untested_lmdb_) AllowUntestedLmdb(true);
   if (!rules_name) return {};
   auto parsed = ParseRules(*rules_name);

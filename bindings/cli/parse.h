@@ -87,10 +87,16 @@ struct StoreFlags {
   Rules rules = Rules::kClosed;
 
   void Declare(Flags& flags);
+  // --store may be missing: `store` is empty then.
+  void DeclareOptional(Flags& flags);
   void DeclareRules(Flags& flags);
   Result<void> Parse();
 
  private:
+  void DeclareUntestedLmdb(Flags& flags);
+
+  std::optional<std::string> optional_store_;
+  bool is_optional_ = false;
   bool allow_untested_lmdb_ = false;
 };
 

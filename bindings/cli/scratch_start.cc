@@ -1,11 +1,7 @@
 #include "bindings/cli/scratch_start.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
@@ -20,37 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error CopyFailed(const fs::path& path, std::string_view why) {
-  return {ErrorCode::kIo,
-          fmt::format("{} could not be copied for a dry run: {}; nothing was changed",
-                      path.string(), why),
-          "TMPDIR names a directory with room for a copy of the store"};
-}
-
 bool IsThere(const fs::path& path) {
   std::error_code ignored;
   return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
-}
-
-Result<void> CopyDatabase(const internal::Fd& from, const fs::path& name, const fs::path& to,
-                          const Progress& progress) {
-  auto file = internal::OpenFile(to, O_WRONLY | O_CREAT | O_EXCL);
-  if (!file) return file.error();
-  const off_t total = ::lseek(from.get(), 0, SEEK_END);
-  if (total < 0) return CopyFailed(name, ::strerror(errno));
-  std::string buffer(std::size_t{1} << 20, '\0');
-  for (off_t at = 0; at < total;) {
-    const ssize_t got = ::pread(from.get(), buffer.data(), buffer.size(), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return CopyFailed(name, got < 0 ? ::strerror(errno) : "it became shorter");
-    const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
-    if (auto written = internal::PWriteAll(*file, bytes, at, to); !written) return written;
-    at += got;
-    if (!progress(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(total))) {
-      return Error{ErrorCode::kInterrupted, "the dry run was stopped; nothing was changed", {}};
-    }
-  }
-  return {};
 }
 
 Result<void> MakeEmptyFile(const fs::path& path) {
@@ -85,25 +53,17 @@ Result<void> CopyTraces(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-ScratchStart::ScratchStart(fs::path directory, const OpenOptions& real)
+ScratchStart::ScratchStart(ScratchDirectory directory, const OpenOptions& real)
     : directory_(std::move(directory)), real_(real.directory), options_(real) {
-  options_.directory = directory_ / "store";
+  options_.directory = directory_.path() / "store";
   options_.leaves_witness = true;
-}
-
-ScratchStart::~ScratchStart() {
-  std::error_code ignored;
-  fs::remove_all(directory_, ignored);
 }
 
 Result<std::unique_ptr<ScratchStart>> ScratchStart::Make(const OpenOptions& real,
                                                          const Progress& progress) {
-  std::error_code error;
-  const fs::path parent = fs::temp_directory_path(error);
-  if (error) return CopyFailed(real.directory, error.message());
-  std::string name = (parent / "waybill-dry-run-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) return CopyFailed(name, ::strerror(errno));
-  std::unique_ptr<ScratchStart> scratch(new ScratchStart(name, real));
+  auto directory = ScratchDirectory::Make("waybill-dry-run");
+  if (!directory) return directory.error();
+  std::unique_ptr<ScratchStart> scratch(new ScratchStart(*std::move(directory), real));
   if (auto copied = scratch->Copy(progress); !copied) return copied.error();
   return scratch;
 }
@@ -127,16 +87,11 @@ Result<void> ScratchStart::Copy(const Progress& progress) const {
   auto lock = internal::OwnerLock::Take(real_);
   if (!lock) return lock.error();
   if (auto copied = CopyIfThere(real_, copy, "commit.mark"); !copied) return copied;
-  return CopyDatabase(lock->database(), real_ / "data.mdb", copy / "data.mdb", progress);
+  return CopyOpenFile(lock->database(), real_ / "data.mdb", copy / "data.mdb", progress);
 }
 
 std::string ScratchStart::InTruth(std::string text) const {
-  const std::string copy = options_.directory.string();
-  for (auto at = text.find(copy); at != std::string::npos; at = text.find(copy, at)) {
-    text.replace(at, copy.size(), real_.string());
-    at += real_.string().size();
-  }
-  return text;
+  return WithPathReplaced(std::move(text), options_.directory, real_);
 }
 
 Error ScratchStart::InTruth(Error error) const {

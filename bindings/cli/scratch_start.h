@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "bindings/cli/scratch_directory.h"
 #include "waybill/options.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
@@ -22,7 +23,7 @@ class ScratchStart {
   // goes with the object.
   static Result<std::unique_ptr<ScratchStart>> Make(const OpenOptions& real,
                                                     const Progress& progress);
-  ~ScratchStart();
+  ~ScratchStart() = default;
   ScratchStart(const ScratchStart&) = delete;
   ScratchStart& operator=(const ScratchStart&) = delete;
 
@@ -34,11 +35,11 @@ class ScratchStart {
   void PutInTruth(RecoveryReport& report) const;
 
  private:
-  ScratchStart(std::filesystem::path directory, const OpenOptions& real);
+  ScratchStart(ScratchDirectory directory, const OpenOptions& real);
   Result<void> Copy(const Progress& progress) const;
   std::string InTruth(std::string text) const;
 
-  std::filesystem::path directory_;  // the copy's is in it
+  ScratchDirectory directory_;  // the copy's is in it
   std::filesystem::path real_;
   OpenOptions options_;
 };

@@ -15,6 +15,8 @@
 // two credentials: a repeated key, and a known field in another case. Messages contain nothing from
 // a document except the names of the fields above.
 
+#include "migrations/runtime/auth_document.h"
+
 #include <array>
 
 #include "store/base/base64.h"
@@ -107,14 +109,14 @@ Result<void> ReadConfigJson(JsonValue root, AuthList& out) {
   return auths ? ReadRegistries(*auths, out) : Result<void>();
 }
 
-// The document inside a Secret, from stringData or data.
-Result<void> ReadPayload(JsonValue secret, std::string_view key, WipedString& out,
+// The document inside a Secret, from stringData or data. False: neither has one.
+Result<bool> ReadPayload(JsonValue secret, std::string_view key, WipedString& out,
                          std::string& path) {
   for (const std::string_view holder : {"stringData", "data"}) {
     const auto map = internal::FindField(secret, holder);
     if (!map) return map.error();
     if (!*map) continue;
-    if (auto object = internal::CheckObject(**map); !object) return object;
+    if (auto object = internal::CheckObject(**map); !object) return object.error();
     const auto payload = (*map)->Find(key);
     if (!payload || payload->is_null()) continue;
     if (!payload->is_string()) return payload->Expected("a string");
@@ -124,9 +126,21 @@ Result<void> ReadPayload(JsonValue secret, std::string_view key, WipedString& ou
     } else if (!DecodeBase64(payload->text(), Base64Padding::kRequired, out)) {
       return payload->Fail("not base64");
     }
-    return {};
+    return true;
   }
-  return secret.Fail("neither data nor stringData has " + QuoteForMessage(key));
+  return false;
+}
+
+// `path`: where in the Secret the payload was.
+Result<void> ReadInner(const SecretType& type, std::string_view payload, const std::string& path,
+                       AuthList& out) {
+  const auto inner = JsonDocument::ParseSecret(payload, kMaxDocumentBytes, kAuthFields);
+  auto read = inner ? internal::CheckFields(inner->root(), {}) : inner.error();
+  if (read) {
+    read = type.legacy ? ReadRegistries(inner->root(), out) : ReadConfigJson(inner->root(), out);
+  }
+  if (!read) read.error().message = path + ": " + read.error().message;
+  return read;
 }
 
 Result<void> ReadSecret(JsonValue secret, AuthList& out) {
@@ -140,14 +154,12 @@ Result<void> ReadSecret(JsonValue secret, AuthList& out) {
     if (type->text() != known.name) continue;
     WipedString payload;
     std::string path;
-    if (auto read = ReadPayload(secret, known.key, payload, path); !read) return read;
-    const auto inner = JsonDocument::ParseSecret(payload.text, kMaxDocumentBytes, kAuthFields);
-    auto read = inner ? internal::CheckFields(inner->root(), {}) : inner.error();
-    if (read) {
-      read = known.legacy ? ReadRegistries(inner->root(), out) : ReadConfigJson(inner->root(), out);
+    const auto found = ReadPayload(secret, known.key, payload, path);
+    if (!found) return found.error();
+    if (!*found) {
+      return secret.Fail("neither data nor stringData has " + QuoteForMessage(known.key));
     }
-    if (!read) read.error().message = path + ": " + read.error().message;
-    return read;
+    return ReadInner(known, payload.text, path, out);
   }
   return type->Fail("expected " + QuoteForMessage(kSecretTypes[0].name) + " or " +
                     QuoteForMessage(kSecretTypes[1].name));
@@ -184,6 +196,32 @@ Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try 
   return std::move(list.entries);
 } catch (...) {
   return internal::Caught();
+}
+
+Result<std::optional<std::vector<internal::RegistryHash>>> internal::HashPullSecret(
+    JsonValue secret) try {
+  if (auto fields = CheckFields(secret, {"type"}); !fields) return fields.error();
+  const auto type = secret.Find("type");
+  for (const SecretType& known : kSecretTypes) {
+    if (!type || !type->is_string() || type->text() != known.name) continue;
+    WipedString payload;
+    std::string path;
+    const auto found = ReadPayload(secret, known.key, payload, path);
+    if (!found) return found.error();
+    if (!*found || payload.text.empty()) break;
+    AuthList list;
+    if (auto read = ReadInner(known, payload.text, path, list); !read) return read.error();
+    std::vector<RegistryHash> hashed;
+    for (const RegistryAuth& entry : list.entries) {
+      auto hash = HashCredentials(entry.auth);
+      if (!hash) return hash.error();
+      hashed.push_back({entry.registry, *std::move(hash)});
+    }
+    return hashed;
+  }
+  return std::nullopt;
+} catch (...) {
+  return Caught();
 }
 
 }  // namespace waybill

@@ -1,0 +1,403 @@
+#include "bindings/cli/cluster_list.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <set>
+#include <utility>
+
+#include "store/base/json_document.h"
+#include "waybill/image_name.h"
+#include "waybill/limits.h"
+
+namespace waybill::cli {
+namespace {
+
+using internal::JsonDocument;
+using internal::JsonKind;
+using internal::JsonValue;
+
+// The names that messages may quote: the document may hold credentials under any other.
+constexpr auto kQuotableFields = std::to_array<std::string_view>({"apiVersion",
+                                                                  "items",
+                                                                  "kind",
+                                                                  "metadata",
+                                                                  "continue",
+                                                                  "namespace",
+                                                                  "name",
+                                                                  "uid",
+                                                                  "type",
+                                                                  "data",
+                                                                  "stringData",
+                                                                  ".dockerconfigjson",
+                                                                  ".dockercfg",
+                                                                  "auths",
+                                                                  "username",
+                                                                  "password",
+                                                                  "email",
+                                                                  "auth",
+                                                                  "spec",
+                                                                  "status",
+                                                                  "phase",
+                                                                  "nodeName",
+                                                                  "runtimeClassName",
+                                                                  "serviceAccountName",
+                                                                  "imagePullSecrets",
+                                                                  "initContainers",
+                                                                  "containers",
+                                                                  "ephemeralContainers",
+                                                                  "volumes",
+                                                                  "image",
+                                                                  "reference",
+                                                                  "pullPolicy",
+                                                                  "imagePullPolicy",
+                                                                  "imageID",
+                                                                  "initContainerStatuses",
+                                                                  "containerStatuses",
+                                                                  "ephemeralContainerStatuses",
+                                                                  "handler"});
+
+struct KindOfObject {
+  ClusterKind kind;
+  std::string_view name;
+  std::string_view list;
+  std::string_view command;
+};
+constexpr KindOfObject kKinds[] = {
+    {ClusterKind::kPod, "Pod", "PodList", "kubectl get pods -A -o json"},
+    {ClusterKind::kSecret, "Secret", "SecretList", "kubectl get secrets -A -o json"},
+    {ClusterKind::kServiceAccount, "ServiceAccount", "ServiceAccountList",
+     "kubectl get serviceaccounts -A -o json"},
+    {ClusterKind::kRuntimeClass, "RuntimeClass", "RuntimeClassList",
+     "kubectl get runtimeclasses -o json"},
+};
+
+// nullopt: missing or null.
+Result<std::optional<JsonValue>> FindOf(JsonValue owner, std::string_view name, JsonKind kind,
+                                        std::string_view wanted) {
+  auto field = internal::FindField(owner, name);
+  if (!field || !*field) return field;
+  if ((*field)->is_null()) return std::optional<JsonValue>();
+  if ((*field)->kind() != kind) return (*field)->Expected(wanted);
+  return field;
+}
+
+Result<std::optional<JsonValue>> FindArray(JsonValue owner, std::string_view name) {
+  return FindOf(owner, name, JsonKind::kArray, "an array");
+}
+
+// Calls `read(JsonValue)` for each object of an array that may be missing.
+template <typename Read>
+Result<void> ForEachObject(JsonValue owner, std::string_view name, const Read& read) {
+  const auto array = FindArray(owner, name);
+  if (!array) return array.error();
+  if (!*array) return {};
+  for (const JsonValue item : (*array)->members()) {
+    if (item.kind() != JsonKind::kObject) return item.Expected("an object");
+    if (auto done = read(item); !done) return done;
+  }
+  return {};
+}
+
+Result<void> ReadCoordinate(JsonValue owner, std::string_view name, std::string& out) {
+  return internal::ReadStringField(owner, name, kMaxCoordinateBytes, out);
+}
+
+// Of an object: where it is, and which one.
+template <typename Object>
+Result<void> ReadMetadata(JsonValue object, Object& out) {
+  const auto metadata = internal::Require(object, "metadata", JsonKind::kObject);
+  if (!metadata) return metadata.error();
+  auto read = ReadCoordinate(*metadata, "namespace", out.namespace_name);
+  if (read) read = ReadCoordinate(*metadata, "name", out.name);
+  if (read) read = ReadCoordinate(*metadata, "uid", out.uid);
+  if (read && out.name.empty()) return metadata->Fail("the object has no name");
+  return read;
+}
+
+Result<void> ReadPullSecretNames(JsonValue owner, std::vector<std::string>& out) {
+  return ForEachObject(owner, "imagePullSecrets", [&](JsonValue reference) -> Result<void> {
+    std::string name;
+    if (auto read = ReadCoordinate(reference, "name", name); !read) return read;
+    // The API server admits an empty name, and a kubelet finds no Secret under it.
+    if (!name.empty()) out.push_back(std::move(name));
+    return {};
+  });
+}
+
+PullPolicy DefaultPullPolicy(std::string_view image) {
+  const auto parts = ParseImage(image);
+  const bool latest =
+      parts && (parts->tag == "latest" || (parts->tag.empty() && parts->digest.empty()));
+  return latest ? PullPolicy::kAlways : PullPolicy::kIfNotPresent;
+}
+
+Result<void> ReadPolicy(JsonValue owner, std::string_view field, ContainerToStart& out) {
+  const auto policy = FindOf(owner, field, JsonKind::kString, "a string");
+  if (!policy) return policy.error();
+  if (!*policy || (*policy)->text().empty()) {
+    out.pull_policy = DefaultPullPolicy(out.image);
+    return {};
+  }
+  auto parsed = ParsePullPolicy((*policy)->text());
+  if (!parsed) return (*policy)->Fail("not a pull policy: Always, IfNotPresent or Never");
+  out.pull_policy = *parsed;
+  return {};
+}
+
+Result<void> ReadContainers(JsonValue spec, std::string_view field, ContainerKind kind,
+                            PodToStart& out) {
+  return ForEachObject(spec, field, [&](JsonValue container) -> Result<void> {
+    ContainerToStart& added = out.containers.emplace_back();
+    added.kind = kind;
+    auto read = ReadCoordinate(container, "name", added.name);
+    // However long: that only this container can't start is for the decision to say.
+    if (read) {
+      read = internal::ReadStringField(container, "image", kMaxClusterListBytes, added.image);
+    }
+    if (read) read = ReadPolicy(container, "imagePullPolicy", added);
+    return read;
+  });
+}
+
+Result<void> ReadImageVolumes(JsonValue spec, PodToStart& out) {
+  return ForEachObject(spec, "volumes", [&](JsonValue volume) -> Result<void> {
+    const auto image = FindOf(volume, "image", JsonKind::kObject, "an object");
+    if (!image) return image.error();
+    if (!*image) return {};
+    ContainerToStart& added = out.containers.emplace_back();
+    added.kind = ContainerKind::kImageVolume;
+    auto read = ReadCoordinate(volume, "name", added.name);
+    if (read) {
+      read = internal::ReadStringField(**image, "reference", kMaxClusterListBytes, added.image);
+    }
+    if (read) read = ReadPolicy(**image, "pullPolicy", added);
+    return read;
+  });
+}
+
+// Where a status says what the runtime called the image: `docker-pullable://r/x@sha256:…`.
+std::string_view RefOfImageId(std::string_view image_id) {
+  const std::size_t scheme = image_id.find("://");
+  return scheme == std::string_view::npos ? image_id : image_id.substr(scheme + 3);
+}
+
+Result<void> ReadStatuses(JsonValue status, std::string_view field, ContainerKind kind,
+                          PodToStart& out) {
+  return ForEachObject(status, field, [&](JsonValue one) -> Result<void> {
+    std::string name;
+    std::string image_id;
+    auto read = ReadCoordinate(one, "name", name);
+    if (read) read = internal::ReadStringField(one, "imageID", kMaxClusterListBytes, image_id);
+    if (!read) return read;
+    for (ContainerToStart& container : out.containers) {
+      if (container.kind != kind || container.name != name) continue;
+      container.status_ref = RefOfImageId(image_id);
+    }
+    return {};
+  });
+}
+
+Result<PodToStart> ReadPod(JsonValue object) {
+  PodToStart pod;
+  if (auto read = ReadMetadata(object, pod); !read) return read.error();
+  const auto spec = internal::Require(object, "spec", JsonKind::kObject);
+  if (!spec) return spec.error();
+  auto read = ReadCoordinate(*spec, "nodeName", pod.node_name);
+  if (read) read = ReadCoordinate(*spec, "runtimeClassName", pod.runtime_class);
+  if (read) read = ReadCoordinate(*spec, "serviceAccountName", pod.service_account);
+  if (read) read = ReadPullSecretNames(*spec, pod.pull_secrets);
+  if (read) read = ReadContainers(*spec, "initContainers", ContainerKind::kInit, pod);
+  if (read) read = ReadContainers(*spec, "containers", ContainerKind::kRegular, pod);
+  if (read) read = ReadContainers(*spec, "ephemeralContainers", ContainerKind::kEphemeral, pod);
+  if (read) read = ReadImageVolumes(*spec, pod);
+  if (!read) return read.error();
+  const auto status = FindOf(object, "status", JsonKind::kObject, "an object");
+  if (!status) return status.error();
+  if (!*status) return pod;
+  const JsonValue there = **status;
+  read = ReadCoordinate(there, "phase", pod.phase);
+  if (read) read = ReadStatuses(there, "initContainerStatuses", ContainerKind::kInit, pod);
+  if (read) read = ReadStatuses(there, "containerStatuses", ContainerKind::kRegular, pod);
+  if (read)
+    read = ReadStatuses(there, "ephemeralContainerStatuses", ContainerKind::kEphemeral, pod);
+  if (!read) return read.error();
+  return pod;
+}
+
+Result<ListedSecret> ReadListedSecret(JsonValue object) {
+  ListedSecret secret;
+  if (auto read = ReadMetadata(object, secret); !read) return read.error();
+  auto registries = internal::HashPullSecret(object);
+  if (registries) {
+    secret.registries = *std::move(registries);
+  } else if (registries.error().code == ErrorCode::kOutOfMemory) {
+    return registries.error();
+  } else {
+    secret.unreadable_because = registries.error().message;
+  }
+  return secret;
+}
+
+Result<ListedServiceAccount> ReadServiceAccount(JsonValue object) {
+  ListedServiceAccount account;
+  auto read = ReadMetadata(object, account);
+  if (read) read = ReadPullSecretNames(object, account.pull_secrets);
+  if (!read) return read.error();
+  return account;
+}
+
+// Adds what is read, or returns its error.
+template <typename Object>
+Result<void> AddTo(std::vector<Object>& list, Result<Object> object) {
+  if (!object) return object.error();
+  list.push_back(*std::move(object));
+  return {};
+}
+
+Result<void> ReadObject(JsonValue object, ClusterKind kind, ClusterObjects& out) {
+  switch (kind) {
+    case ClusterKind::kPod:
+      return AddTo(out.pods, ReadPod(object));
+    case ClusterKind::kSecret:
+      return AddTo(out.secrets, ReadListedSecret(object));
+    case ClusterKind::kServiceAccount:
+      return AddTo(out.service_accounts, ReadServiceAccount(object));
+    case ClusterKind::kRuntimeClass:
+      break;
+  }
+  PodToStart named;  // for its name only
+  if (auto read = ReadMetadata(object, named); !read) return read;
+  std::string handler;
+  auto read = internal::ReadStringField(object, "handler", kMaxRuntimeHandlerBytes, handler);
+  if (read && !out.handlers.emplace(named.name, std::move(handler)).second) {
+    return object.Fail("this runtime class is there twice");
+  }
+  return read;
+}
+
+// Two objects of one name: it would not be clear which one counts.
+template <typename Object>
+Result<void> CheckNamesOnce(const std::vector<Object>& objects, std::string_view kind) {
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  for (const Object& object : objects) {
+    if (seen.emplace(object.namespace_name, object.name).second) continue;
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("the {} {}/{} is there twice", kind, object.namespace_name, object.name),
+        "list the objects once"};
+  }
+  return {};
+}
+
+Result<void> CheckWholeList(JsonValue root) {
+  const auto metadata = FindOf(root, "metadata", JsonKind::kObject, "an object");
+  if (!metadata) return metadata.error();
+  if (!*metadata) return {};
+  std::string more;
+  auto read = internal::ReadStringField(**metadata, "continue", kMaxClusterListBytes, more);
+  if (!read || more.empty()) return read;
+  Error error = (*metadata)->Fail("\"continue\" is set: this is a part of the list only");
+  error.hint = "ask for the whole list at once";
+  return error;
+}
+
+// "Pod" of a List's item; nullptr: of a kind that is ignored. Items of a PodList do not say it.
+const KindOfObject* FindKind(std::string_view name) {
+  for (const KindOfObject& kind : kKinds) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+Result<std::string> KindText(JsonValue object) {
+  std::string text;
+  auto read = internal::ReadStringField(object, "kind", kMaxCoordinateBytes, text);
+  if (!read) return read.error();
+  return text;
+}
+
+Result<void> ReadItems(JsonValue root, std::string_view list_kind, ClusterObjects& out,
+                       std::size_t& count) {
+  const KindOfObject* of_list = nullptr;
+  for (const KindOfObject& kind : kKinds) {
+    if (kind.list == list_kind) of_list = &kind;
+  }
+  return ForEachObject(root, "items", [&](JsonValue item) -> Result<void> {
+    ++count;
+    const auto text = KindText(item);
+    if (!text) return text.error();
+    const KindOfObject* kind = text->empty() ? of_list : FindKind(*text);
+    return kind == nullptr ? Result<void>() : ReadObject(item, kind->kind, out);
+  });
+}
+
+std::size_t CountOf(const ClusterObjects& objects, ClusterKind kind) {
+  switch (kind) {
+    case ClusterKind::kPod:
+      return objects.pods.size();
+    case ClusterKind::kSecret:
+      return objects.secrets.size();
+    case ClusterKind::kServiceAccount:
+      return objects.service_accounts.size();
+    case ClusterKind::kRuntimeClass:
+      break;
+  }
+  return objects.handlers.size();
+}
+
+Error WrongDocument(std::string message, const KindOfObject& wanted) {
+  return {ErrorCode::kInvalidArgument, std::move(message),
+          fmt::format("it must be what `{}` prints", wanted.command)};
+}
+
+}  // namespace
+
+std::string_view ContainerKindName(ContainerKind kind) {
+  switch (kind) {
+    case ContainerKind::kInit:
+      return "initContainer";
+    case ContainerKind::kRegular:
+      return "container";
+    case ContainerKind::kEphemeral:
+      return "ephemeralContainer";
+    case ContainerKind::kImageVolume:
+      return "imageVolume";
+  }
+  return {};
+}
+
+Result<ClusterObjects> DecodeClusterList(std::string_view json, ClusterKind wanted) {
+  const KindOfObject& of_wanted = kKinds[static_cast<std::size_t>(wanted)];
+  const auto document = JsonDocument::ParseSecret(json, kMaxClusterListBytes, kQuotableFields);
+  if (!document) return document.error();
+  const JsonValue root = document->root();
+  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
+  const auto text = KindText(root);
+  if (!text) return text.error();
+  ClusterObjects objects;
+  std::size_t count = 0;
+  if (const KindOfObject* single = FindKind(*text)) {
+    count = 1;
+    if (auto read = ReadObject(root, single->kind, objects); !read) return read.error();
+  } else {
+    if (auto whole = CheckWholeList(root); !whole) return whole.error();
+    const auto items = internal::FindField(root, "items");
+    if (!items) return items.error();
+    // A kubelet without pods writes null.
+    if (!*items) return WrongDocument("field \"items\" is missing", of_wanted);
+    if (auto read = ReadItems(root, *text, objects, count); !read) return read.error();
+  }
+  if (count > 0 && CountOf(objects, wanted) == 0) {
+    return WrongDocument(fmt::format("none of its {} {} is a {}", count,
+                                     count == 1 ? "object" : "objects", of_wanted.name),
+                         of_wanted);
+  }
+  auto once = CheckNamesOnce(objects.pods, "Pod");
+  if (once) once = CheckNamesOnce(objects.secrets, "Secret");
+  if (once) once = CheckNamesOnce(objects.service_accounts, "ServiceAccount");
+  if (!once) return once.error();
+  return objects;
+}
+
+}  // namespace waybill::cli

@@ -1,0 +1,99 @@
+#include "bindings/cli/quiet_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <system_error>
+#include <utility>
+
+#include "bindings/cli/store_access.h"
+#include "store/recovery/store_files.h"
+
+namespace waybill::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether `database` is now locked for reading: an owner locks the same byte for writing.
+Result<bool> LockOutOwners(const internal::Fd& database, const fs::path& path) {
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  if (::fcntl(database.get(), F_OFD_SETLK, &lock) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  return internal::SystemError(errno, "lock", path);
+}
+
+}  // namespace
+
+Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& progress) {
+  if (auto safe = internal::CheckPrivateDirectory(directory); !safe) {
+    return WithStartHint(safe.error());
+  }
+  if (auto safe = internal::CheckStoreFiles(directory); !safe) return safe.error();
+  QuietStore store(directory);
+  const fs::path path = directory / "data.mdb";
+  auto database = internal::OpenFile(path, O_RDONLY);
+  if (!database) return WithStartHint(database.error());
+  const auto unowned = LockOutOwners(*database, path);
+  if (!unowned) return unowned.error();
+  if (!*unowned) return store;
+  auto scratch = ScratchDirectory::Make("waybill-copy");
+  if (!scratch) return scratch.error();
+  store.directory_ = scratch->path() / "store";
+  store.copy_.emplace(*std::move(scratch));
+  if (auto made = internal::MakePrivateDirectory(store.directory_); !made) return made.error();
+  std::error_code error;
+  const fs::path mark = directory / "commit.mark";
+  if (fs::exists(mark, error)) fs::copy_file(mark, store.directory_ / "commit.mark", error);
+  if (error) return CopyFailed(mark, error.message());
+  auto copied = CopyOpenFile(*database, path, store.directory_ / "data.mdb", progress);
+  if (!copied) return copied.error();
+  return store;
+}
+
+Result<QuietStore> QuietStore::OfKubelet(OpenOptions options) {
+  auto scratch = ScratchDirectory::Make("waybill-copy");
+  if (!scratch) return scratch.error();
+  QuietStore store(options.kubelet_directory);
+  store.directory_ = scratch->path() / "store";
+  store.copy_.emplace(*std::move(scratch));
+  options.directory = store.directory_;
+  options.witness = Witness::None();
+  auto opened = WithStore(NodeStore::Open(std::move(options)),
+                          [](const NodeStore&) -> Result<bool> { return true; });
+  if (!opened) return store.InTruth(opened.error());
+  return store;
+}
+
+Result<std::unique_ptr<NodeStore>> QuietStore::Observe(ObserveOptions options) {
+  options.directory = readable();
+  auto observed = NodeStore::Observe(options);
+  if (!observed && observed.error().code == ErrorCode::kOlderSchema && copy_) {
+    auto migrated = WithStore(NodeStore::Open({.directory = directory_,
+                                               .create_if_missing = false,
+                                               .witness = Witness::Remembered(),
+                                               .leaves_witness = true,
+                                               .rules = options.rules,
+                                               .continues_pulls = true}),
+                              [](const NodeStore& opened) -> Result<std::uint32_t> {
+                                const auto& migration = opened.recovery_report().migration;
+                                return migration ? migration->from : 0;
+                              });
+    if (!migrated) return InTruth(migrated.error());
+    migrated_from_ = *migrated;
+    observed = NodeStore::Observe(std::move(options));
+  }
+  if (!observed) return InTruth(WithStartHint(observed.error()));
+  return observed;
+}
+
+Error QuietStore::InTruth(Error error) const {
+  if (!copy_) return error;
+  error.message = WithPathReplaced(std::move(error.message), directory_, real_);
+  error.hint = WithPathReplaced(std::move(error.hint), directory_, real_);
+  return error;
+}
+
+}  // namespace waybill::cli

@@ -1,0 +1,51 @@
+// A store to read from without leaving a trace in it. If no process owns it, a copy in TMPDIR is
+// read, and not a byte of the store's directory changes, its lock file included. Beside a live
+// owner the store itself is observed, which takes a slot in lock.mdb and changes nothing else.
+
+#ifndef WAYBILL_BINDINGS_CLI_QUIET_STORE_H_
+#define WAYBILL_BINDINGS_CLI_QUIET_STORE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bindings/cli/scratch_directory.h"
+#include "waybill/node_store.h"
+
+namespace waybill::cli {
+
+class QuietStore {
+ public:
+  // No process can become the store's owner while it is copied. kNotFound, kUnsafePath, kIo,
+  // kDiskFull; kInterrupted: `progress` returned false.
+  static Result<QuietStore> Of(const std::filesystem::path& directory, const Progress& progress);
+  // What opening with `options` makes of a kubelet directory: a store in TMPDIR, without a witness.
+  // Its directory, witness and clock are set here. Errors: NodeStore::Open.
+  static Result<QuietStore> OfKubelet(OpenOptions options);
+
+  // `options.directory` is set here. A copy of an older schema is migrated first. Errors:
+  // NodeStore::Observe, about the real directory.
+  Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
+
+  // `error` about the real directory.
+  Error InTruth(Error error) const;
+
+  // Whether it is a copy, and of which schema version the store is if that was migrated.
+  bool copied() const { return copy_.has_value(); }
+  std::uint32_t migrated_from() const { return migrated_from_; }
+
+ private:
+  explicit QuietStore(std::filesystem::path real) : real_(std::move(real)) {}
+  const std::filesystem::path& readable() const { return copy_ ? directory_ : real_; }
+
+  std::filesystem::path real_;
+  std::optional<ScratchDirectory> copy_;
+  std::filesystem::path directory_;  // of the copy
+  std::uint32_t migrated_from_ = 0;  // 0: it was not
+};
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_QUIET_STORE_H_
