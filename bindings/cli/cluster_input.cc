@@ -1,7 +1,10 @@
 #include "bindings/cli/cluster_input.h"
 
 #include <fmt/core.h>
+#include <string.h>
 
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include "bindings/cli/input.h"
@@ -15,6 +18,12 @@ constexpr std::string_view kNarrower =
     "list less, for example: kubectl get pods -A --field-selector spec.nodeName=NODE -o json, and "
     "kubectl get secrets -A --field-selector type=kubernetes.io/dockerconfigjson -o json";
 
+// What functions that have returned left on the stack: blocks that were hashed, groups of base64.
+[[gnu::noinline]] void WipeStackBelow() {
+  std::array<char, std::size_t{64} << 10> below;
+  ::explicit_bzero(below.data(), below.size());
+}
+
 Result<ClusterObjects> ReadClusterFile(const std::string& path, ClusterKind wanted) {
   auto content = ReadInput(path, kMaxClusterListBytes);
   if (!content) {
@@ -24,7 +33,11 @@ Result<ClusterObjects> ReadClusterFile(const std::string& path, ClusterKind want
   }
   auto objects = DecodeClusterList(*content, wanted);
   internal::Wipe(*content);
-  if (!objects) return AboutInput(path, objects.error(), {});
+  WipeStackBelow();
+  if (!objects) {
+    return AboutInput(path, objects.error(),
+                      fmt::format("it must be what `{}` prints", CommandThatLists(wanted)));
+  }
   return objects;
 }
 

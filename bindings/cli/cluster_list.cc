@@ -346,12 +346,15 @@ std::size_t CountOf(const ClusterObjects& objects, ClusterKind kind) {
   return objects.handlers.size();
 }
 
-Error WrongDocument(std::string message, const KindOfObject& wanted) {
-  return {ErrorCode::kInvalidArgument, std::move(message),
-          fmt::format("it must be what `{}` prints", wanted.command)};
+Error WrongDocument(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message), {}};
 }
 
 }  // namespace
+
+std::string_view CommandThatLists(ClusterKind kind) {
+  return kKinds[static_cast<std::size_t>(kind)].command;
+}
 
 std::string_view ContainerKindName(ContainerKind kind) {
   switch (kind) {
@@ -385,13 +388,12 @@ Result<ClusterObjects> DecodeClusterList(std::string_view json, ClusterKind want
     const auto items = internal::FindField(root, "items");
     if (!items) return items.error();
     // A kubelet without pods writes null.
-    if (!*items) return WrongDocument("field \"items\" is missing", of_wanted);
+    if (!*items) return WrongDocument("field \"items\" is missing");
     if (auto read = ReadItems(root, *text, objects, count); !read) return read.error();
   }
   if (count > 0 && CountOf(objects, wanted) == 0) {
     return WrongDocument(fmt::format("none of its {} {} is a {}", count,
-                                     count == 1 ? "object" : "objects", of_wanted.name),
-                         of_wanted);
+                                     count == 1 ? "object" : "objects", of_wanted.name));
   }
   auto once = CheckNamesOnce(objects.pods, "Pod");
   if (once) once = CheckNamesOnce(objects.secrets, "Secret");

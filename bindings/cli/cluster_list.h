@@ -65,6 +65,8 @@ struct ListedServiceAccount {
 };
 
 enum class ClusterKind : std::uint8_t { kPod, kSecret, kServiceAccount, kRuntimeClass };
+// The command that lists them: "kubectl get pods -A -o json".
+std::string_view CommandThatLists(ClusterKind kind);
 
 struct ClusterObjects {
   std::vector<PodToStart> pods = {};

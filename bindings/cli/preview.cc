@@ -30,7 +30,8 @@ std::string NameOfMachine() {
 
 bool IsFinished(const PodToStart& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; }
 
-// A pod's credentials; what can't be read can't be had, as for a kubelet.
+// A pod's credentials; what can't be read can't be had. Fetched late, as a kubelet fetches them
+// (may_block), since that tells whether an image needs none.
 class PodsOwnCredentials final : public CredentialSource {
  public:
   PodsOwnCredentials(const PodForecast& pod, const ContainerForecast& container)
@@ -45,7 +46,6 @@ class PodsOwnCredentials final : public CredentialSource {
     }
     return PodCredentials{.secrets = views_, .service_account = account_};
   }
-  bool may_block() const override { return false; }
 
  private:
   std::vector<ImagePullSecretView> views_;
@@ -205,9 +205,8 @@ Result<void> Preview::ChooseNode() {
   }
   if (nodes.size() > kMostNamed) named += fmt::format(" and {} more", nodes.size() - kMostNamed);
   return BadFlag("--pods",
-                 fmt::format("its pods are bound to {} nodes, and none is called {} as this "
-                             "machine is: {}",
-                             nodes.size(), machine, named),
+                 fmt::format("its pods are bound to {} nodes, and none has this machine's name: {}",
+                             nodes.size(), named),
                  "say whose pods to preview: --node NAME");
 }
 
