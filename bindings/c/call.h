@@ -50,6 +50,7 @@ constexpr std::size_t FirstSize(const waybill_export_options*) { return 40; }
 constexpr std::size_t FirstSize(const waybill_migrate_options*) { return 88; }
 constexpr std::size_t FirstSize(const waybill_restore_options*) { return 88; }
 constexpr std::size_t FirstSize(const waybill_change_options*) { return 16; }
+constexpr std::size_t FirstSize(const waybill_serve_options*) { return 16; }
 
 // Checks and converts arguments. Remembers the first that is wrong.
 class Arguments {

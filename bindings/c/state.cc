@@ -100,6 +100,11 @@ waybill_code waybill_list_backups(waybill_string directory, waybill_backups** ba
   });
 }
 
+waybill_code waybill_make_backup(waybill_store* store, waybill_backup** backup,
+                                 waybill_error** error) {
+  return Query(store, backup, "backup", error, &NodeStore::MakeBackup);
+}
+
 waybill_code waybill_restore(const waybill_restore_options* options,
                              waybill_restore_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;

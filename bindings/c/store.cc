@@ -198,6 +198,22 @@ waybill_code waybill_observe(const waybill_observe_options* options, waybill_sto
       });
 }
 
+waybill_code waybill_serve(waybill_store* store, const waybill_serve_options* options,
+                           waybill_error** error) {
+  return OnStore(
+      store, error,
+      [&](waybill::NodeStore& node_store, Arguments& arguments) -> waybill::Result<void> {
+        waybill::ServeOptions to;
+        if (options != nullptr) {
+          const auto o = arguments.Options(options, "options");
+          if (o.patience_ms != 0) to.patience = std::chrono::milliseconds(o.patience_ms);
+          if (o.connections != 0) to.connections = o.connections;
+        }
+        if (!arguments.ok()) return arguments.error();
+        return node_store.Serve(to);
+      });
+}
+
 waybill_code waybill_close(waybill_store* store, waybill_error** error) {
   return Call(error, [&](Arguments&) -> waybill::Result<void> {
     if (auto checked = CheckHandle(store); !checked) return checked;

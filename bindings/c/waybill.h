@@ -777,6 +777,27 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe(const waybill_observ
                                                             waybill_store** store,
                                                             waybill_error** error);
 
+typedef struct waybill_serve_options {
+  size_t struct_size;
+  /* How long a client may take to send its request, and again to take its answer, in milliseconds:
+   * 1 to 3,600,000. 0: 10 seconds. */
+  uint32_t patience_ms;
+  uint32_t connections; /* at the same time, 1 to 1,024. 0: 32 */
+} waybill_serve_options;
+#define WAYBILL_SERVE_OPTIONS_INIT WAYBILL_INIT(waybill_serve_options)
+
+/* The owner answers other processes from now on, on threads of its own, through the socket
+ * owner.sock in the store's directory: the command `waybill` and others that run as root or as this
+ * user ask there for what only the owner may do. None of them can delay a decision or closing.
+ * Until waybill_close, which waits for requests that run. `options` may be NULL.
+ * WAYBILL_CONFLICT: this store serves already. WAYBILL_UNSAFE_PATH: what is named owner.sock is not
+ * a socket of this user's, and is left alone. WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED,
+ * WAYBILL_NOT_OWNER, WAYBILL_OWNED, WAYBILL_OUTCOME_UNKNOWN, WAYBILL_DISK_FULL, WAYBILL_IO:
+ * NodeStore::Serve. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_serve(waybill_store* store,
+                                                          const waybill_serve_options* options,
+                                                          waybill_error** error);
+
 /* Waits for running calls, commits waiting write-backs, syncs the witness and releases the lock.
  * Afterwards decisions answer "pull" and all other calls, closing again included, are
  * WAYBILL_CLOSED. An error concerns the write-backs or the witness only (WAYBILL_DAMAGED: the
@@ -1551,6 +1572,14 @@ typedef struct waybill_backups {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_backups(waybill_string directory,
                                                                  waybill_backups** backups,
                                                                  waybill_error** error);
+
+/* The owner makes one of the store as it is now, while others go on. The last three are kept, and
+ * only the last of each state. WAYBILL_DISK_FULL, WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE (another one
+ * is being made), WAYBILL_UNSAFE_PATH, WAYBILL_NOT_OWNER, WAYBILL_OWNED, WAYBILL_OUTCOME_UNKNOWN,
+ * WAYBILL_IO: NodeStore::MakeBackup. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_make_backup(waybill_store* store,
+                                                                waybill_backup** backup,
+                                                                waybill_error** error);
 
 typedef struct waybill_restore_options {
   size_t struct_size;

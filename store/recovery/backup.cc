@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -73,21 +74,21 @@ Result<std::uint64_t> Copy(const OpenedDatabase& database, const std::filesystem
                "look for disk and memory errors in the kernel's log"};
 }
 
-// Removes the oldest backups, and earlier ones of the same state, so that a migration that keeps
-// failing does not push out the others. Never the one just made: backups of a store that was here
-// before may have higher sequences.
-Result<void> RemoveOldBackups(const std::filesystem::path& directory, const Backup& made) {
+// What goes once `made` is there: the oldest backups, and earlier ones of the same state, so that a
+// migration that keeps failing does not push out the others. Never the one just made: backups of a
+// store that was here before may have higher sequences.
+Result<std::vector<Backup>> NotKeptBeside(const Backup& made,
+                                          const std::filesystem::path& directory) {
   auto backups = FindBackups(directory);
   if (!backups) return backups.error();
   std::size_t kept = 1;
-  for (const Backup& backup : *backups) {
-    if (backup.path == made.path) continue;
+  std::erase_if(*backups, [&](const Backup& backup) {
+    if (backup.path.filename() == made.path.filename()) return true;
     const bool same_state = backup.schema_version == made.schema_version &&
                             backup.commit_sequence == made.commit_sequence;
-    if (!same_state && ++kept <= kBackupsKept) continue;
-    if (auto r = RemoveFile(backup.path); !r) return r;
-  }
-  return {};
+    return !same_state && ++kept <= kBackupsKept;
+  });
+  return backups;
 }
 
 }  // namespace
@@ -168,8 +169,19 @@ Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
   made.schema_version = database.identity.schema_version;
   made.commit_sequence = *copied;
   made.path = folder / NameOf(made, now);
-  if (auto r = RenameDurably(unfinished, made.path); !r) return r.error();
-  if (auto r = RemoveOldBackups(env.directory(), made); !r) return r.error();
+  // Before the new one counts, so that only the disk can fail afterwards, not memory: what is left
+  // over at each failure would add up.
+  auto too_many = NotKeptBeside(made, env.directory());
+  if (!too_many) return too_many.error();
+  auto opened = OpenDirectory(folder);
+  if (!opened) return opened.error();
+  if (rename(unfinished.c_str(), made.path.c_str()) != 0) {
+    return SystemError(errno, "make", made.path);
+  }
+  if (fsync(opened->get()) != 0) return SystemError(errno, "sync", folder);
+  for (const Backup& backup : *too_many) {
+    if (auto r = RemoveFile(backup.path); !r) return r.error();
+  }
   std::error_code ignored;
   made.bytes = std::filesystem::file_size(made.path, ignored);
   return made;

@@ -168,6 +168,12 @@ static waybill_code export_all(waybill_store* store, waybill_error** error) {
   return code;
 }
 
+RESULT_CALL(make_backup, waybill_backup, waybill_make_backup(store, &result, error))
+
+static waybill_code serve(waybill_store* store, waybill_error** error) {
+  return waybill_serve(store, NULL, error);
+}
+
 #define OWNER(name) \
   { #name, name, WAYBILL_OK, true }
 #define ANYONE(name) \
@@ -225,6 +231,8 @@ const store_call kStoreCalls[] = {
     ANYONE(get_trust),
     OWNER(clear_distrust),
     ANYONE(export_all),
+    OWNER(make_backup),
+    OWNER(serve),
 };
 const size_t kStoreCallCount = sizeof(kStoreCalls) / sizeof(kStoreCalls[0]);
 

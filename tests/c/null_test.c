@@ -243,6 +243,7 @@ static void functions_without_a_store(void) {
   INVALID(waybill_migrate(&migrate, NULL, &error));
   INVALID(waybill_restore(NULL, NULL, &error));
   INVALID(waybill_restore(&restore, NULL, &error));
+  INVALID(waybill_serve(NULL, NULL, &error));
   INVALID(waybill_list_backups(open.directory, NULL, &error));
   INVALID_RESULT(backups, waybill_list_backups(kNowhere, &backups, &error));
 

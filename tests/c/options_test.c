@@ -102,6 +102,21 @@ static void evidence_of_a_store(void) {
   end_store(open_with(&options));
 }
 
+static void serving(void) {
+  waybill_store* store = open_store("served");
+  GROWN(waybill_serve_options) options = {.known = {.patience_ms = 1, .connections = 1}};
+  SIZES(options, waybill_serve(store, &options.known, &error));
+  options.known.connections = 1025;
+  INVALID(waybill_serve(store, &options.known, &error));
+  options.known.connections = 1024;
+  options.known.patience_ms = 3600001;
+  INVALID(waybill_serve(store, &options.known, &error));
+  options.known.patience_ms = 3600000;
+  MUST(waybill_serve(store, &options.known, &error));
+  CHECK_CODE(WAYBILL_CONFLICT, waybill_serve(store, &options.known, &error));
+  end_store(store);
+}
+
 static void observing(void) {
   GROWN(waybill_observe_options) options = {.known = {.directory = scratch("store")}};
   waybill_store* store = NULL;
@@ -125,6 +140,7 @@ int main(void) {
   opening();
   user_namespaces_of_a_store();
   evidence_of_a_store();
+  serving();
   observing();
   whole_stores();
   return check_result();

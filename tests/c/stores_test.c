@@ -285,6 +285,30 @@ static void migration_and_the_way_back(void) {
   end_store(store);
 }
 
+/* A socket that an OwnerClient finds, and a backup beside the owner. */
+static void served(void) {
+  waybill_store* store = open_store("serves");
+  const waybill_string socket_path = scratch("serves/owner.sock");
+  CHECK(!is_there(socket_path));
+  waybill_serve_options options = WAYBILL_SERVE_OPTIONS_INIT;
+  MUST(waybill_serve(store, &options, &error));
+  CHECK(is_there(socket_path));
+  CHECK_CODE(WAYBILL_CONFLICT, waybill_serve(store, NULL, &error));
+
+  pull(store, IMAGE, REF);
+  waybill_backup* backup = NULL;
+  MUST(waybill_make_backup(store, &backup, &error));
+  CHECK(is_there(backup->path) && backup->bytes > 0);
+  CHECK(backup->schema_version == waybill_newest_schema());
+  waybill_free(backup);
+  waybill_backups* backups = NULL;
+  MUST(waybill_list_backups(scratch("serves"), &backups, &error));
+  CHECK(backups->count == 1);
+  waybill_free(backups);
+  end_store(store);
+  CHECK(!is_there(socket_path));
+}
+
 static void migration_down(void) {
   const waybill_runtime_handler handlers[] = {{.name = {"runc", 4}, .is_default = true},
                                               {.name = {"kata", 4}}};
@@ -346,6 +370,7 @@ int main(int argc, char** argv) {
   take_over_that_is_stopped();
   observer_beside_the_owner(argv[0]);
   migration_and_the_way_back();
+  served();
   migration_down();
   gaps();
   return check_result();

@@ -415,8 +415,8 @@ class NodeStore {
   // kept, those of migrations included, and of this state only the new one. kDiskFull: no room.
   // kDamaged: the copy fails its check. kUnavailable: another backup is being made, or all slots of
   // readers are taken. kUnsafePath, kNotOwner, kIo; kOwned and kOutcomeUnknown as in "Recording a
-  // pull". After each of these no backup was made and none was removed, unless the message says
-  // which one can't be removed.
+  // pull". After each of these no backup was removed; one may have been made if an old one, or the
+  // folder, can't be written.
   Result<Backup> MakeBackup();
 
   // --- Going back --------------------------------------------------------------------------------
