@@ -107,14 +107,7 @@ func ListBackups(directory string) ([]Backup, error) {
 	var e *C.waybill_error
 	code := C.waybill_list_backups(borrow(directory), &backups, &e)
 	return take(backups, func(b *C.waybill_backups) []Backup {
-		return goList(b.items, b.count, func(b *C.waybill_backup) Backup {
-			return Backup{
-				Path:           goString(b.path),
-				SchemaVersion:  uint32(b.schema_version),
-				CommitSequence: uint64(b.commit_sequence),
-				Bytes:          uint64(b.bytes),
-			}
-		})
+		return goList(b.items, b.count, goBackup)
 	}), takeError(code, e)
 }
 

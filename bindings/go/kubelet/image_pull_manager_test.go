@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -260,6 +261,10 @@ func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
+	socket := filepath.Join(setup.Directory, "owner.sock")
+	if _, err := os.Lstat(socket); err != nil {
+		t.Errorf("the store is not served: %v", err)
+	}
 	manager, err := NewImagePullManager(store, setup.ImageService)
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +274,16 @@ func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 	}
 	if !mustPull(t, manager, "team/app:1", "ref", credentialsOf()) {
 		t.Error("everyone may use the image")
+	}
+	store.Close()
+	setup.NoSocket = true
+	unserved, err := OpenStore(quiet, setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unserved.Close()
+	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
+		t.Errorf("the store is served: %v", err)
 	}
 	if _, err := OpenStore(quiet, Setup{VerificationPolicy: kubeletconfig.AlwaysVerify}); err == nil {
 		t.Error("opened without an image service")

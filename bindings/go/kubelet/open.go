@@ -30,6 +30,11 @@ type Setup struct {
 	Preloaded []waybill.ImageOnNode
 	// What UserNamespacesOf returns; nil: the default pool.
 	UserNamespaces *waybill.UserNamespaceOptions
+	// Without the socket owner.sock in Directory, by which the command waybill asks this kubelet for
+	// what only it may do while it runs: prune, preload, drop pulls, clear distrust, make backups.
+	NoSocket bool
+	// How the socket is served, if it is.
+	Serve waybill.ServeOptions
 }
 
 // OpenStore opens a kubelet's store, as a restart: pulls of the kubelet before it have ended, how is
@@ -68,6 +73,12 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	store, err := waybill.Open(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("open the waybill store in %s: %w", setup.Directory, err)
+	}
+	if !setup.NoSocket {
+		// A kubelet goes on without it.
+		if err := store.Serve(setup.Serve); err != nil {
+			logger.Error(err, "the waybill store takes no requests", "directory", setup.Directory)
+		}
 	}
 	return store, nil
 }

@@ -1,0 +1,66 @@
+package waybill_test
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"waybill.dev/go"
+)
+
+func TestServe(t *testing.T) {
+	directory := scratch(t)
+	o := optionsIn(directory)
+	s := open(t, o)
+	socket := filepath.Join(o.Directory, "owner.sock")
+	for _, wrong := range []waybill.ServeOptions{
+		{Patience: -time.Second}, {Patience: time.Microsecond}, {Patience: 2 * time.Hour}, {Patience: 1 << 62},
+		{Connections: -1}, {Connections: 1025}, {Connections: 1 << 40},
+	} {
+		wantCode(t, s.Serve(wrong), waybill.ErrInvalidArgument)
+	}
+	must(t, os.WriteFile(socket, []byte("in the way"), 0o600))
+	wantCode(t, s.Serve(waybill.ServeOptions{}), waybill.ErrUnsafePath)
+	must(t, os.Remove(socket))
+	must(t, s.Serve(waybill.ServeOptions{Patience: time.Minute, Connections: 4}))
+	wantCode(t, s.Serve(waybill.ServeOptions{}), waybill.ErrConflict)
+
+	// The owner greets, and a client that says nothing does not keep Close from returning.
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	greeting := make([]byte, 8)
+	if _, err := io.ReadFull(c, greeting); err != nil || string(greeting) != "waybill\x00" {
+		t.Errorf("%q, %v", greeting, err)
+	}
+	must(t, s.Close())
+	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+	for name, closed := range closedStores(t) {
+		t.Run(name, func(t *testing.T) {
+			wantCode(t, closed.Serve(waybill.ServeOptions{}), waybill.ErrClosed)
+			wantCode(t, second(closed.MakeBackup()), waybill.ErrClosed)
+		})
+	}
+}
+
+func TestMakeBackup(t *testing.T) {
+	o := optionsIn(scratch(t))
+	s := open(t, o)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
+	backup, err := s.MakeBackup()
+	if err != nil || backup.SchemaVersion != waybill.NewestSchema() || backup.Bytes == 0 {
+		t.Fatalf("%+v, %v", backup, err)
+	}
+	listed, err := waybill.ListBackups(o.Directory)
+	if err != nil || len(listed) != 1 || listed[0] != backup {
+		t.Errorf("%+v, %v", listed, err)
+	}
+	intend(t, s, waybill.ImageCopy{Image: "other:v1"}) // it goes on
+}
