@@ -78,4 +78,8 @@ Result<ClusterObjects> ReadClusterFiles(const ClusterFiles& files) {
   return objects;
 }
 
+Result<ClusterObjects> ReadExistingCredentials(const std::string& path) {
+  return ReadClusterFile(path, ClusterKind::kSecret);
+}
+
 }  // namespace waybill::cli

@@ -25,6 +25,9 @@ struct ClusterFiles {
 // given.
 Result<ClusterObjects> ReadClusterFiles(const ClusterFiles& files);
 
+// The Secrets and service accounts of one list that has both. Errors as above.
+Result<ClusterObjects> ReadExistingCredentials(const std::string& path);
+
 }  // namespace waybill::cli
 
 #endif  // WAYBILL_BINDINGS_CLI_CLUSTER_INPUT_H_

@@ -40,6 +40,8 @@ std::unique_ptr<Command> MakeObserveCommand();
 std::unique_ptr<Command> MakePreloadCommand();
 std::unique_ptr<Command> MakePullsCommand();
 std::unique_ptr<Command> MakePruneCommand();
+std::unique_ptr<Command> MakeForgetCommand();
+std::unique_ptr<Command> MakeReconcileCommand();
 std::unique_ptr<Command> MakeHashCommand();
 std::unique_ptr<Command> MakeListCommand();
 std::unique_ptr<Command> MakeShowCommand();

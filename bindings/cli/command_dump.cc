@@ -10,12 +10,15 @@
 //   {"type":"pull","id":…,"anything":…,"image":…,"runtimeHandler":…,"state":…,"began":…,"ended":…,
 //    "endedAt":{"bootId":…,"nanoseconds":…},"several":…,"stamp":…}
 //   {"type":"record","imageRef":…,"lastUpdatedTime":…,"credentialMapping":{…},"stamp":…,
-//    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…},"closedBecause":…}
+//    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…},"closedBecause":…,
+//    "proofs":{…}}   of each image name, when its credentials were proven, in their order
+//   {"type":"revocation","kind":…,"namespace":…,"name":…,"uid":…,"imageRef":…,"runtimeHandler":…,
+//    "commit":…,"since":…,"untidied":…}
 //   {"type":"idMapping","podUid":…,"hostId":…,"length":…,"created":…}
 //   {"type":"heldPod","podUid":…,"ranges":[{"first":…,"length":…}],"source":…,"reason":…,"since":…,
 //    "kind":…}
 //
-// A missing "runtimeHandler" is the default handler. The last four fields of a record are present
+// A missing "runtimeHandler" is the default handler. The last fields of a record are present
 // if they are known.
 
 #include "bindings/cli/command.h"
@@ -46,7 +49,7 @@ class DumpCommand final : public Command {
   std::string summary() const override { return "write everything in the store as JSON lines"; }
   std::string notes() const override {
     return R"(Each line has a "type": trust, runtimeHandler, quarantine, preloaded, ledger, intent,
-pull, record, idMapping or heldPod. Credential hashes read "redacted" unless --with-hashes is given:
+pull, record, revocation, idMapping or heldPod. Credential hashes read "redacted" unless --with-hashes is given:
 a hash of a weak password can be guessed. Each type is a snapshot of its own. If a
 type can't be read, the dump ends with an error after the types before it.)";
   }
@@ -58,7 +61,8 @@ type can't be read, the dump ends with an error after the types before it.)";
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    return WithStore(ObserveStore(store_),
+    // With what is past its age, too.
+    return WithStore(ObserveStore(store_, {.ages = AgeLimits{}}),
                      [&](const NodeStore& store) { return Dump(store, out); });
   }
 
@@ -80,6 +84,7 @@ type can't be read, the dump ends with an error after the types before it.)";
     for (const ImagePulledRecord& record : *records) {
       WriteTyped("record", JsonOf(record, hashes), out);
     }
+    if (auto r = WriteAll("revocation", store.ListRevocations(), out); !r) return r.error();
     if (auto r = WriteAll("idMapping", store.ListUserNamespaces(), out); !r) return r.error();
     if (auto r = WriteAll("heldPod", store.ListHeldPods(), out); !r) return r.error();
     return ExitCode::kYes;

@@ -88,13 +88,13 @@ struct Registered {
 
 std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
   constexpr std::unique_ptr<Command> (*kMakers[])() = {
-      MakeStartCommand,   MakeCheckCommand,    MakeIntentCommand,   MakePulledCommand,
-      MakeFailedCommand,  MakeObserveCommand,  MakePreloadCommand,  MakePullsCommand,
-      MakePruneCommand,   MakeHashCommand,     MakeListCommand,     MakeShowCommand,
-      MakeDumpCommand,    MakeStatsCommand,    MakeMetricsCommand,  MakeVerifyCommand,
-      MakeTrustCommand,   MakeRuntimesCommand, MakeMigrateCommand,  MakeBackupCommand,
-      MakeRestoreCommand, MakeExportCommand,   MakeManifestCommand, MakeUsernsCommand,
-      MakeAdviseCommand,  MakePreviewCommand};
+      MakeStartCommand,    MakeCheckCommand,   MakeIntentCommand,    MakePulledCommand,
+      MakeFailedCommand,   MakeObserveCommand, MakePreloadCommand,   MakePullsCommand,
+      MakePruneCommand,    MakeForgetCommand,  MakeReconcileCommand, MakeHashCommand,
+      MakeListCommand,     MakeShowCommand,    MakeDumpCommand,      MakeStatsCommand,
+      MakeMetricsCommand,  MakeVerifyCommand,  MakeTrustCommand,     MakeRuntimesCommand,
+      MakeMigrateCommand,  MakeBackupCommand,  MakeRestoreCommand,   MakeExportCommand,
+      MakeManifestCommand, MakeUsernsCommand,  MakeAdviseCommand,    MakePreviewCommand};
   std::vector<std::unique_ptr<Registered>> all;
   for (const auto& make : kMakers) {
     std::unique_ptr<Command> command = make();

@@ -281,6 +281,51 @@ Result<void> EvidenceFlags::Parse() {
   return {};
 }
 
+void AgeFlags::Declare(Flags& flags) {
+  flags.Value("--max-age", &credentials_, "TIME",
+              "how long a credential opens images after a pull proved it: 60s to\n"
+              "365d, or 0, for ever (default). With one of these four flags the\n"
+              "store remembers all four, until a start gives one again");
+  flags.Value("--max-age-service-accounts", &service_accounts_, "TIME",
+              "a shorter one for service accounts");
+  flags.Value("--max-age-node-pods", &node_pods_, "TIME",
+              "the same for images that were pulled without credentials");
+  flags.Value("--keep-revocations", &revocations_, "TIME",
+              "how long what `waybill forget` forgot is kept from coming back:\n"
+              "1d or more, 30d (default)");
+}
+
+Result<void> AgeFlags::Parse() {
+  AgeLimits parsed;
+  struct Flag {
+    std::string_view name;
+    const std::optional<std::string>& text;
+    std::chrono::seconds& span;
+    std::chrono::seconds least;
+  };
+  for (const Flag& flag :
+       {Flag{"--max-age", credentials_, parsed.credentials, kMinAge},
+        Flag{"--max-age-service-accounts", service_accounts_, parsed.service_accounts, kMinAge},
+        Flag{"--max-age-node-pods", node_pods_, parsed.node_pods, kMinAge},
+        Flag{"--keep-revocations", revocations_, parsed.revocations, std::chrono::hours(24)}}) {
+    if (!flag.text) continue;
+    auto span = ParseDuration(flag.name, *flag.text);
+    if (!span) return span.error();
+    const bool is_off = span->count() == 0 && flag.least == kMinAge;
+    if (!is_off && *span < flag.least) {
+      return BadFlag(flag.name, fmt::format("the least is {} seconds", flag.least.count()));
+    }
+    flag.span = *span;
+    limits.emplace();
+  }
+  if (!limits) return {};
+  if (parsed.credentials.count() != 0 && parsed.service_accounts > parsed.credentials) {
+    return BadFlag("--max-age-service-accounts", "it is longer than --max-age");
+  }
+  *limits = parsed;
+  return {};
+}
+
 Result<void> EvidenceFlags::CheckOwner(const EvidenceOptions& owner) const {
   const auto differs = [](std::string_view flag, const std::string& value) {
     return BadFlag(flag, "the process that owns the store goes by " + value,

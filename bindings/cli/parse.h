@@ -126,6 +126,20 @@ struct EvidenceFlags {
   std::optional<std::string> window_;
 };
 
+// --max-age, --max-age-service-accounts, --max-age-node-pods and --keep-revocations.
+struct AgeFlags {
+  std::optional<AgeLimits> limits;  // out: parsed; nullopt: none of the flags was given
+
+  void Declare(Flags& flags);
+  Result<void> Parse();
+
+ private:
+  std::optional<std::string> credentials_;
+  std::optional<std::string> service_accounts_;
+  std::optional<std::string> node_pods_;
+  std::optional<std::string> revocations_;
+};
+
 // --runtime: which handler's copy of an image is meant.
 struct RuntimeFlag {
   std::string handler;  // empty: the default handler

@@ -26,6 +26,34 @@ Json CredentialsJson(const ImagePullCredentials& credentials, Hashes hashes) {
   return entry;
 }
 
+Json ProofJson(const Proof& proof) {
+  return {{"proven", JsonOf(proof.proven)}, {"pullBegan", proof.pull_began}};
+}
+
+// When each credential was proven: in the order of credentialMapping.
+Json ProofsJson(const ImagePulledRecord& record) {
+  const auto is_known = [](const Proof& proof) { return proof.proven || proof.pull_began != 0; };
+  Json proofs = Json::object();
+  for (const auto& [name, entry] : record.credential_mapping) {
+    Json of_name = Json::object();
+    bool known = false;
+    if (entry.node_pods_accessible) {
+      known = is_known(entry.node_pods_proof);
+      of_name["nodePods"] = ProofJson(entry.node_pods_proof);
+    }
+    for (const ImagePullSecret& secret : entry.kubernetes_secrets) {
+      known = known || is_known(secret.proof);
+      of_name["kubernetesSecrets"].push_back(ProofJson(secret.proof));
+    }
+    for (const ImagePullServiceAccount& account : entry.kubernetes_service_accounts) {
+      known = known || is_known(account.proof);
+      of_name["kubernetesServiceAccounts"].push_back(ProofJson(account.proof));
+    }
+    if (known) proofs[name] = std::move(of_name);
+  }
+  return proofs;
+}
+
 }  // namespace
 
 Json JsonOf(const std::optional<Timestamp>& time) {
@@ -62,6 +90,21 @@ Json JsonOf(const ImagePulledRecord& record, Hashes hashes) {
   if (record.platform) object["platform"] = JsonOf(*record.platform);
   if (record.guest_platform) object["guestPlatform"] = JsonOf(*record.guest_platform);
   if (!record.closed_because.empty()) object["closedBecause"] = record.closed_because;
+  Json proofs = ProofsJson(record);
+  if (!proofs.empty()) object["proofs"] = std::move(proofs);
+  return object;
+}
+
+Json JsonOf(const Revocation& what) {
+  Json object = {{"kind", RevocationKindName(what.kind)},
+                 {"commit", what.commit},
+                 {"since", FormatTimestamp(what.since)},
+                 {"untidied", what.untidied}};
+  if (!what.who.namespace_name.empty()) object["namespace"] = what.who.namespace_name;
+  if (!what.who.name.empty()) object["name"] = what.who.name;
+  if (!what.who.uid.empty()) object["uid"] = what.who.uid;
+  if (!what.image_ref.empty()) object["imageRef"] = what.image_ref;
+  if (!what.runtime_handler.empty()) object["runtimeHandler"] = what.runtime_handler;
   return object;
 }
 

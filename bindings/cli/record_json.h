@@ -25,6 +25,8 @@ Json JsonOf(const ImagePulledRecord& record, Hashes hashes);
 Json JsonOf(const ImagePullIntent& intent);
 Json JsonOf(const ImagePreloadedRecord& record);
 Json JsonOf(const QuarantineEntry& entry);
+// Without the hash of credentials.
+Json JsonOf(const Revocation& what);
 Json JsonOf(const TrustEvent& event);
 
 // Sorts by image ref, then by runtime handler.

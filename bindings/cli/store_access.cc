@@ -42,14 +42,17 @@ Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const O
                                       .rules = flags.rules,
                                       .policy = how.policy,
                                       .user_namespaces = how.user_namespaces,
-                                      .short_names = how.evidence.short_names}));
+                                      .short_names = how.evidence.short_names,
+                                      .ages = how.ages}));
 }
 
 Result<Writer> Writer::Open(const StoreFlags& flags, const Opening& how) {
   auto own = OwnStore(flags, how);
   if (own) {
     auto calls = CallsOf(**own);
-    return Writer(*std::move(own), std::move(calls), flags.rules);
+    Writer writer(*std::move(own), std::move(calls), flags.rules);
+    writer.is_owner_ = true;
+    return writer;
   }
   if (own.error().code != ErrorCode::kOwned) return own.error();
   auto client = OwnerClient::Connect({.directory = flags.store});
@@ -77,6 +80,8 @@ Result<Writer> Writer::Open(const StoreFlags& flags, const Opening& how) {
   if (!store) return store.error();
   return Writer(*std::move(store), *std::move(client), owner.rules);
 }
+
+Result<void> Writer::TidyUp() { return is_owner_ ? store_->TidyUp() : Result<void>(); }
 
 Error WithStartHint(Error error) {
   if (error.code == ErrorCode::kNotFound && !error.has_hint()) {

@@ -21,6 +21,7 @@ struct Opening {
   VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
   EvidenceOptions evidence = {};
+  std::optional<AgeLimits> ages = {};  // ObserveOptions::ages
   const EvidenceFlags* evidence_flags = nullptr;  // those that set it, if the command has them
 };
 
@@ -43,15 +44,17 @@ class Writer {
   // What is stored now.
   const NodeStore& store() const { return *store_; }
   Rules rules() const { return rules_; }
+  // NodeStore::TidyUp, before this process ends. An owner that serves tidies up by itself.
+  Result<void> TidyUp();
   Result<void> Close() { return store_->Close(); }
 
  private:
   Writer(std::unique_ptr<NodeStore> store, std::unique_ptr<OwnerCalls> owner, Rules rules)
       : store_(std::move(store)), owner_(std::move(owner)), rules_(rules) {}
-
   std::unique_ptr<NodeStore> store_;
   std::unique_ptr<OwnerCalls> owner_;
   Rules rules_;
+  bool is_owner_ = false;
 };
 
 // Runs `body(Writer&)`, which returns a Result. What it returns, or the error of opening or
