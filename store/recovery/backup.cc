@@ -172,9 +172,11 @@ Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
   // Before the new one counts, so that only the disk can fail afterwards, not memory: what is left
   // over at each failure would add up.
   auto too_many = NotKeptBeside(made, env.directory());
-  if (!too_many) return too_many.error();
   auto opened = OpenDirectory(folder);
-  if (!opened) return opened.error();
+  if (!too_many || !opened) {
+    static_cast<void>(RemoveFile(unfinished));
+    return too_many ? opened.error() : too_many.error();
+  }
   if (rename(unfinished.c_str(), made.path.c_str()) != 0) {
     return SystemError(errno, "make", made.path);
   }

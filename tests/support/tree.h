@@ -12,7 +12,7 @@
 
 namespace waybill::testing {
 
-// By path below `root`: the content of files, "directory", or "symlink to …".
+// By path below `root`: the content of files, "directory", "socket", or "symlink to …".
 using Tree = std::map<std::string, std::string>;
 
 inline Tree TreeOf(const std::filesystem::path& root) {
@@ -23,7 +23,9 @@ inline Tree TreeOf(const std::filesystem::path& root) {
     if (entry.is_symlink()) {
       content = "symlink to " + std::filesystem::read_symlink(entry.path()).string();
     } else {
-      content = entry.is_directory() ? "directory" : ReadFile(entry.path());
+      content = entry.is_directory() ? "directory"
+                : entry.is_socket()  ? "socket"
+                                     : ReadFile(entry.path());
     }
   }
   return tree;

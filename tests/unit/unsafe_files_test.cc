@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kFiles = {"data.mdb", "lock.mdb", "owner.lock"};
+const std::vector<std::string> kFiles = {"data.mdb", "lock.mdb", "owner.lock", "owner.sock"};
 const std::vector<std::string> kFolders = {"new.tmp", "backup", "quarantine"};
 
 // A store with a backup, and something in each folder that it uses.
