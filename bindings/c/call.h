@@ -51,6 +51,8 @@ constexpr std::size_t FirstSize(const waybill_migrate_options*) { return 88; }
 constexpr std::size_t FirstSize(const waybill_restore_options*) { return 88; }
 constexpr std::size_t FirstSize(const waybill_change_options*) { return 16; }
 constexpr std::size_t FirstSize(const waybill_serve_options*) { return 16; }
+constexpr std::size_t FirstSize(const waybill_age_limits*) { return 40; }
+constexpr std::size_t FirstSize(const waybill_existing_credentials*) { return 40; }
 
 // Checks and converts arguments. Remembers the first that is wrong.
 class Arguments {

@@ -158,6 +158,12 @@ UserNamespacePool ToPool(const waybill_user_namespace_pool& pool) {
           .max_pods = pool.max_pods};
 }
 
+CredentialName ToCredentialName(const waybill_credential_name& who, Arguments& arguments) {
+  return {.namespace_name = arguments.String(who.namespace_name, "namespace_name"),
+          .name = arguments.String(who.name, "name"),
+          .uid = arguments.String(who.uid, "uid")};
+}
+
 waybill_boot_time ToC(const BootTime& time) {
   waybill_boot_time to{.boot_id = {}, .nanoseconds = time.nanoseconds};
   std::copy(time.boot_id.begin(), time.boot_id.end(), to.boot_id);
@@ -204,6 +210,10 @@ waybill_image_pull_credentials ToC(const ImagePullCredentials& credentials, Memo
           CopyEach<waybill_image_pull_service_account>(accounts, memory, account), accounts.size()};
 }
 
+waybill_proof ToC(const Proof& proof, Memory& memory) {
+  return {ToC(proof.proven, memory), proof.pull_began};
+}
+
 }  // namespace
 
 waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory) {
@@ -221,6 +231,36 @@ waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory)
           .platform = c::ToC(record.platform, memory),
           .guest_platform = c::ToC(record.guest_platform, memory),
           .closed_because = Copy(record.closed_because, memory)};
+}
+
+waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory) {
+  const auto proof = [](const auto& credential, Memory& into) {
+    return ToC(credential.proof, into);
+  };
+  const auto entry = [&](const auto& from, Memory& into) {
+    const ImagePullCredentials& credentials = from.second;
+    return waybill_credential_proofs{
+        ToC(credentials.node_pods_proof, into),
+        CopyEach<waybill_proof>(credentials.kubernetes_secrets, into, proof),
+        CopyEach<waybill_proof>(credentials.kubernetes_service_accounts, into, proof)};
+  };
+  // In the order of the map, as the record's own entries.
+  return {c::ToC(record, memory),
+          CopyEach<waybill_credential_proofs>(record.credential_mapping, memory, entry)};
+}
+
+waybill_revocation ToC(const Revocation& revocation, Memory& memory) {
+  const CredentialName& who = revocation.who;
+  return {.kind = static_cast<std::int32_t>(revocation.kind),
+          .who = {.namespace_name = Copy(who.namespace_name, memory),
+                  .name = Copy(who.name, memory),
+                  .uid = Copy(who.uid, memory)},
+          .image_ref = Copy(revocation.image_ref, memory),
+          .runtime_handler = Copy(revocation.runtime_handler, memory),
+          .credential_hash = Copy(revocation.credential_hash, memory),
+          .commit = revocation.commit,
+          .since = ToC(revocation.since),
+          .untidied = revocation.untidied};
 }
 
 waybill_image_pull_intent ToC(const ImagePullIntent& intent, Memory& memory) {

@@ -46,6 +46,7 @@ std::vector<RuntimeHandler> ToHandlers(const waybill_runtime_handlers& handlers,
 // NULL stands for the defaults.
 ChangeOptions ToChangeOptions(const waybill_change_options* options, Arguments& arguments);
 UserNamespacePool ToPool(const waybill_user_namespace_pool& pool);
+CredentialName ToCredentialName(const waybill_credential_name& who, Arguments& arguments);
 
 // --- Out ---
 
@@ -71,6 +72,8 @@ waybill_user_namespace_allocation ToC(const UserNamespaceAllocation& allocation,
 waybill_held_pod ToC(const HeldPod& pod, Memory& memory);
 waybill_trust_event ToC(const TrustEvent& event, Memory& memory);
 waybill_backup ToC(const Backup& backup, Memory& memory);
+waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory);
+waybill_revocation ToC(const Revocation& revocation, Memory& memory);
 
 // reports.cc
 waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory);
@@ -88,6 +91,8 @@ waybill_verify_report ToC(const VerifyReport& report, Memory& memory);
 waybill_trust_state ToC(const TrustState& trust, Memory& memory);
 waybill_export_report ToC(const ExportReport& report, Memory& memory);
 waybill_restore_report ToC(const RestoreReport& report, Memory& memory);
+waybill_forget_report ToC(const ForgetReport& report, Memory& memory);
+waybill_reconcile_report ToC(const ReconcileReport& report, Memory& memory);
 
 // {items, count}: each element converted by ToC.
 template <typename List, typename C, typename Range>

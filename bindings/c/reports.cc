@@ -197,7 +197,8 @@ waybill_statistics ToC(const Statistics& statistics, Memory& memory) {
           .map_bytes = statistics.map_bytes,
           .used_bytes = statistics.used_bytes,
           .readers = statistics.readers,
-          .max_readers = statistics.max_readers};
+          .max_readers = statistics.max_readers,
+          .revocations = statistics.revocations};
 }
 
 waybill_metrics ToC(const Metrics& metrics, Memory&) {
@@ -264,6 +265,23 @@ waybill_restore_report ToC(const RestoreReport& report, Memory& memory) {
           .replaced_path = Copy(report.replaced_path, memory),
           .removed_paths = CopyStrings(report.removed_paths, memory),
           .distrust_reason = Copy(report.distrust_reason, memory)};
+}
+
+waybill_forget_report ToC(const ForgetReport& report, Memory&) {
+  return {.records = report.records,
+          .secrets = report.secrets,
+          .service_accounts = report.service_accounts,
+          .node_pods = report.node_pods,
+          .equal_hashes = report.equal_hashes,
+          .stored = report.stored,
+          .untidied = report.untidied};
+}
+
+waybill_reconcile_report ToC(const ReconcileReport& report, Memory& memory) {
+  return {.forgotten = CopyOne(ToC(report.forgotten, memory), memory),
+          .known = report.known,
+          .gone = report.gone,
+          .newer = report.newer};
 }
 
 }  // namespace waybill::c

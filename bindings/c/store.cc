@@ -118,6 +118,18 @@ EvidenceOptions ToEvidence(const waybill_evidence_options* options, Arguments& a
   return to;
 }
 
+std::optional<AgeLimits> ToAges(const waybill_age_limits* limits, Arguments& arguments) {
+  if (limits == nullptr) return std::nullopt;
+  const auto known = arguments.Options(limits, "ages");
+  AgeLimits to{.credentials = std::chrono::seconds(known.credentials_seconds),
+               .service_accounts = std::chrono::seconds(known.service_accounts_seconds),
+               .node_pods = std::chrono::seconds(known.node_pods_seconds)};
+  if (known.revocations_seconds != 0) {
+    to.revocations = std::chrono::seconds(known.revocations_seconds);
+  }
+  return to;
+}
+
 VerificationPolicy ToPolicy(const waybill_policy* policy) {
   return policy == nullptr ? VerificationPolicy{} : policy->policy;
 }
@@ -163,6 +175,7 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         to.leaves_witness = o.leaves_witness;
         to.boot_clock = ToBootClock(o.boot_clock, o.boot_clock_context, made);
         to.flushes_twice = o.flushes_twice;
+        to.ages = ToAges(o.ages, arguments);
         to.kubelet_directory = arguments.Path(o.kubelet_directory, "kubelet_directory");
         to.import_progress = ToProgress(o.import_progress, o.import_context, made);
         to.gap = arguments.OneOf(o.gap, waybill::Gap::kNo, "gap");
@@ -193,6 +206,7 @@ waybill_code waybill_observe(const waybill_observe_options* options, waybill_sto
         to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
         to.short_names =
             arguments.OneOf(o.short_names, waybill::ShortNames::kDockerHub, "short_names");
+        to.ages = ToAges(o.ages, arguments);
         to.clock = ToClock(o.clock, o.clock_context, made);
         return to;
       });

@@ -712,6 +712,20 @@ typedef struct waybill_evidence_options {
 } waybill_evidence_options;
 #define WAYBILL_EVIDENCE_OPTIONS_INIT WAYBILL_INIT(waybill_evidence_options)
 
+/* AgeLimits in waybill/revocation.h: how long what a pull proved counts, in seconds. 0: for ever;
+ * otherwise 60 to 315,360,000 (10 years), or the call is WAYBILL_INVALID_ARGUMENT. Past it a match
+ * is "pull", WAYBILL_REASON_PROOF_TOO_OLD, until a pull proves the credential again. */
+typedef struct waybill_age_limits {
+  size_t struct_size;
+  int64_t credentials_seconds;      /* Secrets and service accounts */
+  int64_t service_accounts_seconds; /* a shorter one for these; 0: as credentials_seconds */
+  int64_t node_pods_seconds;        /* of images that were pulled without credentials */
+  /* How long a revocation is kept at least: 86,400 (a day) to 315,360,000; 0: the default, 30 days.
+   */
+  int64_t revocations_seconds;
+} waybill_age_limits;
+#define WAYBILL_AGE_LIMITS_INIT WAYBILL_INIT(waybill_age_limits)
+
 /* OpenOptions in waybill/node_store.h says what each does. */
 typedef struct waybill_open_options {
   size_t struct_size;
@@ -743,7 +757,8 @@ typedef struct waybill_open_options {
   bool leaves_witness;  /* the witness is read, and neither made nor written */
   waybill_boot_clock boot_clock; /* NULL: the system's */
   void* boot_clock_context;
-  bool flushes_twice; /* each commit flushes the disk twice, also where once is safe */
+  bool flushes_twice;             /* each commit flushes the disk twice, also where once is safe */
+  const waybill_age_limits* ages; /* the store remembers them; NULL: as it remembers them */
 } waybill_open_options;
 #define WAYBILL_OPEN_OPTIONS_INIT WAYBILL_INIT(waybill_open_options)
 
@@ -755,7 +770,8 @@ typedef struct waybill_observe_options {
   const waybill_user_namespace_options* user_namespaces;
   waybill_clock clock;
   void* clock_context;
-  int32_t short_names; /* for waybill_explain */
+  int32_t short_names;            /* for waybill_explain */
+  const waybill_age_limits* ages; /* NULL: those of the owner */
 } waybill_observe_options;
 #define WAYBILL_OBSERVE_OPTIONS_INIT WAYBILL_INIT(waybill_observe_options)
 
@@ -1216,6 +1232,126 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store
                                                             waybill_explanation** explanation,
                                                             waybill_error** error);
 
+/* --- Revocation (owner) -------------------------------------------------------------------------
+ * Credentials that are forgotten, and do not come back: "Revocation" in waybill/node_store.h. Each
+ * call that forgets does so at once, for every decision that begins after it returned, and after a
+ * crash. The records stay, so the images must be verified again. Pulls that begin later prove anew;
+ * a pull that began before, a match that is written back, an import and a restored backup do not.
+ * If there is nothing to forget and no pull is open, nothing is written (`stored`). `options` with
+ * dry_run counts only; allow_empty counts for waybill_reconcile only. `report` may be NULL.
+ * WAYBILL_INVALID_ARGUMENT: a namespace, name, ref or hash is empty. Otherwise errors as in
+ * "Recording a pull". */
+
+/* Coordinates of a Secret or a service account. Name the members. */
+typedef struct waybill_credential_name {
+  waybill_string namespace_name WAYBILL_EMPTY;
+  waybill_string name WAYBILL_EMPTY;
+  waybill_string uid WAYBILL_EMPTY; /* empty: whatever the UID */
+} waybill_credential_name;
+
+/* ForgetReport in waybill/revocation.h: what the call took out of records. */
+typedef struct waybill_forget_report {
+  uint64_t records; /* that lost something */
+  uint64_t secrets; /* under an image name of a record each; likewise below */
+  uint64_t service_accounts;
+  uint64_t node_pods; /* image names that were open to all pods of the node */
+  /* Secrets elsewhere with the hash of a forgotten one. They still open what they opened:
+   * waybill_forget_credential refuses the credentials themselves. */
+  uint64_t equal_hashes;
+  bool stored;       /* false: nothing had it, no pull may bring it, and nothing was written */
+  uint64_t untidied; /* of `records`: what does not count any more is taken out later
+                        (waybill_tidy_up) */
+} waybill_forget_report;
+
+/* A Secret, under every image name. Another Secret with the same credentials still opens what it
+ * opened (equal_hashes). */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_secret(
+    waybill_store* store, waybill_credential_name who, const waybill_change_options* options,
+    waybill_forget_report** report, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_service_account(
+    waybill_store* store, waybill_credential_name who, const waybill_change_options* options,
+    waybill_forget_report** report, waybill_error** error);
+/* Every Secret and service account of the namespace. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_namespace(
+    waybill_store* store, waybill_string namespace_name, const waybill_change_options* options,
+    waybill_forget_report** report, waybill_error** error);
+/* Every credential of one handler's copy of the image, and that every pod may use it. Under
+ * WAYBILL_RULES_CLOSED by any spelling. Ignores copy.image. Ledger entries stay
+ * (waybill_remove_from_ledger). */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_image(
+    waybill_store* store, waybill_image_copy copy, const waybill_change_options* options,
+    waybill_forget_report** report, waybill_error** error);
+/* Every Secret with this hash (waybill_hash_credentials), whoever's it is. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_credential(
+    waybill_store* store, waybill_string credential_hash, const waybill_change_options* options,
+    waybill_forget_report** report, waybill_error** error);
+
+/* The Secrets and service accounts that exist in the cluster, all of them; at most 1,000,000. A
+ * part of them, such as those of one node's pods, is no truth: what it leaves out is forgotten. */
+typedef struct waybill_existing_credentials {
+  size_t struct_size;
+  const waybill_credential_name* secrets;
+  size_t secret_count;
+  const waybill_credential_name* service_accounts;
+  size_t service_account_count;
+} waybill_existing_credentials;
+#define WAYBILL_EXISTING_CREDENTIALS_INIT WAYBILL_INIT(waybill_existing_credentials)
+
+/* ReconcileReport */
+typedef struct waybill_reconcile_report {
+  const waybill_forget_report* forgotten; /* never NULL */
+  uint64_t known;                         /* Secrets and service accounts in records that exist */
+  uint64_t gone;                          /* that do not */
+  uint64_t newer; /* that do not, but were proven after the token: they stay */
+} waybill_reconcile_report;
+
+/* Forgets what is in records, is not in `truth`, and was proven by pulls that began before `token`
+ * was drawn (waybill_begin_list); `truth` was listed after that. Of a pull that began before and
+ * ends later no Secret or service account is recorded. WAYBILL_INVALID_ARGUMENT also: a token from
+ * the future, of another store, or older than that of the last truth; an empty truth although
+ * records mention credentials (allow_empty). WAYBILL_LIMIT_EXCEEDED: more than 1,000,000. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_reconcile(waybill_store* store, const waybill_existing_credentials* truth,
+                  waybill_list_token token, const waybill_change_options* options,
+                  waybill_reconcile_report** report, waybill_error** error);
+
+/* Out of very many records what was forgotten is taken later, on a thread of the library. Waits
+ * until that is done, for a process that ends. The error of a batch that failed: the rest is done
+ * by the next call, or by the next owner; it does not count any more in any case. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_tidy_up(waybill_store* store,
+                                                            waybill_error** error);
+
+/* RevocationKind in waybill/revocation.h. Others may come. */
+enum {
+  WAYBILL_REVOKED_SECRET = 1,
+  WAYBILL_REVOKED_SERVICE_ACCOUNT = 2,
+  WAYBILL_REVOKED_NAMESPACE = 3,
+  WAYBILL_REVOKED_IMAGE = 4,
+  WAYBILL_REVOKED_CREDENTIAL = 5
+};
+WAYBILL_API waybill_string waybill_revocation_kind_name(int32_t kind); /* "serviceAccount" */
+
+/* What was forgotten: what pulls proved that began in `commit` or before. */
+typedef struct waybill_revocation {
+  int32_t kind;                   /* WAYBILL_REVOKED_… */
+  waybill_credential_name who;    /* of a namespace: its namespace_name */
+  waybill_string image_ref;       /* this and the next: of an image */
+  waybill_string runtime_handler; /* empty: the default one */
+  waybill_string credential_hash; /* of a credential */
+  uint64_t commit;
+  waybill_timestamp since;
+  bool untidied; /* records still have some, which do not count any more */
+} waybill_revocation;
+
+typedef struct waybill_revocations {
+  const waybill_revocation* items;
+  size_t count;
+} waybill_revocations;
+
+/* Those that are kept, unordered. Errors as of functions that read in "Whole records". */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_revocations(
+    waybill_store* store, waybill_revocations** revocations, waybill_error** error);
+
 /* --- Garbage collection (owner) ----------------------------------------------------------------
  * Errors as in "Recording a pull". */
 
@@ -1248,7 +1384,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune_before(
  * copy.image_ref. WAYBILL_INVALID_ARGUMENT: the one that is needed is empty, and the other is not.
  */
 
-/* WAYBILL_NOT_FOUND: the record certainly does not exist. */
+/* The record as it counts, here and in the lists: without credentials past their age, and without
+ * what is forgotten. WAYBILL_NOT_FOUND: the record certainly does not exist. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* store,
                                                                waybill_image_copy copy,
                                                                waybill_image_pulled_record** record,
@@ -1256,7 +1393,39 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* st
 /* Unordered. If one record is unreadable, the call fails. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_records(
     waybill_store* store, waybill_image_pulled_records** records, waybill_error** error);
-/* Two entries of one image name are WAYBILL_INVALID_ARGUMENT. */
+/* When a credential was last proven by a pull. A match proves nothing. */
+typedef struct waybill_proof {
+  const waybill_timestamp* proven; /* whole seconds; NULL: unknown */
+  uint64_t pull_began;             /* the commit in which that pull began; 0: unknown */
+} waybill_proof;
+
+/* The proofs of one waybill_credential_mapping. */
+typedef struct waybill_credential_proofs {
+  waybill_proof node_pods;               /* of node_pods_accessible */
+  const waybill_proof* secrets;          /* one for each, in the same order */
+  const waybill_proof* service_accounts; /* likewise */
+} waybill_credential_proofs;
+
+typedef struct waybill_proven_record {
+  waybill_image_pulled_record record;
+  const waybill_credential_proofs* proofs; /* one for each of record.credential_mapping */
+} waybill_proven_record;
+
+typedef struct waybill_proven_records {
+  const waybill_proven_record* items;
+  size_t count;
+} waybill_proven_records;
+
+/* waybill_get_record and waybill_list_records, with the proofs. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_get_proven_record(waybill_store* store, waybill_image_copy copy,
+                          waybill_proven_record** record, waybill_error** error);
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_proven_records(
+    waybill_store* store, waybill_proven_records** records, waybill_error** error);
+
+/* What counts in the stored record keeps its proof. What is new is proven by the running pull of
+ * the image name, or else by none; what is forgotten is left out (NodeStore::PutRecord). Two
+ * entries of one image name are WAYBILL_INVALID_ARGUMENT. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_record(
     waybill_store* store, const waybill_image_pulled_record* record, waybill_error** error);
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_record(waybill_store* store,
@@ -1401,6 +1570,7 @@ typedef struct waybill_statistics {
   uint64_t used_bytes;
   uint32_t readers;
   uint32_t max_readers;
+  uint64_t revocations; /* that are kept */
 } waybill_statistics;
 
 /* WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE: as in "Whole records". */

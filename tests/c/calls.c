@@ -33,6 +33,9 @@ static const waybill_image_on_node kPreloaded = {.id = {"sha256:cc", 9}, .repo_t
 static const waybill_strings kNoNames = {NULL, 0};
 static const waybill_image_pulled_record kRecord = {.image_ref = {"sha256:bb", 9}};
 static const waybill_runtime_handlers kNoHandlers = {NULL, 0};
+/* Of no record; its UID does not matter. */
+static const waybill_credential_name kGone = {.namespace_name = {"tenant-x", 8},
+                                              .name = {"pull", 4}};
 
 static waybill_user_namespace_request request(void) {
   waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
@@ -111,6 +114,39 @@ RESULT_CALL(get_no_record, waybill_image_pulled_record,
             waybill_get_record(store, COPY(.image_ref = WAYBILL_STRING("sha256:none")), &result,
                                error))
 RESULT_CALL(list_records, waybill_image_pulled_records, waybill_list_records(store, &result, error))
+RESULT_CALL(get_proven_record, waybill_proven_record,
+            waybill_get_proven_record(store, COPY(.image_ref = kRecord.image_ref), &result, error))
+RESULT_CALL(list_proven_records, waybill_proven_records,
+            waybill_list_proven_records(store, &result, error))
+RESULT_CALL(forget_secret, waybill_forget_report,
+            waybill_forget_secret(store, kGone, NULL, &result, error))
+RESULT_CALL(forget_service_account, waybill_forget_report,
+            waybill_forget_service_account(store, kGone, NULL, &result, error))
+RESULT_CALL(forget_namespace, waybill_forget_report,
+            waybill_forget_namespace(store, kGone.namespace_name, NULL, &result, error))
+RESULT_CALL(forget_image, waybill_forget_report,
+            waybill_forget_image(store, COPY(.image_ref = kRecord.image_ref), NULL, &result, error))
+RESULT_CALL(forget_credential, waybill_forget_report,
+            waybill_forget_credential(store, WAYBILL_STRING("a hash"), NULL, &result, error))
+
+static waybill_code reconcile(waybill_store* store, waybill_error** error) {
+  waybill_existing_credentials truth = WAYBILL_EXISTING_CREDENTIALS_INIT;
+  const waybill_credential_name exists = {kSecret.namespace_name, kSecret.name, kSecret.uid};
+  truth.secrets = &exists;
+  truth.secret_count = 1;
+  waybill_reconcile_report* report = check_poison();
+  const waybill_code code = waybill_reconcile(store, &truth, token, NULL, &report, error);
+  if (code == WAYBILL_OK) {
+    CHECK(report->forgotten != NULL);
+    waybill_free(report);
+  } else if (store != NULL) {
+    CHECK(report == NULL);
+  }
+  return code;
+}
+
+PLAIN_CALL(tidy_up, waybill_tidy_up(store, error))
+RESULT_CALL(list_revocations, waybill_revocations, waybill_list_revocations(store, &result, error))
 PLAIN_CALL(delete_record, waybill_delete_record(store, COPY(.image_ref = kRecord.image_ref), error))
 PLAIN_CALL(put_intent, waybill_put_intent(store, COPY(.image = IMAGE), error))
 PLAIN_CALL(has_intent, waybill_has_intent(store, COPY(.image = IMAGE), &flag, error))
@@ -204,6 +240,16 @@ const store_call kStoreCalls[] = {
     ANYONE(get_record),
     NOBODY(get_no_record),
     ANYONE(list_records),
+    ANYONE(get_proven_record),
+    ANYONE(list_proven_records),
+    OWNER(forget_secret),
+    OWNER(forget_service_account),
+    OWNER(forget_namespace),
+    OWNER(forget_image),
+    OWNER(forget_credential),
+    OWNER(reconcile),
+    OWNER(tidy_up),
+    ANYONE(list_revocations),
     OWNER(delete_record),
     OWNER(put_intent),
     ANYONE(has_intent),

@@ -7,6 +7,7 @@
 
 static waybill_error* error;
 static const waybill_string kNowhere = {NULL, 7};
+#define NAMESPACE WAYBILL_STRING("tenant-x")
 
 /* The same for a function whose result is `result`, which must be NULL then. */
 #define INVALID_RESULT(result, call) \
@@ -47,6 +48,9 @@ static void no_result_of_a_store(waybill_store* s) {
   INVALID(waybill_explain(s, APP, none, NULL, &error));
   INVALID(waybill_get_record(s, COPY(.image_ref = REF), NULL, &error));
   INVALID(waybill_list_records(s, NULL, &error));
+  INVALID(waybill_get_proven_record(s, COPY(.image_ref = REF), NULL, &error));
+  INVALID(waybill_list_proven_records(s, NULL, &error));
+  INVALID(waybill_list_revocations(s, NULL, &error));
   INVALID(waybill_put_record(s, NULL, &error));
   INVALID(waybill_has_intent(s, COPY(.image = IMAGE), NULL, &error));
   INVALID(waybill_list_intents(s, NULL, &error));
@@ -75,11 +79,60 @@ static void no_result_of_a_store(waybill_store* s) {
   MUST(waybill_remove_from_ledger(s, APP, IMAGE, NULL, NULL, &error));
   MUST(waybill_record_pull_intent(s, APP, NULL, &error));
   MUST(waybill_record_image_pulled(s, APP, NULL, NULL, &error));
+  const waybill_credential_name nobody = {.namespace_name = NAMESPACE, .name = NAMESPACE};
+  MUST(waybill_forget_secret(s, nobody, NULL, NULL, &error));
+  MUST(waybill_forget_service_account(s, nobody, NULL, NULL, &error));
+  MUST(waybill_forget_namespace(s, NAMESPACE, NULL, NULL, &error));
+  MUST(waybill_forget_image(s, COPY(.image_ref = NAMESPACE), NULL, NULL, &error));
+  MUST(waybill_forget_credential(s, NAMESPACE, NULL, NULL, &error));
+  const waybill_credential_name existing = {kSecret.namespace_name, kSecret.name, kSecret.uid};
+  const waybill_existing_credentials truth = {
+      .struct_size = sizeof(truth), .secrets = &existing, .secret_count = 1};
+  MUST(waybill_reconcile(s, &truth, token, NULL, NULL, &error));
   MUST(waybill_clear_distrust(s, IMAGE, NULL, NULL, &error));
   MUST(waybill_collapse_runtime_handlers(s, NULL, NULL, &error));
   MUST(waybill_release_user_namespace(s, POD, NULL, NULL, &error));
   MUST(waybill_release_lost_user_namespaces(s, NULL, NULL, &error));
   MUST(waybill_clean_up_user_namespaces(s, none, none, token, NULL, NULL, &error));
+}
+
+static void forgotten_of_nowhere(waybill_store* s) {
+  const waybill_credential_name no_namespace = {.namespace_name = kNowhere, .name = NAMESPACE};
+  const waybill_credential_name no_name = {.namespace_name = NAMESPACE, .name = kNowhere};
+  const waybill_credential_name no_uid = {NAMESPACE, NAMESPACE, kNowhere};
+  const waybill_credential_name wrong[] = {no_namespace, no_name, no_uid, {NONE, NAMESPACE, NONE}};
+  waybill_list_token token;
+  MUST(waybill_begin_list(s, &token, &error));
+  waybill_forget_report* report;
+  waybill_reconcile_report* reconciled;
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+    INVALID_RESULT(report, waybill_forget_secret(s, wrong[i], NULL, &report, &error));
+    INVALID_RESULT(report, waybill_forget_service_account(s, wrong[i], NULL, &report, &error));
+    waybill_existing_credentials truth = WAYBILL_EXISTING_CREDENTIALS_INIT;
+    truth.secrets = &wrong[i];
+    truth.secret_count = 1;
+    INVALID_RESULT(reconciled, waybill_reconcile(s, &truth, token, NULL, &reconciled, &error));
+    truth.secret_count = 0;
+    truth.service_accounts = &wrong[i];
+    truth.service_account_count = 1;
+    INVALID_RESULT(reconciled, waybill_reconcile(s, &truth, token, NULL, &reconciled, &error));
+  }
+  INVALID_RESULT(report, waybill_forget_namespace(s, kNowhere, NULL, &report, &error));
+  INVALID_RESULT(report, waybill_forget_namespace(s, NONE, NULL, &report, &error));
+  INVALID_RESULT(report,
+                 waybill_forget_image(s, COPY(.image_ref = kNowhere), NULL, &report, &error));
+  INVALID_RESULT(report, waybill_forget_image(s, COPY(.image = IMAGE), NULL, &report, &error));
+  INVALID_RESULT(report, waybill_forget_credential(s, kNowhere, NULL, &report, &error));
+  INVALID_RESULT(report, waybill_forget_credential(s, NONE, NULL, &report, &error));
+  INVALID_RESULT(reconciled, waybill_reconcile(s, NULL, token, NULL, &reconciled, &error));
+  waybill_existing_credentials truth = WAYBILL_EXISTING_CREDENTIALS_INIT;
+  truth.secret_count = 1;
+  INVALID_RESULT(reconciled, waybill_reconcile(s, &truth, token, &kMeant, &reconciled, &error));
+  truth = (waybill_existing_credentials){.struct_size = sizeof(truth), .service_account_count = 1};
+  INVALID_RESULT(reconciled, waybill_reconcile(s, &truth, token, &kMeant, &reconciled, &error));
+  waybill_proven_record* record;
+  INVALID_RESULT(record,
+                 waybill_get_proven_record(s, COPY(.image_ref = kNowhere), &record, &error));
 }
 
 static void lists_of_nowhere(waybill_store* s) {
@@ -145,6 +198,7 @@ static void no_value_for_a_store(waybill_store* s) {
   INVALID_RESULT(cleaned, waybill_clean_up_user_namespaces(s, none, one_nowhere, token, NULL,
                                                            &cleaned, &error));
   lists_of_nowhere(s);
+  forgotten_of_nowhere(s);
 
   /* Arrays and strings inside arguments. */
   waybill_image_pull_credentials credentials = {.secret_count = 1};

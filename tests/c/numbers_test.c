@@ -133,6 +133,7 @@ NUMBER(WAYBILL_REASON_STORE_UNAVAILABLE, 21);
 NUMBER(WAYBILL_REASON_CREDENTIALS_NEEDED, 22);
 NUMBER(WAYBILL_REASON_POLICY_KNOWN_PRELOADED, 23);
 NUMBER(WAYBILL_REASON_NO_EVIDENCE, 24);
+NUMBER(WAYBILL_REASON_PROOF_TOO_OLD, 25);
 NUMBER(WAYBILL_PULL_ALWAYS, 0);
 NUMBER(WAYBILL_PULL_IF_NOT_PRESENT, 1);
 NUMBER(WAYBILL_PULL_NEVER, 2);
@@ -144,6 +145,11 @@ NUMBER(WAYBILL_ENSURE_CREDENTIALS_ERROR, 4);
 NUMBER(WAYBILL_PULL_FAILED, 0);
 NUMBER(WAYBILL_PULL_OUTCOME_UNKNOWN, 1);
 NUMBER(WAYBILL_PULL_NOTHING_TRANSFERRED, 2);
+NUMBER(WAYBILL_REVOKED_SECRET, 1);
+NUMBER(WAYBILL_REVOKED_SERVICE_ACCOUNT, 2);
+NUMBER(WAYBILL_REVOKED_NAMESPACE, 3);
+NUMBER(WAYBILL_REVOKED_IMAGE, 4);
+NUMBER(WAYBILL_REVOKED_CREDENTIAL, 5);
 
 static waybill_error* error;
 
@@ -164,6 +170,7 @@ static void have_no_name(int32_t number) {
   CHECK(is_empty(waybill_ensure_action_name(number)));
   CHECK(is_empty(waybill_pull_state_name(number)));
   CHECK(is_empty(waybill_short_names_name(number)));
+  CHECK(is_empty(waybill_revocation_kind_name(number)));
 }
 
 static void are_refused(waybill_store* store, int32_t number) {
@@ -227,6 +234,19 @@ static void are_refused(waybill_store* store, int32_t number) {
   options = store_options("never");
   options.witness_path = scratch("witness");
   INVALID(waybill_open(&options, &other, &error));
+  waybill_age_limits ages = WAYBILL_AGE_LIMITS_INIT;
+  int64_t* const limits[] = {&ages.credentials_seconds, &ages.service_accounts_seconds,
+                             &ages.node_pods_seconds, &ages.revocations_seconds};
+  for (size_t i = 0; i < 4; ++i) {
+    const int64_t absurd[] = {-1, 1, 59, 315360001, INT64_MAX, INT64_MIN};
+    for (size_t j = 0; j < sizeof(absurd) / sizeof(absurd[0]); ++j) {
+      *limits[i] = absurd[j];
+      options = store_options("never");
+      options.ages = &ages;
+      INVALID(waybill_open(&options, &other, &error));
+    }
+    *limits[i] = 0;
+  }
   CHECK(!is_there(options.directory));
   waybill_observe_options observing = WAYBILL_OBSERVE_OPTIONS_INIT;
   observing.directory = scratch("never");
@@ -234,6 +254,10 @@ static void are_refused(waybill_store* store, int32_t number) {
   INVALID(waybill_observe(&observing, &other, &error));
   observing.rules = WAYBILL_RULES_CLOSED;
   observing.short_names = number;
+  INVALID(waybill_observe(&observing, &other, &error));
+  observing.short_names = WAYBILL_SHORT_NAMES_ANYWHERE;
+  ages.credentials_seconds = -1;
+  observing.ages = &ages;
   INVALID(waybill_observe(&observing, &other, &error));
   CHECK(other == NULL);
 }

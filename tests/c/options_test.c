@@ -41,6 +41,7 @@ static void opening(void) {
   CHECK(!is_there(options.known.directory));
   options.known.struct_size = first;
   options.known.flushes_twice = true; /* behind what an older caller passes */
+  options.known.ages = check_poison();
   MUST(waybill_open(&options.known, &store, &error));
 
   GROWN(waybill_user_namespace_request)
@@ -117,10 +118,32 @@ static void serving(void) {
   end_store(store);
 }
 
+static void ages_of_a_store(void) {
+  waybill_open_options options = store_options("store");
+  GROWN(waybill_age_limits) ages = {.known = {.credentials_seconds = 60}};
+  options.ages = &ages.known;
+  waybill_store* store = NULL;
+  SIZES(ages, waybill_open(&options, &store, &error));
+  store = open_with(&options);
+  pull(store, IMAGE, REF);
+
+  GROWN(waybill_existing_credentials) truth = {.known = {.secrets = NULL}};
+  waybill_list_token token;
+  MUST(waybill_begin_list(store, &token, &error));
+  SIZES(truth, waybill_reconcile(store, &truth.known, token, &kMeant, NULL, &error));
+  CHECK(may_use(store, &kPod));
+  MUST(waybill_reconcile(store, &truth.known, token, &kMeant, NULL, &error));
+  CHECK(!may_use(store, &kPod));
+  end_store(store);
+}
+
 static void observing(void) {
   GROWN(waybill_observe_options) options = {.known = {.directory = scratch("store")}};
   waybill_store* store = NULL;
-  SIZES(options, waybill_observe(&options.known, &store, &error));
+  const size_t first = offsetof(waybill_observe_options, ages);
+  SIZES_SINCE(options, first, waybill_observe(&options.known, &store, &error));
+  options.known.struct_size = first;
+  options.known.ages = check_poison(); /* behind what an older caller passes */
   MUST(waybill_observe(&options.known, &store, &error));
   end_store(store);
 }
@@ -141,6 +164,7 @@ int main(void) {
   user_namespaces_of_a_store();
   evidence_of_a_store();
   serving();
+  ages_of_a_store();
   observing();
   whole_stores();
   return check_result();

@@ -1,0 +1,348 @@
+/* Credentials that are forgotten and do not come back; how long a proof counts, and when it was
+ * made.
+ */
+
+#include <string.h>
+
+#include "support.h"
+
+static waybill_error* error;
+
+static int64_t now = 1767225600; /* 2026-01-01 */
+
+static waybill_timestamp stands(void* context) {
+  (void)context;
+  return (waybill_timestamp){now, 0};
+}
+
+#define HOUR ((int64_t)3600)
+#define REF2 WAYBILL_STRING("sha256:bb")
+static const waybill_credential_name kOfSecret = {{"tenant-a", 8}, {"pull", 4}, {"uid-1", 5}};
+static const waybill_image_pull_service_account kAccount = {
+    {"uid-2", 5}, {"tenant-a", 8}, {"builder", 7}};
+static const waybill_image_pull_credentials kWithAccount = {.service_accounts = &kAccount,
+                                                            .service_account_count = 1};
+static const waybill_image_pull_credentials kForAll = {.node_pods_accessible = true};
+static const waybill_pod_credentials kPodWithAccount = {.service_account = &kAccount};
+/* The credentials of kSecret, as those of another tenant. */
+static const waybill_image_pull_secret kEqual = {
+    {"uid-3", 5}, {"tenant-b", 8}, {"copy", 4}, {"hash-1", 6}};
+
+static void pull_with(waybill_store* store, waybill_string image_ref,
+                      const waybill_image_pull_credentials* credentials) {
+  waybill_pull_result result = WAYBILL_PULL_RESULT_INIT;
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &result.pull, &error));
+  MUST(waybill_record_image_pulled(store, COPY(.image = IMAGE, .image_ref = image_ref), credentials,
+                                   &result, &error));
+}
+
+static waybill_decision decide(waybill_store* store, const waybill_pod_credentials* pod) {
+  return waybill_must_attempt_pull(store, APP, pod);
+}
+
+/* The only one; the caller frees it. */
+static waybill_revocations* revocations_of(waybill_store* store, size_t count) {
+  waybill_revocations* revocations = NULL;
+  MUST(waybill_list_revocations(store, &revocations, &error));
+  if (!CHECK(revocations->count == count)) check_exit();
+  waybill_statistics* statistics = NULL;
+  MUST(waybill_get_statistics(store, &statistics, &error));
+  CHECK(statistics->revocations == count);
+  waybill_free(statistics);
+  return revocations;
+}
+
+static void a_secret(void) {
+  waybill_store* store = open_store("secret");
+  pull(store, IMAGE, REF);
+  pull(store, IMAGE, REF2);
+  CHECK(may_use(store, &kPod));
+  waybill_forget_report* report = NULL;
+  MUST(waybill_forget_secret(store, kOfSecret, &kDryRun, &report, &error));
+  CHECK(report->records == 2 && report->secrets == 2);
+  waybill_free(report);
+  CHECK(may_use(store, &kPod));
+  waybill_free(revocations_of(store, 0));
+
+  /* Another UID is another Secret. */
+  waybill_credential_name other = kOfSecret;
+  other.uid = WAYBILL_STRING("uid-9");
+  MUST(waybill_forget_secret(store, other, NULL, &report, &error));
+  CHECK(report->records == 0 && !report->stored);
+  waybill_free(report);
+  MUST(waybill_forget_service_account(store, kOfSecret, NULL, &report, &error));
+  CHECK(report->records == 0 && report->service_accounts == 0);
+  waybill_free(report);
+
+  /* The pull that began before does not bring it back. */
+  waybill_pull_result before = WAYBILL_PULL_RESULT_INIT;
+  MUST(waybill_record_pull_intent(store, COPY(.image = IMAGE), &before.pull, &error));
+  MUST(waybill_forget_secret(store, kOfSecret, NULL, &report, &error));
+  CHECK(report->records == 2 && report->secrets == 2 && report->service_accounts == 0);
+  CHECK(report->node_pods == 0 && report->equal_hashes == 0 && report->stored);
+  CHECK(report->untidied == 0);
+  waybill_free(report);
+  MUST(waybill_tidy_up(store, &error));
+  MUST(waybill_record_image_pulled(store, APP, &kCredentials, &before, &error));
+  CHECK(!may_use(store, &kPod));
+
+  waybill_revocations* revocations = revocations_of(store, 1);
+  const waybill_revocation* one = revocations->items;
+  CHECK(one->kind == WAYBILL_REVOKED_SECRET && !one->untidied && one->commit > 0);
+  CHECK_TEXT("secret", waybill_revocation_kind_name(one->kind));
+  CHECK_TEXT("tenant-a", one->who.namespace_name);
+  CHECK_TEXT("pull", one->who.name);
+  CHECK_TEXT("uid-1", one->who.uid);
+  CHECK_TEXT("", one->image_ref);
+  CHECK_TEXT("", one->runtime_handler);
+  CHECK_TEXT("", one->credential_hash);
+  CHECK(one->since.seconds > 1767225600 && one->since.nanoseconds == 0);
+  waybill_free(revocations);
+
+  /* It holds over a restart; one that begins later proves anew. */
+  end_store(store);
+  store = open_store("secret");
+  CHECK(!may_use(store, &kPod));
+  pull(store, IMAGE, REF);
+  CHECK(may_use(store, &kPod));
+  end_store(store);
+}
+
+static void accounts_namespaces_images_and_hashes(void) {
+  waybill_store* store = open_store("others");
+  waybill_forget_report* report = NULL;
+  pull_with(store, REF, &kWithAccount);
+  CHECK(!decide(store, &kPodWithAccount).pull);
+  const waybill_credential_name of_account = {kAccount.namespace_name, kAccount.name, NONE};
+  MUST(waybill_forget_service_account(store, of_account, NULL, &report, &error));
+  CHECK(report->records == 1 && report->service_accounts == 1 && report->secrets == 0);
+  waybill_free(report);
+  CHECK(decide(store, &kPodWithAccount).pull);
+
+  pull_with(store, REF, &kWithAccount);
+  pull(store, IMAGE, REF);
+  MUST(waybill_forget_namespace(store, kOfSecret.namespace_name, NULL, &report, &error));
+  CHECK(report->records == 1 && report->service_accounts == 1 && report->secrets == 1);
+  waybill_free(report);
+  CHECK(decide(store, &kPodWithAccount).pull && !may_use(store, &kPod));
+
+  const waybill_image_pull_credentials equal = {.secrets = &kEqual, .secret_count = 1};
+  const waybill_pod_credentials pod_of_equal = {.secrets = &kEqual, .secret_count = 1};
+  pull(store, IMAGE, REF);
+  pull_with(store, REF, &equal);
+  MUST(waybill_forget_secret(store, kOfSecret, NULL, &report, &error));
+  CHECK(report->secrets == 1 && report->equal_hashes == 1);
+  waybill_free(report);
+  CHECK(!decide(store, &pod_of_equal).pull);
+  MUST(waybill_forget_credential(store, kSecret.credential_hash, NULL, &report, &error));
+  CHECK(report->secrets == 1);
+  waybill_free(report);
+  CHECK(decide(store, &pod_of_equal).pull && !may_use(store, &kPod));
+
+  pull(store, IMAGE, REF);
+  pull_with(store, REF, &kForAll);
+  CHECK(!decide(store, &kPodWithout).pull);
+  MUST(waybill_forget_image(store, COPY(.image_ref = REF), NULL, &report, &error));
+  CHECK(report->records == 1 && report->node_pods == 1);
+  waybill_free(report);
+  CHECK(decide(store, &kPodWithout).pull && !may_use(store, &kPod));
+  /* The record stays: the image is no preloaded one. */
+  waybill_image_pulled_record* record = NULL;
+  MUST(waybill_get_record(store, COPY(.image_ref = REF), &record, &error));
+  CHECK(record->credential_mapping_count == 0);
+  waybill_free(record);
+
+  int seen[WAYBILL_REVOKED_CREDENTIAL + 1] = {0};
+  waybill_revocations* revocations = revocations_of(store, 5);
+  for (size_t i = 0; i < revocations->count; ++i) {
+    const waybill_revocation* one = &revocations->items[i];
+    if (!CHECK(one->kind >= 1 && one->kind <= WAYBILL_REVOKED_CREDENTIAL)) check_exit();
+    ++seen[one->kind];
+    CHECK(waybill_revocation_kind_name(one->kind).length > 0);
+    if (one->kind == WAYBILL_REVOKED_IMAGE) CHECK_TEXT("sha256:aa", one->image_ref);
+    if (one->kind == WAYBILL_REVOKED_CREDENTIAL) CHECK_TEXT("hash-1", one->credential_hash);
+    if (one->kind == WAYBILL_REVOKED_NAMESPACE) CHECK_TEXT("tenant-a", one->who.namespace_name);
+  }
+  for (int kind = 1; kind <= WAYBILL_REVOKED_CREDENTIAL; ++kind) CHECK(seen[kind] == 1);
+  waybill_free(revocations);
+  end_store(store);
+}
+
+static void the_truth(void) {
+  waybill_store* store = open_store("truth");
+  pull(store, IMAGE, REF);
+  pull_with(store, REF, &kWithAccount);
+  waybill_list_token token;
+  MUST(waybill_begin_list(store, &token, &error));
+  waybill_reconcile_report* report = check_poison();
+  waybill_existing_credentials truth = WAYBILL_EXISTING_CREDENTIALS_INIT;
+  /* An informer that has not synced yet lists nothing either. */
+  INVALID(waybill_reconcile(store, &truth, token, NULL, &report, &error));
+  CHECK(report == NULL && may_use(store, &kPod));
+  waybill_list_token wrong = token;
+  wrong.commit += 1000000;
+  truth.secrets = &kOfSecret;
+  truth.secret_count = 1;
+  INVALID(waybill_reconcile(store, &truth, wrong, NULL, &report, &error));
+  wrong = token;
+  ++wrong.store;
+  INVALID(waybill_reconcile(store, &truth, wrong, NULL, &report, &error));
+
+  pull_with(store, REF2, &kWithAccount); /* newer than the token */
+  MUST(waybill_reconcile(store, &truth, token, NULL, &report, &error));
+  CHECK(report->known == 1 && report->gone == 1 && report->newer == 0);
+  CHECK(report->forgotten->records == 1 && report->forgotten->service_accounts == 1);
+  CHECK(report->forgotten->stored && report->forgotten->secrets == 0);
+  waybill_free(report);
+  CHECK(may_use(store, &kPod) && decide(store, &kPodWithAccount).pull);
+  CHECK(!waybill_must_attempt_pull(store, COPY(.image = IMAGE, .image_ref = REF2), &kPodWithAccount)
+             .pull);
+
+  waybill_list_token later;
+  MUST(waybill_begin_list(store, &later, &error));
+  truth.secret_count = 0;
+  MUST(waybill_reconcile(store, &truth, later, &kMeant, &report, &error));
+  CHECK(report->known == 0 && report->gone == 2);
+  waybill_free(report);
+  CHECK(!may_use(store, &kPod));
+  /* One that is older than the last. */
+  INVALID(waybill_reconcile(store, &truth, token, &kMeant, &report, &error));
+  end_store(store);
+}
+
+static waybill_open_options aged(const waybill_age_limits* ages) {
+  waybill_open_options options = store_options("aged");
+  options.clock = stands;
+  options.ages = ages;
+  return options;
+}
+
+static void ages(void) {
+  waybill_age_limits limits = WAYBILL_AGE_LIMITS_INIT;
+  limits.credentials_seconds = 10 * HOUR;
+  limits.service_accounts_seconds = HOUR;
+  limits.node_pods_seconds = 5 * HOUR;
+  waybill_open_options options = aged(&limits);
+  waybill_store* store = open_with(&options);
+  pull_with(store, REF, &kCredentials);
+  pull_with(store, REF, &kWithAccount);
+  pull_with(store, REF2, &kForAll);
+
+  waybill_proven_record* record = NULL;
+  MUST(waybill_get_proven_record(store, COPY(.image_ref = REF), &record, &error));
+  CHECK_TEXT("sha256:aa", record->record.image_ref);
+  if (!CHECK(record->record.credential_mapping_count == 1)) check_exit();
+  const waybill_image_pull_credentials* credentials =
+      &record->record.credential_mapping[0].credentials;
+  if (!CHECK(credentials->secret_count == 1 && credentials->service_account_count == 1)) {
+    check_exit();
+  }
+  const waybill_credential_proofs* proofs = record->proofs;
+  CHECK(proofs->node_pods.proven == NULL && proofs->node_pods.pull_began == 0);
+  CHECK(proofs->secrets[0].proven != NULL && proofs->secrets[0].proven->seconds == now);
+  CHECK(proofs->service_accounts[0].proven->seconds == now);
+  CHECK(proofs->secrets[0].pull_began > 0);
+  CHECK(proofs->service_accounts[0].pull_began > proofs->secrets[0].pull_began);
+  waybill_free(record);
+  CHECK_CODE(WAYBILL_NOT_FOUND,
+             waybill_get_proven_record(store, COPY(.image_ref = IMAGE), &record, &error));
+  CHECK(record == NULL);
+  const waybill_image_pulled_record unproven = {
+      .image_ref = WAYBILL_STRING("sha256:cc"),
+      .credential_mapping = &(waybill_credential_mapping){WAYBILL_STRING(IMAGE_NAME), kCredentials},
+      .credential_mapping_count = 1};
+  MUST(waybill_put_record(store, &unproven, &error));
+  waybill_proven_records* records = NULL;
+  MUST(waybill_list_proven_records(store, &records, &error));
+  CHECK(records->count == 3);
+  for (size_t i = 0; i < records->count; ++i) {
+    const waybill_proven_record* each = &records->items[i];
+    /* Of an unknown time, so past the limit: it does not count. */
+    const bool is_unproven = each->record.image_ref.data[7] == 'c';
+    CHECK(each->record.credential_mapping_count == (is_unproven ? 0 : 1));
+    if (each->record.image_ref.data[7] == 'b') {
+      CHECK(each->proofs->node_pods.proven != NULL);
+      CHECK(each->proofs->node_pods.pull_began > 0);
+      CHECK(each->proofs->secrets == NULL && each->proofs->service_accounts == NULL);
+    }
+  }
+  waybill_free(records);
+
+  now += HOUR + 1;
+  waybill_decision decision = decide(store, &kPodWithAccount);
+  CHECK(decision.pull && decision.reason == WAYBILL_REASON_PROOF_TOO_OLD);
+  CHECK(decision.result == WAYBILL_CHECK_MUST_AUTHENTICATE);
+  CHECK_TEXT("proofTooOld", waybill_reason_name(decision.reason));
+  CHECK(may_use(store, &kPod));
+  const waybill_image_copy for_all = COPY(.image = IMAGE, .image_ref = REF2);
+  CHECK(!waybill_must_attempt_pull(store, for_all, &kPodWithout).pull);
+  now += 4 * HOUR;
+  CHECK(waybill_must_attempt_pull(store, for_all, &kPodWithout).reason ==
+        WAYBILL_REASON_PROOF_TOO_OLD);
+  now += 5 * HOUR;
+  CHECK(decide(store, &kPod).reason == WAYBILL_REASON_PROOF_TOO_OLD);
+  waybill_image_pulled_record* plain = NULL;
+  MUST(waybill_get_record(store, COPY(.image_ref = REF), &plain, &error));
+  CHECK(plain->credential_mapping_count == 0);
+  waybill_free(plain);
+  pull_with(store, REF, &kCredentials);
+  CHECK(may_use(store, &kPod));
+  now += 11 * HOUR;
+  CHECK(!may_use(store, &kPod));
+  end_store(store);
+
+  /* The store remembers them, for observers, too. */
+  options = aged(NULL);
+  store = open_with(&options);
+  CHECK(!may_use(store, &kPod));
+  waybill_observe_options observing = WAYBILL_OBSERVE_OPTIONS_INIT;
+  observing.directory = options.directory;
+  observing.clock = stands;
+  end_store(store);
+  MUST(waybill_observe(&observing, &store, &error));
+  CHECK(!may_use(store, &kPod));
+  end_store(store);
+  limits.credentials_seconds = 0;
+  observing.ages = &limits;
+  MUST(waybill_observe(&observing, &store, &error));
+  CHECK(may_use(store, &kPod));
+  end_store(store);
+
+  /* Shorter than that of all credentials. */
+  limits.credentials_seconds = HOUR;
+  limits.service_accounts_seconds = 2 * HOUR;
+  options = aged(&limits);
+  INVALID(waybill_open(&options, &store, &error));
+  CHECK(store == NULL);
+}
+
+/* A revocation is kept for 30 days unless `ages` say otherwise. */
+static void kept(void) {
+  const int64_t times[] = {0, 2 * 24 * HOUR};
+  for (int i = 0; i < 2; ++i) {
+    waybill_age_limits limits = WAYBILL_AGE_LIMITS_INIT;
+    limits.revocations_seconds = times[i];
+    waybill_open_options options = store_options(i == 0 ? "kept" : "kept-shortly");
+    options.clock = stands;
+    options.ages = &limits;
+    waybill_store* store = open_with(&options);
+    pull_with(store, REF, &kCredentials);
+    MUST(waybill_forget_secret(store, kOfSecret, NULL, NULL, &error));
+    end_store(store);
+    now += 3 * 24 * HOUR;
+    options.ages = NULL;
+    store = open_with(&options);
+    waybill_free(revocations_of(store, i == 0 ? 1 : 0));
+    CHECK(!may_use(store, &kPod));
+    end_store(store);
+  }
+}
+
+int main(void) {
+  a_secret();
+  accounts_namespaces_images_and_hashes();
+  the_truth();
+  ages();
+  kept();
+  return check_result();
+}
