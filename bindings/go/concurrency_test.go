@@ -36,7 +36,7 @@ func TestCloseWhileEverythingRuns(t *testing.T) {
 					}
 					choices = choices*6364136223846793005 + 1442695040888963407
 					wasClosed := closed.Load()
-					err := anyCall(t, s, int(choices>>33)%14, int(choices>>40)%images, worker*1000+step)
+					err := anyCall(t, s, int(choices>>33)%15, int(choices>>40)%images, worker*1000+step)
 					if wasClosed && err == nil || err != nil && !errors.Is(err, waybill.ErrClosed) && !errors.Is(err, waybill.ErrNotFound) {
 						// Between setting the flag and closing, calls may still succeed.
 						if !wasClosed || err != nil {
@@ -107,6 +107,12 @@ func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
 		s.Metrics()
 		return second(s.Statistics())
 	case 13:
+		// Of another tenant, who has opened nothing.
+		if report, err := s.ForgetNamespace("team-z"); err != nil || report.Records != 0 {
+			return err
+		}
+		return second(s.ListRevocations())
+	case 14:
 		s.RecoveryReport()
 		return s.Flush()
 	}

@@ -65,7 +65,7 @@ const (
 	// ReasonNoEvidence: no record, and not known to be preloaded (RulesClosed). Explain says more; a new
 	// list of the runtime's images may change it.
 	ReasonNoEvidence Reason = C.WAYBILL_REASON_NO_EVIDENCE
-	// ReasonProofTooOld: a credential matches, but was proven too long ago (AgeLimits).
+	// ReasonProofTooOld: a credential matches, but was proven too long ago ([AgeLimits]).
 	ReasonProofTooOld Reason = C.WAYBILL_REASON_PROOF_TOO_OLD
 )
 

@@ -108,7 +108,7 @@ type Evidence struct {
 	ShortNames ShortNames
 }
 
-// ListToken places a list of images or pods in time: what was drawn before the list was made is not
+// ListToken places a list of images, pods or credentials in time: what was drawn before the list was made is not
 // newer than it ([Store.BeginList]).
 type ListToken struct {
 	Commit uint64 // the commit sequence then
@@ -165,8 +165,9 @@ type Explanation struct {
 }
 
 // BeginList draws a token. Call it before you ask the runtime for the list of images
-// ([Store.ObserveImages], [Store.Prune]) or the lists of pods ([Store.CleanUpUserNamespaces]). Errors as
-// of [Store.RecordPullIntent].
+// ([Store.ObserveImages], [Store.Prune]) or the lists of pods ([Store.CleanUpUserNamespaces]), or the
+// API server for Secrets and service accounts ([Store.Reconcile]). Errors as of
+// [Store.RecordPullIntent].
 func (s *Store) BeginList() (ListToken, error) {
 	var token C.waybill_list_token
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_begin_list(h, &token, e) })

@@ -204,6 +204,71 @@ func ExampleStore_ObserveImages() {
 	// registry.example.com/base/pause:3.10 preloaded: true
 }
 
+// A Secret was deleted: what it opened must be verified again.
+func ExampleStore_ForgetSecret() {
+	store, done := exampleStore()
+	defer done()
+	app := waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1", ImageRef: "sha256:0f3a"}
+	ours := waybill.ImagePullSecret{UID: "b7a3d7f0", Namespace: "team-a", Name: "registry", CredentialHash: "1d03"}
+	pod := waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{ours}}
+	pullApp := func() {
+		pull, err := store.RecordPullIntent(app)
+		if err != nil {
+			panic(err)
+		}
+		err = store.RecordImagePulled(waybill.PulledImage{
+			ImageCopy: app, Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: pod.Secrets}, Pull: pull,
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	pullApp()
+	fmt.Println(store.MustAttemptPull(app, pod).Reason)
+
+	report, err := store.ForgetSecret(waybill.CredentialName{Namespace: "team-a", Name: "registry", UID: "b7a3d7f0"})
+	fmt.Println(report.Records, report.Stored, err)
+	fmt.Println(store.MustAttemptPull(app, pod).Reason)
+
+	pullApp() // proves it anew
+	fmt.Println(store.MustAttemptPull(app, pod).Reason)
+	// Output:
+	// secretHashMatches
+	// 1 true <nil>
+	// entryWithoutCredentials
+	// secretHashMatches
+}
+
+// After a restart: what was deleted meanwhile is forgotten.
+func ExampleStore_Reconcile() {
+	store, done := exampleStore()
+	defer done()
+	app := waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1", ImageRef: "sha256:0f3a"}
+	for _, name := range []string{"registry", "deleted"} {
+		pull, err := store.RecordPullIntent(app)
+		if err != nil {
+			panic(err)
+		}
+		used := waybill.ImagePullSecret{UID: "uid of " + name, Namespace: "team-a", Name: name, CredentialHash: "hash of " + name}
+		err = store.RecordImagePulled(waybill.PulledImage{
+			ImageCopy: app, Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{used}}, Pull: pull,
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	token, err := store.BeginList() // before the API server is asked
+	if err != nil {
+		panic(err)
+	}
+	report, err := store.Reconcile(waybill.ExistingCredentials{
+		Secrets:         []waybill.CredentialName{{Namespace: "team-a", Name: "registry", UID: "uid of registry"}},
+		ServiceAccounts: []waybill.CredentialName{{Namespace: "team-a", Name: "default", UID: "uid of default"}},
+	}, token)
+	fmt.Println(report.Known, report.Gone, report.Forgotten.Secrets, err)
+	// Output: 1 1 1 <nil>
+}
+
 func ExampleStore_GetOrCreateUserNamespace() {
 	store, done := exampleStore()
 	defer done()

@@ -160,7 +160,7 @@ func (n *node) do(line object) any {
 		})
 		return outcome(err)
 	case "restore":
-		return n.restore(uint32(line.number("schema")))
+		return n.restore()
 	case "open":
 		return n.open(line)
 	default:
@@ -228,13 +228,14 @@ func (n *node) open(line object) any {
 	return recoveryObject(store.RecoveryReport())
 }
 
-func (n *node) restore(schema uint32) any {
+// restore puts the newest backup of the newest schema back.
+func (n *node) restore() any {
 	n.close()
 	backups, err := waybill.ListBackups(n.options.Directory)
 	must(n.T, err)
-	at := slices.IndexFunc(backups, func(b waybill.Backup) bool { return b.SchemaVersion == schema })
+	at := slices.IndexFunc(backups, func(b waybill.Backup) bool { return b.SchemaVersion == waybill.NewestSchema() })
 	if at < 0 {
-		n.Fatalf("no backup of schema %d", schema)
+		n.Fatalf("no backup of schema %d", waybill.NewestSchema())
 	}
 	report, err := waybill.Restore(context.Background(), waybill.RestoreOptions{
 		Directory: n.options.Directory, Backup: backups[at].Path, MapBytes: n.options.MapBytes, Clock: n.options.Clock,

@@ -32,6 +32,9 @@ func TestNames(t *testing.T) {
 		{waybill.QuarantinedImageRef, "imageRef"}, {waybill.QuarantinedImage, "image"}, {waybill.QuarantineKind(0), "QuarantineKind(0)"},
 		{waybill.ModePod, "POD"}, {waybill.ModeNode, "NODE"}, {waybill.NamespaceMode(1), "NamespaceMode(1)"},
 		{waybill.PoolInside, "inPool"}, {waybill.PoolOutside, "outsidePool"}, {waybill.PoolOtherLength, "otherLength"},
+		{waybill.RevokedSecret, "secret"}, {waybill.RevokedServiceAccount, "serviceAccount"}, {waybill.RevokedNamespace, "namespace"},
+		{waybill.RevokedImage, "image"}, {waybill.RevokedCredential, "credential"}, {waybill.RevocationKind(0), "RevocationKind(0)"},
+		{waybill.RevocationKind(6), "RevocationKind(6)"},
 		{waybill.KubeletV1Beta1, "v1beta1"}, {waybill.KubeletV1Alpha1, "v1alpha1"},
 	}
 	for _, c := range each {

@@ -99,6 +99,9 @@ type Options struct {
 	// Each commit flushes the disk twice, as LMDB does by itself. Otherwise once, where that is safe:
 	// on ext2 to ext4, xfs and tmpfs, without DAX, if the boot is known.
 	FlushesTwice bool
+	// How long proofs count, and revocations are kept; the store remembers them. nil: as it remembers
+	// them. Out of range: ErrInvalidArgument.
+	Ages *AgeLimits
 	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB; 0: 16 GiB.
 	MapBytes  uint64
 	Clock     *ManualClock     // nil: the system's
@@ -143,6 +146,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c.evidence = cEvidence(&a, &o.Evidence)
 	c.continues_pulls = C.bool(o.ContinuesPulls)
 	c.leaves_witness = C.bool(o.LeavesWitness)
+	c.ages = cAges(&a, o.Ages)
 	c.kubelet_directory = a.string(o.KubeletDirectory)
 	c.pods_directory = a.string(o.PodsDirectory)
 	c.runtime_handlers = cRuntimeHandlers(&a, o.RuntimeHandlers)
@@ -174,6 +178,7 @@ type ObserveOptions struct {
 	Policy         *VerificationPolicy   // nil: NeverVerifyPreloadedImages
 	UserNamespaces *UserNamespaceOptions // nil: on, with the default pool
 	ShortNames     ShortNames            // for Explain
+	Ages           *AgeLimits            // nil: those of the owner
 	Clock          *ManualClock          // nil: the system's
 }
 
@@ -193,6 +198,7 @@ func Observe(o ObserveOptions) (*Store, error) {
 	c.policy, policy = o.Policy.c()
 	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
 	c.short_names = C.int32_t(o.ShortNames)
+	c.ages = cAges(&a, o.Ages)
 	var clock *cell
 	c.clock, c.clock_context, clock = cClock(o.Clock)
 

@@ -54,6 +54,8 @@ type ImagePulledRecord struct {
 	GuestPlatform *Platform
 	// Why the image was closed without a pull by this kubelet, if it was. Set by the store.
 	ClosedBecause string
+	// When the credentials of each image name in CredentialMapping were proven. Set by the store.
+	Proofs map[string]CredentialProofs
 }
 
 // ImagePullIntent is a pull that began and whose outcome is unknown. Image is the container's image

@@ -93,6 +93,16 @@ func compareRecords(t testing.TB, want, got waybill.ImagePulledRecord) {
 		t.Error("a stored record has no stamp")
 	}
 	got.Stamp = 0
+	if len(got.Proofs) != len(got.CredentialMapping) {
+		t.Errorf("%d proofs of %d image names", len(got.Proofs), len(got.CredentialMapping))
+	}
+	for name, c := range got.CredentialMapping {
+		p := got.Proofs[name]
+		if len(p.Secrets) != len(c.KubernetesSecrets) || len(p.ServiceAccounts) != len(c.KubernetesServiceAccounts) {
+			t.Errorf("%q: %+v of %+v", name, p, c)
+		}
+	}
+	got.Proofs = nil
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("put\n%+v\ngot\n%+v", want, got)
 	}

@@ -30,6 +30,7 @@ type Statistics struct {
 	UsedBytes                uint64 // of the map, free pages inside included
 	Readers                  uint32 // slots in use, over all processes
 	MaxReaders               uint32
+	Revocations              uint64 // that are kept
 }
 
 // Statistics says what the store holds. ErrDamaged as of [Store.GetRecord].
@@ -57,6 +58,7 @@ func (s *Store) Statistics() (Statistics, error) {
 			UsedBytes:                uint64(c.used_bytes),
 			Readers:                  uint32(c.readers),
 			MaxReaders:               uint32(c.max_readers),
+			Revocations:              uint64(c.revocations),
 		}
 	}), err
 }

@@ -183,6 +183,10 @@ func TestClosed(t *testing.T) {
 				second(s.ReleaseUserNamespace(podUID)), second(s.ListUserNamespaces()), second(s.ListHeldPods()),
 				second(s.CleanUpUserNamespaces(nil, nil, waybill.ListToken{})), second(s.ReleaseLostUserNamespaces()),
 				second(s.GetUserNamespaceStatistics()), second(s.Export(ctx, waybill.ExportOptions{})),
+				second(s.ForgetSecret(waybill.CredentialName{Namespace: "a", Name: "b"})),
+				second(s.ForgetServiceAccount(waybill.CredentialName{Namespace: "a", Name: "b"})),
+				second(s.ForgetNamespace("a")), second(s.ForgetImage(waybill.ImageCopy{ImageRef: ref})), second(s.ForgetCredential("a")),
+				second(s.Reconcile(waybill.ExistingCredentials{}, waybill.ListToken{})), s.TidyUp(), second(s.ListRevocations()),
 				second(s.Statistics()), second(s.MetricsText()), second(s.Verify(ctx)), second(s.Trust()),
 			}
 			for i, err := range each {
@@ -230,6 +234,11 @@ func TestObserver(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	wantCode(t, second(observer.RecordPullIntent(waybill.ImageCopy{Image: image})), waybill.ErrNotOwner)
+	wantCode(t, second(observer.ForgetNamespace("team-a")), waybill.ErrNotOwner)
+	wantCode(t, observer.TidyUp(), waybill.ErrNotOwner)
+	if revocations, err := observer.ListRevocations(); len(revocations) != 0 || err != nil {
+		t.Errorf("%v, %v", revocations, err)
+	}
 	if r := observer.RecoveryReport(); r.Records != 0 || r.Created {
 		t.Errorf("%+v", r)
 	}
