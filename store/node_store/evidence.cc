@@ -1,14 +1,11 @@
-// Lists of images, the ledger, open pulls, and why an image is closed.
+// Lists of images, the ledger, open pulls.
 
 #include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "store/base/hex.h"
-#include "store/base/image_spellings.h"
 #include "store/base/quote.h"
-#include "store/base/sha256.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -21,9 +18,6 @@
 
 namespace waybill {
 
-using internal::Lookup;
-using internal::Payload;
-using internal::ReaderPool;
 using internal::StoreTxn;
 using internal::Table;
 
@@ -257,68 +251,6 @@ Result<ObserveReport> NodeStore::ClearDistrust(std::string_view reason,
       ChangeOptions{.dry_run = options.dry_run});
 } catch (...) {
   return internal::Caught();
-}
-
-Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
-                                       const std::vector<std::string>& names) const {
-  return Guarded([&]() -> Result<Explanation> {
-    if (impl_->rules == Rules::kKubelet) {
-      return Error{ErrorCode::kInvalidArgument, "the rules `kubelet` have no evidence to explain"};
-    }
-    if (auto r = CheckImageRef(copy.image_ref); !r) return r.error();
-    const ReaderPool::Lease snapshot = impl_->Read();
-    if (!snapshot) return impl_->NoSnapshot(snapshot, "the store");
-    std::string_view handler;
-    if (internal::FindStoredHandler(snapshot, copy.runtime_handler, handler) != Lookup::kFound) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "unknown runtime handler " + internal::QuoteForMessage(copy.runtime_handler)};
-    }
-    Explanation why;
-    why.distrustful = snapshot.state().distrustful;
-    Payload entry;
-    const Lookup in_ledger = internal::FindLedgerEntry(snapshot, copy.image_ref, handler, entry);
-    if (in_ledger == Lookup::kDamaged) return impl_->Unreadable("the ledger");
-    if (in_ledger == Lookup::kFound) why.ledger_entry = internal::DecodeLedgerEntry(entry);
-    std::vector<std::string> refs;
-    if (internal::RefsOfImage(snapshot, copy.image_ref, refs) == Lookup::kDamaged) {
-      return impl_->Unreadable("the spellings");
-    }
-    bool has_credentials = false;
-    bool for_other_handler = false;
-    for (const std::string& ref : refs) {
-      Payload payload;
-      bool has_others = false;
-      const Lookup found =
-          snapshot.GetCopy(internal::PulledKey(ref, handler, snapshot.seed()), payload, has_others);
-      for_other_handler = for_other_handler || has_others;
-      if (found != Lookup::kFound) continue;
-      const auto record = internal::DecodePulledRecordValue(payload);
-      if (!record || record->image_ref != ref) continue;
-      why.recorded = true;
-      why.closed_because = record->closed_because;
-      has_credentials = !record->credential_mapping.empty();
-      break;
-    }
-    const auto quarantine = ListIn(*impl_, snapshot, Table::kQuarantine, "the quarantine entries",
-                                   internal::DecodeQuarantineValue);
-    if (!quarantine) return quarantine.error();
-    for (const QuarantineEntry& one : *quarantine) {
-      std::vector<std::string> texts = refs;
-      if (one.kind == QuarantineKind::kImage) texts = internal::EquivalentImages(copy.image);
-      for (const std::string& text : texts) {
-        const auto sha256 = internal::Sha256(text);
-        if (sha256 && internal::HexEncode(*sha256) == one.sha256) why.in_quarantine = true;
-      }
-    }
-    const auto pulls =
-        ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull);
-    if (!pulls) return pulls.error();
-    why.pulls = internal::PullsOfAny(
-        *pulls, names.empty() ? std::vector<std::string>{std::string(copy.image)} : names,
-        impl_->evidence.short_names);
-    internal::Conclude(has_credentials, for_other_handler, why);
-    return why;
-  });
 }
 
 }  // namespace waybill

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "waybill/result.h"
+#include "waybill/revocation.h"
 #include "waybill/types.h"
 
 namespace [[gnu::visibility("default")]] waybill {
@@ -142,7 +143,27 @@ struct ObserveReport {
   std::string not_judged_because = {};
 };
 
-// Why an image is open or closed, for a person (NodeStore::Explain).
+// Whether what a record has still counts.
+enum class CredentialStanding : std::uint8_t {
+  kCounts,
+  kTooOld,     // proven too long ago (AgeLimits)
+  kForgotten,  // revoked, and not taken out yet
+};
+std::string_view CredentialStandingName(CredentialStanding standing);  // "counts", "tooOld", …
+
+// What a record has under an image name: a Secret, a service account, or that every pod of the node
+// may use it.
+struct ExplainedCredential {
+  enum class Kind : std::uint8_t { kNodePods, kSecret, kServiceAccount };
+  std::string image_name = {};
+  Kind kind = Kind::kNodePods;
+  CredentialName who = {};  // empty for kNodePods
+  Proof proof = {};
+  CredentialStanding standing = CredentialStanding::kCounts;
+};
+
+// Why an image is open or closed, for a person (NodeStore::Explain). Never with the hash of a
+// credential.
 struct Explanation {
   std::optional<LedgerEntry> ledger_entry = {};
   bool recorded = false;             // it has a record under this handler
@@ -152,7 +173,20 @@ struct Explanation {
   bool distrustful = false;
   std::string text = {};  // what of this closes the image, in one sentence; empty: nothing
   std::string hint = {};  // what would open it
+  // The record as it is stored, with an empty mapping: `credentials` has what is in it.
+  std::optional<ImagePulledRecord> record = {};
+  std::vector<ExplainedCredential> credentials = {};
+  std::vector<std::string> image_names = {};     // of the mapping, those without credentials, too
+  bool unreadable = false;                       // the record, or a record of the same ref
+  std::vector<std::string> spellings = {};       // of the image, as the store knows them, sorted
+  std::vector<std::string> other_handlers = {};  // that have a record of it; "": the default
+  std::vector<QuarantineEntry> quarantine = {};  // those that close it
 };
+
+// What would have to change for the opposite of a decision with this reason, in one sentence
+// without a full stop. `why` explains the same image.
+enum class Reason : std::uint8_t;
+std::string OtherAnswer(Reason reason, const Explanation& why);
 
 }  // namespace waybill
 

@@ -213,9 +213,11 @@ class NodeStore {
   Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                 const ChangeOptions& options = {});
 
-  // Why the image is open or closed for a pod without credentials, and what would open it. `names`
-  // are those that the runtime lists it by; without any, copy.image is taken. Rules::kClosed only:
-  // kInvalidArgument otherwise.
+  // Everything that bears on the answer about the image, but for the pod's credentials and the
+  // policy. `names` are those that the runtime lists it by; without any, copy.image is taken.
+  // Rules::kKubelet: records and intents count under the very ref and string only, and there is no
+  // ledger. kInvalidArgument: the ref is empty, or the handler is not in the registry. Errors of
+  // reading as in "Whole records".
   Result<Explanation> Explain(const ImageCopy& copy,
                               const std::vector<std::string>& names = {}) const;
 
