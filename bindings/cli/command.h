@@ -59,6 +59,8 @@ std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeUsernsCommand();
 std::unique_ptr<Command> MakeAdviseCommand();
 std::unique_ptr<Command> MakePreviewCommand();
+std::unique_ptr<Command> MakeExplainCommand();
+std::unique_ptr<Command> MakeDiffCommand();
 
 }  // namespace waybill::cli
 

@@ -212,6 +212,11 @@ void StoreFlags::DeclareOptional(Flags& flags) {
   DeclareUntestedLmdb(flags);
 }
 
+void StoreFlags::DeclareWithoutStore(Flags& flags) {
+  is_optional_ = true;
+  DeclareUntestedLmdb(flags);
+}
+
 void StoreFlags::DeclareUntestedLmdb(Flags& flags) {
   flags.Switch("--allow-untested-lmdb", &allow_untested_lmdb_,
                "go on with a version of LMDB that waybill was not tested with");

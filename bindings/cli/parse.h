@@ -89,6 +89,8 @@ struct StoreFlags {
   void Declare(Flags& flags);
   // --store may be missing: `store` is empty then.
   void DeclareOptional(Flags& flags);
+  // For a command that names its stores otherwise.
+  void DeclareWithoutStore(Flags& flags);
   void DeclareRules(Flags& flags);
   Result<void> Parse();
 

@@ -289,6 +289,7 @@ void Preview::FindCredentials() {
 }
 
 Result<void> Preview::FindImages(NodeStore& store) {
+  if (std::exchange(images_found_, true)) return {};
   auto handlers = store.ListRuntimeHandlers();
   if (!handlers) return handlers.error();
   Places places{
@@ -326,28 +327,36 @@ Result<void> Preview::FindImages(NodeStore& store) {
 }
 
 Result<void> Preview::Ask(NodeStore& store, const PreviewedPolicy& policy) {
-  if (!images_found_) {
-    if (auto found = FindImages(store); !found) return found;
-    images_found_ = true;
-  }
+  if (auto found = FindImages(store); !found) return found;
   for (PodForecast& pod : pods_) {
     for (ContainerForecast& container : pod.containers) {
-      container.forecasts.push_back(AskAbout(store, policy, pod, container));
+      const PullPolicy own = container.container->pull_policy;
+      container.forecasts.push_back(
+          AskAbout(store, policy, policy.always_pulls ? PullPolicy::kAlways : own, pod, container));
     }
   }
   return {};
 }
 
-Forecast Preview::AskAbout(NodeStore& store, const PreviewedPolicy& policy, const PodForecast& pod,
-                           const ContainerForecast& container) const {
+Result<void> Preview::AskWhetherToPull(NodeStore& store) {
+  if (auto found = FindImages(store); !found) return found;
+  for (PodForecast& pod : pods_) {
+    for (ContainerForecast& container : pod.containers) {
+      container.forecasts.push_back(AskAbout(store, {}, PullPolicy::kIfNotPresent, pod, container));
+    }
+  }
+  return {};
+}
+
+Forecast Preview::AskAbout(NodeStore& store, const PreviewedPolicy& policy, PullPolicy pull_policy,
+                           const PodForecast& pod, const ContainerForecast& container) const {
   const ContainerToStart& wanted = *container.container;
   PodsOwnCredentials credentials(pod, container);
   Forecast forecast;
-  forecast.outcome = store.EnsureImage(
-      {.image = wanted.image,
-       .image_ref = container.image_ref,
-       .runtime_handler = pod.runtime_handler},
-      policy.always_pulls ? PullPolicy::kAlways : wanted.pull_policy, credentials);
+  forecast.outcome = store.EnsureImage({.image = wanted.image,
+                                        .image_ref = container.image_ref,
+                                        .runtime_handler = pod.runtime_handler},
+                                       pull_policy, credentials);
   const auto& decision = forecast.outcome.decision;
   switch (forecast.outcome.action) {
     case EnsureAction::kUsePresent:

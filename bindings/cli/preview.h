@@ -100,6 +100,10 @@ class Preview {
   // be the same. Errors: as NodeStore::ListRuntimeHandlers and ListLedger.
   Result<void> Ask(NodeStore& store, const PreviewedPolicy& policy);
 
+  // The same with the pull policy IfNotPresent for all, so that every answer is a decision, unless
+  // the image is not a valid name.
+  Result<void> AskWhetherToPull(NodeStore& store);
+
   const std::vector<PodForecast>& pods() const { return pods_; }
   const std::string& node() const { return inputs_.node; }  // empty: there is no pod
   const LeftOut& left_out() const { return left_out_; }
@@ -112,8 +116,8 @@ class Preview {
   void ChoosePods();
   void FindCredentials();
   Result<void> FindImages(NodeStore& store);
-  Forecast AskAbout(NodeStore& store, const PreviewedPolicy& policy, const PodForecast& pod,
-                    const ContainerForecast& container) const;
+  Forecast AskAbout(NodeStore& store, const PreviewedPolicy& policy, PullPolicy pull_policy,
+                    const PodForecast& pod, const ContainerForecast& container) const;
 
   PreviewInputs inputs_;
   LeftOut left_out_;

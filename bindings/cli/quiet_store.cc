@@ -71,22 +71,43 @@ Result<std::unique_ptr<NodeStore>> QuietStore::Observe(ObserveOptions options) {
   options.directory = readable();
   auto observed = NodeStore::Observe(options);
   if (!observed && observed.error().code == ErrorCode::kOlderSchema && copy_) {
-    auto migrated = WithStore(NodeStore::Open({.directory = directory_,
-                                               .create_if_missing = false,
-                                               .witness = Witness::Remembered(),
-                                               .leaves_witness = true,
-                                               .rules = options.rules,
-                                               .continues_pulls = true}),
-                              [](const NodeStore& opened) -> Result<std::uint32_t> {
-                                const auto& migration = opened.recovery_report().migration;
-                                return migration ? migration->from : 0;
-                              });
+    auto migrated = Migrate(options.rules, Witness::Remembered());
     if (!migrated) return InTruth(migrated.error());
-    migrated_from_ = *migrated;
     observed = NodeStore::Observe(std::move(options));
   }
   if (!observed) return InTruth(WithStartHint(observed.error()));
   return observed;
+}
+
+Result<std::unique_ptr<NodeStore>> QuietStore::ObserveAnyAge(ObserveOptions options) {
+  if (copy_) {
+    auto migrated = Migrate(options.rules, Witness::None());
+    if (!migrated) return InTruth(migrated.error());
+  }
+  return Observe(std::move(options));
+}
+
+Result<void> QuietStore::Migrate(Rules rules, const Witness& witness) {
+  auto migrated =
+      WithStore(NodeStore::Open({.directory = directory_,
+                                 .create_if_missing = false,
+                                 .witness = witness,
+                                 .leaves_witness = true,
+                                 .rules = rules,
+                                 .continues_pulls = true}),
+                [&](const NodeStore& opened) -> Result<std::uint32_t> {
+                  const RecoveryReport& report = opened.recovery_report();
+                  if (report.set_aside && witness.kind() == Witness::Kind::kNone) {
+                    return Error{ErrorCode::kDamaged,
+                                 directory_.string() + " is damaged; nothing was changed",
+                                 {},
+                                 Hint::kRecover};
+                  }
+                  return report.migration ? report.migration->from : 0;
+                });
+  if (!migrated) return migrated.error();
+  migrated_from_ = *migrated;
+  return {};
 }
 
 Error QuietStore::InTruth(Error error) const {

@@ -29,6 +29,10 @@ class QuietStore {
   // NodeStore::Observe, about the real directory.
   Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
+  // The same, but a copy is believed without its witness: it may well be older. kDamaged also: it
+  // would have to be recovered.
+  Result<std::unique_ptr<NodeStore>> ObserveAnyAge(ObserveOptions options);
+
   // `error` about the real directory.
   Error InTruth(Error error) const;
 
@@ -38,6 +42,8 @@ class QuietStore {
 
  private:
   explicit QuietStore(std::filesystem::path real) : real_(std::move(real)) {}
+  // Opens the copy as its owner, which takes it to the newest schema.
+  Result<void> Migrate(Rules rules, const Witness& witness);
   const std::filesystem::path& readable() const { return copy_ ? directory_ : real_; }
 
   std::filesystem::path real_;

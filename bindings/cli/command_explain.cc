@@ -1,0 +1,251 @@
+// waybill explain: everything that bears on the answer about an image, or about those of a pod.
+// Works beside a live owner; changes nothing.
+
+#include "bindings/cli/cluster_input.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/explain_report.h"
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/image_lookup.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/preview.h"
+#include "bindings/cli/secrets.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+class ExplainCommand final : public Command {
+ public:
+  std::string name() const override { return "explain"; }
+  std::string summary() const override { return "say why an image is open or closed"; }
+  std::string notes() const override {
+    return R"(Prints the answer of `waybill check` and all that bears on it: which rule answered, what
+would have to change for the other answer, the record with its Secrets and service
+accounts and when each was proven, the ledger, other spellings and handlers, open
+pulls, quarantine and distrust. With --pod: the same for each image of the pod. 1 if
+an image must be pulled. Hashes are never shown. For the node's operators, not for
+tenants: it tells what is on the node.)";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Value("--image", &image_, "IMAGE", "the container's image, as the pod spells it");
+    flags.Value("--image-ref", &image_ref_, "REF",
+                "what the runtime calls the image; '' if it is not on the node");
+    flags.Value("--pod", &pod_, "FILE|-",
+                "instead of --image and --image-ref: what kubectl get pod NAME -o\n"
+                "json prints");
+    flags.List("--secret", &secret_texts_, "NS/NAME/UID/HASH|@FILE",
+               "a pull Secret of the pod, as for check; may be repeated");
+    flags.Value("--secrets", &secrets_, "FILE|-",
+                "pull Secrets of the pod, a line of JSON each; with --pod what\n"
+                "kubectl get secrets -o json prints");
+    flags.Value("--service-account", &service_account_text_, "NS/NAME/UID",
+                "the pod's service account");
+    flags.Value("--service-accounts", &service_accounts_, "FILE|-",
+                "with --pod: what kubectl get serviceaccounts -o json prints");
+    flags.Value("--images", &images_, "FILE|-",
+                "what crictl images -o json prints: the names of the image");
+    runtime_.Declare(flags);
+    policy_.Declare(flags);
+    evidence_.DeclareShortNames(flags);
+    store_.DeclareRules(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = Parse(); !parsed) return parsed.error();
+    std::optional<std::vector<ImageOnNode>> images;
+    std::vector<ImagePullSecret> secrets;
+    ClusterObjects objects;
+    if (pod_) {
+      auto read = ReadClusterFiles(
+          {.pods = *pod_, .secrets = secrets_, .service_accounts = service_accounts_});
+      if (!read) return read.error();
+      objects = *std::move(read);
+    } else if (auto read = ReadSecretsOfFlags(secrets); !read) {
+      return read.error();
+    }
+    if (images_) {
+      auto list = ReadImageList(*images_);
+      if (!list) return list.error();
+      images = *std::move(list);
+    }
+    auto store = ObserveStore(store_, {.policy = policy_.policy, .evidence = evidence_.options});
+    auto code = WithStore(std::move(store), [&](NodeStore& opened) -> Result<ExitCode> {
+      auto names = HandlerNames::Of(opened);
+      if (!names) return names.error();
+      auto trust = opened.GetTrust();
+      if (!trust) return trust.error();
+      auto explained =
+          pod_ ? ExplainPods(opened,
+                             {.objects = std::move(objects), .images = images, .all_pods = true})
+               : ExplainImage(opened, *names, images, secrets);
+      if (!explained) return explained.error();
+      Write(*explained, *names, *trust, out);
+      const bool pulls = std::any_of(explained->begin(), explained->end(),
+                                     [](const ExplainedImage& one) { return one.decision.pull; });
+      return pulls ? ExitCode::kNo : ExitCode::kYes;
+    });
+    return code;
+  }
+
+ private:
+  Result<void> Parse() {
+    if (auto parsed = store_.Parse(); !parsed) return parsed;
+    if (auto parsed = policy_.Parse(); !parsed) return parsed;
+    if (auto parsed = runtime_.Parse(); !parsed) return parsed;
+    if (auto parsed = evidence_.Parse(); !parsed) return parsed;
+    if (pod_) {
+      if (image_ || image_ref_) return BadFlag("--pod", "it excludes --image and --image-ref");
+      if (!secret_texts_.empty()) return BadFlag("--pod", "it excludes --secret", "use --secrets");
+      if (service_account_text_) {
+        return BadFlag("--pod", "it excludes --service-account", "use --service-accounts");
+      }
+      if (runtime_.given()) return BadFlag("--pod", "it excludes --runtime, which the pod names");
+    } else {
+      if (!image_) return BadFlag("--image", "it is missing", "or name a pod: --pod FILE");
+      if (!image_ref_) {
+        return BadFlag("--image-ref", "it is missing",
+                       "give what the runtime calls the image, or '' if it is not on the node");
+      }
+      if (service_accounts_) return BadFlag("--service-accounts", "it needs --pod");
+      if (auto r = CheckLength("--image", *image_, kMaxImageBytes); !r) return r;
+      if (!image_ref_->empty()) {
+        if (auto r = CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes); !r) return r;
+      }
+    }
+    if (service_account_text_) {
+      auto account = ParseServiceAccount(*service_account_text_);
+      if (!account) return account.error();
+      service_account_ = *std::move(account);
+    }
+    return CheckStandardInput({{"--pod", pod_},
+                               {"--secrets", secrets_},
+                               {"--service-accounts", service_accounts_},
+                               {"--images", images_}});
+  }
+
+  Result<void> ReadSecretsOfFlags(std::vector<ImagePullSecret>& secrets) const {
+    for (const std::string& text : secret_texts_) {
+      auto secret = ReadSecret(text);
+      if (!secret) return secret.error();
+      secrets.push_back(*std::move(secret));
+    }
+    if (!secrets_) return {};
+    auto more = ReadSecrets(*secrets_);
+    if (!more) return more.error();
+    secrets.insert(secrets.end(), more->begin(), more->end());
+    return {};
+  }
+
+  // By which the list has the image; empty: there is no list, or it does not have it.
+  static std::vector<std::string> ListedNames(const std::optional<std::vector<ImageOnNode>>& images,
+                                              std::string_view image_ref) {
+    std::vector<std::string> names;
+    if (!images || image_ref.empty()) return names;
+    for (const ImageOnNode& image : *images) {
+      if (!Has(image, image_ref)) continue;
+      names.insert(names.end(), image.repo_tags.begin(), image.repo_tags.end());
+      names.insert(names.end(), image.repo_digests.begin(), image.repo_digests.end());
+    }
+    return names;
+  }
+
+  static Result<ExplainedImage> Explained(NodeStore& store, ExplainedImage image,
+                                          const std::vector<std::string>& names) {
+    if (image.image_ref.empty()) return image;
+    auto why = store.Explain({.image = image.image,
+                              .image_ref = image.image_ref,
+                              .runtime_handler = image.runtime_handler},
+                             names);
+    if (why) {
+      image.explanation = *std::move(why);
+    } else if (image.decision.reason != Reason::kRuntimeHandlerUnknown) {
+      return why.error();
+    }
+    return image;
+  }
+
+  Result<std::vector<ExplainedImage>> ExplainImage(
+      NodeStore& store, const HandlerNames& handlers,
+      const std::optional<std::vector<ImageOnNode>>& images,
+      const std::vector<ImagePullSecret>& secrets) const {
+    if (auto known = handlers.Check(runtime_.handler); !known) return known.error();
+    const std::vector<ImagePullSecretView> views(secrets.begin(), secrets.end());
+    PodCredentials pod{.secrets = views, .service_account = std::nullopt};
+    if (service_account_) pod.service_account.emplace(*service_account_);
+    FixedCredentials credentials(pod);
+    ExplainedImage image{
+        .image = *image_, .image_ref = *image_ref_, .runtime_handler = runtime_.handler};
+    image.decision = store.MustAttemptPull({.image = image.image,
+                                            .image_ref = image.image_ref,
+                                            .runtime_handler = image.runtime_handler},
+                                           credentials);
+    auto explained = Explained(store, std::move(image), ListedNames(images, *image_ref_));
+    if (!explained) return explained.error();
+    return std::vector<ExplainedImage>{*std::move(explained)};
+  }
+
+  static Result<std::vector<ExplainedImage>> ExplainPods(NodeStore& store, PreviewInputs inputs) {
+    const auto images = inputs.images;
+    auto preview = Preview::Plan(std::move(inputs));
+    if (!preview) return preview.error();
+    if (auto asked = preview->AskWhetherToPull(store); !asked) return asked.error();
+    std::vector<ExplainedImage> all;
+    for (const PodForecast& pod : preview->pods()) {
+      for (const ContainerForecast& container : pod.containers) {
+        ExplainedImage image{.image = container.container->image,
+                             .image_ref = container.image_ref,
+                             .runtime_handler = pod.runtime_handler};
+        const auto& decision = container.forecasts.front().outcome.decision;
+        image.decision = decision.value_or(
+            Decision{true, CheckResult::kError, Reason::kImageDoesNotParse, false});
+        auto explained =
+            Explained(store, std::move(image), ListedNames(images, container.image_ref));
+        if (!explained) return explained.error();
+        all.push_back(*std::move(explained));
+      }
+    }
+    return all;
+  }
+
+  static void Write(const std::vector<ExplainedImage>& explained, const HandlerNames& names,
+                    const TrustState& trust, Output& out) {
+    if (out.json()) {
+      Json images = Json::array();
+      for (const ExplainedImage& one : explained) images.push_back(JsonOf(one));
+      Json journal = Json::array();
+      for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
+      out.WriteJson({{"images", images}, {"distrustful", trust.distrustful}, {"journal", journal}});
+      return;
+    }
+    for (const ExplainedImage& one : explained) {
+      WriteExplained(one, names, out);
+      if (trust.distrustful) {
+        out.Line("distrust    {}",
+                 trust.journal.empty() ? "the store lost records" : trust.journal.back().reason);
+      }
+      if (&one != &explained.back()) out.Line("");
+    }
+  }
+
+  StoreFlags store_;
+  PolicyFlags policy_;
+  RuntimeFlag runtime_;
+  EvidenceFlags evidence_;
+  std::optional<std::string> image_;
+  std::optional<std::string> image_ref_;
+  std::optional<std::string> pod_;
+  std::vector<std::string> secret_texts_;
+  std::optional<std::string> secrets_;
+  std::optional<std::string> service_account_text_;
+  std::optional<ImagePullServiceAccount> service_account_;
+  std::optional<std::string> service_accounts_;
+  std::optional<std::string> images_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeExplainCommand() { return std::make_unique<ExplainCommand>(); }
+
+}  // namespace waybill::cli

@@ -1,0 +1,60 @@
+// What a store, or a backup of one, holds of images: to be compared with another.
+
+#ifndef WAYBILL_BINDINGS_CLI_STORE_CONTENT_H_
+#define WAYBILL_BINDINGS_CLI_STORE_CONTENT_H_
+
+#include <string>
+#include <vector>
+
+#include "bindings/cli/output.h"
+#include "waybill/node_store.h"
+
+namespace waybill::cli {
+
+struct StoreContent {
+  std::vector<ImagePulledRecord> records = {};
+  std::vector<LedgerEntry> ledger = {};
+  std::vector<OpenPull> pulls = {};
+  std::vector<QuarantineEntry> quarantine = {};
+  bool distrustful = false;
+};
+
+// `path`: a store's directory, read without a trace (quiet_store.h) and whatever its witness says,
+// or the file of a backup. Of a
+// store the records are as they count: without what was forgotten or is too old; those of a backup
+// as they are stored. kNotFound, kUnsafePath, kIo, kDamaged, kNewerSchema.
+Result<StoreContent> ReadStoreContent(const std::string& path);
+
+// One difference. What it is about is in those members that are not empty.
+struct ContentChange {
+  enum class Effect : std::uint8_t { kOpened, kClosed, kOther };
+  enum class What : std::uint8_t {
+    kNodePods,
+    kSecret,
+    kServiceAccount,
+    kRecord,
+    kLedger,
+    kQuarantine,
+    kDistrust,
+    kPull,
+  };
+  Effect effect = Effect::kOther;
+  What what = What::kRecord;
+  std::string image_ref = {};
+  std::string runtime_handler = {};
+  std::string image_name = {};
+  std::string who = {};  // namespace/name/uid
+  std::string because = {};
+};
+
+// From `before` to `after`: what became open, what became closed, and what else changed. Sorted by
+// effect, then by image.
+std::vector<ContentChange> Compare(const StoreContent& before, const StoreContent& after);
+
+Json JsonOf(const ContentChange& change);
+// One line of text.
+std::string TextOf(const ContentChange& change);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_STORE_CONTENT_H_
