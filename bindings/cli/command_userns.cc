@@ -14,11 +14,12 @@ struct Action {
 };
 
 constexpr Action kActions[] = {
-    {"get", GetUserns, true, true},        {"release", ReleaseUserns, true, false},
-    {"list", ListUserns, false, true},     {"cleanup", CleanUpUserns, false, false},
-    {"pool", ShowUsernsPool, false, true}, {"adopt", AdoptUserns, true, true}};
+    {"get", GetUserns, true, true},          {"release", ReleaseUserns, true, false},
+    {"list", ListUserns, false, true},       {"cleanup", CleanUpUserns, false, false},
+    {"pool", ShowUsernsPool, false, true},   {"adopt", AdoptUserns, true, true},
+    {"owner", FindUsernsOwner, true, false}, {"check", CheckUserns, false, true}};
 constexpr std::string_view kActionsHint =
-    "the actions are get, release, list, cleanup, pool and adopt";
+    "the actions are get, release, list, cleanup, pool, adopt, owner and check";
 
 class UsernsCommand final : public Command {
  public:
@@ -40,13 +41,17 @@ cleanup        frees the ranges of pods that are gone. In this order:
                Two empty lists are refused (2), unless --allow-empty is given
 pool           how full the pool is; 1 if no new range can be given out
 adopt POD FIRST LENGTH
-               you state that the pod lives with these host IDs)";
+               you state that the pod lives with these host IDs
+owner HOST-ID  whose host UID or GID that is; 1 if no pod's
+check          compares the store with the ID mappings of what runs; 1 if they
+               contradict each other)";
   }
 
   void Declare(Flags& flags) override {
     arguments_.store.Declare(flags);
-    flags.Positional("ACTION", &action_, "get, release, list, cleanup, pool or adopt");
-    flags.Positional("POD", &arguments_.pod, "the pod's UID");
+    flags.Positional("ACTION", &action_,
+                     "get, release, list, cleanup, pool, adopt, owner or check");
+    flags.Positional("POD", &arguments_.pod, "the pod's UID; owner: a host ID");
     flags.Positional("FIRST", &arguments_.first_id, "adopt: the pod's first host ID");
     flags.Positional("LENGTH", &arguments_.id_count, "adopt: how many it has");
     flags.Value("--host-users", &arguments_.host_users, "true|false",
@@ -66,6 +71,8 @@ adopt POD FIRST LENGTH
     flags.Value("--token", &arguments_.token, "TOKEN", "cleanup: the token");
     flags.Switch("--allow-empty", &arguments_.change.options.allow_empty,
                  "cleanup: accept two empty lists: the node has no pods");
+    flags.Value("--proc", &arguments_.proc, "DIR",
+                "check: the /proc of the host's PID namespace (/proc)");
     flags.Switch("--dry-run", &arguments_.change.options.dry_run,
                  "release, cleanup: say what would be done, and change nothing");
     arguments_.pool.Declare(flags);
@@ -96,6 +103,7 @@ adopt POD FIRST LENGTH
     const UsernsArguments& a = arguments_;
     if (a.lost && a.pod) return BadFlag("--lost", "it excludes a pod");
     if (action.wants_pod && !a.pod && !a.lost) {
+      if (action.name == "owner") return BadFlag("HOST-ID", "it is missing");
       return BadFlag("POD", "it is missing", "give metadata.uid of the pod");
     }
     if (!action.wants_pod && a.pod) {
@@ -128,7 +136,8 @@ adopt POD FIRST LENGTH
                {"--allow-empty", a.change.options.allow_empty, "cleanup"},
                {"--existing", a.existing.has_value(), "cleanup"},
                {"--running", a.running.has_value(), "cleanup"},
-               {"--token", a.token.has_value(), "cleanup"}};
+               {"--token", a.token.has_value(), "cleanup"},
+               {"--proc", a.proc.has_value(), "check"}};
     if (a.change.options.dry_run && action != "release" && action != "cleanup") {
       return BadFlag("--dry-run", "it belongs to release and cleanup");
     }

@@ -17,7 +17,7 @@ namespace waybill::cli {
 struct UsernsArguments {
   StoreFlags store;
   UserNamespaceFlags pool;
-  std::optional<std::string> pod;
+  std::optional<std::string> pod;  // owner: the host ID
   // get
   std::optional<std::string> host_users;
   RuntimeFlag runtime;
@@ -34,11 +34,17 @@ struct UsernsArguments {
   // adopt
   std::optional<std::string> first_id;
   std::optional<std::string> id_count;
+  // check
+  std::optional<std::string> proc;
 };
 
 // userns_show.cc
 Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out);
 Result<ExitCode> ShowUsernsPool(const UsernsArguments& arguments, Output& out);
+
+// userns_check.cc
+Result<ExitCode> FindUsernsOwner(const UsernsArguments& arguments, Output& out);
+Result<ExitCode> CheckUserns(const UsernsArguments& arguments, Output& out);
 
 // userns_change.cc
 Result<ExitCode> GetUserns(const UsernsArguments& arguments, Output& out);
