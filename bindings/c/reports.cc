@@ -1,6 +1,6 @@
 // The reports of a store, member by member.
 
-#include <algorithm>
+#include <cstring>
 
 #include "bindings/c/convert.h"
 
@@ -201,17 +201,53 @@ waybill_statistics ToC(const Statistics& statistics, Memory& memory) {
           .revocations = statistics.revocations};
 }
 
-waybill_metrics ToC(const Metrics& metrics, Memory&) {
+namespace {
+
+// Of the same shape, which the sizes prove.
+template <typename From, typename To>
+void CopyNumbers(const From& from, To& to) {
+  static_assert(sizeof(to) == sizeof(from));
+  std::memcpy(&to, &from, sizeof(to));
+}
+
+waybill_store_counters ToC(const StoreCounters& counters, Memory&) {
+  waybill_store_counters to{};
+  CopyNumbers(counters.decisions, to.decisions);
+  CopyNumbers(counters.mustpull_checks, to.mustpull_checks);
+  CopyNumbers(counters.ensure_image_requests, to.ensure_image_requests);
+  to.commit_failures = counters.commit_failures;
+  to.write_back_failures = counters.write_back_failures;
+  to.write_backs_dropped = counters.write_backs_dropped;
+  to.id_range_failures = counters.id_range_failures;
+  to.reverification_ratio = counters.ReverificationRatio().value_or(-1);
+  return to;
+}
+
+waybill_opening_summary ToC(const OpeningSummary& opening, Memory&) {
+  return {.at = c::ToC(opening.at),
+          .damage = opening.damage,
+          .warnings = opening.warnings,
+          .modes_mended = opening.modes_mended,
+          .import_problems = opening.import_problems,
+          .id_range_problems = opening.id_range_problems,
+          .gap_closed = opening.gap_closed,
+          .created = opening.created,
+          .rebuilt = opening.rebuilt,
+          .commit_undone = opening.commit_undone,
+          .witness_made = opening.witness_made,
+          .clock_was_ahead = opening.clock_was_ahead,
+          .after_gap = opening.after_gap};
+}
+
+}  // namespace
+
+waybill_metrics ToC(const Metrics& metrics, Memory& memory) {
+  const auto handler = [](const HandlerRecords& from, Memory& into) {
+    return waybill_handler_records{Copy(from.runtime_handler, into), from.records};
+  };
   waybill_metrics to{};
-  static_assert(sizeof(to.mustpull_checks) == sizeof(metrics.mustpull_checks));
-  static_assert(sizeof(to.ensure_image_requests) == sizeof(metrics.ensure_image_requests));
-  std::copy(metrics.mustpull_checks.begin(), metrics.mustpull_checks.end(), to.mustpull_checks);
-  for (std::size_t policy = 0; policy < 3; ++policy) {
-    for (std::size_t present = 0; present < 3; ++present) {
-      const auto& required = metrics.ensure_image_requests[policy][present];
-      std::copy(required.begin(), required.end(), to.ensure_image_requests[policy][present]);
-    }
-  }
+  CopyNumbers(metrics.mustpull_checks, to.mustpull_checks);
+  CopyNumbers(metrics.ensure_image_requests, to.ensure_image_requests);
   to.ondisk_pullintents = metrics.ondisk_pullintents;
   to.ondisk_pulledrecords = metrics.ondisk_pulledrecords;
   to.inmemory_pullintents_usage_percent = metrics.inmemory_pullintents_usage_percent;
@@ -219,6 +255,30 @@ waybill_metrics ToC(const Metrics& metrics, Memory&) {
   to.nondefault_runtime_handler_images = metrics.nondefault_runtime_handler_images;
   to.preloaded_images = metrics.preloaded_images;
   to.open_pulls = metrics.open_pulls;
+  to.live_owner = metrics.live_owner;
+  to.readable = metrics.readable;
+  to.distrustful = metrics.distrustful;
+  to.user_namespaces = metrics.user_namespaces;
+  to.id_ranges_refused = metrics.id_ranges_refused;
+  to.schema_version = metrics.schema_version;
+  to.commit_sequence = metrics.commit_sequence;
+  to.records_by_handler =
+      CopyEach<waybill_handler_records>(metrics.records_by_handler, memory, handler);
+  to.records_by_handler_count = metrics.records_by_handler.size();
+  to.closed_images = metrics.closed_images;
+  to.quarantine_entries = metrics.quarantine_entries;
+  CopyNumbers(metrics.distrust_reasons, to.distrust_reasons);
+  CopyNumbers(metrics.open_pulls_by_state, to.open_pulls_by_state);
+  to.id_mappings = metrics.id_mappings;
+  to.held_pods = metrics.held_pods;
+  to.id_ranges_free = metrics.id_ranges_free;
+  to.id_ranges_used = metrics.id_ranges_used;
+  to.map_bytes = metrics.map_bytes;
+  to.used_bytes = metrics.used_bytes;
+  to.readers = metrics.readers;
+  to.max_readers = metrics.max_readers;
+  if (metrics.counters) to.counters = CopyOne(ToC(*metrics.counters, memory), memory);
+  if (metrics.last_opening) to.last_opening = CopyOne(ToC(*metrics.last_opening, memory), memory);
   return to;
 }
 

@@ -1578,8 +1578,43 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_statistics(waybill_store
                                                                    waybill_statistics** statistics,
                                                                    waybill_error** error);
 
-/* Metrics in waybill/report.h: counts since the store was opened. */
+/* StoreCounters in waybill/metrics.h: what owners count over the life of a store. */
+typedef struct waybill_store_counters {
+  uint64_t decisions[32];                  /* by WAYBILL_REASON_…, those that are counted */
+  uint64_t mustpull_checks[5];             /* by WAYBILL_CHECK_… */
+  uint64_t ensure_image_requests[3][3][3]; /* as in waybill_metrics */
+  uint64_t commit_failures;
+  uint64_t write_back_failures;
+  uint64_t write_backs_dropped; /* not written back, since too many waited */
+  uint64_t id_range_failures;   /* requests for a pod in a user namespace that got no mapping */
+  double reverification_ratio;  /* 0 to 1 (KEP-2535); -1: there was no request */
+} waybill_store_counters;
+
+/* OpeningSummary in waybill/metrics.h */
+typedef struct waybill_opening_summary {
+  waybill_timestamp at;
+  uint64_t damage;
+  uint64_t warnings;
+  uint64_t modes_mended;
+  uint64_t import_problems;
+  uint64_t id_range_problems;
+  uint64_t gap_closed;
+  bool created;
+  bool rebuilt;
+  bool commit_undone;
+  bool witness_made;
+  bool clock_was_ahead;
+  bool after_gap;
+} waybill_opening_summary;
+
+typedef struct waybill_handler_records {
+  waybill_string runtime_handler; /* empty: the default handler */
+  uint64_t records;
+} waybill_handler_records;
+
+/* Metrics in waybill/metrics.h */
 typedef struct waybill_metrics {
+  /* Counts since the store was opened. */
   uint64_t mustpull_checks[5];             /* by WAYBILL_CHECK_… */
   uint64_t ensure_image_requests[3][3][3]; /* by WAYBILL_PULL_…, present_locally, pull_required:
                                               0 false, 1 true, 2 unknown */
@@ -1590,12 +1625,36 @@ typedef struct waybill_metrics {
   uint64_t nondefault_runtime_handler_images;
   uint64_t preloaded_images; /* in the ledger */
   uint64_t open_pulls;       /* closed rules only */
+  bool live_owner;           /* false: an observer's */
+  bool readable;             /* false: the gauges could not all be read */
+  bool distrustful;
+  bool user_namespaces;   /* false: they are off, and there are no ranges */
+  bool id_ranges_refused; /* none is handed out: the range of a held pod is not known */
+  uint32_t schema_version;
+  uint64_t commit_sequence;
+  const waybill_handler_records* records_by_handler; /* the default handler first, then by name */
+  size_t records_by_handler_count;
+  uint64_t closed_images; /* on record, and closed since nobody knows where they came from */
+  uint64_t quarantine_entries;
+  uint64_t distrust_reasons[16];   /* in force, by WAYBILL_TRUST_…; [0]: of unknown kinds */
+  uint64_t open_pulls_by_state[4]; /* by WAYBILL_OPEN_PULL_…; [0]: of anything */
+  uint64_t id_mappings;
+  uint64_t held_pods;
+  uint64_t id_ranges_free; /* of the pool, in ranges */
+  uint64_t id_ranges_used;
+  uint64_t map_bytes;
+  uint64_t used_bytes;
+  uint32_t readers;
+  uint32_t max_readers;
+  const waybill_store_counters* counters;      /* NULL: an observer, and no owner left any */
+  const waybill_opening_summary* last_opening; /* NULL: likewise */
 } waybill_metrics;
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,
                                                                 waybill_metrics** metrics,
                                                                 waybill_error** error);
-/* Prometheus text exposition format, version 0.0.4. */
+/* Prometheus text exposition format, version 0.0.4: the metrics of waybill; from an owner also those
+ * under the kubelet's names. waybill/metrics.h says what is left out when. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_metrics_text(waybill_store* store,
                                                                  waybill_string** text,
                                                                  waybill_error** error);

@@ -1,35 +1,33 @@
-// waybill metrics: the metrics of KEP-2535 under the kubelet's names.
+// waybill metrics: what a store counts and holds, for Prometheus.
+
+#include <cmath>
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/store_access.h"
+#include "bindings/cli/user_namespace_flags.h"
 
 namespace waybill::cli {
 namespace {
 
-Json ChecksJson(const Metrics& metrics) {
-  Json checks = Json::object();
-  for (std::size_t i = 0; i < metrics.mustpull_checks.size(); ++i) {
-    const std::string_view label = CheckResultName(static_cast<CheckResult>(i));
-    if (!label.empty()) checks[std::string(label)] = metrics.mustpull_checks[i];
+Json ValueJson(double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (value == std::floor(value) && std::abs(value) < kExact) {
+    return static_cast<std::int64_t>(value);
   }
-  return checks;
+  return value;
 }
 
-Json RequestsJson(const Metrics& metrics) {
-  constexpr const char* kPolicies[] = {"always", "ifnotpresent", "never"};
-  constexpr const char* kTruth[] = {"false", "true", "unknown"};
-  Json requests = Json::array();
-  for (std::size_t policy = 0; policy < 3; ++policy) {
-    for (std::size_t present = 0; present < 3; ++present) {
-      for (std::size_t required = 0; required < 3; ++required) {
-        requests.push_back({{"pull_policy", kPolicies[policy]},
-                            {"present_locally", kTruth[present]},
-                            {"pull_required", kTruth[required]},
-                            {"value", metrics.ensure_image_requests[policy][present][required]}});
-      }
-    }
+// A number; with labels, an object for each series.
+Json SeriesJson(const MetricFamily& family) {
+  Json all = Json::array();
+  for (const MetricFamily::Series& series : family.series) {
+    if (series.labels.empty()) return ValueJson(series.value);
+    Json one = Json::object();
+    for (const auto& [name, value] : series.labels) one[name] = value;
+    one["value"] = ValueJson(series.value);
+    all.push_back(std::move(one));
   }
-  return requests;
+  return all;
 }
 
 class MetricsCommand final : public Command {
@@ -37,40 +35,41 @@ class MetricsCommand final : public Command {
   std::string name() const override { return "metrics"; }
   std::string summary() const override { return "write metrics as Prometheus text"; }
   std::string notes() const override {
-    return R"(Counters belong to a process. This command makes no decisions, so its counters are 0;
-ask the component that has the store open for its own. The gauges are the store's.)";
+    return R"(The metrics of waybill, as the store knows them, for a file that node_exporter reads:
+  waybill metrics --store DIR > waybill.prom.new && mv waybill.prom.new waybill.prom
+Those under the kubelet's names belong to the process that decides: ask that one. The ranges
+of host IDs are those of the pool, with the flags that it has elsewhere.)";
   }
 
-  void Declare(Flags& flags) override { store_.Declare(flags); }
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    pool_.Declare(flags);
+  }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    auto got = WithStore(ObserveStore(store_), [](const NodeStore& store) {
-      return Result<Metrics>(store.GetMetrics());
-    });
+    if (auto parsed = pool_.Parse(); !parsed) return parsed.error();
+    auto got = WithStore(ObserveStore(store_, {.user_namespaces = pool_.options}),
+                         [](const NodeStore& store) {
+                           // Where the store can't be read, this says why.
+                           auto statistics = store.GetStatistics();
+                           if (!statistics) return Result<Metrics>(statistics.error());
+                           return Result<Metrics>(store.GetMetrics());
+                         });
     if (!got) return got.error();
-    const Metrics& metrics = *got;
     if (!out.json()) {
-      out.WriteRaw(metrics.ToPrometheusText());
+      out.WriteRaw(got->ToPrometheusText());
       return ExitCode::kYes;
     }
-    out.WriteJson(
-        {{"kubelet_imagemanager_image_mustpull_checks_total", ChecksJson(metrics)},
-         {"kubelet_image_manager_ensure_image_requests_total", RequestsJson(metrics)},
-         {"kubelet_imagemanager_ondisk_pullintents", metrics.ondisk_pullintents},
-         {"kubelet_imagemanager_ondisk_pulledrecords", metrics.ondisk_pulledrecords},
-         {"kubelet_imagemanager_inmemory_pullintents_usage_percent",
-          metrics.inmemory_pullintents_usage_percent},
-         {"kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
-          metrics.inmemory_pulledrecords_usage_percent},
-         {"waybill_nondefault_runtime_handler_images", metrics.nondefault_runtime_handler_images},
-         {"waybill_preloaded_images", metrics.preloaded_images},
-         {"waybill_open_pulls", metrics.open_pulls}});
+    Json json = Json::object();
+    for (const MetricFamily& family : got->Families()) json[family.name] = SeriesJson(family);
+    out.WriteJson(json);
     return ExitCode::kYes;
   }
 
  private:
   StoreFlags store_;
+  UserNamespaceFlags pool_;
 };
 
 }  // namespace

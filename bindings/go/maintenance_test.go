@@ -11,9 +11,27 @@ import (
 	"waybill.dev/go"
 )
 
+func TestMetricsOfAnObserver(t *testing.T) {
+	o := optionsIn(scratch(t))
+	s := open(t, o)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
+	must(t, s.Close())
+	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
+	must(t, err)
+	if m := observer.Metrics(); m.LiveOwner || !m.Readable || m.OnDiskPulledRecords != 1 {
+		t.Errorf("%+v", m)
+	}
+	text, err := observer.MetricsText()
+	if err != nil || strings.Contains(text, "kubelet_") || !strings.Contains(text, "waybill_records{runtime_handler=\"(default)\"} 1\n") {
+		t.Errorf("%s, %v", text, err)
+	}
+	must(t, observer.Close())
+}
+
 func TestStateOfAStore(t *testing.T) {
 	ctx := context.Background()
-	s := newStore(t)
+	o := optionsIn(scratch(t))
+	s := open(t, o)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
 	intend(t, s, waybill.ImageCopy{Image: "other:v1"})
 	s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets())
@@ -24,6 +42,11 @@ func TestStateOfAStore(t *testing.T) {
 	}
 	if m := s.Metrics(); m.OnDiskPulledRecords != 1 || m.OnDiskPullIntents != 1 || m.MustPullChecks[waybill.CheckCredentialRecordFound] != 1 || m.InMemoryPullIntentsUsagePercent <= 0 {
 		t.Errorf("%+v", m)
+	} else if !m.LiveOwner || !m.Readable || m.SchemaVersion != waybill.NewestSchema() || m.CommitSequence != statistics.CommitSequence ||
+		!reflect.DeepEqual(m.RecordsByHandler, []waybill.HandlerRecords{{Records: 1}}) || m.OpenPullsByState[waybill.PullRunning] != 1 ||
+		m.UsedBytes == 0 || m.Counters == nil || m.Counters.Decisions[waybill.ReasonNodePodsAccessible] != 1 ||
+		m.Counters.MustPullChecks != m.MustPullChecks || m.Counters.ReverificationRatio != -1 || m.LastOpening == nil || !m.LastOpening.Created || m.LastOpening.At.IsZero() {
+		t.Errorf("%+v, %+v, %+v", m, m.Counters, m.LastOpening)
 	}
 	if report, err := s.Verify(ctx); err != nil || !report.Sound || report.Values == 0 || len(report.Findings) != 0 {
 		t.Errorf("%+v, %v", report, err)

@@ -63,11 +63,14 @@ func (s *Store) Statistics() (Statistics, error) {
 	}), err
 }
 
-// Metrics are those of KEP-2535, counted since the store was opened.
+// Metrics is what a store counts and holds. The kubelet's names are those of KEP-2535.
 type Metrics struct {
+	// Counted since the store was opened.
+
 	MustPullChecks [5]uint64 // by CheckResult
 	// By PullPolicy, then present_locally and pull_required: 0 false, 1 true, 2 unknown.
 	EnsureImageRequests [3][3][3]uint64
+
 	OnDiskPullIntents   uint64
 	OnDiskPulledRecords uint64
 	// The store has no cache. These are the images in flight and the used pages of the map, in percent of
@@ -78,10 +81,73 @@ type Metrics struct {
 	NondefaultRuntimeHandlerImages uint64
 	PreloadedImages                uint64 // in the ledger
 	OpenPulls                      uint64 // RulesClosed
+
+	LiveOwner        bool // false: an observer's
+	Readable         bool // false: the gauges could not all be read
+	SchemaVersion    uint32
+	CommitSequence   uint64
+	RecordsByHandler []HandlerRecords // the default handler first, then by name
+	// Images on record that are closed since nobody knows where they came from.
+	ClosedImages      uint64
+	QuarantineEntries uint64
+	Distrustful       bool
+	DistrustReasons   [16]uint64 // in force, by TrustKind; [0]: of unknown kinds
+	OpenPullsByState  [4]uint64  // by PullState; [0]: pulls of anything
+	IDMappings        uint64
+	HeldPods          uint64
+	UserNamespaces    bool   // false: they are off, and there are no ranges
+	IDRangesFree      uint64 // of the pool, in ranges
+	IDRangesUsed      uint64
+	IDRangesRefused   bool // none is handed out: the range of a held pod is not known
+	MapBytes          uint64
+	UsedBytes         uint64
+	Readers           uint32
+	MaxReaders        uint32
+
+	// Of the store's whole life. nil: this is an observer, and no owner left any.
+
+	Counters    *StoreCounters
+	LastOpening *OpeningSummary
 }
 
-// Metrics returns what was counted since the store was opened. If the store can't be read, the gauges
-// are 0; if it is closed, everything is.
+// HandlerRecords counts the records of a runtime handler.
+type HandlerRecords struct {
+	RuntimeHandler string // "": the default handler
+	Records        uint64
+}
+
+// StoreCounters is what the owners of a store count, over its whole life.
+type StoreCounters struct {
+	Decisions           [32]uint64 // by Reason, those that are counted
+	MustPullChecks      [5]uint64  // by CheckResult
+	EnsureImageRequests [3][3][3]uint64
+	CommitFailures      uint64 // changes that were refused, or may not be on disk
+	WriteBackFailures   uint64 // rotated credentials that could not be written back
+	WriteBacksDropped   uint64 // likewise, since too many waited
+	IDRangeFailures     uint64 // requests for a pod in a user namespace that got no mapping
+	// KEP-2535's service level indicator, 0 to 1. -1: there was no request.
+	ReverificationRatio float64
+}
+
+// OpeningSummary is what the last opening as the owner found. RecoveryReport has the words.
+type OpeningSummary struct {
+	At              time.Time
+	Damage          uint64
+	Warnings        uint64
+	ModesMended     uint64
+	ImportProblems  uint64
+	IDRangeProblems uint64
+	GapClosed       uint64
+	Created         bool
+	Rebuilt         bool
+	CommitUndone    bool
+	WitnessMade     bool
+	ClockWasAhead   bool
+	AfterGap        bool
+}
+
+// Metrics returns what the store counts and holds. If the store can't be read, gauges are 0; if it is
+// closed, everything is.
 func (s *Store) Metrics() Metrics {
 	var metrics *C.waybill_metrics
 	_ = s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_get_metrics(h, &metrics, e) })
@@ -94,15 +160,66 @@ func (s *Store) Metrics() Metrics {
 			NondefaultRuntimeHandlerImages:    uint64(c.nondefault_runtime_handler_images),
 			PreloadedImages:                   uint64(c.preloaded_images),
 			OpenPulls:                         uint64(c.open_pulls),
+			LiveOwner:                         bool(c.live_owner),
+			Readable:                          bool(c.readable),
+			SchemaVersion:                     uint32(c.schema_version),
+			CommitSequence:                    uint64(c.commit_sequence),
+			RecordsByHandler: goList(c.records_by_handler, c.records_by_handler_count, func(h *C.waybill_handler_records) HandlerRecords {
+				return HandlerRecords{goString(h.runtime_handler), uint64(h.records)}
+			}),
+			ClosedImages:      uint64(c.closed_images),
+			QuarantineEntries: uint64(c.quarantine_entries),
+			Distrustful:       bool(c.distrustful),
+			IDMappings:        uint64(c.id_mappings),
+			HeldPods:          uint64(c.held_pods),
+			UserNamespaces:    bool(c.user_namespaces),
+			IDRangesFree:      uint64(c.id_ranges_free),
+			IDRangesUsed:      uint64(c.id_ranges_used),
+			IDRangesRefused:   bool(c.id_ranges_refused),
+			MapBytes:          uint64(c.map_bytes),
+			UsedBytes:         uint64(c.used_bytes),
+			Readers:           uint32(c.readers),
+			MaxReaders:        uint32(c.max_readers),
 		}
 		m.MustPullChecks = *(*[5]uint64)(unsafe.Pointer(&c.mustpull_checks))
 		m.EnsureImageRequests = *(*[3][3][3]uint64)(unsafe.Pointer(&c.ensure_image_requests))
+		m.DistrustReasons = *(*[16]uint64)(unsafe.Pointer(&c.distrust_reasons))
+		m.OpenPullsByState = *(*[4]uint64)(unsafe.Pointer(&c.open_pulls_by_state))
+		if k := c.counters; k != nil {
+			m.Counters = &StoreCounters{
+				Decisions:           *(*[32]uint64)(unsafe.Pointer(&k.decisions)),
+				MustPullChecks:      *(*[5]uint64)(unsafe.Pointer(&k.mustpull_checks)),
+				EnsureImageRequests: *(*[3][3][3]uint64)(unsafe.Pointer(&k.ensure_image_requests)),
+				CommitFailures:      uint64(k.commit_failures),
+				WriteBackFailures:   uint64(k.write_back_failures),
+				WriteBacksDropped:   uint64(k.write_backs_dropped),
+				IDRangeFailures:     uint64(k.id_range_failures),
+				ReverificationRatio: float64(k.reverification_ratio),
+			}
+		}
+		if o := c.last_opening; o != nil {
+			m.LastOpening = &OpeningSummary{
+				At:              goTime(o.at),
+				Damage:          uint64(o.damage),
+				Warnings:        uint64(o.warnings),
+				ModesMended:     uint64(o.modes_mended),
+				ImportProblems:  uint64(o.import_problems),
+				IDRangeProblems: uint64(o.id_range_problems),
+				GapClosed:       uint64(o.gap_closed),
+				Created:         bool(o.created),
+				Rebuilt:         bool(o.rebuilt),
+				CommitUndone:    bool(o.commit_undone),
+				WitnessMade:     bool(o.witness_made),
+				ClockWasAhead:   bool(o.clock_was_ahead),
+				AfterGap:        bool(o.after_gap),
+			}
+		}
 		return m
 	})
 }
 
-// MetricsText returns the metrics in Prometheus' text exposition format, version 0.0.4, under the
-// kubelet's names: every series, zeros included.
+// MetricsText returns the metrics in Prometheus' text exposition format, version 0.0.4: those of
+// waybill (waybill_…), and from an owner those under the kubelet's names. Every series, zeros included.
 func (s *Store) MetricsText() (string, error) {
 	var text *C.waybill_string
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_metrics_text(h, &text, e) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -160,7 +161,7 @@ func TestClosed(t *testing.T) {
 			if outcome.Action != waybill.EnsurePull {
 				t.Errorf("%+v", outcome)
 			}
-			if m := s.Metrics(); m != (waybill.Metrics{}) {
+			if m := s.Metrics(); !reflect.DeepEqual(m, waybill.Metrics{}) {
 				t.Errorf("%+v", m)
 			}
 			each := []error{

@@ -49,6 +49,22 @@ Error MayNotStand(Error error) {
   return error;
 }
 
+// Whether a change came to grief, rather than being refused for what it asks.
+bool IsFailure(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kDamaged:
+    case ErrorCode::kOwned:
+    case ErrorCode::kStoreFull:
+    case ErrorCode::kDiskFull:
+    case ErrorCode::kIo:
+    case ErrorCode::kOutcomeUnknown:
+    case ErrorCode::kOutOfMemory:
+      return true;
+    default:
+      return false;
+  }
+}
+
 struct Snapshots {
   std::uint64_t last = 0;    // the transaction ID of the last commit
   std::uint64_t oldest = 0;  // that of the oldest older snapshot still held; if none, last + 1
@@ -116,6 +132,9 @@ Result<void> Committer::Run(Change change) {
   queue_.push_back(&request);
   changed_.wait(lock, [&] { return request.done || (!leading_ && queue_.front() == &request); });
   if (!request.done) Lead(lock);
+  if (!request.result && IsFailure(request.result.error().code)) {
+    failures_.fetch_add(1, std::memory_order_relaxed);
+  }
   return std::move(request.result);
 }
 

@@ -91,6 +91,8 @@ class Committer {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   // The error of every Run after that.
   Error WhyFailed() const;
+  // Changes that were refused for the disk's or the store's sake, or may not be on disk.
+  std::uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
   // Asks Hooks::still_owned between commits. False: failed(), or the answer is unknown at present.
   bool CheckOwnership();
 
@@ -141,6 +143,7 @@ class Committer {
   State state_;                   // written by the leader under mutex_
   Error why_failed_;              // guarded by mutex_; empty message: a commit failed half way
   std::atomic<bool> failed_{false};
+  std::atomic<std::uint64_t> failures_{0};
   std::atomic<std::uint64_t> durable_sequence_;
 };
 

@@ -383,6 +383,8 @@ std::optional<Platform> PulledRecordView::guest_platform() const {
   return DecodePlatform(record_->guest_platform());
 }
 
+bool PulledRecordView::IsClosed() const { return record_->closed_because() != nullptr; }
+
 std::string PulledRecordView::ref() const { return RefOf(*record_); }
 
 bool PulledRecordView::RefIs(std::string_view image_ref) const {

@@ -96,6 +96,8 @@ class PulledRecordView {
   std::optional<Platform> guest_platform() const;
   std::optional<EntryView> Find(std::string_view image_name) const;
   bool HasEntries() const;
+  // Nobody knows where the image came from (closed_because).
+  bool IsClosed() const;
   std::string ref() const;
   const schema::v6::PulledRecord& root() const { return *record_; }
 

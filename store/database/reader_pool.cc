@@ -128,10 +128,18 @@ ReaderPool::Lease ReaderPool::Acquire() {
   return lease;
 }
 
-std::uint64_t ReaderPool::Counter(std::size_t counter) const {
-  std::uint64_t sum = spare_counters_[counter].load(std::memory_order_relaxed);
-  for (const Slot& slot : slots_) sum += slot.counters[counter].load(std::memory_order_relaxed);
-  return sum;
+Counters ReaderPool::SumCounters() const {
+  Counters sums;
+  for (std::size_t i = 0; i < kCounters; ++i) {
+    sums[i] = spare_counters_[i].load(std::memory_order_relaxed);
+  }
+  for (const Slot& slot : slots_) {
+    if (!slot.counted.load(std::memory_order_relaxed)) continue;
+    for (std::size_t i = 0; i < kCounters; ++i) {
+      sums[i] += slot.counters[i].load(std::memory_order_relaxed);
+    }
+  }
+  return sums;
 }
 
 ReaderPool::Lease::Lease(Lease&& other) noexcept { Reacquire(std::move(other)); }
@@ -320,6 +328,7 @@ bool ReaderPool::Lease::Count(std::size_t counter) {
   // Only the slot's holder writes.
   auto& mine = slot_->counters[counter];
   mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  slot_->counted.store(true, std::memory_order_relaxed);
   return true;
 }
 

@@ -27,7 +27,9 @@
 
 namespace waybill::internal {
 
-inline constexpr std::size_t kCounters = 5;
+// Decisions by CheckResult and Reason: CounterOf in pull/decide.h.
+inline constexpr std::size_t kCounters = 5 * 32;
+using Counters = std::array<std::uint64_t, kCounters>;
 
 enum class Lookup : std::uint8_t {
   kFound,
@@ -48,6 +50,7 @@ class ReaderPool {
     Places places;                    // of the snapshot cached_txn_id; unused if that is 0
     // Written by the slot's holder only, read by all.
     std::array<std::atomic<std::uint64_t>, kCounters> counters{};
+    std::atomic<bool> counted{false};  // one of them is not 0
 
     ~Slot() { EndTxn(); }
     void DropSnapshot();
@@ -138,7 +141,8 @@ class ReaderPool {
   void Detach();
 
   Lease Acquire();
-  std::uint64_t Counter(std::size_t counter) const;
+  // A sum over all slots. Takes no lock: a decision that ends meanwhile may be in it or not.
+  Counters SumCounters() const;
   // For decisions without a lasting slot.
   void CountWithoutSlot(std::size_t counter) {
     spare_counters_[counter].fetch_add(1, std::memory_order_relaxed);

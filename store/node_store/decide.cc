@@ -120,12 +120,13 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
     ReaderPool::Lease snapshot = Read();
     const Decision decision = DecideUncounted(copy, source, snapshot, write_backs_queued);
     if (decision.result == CheckResult::kNotCounted) return decision;
-    const auto counter = static_cast<std::size_t>(decision.result);
+    const std::size_t counter = internal::CounterOf(decision.result, decision.reason);
     if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
     return decision;
   } catch (...) {  // out of memory, or what the source throws
-    readers.CountWithoutSlot(static_cast<std::size_t>(CheckResult::kError));
-    return {};
+    const Decision failed;
+    readers.CountWithoutSlot(internal::CounterOf(failed.result, failed.reason));
+    return failed;
   }
 }
 

@@ -20,6 +20,7 @@
 #include "store/control/server.h"
 #include "store/database/committer.h"
 #include "store/database/reader_pool.h"
+#include "store/node_store/counts.h"
 #include "store/pull/decide.h"
 #include "store/pull/in_flight.h"
 #include "store/pull/tidier.h"
@@ -68,7 +69,7 @@ class NodeStore::Impl {
   RecoveryReport report;
   internal::InFlight in_flight;
   internal::ReaderPool readers;
-  // By PullPolicy, present_locally, pull_required, as in Metrics.
+  // As EnsureImageRequests.
   std::array<std::array<std::array<std::atomic<std::uint64_t>, 3>, 3>, 3> ensure_requests{};
 
   // Owner only, else null.
@@ -95,11 +96,18 @@ class NodeStore::Impl {
     return ages ? *ages : snapshot.state().ages;
   }
 
-  // How many pulled records have another handler than the default. kDamaged: unreadable.
-  Result<std::uint64_t> CountNondefault(const internal::ReaderPool::Lease& snapshot);
-  std::mutex nondefault_mutex;
-  std::uint64_t nondefault_at = 0;  // the commit that was counted; 0: none
-  std::uint64_t nondefault_records = 0;
+  // metrics.cc. kDamaged: unreadable.
+  Result<internal::RecordCounts> CountRecords(const internal::ReaderPool::Lease& snapshot);
+  // Adds what was counted since the store was opened.
+  void AddCounters(StoreCounters& to) const;
+  OpeningSummary SummaryOfOpening() const;
+  std::mutex counted_mutex;
+  std::optional<internal::RecordCounts> counted_records;  // guarded by counted_mutex; likewise:
+  std::optional<internal::IdRangeCounts> counted_ranges;
+  // What earlier owners counted.
+  StoreCounters counted_before;
+  std::optional<OpeningSummary> last_opening;
+  std::atomic<std::uint64_t> id_range_failures{0};
 
   // Rules::kClosed: the commit that mended times from a clock that was ahead; 0: none.
   std::atomic<std::uint64_t> clock_mended_at{0};

@@ -208,6 +208,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
   write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules);
+  last_opening = SummaryOfOpening();
   tidier = std::make_unique<internal::Tidier>(*committer);
   if (state.untidied != 0) tidier->Wake();
   return owned->lock.AnnounceRecovered(opened.database_id);

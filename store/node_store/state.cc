@@ -1,4 +1,4 @@
-// Statistics, metrics, verification, trust.
+// Statistics, verification, trust.
 
 #include <fcntl.h>
 
@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "store/database/open_pulls_table.h"
-#include "store/database/pulled_record.h"
 #include "store/database/uuid.h"
 #include "store/node_store/impl.h"
 #include "store/recovery/inspect.h"
@@ -24,7 +23,6 @@ using internal::Table;
 
 namespace {
 constexpr int kVerifyTries = 5;
-constexpr double kPercent = 100.0;
 }  // namespace
 
 Result<Statistics> NodeStore::GetStatistics() const {
@@ -48,9 +46,9 @@ Result<Statistics> NodeStore::GetStatistics() const {
       statistics.intents -= static_cast<std::uint64_t>(std::count_if(
           pulls->begin(), pulls->end(), [](const OpenPull& pull) { return pull.nothing_at != 0; }));
     }
-    auto nondefault = impl_->CountNondefault(snapshot);
-    if (!nondefault) return nondefault.error();
-    statistics.nondefault_handler_records = *nondefault;
+    auto records = impl_->CountRecords(snapshot);
+    if (!records) return records.error();
+    statistics.nondefault_handler_records = records->nondefault();
     statistics.distrustful = state.distrustful;
     statistics.map_bytes = info.map_bytes;
     statistics.used_bytes = (info.last_page + 1) * info.page_size;
@@ -58,114 +56,6 @@ Result<Statistics> NodeStore::GetStatistics() const {
     statistics.max_readers = info.max_readers;
     return statistics;
   });
-}
-
-// Walks the table once a commit.
-Result<std::uint64_t> NodeStore::Impl::CountNondefault(const ReaderPool::Lease& snapshot) {
-  const std::uint64_t commit = snapshot.state().commit_sequence;
-  const std::scoped_lock lock(nondefault_mutex);
-  if (nondefault_at == commit) return nondefault_records;
-  std::uint64_t count = 0;
-  const bool walked =
-      snapshot.ForEach(internal::SpecOf(Table::kPulled), [&](internal::Payload one) {
-        if (!one.empty() && !internal::PulledRecordView(one).runtime_handler().empty()) ++count;
-      });
-  if (!walked) return Unreadable("the records");
-  nondefault_records = count;
-  nondefault_at = commit;
-  return count;
-}
-
-Metrics NodeStore::GetMetrics() const {
-  Metrics metrics;
-  for (std::size_t i = 0; i < metrics.mustpull_checks.size(); ++i) {
-    metrics.mustpull_checks[i] = impl_->readers.Counter(i);
-  }
-  for (std::size_t policy = 0; policy < 3; ++policy) {
-    for (std::size_t present = 0; present < 3; ++present) {
-      for (std::size_t required = 0; required < 3; ++required) {
-        metrics.ensure_image_requests[policy][present][required] =
-            impl_->ensure_requests[policy][present][required].load(std::memory_order_relaxed);
-      }
-    }
-  }
-  if (const auto statistics = GetStatistics()) {
-    metrics.ondisk_pullintents = statistics->intents;
-    metrics.ondisk_pulledrecords = statistics->records;
-    metrics.nondefault_runtime_handler_images = statistics->nondefault_handler_records;
-    metrics.preloaded_images = statistics->ledger_entries;
-    if (impl_->rules == Rules::kClosed) metrics.open_pulls = statistics->intents;
-    metrics.inmemory_pullintents_usage_percent =
-        kPercent * static_cast<double>(impl_->in_flight.size()) / kMaxInFlightImages;
-    if (statistics->map_bytes != 0) {
-      metrics.inmemory_pulledrecords_usage_percent = kPercent *
-                                                     static_cast<double>(statistics->used_bytes) /
-                                                     static_cast<double>(statistics->map_bytes);
-    }
-  }
-  return metrics;
-}
-
-namespace {
-
-// Metrics as Prometheus text, under the names and labels of the kubelet's code (which has one more
-// underscore in kubelet_image_manager_ensure_image_requests_total than the text of KEP-2535).
-constexpr std::array<std::string_view, 3> kPullPolicyLabels = {"always", "ifnotpresent", "never"};
-constexpr std::array<std::string_view, 3> kTruthLabels = {"false", "true", "unknown"};
-
-void Header(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
-  out += "# HELP " + std::string(name) + " " + std::string(help) + "\n";
-  out += "# TYPE " + std::string(name) + " " + std::string(type) + "\n";
-}
-
-void Gauge(std::string& out, std::string_view name, std::string_view help, double value) {
-  Header(out, name, "gauge", help);
-  char digits[64];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
-  out += std::string(name) + " " + std::string(digits, end) + "\n";
-}
-
-}  // namespace
-
-std::string Metrics::ToPrometheusText() const {
-  std::string out;
-  constexpr std::string_view kChecks = "kubelet_imagemanager_image_mustpull_checks_total";
-  Header(out, kChecks, "counter", "Checks whether an image must be pulled, by result.");
-  for (std::size_t i = 1; i < mustpull_checks.size(); ++i) {
-    out += std::string(kChecks) + "{result=\"" +
-           std::string(CheckResultName(static_cast<CheckResult>(i))) + "\"} " +
-           std::to_string(mustpull_checks[i]) + "\n";
-  }
-  constexpr std::string_view kEnsure = "kubelet_image_manager_ensure_image_requests_total";
-  Header(out, kEnsure, "counter",
-         "Requests for an image, by pull policy, presence on the node, and whether a pull was "
-         "needed.");
-  for (std::size_t policy = 0; policy < 3; ++policy) {
-    for (std::size_t present = 0; present < 3; ++present) {
-      for (std::size_t required = 0; required < 3; ++required) {
-        out += std::string(kEnsure) + "{pull_policy=\"" + std::string(kPullPolicyLabels[policy]) +
-               "\",present_locally=\"" + std::string(kTruthLabels[present]) +
-               "\",pull_required=\"" + std::string(kTruthLabels[required]) + "\"} " +
-               std::to_string(ensure_image_requests[policy][present][required]) + "\n";
-      }
-    }
-  }
-  Gauge(out, "kubelet_imagemanager_ondisk_pullintents", "Pull intents on disk.",
-        static_cast<double>(ondisk_pullintents));
-  Gauge(out, "kubelet_imagemanager_ondisk_pulledrecords", "Pulled records on disk.",
-        static_cast<double>(ondisk_pulledrecords));
-  Gauge(out, "kubelet_imagemanager_inmemory_pullintents_usage_percent",
-        "Images in flight, of the most there may be.", inmemory_pullintents_usage_percent);
-  Gauge(out, "kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
-        "Pages of the memory map in use.", inmemory_pulledrecords_usage_percent);
-  Gauge(out, "waybill_nondefault_runtime_handler_images",
-        "Images on record under another runtime handler than the default (KEP-4216).",
-        static_cast<double>(nondefault_runtime_handler_images));
-  Gauge(out, "waybill_preloaded_images", "Images in the ledger of preloaded ones.",
-        static_cast<double>(preloaded_images));
-  Gauge(out, "waybill_open_pulls", "Pulls that may still bring an image, under the closed rules.",
-        static_cast<double>(open_pulls));
-  return out;
 }
 
 Result<VerifyReport> NodeStore::Verify() const {

@@ -135,7 +135,7 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
 }
 
 Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceRequest& request) {
-  return Guarded([&]() -> Result<UserNamespace> {
+  const auto get_or_create = [&]() -> Result<UserNamespace> {
     if (!impl_->user_namespaces.enabled && request.host_users.has_value()) return SwitchedOff();
     if (request.host_users.value_or(true)) return UserNamespace{};
     if (auto r = internal::CheckPodUid(request.pod_uid); !r) return r.error();
@@ -169,7 +169,12 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
     });
     if (!mapping) return mapping.error();
     return PodMode(*mapping);
-  });
+  };
+  auto given = Guarded(get_or_create);
+  if (!given && request.host_users == false) {
+    impl_->id_range_failures.fetch_add(1, std::memory_order_relaxed);
+  }
+  return given;
 }
 
 Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const {

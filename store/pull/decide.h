@@ -33,6 +33,7 @@
 #include "store/database/reader_pool.h"
 #include "waybill/decision.h"
 #include "waybill/maintenance.h"
+#include "waybill/metrics.h"
 #include "waybill/policy.h"
 #include "waybill/revocation.h"
 #include "waybill/rules.h"
@@ -111,6 +112,15 @@ Decision CompareWithCopy(Payload record, std::string_view asked, const Question&
 // Under the rules `kubelet` a record that is gone changes nothing: the kubelet looks only once.
 Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,
                           const PodCredentials& credentials, const Standing& standing);
+
+// How many reasons there are. names.cc
+std::size_t ReasonCount();
+
+// Where a decision is counted (ReaderPool::Lease::Count).
+static_assert(kCounters == std::size_t{5} * kMaxReasons);
+inline std::size_t CounterOf(CheckResult result, Reason reason) {
+  return static_cast<std::size_t>(result) * kMaxReasons + static_cast<std::size_t>(reason);
+}
 
 }  // namespace waybill::internal
 

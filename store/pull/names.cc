@@ -4,6 +4,7 @@
 #include <string>
 
 #include "store/base/caught.h"
+#include "store/pull/decide.h"
 #include "waybill/decision.h"
 #include "waybill/evidence.h"
 #include "waybill/revocation.h"
@@ -106,6 +107,8 @@ std::string_view RevocationKindName(RevocationKind kind) {
   return index < kRevocationKinds.size() ? kRevocationKinds[index] : std::string_view();
 }
 static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kProofTooOld) + 1);
+static_assert(kReasons.size() <= kMaxReasons);
+std::size_t internal::ReasonCount() { return kReasons.size(); }
 std::string_view ReasonName(Reason reason) {
   return kReasons[static_cast<std::size_t>(reason)].name;
 }

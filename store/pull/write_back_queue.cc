@@ -44,6 +44,7 @@ void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_r
     if (rules_ == Rules::kKubelet) {
       written_.wait(lock, [&] { return items_.size() < kMaxQueuedWriteBacks; });
     } else if (items_.size() >= kMaxQueuedWriteBacks) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
     made.front().number = ++last_offered_;
@@ -106,6 +107,7 @@ void WriteBackQueue::Run() {
     lock.unlock();
     Result<void> written = Write(oldest);
     lock.lock();
+    if (!written) failures_.fetch_add(1, std::memory_order_relaxed);
     if (!written && first_error_) first_error_ = std::move(written);
     last_written_ = oldest.number;
     std::list<Item> done;

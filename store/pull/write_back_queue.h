@@ -52,6 +52,10 @@ class WriteBackQueue {
   // the last Flush. Allocates nothing.
   Result<void> Flush();
 
+  // Since it was made: that could not be written, and that Offer dropped.
+  std::uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
  private:
   struct Item {
     std::uint64_t number;
@@ -70,6 +74,8 @@ class WriteBackQueue {
   const Rules rules_;
   std::atomic<std::size_t> unwritten_{0};
   std::atomic<std::uint64_t> dropped_up_to_{0};
+  std::atomic<std::uint64_t> failures_{0};
+  std::atomic<std::uint64_t> dropped_{0};
   std::mutex mutex_;  // guards what follows
   std::condition_variable offered_;
   std::condition_variable written_;

@@ -121,10 +121,27 @@ static void outcomes(waybill_store* store) {
   CHECK(metrics->ensure_image_requests[WAYBILL_PULL_IF_NOT_PRESENT][1][0] == 1);
   CHECK(metrics->ensure_image_requests[WAYBILL_PULL_IF_NOT_PRESENT][1][1] == 2);
   CHECK(metrics->ondisk_pulledrecords == 1 && metrics->ondisk_pullintents == 0);
+  CHECK(metrics->live_owner && metrics->readable && !metrics->distrustful);
+  CHECK(metrics->records_by_handler_count == 1 && metrics->records_by_handler[0].records == 1);
+  CHECK(metrics->records_by_handler[0].runtime_handler.length == 0);
+  CHECK(metrics->schema_version == waybill_newest_schema() && metrics->commit_sequence > 0);
+  CHECK(metrics->used_bytes > 0 && metrics->used_bytes < metrics->map_bytes);
+  CHECK(metrics->readers > 0 && metrics->readers <= metrics->max_readers);
+  CHECK(metrics->counters != NULL && metrics->last_opening != NULL);
+  const waybill_store_counters* counters = metrics->counters;
+  CHECK(counters->decisions[WAYBILL_REASON_SECRET_HASH_MATCHES] == 2);
+  CHECK(counters->mustpull_checks[WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND] == 2);
+  CHECK(counters->ensure_image_requests[WAYBILL_PULL_IF_NOT_PRESENT][1][1] == 2);
+  /* Of four that may use one on the node, two had to verify it again. */
+  CHECK(counters->reverification_ratio == 0.5);
+  CHECK(counters->commit_failures == 0 && counters->write_back_failures == 0);
+  CHECK(metrics->last_opening->created && metrics->last_opening->at.seconds > 0);
+  CHECK(!metrics->last_opening->rebuilt && metrics->last_opening->damage == 0);
   waybill_free(metrics);
   waybill_string* exposition = NULL;
   MUST(waybill_metrics_text(store, &exposition, &error));
   CHECK_CONTAINS("kubelet_imagemanager_image_mustpull_checks_total", *exposition);
+  CHECK_CONTAINS("waybill_decisions_total{reason=\"secretHashMatches\"} 2", *exposition);
   waybill_free(exposition);
   waybill_verify_report* verified = NULL;
   MUST(waybill_verify(store, &verified, &error));

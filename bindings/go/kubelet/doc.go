@@ -73,5 +73,6 @@
 //
 // Decisions are counted in the kubelet's own kubelet_imagemanager_image_mustpull_checks_total, and the
 // gauges kubelet_imagemanager_ondisk_pullintents and _ondisk_pulledrecords are updated, so dashboards
-// keep working. The two gauges of the in-memory cache stay 0: there is no cache.
+// keep working. The two gauges of the in-memory cache stay 0: there is no cache. Beside them are the
+// store's own metrics, waybill_…: monitoring/README.md has rules and a dashboard.
 package kubelet

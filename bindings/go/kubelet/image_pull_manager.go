@@ -59,6 +59,7 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 	}
 	m.metrics.noteIntents(klog.Background(), store)
 	m.metrics.noteRecords(klog.Background(), store)
+	shownStore().store.Store(store)
 	return m, nil
 }
 

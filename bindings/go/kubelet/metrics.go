@@ -2,9 +2,16 @@ package kubelet
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -100,4 +107,63 @@ func (m *kubeletMetrics) read(logger klog.Logger, store *waybill.Store, name str
 		logger.V(4).Info("failed to read the store's statistics, can't update metric", "metricName", name, "error", err)
 	}
 	return statistics, err == nil
+}
+
+// storeCollector shows the metrics of waybill (waybill_…) of the store that was last given to
+// NewImagePullManager or NewRecordsAccessor. Those under the kubelet's names stay the kubelet's.
+type storeCollector struct {
+	store atomic.Pointer[waybill.Store]
+}
+
+var shownStore = sync.OnceValue(func() *storeCollector {
+	collector := &storeCollector{}
+	legacyregistry.RawMustRegister(collector)
+	return collector
+})
+
+// Describe sends nothing: which metrics there are depends on the library that is loaded.
+func (c *storeCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends nothing of a store that is closed, so that the kubelet's other metrics are still there.
+func (c *storeCollector) Collect(metrics chan<- prometheus.Metric) {
+	store := c.store.Load()
+	if store == nil {
+		return
+	}
+	text, err := store.MetricsText()
+	if err != nil {
+		klog.Background().V(4).Info("failed to read the store's metrics", "error", err)
+		return
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		klog.Background().Error(err, "the store's metrics do not parse")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		if strings.HasPrefix(name, "waybill_") {
+			collectFamily(families[name], metrics)
+		}
+	}
+}
+
+func collectFamily(family *dto.MetricFamily, metrics chan<- prometheus.Metric) {
+	for _, series := range family.GetMetric() {
+		var names, values []string
+		for _, label := range series.GetLabel() {
+			names = append(names, label.GetName())
+			values = append(values, label.GetValue())
+		}
+		kind, value := prometheus.GaugeValue, series.GetGauge().GetValue()
+		if family.GetType() == dto.MetricType_COUNTER {
+			kind, value = prometheus.CounterValue, series.GetCounter().GetValue()
+		}
+		desc := prometheus.NewDesc(family.GetName(), family.GetHelp(), names, nil)
+		metric, err := prometheus.NewConstMetric(desc, kind, value, values...)
+		if err != nil {
+			metric = prometheus.NewInvalidMetric(desc, err)
+		}
+		metrics <- metric
+	}
 }

@@ -48,8 +48,66 @@ func TestDecisionsAreCountedInTheKubeletsOwnCounter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if strings.HasPrefix(family.GetName(), "waybill_") {
+		if strings.HasPrefix(family.GetName(), "waybill_kubelet_") {
 			t.Errorf("%s was registered beside the kubelet's own", family.GetName())
 		}
+	}
+}
+
+func waybillMetrics(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		if !strings.HasPrefix(family.GetName(), "waybill_") {
+			continue
+		}
+		if family.GetHelp() == "" {
+			t.Errorf("%s has no help", family.GetName())
+		}
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			values[name] = metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+		}
+	}
+	return values
+}
+
+func TestTheStoresMetricsAreBesideTheKubelets(t *testing.T) {
+	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet})
+	if _, err := NewImagePullManager(store, nil); err != nil {
+		t.Fatal(err)
+	}
+	pull, err := store.RecordPullIntent(waybill.ImageCopy{Image: "app:v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.RecordImagePulled(waybill.PulledImage{
+		ImageCopy:   waybill.ImageCopy{Image: "app:v1", ImageRef: "ref"},
+		Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true}, Pull: pull,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	store.MustAttemptPull(waybill.ImageCopy{Image: "app:v1", ImageRef: "ref"}, waybill.PodCredentials{})
+	got := waybillMetrics(t)
+	for name, want := range map[string]float64{
+		"waybill_live_owner": 1, "waybill_records (default)": 1,
+		"waybill_decisions_total nodePodsAccessible": 1, "waybill_distrustful": 0,
+	} {
+		if value, ok := got[name]; !ok || value != want {
+			t.Errorf("%s is %v, want %v: %v", name, value, want, got)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := waybillMetrics(t); len(got) != 0 {
+		t.Errorf("of a closed store: %v", got)
 	}
 }

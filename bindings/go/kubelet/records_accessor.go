@@ -51,6 +51,7 @@ func NewRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
 	accessor.quarantine.Store(statistics.QuarantineEntries > 0)
 	accessor.metrics.noteIntents(klog.Background(), store)
 	accessor.metrics.noteRecords(klog.Background(), store)
+	shownStore().store.Store(store)
 	return accessor, nil
 }
 

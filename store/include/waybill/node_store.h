@@ -441,7 +441,8 @@ class NodeStore {
   // Errors of reading and of writing as in "Whole records".
 
   Result<Statistics> GetStatistics() const;
-  // Counts since this object was opened. Never fails: gauges are 0 if the store can't be read.
+  // What the store counts and holds (waybill/metrics.h). Never fails: Metrics::readable says whether
+  // the gauges could be read.
   Metrics GetMetrics() const;
 
   // Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the

@@ -12,6 +12,7 @@
 
 #include "waybill/evidence.h"
 #include "waybill/maintenance.h"
+#include "waybill/metrics.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
 #include "waybill/user_namespace.h"
@@ -181,29 +182,6 @@ struct PruneReport {
   // Listed under another handler only, but the last record of its ref: lost its credentials.
   std::uint64_t kept_without_credentials = 0;
   std::uint64_t preloaded_removed = 0;  // ledger entries (Rules::kClosed)
-};
-
-// The metrics of KEP-2535 under the names and labels of the kubelet's code.
-struct Metrics {
-  // By CheckResult; [kNotCounted] stays 0.
-  std::array<std::uint64_t, 5> mustpull_checks{};
-  // By PullPolicy, then present_locally and pull_required: 0 false, 1 true, 2 unknown.
-  std::array<std::array<std::array<std::uint64_t, 3>, 3>, 3> ensure_image_requests{};
-  std::uint64_t ondisk_pullintents = 0;
-  std::uint64_t ondisk_pulledrecords = 0;
-  // The store has no cache. These say how full the bounds are that take its place: images in flight
-  // of kMaxInFlightImages, and used pages of the map.
-  double inmemory_pullintents_usage_percent = 0;
-  double inmemory_pulledrecords_usage_percent = 0;
-  // Images under other runtime handlers than the default (KEP-4216, "How can an operator determine
-  // if the feature is in use"). waybill_nondefault_runtime_handler_images.
-  std::uint64_t nondefault_runtime_handler_images = 0;
-  std::uint64_t preloaded_images = 0;  // in the ledger. waybill_preloaded_images
-  std::uint64_t open_pulls = 0;        // Rules::kClosed. waybill_open_pulls
-
-  // Prometheus text exposition format, version 0.0.4. Every series, zeros included, so that a rate
-  // is defined from the first scrape.
-  std::string ToPrometheusText() const;
 };
 
 }  // namespace waybill

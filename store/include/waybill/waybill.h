@@ -11,6 +11,7 @@
 #include "waybill/kubelet_format.h"   // IWYU pragma: export
 #include "waybill/limits.h"           // IWYU pragma: export
 #include "waybill/maintenance.h"      // IWYU pragma: export
+#include "waybill/metrics.h"          // IWYU pragma: export
 #include "waybill/node_store.h"       // IWYU pragma: export
 #include "waybill/options.h"          // IWYU pragma: export
 #include "waybill/owner.h"            // IWYU pragma: export

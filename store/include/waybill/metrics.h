@@ -1,0 +1,154 @@
+// What a store counts and holds, for Prometheus.
+//
+// Two sets of names. Those of KEP-2535 and of the kubelet's code (kubelet_…) come from a live owner
+// only, and count since it opened the store, as the kubelet's own count since it started. Those of
+// waybill (waybill_…) are what the store knows, so that an observer beside an owner has them, too;
+// their counters are those of the store's whole life. Names, labels and types stay; new ones may be
+// added.
+
+#ifndef WAYBILL_METRICS_H_
+#define WAYBILL_METRICS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waybill/types.h"
+
+namespace [[gnu::visibility("default")]] waybill {
+
+// There is room for so many values of Reason and of TrustKind.
+inline constexpr std::size_t kMaxReasons = 32;
+inline constexpr std::size_t kMaxTrustKinds = 16;
+
+// By PullPolicy, then present_locally and pull_required: 0 false, 1 true, 2 unknown.
+using EnsureImageRequests = std::array<std::array<std::array<std::uint64_t, 3>, 3>, 3>;
+
+// What owners of a store count.
+struct StoreCounters {
+  std::array<std::uint64_t, kMaxReasons> decisions{};  // by Reason; those that are counted
+  std::array<std::uint64_t, 5> mustpull_checks{};      // by CheckResult; [kNotCounted] stays 0
+  EnsureImageRequests ensure_image_requests{};
+  std::uint64_t commit_failures = 0;      // changes that were refused, or may not be on disk
+  std::uint64_t write_back_failures = 0;  // rotated credentials that could not be written back
+  std::uint64_t write_backs_dropped = 0;  // likewise, since the queue was full (Rules::kClosed)
+  // Requests for a pod with hostUsers: false that got no mapping.
+  std::uint64_t id_range_failures = 0;
+
+  // KEP-2535's service level indicator: of the requests for an image without an error and with a
+  // policy other than Always, those that had to verify a present image again, 0 to 1. Above 0.9
+  // hardly any pod shares credentials, or records are lost. nullopt: there was no request.
+  std::optional<double> ReverificationRatio() const;
+
+  friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
+};
+
+// What an opening as the owner found. RecoveryReport has the words.
+struct OpeningSummary {
+  Timestamp at = {};         // when it ended
+  std::uint64_t damage = 0;  // RecoveryReport::findings
+  std::uint64_t warnings = 0;
+  std::uint64_t modes_mended = 0;
+  std::uint64_t import_problems = 0;    // files of a kubelet that could not be read
+  std::uint64_t id_range_problems = 0;  // pods whose ranges could not be taken over
+  std::uint64_t gap_closed = 0;         // images that a gap closed
+  bool created = false;
+  bool rebuilt = false;        // the database failed its check and was set aside
+  bool commit_undone = false;  // a crash had cut the last commit short
+  bool witness_made = false;   // the witness was missing
+  bool clock_was_ahead = false;
+  bool after_gap = false;
+
+  friend bool operator==(const OpeningSummary&, const OpeningSummary&) = default;
+};
+
+struct HandlerRecords {
+  std::string runtime_handler = {};  // empty: the default handler
+  std::uint64_t records = 0;
+
+  friend bool operator==(const HandlerRecords&, const HandlerRecords&) = default;
+};
+
+// A metric with its series.
+struct MetricFamily {
+  struct Series {
+    std::vector<std::pair<std::string, std::string>> labels = {};  // name, value
+    double value = 0;
+  };
+  std::string name = {};
+  std::string type = {};  // "counter", "gauge"
+  std::string help = {};
+  std::vector<Series> series = {};
+};
+
+struct Metrics {
+  // --- Since the store was opened ----------------------------------------------------------------
+  // By CheckResult; [kNotCounted] stays 0.
+  std::array<std::uint64_t, 5> mustpull_checks{};
+  EnsureImageRequests ensure_image_requests{};
+
+  // --- The kubelet's gauges ----------------------------------------------------------------------
+  std::uint64_t ondisk_pullintents = 0;
+  std::uint64_t ondisk_pulledrecords = 0;
+  // The store has no cache. These say how full the bounds are that take its place: images in flight
+  // of kMaxInFlightImages, and used pages of the map.
+  double inmemory_pullintents_usage_percent = 0;
+  double inmemory_pulledrecords_usage_percent = 0;
+
+  // --- What the store has ------------------------------------------------------------------------
+  // Images under other runtime handlers than the default (KEP-4216, "How can an operator determine
+  // if the feature is in use"). waybill_nondefault_runtime_handler_images.
+  std::uint64_t nondefault_runtime_handler_images = 0;
+  std::uint64_t preloaded_images = 0;  // in the ledger. waybill_preloaded_images
+  std::uint64_t open_pulls = 0;        // Rules::kClosed. waybill_open_pulls
+
+  // This object is the store's owner: its counters are those of the process that decides.
+  bool live_owner = false;
+  // False: what follows, and the gauges above, could not be read, and are 0 or empty.
+  bool readable = false;
+  std::uint32_t schema_version = 0;
+  std::uint64_t commit_sequence = 0;
+  std::vector<HandlerRecords> records_by_handler = {};  // the default handler first, then by name
+  // Records that close their image because nobody knows where it came from (closed_because).
+  std::uint64_t closed_images = 0;
+  std::uint64_t quarantine_entries = 0;
+  bool distrustful = false;
+  // Reasons in force, by TrustKind; [0]: of kinds that this version does not know.
+  std::array<std::uint64_t, kMaxTrustKinds> distrust_reasons{};
+  // By PullState; [0]: pulls of anything, in any state. Rules::kClosed.
+  std::array<std::uint64_t, 4> open_pulls_by_state{};
+  std::uint64_t id_mappings = 0;
+  std::uint64_t held_pods = 0;
+  // In ranges of the pool. User namespaces that are off have none.
+  bool user_namespaces = false;
+  std::uint64_t id_ranges_free = 0;
+  std::uint64_t id_ranges_used = 0;
+  bool id_ranges_refused = false;  // a held pod's range is unknown, so none is handed out
+  std::uint64_t map_bytes = 0;
+  std::uint64_t used_bytes = 0;  // of the map, free pages inside included
+  std::uint32_t readers = 0;
+  std::uint32_t max_readers = 0;
+
+  // --- Of the store's whole life -----------------------------------------------------------------
+  // nullopt: this is an observer, and no owner left any.
+  std::optional<StoreCounters> counters = {};
+  // nullopt: likewise.
+  std::optional<OpeningSummary> last_opening = {};
+
+  // All that applies, in a fixed order, every series with zeros: a rate is defined from the first
+  // scrape. Left out: the kubelet's names without a live owner; gauges that could not be read
+  // (waybill_store_readable is 0 then); ranges without user namespaces; counters that nobody left;
+  // the ratio without requests.
+  std::vector<MetricFamily> Families() const;
+
+  // Families as Prometheus' text exposition format, version 0.0.4.
+  std::string ToPrometheusText() const;
+};
+
+}  // namespace waybill
+
+#endif  // WAYBILL_METRICS_H_

@@ -1,0 +1,216 @@
+// Metrics: gathered here, spelt in metrics_text.cc.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "store/database/open_pulls_table.h"
+#include "store/database/pulled_record.h"
+#include "store/node_store/impl.h"
+#include "store/trust/journal.h"
+
+namespace waybill {
+
+using internal::ReaderPool;
+using internal::Table;
+
+namespace {
+
+constexpr double kPercent = 100.0;
+
+// What the readers of this process decided.
+void AddDecisions(const internal::Counters& counters, StoreCounters& to) {
+  for (std::size_t result = 0; result < to.mustpull_checks.size(); ++result) {
+    for (std::size_t reason = 0; reason < kMaxReasons; ++reason) {
+      const std::uint64_t count = counters[internal::CounterOf(static_cast<CheckResult>(result),
+                                                               static_cast<Reason>(reason))];
+      to.mustpull_checks[result] += count;
+      to.decisions[reason] += count;
+    }
+  }
+}
+
+template <typename From>
+void AddRequests(const From& from, EnsureImageRequests& to) {
+  for (std::size_t policy = 0; policy < to.size(); ++policy) {
+    for (std::size_t present = 0; present < to[policy].size(); ++present) {
+      for (std::size_t required = 0; required < to[policy][present].size(); ++required) {
+        to[policy][present][required] +=
+            from[policy][present][required].load(std::memory_order_relaxed);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<internal::RecordCounts> NodeStore::Impl::CountRecords(const ReaderPool::Lease& snapshot) {
+  const internal::TableDigest& digest = snapshot.state().digest(Table::kPulled);
+  const std::scoped_lock lock(counted_mutex);
+  if (counted_records && counted_records->of == digest) return *counted_records;
+  internal::RecordCounts counts;
+  counts.of = digest;
+  const auto count = [&counts](internal::Payload one) {
+    if (one.empty()) return;
+    const internal::PulledRecordView record(one);
+    ++counts.by_handler[std::string(record.runtime_handler())];
+    if (record.IsClosed()) ++counts.closed;
+  };
+  if (!snapshot.ForEach(internal::SpecOf(Table::kPulled), count)) {
+    return Unreadable("the records");
+  }
+  counted_records = counts;
+  return counts;
+}
+
+namespace {
+
+Result<internal::IdRangeCounts> CountIdRanges(const NodeStore& store, NodeStore::Impl& impl) {
+  internal::IdRangeCounts counts;
+  {
+    const ReaderPool::Lease snapshot = impl.Read();
+    if (!snapshot) return impl.NoSnapshot(snapshot, "the ID mappings");
+    counts.of_mappings = snapshot.state().digest(Table::kUsernsMappings);
+    counts.of_held = snapshot.state().digest(Table::kUsernsHeld);
+  }
+  const std::scoped_lock lock(impl.counted_mutex);
+  std::optional<internal::IdRangeCounts>& counted = impl.counted_ranges;
+  if (counted && counted->of_mappings == counts.of_mappings && counted->of_held == counts.of_held) {
+    return *counted;
+  }
+  auto statistics = store.GetUserNamespaceStatistics();
+  if (!statistics) return statistics.error();
+  counts.free = statistics->free;
+  counts.used = statistics->used;
+  counts.refused = !statistics->refused_because.empty();
+  counted = counts;
+  return counts;
+}
+
+// What other gauges than those of Statistics say. `metrics` has what could be read before an error.
+Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& metrics) {
+  {
+    const ReaderPool::Lease snapshot = impl.Read();
+    if (!snapshot) return impl.NoSnapshot(snapshot, "the records");
+    auto records = impl.CountRecords(snapshot);
+    if (!records) return records.error();
+    metrics.records_by_handler = {{"", 0}};
+    for (const auto& [handler, count] : records->by_handler) {
+      if (handler.empty()) {
+        metrics.records_by_handler.front().records = count;
+      } else {
+        metrics.records_by_handler.push_back({handler, count});
+      }
+    }
+    metrics.closed_images = records->closed;
+  }
+  auto trust = store.GetTrust();
+  if (!trust) return trust.error();
+  const std::vector<bool> in_force = internal::InForce(trust->journal);
+  for (std::size_t i = 0; i < in_force.size(); ++i) {
+    if (!in_force[i]) continue;
+    const TrustKind kind = trust->journal[i].kind;
+    const auto number = static_cast<std::size_t>(kind);
+    const bool known = number < kMaxTrustKinds && TrustKindName(kind) != "unknown";
+    ++metrics.distrust_reasons[known ? number : 0];
+  }
+  if (impl.rules == Rules::kClosed) {
+    auto pulls = store.ListOpenPulls();
+    if (!pulls) return pulls.error();
+    for (const OpenPull& pull : *pulls) {
+      const auto state = static_cast<std::size_t>(pull.state);
+      const bool named = !pull.anything && state < metrics.open_pulls_by_state.size();
+      ++metrics.open_pulls_by_state[named ? state : 0];
+    }
+  }
+  if (impl.user_namespaces.enabled) {
+    auto ranges = CountIdRanges(store, impl);
+    if (!ranges) return ranges.error();
+    metrics.user_namespaces = true;
+    metrics.id_ranges_free = ranges->free;
+    metrics.id_ranges_used = ranges->used;
+    metrics.id_ranges_refused = ranges->refused;
+  }
+  return {};
+}
+
+void FillFromStatistics(const Statistics& statistics, const NodeStore::Impl& impl,
+                        Metrics& metrics) {
+  metrics.ondisk_pullintents = statistics.intents;
+  metrics.ondisk_pulledrecords = statistics.records;
+  metrics.nondefault_runtime_handler_images = statistics.nondefault_handler_records;
+  metrics.preloaded_images = statistics.ledger_entries;
+  if (impl.rules == Rules::kClosed) metrics.open_pulls = statistics.intents;
+  metrics.inmemory_pullintents_usage_percent =
+      kPercent * static_cast<double>(impl.in_flight.size()) / kMaxInFlightImages;
+  if (statistics.map_bytes != 0) {
+    metrics.inmemory_pulledrecords_usage_percent = kPercent *
+                                                   static_cast<double>(statistics.used_bytes) /
+                                                   static_cast<double>(statistics.map_bytes);
+  }
+  metrics.schema_version = statistics.schema_version;
+  metrics.commit_sequence = statistics.commit_sequence;
+  metrics.quarantine_entries = statistics.quarantine_entries;
+  metrics.distrustful = statistics.distrustful;
+  metrics.id_mappings = statistics.id_mappings;
+  metrics.held_pods = statistics.held_pods;
+  metrics.map_bytes = statistics.map_bytes;
+  metrics.used_bytes = statistics.used_bytes;
+  metrics.readers = statistics.readers;
+  metrics.max_readers = statistics.max_readers;
+}
+
+}  // namespace
+
+void NodeStore::Impl::AddCounters(StoreCounters& to) const {
+  AddDecisions(readers.SumCounters(), to);
+  AddRequests(ensure_requests, to.ensure_image_requests);
+  if (committer) to.commit_failures += committer->failures();
+  if (write_backs) {
+    to.write_back_failures += write_backs->failures();
+    to.write_backs_dropped += write_backs->dropped();
+  }
+  to.id_range_failures += id_range_failures.load(std::memory_order_relaxed);
+}
+
+OpeningSummary NodeStore::Impl::SummaryOfOpening() const {
+  OpeningSummary summary;
+  summary.at = clock();
+  summary.damage = report.findings.size();
+  summary.warnings = report.warnings.size();
+  summary.modes_mended = report.mended.size();
+  summary.import_problems = report.import.problems.size();
+  summary.id_range_problems = report.user_namespaces.problems.size();
+  summary.gap_closed = report.gap_closed;
+  summary.created = report.created;
+  summary.rebuilt = report.set_aside;
+  summary.commit_undone = report.commit_undone;
+  summary.witness_made = report.witness_made;
+  summary.clock_was_ahead = !report.clock_was_ahead.empty();
+  summary.after_gap = report.after_gap;
+  return summary;
+}
+
+Metrics NodeStore::GetMetrics() const {
+  Metrics metrics;
+  StoreCounters since_opening;
+  impl_->AddCounters(since_opening);
+  metrics.mustpull_checks = since_opening.mustpull_checks;
+  metrics.ensure_image_requests = since_opening.ensure_image_requests;
+  metrics.live_owner = impl_->is_owner();
+  if (metrics.live_owner) {
+    metrics.counters = impl_->counted_before;
+    impl_->AddCounters(*metrics.counters);
+    metrics.last_opening = impl_->last_opening;
+  }
+  const auto filled = Guarded([&]() -> Result<void> {
+    auto statistics = GetStatistics();
+    if (!statistics) return statistics.error();
+    FillFromStatistics(*statistics, *impl_, metrics);
+    return FillGauges(*this, *impl_, metrics);
+  });
+  metrics.readable = filled.has_value();
+  return metrics;
+}
+
+}  // namespace waybill
