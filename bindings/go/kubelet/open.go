@@ -28,6 +28,8 @@ type Setup struct {
 	Evidence waybill.Evidence
 	// What was preloaded, by an installer's list; counts at the first start. nil: unknown.
 	Preloaded []waybill.ImageOnNode
+	// How long what a pull proved counts; nil: as the store remembers, at first for ever.
+	Ages *waybill.AgeLimits
 	// What UserNamespacesOf returns; nil: the default pool.
 	UserNamespaces *waybill.UserNamespaceOptions
 	// Without the socket owner.sock in Directory, by which the command waybill asks this kubelet for
@@ -57,6 +59,7 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		UserNamespaces:   setup.UserNamespaces,
 		Evidence:         setup.Evidence,
 		Preloaded:        setup.Preloaded,
+		Ages:             setup.Ages,
 	}
 	logger := klog.FromContext(ctx)
 	if images, err := setup.ImageService.ListImages(ctx); err != nil {

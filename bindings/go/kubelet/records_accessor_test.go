@@ -222,3 +222,76 @@ func TestAccessorWrongUse(t *testing.T) {
 		}
 	}
 }
+
+// The kubelet's own manager pulls again what was proven too long ago; what it then records is young.
+func TestTheKubeletsManagerPullsWhatIsTooOld(t *testing.T) {
+	clock := waybill.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	store := openTestStore(t, waybill.Options{Clock: clock, Ages: &waybill.AgeLimits{Credentials: 10 * time.Hour, NodePods: time.Hour}})
+	accessor := newAccessor(t, store)
+	manager, err := pullmanager.NewImagePullManager(quiet, accessor, pullmanager.NeverVerifyPreloadedPullPolicy(), &runtimeImages{}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const image, ref, public = "registry.example/team/app:1", "sha256:1f", "sha256:2e"
+	mustPull := func(ref string) bool {
+		t.Helper()
+		pull, err := manager.MustAttemptImagePull(quiet, image, ref, credentialsOf(secretOf("a")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pull
+	}
+	pull := func(ref string, credentials kubeletconfig.ImagePullCredentials) {
+		t.Helper()
+		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+			t.Fatal(err)
+		}
+		manager.RecordImagePulled(quiet, image, ref, &credentials)
+	}
+	ours := kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("a")}}
+	forAll := kubeletconfig.ImagePullCredentials{NodePodsAccessible: true}
+	pull(ref, ours)
+	pull(public, forAll)
+	for _, step := range []struct {
+		what          string
+		wait          time.Duration
+		ours, forAll  bool // to be pulled
+		pulled, given bool // after that
+	}{
+		{what: "young"},
+		{what: "an hour later", wait: time.Hour},
+		{what: "too old for all", wait: time.Second, forAll: true},
+		{what: "too old", wait: 9 * time.Hour, ours: true, forAll: true, pulled: true},
+		{what: "pulled again", given: true, forAll: true},
+		{what: "for all again"},
+		{what: "ten hours later", wait: 10 * time.Hour, forAll: true},
+		{what: "too old again", wait: time.Second, ours: true, forAll: true},
+	} {
+		clock.Set(clock.Now().Add(step.wait))
+		same(t, step.what+", ours", mustPull(ref), step.ours)
+		same(t, step.what+", for all", mustPull(public), step.forAll)
+		// A credential that no longer counts is in no record, but there is one: the image is not preloaded.
+		record, exists, err := accessor.GetImagePulledRecord(ref)
+		if err != nil || !exists || (len(record.CredentialMapping) == 0) != step.ours {
+			t.Errorf("%s: %+v, %t, %v", step.what, record, exists, err)
+		}
+		if step.pulled {
+			pull(ref, ours)
+		}
+		if step.given {
+			pull(public, forAll)
+		}
+	}
+	if _, err := store.ForgetSecret(waybill.CredentialName{Namespace: "default", Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	pull(ref, ours)
+	same(t, "proven after it was forgotten", mustPull(ref), false)
+	if _, err := store.ForgetNamespace("default"); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "forgotten", mustPull(ref), true)
+	// Without an intent nobody knows when the pull began.
+	manager.RecordImagePulled(quiet, image, ref, &ours)
+	same(t, "recorded without an intent", mustPull(ref), true)
+}

@@ -1,0 +1,412 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"waybill.dev/go"
+)
+
+const (
+	// Between two truths, and up to half as much more.
+	betweenTruths = time.Hour
+	// After a truth that could not be had. Doubles until betweenTruths.
+	afterFailure = 10 * time.Second
+	// After a watch broke: what was created and deleted meanwhile is in no event. The informer has
+	// listed again by then, and not every node of a cluster asks at the same moment.
+	afterGap = time.Minute
+	// The API server has this long for all pages.
+	truthTimeout = 5 * time.Minute
+	// The store takes no more of both; a list of more is given up.
+	maxTruth = 1_000_000
+	// Between two attempts to forget the same; doubles.
+	retryAtFirst, retryAtLast = time.Second, 5 * time.Minute
+)
+
+var (
+	secretsResource         = v1.SchemeGroupVersion.WithResource("secrets")
+	serviceAccountsResource = v1.SchemeGroupVersion.WithResource("serviceaccounts")
+	namespacesResource      = v1.SchemeGroupVersion.WithResource("namespaces")
+
+	// The types of Secrets that a kubelet pulls with. A Secret's type never changes.
+	pullSecretTypes = []v1.SecretType{v1.SecretTypeDockerConfigJson, v1.SecretTypeDockercfg}
+)
+
+// CredentialInformers are informers of all or of some Secrets, service accounts and namespaces, of
+// whole objects or of their metadata. nil: not watched. They tell what was deleted, and never what
+// exists: that a Secret is not in an informer's cache says nothing, since the cache may be empty still,
+// old, or restricted to a part of the cluster, such as the pods of one node.
+type CredentialInformers struct {
+	Secrets, ServiceAccounts, Namespaces cache.SharedInformer
+}
+
+// InformersOf returns the factory's three informers. Start the factory after [ForgetDeleted] was
+// called, or before. Its informer of Secrets keeps their content in memory, unless the factory has a
+// transform that drops it.
+func InformersOf(factory informers.SharedInformerFactory) CredentialInformers {
+	core := factory.Core().V1()
+	return CredentialInformers{
+		Secrets:         core.Secrets().Informer(),
+		ServiceAccounts: core.ServiceAccounts().Informer(),
+		Namespaces:      core.Namespaces().Informer(),
+	}
+}
+
+// ForgetDeleted forgets what the informers say was deleted, until ctx ends: a Secret or a service
+// account by its namespace, name and UID ([waybill.Store.ForgetSecret]), and all of a deleted namespace.
+// If an informer missed events, what it no longer has, or has with another UID, is forgotten whatever
+// its UID. An informer that is restricted to a part of the cluster will do; what leaves its part counts
+// as deleted. What was deleted while this does not run stays: [WatchCredentials] makes up for that.
+//
+// It does not run the informers, nor hold them up: a goroutine of its own writes. What the
+// store refuses is logged, and tried again. It returns when ctx has ended and what was reported by then
+// is forgotten; or at once with an error if the store is not open, or only observed (waybill.ErrClosed,
+// waybill.ErrNotOwner), or an informer was stopped.
+func ForgetDeleted(ctx context.Context, store *waybill.Store, of CredentialInformers) error {
+	if err := mayForget(store); err != nil {
+		return err
+	}
+	f := newForgetter(ctx, store)
+	defer f.end()
+	for _, each := range []struct {
+		kind     waybill.RevocationKind
+		informer cache.SharedInformer
+	}{
+		{waybill.RevokedSecret, of.Secrets},
+		{waybill.RevokedServiceAccount, of.ServiceAccounts},
+		{waybill.RevokedNamespace, of.Namespaces},
+	} {
+		if each.informer == nil {
+			continue
+		}
+		if _, err := f.listenTo(each.informer, each.kind); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// WatchCredentials keeps a store in step with the cluster, until ctx ends. What is deleted is forgotten
+// as [ForgetDeleted] says. What was deleted while nobody watched is forgotten, too: at the start, after
+// a watch broke, and every 60 to 90 minutes it lists what exists and gives the store that as the truth
+// ([waybill.Store.Reconcile]).
+//
+// The truth is a list of its own, asked of the API server after the token was drawn, of all namespaces,
+// and with the newest state (no resource version): never an informer's cache, which may be old, empty
+// or a part. A list that fails half way, or has no service account (each namespace has one), is no
+// truth, and nothing is forgotten by it. Of Secrets it asks only for those of the two types that a
+// kubelet pulls with. It asks for metadata alone: no content of a Secret is sent or kept.
+//
+// The client needs the permission to list and watch secrets, serviceaccounts and namespaces in all
+// namespaces. RBAC can't restrict that to metadata: who has these credentials can read every Secret of
+// the cluster. A kubelet's own credentials do not have it, for that reason. Do not give it to nodes
+// lightly; ForgetDeleted with informers of namespaces and service accounts needs no Secrets.
+//
+// Errors are logged, and tried again. A pull that is under way when a truth is asked for proves no
+// Secret and no service account; the next pod proves its own. It returns when ctx has ended and nothing
+// of it runs any more; or at once with an error, as ForgetDeleted does.
+func WatchCredentials(ctx context.Context, store *waybill.Store, client metadata.Interface) error {
+	return watchCredentials(ctx, store, client, truthTimes{betweenTruths, afterFailure, afterGap})
+}
+
+type truthTimes struct{ between, afterFailure, afterGap time.Duration }
+
+func watchCredentials(ctx context.Context, store *waybill.Store, client metadata.Interface, times truthTimes) error {
+	if client == nil {
+		return errors.New("watch credentials: the client is nil")
+	}
+	if err := mayForget(store); err != nil {
+		return err
+	}
+	f := newForgetter(ctx, store)
+	defer f.end()
+	// They end before the forgetter does.
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+
+	gap := make(chan struct{}, 1)
+	var synced []cache.InformerSynced
+	watch := func(kind waybill.RevocationKind, informer cache.SharedInformer) error {
+		err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+			if !errors.Is(err, io.EOF) {
+				select {
+				case gap <- struct{}{}:
+				default:
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		registration, err := f.listenTo(informer, kind)
+		if err != nil {
+			return err
+		}
+		synced = append(synced, registration.HasSynced)
+		running.Go(func() { informer.RunWithContext(ctx) })
+		return nil
+	}
+	for _, secretType := range pullSecretTypes {
+		factory := metadatainformer.NewFilteredSharedInformerFactory(client, 0, metav1.NamespaceAll, func(options *metav1.ListOptions) {
+			options.FieldSelector = ofType(secretType)
+		})
+		if err := watch(waybill.RevokedSecret, factory.ForResource(secretsResource).Informer()); err != nil {
+			return err
+		}
+	}
+	factory := metadatainformer.NewSharedInformerFactory(client, 0)
+	if err := watch(waybill.RevokedServiceAccount, factory.ForResource(serviceAccountsResource).Informer()); err != nil {
+		return err
+	}
+	if err := watch(waybill.RevokedNamespace, factory.ForResource(namespacesResource).Informer()); err != nil {
+		return err
+	}
+	// Only then is what a truth has, and is deleted later, in an event.
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil
+	}
+	keepTruth(ctx, times, gap, func() error { return reconcile(ctx, store, client) })
+	return nil
+}
+
+// keepTruth calls `once` until ctx ends: at once, then from time to time, sooner after an error or a
+// gap.
+func keepTruth(ctx context.Context, times truthTimes, gap <-chan struct{}, once func() error) {
+	failure := times.afterFailure
+	for {
+		next := wait.Jitter(times.between, 0.5)
+		if err := once(); err == nil {
+			failure = times.afterFailure
+		} else {
+			if ctx.Err() != nil {
+				return
+			}
+			next = min(next, wait.Jitter(failure, 0.5))
+			failure = min(2*failure, times.between)
+			klog.FromContext(ctx).Error(err, "failed to compare the image pull credentials with those that exist, none of them was forgotten", "nextIn", next)
+		}
+		due := time.Now().Add(next)
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Until(due)):
+				waiting = false
+			case <-gap:
+				if soon := time.Now().Add(wait.Jitter(times.afterGap, 4)); soon.Before(due) {
+					due = soon
+				}
+			}
+		}
+	}
+}
+
+// reconcile gives the store the truth once.
+func reconcile(ctx context.Context, store *waybill.Store, client metadata.Interface) error {
+	ctx, cancel := context.WithTimeout(ctx, truthTimeout)
+	defer cancel()
+	token, err := store.BeginList() // before the API server is asked
+	if err != nil {
+		return err
+	}
+	var truth waybill.ExistingCredentials
+	for _, secretType := range pullSecretTypes {
+		if truth.Secrets, err = appendNames(ctx, truth.Secrets, client, secretsResource, metav1.ListOptions{FieldSelector: ofType(secretType)}); err != nil {
+			return err
+		}
+	}
+	if truth.ServiceAccounts, err = appendNames(ctx, nil, client, serviceAccountsResource, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	if len(truth.ServiceAccounts) == 0 {
+		return errors.New("the API server lists no service account at all, though each namespace has one: this is no whole list")
+	}
+	report, err := store.Reconcile(truth, token)
+	if err != nil {
+		return err
+	}
+	klog.FromContext(ctx).V(2).Info("compared the image pull credentials with those that exist",
+		"secrets", len(truth.Secrets), "serviceAccounts", len(truth.ServiceAccounts),
+		"known", report.Known, "forgotten", report.Gone, "newer", report.Newer, "records", report.Forgotten.Records)
+	return nil
+}
+
+// appendNames lists all of a resource, as it is now: without a resource version.
+func appendNames(ctx context.Context, names []waybill.CredentialName, client metadata.Interface, resource schema.GroupVersionResource, options metav1.ListOptions) ([]waybill.CredentialName, error) {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.Resource(resource).List(ctx, options)
+	})
+	err := pages.EachListItem(ctx, options, func(object runtime.Object) error {
+		of, err := meta.Accessor(object)
+		if err != nil {
+			return err
+		}
+		if len(names) == maxTruth {
+			return fmt.Errorf("there are more than %d", maxTruth)
+		}
+		names = append(names, waybill.CredentialName{Namespace: of.GetNamespace(), Name: of.GetName(), UID: string(of.GetUID())})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list all %s: %w", resource.Resource, err)
+	}
+	return names, nil
+}
+
+func ofType(secretType v1.SecretType) string {
+	return fields.OneTermEqualSelector("type", string(secretType)).String()
+}
+
+func mayForget(store *waybill.Store) error {
+	if store == nil {
+		return errNilStore
+	}
+	if _, err := store.BeginList(); err != nil {
+		return fmt.Errorf("forget credentials: %w", err)
+	}
+	return nil
+}
+
+// forgettable is what a call to the store forgets. Of a namespace: its name in who.Namespace.
+type forgettable struct {
+	kind waybill.RevocationKind
+	who  waybill.CredentialName
+}
+
+// forgetter forgets on a goroutine of its own, so that no informer waits for a disk.
+type forgetter struct {
+	store   *waybill.Store
+	logger  klog.Logger
+	queue   workqueue.TypedRateLimitingInterface[forgettable]
+	working sync.WaitGroup
+	leave   []func()
+}
+
+func newForgetter(ctx context.Context, store *waybill.Store) *forgetter {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[forgettable](retryAtFirst, retryAtLast)
+	f := &forgetter{store: store, logger: klog.FromContext(ctx), queue: workqueue.NewTypedRateLimitingQueue(limiter)}
+	f.working.Go(f.work)
+	return f
+}
+
+// end returns when what is queued was tried once.
+func (f *forgetter) end() {
+	for _, leave := range f.leave {
+		leave()
+	}
+	f.queue.ShutDown()
+	f.working.Wait()
+}
+
+func (f *forgetter) listenTo(informer cache.SharedInformer, kind waybill.RevocationKind) (cache.ResourceEventHandlerRegistration, error) {
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) { f.updated(kind, before, after) },
+		DeleteFunc: func(object any) { f.deleted(kind, object) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listen to an informer: %w", err)
+	}
+	f.leave = append(f.leave, func() { _ = informer.RemoveEventHandler(registration) })
+	return registration, nil
+}
+
+func (f *forgetter) deleted(kind waybill.RevocationKind, object any) {
+	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		// The deleted object may be a later one of that name than the informer knew.
+		namespace, name, err := cache.SplitMetaNamespaceKey(missed.Key)
+		if err != nil {
+			f.logger.Error(err, "an informer reported a deletion that can't be read", "key", missed.Key)
+			return
+		}
+		f.add(kind, namespace, name, "")
+		return
+	}
+	of, err := meta.Accessor(object)
+	if err != nil {
+		f.logger.Error(err, "an informer reported a deletion that can't be read")
+		return
+	}
+	f.add(kind, of.GetNamespace(), of.GetName(), string(of.GetUID()))
+}
+
+// updated looks for an object that was deleted and created anew. An informer reports that as one update
+// only if it missed events: there may have been others of that name in between.
+func (f *forgetter) updated(kind waybill.RevocationKind, before, after any) {
+	was, err := meta.Accessor(before)
+	if err != nil {
+		f.logger.Error(err, "an informer reported an update that can't be read")
+		return
+	}
+	is, err := meta.Accessor(after)
+	if err != nil || is.GetUID() != was.GetUID() {
+		f.add(kind, was.GetNamespace(), was.GetName(), "")
+	}
+}
+
+func (f *forgetter) add(kind waybill.RevocationKind, namespace, name, uid string) {
+	what := forgettable{kind, waybill.CredentialName{Namespace: namespace, Name: name, UID: uid}}
+	if kind == waybill.RevokedNamespace {
+		what.who = waybill.CredentialName{Namespace: name}
+	}
+	f.queue.Add(what)
+}
+
+func (f *forgetter) work() {
+	for {
+		what, ended := f.queue.Get()
+		if ended {
+			return
+		}
+		f.forget(what)
+		f.queue.Done(what)
+	}
+}
+
+func (f *forgetter) forget(what forgettable) {
+	var report waybill.ForgetReport
+	var err error
+	switch what.kind {
+	case waybill.RevokedSecret:
+		report, err = f.store.ForgetSecret(what.who)
+	case waybill.RevokedServiceAccount:
+		report, err = f.store.ForgetServiceAccount(what.who)
+	default:
+		report, err = f.store.ForgetNamespace(what.who.Namespace)
+	}
+	logger := klog.LoggerWithValues(f.logger, "kind", what.kind, "namespace", what.who.Namespace, "name", what.who.Name, "uid", what.who.UID)
+	switch {
+	case err == nil:
+		f.queue.Forget(what)
+		if report.Stored {
+			logger.V(2).Info("forgot an image pull credential that was deleted", "records", report.Records, "equalHashes", report.EqualHashes)
+		}
+	case errors.Is(err, waybill.ErrInvalidArgument), errors.Is(err, waybill.ErrLimitExceeded), errors.Is(err, waybill.ErrClosed):
+		f.queue.Forget(what) // would fail again
+		logger.Error(err, "failed to forget an image pull credential that was deleted")
+	default:
+		logger.Error(err, "failed to forget an image pull credential that was deleted, trying again", "failures", f.queue.NumRequeues(what)+1)
+		f.queue.AddRateLimited(what)
+	}
+}
