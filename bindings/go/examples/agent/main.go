@@ -131,6 +131,9 @@ func (a *agent) start(ctx context.Context, directory string) (err error) {
 	if report.Distrustful || report.SetAside {
 		a.violation("a process that was killed cost the store something", "reason", report.DistrustReason)
 	}
+	if err := a.forgetDeleted(); err != nil {
+		return err
+	}
 	return a.dropRanges()
 }
 

@@ -14,6 +14,8 @@ import (
 //	done REF IMAGE TENANT   after it was recorded: from now on the store must say yes
 //	gone REF                before an image is collected: the store need not say yes any more
 //	pruned REF              after its record is gone: the store may not say yes any more
+//	deleted TENANT          before the tenant's secret is forgotten: as gone
+//	forgotten TENANT        after that: as pruned
 //
 // Anything else is forbidden. TENANT is "*" for public images.
 type model struct {
@@ -21,10 +23,12 @@ type model struct {
 	mutex sync.Mutex
 	may   map[string]bool // "REF IMAGE TENANT"
 	must  map[string]bool
+	// How often each tenant's secret was deleted, and created anew.
+	deletions map[string]int
 }
 
 func openModel(path string) (*model, error) {
-	m := &model{may: map[string]bool{}, must: map[string]bool{}}
+	m := &model{may: map[string]bool{}, must: map[string]bool{}, deletions: map[string]int{}}
 	if old, err := os.Open(path); err == nil {
 		for lines := bufio.NewScanner(old); lines.Scan(); {
 			if verb, rest, ok := strings.Cut(lines.Text(), " "); ok {
@@ -45,15 +49,28 @@ func (m *model) apply(verb, rest string) {
 	case "done":
 		m.must[rest] = true
 	case "gone":
-		drop(m.must, rest)
+		drop(m.must, of(rest))
 	case "pruned":
-		drop(m.may, rest)
+		drop(m.may, of(rest))
+	case "deleted":
+		m.deletions[rest]++
+		drop(m.must, by(rest))
+	case "forgotten":
+		drop(m.may, by(rest))
 	}
 }
 
-func drop(set map[string]bool, ref string) {
+func of(ref string) func(string) bool {
+	return func(entry string) bool { return strings.HasPrefix(entry, ref+" ") }
+}
+
+func by(tenant string) func(string) bool {
+	return func(entry string) bool { return strings.HasSuffix(entry, " "+tenant) }
+}
+
+func drop(set map[string]bool, is func(entry string) bool) {
 	for key := range set {
-		if strings.HasPrefix(key, ref+" ") {
+		if is(key) {
 			delete(set, key)
 		}
 	}
@@ -74,6 +91,13 @@ func entry(image, tenant int) string {
 		name = "*"
 	}
 	return imageRef(image) + " " + imageName(image) + " " + name
+}
+
+// deletionsOf says how often the tenant's secret was deleted.
+func (m *model) deletionsOf(tenant int) int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.deletions[tenantName(tenant)]
 }
 
 // mayUse says whether the store may let the tenant use the image without a pull.

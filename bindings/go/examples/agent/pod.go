@@ -11,10 +11,13 @@ import (
 
 var errNoSecrets = errors.New("secrets of the pod could not be fetched")
 
-// step starts one pod. Sometimes it also collects garbage or rotates a secret.
+// step starts one pod. Sometimes it also collects garbage, or rotates or deletes a secret.
 func (a *agent) step(choices *rand.Rand, number int64) error {
 	if number%200 == 0 {
 		return a.collect(choices)
+	}
+	if number%150 == 0 {
+		return a.deleteSecret(choices.IntN(tenants))
 	}
 	if choices.IntN(50) == 0 {
 		tenant := choices.IntN(tenants)
@@ -42,7 +45,7 @@ func (a *agent) startContainer(choices *rand.Rand, pod string, tenant, image int
 		policy = waybill.PullNever
 	}
 	noSecrets := choices.IntN(40) == 0
-	secret := secretOf(tenant, a.generations[tenant].Load())
+	secret := a.secretOf(tenant)
 	fetch := func() (waybill.PodCredentials, error) {
 		if noSecrets {
 			return waybill.PodCredentials{}, errNoSecrets

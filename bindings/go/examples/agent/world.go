@@ -44,11 +44,12 @@ func allows(image, tenant int) bool {
 	return public(image) || !preloaded(image) && (image+tenant)%3 == 0
 }
 
-// secretOf is the tenant's secret. Rotating it changes the hash and nothing else.
-func secretOf(tenant int, generation int64) waybill.ImagePullSecret {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d", tenant, generation))
+// secretOf is the tenant's secret, after it was deleted and created anew so many times. Rotating it
+// changes the hash and nothing else.
+func secretOf(tenant, deletions int, generation int64) waybill.ImagePullSecret {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %d", tenant, deletions, generation))
 	return waybill.ImagePullSecret{
-		UID:            fmt.Sprintf("5b1e0f4a-0000-4000-8000-%012d", tenant),
+		UID:            fmt.Sprintf("5b1e0f4a-0000-4000-8000-%06d%06d", deletions, tenant),
 		Namespace:      tenantName(tenant),
 		Name:           "registry",
 		CredentialHash: hex.EncodeToString(sum[:]),
