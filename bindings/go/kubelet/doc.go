@@ -43,6 +43,25 @@
 // Pass it to NewImagePullManager without NewCachedPullRecordsAccessor. Records are then durable and
 // survive a damaged disk, but the rules are the kubelet's.
 //
+// # Forgetting what is deleted
+//
+// A kubelet never learns that a Secret is gone. Where its operator grants the permission (see
+// WatchCredentials: it is one to read every Secret), one call forgets at once what is deleted, and at
+// its start what was deleted before:
+//
+//	client, err := metadata.NewForConfig(config)
+//	if err != nil {
+//		return err
+//	}
+//	go waybillkubelet.WatchCredentials(ctx, store, client)
+//
+// Informers that run anyway, of namespaces and service accounts only or of a part of the cluster, do
+// for what is deleted while they run; they are never taken for the truth:
+//
+//	go waybillkubelet.ForgetDeleted(ctx, store, waybillkubelet.CredentialInformers{Namespaces: namespaces})
+//
+// Setup.Ages ends what a pull proved too long ago, without asking anybody.
+//
 // # Swapping in the user namespace manager
 //
 // In pkg/kubelet/kubelet.go, NewMainKubelet gets the pool before it calls NewKubeGenericRuntimeManager

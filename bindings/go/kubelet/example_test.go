@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/klog/v2"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
@@ -122,6 +126,65 @@ func ExampleNewRecordsAccessor() {
 	record, exists, err := accessor.GetImagePulledRecord("sha256:1f")
 	fmt.Println(exists, err, record.CredentialMapping["registry.example/team/app"].NodePodsAccessible)
 	// Output: true <nil> true
+}
+
+// A Secret was deleted while the kubelet was down.
+func ExampleWatchCredentials() {
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
+	directory, err := os.MkdirTemp("", "kubelet-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(directory)
+	store, err := waybill.Open(ctx, waybill.Options{Directory: filepath.Join(directory, "waybill"), Witness: waybill.WitnessNone()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	copy := waybill.ImageCopy{Image: "registry.example/team/app:1", ImageRef: "sha256:1f"}
+	secrets := []waybill.ImagePullSecret{
+		{UID: "1", Namespace: "team", Name: "deleted", CredentialHash: "a"},
+		{UID: "2", Namespace: "team", Name: "there", CredentialHash: "b"},
+	}
+	pull, err := store.RecordPullIntent(copy)
+	if err == nil {
+		err = store.RecordImagePulled(waybill.PulledImage{ImageCopy: copy, Pull: pull, Credentials: &waybill.ImagePullCredentials{KubernetesSecrets: secrets}})
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	// On a node: metadata.NewForConfig(config).
+	object := func(kind, name, uid string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: kind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(uid)},
+		}
+	}
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := metadatafake.NewSimpleMetadataClient(scheme, object("Secret", "there", "2"), object("ServiceAccount", "default", "3"))
+	ended := make(chan error)
+	go func() { ended <- kubelet.WatchCredentials(ctx, store, client) }()
+
+	mustPull := func(secret waybill.ImagePullSecret) bool {
+		return store.MustAttemptPull(copy, waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{secret}}).Pull()
+	}
+	for !mustPull(secrets[0]) {
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println(mustPull(secrets[0]), mustPull(secrets[1]))
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// true false
+	// <nil>
 }
 
 // NewMainKubelet does this instead of calling userns.MakeUserNsManager.
