@@ -277,6 +277,11 @@ waybill_metrics ToC(const Metrics& metrics, Memory& memory) {
   to.used_bytes = metrics.used_bytes;
   to.readers = metrics.readers;
   to.max_readers = metrics.max_readers;
+  if (metrics.oldest_credential) {
+    to.oldest_credential = CopyOne(c::ToC(*metrics.oldest_credential), memory);
+  }
+  to.undated_credentials = metrics.undated_credentials;
+  to.revocations = metrics.revocations;
   if (metrics.counters) to.counters = CopyOne(ToC(*metrics.counters, memory), memory);
   if (metrics.last_opening) to.last_opening = CopyOne(ToC(*metrics.last_opening, memory), memory);
   return to;

@@ -1646,6 +1646,9 @@ typedef struct waybill_metrics {
   uint64_t used_bytes;
   uint32_t readers;
   uint32_t max_readers;
+  const waybill_timestamp* oldest_credential; /* proven then; NULL: none whose time is known */
+  uint64_t undated_credentials;               /* when they were proven is not known */
+  uint64_t revocations;
   const waybill_store_counters* counters;      /* NULL: an observer, and no owner left any */
   const waybill_opening_summary* last_opening; /* NULL: likewise */
 } waybill_metrics;

@@ -88,21 +88,25 @@ type Metrics struct {
 	CommitSequence   uint64
 	RecordsByHandler []HandlerRecords // the default handler first, then by name
 	// Images on record that are closed since nobody knows where they came from.
-	ClosedImages      uint64
-	QuarantineEntries uint64
-	Distrustful       bool
-	DistrustReasons   [16]uint64 // in force, by TrustKind; [0]: of unknown kinds
-	OpenPullsByState  [4]uint64  // by PullState; [0]: pulls of anything
-	IDMappings        uint64
-	HeldPods          uint64
-	UserNamespaces    bool   // false: they are off, and there are no ranges
-	IDRangesFree      uint64 // of the pool, in ranges
-	IDRangesUsed      uint64
-	IDRangesRefused   bool // none is handed out: the range of a held pod is not known
-	MapBytes          uint64
-	UsedBytes         uint64
-	Readers           uint32
-	MaxReaders        uint32
+	ClosedImages uint64
+	// When the oldest credential was proven by a pull; zero: there is none for which that is known.
+	OldestCredential   time.Time
+	UndatedCredentials uint64 // when they were proven is not known
+	Revocations        uint64
+	QuarantineEntries  uint64
+	Distrustful        bool
+	DistrustReasons    [16]uint64 // in force, by TrustKind; [0]: of unknown kinds
+	OpenPullsByState   [4]uint64  // by PullState; [0]: pulls of anything
+	IDMappings         uint64
+	HeldPods           uint64
+	UserNamespaces     bool   // false: they are off, and there are no ranges
+	IDRangesFree       uint64 // of the pool, in ranges
+	IDRangesUsed       uint64
+	IDRangesRefused    bool // none is handed out: the range of a held pod is not known
+	MapBytes           uint64
+	UsedBytes          uint64
+	Readers            uint32
+	MaxReaders         uint32
 
 	// Of the store's whole life. nil: this is an observer, and no owner left any.
 
@@ -167,19 +171,22 @@ func (s *Store) Metrics() Metrics {
 			RecordsByHandler: goList(c.records_by_handler, c.records_by_handler_count, func(h *C.waybill_handler_records) HandlerRecords {
 				return HandlerRecords{goString(h.runtime_handler), uint64(h.records)}
 			}),
-			ClosedImages:      uint64(c.closed_images),
-			QuarantineEntries: uint64(c.quarantine_entries),
-			Distrustful:       bool(c.distrustful),
-			IDMappings:        uint64(c.id_mappings),
-			HeldPods:          uint64(c.held_pods),
-			UserNamespaces:    bool(c.user_namespaces),
-			IDRangesFree:      uint64(c.id_ranges_free),
-			IDRangesUsed:      uint64(c.id_ranges_used),
-			IDRangesRefused:   bool(c.id_ranges_refused),
-			MapBytes:          uint64(c.map_bytes),
-			UsedBytes:         uint64(c.used_bytes),
-			Readers:           uint32(c.readers),
-			MaxReaders:        uint32(c.max_readers),
+			ClosedImages:       uint64(c.closed_images),
+			OldestCredential:   goTimeOrZero(c.oldest_credential),
+			UndatedCredentials: uint64(c.undated_credentials),
+			Revocations:        uint64(c.revocations),
+			QuarantineEntries:  uint64(c.quarantine_entries),
+			Distrustful:        bool(c.distrustful),
+			IDMappings:         uint64(c.id_mappings),
+			HeldPods:           uint64(c.held_pods),
+			UserNamespaces:     bool(c.user_namespaces),
+			IDRangesFree:       uint64(c.id_ranges_free),
+			IDRangesUsed:       uint64(c.id_ranges_used),
+			IDRangesRefused:    bool(c.id_ranges_refused),
+			MapBytes:           uint64(c.map_bytes),
+			UsedBytes:          uint64(c.used_bytes),
+			Readers:            uint32(c.readers),
+			MaxReaders:         uint32(c.max_readers),
 		}
 		m.MustPullChecks = *(*[5]uint64)(unsafe.Pointer(&c.mustpull_checks))
 		m.EnsureImageRequests = *(*[3][3][3]uint64)(unsafe.Pointer(&c.ensure_image_requests))

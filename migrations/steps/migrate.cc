@@ -102,6 +102,9 @@ Result<void> WriteHeader(Working& working, const Move& move) {
       !r) {
     return r;
   }
+  if (move.to() < kFirstWithCounters) {
+    if (auto r = after.DeleteHeaderRecord(kCountersKey); !r) return r;
+  }
   return after.WriteState();
 }
 

@@ -261,6 +261,9 @@ Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool
 
 Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committing) {
   StoreTxn last(MakeContext(txn.get(), state), state);
+  if (hooks_.before_commit) {
+    if (auto r = hooks_.before_commit(last); !r) return r;
+  }
   if (auto r = last.WriteState(); !r) return r;
   if (hooks_.mark != nullptr && !hooks_.mark->is_lost()) {
     auto begun = hooks_.mark->Begin(state.commit_sequence, state_.commit_sequence);

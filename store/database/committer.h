@@ -69,6 +69,9 @@ class Committer {
     // Called before and after each commit. kOwned: the open files are no longer the store's, and no
     // later write is acknowledged. The committer adds to the message what became of the write.
     std::function<Result<void>()> still_owned;
+    // Called by the leader in each transaction that is committed, after its changes. They are not
+    // to blame for an error of its own: it returns only those that end the transaction anyway.
+    std::function<Result<void>(StoreTxn&)> before_commit;
     // Called by the leader after each commit. Must not call the committer.
     std::function<void(std::uint64_t sequence)> committed;
   };

@@ -383,6 +383,27 @@ std::optional<Platform> PulledRecordView::guest_platform() const {
   return DecodePlatform(record_->guest_platform());
 }
 
+PulledRecordView::Proofs PulledRecordView::CountProofs() const {
+  Proofs proofs;
+  const auto count = [&proofs](const StoredProof& proof) {
+    if (proof.proven == 0) {
+      ++proofs.undated;
+    } else if (proofs.oldest == 0 || proof.proven < proofs.oldest) {
+      proofs.oldest = proof.proven;
+    }
+  };
+  if (record_->entries() == nullptr) return proofs;
+  for (const auto* const stored : *record_->entries()) {
+    const EntryView entry(stored);
+    if (entry.node_pods_accessible()) count(entry.node_pods_proof());
+    for (std::size_t i = 0; i < entry.secret_count(); ++i) count(entry.secret_proof(i));
+    for (std::size_t i = 0; i < entry.service_account_count(); ++i) {
+      count(entry.service_account_proof(i));
+    }
+  }
+  return proofs;
+}
+
 bool PulledRecordView::IsClosed() const { return record_->closed_because() != nullptr; }
 
 std::string PulledRecordView::ref() const { return RefOf(*record_); }

@@ -96,6 +96,13 @@ class PulledRecordView {
   std::optional<Platform> guest_platform() const;
   std::optional<EntryView> Find(std::string_view image_name) const;
   bool HasEntries() const;
+  // The credentials that can open it: when the oldest was proven, in seconds since 1970, of those
+  // for which that is known (0: of none), and how many there are for which it is not.
+  struct Proofs {
+    std::int64_t oldest = 0;
+    std::uint64_t undated = 0;
+  };
+  Proofs CountProofs() const;
   // Nobody knows where the image came from (closed_because).
   bool IsClosed() const;
   std::string ref() const;

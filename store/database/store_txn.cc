@@ -299,10 +299,21 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
 
 Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  // No digest covers the state record, which holds the digests.
+  // No digest covers the state record, which holds the digests, and the counters, which nothing
+  // depends on.
   TableDigest ignored;
-  return Store(context_.handles->main, key == kStateKey ? ignored : state_.header, key,
+  const bool covered = key != kStateKey && key != kCountersKey;
+  return Store(context_.handles->main, covered ? state_.header : ignored, key,
                Seal(key, kind, schema().header, payload));
+}
+
+Result<void> StoreTxn::DeleteHeaderRecord(const Key16& key) {
+  MDB_val k = lmdb::ToVal(key.span());
+  const int rc = mdb_del(context_.txn, context_.handles->main, &k, nullptr);
+  if (rc == MDB_NOTFOUND) return {};
+  dirty_ = true;
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
+  return {};
 }
 
 Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) const {

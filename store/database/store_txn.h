@@ -109,6 +109,8 @@ class StoreTxn {
   // Records of the main table. kIo also if there is no such record.
   Result<void> PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload);
   Result<Payload> GetHeaderRecord(const Key16& key, RecordKind kind) const;
+  // One that no digest covers. A missing one is no error.
+  Result<void> DeleteHeaderRecord(const Key16& key);
   // Advances the sequence and writes the state record: the last thing before a commit.
   Result<void> WriteState();
 

@@ -124,10 +124,13 @@ static_assert(SpecsAreInOrder());
 inline constexpr Key16 kIdentityKey = Key16::OfName("waybill-identity");
 inline constexpr Key16 kStateKey = Key16::OfName("waybill-state---");
 inline constexpr Key16 kTrustKey = Key16::OfName("waybill-trust---");
+// Since version 6; may be missing. counters_record.h
+inline constexpr Key16 kCountersKey = Key16::OfName("waybill-counters");
+inline constexpr std::uint32_t kFirstWithCounters = 6;
 
 // The versions of records in one schema version.
 struct Schema {
-  std::uint16_t header;  // of the main table's three records: the schema version itself
+  std::uint16_t header;  // of the main table's records: the schema version itself
 
   constexpr std::uint16_t version(const TableSpec& spec) const {
     return spec.versions[header - kOldestSchema];

@@ -15,6 +15,8 @@ struct RecordCounts {
   TableDigest of;
   std::map<std::string, std::uint64_t> by_handler;  // ordered: "" is the default one
   std::uint64_t closed = 0;
+  std::int64_t oldest_proof = 0;  // as PulledRecordView::Proofs
+  std::uint64_t undated = 0;
 
   // Of other handlers than the default.
   std::uint64_t nondefault() const {

@@ -19,6 +19,7 @@
 #include "store/base/caught.h"
 #include "store/control/server.h"
 #include "store/database/committer.h"
+#include "store/database/counters_record.h"
 #include "store/database/reader_pool.h"
 #include "store/node_store/counts.h"
 #include "store/pull/decide.h"
@@ -104,10 +105,22 @@ class NodeStore::Impl {
   std::mutex counted_mutex;
   std::optional<internal::RecordCounts> counted_records;  // guarded by counted_mutex; likewise:
   std::optional<internal::IdRangeCounts> counted_ranges;
-  // What earlier owners counted.
+  std::atomic<std::uint64_t> id_range_failures{0};
+  internal::WriteBackCounts write_back_counts;
+  // Owner: what earlier owners counted. Does not change after opening.
   StoreCounters counted_before;
   std::optional<OpeningSummary> last_opening;
-  std::atomic<std::uint64_t> id_range_failures{0};
+  // Owner: reads what earlier ones left.
+  Result<void> ReadCounters();
+  // Of the store's whole life.
+  internal::KeptCounters CountersNow() const;
+  // Owner, in a transaction that is about to be committed: writes them if they changed.
+  Result<void> WriteCounters(internal::StoreTxn& txn);
+  // Owner: commits them if there is something that no commit took along.
+  void KeepCounters() noexcept;
+  // Payloads; the committer's leader's. What is committed, and what is about to be.
+  std::vector<std::uint8_t> counters_written;
+  std::vector<std::uint8_t> counters_in_commit;
 
   // Rules::kClosed: the commit that mended times from a clock that was ahead; 0: none.
   std::atomic<std::uint64_t> clock_mended_at{0};

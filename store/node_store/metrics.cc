@@ -55,6 +55,11 @@ Result<internal::RecordCounts> NodeStore::Impl::CountRecords(const ReaderPool::L
     const internal::PulledRecordView record(one);
     ++counts.by_handler[std::string(record.runtime_handler())];
     if (record.IsClosed()) ++counts.closed;
+    const auto proofs = record.CountProofs();
+    counts.undated += proofs.undated;
+    if (proofs.oldest != 0 && (counts.oldest_proof == 0 || proofs.oldest < counts.oldest_proof)) {
+      counts.oldest_proof = proofs.oldest;
+    }
   };
   if (!snapshot.ForEach(internal::SpecOf(Table::kPulled), count)) {
     return Unreadable("the records");
@@ -103,6 +108,8 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
       }
     }
     metrics.closed_images = records->closed;
+    if (records->oldest_proof != 0) metrics.oldest_credential = Timestamp{records->oldest_proof, 0};
+    metrics.undated_credentials = records->undated;
   }
   auto trust = store.GetTrust();
   if (!trust) return trust.error();
@@ -151,6 +158,7 @@ void FillFromStatistics(const Statistics& statistics, const NodeStore::Impl& imp
   metrics.schema_version = statistics.schema_version;
   metrics.commit_sequence = statistics.commit_sequence;
   metrics.quarantine_entries = statistics.quarantine_entries;
+  metrics.revocations = statistics.revocations;
   metrics.distrustful = statistics.distrustful;
   metrics.id_mappings = statistics.id_mappings;
   metrics.held_pods = statistics.held_pods;
@@ -166,10 +174,8 @@ void NodeStore::Impl::AddCounters(StoreCounters& to) const {
   AddDecisions(readers.SumCounters(), to);
   AddRequests(ensure_requests, to.ensure_image_requests);
   if (committer) to.commit_failures += committer->failures();
-  if (write_backs) {
-    to.write_back_failures += write_backs->failures();
-    to.write_backs_dropped += write_backs->dropped();
-  }
+  to.write_back_failures += write_back_counts.failures.load(std::memory_order_relaxed);
+  to.write_backs_dropped += write_back_counts.dropped.load(std::memory_order_relaxed);
   to.id_range_failures += id_range_failures.load(std::memory_order_relaxed);
 }
 
@@ -191,6 +197,47 @@ OpeningSummary NodeStore::Impl::SummaryOfOpening() const {
   return summary;
 }
 
+Result<void> NodeStore::Impl::ReadCounters() {
+  lmdb::Txn txn;
+  // Unlike a read, this needs no reader slot.
+  const int rc = txn.BeginWrite(*owned->database.env);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "reading the counters", directory);
+  const internal::FoundCounters found =
+      internal::FindCounters(txn.get(), owned->database.handles.main);
+  if (found.damaged) report.findings.emplace_back("the counters can't be read: they begin at 0");
+  if (!found.kept) return {};
+  counted_before = found.kept->counters;
+  last_opening = found.kept->opening;
+  counters_written = internal::EncodeCounters(*found.kept);
+  return {};
+}
+
+internal::KeptCounters NodeStore::Impl::CountersNow() const {
+  internal::KeptCounters kept{counted_before, last_opening};
+  AddCounters(kept.counters);
+  return kept;
+}
+
+Result<void> NodeStore::Impl::WriteCounters(internal::StoreTxn& txn) {
+  counters_in_commit = internal::EncodeCounters(CountersNow());
+  if (counters_in_commit == counters_written) return {};
+  return txn.PutHeaderRecord(internal::kCountersKey, internal::RecordKind::kCounters,
+                             counters_in_commit);
+}
+
+void NodeStore::Impl::KeepCounters() noexcept {
+  // Nobody loses anything by an error but these counts.
+  static_cast<void>(Guarded([this]() -> Result<void> {
+    const auto kept = internal::DecodeCounters(counters_written);
+    const StoreCounters before = kept ? kept->counters : StoreCounters();
+    if (CountersNow().counters == before) return {};
+    return committer->Run([](internal::StoreTxn& txn) -> Result<void> {
+      txn.Touch();
+      return {};
+    });
+  }));
+}
+
 Metrics NodeStore::GetMetrics() const {
   Metrics metrics;
   StoreCounters since_opening;
@@ -199,14 +246,23 @@ Metrics NodeStore::GetMetrics() const {
   metrics.ensure_image_requests = since_opening.ensure_image_requests;
   metrics.live_owner = impl_->is_owner();
   if (metrics.live_owner) {
-    metrics.counters = impl_->counted_before;
-    impl_->AddCounters(*metrics.counters);
-    metrics.last_opening = impl_->last_opening;
+    internal::KeptCounters now = impl_->CountersNow();
+    metrics.counters = now.counters;
+    metrics.last_opening = now.opening;
   }
   const auto filled = Guarded([&]() -> Result<void> {
     auto statistics = GetStatistics();
     if (!statistics) return statistics.error();
     FillFromStatistics(*statistics, *impl_, metrics);
+    if (!metrics.live_owner) {
+      const ReaderPool::Lease snapshot = impl_->Read();
+      if (!snapshot) return impl_->NoSnapshot(snapshot, "the counters");
+      const auto found = internal::FindCounters(snapshot.txn(), snapshot.main_dbi());
+      if (found.kept) {
+        metrics.counters = found.kept->counters;
+        metrics.last_opening = found.kept->opening;
+      }
+    }
     return FillGauges(*this, *impl_, metrics);
   });
   metrics.readable = filled.has_value();

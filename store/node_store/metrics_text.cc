@@ -126,6 +126,16 @@ void WriteRecords(const Metrics& metrics, Writer& out) {
             AsDouble(metrics.closed_images));
   out.Gauge("waybill_preloaded_images", "Images in the ledger of preloaded ones.",
             AsDouble(metrics.preloaded_images));
+  if (metrics.oldest_credential) {
+    out.Gauge("waybill_oldest_credential_timestamp_seconds",
+              "When the oldest credential on record was proven, of those for which that is known.",
+              SecondsOf(*metrics.oldest_credential));
+  }
+  out.Gauge("waybill_undated_credentials",
+            "Credentials on record for which it is not known when they were proven.",
+            AsDouble(metrics.undated_credentials));
+  out.Gauge("waybill_revocations", "What was forgotten, and must not come back.",
+            AsDouble(metrics.revocations));
   out.Gauge("waybill_quarantine_entries",
             "Images that are closed since their record or intent could not be read.",
             AsDouble(metrics.quarantine_entries));

@@ -160,10 +160,14 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   hooks.time_never_goes_back = rules == Rules::kClosed;
   hooks.undo = &in_flight;
   hooks.still_owned = [this] { return internal::CheckStillOwned(owned->database); };
+  hooks.before_commit = [this](StoreTxn& txn) { return WriteCounters(txn); };
   hooks.committed = [this](std::uint64_t sequence) {
+    counters_written.swap(counters_in_commit);
     readers.DropOldSnapshots();
     if (owned->witness) owned->witness->Advance(sequence);
   };
+  // Before the first commit, which writes them.
+  if (auto r = ReadCounters(); !r) return r;
   const internal::OpenedDatabase& opened = owned->database;
   const internal::BootId boot = boot_clock().boot_id;
   if (!options.flushes_twice && boot != internal::BootId{} &&
@@ -207,8 +211,12 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   }
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
-  write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules);
-  last_opening = SummaryOfOpening();
+  // A command that goes on with what others do is no restart, unless it found something.
+  const OpeningSummary opening = SummaryOfOpening();
+  if (!options.continues_pulls || opening.created || opening.rebuilt || opening.damage > 0) {
+    last_opening = opening;
+  }
+  write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules, write_back_counts);
   tidier = std::make_unique<internal::Tidier>(*committer);
   if (state.untidied != 0) tidier->Wake();
   return owned->lock.AnnounceRecovered(opened.database_id);
@@ -367,8 +375,10 @@ Result<void> NodeStore::Impl::Close() noexcept {
   closed_ = true;
   Result<void> result;
   if (write_backs) result = Guarded([this] { return write_backs->Flush(); });
+  const bool was_open = write_backs != nullptr;
   write_backs.reset();
   tidier.reset();
+  if (was_open && committer) KeepCounters();
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
   if (owned && owned->witness) {

@@ -103,6 +103,11 @@ Result<VerifyReport> NodeStore::Verify() const {
           "the index of credentials has not what the records have; the next owner that opens the "
           "store makes it anew");
     }
+    if (inspection.counters_damaged) {
+      inspection.sound = false;
+      inspection.findings.push_back(
+          "the counters can't be read; the next owner that opens the store begins them at 0");
+    }
     return VerifyReport{inspection.sound, inspection.pages, inspection.values,
                         std::move(inspection.findings)};
   });

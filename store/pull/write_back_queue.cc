@@ -9,8 +9,8 @@
 
 namespace waybill::internal {
 
-WriteBackQueue::WriteBackQueue(Committer& committer, Rules rules)
-    : committer_(committer), rules_(rules) {
+WriteBackQueue::WriteBackQueue(Committer& committer, Rules rules, WriteBackCounts& counts)
+    : committer_(committer), rules_(rules), counts_(counts) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -44,7 +44,7 @@ void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_r
     if (rules_ == Rules::kKubelet) {
       written_.wait(lock, [&] { return items_.size() < kMaxQueuedWriteBacks; });
     } else if (items_.size() >= kMaxQueuedWriteBacks) {
-      dropped_.fetch_add(1, std::memory_order_relaxed);
+      counts_.dropped.fetch_add(1, std::memory_order_relaxed);
       return;
     }
     made.front().number = ++last_offered_;
@@ -107,7 +107,7 @@ void WriteBackQueue::Run() {
     lock.unlock();
     Result<void> written = Write(oldest);
     lock.lock();
-    if (!written) failures_.fetch_add(1, std::memory_order_relaxed);
+    if (!written) counts_.failures.fetch_add(1, std::memory_order_relaxed);
     if (!written && first_error_) first_error_ = std::move(written);
     last_written_ = oldest.number;
     std::list<Item> done;

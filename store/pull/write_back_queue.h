@@ -22,10 +22,15 @@
 
 namespace waybill::internal {
 
+struct WriteBackCounts {
+  std::atomic<std::uint64_t> failures{0};  // could not be written
+  std::atomic<std::uint64_t> dropped{0};   // the queue was full
+};
+
 class WriteBackQueue {
  public:
-  // Starts the thread that writes.
-  WriteBackQueue(Committer& committer, Rules rules);
+  // Starts the thread that writes. `counts` outlives it.
+  WriteBackQueue(Committer& committer, Rules rules, WriteBackCounts& counts);
   // Writes what is queued, then stops.
   ~WriteBackQueue();
   WriteBackQueue(const WriteBackQueue&) = delete;
@@ -52,10 +57,6 @@ class WriteBackQueue {
   // the last Flush. Allocates nothing.
   Result<void> Flush();
 
-  // Since it was made: that could not be written, and that Offer dropped.
-  std::uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
-  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
-
  private:
   struct Item {
     std::uint64_t number;
@@ -72,10 +73,9 @@ class WriteBackQueue {
 
   Committer& committer_;
   const Rules rules_;
+  WriteBackCounts& counts_;
   std::atomic<std::size_t> unwritten_{0};
   std::atomic<std::uint64_t> dropped_up_to_{0};
-  std::atomic<std::uint64_t> failures_{0};
-  std::atomic<std::uint64_t> dropped_{0};
   std::mutex mutex_;  // guards what follows
   std::condition_variable offered_;
   std::condition_variable written_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "store/database/counters_record.h"
 #include "store/database/credential_index.h"
 #include "store/database/envelope.h"
 #include "store/database/userns_tables.h"
@@ -62,6 +63,9 @@ class ValueCheck final : public PageVisitor {
       return;
     }
     const State& state = *inspection_.state;
+    if (has_counters_ && schema().header < kFirstWithCounters) {
+      Find("the main table has a record that is not ours");
+    }
     if (header_ != state.header) Find("the digest of the header does not match");
     inspection_.id_ranges_disagree = claimed_blocks_ != stored_blocks_;
     inspection_.index_disagrees =
@@ -91,6 +95,11 @@ class ValueCheck final : public PageVisitor {
   void OnHeaderRecord(const Key16& key, Value value) {
     if (key == kStateKey) {
       inspection_.state = ReadState(value);
+      return;
+    }
+    if (key == kCountersKey) {
+      has_counters_ = true;
+      inspection_.counters_damaged = !OpenCounters(value);
       return;
     }
     if (value.size() >= kEnvelopeBytes) header_.Add(StoredChecksum(value));
@@ -174,6 +183,7 @@ class ValueCheck final : public PageVisitor {
   std::uint64_t needed_rows_ = 0;
   std::uint64_t stored_rows_ = 0;
   bool trust_seen_ = false;
+  bool has_counters_ = false;
   TableDigest header_;
   std::array<TableDigest, kTableCount> digests_{};
 };

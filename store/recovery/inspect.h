@@ -42,6 +42,9 @@ struct Inspection {
   // Likewise: the credential index has other keys than the records need (StoreTxn::Reindex).
   bool index_disagrees = false;
 
+  // Likewise: no metric but starts at 0 (store/database/counters_record.h).
+  bool counters_damaged = false;
+
   // ": <the first finding>", or nothing.
   std::string Why() const { return findings.empty() ? "" : ": " + findings.front(); }
 };

@@ -135,6 +135,7 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
     report.records_carried = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
     report.intents_carried = carried->intents;
+    if (auto r = CarryCounters(txn, salvaged); !r) return r;
     if (auto r = CarryIdRanges(txn, salvaged); !r) return r;
     if (ranges_lost || lost_before) return HoldLostRanges(txn, made.distrust.reason);
     const bool may_have_imported =

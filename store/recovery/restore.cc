@@ -273,6 +273,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     if (!carried) return carried.error();
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
+    if (auto r = CarryCounters(txn, replaced.values, &source->values); !r) return r;
     if (auto r = KeepClosed(txn, replaced.values, now); !r) return r;
     if (auto r = KeepOpen(txn, replaced.values.journal); !r) return r;
     auto known = is_newer ? ReplacedRanges::kNewer : ReplacedRanges::kMayBeOlder;

@@ -42,6 +42,8 @@ class Collector final : public PageVisitor {
       const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kNewest.header);
       if (opened.state != EnvelopeState::kSound) return;
       if (auto journal = DecodeJournal(opened.payload)) salvaged_.journal = std::move(*journal);
+    } else if (key == kCountersKey) {
+      salvaged_.counters = OpenCounters(value);
     }
   }
 
@@ -151,6 +153,13 @@ Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
     if (auto r = PutRevocation(txn, one); !r) return r;
   }
   return {};
+}
+
+Result<void> CarryCounters(StoreTxn& txn, const Salvaged& newer, const Salvaged* older) {
+  const bool older_has_them = !newer.counters && older != nullptr;
+  const auto& counters = older_has_them ? older->counters : newer.counters;
+  if (!counters || txn.schema().header < kFirstWithCounters) return {};
+  return txn.PutHeaderRecord(kCountersKey, RecordKind::kCounters, EncodeCounters(*counters));
 }
 
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/database/counters_record.h"
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
 #include "store/trust/journal.h"
@@ -23,6 +24,7 @@ namespace waybill::internal {
 struct Salvaged {
   std::optional<Identity> identity;
   Journal journal;
+  std::optional<KeptCounters> counters;
   // Payloads of the values that verify, by table, in key order.
   std::array<std::vector<std::vector<std::uint8_t>>, kTableCount> payloads;
   // Of the values that verify; of the damaged ones by the checksum that they carry; and of the
@@ -67,6 +69,9 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
 
 // What was forgotten. Before records are stored, which are then stored without it.
 Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged);
+
+// The counters of `newer`, or if it has none, of `older` (may be null).
+Result<void> CarryCounters(StoreTxn& txn, const Salvaged& newer, const Salvaged* older = nullptr);
 
 // Host ID ranges, unchanged: opening reconciles them. Existing keys keep their values.
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);

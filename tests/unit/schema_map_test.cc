@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(each_table_is_drawn) {
 BOOST_AUTO_TEST_CASE(each_header_record_is_drawn) {
   const std::string map = Map();
   for (const Key16& key : {waybill::internal::kIdentityKey, waybill::internal::kStateKey,
-                           waybill::internal::kTrustKey}) {
+                           waybill::internal::kTrustKey, waybill::internal::kCountersKey}) {
     BOOST_TEST(map.find("── \"" + NameOf(key) + "\"") != std::string::npos, NameOf(key));
   }
 }

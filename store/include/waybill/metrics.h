@@ -115,6 +115,11 @@ struct Metrics {
   std::vector<HandlerRecords> records_by_handler = {};  // the default handler first, then by name
   // Records that close their image because nobody knows where it came from (closed_because).
   std::uint64_t closed_images = 0;
+  // When the oldest credential was proven by a pull, of those for which that is known; nullopt:
+  // there is none. Of a credential that was forgotten, and is not taken out yet, too.
+  std::optional<Timestamp> oldest_credential = {};
+  std::uint64_t undated_credentials = 0;  // when they were proven is not known
+  std::uint64_t revocations = 0;          // that are kept
   std::uint64_t quarantine_entries = 0;
   bool distrustful = false;
   // Reasons in force, by TrustKind; [0]: of kinds that this version does not know.
@@ -142,6 +147,7 @@ struct Metrics {
   // All that applies, in a fixed order, every series with zeros: a rate is defined from the first
   // scrape. Left out: the kubelet's names without a live owner; gauges that could not be read
   // (waybill_store_readable is 0 then); ranges without user namespaces; counters that nobody left;
+  // the age of the oldest credential without one;
   // the ratio without requests.
   std::vector<MetricFamily> Families() const;
 
