@@ -1224,8 +1224,8 @@ typedef struct waybill_explanation {
 } waybill_explanation;
 
 /* Why the image is open or closed for a pod without credentials. `names` are those that the runtime
- * lists it by; without any, copy.image is taken. WAYBILL_INVALID_ARGUMENT also under
- * WAYBILL_RULES_KUBELET. */
+ * lists it by; without any, copy.image is taken. Under WAYBILL_RULES_KUBELET there is no ledger.
+ * WAYBILL_INVALID_ARGUMENT also: the ref is empty, or the handler is not in the registry. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store,
                                                             waybill_image_copy copy,
                                                             waybill_strings names,
@@ -1656,8 +1656,8 @@ typedef struct waybill_metrics {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,
                                                                 waybill_metrics** metrics,
                                                                 waybill_error** error);
-/* Prometheus text exposition format, version 0.0.4: the metrics of waybill; from an owner also those
- * under the kubelet's names. waybill/metrics.h says what is left out when. */
+/* Prometheus text exposition format, version 0.0.4: the metrics of waybill; from an owner also
+ * those under the kubelet's names. waybill/metrics.h says what is left out when. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_metrics_text(waybill_store* store,
                                                                  waybill_string** text,
                                                                  waybill_error** error);

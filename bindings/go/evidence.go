@@ -269,8 +269,9 @@ func (s *Store) RemoveFromLedger(copy ImageCopy, reason string, options ...Chang
 }
 
 // Explain says why the image is open or closed for a pod without credentials, and what would open it.
-// names are those that the runtime lists it by; without any, copy.Image is taken. ErrInvalidArgument
-// also under RulesKubelet. Further errors as of [Store.GetRecord].
+// names are those that the runtime lists it by; without any, copy.Image is taken. RulesKubelet: there
+// is no ledger. ErrInvalidArgument: the ref is empty, or the handler is not in the registry. Further
+// errors as of [Store.GetRecord].
 func (s *Store) Explain(copy ImageCopy, names ...string) (Explanation, error) {
 	var a arena
 	defer a.free()

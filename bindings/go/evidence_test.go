@@ -208,7 +208,10 @@ func TestKubeletRulesHaveNoLedger(t *testing.T) {
 	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Reason != waybill.ReasonPolicyPresumedPreloaded {
 		t.Errorf("%+v", d)
 	}
-	wantCode(t, second(s.Explain(waybill.ImageCopy{ImageRef: ref})), waybill.ErrInvalidArgument)
+	if e, err := s.Explain(waybill.ImageCopy{ImageRef: ref}); err != nil || e.LedgerEntry != nil || e.Recorded {
+		t.Errorf("%+v, %v", e, err)
+	}
+	wantCode(t, second(s.Explain(waybill.ImageCopy{Image: image})), waybill.ErrInvalidArgument)
 }
 
 func TestEvidenceOptionsAreChecked(t *testing.T) {

@@ -317,9 +317,13 @@ static void under_kubelet_rules(void) {
   CHECK(report->preloaded == 0 && report->closed == 0 && report->not_judged_because.length > 0);
   waybill_free(report);
   CHECK(decide(store, TAG, ID).reason == WAYBILL_REASON_POLICY_PRESUMED_PRELOADED);
-  waybill_explanation* explanation = check_poison();
-  INVALID(waybill_explain(store, COPY(.image = TAG, .image_ref = ID), (waybill_strings){NULL, 0},
-                          &explanation, &error));
+  waybill_explanation* explanation = NULL;
+  MUST(waybill_explain(store, COPY(.image = TAG, .image_ref = ID), (waybill_strings){NULL, 0},
+                       &explanation, &error));
+  CHECK(explanation->ledger_entry == NULL && !explanation->recorded);
+  waybill_free(explanation);
+  INVALID(
+      waybill_explain(store, COPY(.image = TAG), (waybill_strings){NULL, 0}, &explanation, &error));
   CHECK(explanation == NULL);
   end_store(store);
 }
