@@ -399,7 +399,7 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
     if (!equal) return equal.error();
     report.equal_hashes = *equal;
   }
-  const bool many = tally.records.size() > kTidiedAtOnce;
+  const bool many = tally.records.size() > tidied_at_once;
   for (Revocation& one : all) {
     one.untidied = many;
     if (auto r = PutRevocation(txn, one); !r) return r.error();
@@ -480,7 +480,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
   report.forgotten = tally.report;
   report.forgotten.equal_hashes = *equal;
   report.forgotten.stored = !gone.empty();
-  const bool many = changed.size() > kTidiedAtOnce;
+  const bool many = changed.size() > tidied_at_once;
   for (const auto& [kind, who] : gone) {
     Revocation one;
     one.kind = kind;

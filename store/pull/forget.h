@@ -5,6 +5,7 @@
 #ifndef WAYBILL_STORE_PULL_FORGET_H_
 #define WAYBILL_STORE_PULL_FORGET_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,8 +21,8 @@
 
 namespace waybill::internal {
 
-// Records that one transaction tidies up.
-inline constexpr std::size_t kTidiedAtOnce = 2048;
+// Records that one transaction tidies up. Tests make it smaller while no store is open.
+inline std::atomic<std::size_t> tidied_at_once{2048};
 
 // `what` without commit, since and untidied; the handler as stored. kInvalidArgument,
 // kLimitExceeded: nothing was changed.

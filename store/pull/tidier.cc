@@ -48,7 +48,7 @@ void Tidier::Run() {
         done = committer_.Run([&](StoreTxn& txn) -> Result<void> {
           try {
             moved = cursor;
-            auto remains = TidyUp(txn, moved, kTidiedAtOnce);
+            auto remains = TidyUp(txn, moved, tidied_at_once);
             if (!remains) return remains.error();
             more = *remains;
             return {};
