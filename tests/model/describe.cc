@@ -59,6 +59,26 @@ std::string Describe(const CollapseReport& report) {
          " to verify";
 }
 
+// How many records are left to be tidied up depends on the bound.
+std::string Describe(const ForgetReport& report) {
+  return std::to_string(report.records) + " records, " + std::to_string(report.secrets) +
+         " secrets, " + std::to_string(report.service_accounts) + " service accounts, " +
+         std::to_string(report.node_pods) + " open to all, " + std::to_string(report.equal_hashes) +
+         " equal hashes" + (report.stored ? ", stored" : "");
+}
+
+std::string Describe(const ReconcileReport& report) {
+  return std::to_string(report.known) + " known, " + std::to_string(report.gone) + " gone, " +
+         std::to_string(report.newer) + " newer, " + Describe(report.forgotten);
+}
+
+std::string Describe(const AgeLimits& ages) {
+  return std::to_string(ages.credentials.count()) + " s, service accounts " +
+         std::to_string(ages.service_accounts.count()) + " s, open to all " +
+         std::to_string(ages.node_pods.count()) + " s, revocations " +
+         std::to_string(ages.revocations.count()) + " s";
+}
+
 std::string DescribePod(const ModelPod& pod) {
   ImagePullCredentials all;
   all.kubernetes_secrets = pod.secrets;

@@ -20,6 +20,9 @@ std::string Describe(const PruneReport& report);
 std::string Describe(const ObserveReport& report);
 std::string Describe(const RuntimesReport& report);
 std::string Describe(const CollapseReport& report);
+std::string Describe(const ForgetReport& report);
+std::string Describe(const ReconcileReport& report);
+std::string Describe(const AgeLimits& ages);
 std::string DescribePod(const ModelPod& pod);
 std::string DescribeListed(const std::vector<ImageOnNode>& images);
 

@@ -179,4 +179,61 @@ std::vector<std::string> DrawRefs(Draw& draw) {
   return refs;
 }
 
+AgeLimits DrawAges(Draw& draw) {
+  constexpr std::int64_t kAges[] = {0, 0, 60, 100, 300, 3600};
+  const auto age = [&] { return std::chrono::seconds(kAges[draw.Below(std::size(kAges))]); };
+  AgeLimits ages{.credentials = age(), .service_accounts = age(), .node_pods = age()};
+  if (ages.credentials.count() != 0) {
+    ages.service_accounts = std::min(ages.service_accounts, ages.credentials);
+  }
+  if (draw.OneIn(2)) ages.revocations = std::chrono::hours(24);
+  return ages;
+}
+
+Revocation DrawRevocation(Draw& draw, const std::string& handler) {
+  Revocation what;
+  what.kind = static_cast<RevocationKind>(1 + draw.Below(5));
+  const bool by_uid = draw.OneIn(2);
+  switch (what.kind) {
+    case RevocationKind::kServiceAccount: {
+      const ImagePullServiceAccount one = DrawServiceAccount(draw);
+      what.who = {one.namespace_name, one.name, by_uid ? one.uid : ""};
+      break;
+    }
+    case RevocationKind::kImage:
+      what.image_ref = draw.From(Refs());
+      what.runtime_handler = handler;
+      break;
+    default: {
+      const ImagePullSecret one =
+          draw.OneIn(3) ? NumberedSecret(draw, draw.Below(30)) : DrawSecret(draw);
+      if (what.kind == RevocationKind::kCredential) {
+        what.credential_hash = one.credential_hash.empty() ? "opaque" : one.credential_hash;
+        break;
+      }
+      what.who.namespace_name = one.namespace_name;
+      if (what.kind == RevocationKind::kNamespace) break;
+      what.who.name = one.name;
+      if (by_uid) what.who.uid = one.uid;
+    }
+  }
+  return what;
+}
+
+ExistingCredentials DrawTruth(Draw& draw) {
+  ExistingCredentials truth;
+  if (draw.OneIn(6)) return truth;
+  const auto name = [&](const auto& one) {
+    return CredentialName{one.namespace_name, one.name, draw.OneIn(4) ? "" : one.uid};
+  };
+  for (int i = 0; i < 8; ++i) {
+    if (!draw.OneIn(4)) truth.secrets.push_back(name(DrawSecret(draw)));
+    if (draw.OneIn(2)) truth.service_accounts.push_back(name(DrawServiceAccount(draw)));
+  }
+  for (std::size_t i = draw.Below(3) * 40; i > 0; --i) {
+    truth.secrets.push_back(name(NumberedSecret(draw, i)));
+  }
+  return truth;
+}
+
 }  // namespace waybill::testing

@@ -28,6 +28,11 @@ ModelPolicy DrawPolicy(Draw& draw);
 ImagePulledRecord DrawRecord(Draw& draw, Timestamp now);
 std::vector<ImageOnNode> DrawImagesOnNode(Draw& draw);
 std::vector<std::string> DrawRefs(Draw& draw);
+// A few minutes, an hour, or for ever.
+AgeLimits DrawAges(Draw& draw);
+// What is to be forgotten, as a caller says it; with a handler, for an image.
+Revocation DrawRevocation(Draw& draw, const std::string& handler);
+ExistingCredentials DrawTruth(Draw& draw);
 
 // Runtime handlers (drawn_handlers.cc).
 const std::vector<std::string>& HandlerNames();

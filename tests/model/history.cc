@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/pull/forget.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/support/pod.h"
@@ -11,7 +12,7 @@ namespace waybill::testing {
 
 namespace {
 
-constexpr std::size_t kRemembered = 30;
+constexpr std::size_t kRemembered = 60;
 
 Pod PodOf(const ModelPod& pod) {
   Pod source(pod.secrets, pod.service_account);
@@ -31,6 +32,9 @@ History::History(const std::filesystem::path& scratch, const HistoryPlan& plan, 
       relation_(plan.relation),
       default_only_(relation_ == Relation::kSameAnswers || draw_.OneIn(3)),
       plain_(default_only_ && draw_.OneIn(2)) {
+  // Often, a few records are too many for one transaction.
+  constexpr std::size_t kAtOnce[] = {1, 2, 3, 2048, 2048};
+  internal::tidied_at_once = kAtOnce[draw_.Below(std::size(kAtOnce))];
   for (const Rules r : plan.rules) {
     sides_.emplace_back(r, scratch / std::to_string(sides_.size()));
   }
@@ -75,6 +79,7 @@ void History::Step() {
       {1, &History::ClearDistrustStep}, {12, &History::ObserveStep},
       {2, &History::AddToLedgerStep},   {2, &History::RemoveFromLedgerStep},
       {1, &History::DropPullStep},      {6, &History::SpellingsStep},
+      {4, &History::ForgetStep},        {2, &History::ReconcileStep},
   };
   by_own_name_ = draw_.OneIn(2);
   for (Side& side : sides_) {
@@ -137,11 +142,16 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
                               const ModelPod& pod, const std::string& handler,
                               const std::optional<ImagePullSecret>& write_back) {
   if (!write_back) return;
+  if (Must(side.store->GetStatistics()).commit_sequence == side.forgot_nothing_at) {
+    ExpectDone(side.store->Flush(), side);
+    return ExpectSame(side, "what was read before something was forgotten is written back: ");
+  }
   Model after = side.model;
   after.WriteBack(image, ref, *write_back, handler);
-  const ImagePulledRecord& expected = *after.Find(ref, handler);
+  const ImagePulledRecord expected = after.Counting(*after.Find(ref, handler));
   // A decision that meets another thread at the queue drops its write-back; the next decision
   // offers it again.
+  std::string arrived;
   for (int attempt = 0; attempt < 100; ++attempt) {
     ExpectDone(side.store->Flush(), side);
     auto record =
@@ -149,6 +159,7 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
     Expect(record.has_value(), side, "the record of a write-back is gone");
     record->stamp = expected.stamp;
     record->closed_because = expected.closed_because;
+    arrived = DescribeRecord(*record);
     if (*record == expected) {
       side.model.WriteBack(image, ref, *write_back, handler);
       // A step may ask several times.
@@ -160,7 +171,8 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
         {.image = image.image, .image_ref = ref, .runtime_handler = handler}, source));
     static_cast<void>(side.model.Check(image, ref, pod, handler));
   }
-  Expect(false, side, "a write-back never arrived");
+  Expect(false, side,
+         "a write-back never arrived: " + arrived + "\n  instead of " + DescribeRecord(expected));
 }
 
 void History::EnsureStep() {
@@ -241,6 +253,9 @@ void History::ClockStep() {
   now.seconds += static_cast<std::int64_t>(draw_.Below(5));
   now.nanoseconds = static_cast<std::int32_t>(draw_.Below(1'000'000'000));
   if (draw_.OneIn(20)) now.seconds -= static_cast<std::int64_t>(draw_.Below(50));
+  // Past the time for which revocations are kept.
+  constexpr std::int64_t kDay = 86400;
+  if (draw_.OneIn(30)) now.seconds += draw_.OneIn(3) ? 31 * kDay : kDay + 100;
   // The machine's own time: past the grace, or the window, or neither.
   constexpr std::int64_t kPassed[] = {0, 1, 50, 130, 4000, 8000};
   const std::int64_t passed = kPassed[draw_.Below(std::size(kPassed))];
@@ -265,7 +280,8 @@ void History::Expect(bool ok, const Side& side, const std::string& what) const {
 }
 
 void History::ExpectSame(const Side& side, const std::string& otherwise) const {
-  const std::string difference = Difference(side.model, *side.store);
+  std::string difference = Difference(side.model, *side.store);
+  if (difference.empty()) difference = DifferenceOfProofs(side.model, *side.store);
   Expect(difference.empty(), side, otherwise + difference);
 }
 

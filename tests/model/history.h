@@ -58,6 +58,9 @@ struct Side {
   std::deque<PullId> pulls;         // of History::begun_
   std::deque<ModelBackup> backups;  // oldest first
   std::uint32_t version = kNewestSchema;
+  // The last commit when a call found nothing to forget: what is offered before the next one is not
+  // written back.
+  std::uint64_t forgot_nothing_at = 0;
 };
 
 // A pull that began, and that may have ended since.
@@ -98,6 +101,9 @@ class History {
   void RemoveFromLedgerStep();
   void DropPullStep();
   void SpellingsStep();
+  // Revocation (history_revocation.cc).
+  void ForgetStep();
+  void ReconcileStep();
   // Garbage collection (history_prune.cc).
   void PruneByTokenStep();
   void PruneByTimeStep();
@@ -116,6 +122,19 @@ class History {
   void MigrateDownAndUp();
   void RestoreBackup();
 
+  // A decision that reads before something is forgotten, and compares after it.
+  struct Question {
+    KnownImage image;
+    std::string ref;
+    ModelPod pod;
+    std::string handler;
+  };
+  std::optional<Question> DrawQuestion();
+  template <typename Report, typename Call, typename Expected>
+  void ForgetIn(Side& side, const std::optional<Question>& in_flight, const Call& call,
+                const Expected& expect);
+  // Decisions while records are to be tidied up, perhaps in the next process; then none is.
+  void TidyUp();
   std::string DrawHandler();
   std::optional<PulledManifest> DrawManifest();
   // The handler as the caller of this side names it; under kSameAnswers perhaps by its own name.
@@ -179,6 +198,7 @@ class History {
   std::uint64_t broken_files_ = 0;
   EvidenceOptions evidence_;
   std::deque<BegunPull> begun_;
+  std::deque<ImagePulledRecord> read_;  // from the first store, at some time
 };
 
 }  // namespace waybill::testing

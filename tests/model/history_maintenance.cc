@@ -183,8 +183,9 @@ void History::RestoreBackup() {
     if (!restored) Expect(false, side, restored.error().ToString());
     const std::uint64_t without_credentials =
         side.model.Restore(*backup.model, backup.version, restored->schema_version);
-    // An older version can't store lost ranges.
-    const bool as_newest = !held->empty() && restored->schema_version == kNewestSchema;
+    // An older version can't store lost ranges, nor what was forgotten.
+    const bool as_newest =
+        (!held->empty() || before.HasForgotten()) && restored->schema_version == kNewestSchema;
     Expect((restored->schema_version == backup.version || as_newest) &&
                restored->records == side.model.records().size() &&
                restored->records_without_credentials == without_credentials &&

@@ -4,6 +4,7 @@
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"
 #include "tests/support/kubelet_dir.h"
+#include "waybill/maintenance.h"
 
 namespace waybill::testing {
 
@@ -23,6 +24,7 @@ ModelOpening History::DrawOpening() {
     opening.gap = Gap::kNo;
   }
   if (draw_.OneIn(8)) opening.gap = Gap::kYes;
+  if (draw_.OneIn(3)) opening.ages = DrawAges(draw_);
   return opening;
 }
 
@@ -32,6 +34,7 @@ std::string History::DescribeOpening(const ModelOpening& opening) const {
   if (opening.continues_pulls) what += ", continuing pulls";
   if (opening.preloaded) what += ", preloaded:" + DescribeListed(*opening.preloaded);
   if (opening.gap != Gap::kDetect) what += opening.gap == Gap::kYes ? ", after a gap" : ", no gap";
+  if (opening.ages) what += ", ages " + Describe(*opening.ages);
   for (const std::string& ref : opening.broken_refs) what += ", broken " + Quote(ref);
   for (const std::string& image : opening.broken_images) what += ", broken " + Quote(image);
   if (!opening.images) return what + ", without a list";
@@ -94,6 +97,7 @@ void History::Open(Side& side, ModelOpening opening) {
   options.allow_empty = true;
   options.runtime_handlers = opening.handlers;
   options.gap = opening.gap;
+  options.ages = opening.ages;
   if (!opening.broken_refs.empty() || !opening.broken_images.empty()) {
     MakeBroken(side, opening);
     options.kubelet_directory = side.directory.string() + ".kubelet";
@@ -117,6 +121,9 @@ void History::Open(Side& side, ModelOpening opening) {
     side.version = kNewestSchema;
   }
   side.model.set_policy(policy_);
+  for (const Backup& backup : Must(ListBackups(side.directory))) {
+    opening.oldest_backup = std::min(opening.oldest_backup, backup.commit_sequence);
+  }
   CompareOpened(side, report, side.model.Restart(opening));
   side.model.set_opened_at(report.commit_sequence);
   Expect(report.runtimes.has_value() == opening.handlers.has_value() &&

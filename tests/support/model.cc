@@ -116,6 +116,9 @@ Model::Answer Model::DecideCopy(const KnownImage& image, const std::string& ref,
                                                              : Reason::kNoEntryForImageName));
   }
   if (entry->second.node_pods_accessible) {
+    if (IsPastAge(entry->second.node_pods_proof, ages_.node_pods)) {
+      return unless_preloaded(MustAuthenticate(Reason::kProofTooOld));
+    }
     return {{false, CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible, false}, {}};
   }
   if (const auto opened = LedgerOpens(image, {ref, stored})) return *opened;
@@ -158,31 +161,46 @@ Model::Answer Model::Compare(const ImagePullCredentials& entry, const ModelPod& 
                   std::move(write_back)};
   };
   const bool room = entry.kubernetes_secrets.size() < 100;
+  bool too_old = false;
+  const auto counts = [&](const Proof& proof, std::chrono::seconds most) {
+    const bool is_old = IsPastAge(proof, most);
+    too_old = too_old || is_old;
+    return !is_old;
+  };
   for (const ImagePullSecret& mine : pod.secrets) {
     for (const ImagePullSecret& stored : entry.kubernetes_secrets) {
       const bool same_place = SameCoordinates(mine, stored);
-      if (!mine.credential_hash.empty() && mine.credential_hash == stored.credential_hash) {
+      const bool same_hash =
+          !mine.credential_hash.empty() && mine.credential_hash == stored.credential_hash;
+      if (!same_hash && !(same_place && room)) continue;
+      if (!counts(stored.proof, ages_.credentials)) continue;
+      if (same_hash) {
         return found(Reason::kSecretHashMatches,
                      room && !same_place ? std::optional(mine) : std::nullopt);
       }
-      if (same_place && room) return found(Reason::kSecretCoordinatesMatch, mine);
+      return found(Reason::kSecretCoordinatesMatch, mine);
     }
   }
   for (const ImagePullServiceAccount& stored : entry.kubernetes_service_accounts) {
-    if (pod.service_account && SameCoordinates(*pod.service_account, stored)) {
+    if (pod.service_account && SameCoordinates(*pod.service_account, stored) &&
+        counts(stored.proof, AgeOfAccounts())) {
       return found(Reason::kServiceAccountMatches, std::nullopt);
     }
   }
-  return {{true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches, true}, {}};
+  const Reason reason = too_old ? Reason::kProofTooOld : Reason::kNoCredentialMatches;
+  return {{true, CheckResult::kMustAuthenticate, reason, true}, {}};
 }
 
 Model::Answer Model::Check(const KnownImage& image, const std::string& ref, const ModelPod& pod,
                            const std::string& handler) {
   Answer answer = Decide(image, ref, pod, handler);
-  if (answer.decision.result != CheckResult::kNotCounted) {
-    ++metrics_.mustpull_checks[static_cast<std::size_t>(answer.decision.result)];
-  }
+  Count(answer.decision);
   return answer;
+}
+
+void Model::Count(const Decision& decision) {
+  if (decision.result == CheckResult::kNotCounted) return;
+  ++metrics_.mustpull_checks[static_cast<std::size_t>(decision.result)];
 }
 
 EnsureAction Model::Ensure(const KnownImage& image, const std::string& ref, PullPolicy policy,

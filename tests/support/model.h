@@ -6,8 +6,10 @@
 #define WAYBILL_TESTS_SUPPORT_MODEL_H_
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,6 +47,9 @@ struct ModelOpening {
   std::optional<std::vector<RuntimeHandler>> handlers = std::nullopt;
   bool continues_pulls = false;
   Gap gap = Gap::kDetect;  // nothing here to detect one by
+  std::optional<AgeLimits> ages = std::nullopt;
+  // The commit of the oldest backup that lies in backup/.
+  std::uint64_t oldest_backup = std::numeric_limits<std::uint64_t>::max();
   // Files of the kubelet that can't be read, known by their names.
   std::set<std::string> broken_refs = {};
   std::set<std::string> broken_images = {};
@@ -95,6 +100,7 @@ class Model {
   };
   Answer Check(const KnownImage& image, const std::string& ref, const ModelPod& pod,
                const std::string& handler = {});
+  void Count(const Decision& decision);
   // The same, not counted.
   Answer Decide(const KnownImage& image, const std::string& ref, const ModelPod& pod,
                 const std::string& handler) const;
@@ -133,6 +139,23 @@ class Model {
   void AddToLedger(const ImageOnNode& image, const std::string& source, const std::string& reason);
   bool RemoveFromLedger(const std::string& ref, const std::string& handler);
   ObserveReport ClearDistrust(const ClearOptions& options = {}, const std::string& reason = {});
+
+  // --- Revocation (model_revocation.cc)
+
+  // `what` as a caller says it, with kind and identity. Nothing remains to be tidied up.
+  ForgetReport Forget(Revocation what);
+  // nullopt: refused, since the token is older than that of the last truth.
+  std::optional<ReconcileReport> Reconcile(const ExistingCredentials& truth, std::uint64_t token);
+  bool MentionsCredentials() const;
+  const std::vector<Revocation>& revocations() const { return revocations_; }
+  // An older schema version has no place for something of it.
+  bool HasForgotten() const {
+    return !revocations_.empty() || last_truth_ != 0 || ages_ != AgeLimits();
+  }
+  // The record as it counts: without what is past its age.
+  ImagePulledRecord Counting(ImagePulledRecord record) const;
+  // The commits in which records were tidied up.
+  void set_stamp(const CopyKey& copy, std::uint64_t stamp) { records_.at(copy).stamp = stamp; }
 
   // False: refused, and nothing changed.
   bool Put(const ImagePulledRecord& record);
@@ -187,6 +210,25 @@ class Model {
  private:
   using Chosen = std::function<bool(const std::string& stored)>;
   using Records = std::map<CopyKey, ImagePulledRecord>;
+
+  // --- Revocation and ages
+
+  Timestamp NowForAges() const;
+  bool IsPastAge(const Proof& proof, std::chrono::seconds most) const;
+  std::chrono::seconds AgeOfAccounts() const;
+  std::uint64_t PullBegan(const KnownImage& image, const std::string& stored, PullId id) const;
+  std::uint64_t PullOfNameBegan(const std::string& name, const std::string& stored) const;
+  ImagePullCredentials Proven(ImagePullCredentials credentials, std::uint64_t began) const;
+  void GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) const;
+  void PutRevocation(const Revocation& revocation);
+  template <typename T>
+  bool IsForgotten(const T& credential, const ImagePulledRecord& of) const;
+  bool IsImageForgotten(const Proof& proof, const ImagePulledRecord& of) const;
+  void DropForgotten(ImagePulledRecord& record) const;
+  void DropOldRevocations(std::uint64_t oldest_backup);
+  bool DropLimited(ImagePulledRecord& record) const;
+  template <typename Leaves>
+  ForgetReport Count(const Leaves& leaves, const Revocation* image) const;
 
   Answer DecideCopy(const KnownImage& image, const std::string& ref, const std::string& stored,
                     const ModelPod& pod) const;
@@ -314,10 +356,16 @@ class Model {
   bool gap_ = false;
   bool loss_ = false;
   std::map<IntentKey, std::uint64_t> in_flight_;
+  AgeLimits ages_;
+  std::vector<Revocation> revocations_;  // one of an identity
+  std::uint64_t last_truth_ = 0;         // its token; 0: there was none
   Metrics metrics_;
 };
 
-// Merges what a pull proved into a record, as the kubelet does. Whether it changed anything.
+// Of two proofs of the same credentials.
+Proof Later(const Proof& a, const Proof& b);
+// Merges what a pull proved into a record, as the kubelet does. Whether it changed anything but
+// proofs.
 bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCredentials& added);
 // The digest that a ref spells, or the ref itself.
 std::string SpellingOf(const std::string& ref);
@@ -329,8 +377,13 @@ std::string Difference(const Model& model, const NodeStore& store);
 std::string Difference(const Model& model, const std::vector<ImagePulledRecord>& records,
                        const std::vector<ImagePullIntent>& intents);
 
+// When the credentials of records were proven, and by pulls that began when: for models that are
+// told of every commit (set_commits).
+std::string DifferenceOfProofs(const Model& model, const NodeStore& store);
+
 std::string DescribeCredentials(const ImagePullCredentials& credentials);
 std::string DescribeRecord(const ImagePulledRecord& record);
+std::string DescribeProofs(const ImagePulledRecord& record);
 std::string DescribeHandlers(const std::vector<RuntimeHandler>& handlers);
 
 }  // namespace waybill::testing

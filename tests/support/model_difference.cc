@@ -58,6 +58,13 @@ std::string DescribeEntry(const LedgerEntry& entry) {
   return text;
 }
 
+std::string DescribeRevocation(const Revocation& one) {
+  return std::string(RevocationKindName(one.kind)) + " " + one.who.namespace_name + "/" +
+         one.who.name + "/" + one.who.uid + " " + one.image_ref + "@" + one.runtime_handler + " " +
+         one.credential_hash + " in commit " + std::to_string(one.commit) + " at " +
+         DescribeTime(one.since);
+}
+
 std::string DifferenceOf(std::multiset<std::string> held, std::multiset<std::string> expected) {
   if (held == expected) return "";
   std::string text;
@@ -68,6 +75,17 @@ std::string DifferenceOf(std::multiset<std::string> held, std::multiset<std::str
     if (!held.contains(one)) text += "\n  missing: " + one;
   }
   return text;
+}
+
+std::string DifferenceOfRevocations(const Model& model, const NodeStore& store) {
+  const auto kept = store.ListRevocations();
+  if (!kept) return kept.error().ToString();
+  std::multiset<std::string> held;
+  for (const Revocation& one : *kept) held.insert(DescribeRevocation(one));
+  std::multiset<std::string> expected;
+  for (const Revocation& one : model.revocations()) expected.insert(DescribeRevocation(one));
+  const std::string difference = DifferenceOf(held, expected);
+  return difference.empty() ? "" : "revocations" + difference;
 }
 
 std::string DifferenceOfEvidence(const Model& model, const NodeStore& store) {
@@ -110,6 +128,22 @@ std::string DescribeCredentials(const ImagePullCredentials& credentials) {
   return "{" + text + "}";
 }
 
+// When each credential was proven, and in which commit that pull began.
+std::string DescribeProofs(const ImagePulledRecord& record) {
+  std::string text = " proven";
+  const auto add = [&](const Proof& proof) {
+    text += " " + (proof.proven ? std::to_string(proof.proven->seconds) : "?") + "/" +
+            std::to_string(proof.pull_began);
+  };
+  for (const auto& [name, entry] : record.credential_mapping) {
+    text += " " + name + ":";
+    if (entry.node_pods_accessible) add(entry.node_pods_proof);
+    for (const auto& secret : entry.kubernetes_secrets) add(secret.proof);
+    for (const auto& account : entry.kubernetes_service_accounts) add(account.proof);
+  }
+  return text;
+}
+
 std::string DescribeRecord(const ImagePulledRecord& record) {
   std::string text = record.image_ref + " at " + DescribeTime(record.last_updated);
   if (!record.runtime_handler.empty()) text += " @" + record.runtime_handler;
@@ -138,12 +172,13 @@ std::string Difference(const Model& model, const std::vector<ImagePulledRecord>&
   for (const ImagePulledRecord& record : records) {
     held[{record.image_ref, record.runtime_handler}] = record;
   }
-  for (const auto& [copy, expected] : model.records()) {
+  for (const auto& [copy, stored] : model.records()) {
+    const ImagePulledRecord expected = model.Counting(stored);
     const auto found = held.find(copy);
     if (found == held.end()) return "missing: " + DescribeRecord(expected);
     found->second.stamp = expected.stamp;
     found->second.closed_because = expected.closed_because;
-    if (found->second != expected) {
+    if (found->second != expected || DescribeProofs(found->second) != DescribeProofs(expected)) {
       return "record " + DescribeRecord(found->second) + "\n  instead of " +
              DescribeRecord(expected);
     }
@@ -163,6 +198,21 @@ std::string Difference(const Model& model, const std::vector<ImagePulledRecord>&
   return text;
 }
 
+std::string DifferenceOfProofs(const Model& model, const NodeStore& store) {
+  const auto records = store.ListRecords();
+  if (!records) return records.error().ToString();
+  for (const ImagePulledRecord& record : *records) {
+    const auto at = model.records().find({record.image_ref, record.runtime_handler});
+    if (at == model.records().end()) continue;
+    const std::string held = DescribeProofs(record);
+    const std::string expected = DescribeProofs(model.Counting(at->second));
+    if (held != expected) {
+      return DescribeRecord(record) + held + "\n  instead of" + expected;
+    }
+  }
+  return "";
+}
+
 std::string Difference(const Model& model, const NodeStore& store) {
   const auto records = store.ListRecords();
   if (!records) return records.error().ToString();
@@ -176,6 +226,8 @@ std::string Difference(const Model& model, const NodeStore& store) {
   }
   const std::string quarantine = DifferenceOfQuarantine(model, store);
   if (!quarantine.empty()) return quarantine;
+  const std::string revocations = DifferenceOfRevocations(model, store);
+  if (!revocations.empty()) return revocations;
   const std::string difference = Difference(model, *records, *intents);
   if (!difference.empty() || !model.closed()) return difference;
   return DifferenceOfEvidence(model, store);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tests/support/model.h"
+#include "tests/support/model_proofs.h"
 
 namespace waybill::testing {
 
@@ -35,7 +36,11 @@ bool MergeList(std::vector<T>& list, const std::vector<T>& added) {
   for (const T& item : added) {
     const auto same = std::find_if(merged.begin(), merged.end(),
                                    [&](const T& other) { return SameCoordinates(item, other); });
-    if (same != merged.end() && *same == item) continue;
+    if (same != merged.end() && *same == item) {
+      // Proven once more.
+      same->proof = Later(same->proof, item.proof);
+      continue;
+    }
     changed = true;
     if (same == merged.end()) {
       merged.push_back(item);
@@ -43,13 +48,24 @@ bool MergeList(std::vector<T>& list, const std::vector<T>& added) {
       *same = item;
     }
   }
-  if (!changed) return false;
+  if (!changed) {
+    for (T& item : list) {
+      item.proof = std::find_if(merged.begin(), merged.end(), [&](const T& other) {
+                     return SameCoordinates(item, other);
+                   })->proof;
+    }
+    return false;
+  }
   Sort(merged);
   list = merged;
   return true;
 }
 
 }  // namespace
+
+Proof Later(const Proof& a, const Proof& b) {
+  return {std::max(a.proven, b.proven), std::max(a.pull_began, b.pull_began)};
+}
 
 bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCredentials& added) {
   const bool nothing = !added.node_pods_accessible && added.kubernetes_secrets.empty() &&
@@ -60,9 +76,14 @@ bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCr
     return true;
   }
   ImagePullCredentials& entry = record.credential_mapping[name];
-  if (entry.node_pods_accessible) return false;
+  if (entry.node_pods_accessible) {
+    if (added.node_pods_accessible) {
+      entry.node_pods_proof = Later(entry.node_pods_proof, added.node_pods_proof);
+    }
+    return false;
+  }
   if (added.node_pods_accessible) {
-    entry = {true, {}, {}};
+    entry = {true, {}, {}, added.node_pods_proof};
     return true;
   }
   if (!added.kubernetes_secrets.empty()) {
@@ -104,6 +125,10 @@ std::optional<Platform> Model::GuestOf(const std::string& stored) const {
 Timestamp Model::TimeOfWriting() const { return closed_ ? std::max(now_, latest_) : now_; }
 
 void Model::Written() {
+  // Nothing that is written brings back what was forgotten.
+  for (auto& [copy, record] : records_) {
+    if (record.stamp > writes_) DropForgotten(record);
+  }
   latest_ = std::max(latest_, now_);
   if (counts_) ++writes_;
 }
@@ -168,7 +193,15 @@ bool Model::Intent(const KnownImage& image, const std::string& handler, PullId i
   if (!stored) return false;
   ++in_flight_[{image.image, *stored}];
   // The kubelet has one for all pulls of a string.
-  if (closed_ || !HasIntent(image, handler)) Begin(image, *stored, id);
+  if (closed_ || !HasIntent(image, handler)) {
+    Begin(image, *stored, id);
+    return true;
+  }
+  // The newest, where a collapse or a backup made several.
+  const auto newest = std::find_if(pulls_.rbegin(), pulls_.rend(), [&](const ModelPull& one) {
+    return one.pull.image == image.image && one.pull.runtime_handler == *stored;
+  });
+  newest->pull.id = id;
   return true;
 }
 
@@ -184,7 +217,8 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   if (closed_) TakeOverRecord(ref, *stored);
   if (closed_) awaits_first_list_ = false;
   // Nobody can tell for which guest a handler that went away pulled.
-  const auto proven = Stored(handler) ? credentials : std::nullopt;
+  auto proven = Stored(handler) ? credentials : std::nullopt;
+  if (proven) proven = Proven(*proven, PullBegan(image, *stored, result.pull));
   const bool is_new = !records_.contains({ref, *stored});
   ImagePulledRecord& record = records_[{ref, *stored}];
   const ImagePulledRecord before = record;
@@ -206,6 +240,14 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
     record.platform = manifest->platform;
   }
   bool merged = false;
+  const bool proves = proven && !proven->empty();
+  if (proves && record.credential_mapping.contains(*image.name)) {
+    const ImagePullCredentials& entry = record.credential_mapping.at(*image.name);
+    // What was open to all and is too old gives way.
+    if (entry.node_pods_accessible && IsPastAge(entry.node_pods_proof, ages_.node_pods)) {
+      record.credential_mapping.erase(*image.name);
+    }
+  }
   if (is_new && proven) {
     record.credential_mapping[*image.name] = *proven;
   } else if (proven) {
@@ -217,8 +259,9 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   if (wrote) {
     const bool ahead = closed_ && record.last_updated && *record.last_updated > time;
     if (!ahead) record.last_updated = time;
-    record.stamp = commit;
   }
+  wrote = wrote || proves;
+  if (wrote) record.stamp = commit;
   for (const std::string& spelt : RefsOf(ref)) wrote = broken_refs_.erase(spelt) != 0 || wrote;
   wrote = ClearBroken(image, *stored) || wrote;
   const IntentKey key(image.image, *stored);
@@ -266,7 +309,12 @@ bool Model::Failed(const KnownImage& image, PullFailure failure, const std::stri
 void Model::WriteBack(const KnownImage& image, const std::string& ref,
                       const ImagePullSecret& secret, const std::string& handler) {
   ImagePulledRecord& record = records_.at(FindRecord(ref, Stored(handler).value())->first);
-  if (!Merge(record, image.name.value(), {false, {secret}, {}})) return;
+  ImagePullCredentials added;
+  added.kubernetes_secrets.push_back(secret);
+  added.kubernetes_secrets[0].proof =
+      ProofOfMatch(record.credential_mapping.at(image.name.value()).kubernetes_secrets, secret,
+                   [&](auto& one) { return !IsPastAge(one.proof, ages_.credentials); });
+  if (!Merge(record, image.name.value(), added)) return;
   record.last_updated = TimeOfWriting();
   record.stamp = writes_ + 1;
   Written();
@@ -285,9 +333,11 @@ bool Model::Put(const ImagePulledRecord& record) {
   if (closed_) TakeOverRecord(record.image_ref, stored.value_or(handler));
   ImagePulledRecord& put = records_[{record.image_ref, stored.value_or(handler)}];
   const auto guest = stored ? GuestOf(*stored) : put.guest_platform;
+  const ImagePulledRecord before = put;
   put = record;
   put.runtime_handler = stored.value_or(handler);
   put.guest_platform = guest;
+  GiveProofs(before, put);
   put.stamp = writes_ + 1;
   Written();
   for (const std::string& spelt : RefsOf(record.image_ref)) broken_refs_.erase(spelt);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/support/model.h"
+#include "tests/support/model_proofs.h"
 
 namespace waybill::testing {
 
@@ -204,6 +205,11 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   in_flight_.clear();
   metrics_ = {};
   last_token_ = 0;
+  if (opening.ages && *opening.ages != ages_) {
+    ages_ = *opening.ages;
+    Written();
+  }
+  DropOldRevocations(opening.oldest_backup);
   if (opening.handlers) opened.runtimes = Replace(*opening.handlers);
   // What follows is another commit.
   const bool replaced = std::any_of(records_.begin(), records_.end(),
@@ -229,8 +235,10 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
 }
 
 bool Model::DownLoses() const {
-  const bool records = std::any_of(records_.begin(), records_.end(), [](const auto& record) {
-    return !record.first.second.empty() || SaysMoreThanVersionOne(record.second);
+  const bool records = std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
+    ImagePulledRecord without = record.second;
+    return !record.first.second.empty() || SaysMoreThanVersionOne(record.second) ||
+           DropLimited(without);
   });
   const auto all = intents();
   const bool intents = std::any_of(all.begin(), all.end(),
@@ -246,10 +254,18 @@ bool Model::DownLoses() const {
       closed_ && std::any_of(records_.begin(), records_.end(), [&](const auto& one) {
         return !one.second.credential_mapping.empty() && InQuarantine(one.first.first);
       });
-  return quarantined || records || intents || handlers || ended || !ledger_.empty();
+  return !revocations_.empty() || quarantined || records || intents || handlers || ended ||
+         !ledger_.empty();
 }
 
 void Model::Down() {
+  for (auto& [copy, record] : records_) {
+    DropLimited(record);
+    DropProofs(record);
+  }
+  revocations_.clear();
+  last_truth_ = 0;
+  ages_ = {};
   CloseQuarantined();
   SpellOut();
   CollapseReport ignored;
@@ -285,6 +301,11 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
     ++without_credentials;
   }
   handlers_ = backup.handlers_;
+  // An older version has no place for them: then there were none.
+  if (version == kNewestSchema) {
+    for (const Revocation& one : backup.revocations_) PutRevocation(one);
+    last_truth_ = std::max(last_truth_, backup.last_truth_);
+  }
   RestoreEvidence(backup, backup_version, version);
   // What either could not read stays closed.
   broken_refs_.insert(backup.broken_refs_.begin(), backup.broken_refs_.end());

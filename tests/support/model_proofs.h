@@ -1,0 +1,46 @@
+// What the parts of the model share about proofs.
+
+#ifndef WAYBILL_TESTS_SUPPORT_MODEL_PROOFS_H_
+#define WAYBILL_TESTS_SUPPORT_MODEL_PROOFS_H_
+
+#include <optional>
+#include <vector>
+
+#include "tests/support/model.h"
+
+namespace waybill::testing {
+
+// The proof of what the secret matches, of those that count: by its hash, or else by its
+// coordinates. nullopt: it matches none.
+template <typename Counts>
+std::optional<Proof> FindProofOfMatch(const std::vector<ImagePullSecret>& stored,
+                                      const ImagePullSecret& secret, const Counts& counts) {
+  std::optional<Proof> by_hash;
+  std::optional<Proof> by_coordinates;
+  for (const ImagePullSecret& one : stored) {
+    if (!counts(one)) continue;
+    if (!one.credential_hash.empty() && one.credential_hash == secret.credential_hash) {
+      by_hash = by_hash ? Later(*by_hash, one.proof) : one.proof;
+    }
+    if (SameCoordinates(one, secret)) by_coordinates = one.proof;
+  }
+  return by_hash ? by_hash : by_coordinates;
+}
+
+template <typename Counts>
+Proof ProofOfMatch(const std::vector<ImagePullSecret>& stored, const ImagePullSecret& secret,
+                   const Counts& counts) {
+  return FindProofOfMatch(stored, secret, counts).value_or(Proof());
+}
+
+inline void DropProofs(ImagePulledRecord& record) {
+  for (auto& [name, entry] : record.credential_mapping) {
+    entry.node_pods_proof = {};
+    for (auto& secret : entry.kubernetes_secrets) secret.proof = {};
+    for (auto& account : entry.kubernetes_service_accounts) account.proof = {};
+  }
+}
+
+}  // namespace waybill::testing
+
+#endif  // WAYBILL_TESTS_SUPPORT_MODEL_PROOFS_H_

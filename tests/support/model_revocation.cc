@@ -1,0 +1,376 @@
+// What the model makes of forgetting and of ages (waybill/revocation.h). It forgets in every record
+// at once.
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "tests/support/model.h"
+#include "tests/support/model_proofs.h"
+
+namespace waybill::testing {
+
+namespace {
+
+constexpr std::chrono::seconds kForEver{0};
+constexpr std::int64_t kDay = 86400;
+
+template <typename T>
+constexpr bool kIsSecret = requires(const T& one) {
+  one.credential_hash;
+};
+
+template <typename T>
+CredentialName NameOf(const T& credential) {
+  return {credential.namespace_name, credential.name, credential.uid};
+}
+
+bool IsNamed(const CredentialName& who, const CredentialName& one) {
+  return who.namespace_name == one.namespace_name && who.name == one.name &&
+         (who.uid.empty() || who.uid == one.uid);
+}
+
+// Whether the revocation speaks of the credential, whatever image it opens.
+template <typename T>
+bool SpeaksOf(const Revocation& what, const T& credential) {
+  if (what.kind == RevocationKind::kNamespace) {
+    return what.who.namespace_name == credential.namespace_name;
+  }
+  if constexpr (kIsSecret<T>) {
+    if (what.kind == RevocationKind::kCredential) {
+      return what.credential_hash == credential.credential_hash;
+    }
+    return what.kind == RevocationKind::kSecret && IsNamed(what.who, NameOf(credential));
+  } else {
+    return what.kind == RevocationKind::kServiceAccount && IsNamed(what.who, NameOf(credential));
+  }
+}
+
+bool SameIdentity(const Revocation& a, const Revocation& b) {
+  return a.kind == b.kind && a.who == b.who && a.image_ref == b.image_ref &&
+         a.runtime_handler == b.runtime_handler && a.credential_hash == b.credential_hash;
+}
+
+// Drops credentials, and with its last one the entry. Whether there were any.
+template <typename Gone, typename NodeGone>
+bool Drop(ImagePulledRecord& record, const Gone& gone, const NodeGone& node_gone) {
+  bool any = false;
+  for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
+    ImagePullCredentials& entry = at->second;
+    bool lost = std::erase_if(entry.kubernetes_secrets, gone) > 0;
+    lost = std::erase_if(entry.kubernetes_service_accounts, gone) > 0 || lost;
+    if (entry.node_pods_accessible && node_gone(entry.node_pods_proof)) {
+      entry.node_pods_accessible = false;
+      lost = true;
+    }
+    any = any || lost;
+    at = lost && entry.empty() ? record.credential_mapping.erase(at) : std::next(at);
+  }
+  return any;
+}
+
+}  // namespace
+
+// --- Ages
+
+Timestamp Model::NowForAges() const {
+  return latest_.seconds > now_.seconds + kDay ? now_ : std::max(now_, latest_);
+}
+
+bool Model::IsPastAge(const Proof& proof, std::chrono::seconds most) const {
+  if (most == kForEver) return false;
+  const std::int64_t now = NowForAges().seconds;
+  if (!proof.proven || proof.proven->seconds > now + kDay) return true;
+  return now - proof.proven->seconds > most.count();
+}
+
+std::chrono::seconds Model::AgeOfAccounts() const {
+  return ages_.service_accounts == kForEver ? ages_.credentials : ages_.service_accounts;
+}
+
+ImagePulledRecord Model::Counting(ImagePulledRecord record) const {
+  Drop(
+      record,
+      [&]<typename T>(const T& one) {
+        return IsPastAge(one.proof, kIsSecret<T> ? ages_.credentials : AgeOfAccounts());
+      },
+      [&](const Proof& proof) { return IsPastAge(proof, ages_.node_pods); });
+  return record;
+}
+
+// An older version has no ages. Whether there was anything with one.
+bool Model::DropLimited(ImagePulledRecord& record) const {
+  return Drop(
+      record,
+      [&]<typename T>(const T&) {
+        return (kIsSecret<T> ? ages_.credentials : AgeOfAccounts()) != kForEver;
+      },
+      [&](const Proof&) { return ages_.node_pods != kForEver; });
+}
+
+// --- Proofs
+
+// Without an ID it may be any that runs, or else any of unknown end. 0: not on record.
+std::uint64_t Model::PullBegan(const KnownImage& image, const std::string& stored,
+                               PullId id) const {
+  for (const PullState state : {PullState::kRunning, PullState::kUnknown}) {
+    std::optional<std::uint64_t> oldest;
+    for (const ModelPull& one : pulls_) {
+      const OpenPull& pull = one.pull;
+      if (pull.anything || pull.nothing_at != 0) continue;
+      if (pull.image != image.image || pull.runtime_handler != stored) continue;
+      if (id.value != 0 ? pull.id != id : pull.state != state) continue;
+      oldest = std::min(oldest.value_or(pull.stamp), pull.stamp);
+    }
+    if (oldest) return *oldest;
+  }
+  return 0;
+}
+
+std::uint64_t Model::PullOfNameBegan(const std::string& name, const std::string& stored) const {
+  std::uint64_t oldest = 0;
+  for (const ModelPull& one : pulls_) {
+    if (one.pull.state != PullState::kRunning || one.pull.runtime_handler != stored) continue;
+    if (one.image.name != name) continue;
+    oldest = oldest == 0 ? one.pull.stamp : std::min(oldest, one.pull.stamp);
+  }
+  return oldest;
+}
+
+ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64_t began) const {
+  const Proof proof{Timestamp{TimeOfWriting().seconds, 0}, began};
+  credentials.node_pods_proof = proof;
+  for (auto& secret : credentials.kubernetes_secrets) secret.proof = proof;
+  for (auto& account : credentials.kubernetes_service_accounts) account.proof = proof;
+  // It may have been made with what the truth did not have.
+  if (last_truth_ != 0 && began <= last_truth_) {
+    credentials.kubernetes_secrets.clear();
+    credentials.kubernetes_service_accounts.clear();
+  }
+  return credentials;
+}
+
+// Of a record that is put whole.
+void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) const {
+  for (auto& [name, entry] : put.credential_mapping) {
+    ImagePullCredentials stored;
+    if (before.credential_mapping.contains(name)) stored = before.credential_mapping.at(name);
+    const std::uint64_t began = PullOfNameBegan(name, put.runtime_handler);
+    Proof fresh;
+    if (began != 0) fresh = {Timestamp{TimeOfWriting().seconds, 0}, began};
+    const bool may_be_gone = last_truth_ != 0 && began <= last_truth_;
+
+    const auto secret_counts = [&](const ImagePullSecret& one) {
+      return !IsPastAge(one.proof, ages_.credentials);
+    };
+    std::erase_if(entry.kubernetes_secrets, [&](ImagePullSecret& secret) {
+      const auto& all = stored.kubernetes_secrets;
+      const auto same = std::find_if(all.begin(), all.end(), [&](const ImagePullSecret& one) {
+        return one == secret && secret_counts(one);
+      });
+      const auto inherited = same != all.end() ? std::optional(same->proof)
+                                               : FindProofOfMatch(all, secret, secret_counts);
+      secret.proof = inherited.value_or(fresh);
+      return !inherited && may_be_gone;
+    });
+    std::erase_if(entry.kubernetes_service_accounts, [&](ImagePullServiceAccount& account) {
+      const auto& all = stored.kubernetes_service_accounts;
+      const auto same = std::find_if(all.begin(), all.end(), [&](const auto& one) {
+        return one == account && !IsPastAge(one.proof, AgeOfAccounts());
+      });
+      account.proof = same != all.end() ? same->proof : fresh;
+      return same == all.end() && may_be_gone;
+    });
+    const bool still_open =
+        stored.node_pods_accessible && !IsPastAge(stored.node_pods_proof, ages_.node_pods);
+    entry.node_pods_proof = still_open ? stored.node_pods_proof : fresh;
+  }
+}
+
+// --- Forgetting
+
+void Model::PutRevocation(const Revocation& revocation) {
+  for (Revocation& one : revocations_) {
+    if (!SameIdentity(one, revocation)) continue;
+    one.commit = std::max(one.commit, revocation.commit);
+    one.since = std::max(one.since, revocation.since);
+    return;
+  }
+  revocations_.push_back(revocation);
+}
+
+bool Model::IsImageForgotten(const Proof& proof, const ImagePulledRecord& of) const {
+  const auto refs = RefsOf(of.image_ref);
+  return std::any_of(revocations_.begin(), revocations_.end(), [&](const Revocation& one) {
+    return one.kind == RevocationKind::kImage && one.commit >= proof.pull_began &&
+           one.runtime_handler == of.runtime_handler &&
+           std::find(refs.begin(), refs.end(), one.image_ref) != refs.end();
+  });
+}
+
+template <typename T>
+bool Model::IsForgotten(const T& credential, const ImagePulledRecord& of) const {
+  return IsImageForgotten(credential.proof, of) ||
+         std::any_of(revocations_.begin(), revocations_.end(), [&](const Revocation& one) {
+           return one.commit >= credential.proof.pull_began && SpeaksOf(one, credential);
+         });
+}
+
+void Model::DropForgotten(ImagePulledRecord& record) const {
+  if (revocations_.empty()) return;
+  Drop(
+      record, [&](const auto& one) { return IsForgotten(one, record); },
+      [&](const Proof& proof) { return IsImageForgotten(proof, record); });
+}
+
+// What leaves, and how many Secrets with the same hash stay. `image`: with its revocation.
+template <typename Leaves>
+ForgetReport Model::Count(const Leaves& leaves, const Revocation* image) const {
+  ForgetReport report;
+  std::set<std::string> hashes;
+  for (const auto& [copy, record] : records_) {
+    bool loses = false;
+    for (const auto& [name, entry] : record.credential_mapping) {
+      for (const auto& secret : entry.kubernetes_secrets) {
+        if (!leaves(secret, record)) continue;
+        loses = true;
+        ++report.secrets;
+        if (!secret.credential_hash.empty()) hashes.insert(secret.credential_hash);
+      }
+      for (const auto& account : entry.kubernetes_service_accounts) {
+        if (!leaves(account, record)) continue;
+        loses = true;
+        ++report.service_accounts;
+      }
+      if (image != nullptr && entry.node_pods_accessible && leaves(entry, record)) {
+        loses = true;
+        ++report.node_pods;
+      }
+    }
+    report.records += loses ? 1U : 0U;
+  }
+  if (image != nullptr) return report;
+  for (const auto& [copy, record] : records_) {
+    for (const auto& [name, entry] : record.credential_mapping) {
+      for (const auto& secret : entry.kubernetes_secrets) {
+        if (hashes.contains(secret.credential_hash) && !leaves(secret, record)) {
+          ++report.equal_hashes;
+        }
+      }
+    }
+  }
+  return report;
+}
+
+ForgetReport Model::Forget(Revocation what) {
+  const bool is_image = what.kind == RevocationKind::kImage;
+  // Also of a handler that is gone: its records stay.
+  if (is_image) {
+    what.runtime_handler = Stored(what.runtime_handler).value_or(what.runtime_handler);
+  }
+  what.commit = writes_ + 1;
+  what.since = TimeOfWriting();
+  const auto refs = is_image ? RefsOf(what.image_ref) : std::vector<std::string>{""};
+  const auto is_its = [&](const ImagePulledRecord& record) {
+    return record.runtime_handler == what.runtime_handler &&
+           std::find(refs.begin(), refs.end(), record.image_ref) != refs.end();
+  };
+  const auto leaves = [&]<typename T>(const T& one, const ImagePulledRecord& of) {
+    if (is_image) return is_its(of);
+    if constexpr (requires { one.proof; }) return SpeaksOf(what, one);
+    return false;
+  };
+  ForgetReport report = Count(leaves, is_image ? &what : nullptr);
+  if (report.records == 0 && CountPulls() == 0) return report;
+  report.stored = true;
+  for (const std::string& ref : refs) {
+    what.image_ref = ref;
+    PutRevocation(what);
+  }
+  for (auto& [copy, record] : records_) {
+    const bool loses = Drop(
+        record, [&](const auto& one) { return leaves(one, record); },
+        [&](const Proof&) { return is_image && is_its(record); });
+    if (loses || (is_image && is_its(record))) record.stamp = writes_ + 1;
+  }
+  Written();
+  return report;
+}
+
+bool Model::MentionsCredentials() const {
+  return std::any_of(records_.begin(), records_.end(), [](const auto& one) {
+    const auto& mapping = one.second.credential_mapping;
+    return std::any_of(mapping.begin(), mapping.end(), [](const auto& entry) {
+      return !entry.second.kubernetes_secrets.empty() ||
+             !entry.second.kubernetes_service_accounts.empty();
+    });
+  });
+}
+
+std::optional<ReconcileReport> Model::Reconcile(const ExistingCredentials& truth,
+                                                std::uint64_t token) {
+  if (token < last_truth_) return std::nullopt;
+  const auto exists = [&]<typename T>(const T& one) {
+    const auto& all = kIsSecret<T> ? truth.secrets : truth.service_accounts;
+    return std::any_of(all.begin(), all.end(), [&](const CredentialName& who) {
+      return IsNamed(who, NameOf(one)) ||
+             (one.uid.empty() && who.name == one.name && who.namespace_name == one.namespace_name);
+    });
+  };
+  const auto leaves = [&]<typename T>(const T& one, const ImagePulledRecord&) {
+    if constexpr (requires { one.proof; }) return !exists(one) && one.proof.pull_began <= token;
+    return false;
+  };
+  ReconcileReport report;
+  report.forgotten = Count(leaves, nullptr);
+  std::set<std::pair<RevocationKind, CredentialName>> known;
+  std::set<std::pair<RevocationKind, CredentialName>> unknown;
+  std::set<std::pair<RevocationKind, CredentialName>> gone;
+  const auto sort = [&]<typename T>(const T& one, const ImagePulledRecord& of) {
+    const auto kind = kIsSecret<T> ? RevocationKind::kSecret : RevocationKind::kServiceAccount;
+    (exists(one) ? known : unknown).emplace(kind, NameOf(one));
+    if (leaves(one, of)) gone.emplace(kind, NameOf(one));
+  };
+  for (const auto& [copy, record] : records_) {
+    for (const auto& [name, entry] : record.credential_mapping) {
+      for (const auto& secret : entry.kubernetes_secrets) sort(secret, record);
+      for (const auto& account : entry.kubernetes_service_accounts) sort(account, record);
+    }
+  }
+  report.known = known.size();
+  report.gone = gone.size();
+  report.newer = unknown.size() - gone.size();
+  report.forgotten.stored = !gone.empty();
+  for (const auto& [kind, who] : gone) {
+    Revocation one;
+    one.kind = kind;
+    one.who = who;
+    one.commit = token;
+    one.since = TimeOfWriting();
+    PutRevocation(one);
+  }
+  last_truth_ = token;
+  for (auto& [copy, record] : records_) {
+    const bool loses = Drop(
+        record, [&](const auto& one) { return leaves(one, record); },
+        [](const Proof&) { return false; });
+    if (loses) record.stamp = writes_ + 1;
+  }
+  Written();
+  return report;
+}
+
+// Kept for their time, as long as an older backup, and as long as a pull that began before is open.
+void Model::DropOldRevocations(std::uint64_t oldest_backup) {
+  std::uint64_t oldest = oldest_backup;
+  for (const ModelPull& one : pulls_) {
+    if (one.pull.nothing_at == 0) oldest = std::min(oldest, one.pull.stamp);
+  }
+  const auto gone = std::erase_if(revocations_, [&](const Revocation& one) {
+    return NowForAges().seconds - one.since.seconds > ages_.revocations.count() &&
+           oldest > one.commit;
+  });
+  if (gone > 0) Written();
+}
+
+}  // namespace waybill::testing
