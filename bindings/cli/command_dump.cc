@@ -13,7 +13,7 @@
 //    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…},"closedBecause":…,
 //    "proofs":{…}}   of each image name, when its credentials were proven, in their order
 //   {"type":"revocation","kind":…,"namespace":…,"name":…,"uid":…,"imageRef":…,"runtimeHandler":…,
-//    "commit":…,"since":…,"untidied":…}
+//    "credentialHash":…,"commit":…,"since":…,"untidied":…}
 //   {"type":"idMapping","podUid":…,"hostId":…,"length":…,"created":…}
 //   {"type":"heldPod","podUid":…,"ranges":[{"first":…,"length":…}],"source":…,"reason":…,"since":…,
 //    "kind":…}
@@ -84,7 +84,10 @@ type can't be read, the dump ends with an error after the types before it.)";
     for (const ImagePulledRecord& record : *records) {
       WriteTyped("record", JsonOf(record, hashes), out);
     }
-    if (auto r = WriteAll("revocation", store.ListRevocations(), out); !r) return r.error();
+    auto revocations = store.ListRevocations();
+    if (!revocations) return revocations.error();
+    SortForReading(*revocations);
+    for (const Revocation& one : *revocations) WriteTyped("revocation", JsonOf(one, hashes), out);
     if (auto r = WriteAll("idMapping", store.ListUserNamespaces(), out); !r) return r.error();
     if (auto r = WriteAll("heldPod", store.ListHeldPods(), out); !r) return r.error();
     return ExitCode::kYes;

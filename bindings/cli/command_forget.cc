@@ -1,8 +1,6 @@
 // waybill forget: credentials stop opening images. waybill reconcile: all that do not exist do.
 
-#include <algorithm>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -174,13 +172,11 @@ it restarts.)";
       if (!all) return all.error();
       auto names = HandlerNames::Of(store);
       if (!names) return names.error();
-      std::sort(all->begin(), all->end(), [](const Revocation& a, const Revocation& b) {
-        return std::tie(a.commit, a.kind, a.who) < std::tie(b.commit, b.kind, b.who);
-      });
+      SortForReading(*all);
       Json list = Json::array();
       std::vector<std::vector<std::string>> rows;
       for (const Revocation& one : *all) {
-        list.push_back(JsonOf(one));
+        list.push_back(JsonOf(one, Hashes::kRedacted));
         rows.push_back({std::string(RevocationKindName(one.kind)), TextOf(one, *names),
                         out.TimeText(one.since), one.untidied ? "not taken out yet" : ""});
       }

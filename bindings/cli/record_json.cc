@@ -95,7 +95,7 @@ Json JsonOf(const ImagePulledRecord& record, Hashes hashes) {
   return object;
 }
 
-Json JsonOf(const Revocation& what) {
+Json JsonOf(const Revocation& what, Hashes hashes) {
   Json object = {{"kind", RevocationKindName(what.kind)},
                  {"commit", what.commit},
                  {"since", FormatTimestamp(what.since)},
@@ -105,6 +105,9 @@ Json JsonOf(const Revocation& what) {
   if (!what.who.uid.empty()) object["uid"] = what.who.uid;
   if (!what.image_ref.empty()) object["imageRef"] = what.image_ref;
   if (!what.runtime_handler.empty()) object["runtimeHandler"] = what.runtime_handler;
+  if (!what.credential_hash.empty()) {
+    object["credentialHash"] = hashes == Hashes::kShown ? what.credential_hash : "redacted";
+  }
   return object;
 }
 
@@ -140,6 +143,15 @@ void SortForReading(std::vector<ImagePulledRecord>& records) {
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
     return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
   });
+}
+
+void SortForReading(std::vector<Revocation>& revocations) {
+  const auto in_order = [](const Revocation& one) {
+    return std::tie(one.commit, one.kind, one.who, one.image_ref, one.runtime_handler,
+                    one.credential_hash);
+  };
+  std::sort(revocations.begin(), revocations.end(),
+            [&](const auto& a, const auto& b) { return in_order(a) < in_order(b); });
 }
 
 std::string_view QuarantineKindName(QuarantineKind kind) {

@@ -25,12 +25,12 @@ Json JsonOf(const ImagePulledRecord& record, Hashes hashes);
 Json JsonOf(const ImagePullIntent& intent);
 Json JsonOf(const ImagePreloadedRecord& record);
 Json JsonOf(const QuarantineEntry& entry);
-// Without the hash of credentials.
-Json JsonOf(const Revocation& what);
+Json JsonOf(const Revocation& what, Hashes hashes);
 Json JsonOf(const TrustEvent& event);
 
 // Sorts by image ref, then by runtime handler.
 void SortForReading(std::vector<ImagePulledRecord>& records);
+void SortForReading(std::vector<Revocation>& revocations);
 
 std::string_view QuarantineKindName(QuarantineKind kind);  // "imageRef", "image"
 

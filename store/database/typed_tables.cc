@@ -187,10 +187,14 @@ Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref) {
 }
 
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record) {
+  record.stamp = txn.sequence();
+  return StoreProofs(txn, std::move(record));
+}
+
+Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record) {
   const Key16 key = PulledKey(record.image_ref, record.runtime_handler, txn.seed());
   auto existing = FindRecord(txn, record.image_ref, record.runtime_handler);
   if (!existing && !IsDamaged(existing.error())) return existing.error();
-  record.stamp = txn.sequence();
   if (auto dropped = DropForgotten(txn, record); !dropped) return dropped.error();
   auto payload = EncodePulledRecordValue(record);
   if (!payload) return payload.error();

@@ -48,6 +48,7 @@ Names RealNames() {
   Pod pod;
   store->EnsureImage({.image = "r.example/a:1", .image_ref = "ref"}, PullPolicy::kIfNotPresent,
                      pod);
+  store.Pull("r.example/a:1", "ref", NodeWide());
   Names names;
   for (const MetricFamily& family : store->GetMetrics().Families()) {
     auto& labels = names[family.name];

@@ -174,7 +174,15 @@ class Lives {
         now_ = ContentIn(StoreDirectory());
         steps_.push_back({0, now_});
         closed = Work(*store, with_fault) && draw_.OneIn(2);
-        if (closed) closed = store->Close().has_value();
+        if (closed) {
+          // Closing keeps the counters, by a commit.
+          closed = store->Close().has_value();
+          failed_half_way_ = failed_half_way_ || !closed;
+        }
+        if (closed) {
+          Recorder::Mark(kAcknowledged);
+          steps_.push_back({0, ContentIn(StoreDirectory())});
+        }
         // Closing is the last thing that is recorded, so the power may fail before it is done.
         if (!closed) recorded = recorder.Take();
       }

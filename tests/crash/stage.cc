@@ -64,6 +64,7 @@ void Stage::PutBack() const { Copy(scratch_ / "before", now()); }
 
 OpenOptions Stage::Options(Rules rules) const {
   OpenOptions options = OptionsIn(now(), rules);
+  options.map_bytes = std::uint64_t{512} << 20U;
   if (fs::exists(kubelet())) options.kubelet_directory = kubelet();
   return options;
 }

@@ -325,7 +325,7 @@ class Node {
   }
   json PutBack(const json& line) {
     Close();
-    const auto schema = line.at("schema").get<std::uint32_t>();
+    const auto schema = line.value("schema", kNewestSchema);
     const auto backups = Valid(ListBackups(scratch_ / "store"));
     const auto newest = std::find_if(backups.begin(), backups.end(), [&](const Backup& backup) {
       return backup.schema_version == schema;

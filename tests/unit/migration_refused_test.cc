@@ -250,8 +250,7 @@ BOOST_AUTO_TEST_CASE(progress_that_stops_it) {
 BOOST_AUTO_TEST_CASE(a_map_without_room_for_the_step) {
   const VersionedStore store;
   store.Open([](NodeStore& opened) { Fill(opened, 3000, ""); });
-  store.Migrate(2);
-  MigrateOptions options = store.To(1);
+  MigrateOptions options = store.To(kNewestSchema - 1);
   options.accept_loss = true;
   options.map_bytes = std::uint64_t{1} << 20U;
   const std::string before = ReadFile(store.database());
@@ -266,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_map_without_room_for_the_step) {
 BOOST_AUTO_TEST_CASE(a_disk_without_room_for_the_step) {
   const MemoryDir scratch;
   const std::string answer = InChild([&]() -> std::string {
-    if (!MountSmallFileSystem(scratch.path(), "8m")) return kMayNotMount;
+    if (!MountSmallFileSystem(scratch.path(), "16m")) return kMayNotMount;
     OpenOptions open{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
     open.map_bytes = std::uint64_t{64} << 20U;
     auto opened = Must(NodeStore::Open(open));

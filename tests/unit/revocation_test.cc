@@ -433,7 +433,7 @@ BOOST_AUTO_TEST_CASE(going_down_ends_closed) {
     BOOST_TEST_REQUIRE(!refused);
     BOOST_TEST((refused.error().code == ErrorCode::kConflict));
     down.accept_loss = true;
-    Must(Migrate(down));
+    BOOST_TEST(Must(Migrate(down)).steps.front().name == "revocation");
     store.Start();
     BOOST_TEST(MustPull(store, kSecretA));
     BOOST_TEST(!MustPull(store, kSecretB));
