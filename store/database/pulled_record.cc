@@ -71,47 +71,6 @@ bool WithinLimits(const Platform& platform) {
          std::all_of(platform.os_features.begin(), platform.os_features.end(), fits);
 }
 
-Result<void> CheckLimits(const ImagePulledRecord& record) {
-  if (record.image_ref.size() > kMaxImageRefBytes)
-    return TooLong("the image ref", kMaxImageRefBytes);
-  if (record.runtime_handler.size() > kMaxRuntimeHandlerBytes) {
-    return TooLong("the runtime handler", kMaxRuntimeHandlerBytes);
-  }
-  if (record.manifest_digest.size() > kMaxPlatformFieldBytes) {
-    return TooLong("the manifest digest", kMaxPlatformFieldBytes);
-  }
-  for (const auto* platform : {&record.platform, &record.guest_platform}) {
-    if (*platform && !WithinLimits(**platform)) {
-      return TooLong("a field of the platform", kMaxPlatformFieldBytes);
-    }
-  }
-  if (record.closed_because.size() > kMaxReasonBytes) {
-    return TooLong("the reason why the image is closed", kMaxReasonBytes);
-  }
-  if (record.credential_mapping.size() > kMaxImageNamesPerRecord) {
-    return TooMany("image names", record.image_ref, kMaxImageNamesPerRecord);
-  }
-  for (const auto& [name, credentials] : record.credential_mapping) {
-    if (name.size() > kMaxImageBytes) return TooLong("an image name", kMaxImageBytes);
-    if (credentials.kubernetes_secrets.size() > kMaxCredentialsPerName) {
-      return TooMany("secrets", name, kMaxCredentialsPerName);
-    }
-    if (credentials.kubernetes_service_accounts.size() > kMaxCredentialsPerName) {
-      return TooMany("service accounts", name, kMaxCredentialsPerName);
-    }
-    for (const auto& s : credentials.kubernetes_secrets) {
-      if (auto r = CheckCoordinates(s); !r) return r;
-      if (s.credential_hash.size() > kMaxCoordinateBytes) {
-        return TooLong("a credential hash", kMaxCoordinateBytes);
-      }
-    }
-    for (const auto& s : credentials.kubernetes_service_accounts) {
-      if (auto r = CheckCoordinates(s); !r) return r;
-    }
-  }
-  return {};
-}
-
 std::int64_t SecondsOf(const Proof& proof) { return proof.proven ? proof.proven->seconds : 0; }
 
 template <typename T>
@@ -246,8 +205,49 @@ void DecodeAll(const flatbuffers::Vector<flatbuffers::Offset<T>>* in, std::vecto
 
 }  // namespace
 
+Result<void> CheckRecordLimits(const ImagePulledRecord& record) {
+  if (record.image_ref.size() > kMaxImageRefBytes)
+    return TooLong("the image ref", kMaxImageRefBytes);
+  if (record.runtime_handler.size() > kMaxRuntimeHandlerBytes) {
+    return TooLong("the runtime handler", kMaxRuntimeHandlerBytes);
+  }
+  if (record.manifest_digest.size() > kMaxPlatformFieldBytes) {
+    return TooLong("the manifest digest", kMaxPlatformFieldBytes);
+  }
+  for (const auto* platform : {&record.platform, &record.guest_platform}) {
+    if (*platform && !WithinLimits(**platform)) {
+      return TooLong("a field of the platform", kMaxPlatformFieldBytes);
+    }
+  }
+  if (record.closed_because.size() > kMaxReasonBytes) {
+    return TooLong("the reason why the image is closed", kMaxReasonBytes);
+  }
+  if (record.credential_mapping.size() > kMaxImageNamesPerRecord) {
+    return TooMany("image names", record.image_ref, kMaxImageNamesPerRecord);
+  }
+  for (const auto& [name, credentials] : record.credential_mapping) {
+    if (name.size() > kMaxImageBytes) return TooLong("an image name", kMaxImageBytes);
+    if (credentials.kubernetes_secrets.size() > kMaxCredentialsPerName) {
+      return TooMany("secrets", name, kMaxCredentialsPerName);
+    }
+    if (credentials.kubernetes_service_accounts.size() > kMaxCredentialsPerName) {
+      return TooMany("service accounts", name, kMaxCredentialsPerName);
+    }
+    for (const auto& s : credentials.kubernetes_secrets) {
+      if (auto r = CheckCoordinates(s); !r) return r;
+      if (s.credential_hash.size() > kMaxCoordinateBytes) {
+        return TooLong("a credential hash", kMaxCoordinateBytes);
+      }
+    }
+    for (const auto& s : credentials.kubernetes_service_accounts) {
+      if (auto r = CheckCoordinates(s); !r) return r;
+    }
+  }
+  return {};
+}
+
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record) {
-  if (auto r = CheckLimits(record); !r) return r.error();
+  if (auto r = CheckRecordLimits(record); !r) return r.error();
   flatbuffers::FlatBufferBuilder builder(512);
   std::vector<flatbuffers::Offset<v6::Entry>> entries;
   for (const auto& [name, credentials] : record.credential_mapping) {

@@ -24,6 +24,8 @@ struct PulledRecord;
 namespace waybill::internal {
 
 // The payload. kLimitExceeded: above limits.h; the message names the bound and where.
+// kLimitExceeded: above the limits of limits.h.
+Result<void> CheckRecordLimits(const ImagePulledRecord& record);
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record);
 
 // nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the entries are

@@ -369,6 +369,8 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
     }
     auto before = internal::FindRecord(txn, record.image_ref, handler.stored);
     if (!before && before.error().code != ErrorCode::kDamaged) return before.error();
+    // Of what the caller gives, not of what is left of it.
+    if (auto r = internal::CheckRecordLimits(stored); !r) return r;
     auto proofs = internal::GiveProofs(txn, before ? *before : std::nullopt, stored);
     if (!proofs) return proofs;
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;

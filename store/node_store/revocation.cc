@@ -80,10 +80,13 @@ auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options)
     auto done = WriteAndGet(
         *this,
         [&](StoreTxn& txn) -> Reported {
-          if (!options.dry_run && write_backs) {
+          auto changed = change(txn);
+          // Not if it is refused: then no commit follows, and what later decisions offer would be
+          // dropped, too.
+          if (changed && !options.dry_run && write_backs) {
             write_backs->DropReadUpTo(txn.state().commit_sequence);
           }
-          return change(txn);
+          return changed;
         },
         options);
     if (done && !options.dry_run && committer->state().untidied != 0) tidier->Wake();

@@ -9,6 +9,8 @@
 
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
+#include "store/database/pulled_record.h"
+#include "store/database/revocations_table.h"
 #include "store/database/typed_tables.h"
 #include "store/pull/age.h"
 #include "store/pull/merge_credentials.h"
@@ -176,13 +178,17 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
                         ImagePulledRecord& put) {
   auto pulls = AllOpenPulls(txn);
   if (!pulls) return pulls.error();
+  std::optional<ImagePulledRecord> standing = before;
+  if (standing && txn.state().untidied != 0) {
+    if (auto dropped = DropForgotten(txn, *standing); !dropped) return dropped.error();
+  }
   const AgeLimits& ages = txn.state().ages;
   const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
   for (auto& [name, entry] : put.credential_mapping) {
     ImagePullCredentials stored;
-    if (before) {
-      const auto at = before->credential_mapping.find(name);
-      if (at != before->credential_mapping.end()) stored = at->second;
+    if (standing) {
+      const auto at = standing->credential_mapping.find(name);
+      if (at != standing->credential_mapping.end()) stored = at->second;
     }
     const std::uint64_t began = PullOfNameBegan(*pulls, name, put.runtime_handler);
     Proof fresh;
@@ -261,6 +267,10 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   record.closed_because.clear();
   bool proves = false;
   if (pulled.credentials) {
+    // Of what the caller gives, not of what is left of it.
+    ImagePulledRecord given;
+    given.credential_mapping.emplace(pulled.image_name, *pulled.credentials);
+    if (auto r = CheckRecordLimits(given); !r) return r;
     auto began = PullBegan(txn, pulled.image, pulled.runtime_handler, pulled.pull);
     if (!began) return began.error();
     const ImagePullCredentials proven = Proven(txn, *pulled.credentials, *began);
@@ -354,6 +364,10 @@ Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_v
     }
   }
   if (!*record) return {};
+  // What does not count any more has no proof to give.
+  if (txn.state().untidied != 0) {
+    if (auto dropped = DropForgotten(txn, **record); !dropped) return dropped.error();
+  }
   const auto entry = (*record)->credential_mapping.find(std::string(image_name));
   if (entry == (*record)->credential_mapping.end()) return {};
   const auto& secrets = entry->second.kubernetes_secrets;
@@ -361,7 +375,8 @@ Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_v
   // A match proves nothing: what it adds has the proof of what it matched.
   std::optional<Proof> by_hash;
   std::optional<Proof> by_coordinates;
-  for (const auto& stored : secrets) {
+  const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
+  for (const auto& stored : WithoutAged(secrets, txn.state().ages.credentials, now)) {
     const bool hash =
         !stored.credential_hash.empty() && stored.credential_hash == secret.credential_hash;
     const bool coordinates = stored.uid == secret.uid && stored.name == secret.name &&

@@ -88,6 +88,25 @@ BOOST_AUTO_TEST_CASE(a_match_proves_nothing) {
   });
 }
 
+// It matches one by its hash, which is too old, and one by its coordinates, which counts.
+BOOST_AUTO_TEST_CASE(what_is_written_back_has_the_proof_of_what_counts) {
+  UnderBothRules([](Rules rules) {
+    AgedStore store(rules, {.credentials = hours(10)});
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    store.clock().AdvanceSeconds(9 * kHour);
+    store.Pull(kImage, kRef, WithSecret(kSecretB));
+    store.clock().AdvanceSeconds(2 * kHour);
+    ExpectTooOld(store.Of(kSecretA));
+    const ImagePullSecret rotated = MakeSecret("team-b", "pull", "uid-b", "hash-a");
+    BOOST_TEST(!store.Of(rotated).pull);
+    Must(store->Flush());
+    BOOST_TEST(!store.Of(rotated).pull);
+    ExpectTooOld(store.Of(MakeSecret("team-a", "pull", "uid-a", "hash-a-2")));
+    store.clock().AdvanceSeconds(9 * kHour);
+    ExpectTooOld(store.Of(rotated));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(service_accounts_and_images_for_all_have_ages_of_their_own) {
   UnderBothRules([](Rules rules) {
     AgedStore store(

@@ -159,6 +159,21 @@ BOOST_AUTO_TEST_CASE(a_write_back_by_a_decision_that_read_before_does_not_bring_
   });
 }
 
+// No commit follows that would make later decisions newer.
+BOOST_AUTO_TEST_CASE(what_is_refused_drops_no_write_back) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    const ListToken old = Must(store->BeginList());
+    store.Pull(kImage, kRef, WithSecret(kSecretB));
+    const ExistingCredentials truth{.secrets = {{"team-b", "pull", "uid-b"}}};
+    Must(store->Reconcile(truth, Must(store->BeginList())));
+    BOOST_TEST(!store->Reconcile(truth, old));
+    BOOST_TEST(!MustPull(store, MakeSecret("team-b", "pull", "uid-b", "hash-b-2")));
+    Must(store->Flush());
+    BOOST_TEST(EntryOf(store).kubernetes_secrets.at(0).credential_hash == "hash-b-2");
+  });
+}
+
 // It matched before: what it adds has that proof, which is older than the revocation.
 BOOST_AUTO_TEST_CASE(what_a_match_writes_back_is_as_old_as_what_it_matched) {
   UnderBothRules([](Rules rules) {
@@ -320,6 +335,27 @@ BOOST_AUTO_TEST_CASE(bad_arguments_change_nothing) {
   future.commit += 100;
   fails(store->Reconcile({.secrets = {{"a", "b", "c"}}}, future), ErrorCode::kInvalidArgument);
   BOOST_TEST(Commits(store) == before);
+}
+
+// Also where nothing of what the caller gives would be stored.
+BOOST_AUTO_TEST_CASE(after_a_truth_what_is_too_long_is_refused_all_the_same) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    PullTwo(store);
+    Must(store->Reconcile({.secrets = {{"team-b", "pull", "uid-b"}}}, Must(store->BeginList())));
+    const ImagePullSecret too_long =
+        MakeSecret("team-a", "pull", std::string(kMaxCoordinateBytes + 1, 'x'), "hash-a");
+    ImagePulledRecord record = {.image_ref = std::string(kRef)};
+    record.credential_mapping[std::string(kName)] = WithSecret(too_long);
+    const auto put = store->PutRecord(record);
+    BOOST_TEST_REQUIRE(!put);
+    BOOST_TEST((put.error().code == ErrorCode::kLimitExceeded));
+    const auto pulled =
+        store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(too_long));
+    BOOST_TEST_REQUIRE(!pulled);
+    BOOST_TEST((pulled.error().code == ErrorCode::kLimitExceeded));
+    BOOST_TEST(!MustPull(store, kSecretB));
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_truth_keeps_what_exists_and_what_is_newer) {
