@@ -399,7 +399,9 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
     if (!equal) return equal.error();
     report.equal_hashes = *equal;
   }
-  const bool many = tally.records.size() > tidied_at_once;
+  // Decisions do not look for an image's own revocation: its records, one of a spelling, are tidied
+  // up at once.
+  const bool many = what.kind != RevocationKind::kImage && tally.records.size() > tidied_at_once;
   for (Revocation& one : all) {
     one.untidied = many;
     if (auto r = PutRevocation(txn, one); !r) return r.error();

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(while_three_thousand_files_are_imported) {
   const std::string expected = OpenAndTell(stage.Options());
   stage.PutBack();
   std::uint64_t kills = 0;
-  while (OpenUntilKilled(stage.Options(), nullptr, 5 + draw.Below(50)) != 0) ++kills;
+  while (OpenUntilKilled(stage.Options(), nullptr, 5 + draw.Below(600)) != 0) ++kills;
   BOOST_TEST_MESSAGE(kills << " kills");
   BOOST_TEST(OpenAndTell(stage.Options()) == expected);
 }

@@ -260,8 +260,8 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
     const bool ahead = closed_ && record.last_updated && *record.last_updated > time;
     if (!ahead) record.last_updated = time;
   }
-  wrote = wrote || proves;
   if (wrote) record.stamp = commit;
+  wrote = wrote || proves;  // a proof alone is no new stamp
   for (const std::string& spelt : RefsOf(ref)) wrote = broken_refs_.erase(spelt) != 0 || wrote;
   wrote = ClearBroken(image, *stored) || wrote;
   const IntentKey key(image.image, *stored);
