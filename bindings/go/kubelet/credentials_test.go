@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -484,16 +485,28 @@ func TestTruthsComeHourlyAndSoonerAfterErrorsAndGaps(t *testing.T) {
 		ctx, cancel := context.WithCancel(quiet)
 		defer cancel()
 		gap := make(chan struct{}, 1)
-		var at []time.Duration
 		begun := time.Now()
+		var mu sync.Mutex // for the race detector, which does not know that no two run at once
+		var truths []time.Duration
 		var failing error
 		go keepTruth(ctx, truthTimes{betweenTruths, afterFailure, afterGap}, gap, func() error {
-			at = append(at, time.Since(begun))
+			mu.Lock()
+			defer mu.Unlock()
+			truths = append(truths, time.Since(begun))
 			return failing
 		})
-		sleep := func(d time.Duration) {
+		fail := func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			failing = err
+		}
+		// sleep returns when there were truths until then.
+		sleep := func(d time.Duration) []time.Duration {
 			time.Sleep(d)
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(truths)
 		}
 		between := func(what string, d, from, to time.Duration) {
 			t.Helper()
@@ -501,7 +514,7 @@ func TestTruthsComeHourlyAndSoonerAfterErrorsAndGaps(t *testing.T) {
 				t.Errorf("%s: not between %v and %v: %v", what, from, to, d)
 			}
 		}
-		sleep(12 * time.Hour)
+		at := sleep(12 * time.Hour)
 		same(t, "at once", at[0], time.Duration(0))
 		for i := 1; i < len(at); i++ {
 			between("hourly", at[i]-at[i-1], time.Hour, 90*time.Minute)
@@ -510,18 +523,18 @@ func TestTruthsComeHourlyAndSoonerAfterErrorsAndGaps(t *testing.T) {
 			t.Errorf("%d in 12 hours", len(at))
 		}
 
-		sleep(at[len(at)-1] + time.Hour - time.Since(begun) - 10*time.Minute) // the next is 10 to 40 minutes away
+		at = sleep(at[len(at)-1] + time.Hour - time.Since(begun) - 10*time.Minute) // the next is 10 to 40 minutes away
 		count, now := len(at), time.Since(begun)
 		gap <- struct{}{}
-		sleep(5 * time.Minute)
+		at = sleep(5 * time.Minute)
 		if len(at) != count+1 {
 			t.Fatalf("after a gap: %v", at[count:])
 		}
 		between("after a gap", at[count]-now, time.Minute, 5*time.Minute)
 
-		failing = errors.New("the API server is away")
+		fail(errors.New("the API server is away"))
 		first := len(at)
-		sleep(12 * time.Hour)
+		at = sleep(12 * time.Hour)
 		failure := 10 * time.Second
 		for i := first + 1; i < len(at); i++ {
 			between("after a failure", at[i]-at[i-1], failure, failure*3/2)
@@ -530,17 +543,15 @@ func TestTruthsComeHourlyAndSoonerAfterErrorsAndGaps(t *testing.T) {
 		if len(at) < first+10 {
 			t.Errorf("%d in 12 hours of failures", len(at)-first)
 		}
-		failing = nil
+		fail(nil)
 		last := len(at)
-		sleep(6 * time.Hour)
+		at = sleep(6 * time.Hour)
 		for i := last + 1; i < len(at); i++ {
 			between("hourly again", at[i]-at[i-1], time.Hour, 90*time.Minute)
 		}
 		cancel()
-		synctest.Wait()
-		count = len(at)
-		sleep(12 * time.Hour)
-		same(t, "after the end", len(at), count)
+		count = len(sleep(0))
+		same(t, "after the end", len(sleep(12*time.Hour)), count)
 	})
 }
 
