@@ -131,6 +131,7 @@ func ExampleNewRecordsAccessor() {
 // A Secret was deleted while the kubelet was down.
 func ExampleWatchCredentials() {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
+	defer cancel()
 	directory, err := os.MkdirTemp("", "kubelet-")
 	if err != nil {
 		fmt.Println(err)
