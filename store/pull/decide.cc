@@ -298,7 +298,7 @@ Standing::Verdict Standing::OfNodePods(const EntryView& entry) const {
 
 Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret) const {
   if (!snapshot_) return Verdict::kForgotten;
-  if (snapshot_.state().untidied != 0 && IsForgotten(snapshot_, entry.secret(secret))) {
+  if (AsksRevocations() && IsForgotten(snapshot_, entry.secret(secret))) {
     return Verdict::kForgotten;
   }
   return IsTooOld(entry.secret_proof(secret), ages().credentials) ? Verdict::kTooOld
@@ -307,7 +307,7 @@ Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret)
 
 Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t account) const {
   if (!snapshot_) return Verdict::kForgotten;
-  if (snapshot_.state().untidied != 0 && IsForgotten(snapshot_, entry.service_account(account))) {
+  if (AsksRevocations() && IsForgotten(snapshot_, entry.service_account(account))) {
     return Verdict::kForgotten;
   }
   return IsTooOld(entry.service_account_proof(account), AgeOfServiceAccounts(ages()))
@@ -364,7 +364,8 @@ Decision CompareWithCopy(Payload record, std::string_view asked, const Question&
     return kNoneMatches;
   }
   const auto entry = view.Find(*image_name);
-  return entry ? CompareCredentials(*entry, credentials, standing, write_back) : kNoneMatches;
+  return entry ? CompareCredentials(*entry, credentials, standing.OfCopy(), write_back)
+               : kNoneMatches;
 }
 
 Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,

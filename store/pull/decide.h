@@ -59,6 +59,14 @@ class Standing {
   Standing(const ReaderPool::Lease& snapshot, const Question& question)
       : snapshot_(snapshot), question_(question) {}
 
+  // Of a copy of a record that an earlier snapshot had: there what was forgotten may not have been
+  // taken out yet, though it is by now.
+  Standing OfCopy() const {
+    Standing standing = *this;
+    standing.of_copy_ = true;
+    return standing;
+  }
+
   enum class Verdict : std::uint8_t { kCounts, kTooOld, kForgotten };
   Verdict OfNodePods(const EntryView& entry) const;
   Verdict OfSecret(const EntryView& entry, std::size_t secret) const;
@@ -66,12 +74,17 @@ class Standing {
 
  private:
   bool IsTooOld(const StoredProof& proof, std::chrono::seconds most) const;
+  bool AsksRevocations() const {
+    const State& state = snapshot_.state();
+    return state.untidied != 0 || (of_copy_ && state.digest(Table::kRevocations).count != 0);
+  }
   const AgeLimits& ages() const {
     return question_.ages ? *question_.ages : snapshot_.state().ages;
   }
 
   const ReaderPool::Lease& snapshot_;
   const Question& question_;
+  bool of_copy_ = false;
 };
 
 // Maps the runtime handler that a caller names to its stored name: "" for the default handler,

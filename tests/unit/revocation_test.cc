@@ -458,6 +458,28 @@ BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_at_once_and_tidied_up_later
   });
 }
 
+// It looks first while records are untidied, and compares once they are tidied up.
+BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_all_was_tidied_up) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    constexpr std::size_t kRecords = 2100;
+    for (std::size_t i = 0; i < kRecords; ++i) {
+      ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
+      record.credential_mapping[std::string(kName)].kubernetes_secrets = {kSecretA};
+      Must(store->PutRecord(record));
+    }
+    const ImageCopy copy = {.image = kImage, .image_ref = "ref-2099"};
+    DeferredCredentials late;
+    const Decision first = store->MustAttemptPull(copy, late);
+    BOOST_TEST((first.reason == Reason::kCredentialsNeeded));
+    BOOST_TEST(Must(store->ForgetNamespace("team-a")).untidied == kRecords);
+    Must(store->TidyUp());
+    const ImagePullSecretView view(kSecretA);
+    late.Provide(PodCredentials{.secrets = {&view, 1}});
+    BOOST_TEST(store->MustAttemptPull(copy, late).pull);
+  });
+}
+
 BOOST_AUTO_TEST_CASE(going_down_ends_closed) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
