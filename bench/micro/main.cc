@@ -52,6 +52,7 @@ void MeasureStore(const Micro& micro, std::size_t records, bool smallest) {
   MeasureReadingCalls(micro, on);
   begin("calls that commit", "x commit");
   MeasureRecordingCalls(micro, on);
+  MeasureRevocationCalls(micro, on);
   begin("runtime handlers and user namespaces: reads beside a lookup, commits beside a commit",
         "x bare");
   MeasureHandlersAndNamespaces(micro, on);

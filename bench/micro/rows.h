@@ -40,6 +40,7 @@ void MeasureSecrets(const Micro& micro);
 void MeasureReadingCalls(const Micro& micro, const MicroStore& on);
 // writes.cc: changes the store, but not its records of the data set
 void MeasureRecordingCalls(const Micro& micro, const MicroStore& on);
+void MeasureRevocationCalls(const Micro& micro, const MicroStore& on);
 // nodes.cc: runtime handlers and user namespaces
 void MeasureHandlersAndNamespaces(const Micro& micro, const MicroStore& on);
 // stores.cc: whole stores; the last of all, since it leaves the store distrustful

@@ -50,6 +50,29 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
       },
       nothing);
   row(
+      "ListRevocations",
+      [&](std::size_t) {
+        if (Must(store->ListRevocations()).empty()) Unexpected("ListRevocations");
+      },
+      nothing);
+  row(
+      "TidyUp: nothing to do", [&](std::size_t) { Must(store->TidyUp()); }, nothing);
+  // The truth lacks every Secret.
+  ListToken truth;
+  const auto draw_for_truth = [&] { truth = Must(store->BeginList()); };
+  draw_for_truth();
+  row(
+      "Reconcile: dry run",
+      [&](std::size_t) {
+        if (Must(store->Reconcile({.secrets = {{"team", "name", {}}}}, truth, {.dry_run = true}))
+                .gone == 0) {
+          Unexpected("Reconcile");
+        }
+      },
+      draw_for_truth);
+  row(
+      "MakeBackup", [&](std::size_t) { Must(store->MakeBackup()); }, nothing);
+  row(
       "Verify",
       [&](std::size_t) {
         if (!Must(store->Verify()).sound) Unexpected("Verify");
@@ -111,6 +134,13 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   row(
       "Close", [&](std::size_t) { Must(opened->Close()); },
       [&] {
+        opened.reset();
+        opened = Must(NodeStore::Open(store.Options()));
+      });
+  row(
+      "Serve", [&](std::size_t) { Must(opened->Serve()); },
+      [&] {
+        Must(opened->Close());
         opened.reset();
         opened = Must(NodeStore::Open(store.Options()));
       });

@@ -136,4 +136,45 @@ void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
       "ClearDistrust", [&](std::size_t) { Must(store.ClearDistrust("measured")); }, stays);
 }
 
+void MeasureRevocationCalls(const Micro& micro, const MicroStore& on) {
+  NodeStore& store = *on.store;
+  std::uint64_t fresh = kNewImages + 1'000'000;
+  ImagePullSecret secret;
+  std::string ref;
+  // A record of a namespace of its own, with a Secret and a service account.
+  const auto put_next = [&](std::size_t) {
+    ImagePulledRecord record = RecordOf(++fresh);
+    ImagePullCredentials& entry = record.credential_mapping.begin()->second;
+    secret = entry.kubernetes_secrets.front();
+    secret.namespace_name = "forgotten-" + std::to_string(fresh);
+    entry.kubernetes_secrets.front() = secret;
+    entry.kubernetes_service_accounts = {{secret.uid, secret.namespace_name, "builder"}};
+    ref = record.image_ref;
+    Must(store.PutRecord(record));
+  };
+  const auto row = [&](const char* what, const auto& forget) {
+    put_next(0);
+    BesideCommit(
+        micro.figures, micro.pace, on.bare, what,
+        [&](std::size_t) {
+          if (Must(forget()).records != 1) Unexpected(what);
+        },
+        put_next);
+  };
+  row("ForgetSecret", [&] {
+    return store.ForgetSecret({secret.namespace_name, secret.name, secret.uid});
+  });
+  row("ForgetServiceAccount", [&] {
+    return store.ForgetServiceAccount({secret.namespace_name, "builder", {}});
+  });
+  row("ForgetNamespace", [&] { return store.ForgetNamespace(secret.namespace_name); });
+  row("ForgetImage", [&] { return store.ForgetImage({.image_ref = ref}); });
+  row("ForgetCredential", [&] { return store.ForgetCredential(secret.credential_hash); });
+  row("Forget: dry run", [&] {
+    return store.Forget(
+        {.kind = RevocationKind::kNamespace, .who = {.namespace_name = secret.namespace_name}},
+        {.dry_run = true});
+  });
+}
+
 }  // namespace waybill::bench
