@@ -202,6 +202,16 @@ Error WouldLose(const std::vector<std::string>& losses) {
 
 }  // namespace
 
+Result<void> Report(StepRun& run, std::uint64_t total) {
+  constexpr std::uint64_t kValuesPerReport = 1024;
+  ++run.values_written;
+  if (!run.progress || run.values_written % kValuesPerReport != 0 ||
+      run.progress(run.values_written, total)) {
+    return {};
+  }
+  return Error{ErrorCode::kInterrupted, "the migration was stopped", "run it again to go on"};
+}
+
 std::span<const Step> Steps() {
   static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4, kStepV4ToV5, kStepV5ToV6};
   static_assert(std::size(steps) == kNewestSchema - kOldestSchema);

@@ -30,6 +30,9 @@ struct StepRun {
   std::uint64_t values_written = 0;
 };
 
+// One value more of `total` is written. kInterrupted: the progress stops the step.
+Result<void> Report(StepRun& run, std::uint64_t total);
+
 struct Step {
   std::uint32_t from;
   std::uint32_t to;  // from + 1

@@ -26,17 +26,6 @@ namespace waybill::internal {
 
 namespace {
 
-constexpr std::uint64_t kValuesPerReport = 1024;
-
-Result<void> Report(StepRun& run, std::uint64_t total) {
-  ++run.values_written;
-  if (!run.progress || run.values_written % kValuesPerReport != 0 ||
-      run.progress(run.values_written, total)) {
-    return {};
-  }
-  return Error{ErrorCode::kInterrupted, "the migration was stopped", "run it again to go on"};
-}
-
 Result<std::vector<std::pair<Key16, OpenPull>>> PullsAndKeys(const StoreTxn& txn) {
   std::vector<std::pair<Key16, OpenPull>> pulls;
   auto walked =

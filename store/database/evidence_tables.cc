@@ -7,6 +7,7 @@
 
 #include "schema/v5/evidence_generated.h"
 #include "store/base/image_spellings.h"
+#include "store/base/quote.h"
 #include "store/database/flatbuffer.h"
 #include "store/database/typed_tables.h"
 #include "waybill/limits.h"
@@ -138,6 +139,16 @@ Result<std::string> ImageOf(const StoreTxn& txn, std::string_view image_ref) {
   auto row = FindSpelling(txn, spelling.text());
   if (!row) return row.error();
   return *row && !(*row)->image.empty() ? (*row)->image : std::string(spelling.text());
+}
+
+Result<void> CheckOfOneImage(const StoreTxn& txn, std::string_view image_ref) {
+  auto row = FindSpelling(txn, SpellingOf(image_ref));
+  if (!row) return row.error();
+  if (!*row || !(*row)->image.empty()) return {};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      "two images have the digest of " + QuoteForMessage(image_ref) + "; nothing was changed",
+      "name the image by its ID"};
 }
 
 Result<std::vector<std::string>> RefsOfImage(const StoreTxn& txn, std::string_view image_ref) {

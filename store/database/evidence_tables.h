@@ -44,6 +44,8 @@ Result<void> PutSpelling(StoreTxn& txn, SpellingRow row);
 // The ID of the image that the ref spells: its row's, or the ref's own spelling if there is none or
 // two images have it.
 Result<std::string> ImageOf(const StoreTxn& txn, std::string_view image_ref);
+// kInvalidArgument: two images have the digest, so it names neither.
+Result<void> CheckOfOneImage(const StoreTxn& txn, std::string_view image_ref);
 // Every ref under which a record of the ref's image may be stored, `image_ref` first.
 Result<std::vector<std::string>> RefsOfImage(const StoreTxn& txn, std::string_view image_ref);
 // The ref is one of its image's, if the image is known. Of an image with more refs than are kept it

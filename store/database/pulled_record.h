@@ -23,9 +23,9 @@ struct PulledRecord;
 
 namespace waybill::internal {
 
-// The payload. kLimitExceeded: above limits.h; the message names the bound and where.
-// kLimitExceeded: above the limits of limits.h.
+// kLimitExceeded: above limits.h; the message names the bound and where.
 Result<void> CheckRecordLimits(const ImagePulledRecord& record);
+// The payload. Errors as above.
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record);
 
 // nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the entries are

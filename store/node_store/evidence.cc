@@ -154,14 +154,7 @@ Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view s
       [&](StoreTxn& txn) -> Result<void> {
         auto handler = StoredHandler(txn, image.runtime_handler);
         if (!handler) return handler.error();
-        auto row = internal::FindSpelling(txn, internal::SpellingOf(image.id));
-        if (!row) return row.error();
-        if (*row && (*row)->image.empty()) {
-          return Error{ErrorCode::kInvalidArgument,
-                       "two images have the digest of " + internal::QuoteForMessage(image.id) +
-                           "; nothing was changed",
-                       "name the image by its ID"};
-        }
+        if (auto r = internal::CheckOfOneImage(txn, image.id); !r) return r;
         LedgerEntry entry{.image_ref = image.id,
                           .runtime_handler = *handler,
                           .source = std::string(source),

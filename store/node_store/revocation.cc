@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "store/base/empty_list.h"
+#include "store/database/evidence_tables.h"
 #include "store/database/revocations_table.h"
+#include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/pull/forget.h"
@@ -94,6 +96,19 @@ auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options)
   });
 }
 
+namespace {
+
+// A digest that two images have names neither: only a record under that very ref can be meant.
+// Otherwise "0 records" would pass for "nothing is open".
+Result<void> CheckForgettableImage(const StoreTxn& txn, std::string_view image_ref) {
+  if (txn.state().kubelet_rules) return {};
+  auto recorded = internal::AnyRecordOf(txn, image_ref);
+  if (!recorded) return recorded.error();
+  return *recorded ? Result<void>() : internal::CheckOfOneImage(txn, image_ref);
+}
+
+}  // namespace
+
 Result<ForgetReport> NodeStore::Forget(const Revocation& what, const ChangeOptions& options) {
   return Guarded([&]() -> Result<ForgetReport> {
     if (auto r = internal::CheckForgettable(what); !r) return r.error();
@@ -101,6 +116,7 @@ Result<ForgetReport> NodeStore::Forget(const Revocation& what, const ChangeOptio
         [&](StoreTxn& txn) -> Result<ForgetReport> {
           Revocation stored = what;
           if (what.kind == RevocationKind::kImage) {
+            if (auto r = CheckForgettableImage(txn, what.image_ref); !r) return r.error();
             auto handler = internal::FindHandler(txn, what.runtime_handler);
             if (!handler) return handler.error();
             stored.runtime_handler = handler->stored;

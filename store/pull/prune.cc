@@ -177,7 +177,6 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std:
   auto walked = txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
     if (!entry || entry->stamp > token) return true;
-    if (spared != nullptr && spared->images.contains(entry->image_ref)) return true;
     auto found = images.Find(entry->image_ref);
     if (!found) return found.error();
     if (found->contains(entry->runtime_handler) || found->contains(std::nullopt)) return true;
@@ -189,7 +188,9 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std:
   for (const LedgerEntry& entry : unlisted) {
     auto erased = EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler);
     if (!erased) return erased.error();
-    // Of an image with a record they stay: they tell it under another ID.
+    // They tell it under another ID: of an image with a record they stay, and for what is judged
+    // later.
+    if (spared != nullptr && spared->images.contains(entry.image_ref)) continue;
     auto recorded = AnyRecordOfImage(txn, entry.image_ref);
     if (!recorded) return recorded.error();
     if (*recorded) continue;

@@ -74,7 +74,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
                                 const PruneLimit& limit, const PrunePart& part);
 
 // Ledger entries of images that are not listed, and that are not newer than the token: some `most`
-// of them.
+// of them. Those of spared images go, too, since they open, but not their spellings.
 struct PrunedLedger {
   std::uint64_t entries = 0;  // of the ledger
   bool more = false;          // others are left

@@ -50,6 +50,7 @@ class Child {
     if (pid_ < 0) throw std::runtime_error("fork failed");
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever ends the test ends it, too
+      signal(SIGABRT, SIG_DFL);          // Boost.Test would clean up, and report leaks
       _exit(work());
     }
   }

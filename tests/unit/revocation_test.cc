@@ -287,6 +287,24 @@ BOOST_AUTO_TEST_CASE(an_image_is_forgotten_by_any_spelling) {
   BOOST_TEST(!store.Check(kImage, kRef).pull);
 }
 
+// "0 records" would pass for "nothing is open".
+BOOST_AUTO_TEST_CASE(a_digest_of_two_images_names_neither) {
+  ScratchStore store(Rules::kClosed);
+  const std::string digest = "registry.example.com/team/app@sha256:" + std::string(64, '3');
+  store.Pull(kImage, kRef, WithSecret(kSecretA));
+  store.Pull(kImage, kRef2, WithSecret(kSecretA));
+  Must(store->ObserveImages({.images = {{.id = std::string(kRef), .repo_digests = {digest}},
+                                        {.id = std::string(kRef2), .repo_digests = {digest}}},
+                             .token = Must(store->BeginList())}));
+  const auto refused = store->ForgetImage({.image_ref = digest});
+  BOOST_TEST_REQUIRE(!refused);
+  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
+  BOOST_TEST(!MustPull(store, kSecretA));
+  BOOST_TEST(Must(store->ForgetImage({.image_ref = kRef})).records == 1U);
+  BOOST_TEST(MustPull(store, kSecretA));
+  BOOST_TEST(!MustPull(store, kSecretA, kRef2));
+}
+
 BOOST_AUTO_TEST_CASE(equal_hashes_elsewhere_are_told_and_stay) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);

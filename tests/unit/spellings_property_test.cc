@@ -358,6 +358,33 @@ BOOST_AUTO_TEST_CASE(a_digest_of_another_image_keeps_nothing) {
   BOOST_TEST(store.Check("r.example/p:1", left).pull);
 }
 
+// An image is left for a later list to judge, and shares a digest with the one that left.
+BOOST_AUTO_TEST_CASE(an_image_to_be_judged_keeps_no_other_in_the_ledger) {
+  const std::string left = "sha256:" + std::string(64, 'a');
+  const std::string came = "sha256:" + std::string(64, 'b');
+  const std::string index = "r.example/p@sha256:" + std::string(64, 'c');
+  const ImageOnNode left_image{.id = left, .repo_tags = {"r.example/p:1"}, .repo_digests = {index}};
+  const ImageOnNode came_image{.id = came, .repo_tags = {"r.example/p:1"}, .repo_digests = {index}};
+  ScratchStore store(Rules::kClosed);
+  const auto observe = [&](const ImageOnNode& image) {
+    const ListToken token = Must(store->BeginList());
+    return Must(store->ObserveImages({.images = {image}, .token = token, .complete = true}));
+  };
+  observe(left_image);
+  BOOST_TEST(!store.Check("r.example/p:1", left).pull);
+
+  const ListToken before = Must(store->BeginList());
+  const PullId pull = Must(store->RecordPullIntent({.image = "r.example/p:1"}));
+  Must(store->RecordImagePullFailed({.image = "r.example/p:1"}, PullFailure::kUnknown, pull));
+  const auto report =
+      Must(store->ObserveImages({.images = {came_image}, .token = before, .complete = true}));
+  BOOST_TEST(report.left == 1U);
+
+  BOOST_TEST(Must(store->ListLedger()).empty());
+  store.Pull("r.example/p:1", left, WithSecret(MakeSecret("ns", "pull", "uid", "hash")));
+  BOOST_TEST(store.Check("r.example/p:1", left).pull);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

@@ -241,7 +241,8 @@ class NodeStore {
   Result<ForgetReport> ForgetNamespace(std::string_view namespace_name,
                                        const ChangeOptions& options = {});
   // Every credential of one handler's copy of the image, and that every pod may use it. Under
-  // Rules::kClosed by any spelling. Ignores copy.image. Ledger entries stay (RemoveFromLedger). The
+  // Rules::kClosed by any spelling; kInvalidArgument for a digest that two images have. Ignores
+  // copy.image. Ledger entries stay (RemoveFromLedger). The
   // handler may be one that is not in the registry any more: its records stay until a prune.
   Result<ForgetReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
   // Every Secret with this hash (waybill/credential_hash.h), whoever's it is.
@@ -442,8 +443,8 @@ class NodeStore {
   // Errors of reading and of writing as in "Whole records".
 
   Result<Statistics> GetStatistics() const;
-  // What the store counts and holds (waybill/metrics.h). Never fails: Metrics::readable says whether
-  // the gauges could be read.
+  // What the store counts and holds (waybill/metrics.h). Never fails: Metrics::readable says
+  // whether the gauges could be read.
   Metrics GetMetrics() const;
 
   // Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the
