@@ -3,11 +3,13 @@
 // look: a record that it names wrongly is looked at in vain, and opening rebuilds it if it has not
 // as many rows as the records need (Inspection).
 //
-//   key of a Secret or service account   4 bytes of XXH3-64(namespace), 4 of XXH3-64(name), seeded
-//                                        by the kind, and XXH3-64(UID), seeded by the record's key
-//   key of a hash                        XXH3-64(hash), and XXH3-64(record's key)
+//   first half of the key    of a Secret or service account: 4 bytes of XXH3-64(namespace), then 4
+//                            of XXH3-64(name), seeded by the kind; of a hash: XXH3-64(hash)
+//   second half              XXH3-64(the record's key)
 //
-// So those of a namespace, of a name in it, and of a hash lie side by side.
+// So those of a namespace, of a name in it, and of a hash lie side by side. Two credentials may
+// share a first half: the record says which of them it mentions. The names and hashes are in the
+// record only, since rows with them took as much room as the records.
 
 #ifndef WAYBILL_STORE_DATABASE_CREDENTIAL_INDEX_H_
 #define WAYBILL_STORE_DATABASE_CREDENTIAL_INDEX_H_
@@ -16,7 +18,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,27 +37,13 @@ Key16 FirstUseKeyOfName(RevocationKind kind, std::string_view namespace_name, st
                         std::uint64_t seed);
 Key16 FirstUseKeyOfHash(std::string_view hash, std::uint64_t seed);
 
-// A row.
-struct CredentialUse {
-  RevocationKind kind = RevocationKind::kSecret;  // or kServiceAccount, kCredential
-  CredentialName who;
-  std::string hash;
-  Key16 record;
-};
-// nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
-std::optional<CredentialUse> DecodeCredentialUse(std::span<const std::uint8_t> payload);
-
-// A row that a record needs.
-struct IndexRow {
-  Key16 key;
-  std::vector<std::uint8_t> payload;
-};
-// The rows of a record, by key. `payload` is sound and decodes.
-std::vector<IndexRow> IndexRowsOf(std::span<const std::uint8_t> payload, const Key16& record,
-                                  std::uint64_t seed);
-// The same, without payloads.
+// The rows that a record needs, sorted. `payload` is that of the record, sound, and decodes.
 std::vector<Key16> IndexKeysOf(std::span<const std::uint8_t> payload, const Key16& record,
                                std::uint64_t seed);
+// The payload of a row.
+std::vector<std::uint8_t> EncodeCredentialUse(const Key16& row, const Key16& record);
+// The record's key. nullopt: not a FlatBuffer of that table, or a field is missing.
+std::optional<Key16> RecordOfCredentialUse(std::span<const std::uint8_t> payload);
 
 }  // namespace waybill::internal
 

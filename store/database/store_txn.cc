@@ -177,18 +177,19 @@ Result<std::vector<Key16>> StoreTxn::IndexedBefore(const Key16& record) const {
 
 Result<void> StoreTxn::Reindex(const Key16& record, const std::vector<Key16>& before,
                                Payload payload) {
-  std::vector<IndexRow> rows;
-  if (!payload.empty()) rows = IndexRowsOf(payload, record, seed());
+  std::vector<Key16> rows;
+  if (!payload.empty()) rows = IndexKeysOf(payload, record, seed());
   auto old = before.begin();
-  for (const IndexRow& row : rows) {
-    for (; old != before.end() && *old < row.key; ++old) {
+  for (const Key16& row : rows) {
+    for (; old != before.end() && *old < row; ++old) {
       if (auto erased = Delete(Table::kCredentialIndex, *old); !erased) return erased.error();
     }
-    if (old != before.end() && *old == row.key) {
+    if (old != before.end() && *old == row) {
       ++old;
-    } else if (auto r = Put(Table::kCredentialIndex, row.key, row.payload); !r) {
-      return r;
+      continue;
     }
+    auto put = Put(Table::kCredentialIndex, row, EncodeCredentialUse(row, record));
+    if (!put) return put;
   }
   for (; old != before.end(); ++old) {
     if (auto erased = Delete(Table::kCredentialIndex, *old); !erased) return erased.error();

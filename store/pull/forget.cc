@@ -1,10 +1,12 @@
 #include "store/pull/forget.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
-#include <map>
 #include <set>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -72,9 +74,10 @@ struct Covers {
 // What leaves the records, and what stays of the same hashes.
 struct Tally {
   ForgetReport report;
-  std::set<std::string> hashes;               // of Secrets that leave
-  std::map<std::string, std::uint64_t> stay;  // the other hashes in these records, and how often
-  std::vector<Key16> records;                 // that were looked at
+  std::unordered_set<std::string> hashes;  // of Secrets that leave
+  // The other hashes in these records, and how often.
+  std::unordered_map<std::string, std::uint64_t> stay;
+  std::vector<Key16> records;  // that were looked at
 
   // Returns whether the record loses anything.
   template <typename IsForgotten>
@@ -126,24 +129,13 @@ std::pair<Key16, std::size_t> RowsOf(const Revocation& what, std::uint64_t seed)
           kCoordinateKeyBytes};
 }
 
-bool IsAbout(const CredentialUse& use, const Revocation& what) {
-  if (what.kind == RevocationKind::kNamespace) {
-    return use.kind != RevocationKind::kCredential &&
-           use.who.namespace_name == what.who.namespace_name;
-  }
-  if (what.kind == RevocationKind::kCredential) {
-    return use.kind == what.kind && use.hash == what.credential_hash;
-  }
-  return use.kind == what.kind && IsNamed(what.who, use.who);
-}
-
 struct Found {
   std::vector<Key16> records;  // sorted
   std::optional<Key16> next;   // nullopt: these are the last
   bool row_unreadable = false;
 };
 
-// At most `most` records that mention what is forgotten, from the index row `from` on; or, with
+// At most `most` records that may mention what is forgotten, from the index row `from` on; or, with
 // `all_records`, at most `most` of all records.
 Result<Found> FindRecords(const StoreTxn& txn, const Revocation& what,
                           const std::optional<Key16>& from, bool all_records, std::size_t most) {
@@ -155,14 +147,12 @@ Result<Found> FindRecords(const StoreTxn& txn, const Revocation& what,
   const auto [first, bytes] =
       all_records ? std::pair<Key16, std::size_t>{} : RowsOf(what, txn.seed());
   const auto visit = [&](const Key16& key, Payload payload) -> Result<bool> {
-    if (all_records) {
-      found.records.push_back(key);
-    } else if (const auto use = DecodeCredentialUse(payload); !use) {
+    const auto record = all_records ? std::optional(key) : RecordOfCredentialUse(payload);
+    if (!record) {
       found.row_unreadable = true;
-    } else if (IsAbout(*use, what)) {
-      found.records.push_back(use->record);
+      return false;
     }
-    if (found.row_unreadable) return false;
+    found.records.push_back(*record);
     if (found.records.size() < most) return true;
     found.next = key.Next();
     return false;
@@ -272,30 +262,31 @@ class Truth {
   }
   // A credential without a UID exists if its name does.
   bool Has(RevocationKind kind, const CredentialName& who) const {
-    return any_uid_.contains(Key(kind, who, {})) ||
-           (who.uid.empty() ? names_.contains(Key(kind, who, {}))
-                            : exact_.contains(Key(kind, who, who.uid)));
+    if (!who.uid.empty() && exact_.contains(KeyOf(kind, who))) return true;
+    const std::string name = KeyOf(kind, {who.namespace_name, who.name, {}});
+    return who.uid.empty() ? names_.contains(name) : any_uid_.contains(name);
   }
-
- private:
-  static std::string Key(RevocationKind kind, const CredentialName& who, std::string_view uid) {
+  // One string for each credential.
+  static std::string KeyOf(RevocationKind kind, const CredentialName& who) {
     std::string key(1, static_cast<char>(kind));
-    for (const std::string_view part :
-         {std::string_view(who.namespace_name), std::string_view(who.name), uid}) {
+    for (const std::string& part : {std::cref(who.namespace_name), std::cref(who.name)}) {
       key += std::to_string(part.size());
       key += ':';
       key += part;
     }
-    return key;
+    return key += who.uid;
   }
+
+ private:
   void Add(RevocationKind kind, const std::vector<CredentialName>& all) {
     for (const CredentialName& who : all) {
-      names_.insert(Key(kind, who, {}));
+      std::string name = KeyOf(kind, {who.namespace_name, who.name, {}});
       if (who.uid.empty()) {
-        any_uid_.insert(Key(kind, who, {}));
+        any_uid_.insert(name);
       } else {
-        exact_.insert(Key(kind, who, who.uid));
+        exact_.insert(KeyOf(kind, who));
       }
+      names_.insert(std::move(name));
     }
   }
 
@@ -304,45 +295,17 @@ class Truth {
   std::unordered_set<std::string> names_;
 };
 
-// A Secret or service account, and the records that mention it.
-using Mentions = std::map<std::pair<RevocationKind, CredentialName>, std::vector<Key16>>;
-
-template <typename T>
-void MentionIn(Mentions& mentions, RevocationKind kind, const std::vector<T>& credentials,
-               const Key16& record) {
-  for (const T& one : credentials) {
-    std::vector<Key16>& records = mentions[{kind, NameOf(one)}];
-    if (records.empty() || records.back() != record) records.push_back(record);
-  }
+constexpr RevocationKind KindOf(const ImagePullSecret&) { return RevocationKind::kSecret; }
+constexpr RevocationKind KindOf(const ImagePullServiceAccount&) {
+  return RevocationKind::kServiceAccount;
 }
 
-// By the index; by the records if one of its rows can't be read.
-Result<Mentions> ReadMentions(const StoreTxn& txn) {
-  Mentions mentions;
-  bool unreadable = false;
-  auto walked =
-      txn.ForEach(Table::kCredentialIndex, [&](const Key16&, Payload payload) -> Result<bool> {
-        auto use = DecodeCredentialUse(payload);
-        unreadable = !use.has_value();
-        if (use && use->kind != RevocationKind::kCredential) {
-          mentions[{use->kind, std::move(use->who)}].push_back(use->record);
-        }
-        return !unreadable;
-      });
-  if (!walked) return walked.error();
-  if (!unreadable) return mentions;
-  mentions.clear();
-  walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
-    const auto record = DecodePulledRecordValue(payload);
-    if (!record) return true;
-    for (const auto& [name, entry] : record->credential_mapping) {
-      MentionIn(mentions, RevocationKind::kSecret, entry.kubernetes_secrets, key);
-      MentionIn(mentions, RevocationKind::kServiceAccount, entry.kubernetes_service_accounts, key);
-    }
-    return true;
-  });
-  if (!walked) return walked.error();
-  return mentions;
+template <typename Visit>
+void ForEachCredential(const ImagePulledRecord& record, const Visit& visit) {
+  for (const auto& [name, entry] : record.credential_mapping) {
+    for (const ImagePullSecret& secret : entry.kubernetes_secrets) visit(secret);
+    for (const auto& account : entry.kubernetes_service_accounts) visit(account);
+  }
 }
 
 }  // namespace
@@ -441,52 +404,52 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
                  "draw a token, then list what exists again"};
   }
   const Truth exists(truth);
-  auto mentions = ReadMentions(txn);
-  if (!mentions) return mentions.error();
-  ReconcileReport report;
-  std::erase_if(*mentions, [&](const auto& mention) {
-    const bool known = exists.Has(mention.first.first, mention.first.second);
-    report.known += known ? 1U : 0U;
-    return known;
-  });
-
   const auto leaves = [&](const auto& credential) {
-    constexpr bool kIsSecret = requires { credential.credential_hash; };
-    const auto kind = kIsSecret ? RevocationKind::kSecret : RevocationKind::kServiceAccount;
     return credential.proof.pull_began <= token.commit &&
-           mentions->contains({kind, NameOf(credential)});
+           !exists.Has(KindOf(credential), NameOf(credential));
   };
-  std::set<Key16> records;
-  for (const auto& [who, in] : *mentions) records.insert(in.begin(), in.end());
+  ReconcileReport report;
   Tally tally;
-  std::set<std::pair<RevocationKind, CredentialName>> gone;
+  std::unordered_set<std::string> known;
+  std::unordered_set<std::string> newer;
+  std::unordered_map<std::string, std::pair<RevocationKind, CredentialName>> gone;
   std::vector<Key16> changed;
-  for (const Key16& key : records) {
-    auto record = RecordUnder(txn, key);
-    if (!record) return record.error();
-    if (!*record) continue;
-    if (tally.Count(key, **record, leaves, false)) changed.push_back(key);
-    for (const auto& [name, entry] : (*record)->credential_mapping) {
-      for (const auto& secret : entry.kubernetes_secrets) {
-        if (leaves(secret)) gone.emplace(RevocationKind::kSecret, NameOf(secret));
+  // By the records themselves: an index that lacks a row must not keep a credential.
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
+    const auto record = DecodePulledRecordValue(payload);
+    if (!record) return true;
+    bool all_known = true;
+    ForEachCredential(*record, [&](const auto& credential) {
+      const auto who = std::pair(KindOf(credential), NameOf(credential));
+      std::string one = Truth::KeyOf(who.first, who.second);
+      if (exists.Has(who.first, who.second)) {
+        known.insert(std::move(one));
+        return;
       }
-      for (const auto& account : entry.kubernetes_service_accounts) {
-        if (leaves(account)) gone.emplace(RevocationKind::kServiceAccount, NameOf(account));
+      all_known = false;
+      if (leaves(credential)) {
+        gone.try_emplace(std::move(one), who);
+      } else {
+        newer.insert(std::move(one));
       }
-    }
-  }
+    });
+    if (!all_known && tally.Count(key, *record, leaves, false)) changed.push_back(key);
+    return true;
+  });
+  if (!walked) return walked.error();
+  report.known = known.size();
   report.gone = gone.size();
-  report.newer = mentions->size() - gone.size();
+  for (const auto& [one, who] : gone) newer.erase(one);
+  report.newer = newer.size();
   auto equal = CountEqualHashes(txn, tally, leaves);
   if (!equal) return equal.error();
   report.forgotten = tally.report;
   report.forgotten.equal_hashes = *equal;
   report.forgotten.stored = !gone.empty();
   const bool many = changed.size() > tidied_at_once;
-  for (const auto& [kind, who] : gone) {
+  for (const auto& [name, who] : gone) {
     Revocation one;
-    one.kind = kind;
-    one.who = who;
+    std::tie(one.kind, one.who) = who;
     one.commit = token.commit;
     one.since = txn.now();
     one.untidied = many;
