@@ -220,6 +220,19 @@ Result<void> StoreAgain(StoreTxn& txn, const Key16& key) {
   return *record ? StoreRecord(txn, std::move(**record)) : Result<void>();
 }
 
+// Likewise, if it loses anything: a record that stays as it is keeps its stamp.
+Result<void> StoreWithout(StoreTxn& txn, const Key16& key, const Revocation& what) {
+  auto record = RecordUnder(txn, key);
+  if (!record) return record.error();
+  if (!*record) return {};
+  const Covers covers{what};
+  const auto is_forgotten = [&](const auto& credential) {
+    return credential.proof.pull_began <= what.commit && covers(credential);
+  };
+  const bool loses = Tally().Count(key, **record, is_forgotten, covers.node_pods());
+  return loses ? StoreRecord(txn, std::move(**record)) : Result<void>();
+}
+
 // Whether a pull is open that may bring back what is forgotten.
 Result<bool> AnyOpenPull(const StoreTxn& txn) {
   auto pulls = AllOpenPulls(txn);
@@ -343,13 +356,14 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
   }
   Tally tally;
   const Covers covers{what};
+  std::vector<Key16> changed;
   for (const Revocation& one : all) {
     auto records = FindAllRecords(txn, one);
     if (!records) return records.error();
     for (const Key16& key : *records) {
       auto record = RecordUnder(txn, key);
       if (!record) return record.error();
-      if (*record) tally.Count(key, **record, covers, covers.node_pods());
+      if (*record && tally.Count(key, **record, covers, covers.node_pods())) changed.push_back(key);
     }
   }
   ForgetReport& report = tally.report;
@@ -364,7 +378,7 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
   }
   // Decisions do not look for an image's own revocation: its records, one of a spelling, are tidied
   // up at once.
-  const bool many = what.kind != RevocationKind::kImage && tally.records.size() > tidied_at_once;
+  const bool many = what.kind != RevocationKind::kImage && changed.size() > tidied_at_once;
   for (Revocation& one : all) {
     one.untidied = many;
     if (auto r = PutRevocation(txn, one); !r) return r.error();
@@ -373,7 +387,7 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
     report.untidied = report.records;
     return report;
   }
-  for (const Key16& key : tally.records) {
+  for (const Key16& key : changed) {
     if (auto r = StoreAgain(txn, key); !r) return r.error();
   }
   return report;
@@ -490,7 +504,7 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
       continue;
     }
     for (const Key16& key : found->records) {
-      if (auto r = StoreAgain(txn, key); !r) return r.error();
+      if (auto r = StoreWithout(txn, key, cursor.left.back()); !r) return r.error();
     }
     done += found->records.size() + 1;
     cursor.next = found->next;

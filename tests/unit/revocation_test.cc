@@ -476,6 +476,29 @@ BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_at_once_and_tidied_up_later
   });
 }
 
+// The index leads to it, too, since its Secret has the same name.
+BOOST_AUTO_TEST_CASE(a_record_that_loses_nothing_keeps_its_stamp) {
+  const ImagePullSecret other_uid = MakeSecret("team-a", "pull", "uid-other", "hash-other");
+  for (const std::size_t records : {std::size_t{1}, std::size_t{2100}}) {
+    UnderBothRules([&](Rules rules) {
+      ScratchStore store(rules);
+      store.Pull(kImage, kRef, WithSecret(other_uid));
+      for (std::size_t i = 0; i < records; ++i) {
+        ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
+        record.credential_mapping[std::string(kName)].kubernetes_secrets = {kSecretA};
+        Must(store->PutRecord(record));
+      }
+      const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+      const std::uint64_t stamp = Must(store->GetRecord(copy)).stamp;
+      BOOST_TEST(Must(store->ForgetSecret(kNameA)).records == records);
+      Must(store->TidyUp());
+      BOOST_TEST(Must(store->GetRecord(copy)).stamp == stamp);
+      BOOST_TEST(!MustPull(store, other_uid));
+      BOOST_TEST(MustPull(store, kSecretA, "ref-0"));
+    });
+  }
+}
+
 // It looks first while records are untidied, and compares once they are tidied up.
 BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_all_was_tidied_up) {
   UnderBothRules([](Rules rules) {
