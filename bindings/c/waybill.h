@@ -1333,14 +1333,14 @@ WAYBILL_API waybill_string waybill_revocation_kind_name(int32_t kind); /* "servi
 
 /* What was forgotten: what pulls proved that began in `commit` or before. */
 typedef struct waybill_revocation {
-  int32_t kind;                   /* WAYBILL_REVOKED_… */
-  waybill_credential_name who;    /* of a namespace: its namespace_name */
-  waybill_string image_ref;       /* this and the next: of an image */
-  waybill_string runtime_handler; /* empty: the default one */
-  waybill_string credential_hash; /* of a credential */
-  uint64_t commit;
-  waybill_timestamp since;
-  bool untidied; /* records still have some, which do not count any more */
+  int32_t kind WAYBILL_EMPTY;                   /* WAYBILL_REVOKED_… */
+  waybill_credential_name who WAYBILL_EMPTY;    /* of a namespace: its namespace_name */
+  waybill_string image_ref WAYBILL_EMPTY;       /* this and the next: of an image */
+  waybill_string runtime_handler WAYBILL_EMPTY; /* empty: the default one */
+  waybill_string credential_hash WAYBILL_EMPTY; /* of a credential */
+  uint64_t commit WAYBILL_EMPTY;
+  waybill_timestamp since WAYBILL_EMPTY;
+  bool untidied WAYBILL_EMPTY; /* records still have some, which do not count any more */
 } waybill_revocation;
 
 typedef struct waybill_revocations {

@@ -21,7 +21,7 @@ struct Opening {
   VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
   EvidenceOptions evidence = {};
-  std::optional<AgeLimits> ages = {};  // ObserveOptions::ages
+  std::optional<AgeLimits> ages = {};             // ObserveOptions::ages
   const EvidenceFlags* evidence_flags = nullptr;  // those that set it, if the command has them
 };
 

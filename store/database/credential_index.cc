@@ -102,7 +102,7 @@ Key16 FirstUseKeyOfHash(std::string_view hash, std::uint64_t seed) {
 
 std::vector<std::uint8_t> EncodeCredentialUse(const Key16& row, const Key16& record) {
   flatbuffers::FlatBufferBuilder builder(128);
-  std::array<std::uint8_t, sizeof(Key16)> bytes;
+  std::array<std::uint8_t, sizeof(Key16)> bytes{};
   std::memcpy(bytes.data(), record.bytes.data(), bytes.size());
   const v6::RecordKey key(bytes);
   return Finish(builder, v6::CreateCredentialUse(builder, GetHalf(row.bytes.data()), &key));

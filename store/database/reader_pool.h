@@ -28,7 +28,7 @@
 namespace waybill::internal {
 
 // Decisions by CheckResult and Reason: CounterOf in pull/decide.h.
-inline constexpr std::size_t kCounters = 5 * 32;
+inline constexpr std::size_t kCounters = std::size_t{5} * 32;
 using Counters = std::array<std::uint64_t, kCounters>;
 
 enum class Lookup : std::uint8_t {

@@ -144,8 +144,9 @@ Result<Found> FindRecords(const StoreTxn& txn, const Revocation& what,
     found.records.push_back(PulledKey(what.image_ref, what.runtime_handler, txn.seed()));
     return found;
   }
-  const auto [first, bytes] =
-      all_records ? std::pair<Key16, std::size_t>{} : RowsOf(what, txn.seed());
+  const auto rows = all_records ? std::pair<Key16, std::size_t>{} : RowsOf(what, txn.seed());
+  const Key16& first = rows.first;
+  const auto shared = static_cast<std::ptrdiff_t>(rows.second);
   const auto visit = [&](const Key16& key, Payload payload) -> Result<bool> {
     const auto record = all_records ? std::optional(key) : RecordOfCredentialUse(payload);
     if (!record) {
@@ -161,7 +162,6 @@ Result<Found> FindRecords(const StoreTxn& txn, const Revocation& what,
   // From the middle of a range on, whose end the visitor can't see by its first bytes alone.
   auto walked = txn.ForEachFrom(
       table, from.value_or(first), [&](const Key16& key, Payload payload) -> Result<bool> {
-        const auto shared = static_cast<std::ptrdiff_t>(bytes);
         if (!std::equal(first.bytes.begin(), first.bytes.begin() + shared, key.bytes.begin())) {
           return false;
         }
