@@ -39,6 +39,12 @@ std::string TextOf(const std::vector<ImageOnNode>& images) {
   return text;
 }
 
+std::string TextOf(const std::vector<CredentialName>& names) {
+  std::string text;
+  for (const CredentialName& one : names) text += TextOf({one.namespace_name, one.name, one.uid});
+  return text;
+}
+
 // Writes down what it is asked for.
 class Notes final : public OwnerCalls {
  public:
@@ -116,6 +122,17 @@ class Notes final : public OwnerCalls {
     text = "backup";
     return Backup{.path = "a/b", .bytes = 9};
   }
+  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& how) override {
+    text = "forget" + std::to_string(static_cast<int>(what.kind)) + TextOf({what.who}) +
+           TextOf({what.image_ref, what.runtime_handler, what.credential_hash}) + TextOf(how);
+    return ForgetReport{.secrets = 3, .stored = true};
+  }
+  Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
+                                    const ChangeOptions& how) override {
+    text = "reconcile" + TextOf(truth.secrets) + "/" + TextOf(truth.service_accounts) +
+           TextOf(token) + TextOf(how);
+    return ReconcileReport{.known = truth.secrets.size(), .gone = truth.service_accounts.size()};
+  }
 };
 
 // Asks what it is asked for, through a second request to `notes`.
@@ -177,6 +194,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(odd.AddToLedger({}, {}, {}, {}));
   static_cast<void>(odd.ReleaseLostUserNamespaces({}));
   static_cast<void>(odd.CleanUpUserNamespaces({}, {}, {}, {}));
+  static_cast<void>(odd.Forget({}, {}));
+  static_cast<void>(odd.Reconcile({}, {}, {}));
   if (const auto backup = odd.MakeBackup()) {
     if (backup->path.parent_path() != "/s/backup") std::abort();
   }
