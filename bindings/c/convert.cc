@@ -210,11 +210,17 @@ waybill_image_pull_credentials ToC(const ImagePullCredentials& credentials, Memo
           CopyEach<waybill_image_pull_service_account>(accounts, memory, account), accounts.size()};
 }
 
+}  // namespace
+
 waybill_proof ToC(const Proof& proof, Memory& memory) {
   return {ToC(proof.proven, memory), proof.pull_began};
 }
 
-}  // namespace
+waybill_credential_name ToC(const CredentialName& who, Memory& memory) {
+  return {.namespace_name = Copy(who.namespace_name, memory),
+          .name = Copy(who.name, memory),
+          .uid = Copy(who.uid, memory)};
+}
 
 waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory) {
   const auto entry = [](const auto& from, Memory& into) {
@@ -250,11 +256,8 @@ waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory)
 }
 
 waybill_revocation ToC(const Revocation& revocation, Memory& memory) {
-  const CredentialName& who = revocation.who;
   return {.kind = static_cast<std::int32_t>(revocation.kind),
-          .who = {.namespace_name = Copy(who.namespace_name, memory),
-                  .name = Copy(who.name, memory),
-                  .uid = Copy(who.uid, memory)},
+          .who = ToC(revocation.who, memory),
           .image_ref = Copy(revocation.image_ref, memory),
           .runtime_handler = Copy(revocation.runtime_handler, memory),
           .credential_hash = Copy(revocation.credential_hash, memory),

@@ -72,6 +72,8 @@ waybill_user_namespace_allocation ToC(const UserNamespaceAllocation& allocation,
 waybill_held_pod ToC(const HeldPod& pod, Memory& memory);
 waybill_trust_event ToC(const TrustEvent& event, Memory& memory);
 waybill_backup ToC(const Backup& backup, Memory& memory);
+waybill_proof ToC(const Proof& proof, Memory& memory);
+waybill_credential_name ToC(const CredentialName& who, Memory& memory);
 waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory);
 waybill_revocation ToC(const Revocation& revocation, Memory& memory);
 

@@ -96,7 +96,18 @@ auto ToCIfAny(const std::optional<T>& report, Memory& memory) -> const
 
 }  // namespace
 
+static_assert(WAYBILL_EXPLAINED_SERVICE_ACCOUNT ==
+              static_cast<int>(ExplainedCredential::Kind::kServiceAccount));
+static_assert(WAYBILL_STANDING_FORGOTTEN == static_cast<int>(CredentialStanding::kForgotten));
+
 waybill_explanation ToC(const Explanation& explanation, Memory& memory) {
+  const auto credential = [](const ExplainedCredential& from, Memory& into) {
+    return waybill_explained_credential{.image_name = Copy(from.image_name, into),
+                                        .kind = static_cast<std::int32_t>(from.kind),
+                                        .who = c::ToC(from.who, into),
+                                        .proof = c::ToC(from.proof, into),
+                                        .standing = static_cast<std::int32_t>(from.standing)};
+  };
   return {.ledger_entry = ToCIfAny(explanation.ledger_entry, memory),
           .recorded = explanation.recorded,
           .closed_because = Copy(explanation.closed_because, memory),
@@ -104,7 +115,17 @@ waybill_explanation ToC(const Explanation& explanation, Memory& memory) {
           .in_quarantine = explanation.in_quarantine,
           .distrustful = explanation.distrustful,
           .text = Copy(explanation.text, memory),
-          .hint = Copy(explanation.hint, memory)};
+          .hint = Copy(explanation.hint, memory),
+          .record = ToCIfAny(explanation.record, memory),
+          .credentials =
+              CopyEach<waybill_explained_credential>(explanation.credentials, memory, credential),
+          .credential_count = explanation.credentials.size(),
+          .image_names = CopyStrings(explanation.image_names, memory),
+          .unreadable = explanation.unreadable,
+          .spellings = CopyStrings(explanation.spellings, memory),
+          .other_handlers = CopyStrings(explanation.other_handlers, memory),
+          .quarantine = ListOf<waybill_quarantine_entries, waybill_quarantine_entry>(
+              explanation.quarantine, memory)};
 }
 
 waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory) {

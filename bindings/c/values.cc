@@ -130,6 +130,21 @@ waybill_string waybill_reason_name(int32_t reason) {
 waybill_string waybill_reason_text(int32_t reason) {
   return NameOf(reason, waybill::Reason::kProofTooOld, waybill::ReasonText);
 }
+waybill_code waybill_other_answer(int32_t reason, waybill_string hint, waybill_string** answer,
+                                  waybill_error** error) {
+  if (answer != nullptr) *answer = nullptr;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
+    const auto of = arguments.OneOf(reason, waybill::Reason::kProofTooOld, "reason");
+    // Of an explanation it takes the hint alone.
+    const waybill::Explanation why{.hint = arguments.String(hint, "hint")};
+    arguments.Given(answer, "answer");
+    if (!arguments.ok()) return arguments.error();
+    return Give(Result<std::string>(waybill::OtherAnswer(of, why)), answer);
+  });
+}
+waybill_string waybill_credential_standing_name(int32_t standing) {
+  return NameOf(standing, waybill::CredentialStanding::kForgotten, waybill::CredentialStandingName);
+}
 waybill_string waybill_pull_state_name(int32_t state) {
   if (state < WAYBILL_OPEN_PULL_RUNNING) return Borrow("");
   return NameOf(state, waybill::PullState::kUnknown, waybill::PullStateName);

@@ -271,6 +271,19 @@ typedef struct waybill_image_pulled_record {
   waybill_string closed_because;
 } waybill_image_pulled_record;
 
+/* Coordinates of a Secret or a service account. Name the members. */
+typedef struct waybill_credential_name {
+  waybill_string namespace_name WAYBILL_EMPTY;
+  waybill_string name WAYBILL_EMPTY;
+  waybill_string uid WAYBILL_EMPTY; /* empty: whatever the UID */
+} waybill_credential_name;
+
+/* When a credential was last proven by a pull. A match proves nothing. */
+typedef struct waybill_proof {
+  const waybill_timestamp* proven; /* whole seconds; NULL: unknown */
+  uint64_t pull_began;             /* the commit in which that pull began; 0: unknown */
+} waybill_proof;
+
 typedef struct waybill_image_pulled_records {
   const waybill_image_pulled_record* items;
   size_t count;
@@ -1211,7 +1224,31 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_remove_from_ledger(
     waybill_store* store, waybill_image_copy copy, waybill_string reason,
     const waybill_change_options* options, bool* removed, waybill_error** error);
 
-/* Explanation in waybill/report.h */
+/* What a record has under an image name: ExplainedCredential in waybill/evidence.h. Others may
+ * come. */
+enum {
+  WAYBILL_EXPLAINED_NODE_PODS = 0, /* every pod of the node may use it */
+  WAYBILL_EXPLAINED_SECRET = 1,
+  WAYBILL_EXPLAINED_SERVICE_ACCOUNT = 2
+};
+/* CredentialStanding: whether it still counts. Others may come; only COUNTS opens anything. */
+enum {
+  WAYBILL_STANDING_COUNTS = 0,
+  WAYBILL_STANDING_TOO_OLD = 1,  /* proven too long ago (waybill_age_limits) */
+  WAYBILL_STANDING_FORGOTTEN = 2 /* revoked, and not taken out yet */
+};
+WAYBILL_API waybill_string waybill_credential_standing_name(int32_t standing); /* "tooOld" */
+
+/* Never with the hash of a Secret. */
+typedef struct waybill_explained_credential {
+  waybill_string image_name;
+  int32_t kind;                /* WAYBILL_EXPLAINED_… */
+  waybill_credential_name who; /* empty for WAYBILL_EXPLAINED_NODE_PODS */
+  waybill_proof proof;
+  int32_t standing; /* WAYBILL_STANDING_… */
+} waybill_explained_credential;
+
+/* Explanation in waybill/evidence.h */
 typedef struct waybill_explanation {
   const waybill_ledger_entry* ledger_entry; /* NULL: none */
   bool recorded;
@@ -1221,6 +1258,15 @@ typedef struct waybill_explanation {
   bool distrustful;
   waybill_string text; /* what of this closes the image, in one sentence; empty: nothing */
   waybill_string hint; /* what would open it */
+  /* As it is stored, but with an empty mapping: `credentials` has what is in it. NULL: none. */
+  const waybill_image_pulled_record* record;
+  const waybill_explained_credential* credentials;
+  size_t credential_count;
+  waybill_strings image_names;           /* of the mapping, those without credentials, too */
+  bool unreadable;                       /* the record, or a record of the same ref */
+  waybill_strings spellings;             /* of the image, as the store knows them, sorted */
+  waybill_strings other_handlers;        /* that have a record of it; "": the default */
+  waybill_quarantine_entries quarantine; /* those that close it */
 } waybill_explanation;
 
 /* Why the image is open or closed for a pod without credentials. `names` are those that the runtime
@@ -1231,6 +1277,13 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store
                                                             waybill_strings names,
                                                             waybill_explanation** explanation,
                                                             waybill_error** error);
+/* What would have to change for the opposite of a decision with this reason, in one sentence
+ * without a full stop: OtherAnswer. `hint` is that of the same image's explanation; empty: there is
+ * none. WAYBILL_INVALID_ARGUMENT: no reason has this number. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
+                                                                 waybill_string hint,
+                                                                 waybill_string** answer,
+                                                                 waybill_error** error);
 
 /* --- Revocation (owner) -------------------------------------------------------------------------
  * Credentials that are forgotten, and do not come back: "Revocation" in waybill/node_store.h. Each
@@ -1241,13 +1294,6 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store
  * dry_run counts only; allow_empty counts for waybill_reconcile only. `report` may be NULL.
  * WAYBILL_INVALID_ARGUMENT: a namespace, name, ref or hash is empty. Otherwise errors as in
  * "Recording a pull". */
-
-/* Coordinates of a Secret or a service account. Name the members. */
-typedef struct waybill_credential_name {
-  waybill_string namespace_name WAYBILL_EMPTY;
-  waybill_string name WAYBILL_EMPTY;
-  waybill_string uid WAYBILL_EMPTY; /* empty: whatever the UID */
-} waybill_credential_name;
 
 /* ForgetReport in waybill/revocation.h: what the call took out of records. */
 typedef struct waybill_forget_report {
@@ -1393,11 +1439,6 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* st
 /* Unordered. If one record is unreadable, the call fails. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_records(
     waybill_store* store, waybill_image_pulled_records** records, waybill_error** error);
-/* When a credential was last proven by a pull. A match proves nothing. */
-typedef struct waybill_proof {
-  const waybill_timestamp* proven; /* whole seconds; NULL: unknown */
-  uint64_t pull_began;             /* the commit in which that pull began; 0: unknown */
-} waybill_proof;
 
 /* The proofs of one waybill_credential_mapping. */
 typedef struct waybill_credential_proofs {

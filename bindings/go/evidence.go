@@ -162,6 +162,63 @@ type Explanation struct {
 	Distrustful   bool
 	Text          string // what of this closes the image, in one sentence; empty: nothing
 	Hint          string // what would open it
+	// The record as it is stored, without CredentialMapping and Proofs: Credentials has what is in it.
+	// nil: none.
+	Record        *ImagePulledRecord
+	Credentials   []ExplainedCredential
+	ImageNames    []string          // of the record's mapping, those without credentials, too
+	Unreadable    bool              // the record, or a record of the same ref
+	Spellings     []string          // of the image, as the store knows them, sorted
+	OtherHandlers []string          // that have a record of it; "": the default
+	Quarantine    []QuarantineEntry // those that close it
+}
+
+// ExplainedKind says what an [ExplainedCredential] is.
+type ExplainedKind int32
+
+const (
+	// ExplainedNodePods: every pod of the node may use it.
+	ExplainedNodePods       ExplainedKind = C.WAYBILL_EXPLAINED_NODE_PODS
+	ExplainedSecret         ExplainedKind = C.WAYBILL_EXPLAINED_SECRET
+	ExplainedServiceAccount ExplainedKind = C.WAYBILL_EXPLAINED_SERVICE_ACCOUNT
+)
+
+// String returns "nodePods", "secret" or "serviceAccount".
+func (k ExplainedKind) String() string {
+	return word(int64(k), "ExplainedKind", "nodePods", "secret", "serviceAccount")
+}
+
+// CredentialStanding says whether what a record has still counts. Only StandingCounts opens anything.
+type CredentialStanding int32
+
+const (
+	StandingCounts    CredentialStanding = C.WAYBILL_STANDING_COUNTS
+	StandingTooOld    CredentialStanding = C.WAYBILL_STANDING_TOO_OLD   // proven too long ago ([AgeLimits])
+	StandingForgotten CredentialStanding = C.WAYBILL_STANDING_FORGOTTEN // revoked, and not taken out yet
+)
+
+// String returns "counts", "tooOld" or "forgotten".
+func (s CredentialStanding) String() string {
+	return nameOr(C.waybill_credential_standing_name(C.int32_t(s)), "CredentialStanding", int64(s))
+}
+
+// ExplainedCredential is what a record has under an image name. Never with the hash of a Secret.
+type ExplainedCredential struct {
+	ImageName string
+	Kind      ExplainedKind
+	Who       CredentialName // empty for ExplainedNodePods
+	Proof     Proof
+	Standing  CredentialStanding
+}
+
+// OtherAnswer says what would have to change for the opposite of a decision with this reason, in one
+// sentence without a full stop. x explains the same image. Empty: no reason has this number.
+func (x *Explanation) OtherAnswer(reason Reason) string {
+	var answer *C.waybill_string
+	if C.waybill_other_answer(C.int32_t(reason), borrow(x.Hint), &answer, nil) != C.WAYBILL_OK {
+		return ""
+	}
+	return takeString(answer)
 }
 
 // BeginList draws a token. Call it before you ask the runtime for the list of images
@@ -289,9 +346,18 @@ func (s *Store) Explain(copy ImageCopy, names ...string) (Explanation, error) {
 			Distrustful:   bool(x.distrustful),
 			Text:          goString(x.text),
 			Hint:          goString(x.hint),
+			Credentials:   goList(x.credentials, x.credential_count, goExplainedCredential),
+			ImageNames:    goStrings(x.image_names),
+			Unreadable:    bool(x.unreadable),
+			Spellings:     goStrings(x.spellings),
+			OtherHandlers: goStrings(x.other_handlers),
+			Quarantine:    goList(x.quarantine.items, x.quarantine.count, goQuarantineEntry),
 		}
 		if x.ledger_entry != nil {
 			to.LedgerEntry = new(goLedgerEntry(x.ledger_entry))
+		}
+		if x.record != nil {
+			to.Record = new(goRecord(x.record))
 		}
 		return to
 	}), err
@@ -320,6 +386,16 @@ func wholeSeconds(d time.Duration) C.int64_t {
 		seconds--
 	}
 	return C.int64_t(seconds)
+}
+
+func goExplainedCredential(c *C.waybill_explained_credential) ExplainedCredential {
+	return ExplainedCredential{
+		ImageName: goString(c.image_name),
+		Kind:      ExplainedKind(c.kind),
+		Who:       goCredentialName(&c.who),
+		Proof:     goProof(&c.proof),
+		Standing:  CredentialStanding(c.standing),
+	}
 }
 
 func goOpenPull(p *C.waybill_open_pull) OpenPull {

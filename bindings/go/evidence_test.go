@@ -2,7 +2,11 @@ package waybill_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +80,79 @@ func TestLedger(t *testing.T) {
 	wantCode(t, s.AddToLedger(waybill.ImageOnNode{}, "source", "reason"), waybill.ErrInvalidArgument)
 	wantCode(t, s.AddToLedger(preloaded, "", "reason"), waybill.ErrInvalidArgument)
 	wantCode(t, second(s.RemoveFromLedger(copy, "")), waybill.ErrInvalidArgument)
+}
+
+func TestExplanationSaysWhatCounts(t *testing.T) {
+	directory := scratch(t)
+	kubelet := filepath.Join(directory, "kubelet")
+	pulled := filepath.Join(kubelet, "image_manager", "pulled")
+	must(t, os.MkdirAll(pulled, 0o700))
+	must(t, os.WriteFile(filepath.Join(pulled, "sha256-"+hexSHA256(ref)), []byte("{"), 0o600))
+	o := optionsIn(directory)
+	o.KubeletDirectory = kubelet
+	clock := waybill.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	o.Clock = clock
+	o.Ages = &waybill.AgeLimits{Credentials: 2 * time.Hour, ServiceAccounts: time.Hour}
+	o.RuntimeHandlers = []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}
+	s := open(t, o)
+	x, err := s.Explain(app)
+	if err != nil || x.Record != nil || x.Credentials != nil || x.ImageNames != nil || x.Unreadable || !x.InQuarantine ||
+		len(x.Quarantine) != 1 || x.Quarantine[0].SHA256 != hexSHA256(ref) || x.Quarantine[0].Kind != waybill.QuarantinedImageRef {
+		t.Errorf("%+v, %v", x, err)
+	}
+
+	pull(t, s, image, ref, bySecret) // ends the quarantine
+	pull(t, s, image, ref, byAccount)
+	proven := clock.Now()
+	clock.Set(proven.Add(time.Hour + time.Second))
+	x, err = s.Explain(app)
+	if err != nil || x.Quarantine != nil || x.OtherHandlers != nil || !slices.Contains(x.Spellings, ref) || !slices.Equal(x.ImageNames, []string{appName}) {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if r := x.Record; r == nil || r.ImageRef != ref || r.CredentialMapping != nil || r.Stamp == 0 {
+		t.Errorf("%+v", r)
+	}
+	for i := range x.Credentials {
+		if p := &x.Credentials[i].Proof; p.Proven != proven || p.PullBegan == 0 {
+			t.Errorf("%+v", *p)
+		}
+		x.Credentials[i].Proof = waybill.Proof{}
+	}
+	want := []waybill.ExplainedCredential{
+		{ImageName: appName, Kind: waybill.ExplainedSecret, Who: nameOf},
+		{
+			ImageName: appName, Kind: waybill.ExplainedServiceAccount, Standing: waybill.StandingTooOld,
+			Who: waybill.CredentialName{Namespace: account.Namespace, Name: account.Name, UID: account.UID},
+		},
+	}
+	if !slices.Equal(x.Credentials, want) {
+		t.Errorf("%+v", x.Credentials)
+	}
+	d := s.MustAttemptPull(app, ofAccount)
+	if got := x.OtherAnswer(d.Reason); got != "a pull proves the credential again" {
+		t.Errorf("%v: %q", d, got)
+	}
+	if got := x.OtherAnswer(waybill.ReasonNoCredentialMatches); got != x.Hint {
+		t.Errorf("%q, not %q", got, x.Hint)
+	}
+	if got := x.OtherAnswer(200); got != "" {
+		t.Errorf("%q", got)
+	}
+	inKata := app
+	inKata.RuntimeHandler = "kata"
+	if x, err := s.Explain(inKata); err != nil || x.Record != nil || !slices.Equal(x.OtherHandlers, []string{""}) {
+		t.Errorf("%+v, %v", x, err)
+	}
+
+	for got, want := range map[fmt.Stringer]string{
+		waybill.ExplainedNodePods: "nodePods", waybill.ExplainedSecret: "secret", waybill.ExplainedServiceAccount: "serviceAccount",
+		waybill.ExplainedKind(3): "ExplainedKind(3)", waybill.StandingCounts: "counts", waybill.StandingTooOld: "tooOld",
+		waybill.StandingForgotten: "forgotten", waybill.CredentialStanding(3): "CredentialStanding(3)",
+	} {
+		if got.String() != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
 }
 
 func TestOpenPulls(t *testing.T) {

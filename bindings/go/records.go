@@ -114,16 +114,18 @@ func (s *Store) ListQuarantine() ([]QuarantineEntry, error) {
 	var entries *C.waybill_quarantine_entries
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_list_quarantine(h, &entries, e) })
 	return take(entries, func(q *C.waybill_quarantine_entries) []QuarantineEntry {
-		return goList(q.items, q.count, func(q *C.waybill_quarantine_entry) QuarantineEntry {
-			return QuarantineEntry{
-				Kind:   QuarantineKind(q.kind),
-				SHA256: goString(q.sha256),
-				Source: goString(q.source),
-				Reason: goString(q.reason),
-				Since:  goTime(q.since),
-			}
-		})
+		return goList(q.items, q.count, goQuarantineEntry)
 	}), err
+}
+
+func goQuarantineEntry(q *C.waybill_quarantine_entry) QuarantineEntry {
+	return QuarantineEntry{
+		Kind:   QuarantineKind(q.kind),
+		SHA256: goString(q.sha256),
+		Source: goString(q.source),
+		Reason: goString(q.reason),
+		Since:  goTime(q.since),
+	}
 }
 
 // ListPreloaded returns the records that imports took from observed-preloaded/. Errors as of

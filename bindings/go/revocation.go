@@ -223,12 +223,8 @@ func (s *Store) ListRevocations() ([]Revocation, error) {
 	return take(revocations, func(r *C.waybill_revocations) []Revocation {
 		return goList(r.items, r.count, func(r *C.waybill_revocation) Revocation {
 			return Revocation{
-				Kind: RevocationKind(r.kind),
-				Who: CredentialName{
-					Namespace: goString(r.who.namespace_name),
-					Name:      goString(r.who.name),
-					UID:       goString(r.who.uid),
-				},
+				Kind:           RevocationKind(r.kind),
+				Who:            goCredentialName(&r.who),
 				ImageRef:       goString(r.image_ref),
 				RuntimeHandler: goString(r.runtime_handler),
 				CredentialHash: goString(r.credential_hash),
@@ -253,6 +249,14 @@ func cName(a *arena, n *CredentialName) C.waybill_credential_name {
 		namespace_name: a.string(n.Namespace),
 		name:           a.string(n.Name),
 		uid:            a.string(n.UID),
+	}
+}
+
+func goCredentialName(n *C.waybill_credential_name) CredentialName {
+	return CredentialName{
+		Namespace: goString(n.namespace_name),
+		Name:      goString(n.name),
+		UID:       goString(n.uid),
 	}
 }
 

@@ -353,7 +353,114 @@ static void first_start(void) {
   end_store(store);
 }
 
+#define KATA WAYBILL_STRING("kata")
+/* By the SHA-256 of REF. */
+#define UNREADABLE                  \
+  "explained/image_manager/pulled/" \
+  "sha256-e13d86e11689d3f85975e6a0359f8bed67e03a82c907e67968f8cfcc925bbaf0"
+
+static int64_t now = 1767225600; /* 2026-01-01 */
+
+static waybill_timestamp stands(void* context) {
+  (void)context;
+  return (waybill_timestamp){now, 0};
+}
+
+static waybill_explanation* explain(waybill_store* store, waybill_string handler) {
+  waybill_explanation* explanation = NULL;
+  MUST(waybill_explain(store, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = handler),
+                       (waybill_strings){NULL, 0}, &explanation, &error));
+  return explanation;
+}
+
+static void check_answer(const char* want, int32_t reason, waybill_string hint) {
+  waybill_string* answer = NULL;
+  MUST(waybill_other_answer(reason, hint, &answer, &error));
+  CHECK_TEXT(want, *answer);
+  waybill_free(answer);
+}
+
+static void explanations_say_what_counts(void) {
+  make_directory(scratch("explained"));
+  make_directory(scratch("explained/image_manager"));
+  make_directory(scratch("explained/image_manager/pulled"));
+  copy_file(fixture("metrics.txt"), scratch(UNREADABLE));
+  const waybill_runtime_handler handlers[] = {{.name = {"runc", 4}, .is_default = true},
+                                              {.name = {"kata", 4}}};
+  const waybill_runtime_handlers registry = {handlers, 2};
+  waybill_age_limits limits = WAYBILL_AGE_LIMITS_INIT;
+  limits.credentials_seconds = 7200;
+  limits.service_accounts_seconds = 3600;
+  waybill_open_options options = on_node_options("explained-store");
+  options.kubelet_directory = scratch("explained");
+  options.clock = stands;
+  options.ages = &limits;
+  options.runtime_handlers = &registry;
+  waybill_store* store = open_with(&options);
+
+  waybill_explanation* explanation = explain(store, NONE);
+  CHECK(explanation->record == NULL && explanation->credential_count == 0);
+  CHECK(explanation->credentials == NULL && explanation->image_names.count == 0);
+  CHECK(!explanation->unreadable && explanation->in_quarantine);
+  if (!CHECK(explanation->quarantine.count == 1)) check_exit();
+  CHECK(explanation->quarantine.items[0].kind == WAYBILL_QUARANTINED_IMAGE_REF);
+  CHECK(explanation->quarantine.items[0].source.length > 0);
+  waybill_free(explanation);
+
+  pull(store, IMAGE, REF); /* ends the quarantine */
+  const waybill_image_pull_service_account account = {
+      WAYBILL_STRING("uid-2"), WAYBILL_STRING("tenant-a"), WAYBILL_STRING("builder")};
+  const waybill_image_pull_credentials by_account = {.service_accounts = &account,
+                                                     .service_account_count = 1};
+  MUST(waybill_record_pull_intent(store, APP, NULL, &error));
+  MUST(waybill_record_image_pulled(store, APP, &by_account, NULL, &error));
+  const int64_t proven = now;
+  now += 3601;
+  explanation = explain(store, NONE);
+  CHECK(explanation->recorded && explanation->quarantine.count == 0);
+  if (!CHECK(explanation->record != NULL)) check_exit();
+  CHECK_TEXT("sha256:aa", explanation->record->image_ref);
+  CHECK(explanation->record->credential_mapping_count == 0 && explanation->record->stamp > 0);
+  CHECK(explanation->image_names.count == 1);
+  CHECK_TEXT(IMAGE_NAME, explanation->image_names.items[0]);
+  CHECK(explanation->spellings.count == 1 && explanation->other_handlers.count == 0);
+  CHECK_TEXT("sha256:aa", explanation->spellings.items[0]);
+  if (!CHECK(explanation->credential_count == 2)) check_exit();
+  const waybill_explained_credential* one = &explanation->credentials[0];
+  CHECK(one->kind == WAYBILL_EXPLAINED_SECRET && one->standing == WAYBILL_STANDING_COUNTS);
+  CHECK_TEXT(IMAGE_NAME, one->image_name);
+  CHECK_TEXT("tenant-a", one->who.namespace_name);
+  CHECK_TEXT("pull", one->who.name);
+  CHECK_TEXT("uid-1", one->who.uid);
+  CHECK(one->proof.proven != NULL && one->proof.proven->seconds == proven);
+  CHECK(one->proof.pull_began > 0);
+  ++one;
+  CHECK(one->kind == WAYBILL_EXPLAINED_SERVICE_ACCOUNT);
+  CHECK(one->standing == WAYBILL_STANDING_TOO_OLD);
+  CHECK_TEXT("builder", one->who.name);
+  CHECK_TEXT("tooOld", waybill_credential_standing_name(one->standing));
+  CHECK_TEXT("counts", waybill_credential_standing_name(WAYBILL_STANDING_COUNTS));
+  CHECK_TEXT("forgotten", waybill_credential_standing_name(WAYBILL_STANDING_FORGOTTEN));
+  check_answer(explanation->hint.data, WAYBILL_REASON_NO_CREDENTIAL_MATCHES, explanation->hint);
+  check_answer("a pull proves the credential again", WAYBILL_REASON_PROOF_TOO_OLD,
+               explanation->hint);
+  waybill_free(explanation);
+  check_answer("the runtime has the image", WAYBILL_REASON_IMAGE_ABSENT, NONE);
+
+  explanation = explain(store, KATA);
+  CHECK(explanation->record == NULL && explanation->other_handlers.count == 1);
+  CHECK_TEXT("", explanation->other_handlers.items[0]);
+  waybill_free(explanation);
+
+  /* A result outlives the store. */
+  explanation = explain(store, NONE);
+  end_store(store);
+  CHECK_TEXT("pull", explanation->credentials[0].who.name);
+  waybill_free(explanation);
+}
+
 int main(void) {
+  explanations_say_what_counts();
   preloaded_images_enter_the_ledger();
   each_pull_has_an_id();
   pulls_close_what_they_could_have_brought();

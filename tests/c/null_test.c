@@ -168,6 +168,9 @@ static void lists_of_nowhere(waybill_store* s) {
   INVALID(waybill_remove_from_ledger(s, COPY(.image_ref = kNowhere), IMAGE, NULL, &flag, &error));
   INVALID(waybill_remove_from_ledger(s, APP, kNowhere, NULL, &flag, &error));
   INVALID_RESULT(explanation, waybill_explain(s, APP, nowhere, &explanation, &error));
+  waybill_string* answer;
+  INVALID_RESULT(answer, waybill_other_answer(WAYBILL_REASON_NO_RECORD, kNowhere, &answer, &error));
+  INVALID(waybill_other_answer(WAYBILL_REASON_NO_RECORD, NONE, NULL, &error));
   INVALID_RESULT(explanation, waybill_explain(s, COPY(.image_ref = kNowhere),
                                               (waybill_strings){NULL, 0}, &explanation, &error));
 }

@@ -150,6 +150,12 @@ NUMBER(WAYBILL_REVOKED_SERVICE_ACCOUNT, 2);
 NUMBER(WAYBILL_REVOKED_NAMESPACE, 3);
 NUMBER(WAYBILL_REVOKED_IMAGE, 4);
 NUMBER(WAYBILL_REVOKED_CREDENTIAL, 5);
+NUMBER(WAYBILL_EXPLAINED_NODE_PODS, 0);
+NUMBER(WAYBILL_EXPLAINED_SECRET, 1);
+NUMBER(WAYBILL_EXPLAINED_SERVICE_ACCOUNT, 2);
+NUMBER(WAYBILL_STANDING_COUNTS, 0);
+NUMBER(WAYBILL_STANDING_TOO_OLD, 1);
+NUMBER(WAYBILL_STANDING_FORGOTTEN, 2);
 
 static waybill_error* error;
 
@@ -171,6 +177,10 @@ static void have_no_name(int32_t number) {
   CHECK(is_empty(waybill_pull_state_name(number)));
   CHECK(is_empty(waybill_short_names_name(number)));
   CHECK(is_empty(waybill_revocation_kind_name(number)));
+  CHECK(is_empty(waybill_credential_standing_name(number)));
+  waybill_string* answer = check_poison();
+  INVALID(waybill_other_answer(number, NONE, &answer, &error));
+  CHECK(answer == NULL);
 }
 
 static void are_refused(waybill_store* store, int32_t number) {
