@@ -53,8 +53,11 @@ void WriteRecordOf(const Explanation& why, Output& out) {
   out.Line("record      of {}, updated {}, by commit {}", record.image_ref,
            out.TimeText(record.last_updated), record.stamp);
   if (!record.closed_because.empty()) out.Line("            closed: {}", record.closed_because);
-  if (why.image_names.empty())
-    out.Line("            under no image name: pulled, but with what is not known");
+  if (why.image_names.empty()) {
+    out.Line("            under no image name: {}",
+             record.closed_because.empty() ? "what its pulls proved was forgotten, or is not known"
+                                           : "nobody, until pulled");
+  }
   for (const std::string& image_name : why.image_names) {
     bool any = false;
     for (const ExplainedCredential& one : why.credentials) {

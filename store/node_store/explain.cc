@@ -103,13 +103,14 @@ void ConcludeAsKubelet(bool has_credentials, Explanation& why) {
       "a pod whose credentials the registry accepts pulls it, which proves them";
   if (why.in_quarantine) {
     why.text = "a file of the kubelet about this image could not be read";
-    why.hint = "pull it: that ends the quarantine";
+    why.hint = "a pull of it succeeds, which ends the quarantine";
   } else if (why.recorded && has_credentials) {
     why.text = "a pull is on record, and pods must prove the credentials that it took";
     why.hint = proves;
   } else if (why.recorded) {
-    why.text = why.closed_because.empty() ? "a pull is on record, with unknown credentials"
-                                          : why.closed_because;
+    why.text = why.closed_because.empty()
+                   ? "a pull is on record, but what it proved was forgotten, or is not known"
+                   : why.closed_because;
     why.hint = proves;
   } else if (!why.other_handlers.empty()) {
     why.text = "it was pulled for another runtime handler";
@@ -120,6 +121,22 @@ void ConcludeAsKubelet(bool has_credentials, Explanation& why) {
   } else if (why.distrustful) {
     why.text = "the store is distrustful, so it presumes no image preloaded";
     why.hint = proves + "; an operator can clear the distrust, with a reason";
+  }
+}
+
+// The text of a record that has image names, but nothing under them that counts.
+void TellWhatStoppedCounting(Explanation& why) {
+  const auto is_any = [&](CredentialStanding standing) {
+    return std::any_of(why.credentials.begin(), why.credentials.end(),
+                       [&](const ExplainedCredential& one) { return one.standing == standing; });
+  };
+  if (is_any(CredentialStanding::kCounts)) return;
+  if (is_any(CredentialStanding::kTooOld)) {
+    why.text = "a pull is on record, but what it proved is past its age";
+  } else if (is_any(CredentialStanding::kForgotten)) {
+    why.text = "a pull is on record, but what it proved was forgotten";
+  } else {
+    why.text = "a pull is on record, but what it proved was forgotten, or is not known";
   }
 }
 
@@ -268,6 +285,9 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
           pulls->rbegin(), pulls->rend(), std::back_inserter(why.pulls),
           [&](const OpenPull& pull) { return !pull.anything && pull.image == copy.image; });
       ConcludeAsKubelet(has_credentials, why);
+    }
+    if (why.recorded && has_credentials && !why.in_quarantine && !why.ledger_entry) {
+      TellWhatStoppedCounting(why);
     }
     if (why.unreadable && !why.recorded) {
       why.text = "the record of this image can't be read";

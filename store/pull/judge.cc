@@ -317,16 +317,18 @@ void Conclude(bool has_credentials, bool for_other_handler, Explanation& why) {
   const std::string preload = "if it came to the node without the kubelet, enter it in the ledger";
   if (why.in_quarantine) {
     why.text = "a file of the kubelet about this image could not be read";
-    why.hint = "pull it: that ends the quarantine";
+    why.hint = "a pull of it succeeds, which ends the quarantine";
   } else if (why.ledger_entry) {
     why.text.clear();
   } else if (why.recorded && has_credentials) {
     why.text = "a pull is on record, and pods must prove the credentials that it took";
     why.hint = proves;
   } else if (why.recorded) {
-    why.text = why.closed_because.empty() ? "a pull is on record, with unknown credentials"
-                                          : why.closed_because;
-    why.hint = proves + "; " + preload;
+    // A pull that is on record brought it: nothing for an operator to call preloaded.
+    why.text = why.closed_because.empty()
+                   ? "a pull is on record, but what it proved was forgotten, or is not known"
+                   : why.closed_because;
+    why.hint = why.closed_because.empty() ? proves : proves + "; " + preload;
   } else if (for_other_handler) {
     why.text = "it was pulled for another runtime handler";
     why.hint = proves;
