@@ -13,9 +13,9 @@ class DiffCommand final : public Command {
   std::string summary() const override { return "say what two stores or backups open differently"; }
   std::string notes() const override {
     return R"(OLD and NEW are stores' directories, or backups' files, in any mix: what NEW opens that
-OLD did not, what it closes, and why. Of a store, credentials that were forgotten or
-are too old do not count; of a backup all that are stored. Credentials are named by
-their coordinates, never by their hashes. 0: no difference; 1: there is one.)";
+OLD did not, what it closes, and why. Credentials that were forgotten or are too old
+do not count; ages are those of now, by the limits that each has. Credentials are named
+by their coordinates, never by their hashes. 0: no difference; 1: there is one.)";
   }
 
   void Declare(Flags& flags) override {

@@ -17,10 +17,13 @@
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
+#include "store/database/revocations_table.h"
 #include "store/database/typed_tables.h"
+#include "store/pull/age.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/open_store.h"
 #include "store/recovery/salvage.h"
+#include "waybill/kubelet_format.h"
 
 namespace waybill::cli {
 namespace {
@@ -39,8 +42,11 @@ Result<StoreContent> ContentOf(const NodeStore& store) {
   if (!pulls) return pulls.error();
   auto quarantine = store.ListQuarantine();
   if (!quarantine) return quarantine.error();
+  auto revocations = store.ListRevocations();
+  if (!revocations) return revocations.error();
   auto trust = store.GetTrust();
   if (!trust) return trust.error();
+  content.revocations = *std::move(revocations);
   content.records = *std::move(records);
   content.ledger = *std::move(ledger);
   content.pulls = *std::move(pulls);
@@ -55,7 +61,117 @@ Result<StoreContent> ReadFromDirectory(const std::string& path) {
   if (!store) return store.error();
   auto content = WithStore(store->ObserveAnyAge({}), ContentOf);
   if (!content) return store->InTruth(content.error());
+  auto of_any_age = WithStore(store->Observe({.ages = AgeLimits()}),
+                              [](const NodeStore& unlimited) { return unlimited.ListRecords(); });
+  if (!of_any_age) return store->InTruth(of_any_age.error());
+  content->records_of_any_age = *std::move(of_any_age);
   return content;
+}
+
+// What is revoked, by kind and coordinates, hash, or image and handler.
+class Revoked {
+ public:
+  explicit Revoked(const std::vector<Revocation>& revocations) {
+    for (const Revocation& one : revocations) by_identity_[IdentityOf(one)] = &one;
+  }
+
+  // What forgets a credential of that proof; nullptr: nothing. The newest of several.
+  const Revocation* Find(const ImagePulledRecord& record, const ImagePullSecret& secret) const {
+    const Revocation* found = OfAny(record, secret, RevocationKind::kSecret);
+    if (secret.credential_hash.empty()) return found;
+    return Newer(found, {RevocationKind::kCredential, secret.credential_hash, "", ""},
+                 secret.proof);
+  }
+  const Revocation* Find(const ImagePulledRecord& record,
+                         const ImagePullServiceAccount& account) const {
+    return OfAny(record, account, RevocationKind::kServiceAccount);
+  }
+  // Of what every pod may use.
+  const Revocation* Find(const ImagePulledRecord& record, const Proof& proof) const {
+    return Newer(nullptr, {RevocationKind::kImage, record.image_ref, record.runtime_handler, ""},
+                 proof);
+  }
+
+ private:
+  using Identity = std::tuple<RevocationKind, std::string, std::string, std::string>;
+  static Identity IdentityOf(const Revocation& one) {
+    switch (one.kind) {
+      case RevocationKind::kImage:
+        return {one.kind, one.image_ref, one.runtime_handler, ""};
+      case RevocationKind::kCredential:
+        return {one.kind, one.credential_hash, "", ""};
+      case RevocationKind::kSecret:
+      case RevocationKind::kServiceAccount:
+      case RevocationKind::kNamespace:
+        break;
+    }
+    return {one.kind, one.who.namespace_name, one.who.name, one.who.uid};
+  }
+
+  const Revocation* Newer(const Revocation* found, const Identity& identity,
+                          const Proof& proof) const {
+    const auto at = by_identity_.find(identity);
+    if (at == by_identity_.end() || at->second->commit < proof.pull_began) return found;
+    return found != nullptr && found->commit >= at->second->commit ? found : at->second;
+  }
+  template <typename T>
+  const Revocation* OfAny(const ImagePulledRecord& record, const T& one,
+                          RevocationKind kind) const {
+    const Revocation* found = Find(record, one.proof);
+    found = Newer(found, {RevocationKind::kNamespace, one.namespace_name, "", ""}, one.proof);
+    found = Newer(found, {kind, one.namespace_name, one.name, ""}, one.proof);
+    return Newer(found, {kind, one.namespace_name, one.name, one.uid}, one.proof);
+  }
+
+  std::map<Identity, const Revocation*> by_identity_;
+};
+
+// Leaves in the record what `counts` says of: a Secret, a service account, or the proof that every
+// pod may use it.
+template <typename Counts>
+void LeaveIf(const Counts& counts, ImagePulledRecord& record) {
+  for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
+    ImagePullCredentials& entry = at->second;
+    const bool was_empty = entry.empty();
+    if (!counts(entry.node_pods_proof)) entry.node_pods_accessible = false;
+    std::erase_if(entry.kubernetes_secrets, [&](const auto& one) { return !counts(one); });
+    std::erase_if(entry.kubernetes_service_accounts, [&](const auto& one) { return !counts(one); });
+    at = !was_empty && entry.empty() ? record.credential_mapping.erase(at) : std::next(at);
+  }
+}
+
+// Whether what has that proof counts by the limits.
+class Ages {
+ public:
+  Ages(const AgeLimits& limits, Timestamp now) : limits_(limits), now_(now) {}
+  bool operator()(const ImagePullSecret& one) const {
+    return Young(one.proof, limits_.credentials);
+  }
+  bool operator()(const ImagePullServiceAccount& one) const {
+    return Young(one.proof, internal::AgeOfServiceAccounts(limits_));
+  }
+  bool operator()(const Proof& of_node_pods) const {
+    return Young(of_node_pods, limits_.node_pods);
+  }
+
+ private:
+  bool Young(const Proof& proof, std::chrono::seconds most) const {
+    return !internal::IsPastAge(proof.proven ? proof.proven->seconds : 0, most, now_);
+  }
+
+  const AgeLimits& limits_;
+  Timestamp now_;
+};
+
+// As a store that has this would say, which takes out of its records what is forgotten later.
+void LeaveWhatCounts(const internal::State& state, StoreContent& content) {
+  const Revoked revoked(content.revocations);
+  for (ImagePulledRecord& record : content.records) {
+    LeaveIf([&](const auto& one) { return revoked.Find(record, one) == nullptr; }, record);
+  }
+  content.records_of_any_age = content.records;
+  const Ages young(state.ages, internal::NowForAges(SystemClock(), state.latest_time));
+  for (ImagePulledRecord& record : content.records) LeaveIf(young, record);
 }
 
 Result<StoreContent> ReadFromFile(const std::string& path) {
@@ -79,6 +195,8 @@ Result<StoreContent> ReadFromFile(const std::string& path) {
   std::erase_if(content.pulls, [](const OpenPull& pull) { return pull.nothing_at != 0; });
   content.quarantine = values->All(Table::kQuarantine, internal::DecodeQuarantineValue);
   content.distrustful = inspection->state->distrustful;
+  content.revocations = values->All(Table::kRevocations, internal::DecodeRevocation);
+  LeaveWhatCounts(*inspection->state, content);
   return content;
 }
 
@@ -87,19 +205,33 @@ std::string WhoText(const std::string& namespace_name, const std::string& name,
   return namespace_name + "/" + name + "/" + uid;
 }
 
-// What a record grants: under an image name, of a kind, to whom; and the hash of it.
-using Grants = std::map<std::tuple<std::string, What, std::string>, std::string>;
+// What a record grants: under an image name, of a kind, to whom.
+using GrantKey = std::tuple<std::string, What, std::string>;
+struct Grant {
+  // One of these, or neither: every pod of the node. They point into the record.
+  const ImagePullSecret* secret = nullptr;
+  const ImagePullServiceAccount* account = nullptr;
+  Proof proof = {};
 
-Grants GrantsOf(const ImagePulledRecord& record) {
+  std::string hash() const { return secret == nullptr ? "" : secret->credential_hash; }
+};
+using Grants = std::map<GrantKey, Grant>;
+
+// nullptr: none.
+Grants GrantsOf(const ImagePulledRecord* record) {
   Grants grants;
-  for (const auto& [name, entry] : record.credential_mapping) {
-    if (entry.node_pods_accessible) grants[{name, What::kNodePods, ""}];
+  if (record == nullptr) return grants;
+  for (const auto& [name, entry] : record->credential_mapping) {
+    if (entry.node_pods_accessible) {
+      grants[{name, What::kNodePods, ""}] = {.proof = entry.node_pods_proof};
+    }
     for (const ImagePullSecret& one : entry.kubernetes_secrets) {
-      grants[{name, What::kSecret, WhoText(one.namespace_name, one.name, one.uid)}] =
-          one.credential_hash;
+      grants[{name, What::kSecret, WhoText(one.namespace_name, one.name, one.uid)}] = {
+          .secret = &one, .proof = one.proof};
     }
     for (const ImagePullServiceAccount& one : entry.kubernetes_service_accounts) {
-      grants[{name, What::kServiceAccount, WhoText(one.namespace_name, one.name, one.uid)}];
+      grants[{name, What::kServiceAccount, WhoText(one.namespace_name, one.name, one.uid)}] = {
+          .account = &one, .proof = one.proof};
     }
   }
   return grants;
@@ -128,36 +260,123 @@ void ForEachKey(const Map& before, const Map& after, const Look& look) {
   }
 }
 
+std::string SecondsText(Timestamp time) { return FormatTimestamp({.seconds = time.seconds}); }
+
+// The records of OLD or NEW, and what tells why they lack something.
+struct Side {
+  explicit Side(const StoreContent& content)
+      : records(ByCopy(content.records)),
+        of_any_age(ByCopy(content.records_of_any_age)),
+        revoked(content.revocations) {}
+
+  Grants GrantsOfAnyAge(const Copy& copy) const {
+    const auto at = of_any_age.find(copy);
+    return at == of_any_age.end() ? Grants() : GrantsOf(at->second);
+  }
+  // `whenever`: also if it was proven after that.
+  const Revocation* Forgets(const ImagePulledRecord& record, const Grant& grant,
+                            bool whenever) const {
+    const auto find = [&](auto one) {
+      if (whenever) one.proof = {};
+      return revoked.Find(record, one);
+    };
+    if (grant.secret != nullptr) return find(*grant.secret);
+    if (grant.account != nullptr) return find(*grant.account);
+    return revoked.Find(record, whenever ? Proof() : grant.proof);
+  }
+
+  std::map<Copy, const ImagePulledRecord*> records;
+  std::map<Copy, const ImagePulledRecord*> of_any_age;
+  Revoked revoked;
+};
+
+std::string ForgottenText(const Revocation& revocation) {
+  const std::string at = " at " + SecondsText(revocation.since);
+  switch (revocation.kind) {
+    case RevocationKind::kSecret:
+      return "the secret was forgotten" + at;
+    case RevocationKind::kServiceAccount:
+      return "the service account was forgotten" + at;
+    case RevocationKind::kNamespace:
+      return "its namespace was forgotten" + at;
+    case RevocationKind::kImage:
+      return "what was proven for the image was forgotten" + at;
+    case RevocationKind::kCredential:
+      return "its credentials were forgotten, whoever has them," + at;
+  }
+  return "it was forgotten" + at;
+}
+
+// Why NEW lacks what the record `old_one` grants.
+std::string WhyClosed(const Side& after, const ImagePulledRecord& old_one, const Grant& had,
+                      const ImagePulledRecord* new_one, const Grant* too_old) {
+  if (new_one == nullptr) return "its record is gone";
+  if (too_old != nullptr) {
+    return too_old->proof.proven
+               ? "it is past its age: proven " + SecondsText(*too_old->proof.proven)
+               : "it is past its age: when it was proven is not known";
+  }
+  if (const Revocation* one = after.Forgets(old_one, had, false)) return ForgottenText(*one);
+  return new_one->closed_because.empty()
+             ? "it was forgotten long ago, or another image took its place"
+             : new_one->closed_because;
+}
+
+bool IsSame(const Proof& a, const Proof& b) {
+  return a.proven == b.proven && a.pull_began == b.pull_began;
+}
+
+// Why NEW has what OLD lacks.
+std::string WhyOpened(const Side& before, const ImagePulledRecord& new_one, const Grant& has,
+                      const Grant* too_old) {
+  if (too_old != nullptr) {
+    return IsSame(too_old->proof, has.proof) ? "only OLD has an age limit that it is past"
+                                             : "a pull proved it again: in OLD it is past its age";
+  }
+  if (const Revocation* one = before.Forgets(new_one, has, false)) {
+    return "NEW does not know that " + ForgottenText(*one);
+  }
+  if (const Revocation* one = before.Forgets(new_one, has, true)) {
+    return "a pull proved it again, after " + ForgottenText(*one);
+  }
+  return "a pull proved it, or a match was written back";
+}
+
 void CompareRecords(const StoreContent& before, const StoreContent& after,
                     std::vector<ContentChange>& changes) {
+  const Side left(before);
+  const Side right(after);
+  const auto find = [](const Grants& grants, const GrantKey& key) {
+    const auto at = grants.find(key);
+    return at == grants.end() ? nullptr : &at->second;
+  };
   ForEachKey(
-      ByCopy(before.records), ByCopy(after.records),
+      left.records, right.records,
       [&](const Copy& copy, const ImagePulledRecord* old_one, const ImagePulledRecord* new_one) {
         const ContentChange about{.image_ref = copy.first, .runtime_handler = copy.second};
-        const Grants had = old_one == nullptr ? Grants() : GrantsOf(*old_one);
-        const Grants has = new_one == nullptr ? Grants() : GrantsOf(*new_one);
-        for (const auto& [grant, hash] : had) {
+        const Grants had = GrantsOf(old_one);
+        const Grants has = GrantsOf(new_one);
+        const Grants had_of_any_age = left.GrantsOfAnyAge(copy);
+        const Grants has_of_any_age = right.GrantsOfAnyAge(copy);
+        for (const auto& [key, grant] : had) {
           ContentChange change = about;
-          std::tie(change.image_name, change.what, change.who) = grant;
-          const auto now = has.find(grant);
-          if (now == has.end()) {
+          std::tie(change.image_name, change.what, change.who) = key;
+          const Grant* now = find(has, key);
+          if (now == nullptr) {
             change.effect = Effect::kClosed;
-            change.because = new_one == nullptr ? "its record is gone"
-                             : new_one->closed_because.empty()
-                                 ? "it was forgotten, grew too old, or another image took its place"
-                                 : new_one->closed_because;
+            change.because = WhyClosed(right, *old_one, grant, new_one, find(has_of_any_age, key));
             changes.push_back(std::move(change));
-          } else if (now->second != hash) {
+          } else if (now->hash() != grant.hash()) {
             change.because = "its credentials changed";
             changes.push_back(std::move(change));
           }
         }
-        for (const auto& [grant, hash] : has) {
-          if (had.count(grant) != 0) continue;
+        for (const auto& [key, grant] : has) {
+          if (find(had, key) != nullptr) continue;
           ContentChange change = about;
-          std::tie(change.image_name, change.what, change.who) = grant;
+          std::tie(change.image_name, change.what, change.who) = key;
           change.effect = Effect::kOpened;
-          change.because = "a pull proved it, or a match was written back";
+          change.because = WhyOpened(left, *new_one, grant, find(had_of_any_age, key));
           changes.push_back(std::move(change));
         }
         if ((old_one == nullptr) == (new_one == nullptr) || !had.empty() || !has.empty()) return;

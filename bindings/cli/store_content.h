@@ -12,7 +12,11 @@
 namespace waybill::cli {
 
 struct StoreContent {
+  // Both without what was forgotten: as they count now, and those whose credentials are too old,
+  // too.
   std::vector<ImagePulledRecord> records = {};
+  std::vector<ImagePulledRecord> records_of_any_age = {};
+  std::vector<Revocation> revocations = {};
   std::vector<LedgerEntry> ledger = {};
   std::vector<OpenPull> pulls = {};
   std::vector<QuarantineEntry> quarantine = {};
@@ -20,9 +24,8 @@ struct StoreContent {
 };
 
 // `path`: a store's directory, read without a trace (quiet_store.h) and whatever its witness says,
-// or the file of a backup. Of a
-// store the records are as they count: without what was forgotten or is too old; those of a backup
-// as they are stored. kNotFound, kUnsafePath, kIo, kDamaged, kNewerSchema.
+// or the file of a backup. Ages are those of now, by the limits that are stored. kNotFound,
+// kUnsafePath, kIo, kDamaged, kNewerSchema.
 Result<StoreContent> ReadStoreContent(const std::string& path);
 
 // One difference. What it is about is in those members that are not empty.
@@ -47,8 +50,8 @@ struct ContentChange {
   std::string because = {};
 };
 
-// From `before` to `after`: what became open, what became closed, and what else changed. Sorted by
-// effect, then by image.
+// From `before` to `after`: what became open, what became closed, and what else changed, and why,
+// as far as they tell. Sorted by effect, then by image.
 std::vector<ContentChange> Compare(const StoreContent& before, const StoreContent& after);
 
 Json JsonOf(const ContentChange& change);
