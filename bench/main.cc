@@ -21,6 +21,8 @@ Effort QuickEffort() {
   effort.group_turns = 1;
   effort.openings = 1;
   effort.lists = 1;
+  effort.forgets = 1;
+  effort.previews = 1;
   effort.migrations = 1;
   effort.import_files = 50;
   effort.pods = 200;
@@ -46,6 +48,8 @@ void Run(const Scratch& scratch, const std::vector<std::size_t>& sizes, const Ef
       MeasureSize(bench, store, records);
       MeasureOpening(bench, store, records);
       MeasureMigrations(bench, store, records);
+      MeasureRevocation(bench, records);
+      MeasurePreviews(bench, store, records);
     }
     MeasureDecisions(bench, store, records, DecisionReach(records));
     // One list is one transaction: with 100,000 records and as many preloaded it fills the map.

@@ -22,6 +22,8 @@ struct Effort {
   std::size_t group_turns = 8;
   std::size_t openings = 9;
   std::size_t lists = 5;
+  std::size_t forgets = 5;
+  std::size_t previews = 41;
   std::size_t migrations = 5;
   std::size_t import_files = 10'000;
   std::size_t pods = 65'534;  // of a full pool
@@ -57,6 +59,12 @@ void MeasureImport(const Bench& bench);
 
 // evidence.cc. Makes a store of its own.
 void MeasureEvidence(const Bench& bench, std::size_t records);
+
+// revocation.cc. Makes stores of its own.
+void MeasureRevocation(const Bench& bench, std::size_t records);
+
+// previews.cc. As decisions.cc.
+void MeasurePreviews(const Bench& bench, ScratchStore& store, std::size_t records);
 
 // migrations.cc
 void MeasureMigrations(const Bench& bench, ScratchStore& store, std::size_t records);

@@ -100,10 +100,6 @@ void Flags::Assign() const {
   for (const auto& assignment : assignments_) assignment();
 }
 
-Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint) {
-  return {ErrorCode::kInvalidArgument, fmt::format("{}: {}", name, problem), std::string(hint)};
-}
-
 Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text) {
   std::uint64_t value = 0;
   const char* end = text.data() + text.size();

@@ -53,7 +53,10 @@ class Flags {
 };
 
 // kInvalidArgument, with a message about the flag `name`.
-Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint = {});
+inline Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint = {}) {
+  return {ErrorCode::kInvalidArgument, std::string(name).append(": ").append(problem),
+          std::string(hint)};
+}
 
 Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text);
 // Leaves `number` unchanged if the flag was not given.
