@@ -220,17 +220,14 @@ Result<void> StoreAgain(StoreTxn& txn, const Key16& key) {
   return *record ? StoreRecord(txn, std::move(**record)) : Result<void>();
 }
 
-// Likewise, if it loses anything: a record that stays as it is keeps its stamp.
-Result<void> StoreWithout(StoreTxn& txn, const Key16& key, const Revocation& what) {
+// Likewise, if anything in it was forgotten: a record that stays as it is keeps its stamp.
+Result<void> StoreWithoutForgotten(StoreTxn& txn, const Key16& key) {
   auto record = RecordUnder(txn, key);
   if (!record) return record.error();
   if (!*record) return {};
-  const Covers covers{what};
-  const auto is_forgotten = [&](const auto& credential) {
-    return credential.proof.pull_began <= what.commit && covers(credential);
-  };
-  const bool loses = Tally().Count(key, **record, is_forgotten, covers.node_pods());
-  return loses ? StoreRecord(txn, std::move(**record)) : Result<void>();
+  auto loses = DropForgotten(txn, **record);
+  if (!loses) return loses.error();
+  return *loses ? StoreRecord(txn, std::move(**record)) : Result<void>();
 }
 
 // Whether a pull is open that may bring back what is forgotten.
@@ -489,6 +486,9 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
     std::erase_if(*all, [](const Revocation& one) { return !one.untidied; });
     cursor = {};
     cursor.left = std::move(*all);
+    std::sort(cursor.left.begin(), cursor.left.end(), [&](const auto& a, const auto& b) {
+      return RowsOf(a, txn.seed()) < RowsOf(b, txn.seed());
+    });
     if (cursor.left.empty()) {
       txn.state().untidied = 0;  // the count was wrong
       txn.Touch();
@@ -504,20 +504,29 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
       continue;
     }
     for (const Key16& key : found->records) {
-      if (auto r = StoreWithout(txn, key, cursor.left.back()); !r) return r.error();
+      if (auto r = StoreWithoutForgotten(txn, key); !r) return r.error();
     }
-    done += found->records.size() + 1;
+    done += found->records.size();
     cursor.next = found->next;
     if (cursor.next) continue;
-    Revocation tidied = std::move(cursor.left.back());
-    cursor.left.pop_back();
-    cursor.all_records = false;
-    // Forgotten once more meanwhile: again from the beginning.
-    auto stored = FindRevocation(txn, tidied);
-    if (!stored) return stored.error();
-    if (!*stored || (*stored)->commit != tidied.commit) continue;
-    tidied.untidied = false;
-    if (auto r = PutRevocation(txn, tidied); !r) return r.error();
+    // What was walked was tidied up for others, too: for each UID of a Secret that was made anew
+    // many times, since its rows lie in one range.
+    const bool all = std::exchange(cursor.all_records, false);
+    const auto rows = RowsOf(cursor.left.back(), txn.seed());
+    const auto is_done_too = [&](const Revocation& one) {
+      return all || (done < most && RowsOf(one, txn.seed()) == rows);
+    };
+    do {
+      Revocation tidied = std::move(cursor.left.back());
+      cursor.left.pop_back();
+      ++done;
+      // Forgotten once more meanwhile: again from the beginning.
+      auto stored = FindRevocation(txn, tidied);
+      if (!stored) return stored.error();
+      if (!*stored || (*stored)->commit != tidied.commit) continue;
+      tidied.untidied = false;
+      if (auto r = PutRevocation(txn, tidied); !r) return r.error();
+    } while (!cursor.left.empty() && is_done_too(cursor.left.back()));
   }
   return txn.state().untidied != 0;
 }

@@ -37,7 +37,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
 
 // Where tidying up goes on. Not stored: after a crash it begins anew.
 struct TidyCursor {
-  std::vector<Revocation> left;  // untidied; the last one is under way
+  std::vector<Revocation> left;  // untidied, by index rows; the last one is under way
   std::optional<Key16> next;     // of its index rows, or of the records
   bool all_records = false;      // an index row can't be read, so every record is looked at
 };
