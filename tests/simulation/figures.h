@@ -35,6 +35,14 @@ struct Figures {
   std::uint64_t judged_closed = 0;
   std::uint64_t starts = 0;
   std::uint64_t troubles = 0;  // losses, gaps
+  // Calls, and what they took out of records.
+  std::uint64_t forgettings = 0;
+  std::uint64_t forgotten = 0;
+  std::uint64_t reconciled = 0;
+  std::uint64_t gone = 0;
+  std::uint64_t raced = 0;    // a match was to be written back when something was forgotten
+  std::uint64_t missed = 0;   // deletions that nobody heard of
+  std::uint64_t too_old = 0;  // answers
 
   std::size_t open_pulls_most = 0;
   std::size_t open_pulls_after_storm_most = 0;
@@ -60,6 +68,13 @@ struct Figures {
     judged_closed += other.judged_closed;
     starts += other.starts;
     troubles += other.troubles;
+    forgettings += other.forgettings;
+    forgotten += other.forgotten;
+    reconciled += other.reconciled;
+    gone += other.gone;
+    raced += other.raced;
+    missed += other.missed;
+    too_old += other.too_old;
     open_pulls_most = std::max(open_pulls_most, other.open_pulls_most);
     open_pulls_after_storm_most =
         std::max(open_pulls_after_storm_most, other.open_pulls_after_storm_most);

@@ -23,6 +23,7 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
       passes_entries_(!scenario.older_adapters || draw_.OneIn(2)) {
   figures_.lives = 1;
   if (runtime_.kind() == RuntimeKind::kCrio) runtime_.ChangeForms(false, draw_.OneIn(2));
+  if (scenario.ages) DrawAges();
   FirstStart();
   timeline_.After(kSecond, [this] { ListRegularly(); });
   const auto every = [this](Millis mean, void (NodeLife::*what)()) {
@@ -44,6 +45,12 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
   every(scenario.clock_jumps, &NodeLife::JumpClock);
   every(scenario.attacks, &NodeLife::Attack);
   every(scenario.storms, &NodeLife::Storm);
+  every(scenario.deletions, &NodeLife::DeleteSomething);
+  every(scenario.forgettings, &NodeLife::ForgetAsOperator);
+  if (scenario.deletions > 0) timeline_.Every(draw_, 12 * kHour, [this] { ReconcileSoon(); });
+  timeline_.Every(draw_, scenario.backups, [this] {
+    if (mode_ == Mode::kWaybill) backup_ = Must(store_->MakeBackup(), "MakeBackup");
+  });
   timeline_.Every(draw_, scenario.kills, [this] { Kill(Around(draw_, kMinute)); });
   timeline_.Every(draw_, scenario.removals, [this] {
     const std::vector<ContentIndex> contents = runtime_.Contents();
@@ -61,6 +68,7 @@ void NodeLife::Live(std::uint64_t decisions, Millis time) {
   while (figures_.decisions < decisions && timeline_.now() < time) {
     const Timeline::Event event = timeline_.Next();
     clock_.Set({testing::kFakeEpoch + (timeline_.now() + clock_offset_) / kSecond, 0});
+    truth_.SetClock(clock_.Now().seconds);
     machine_->Set(Uptime());
     event();
   }

@@ -23,6 +23,7 @@
 #include "tests/simulation/truth.h"
 #include "tests/simulation/world.h"
 #include "tests/support/fake_clock.h"
+#include "waybill/maintenance.h"
 #include "waybill/node_store.h"
 
 namespace waybill::simulation {
@@ -64,6 +65,8 @@ class NodeLife {
     std::optional<FullName> name = {};
     std::optional<ContentIndex> content = {};  // that it would bring
     bool anonymous = false;                    // the registry wanted no credentials
+    Proof proof = {};                          // that the registry was shown
+    Step began = 0;
     PullId id = {};
     bool has_intent = false;
     bool attached = true;  // the process that began it still waits for its end
@@ -79,6 +82,7 @@ class NodeLife {
   // --- questions.cc: pods ask ---
   void AskSomething();
   void AskOutOfTurn();
+  void AskAbout(const ImageOnNode& entry, const Pod& pod);
   void Ask(const Question& question);
   EnsureOutcome Ensure(const Question& question, std::optional<ContentIndex> present);
   Question SomeQuestion();
@@ -100,6 +104,7 @@ class NodeLife {
   void Arrive(const PullPointer& pull);
   void ArriveLater(const PullPointer& pull, Millis expected_for);
   ImagePullCredentials AcceptedCredentials(const Pull& pull) const;
+  Step KnownBeginning(const Pull& pull) const;
   void RecordSuccess(const Pull& pull, ContentIndex content);
   void Succeed(const PullPointer& pull);
   void Cut(const PullPointer& pull);
@@ -157,6 +162,21 @@ class NodeLife {
   void Attack();
   void Storm();
   void RotateSecret();
+
+  // --- forgetting.cc: what is deleted, and a node agent that tells the store of it ---
+  void DeleteSomething();
+  void HearOf(const Revocation& what);
+  void Forget(const Revocation& what);
+  void ForgetMeanwhile(const ImagePullSecret& secret);
+  void ForgetAsOperator();
+  void ForgetImage(ContentIndex content);
+  void CountForgotten(const ForgetReport& report);
+  // Pods that have it still ask about what is on the node.
+  void AskWithFormer(std::size_t tenant);
+  ExistingCredentials WhatExists() const;
+  void ReconcileSoon();
+  void DrawAges();
+  void LimitAges(OpenOptions& options);
 
   // --- node_life.cc ---
   void Log(std::optional<ContentIndex> content, std::string text);
@@ -217,6 +237,10 @@ class NodeLife {
   std::map<ContentIndex, Millis> refused_since_;
   std::uint64_t files_imported_ = 0;
   Millis last_storm_ = 0;
+  AgeLimits ages_;
+  bool ages_told_ = false;        // the store remembers these
+  std::uint64_t last_truth_ = 0;  // the commit of its token, in this process
+  std::optional<Backup> backup_;  // of the last state that had one
 
   struct Event {
     Millis at;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tests/simulation/node_life.h"
 #include "waybill/image_name.h"
 
@@ -25,6 +27,7 @@ void NodeLife::StartPull(const Question& question) {
   pull->number = next_pull_++;
   pull->question = question;
   pull->name = runtime_.Complete(question.image);
+  pull->proof = ProofOf(question.pod);
   if (registries_reachable_ && pull->name) {
     const std::optional<ContentIndex> served = world_.Serve(*pull->name);
     if (served && world_.MayPull(question.pod, *world_.Find(pull->name->repository))) {
@@ -37,6 +40,7 @@ void NodeLife::StartPull(const Question& question) {
     pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");
     pull->has_intent = true;
   }
+  pull->began = NextStep();
   // Kubelet rules keep no open pulls.
   pull->forgotten = mode_ != Mode::kWaybill;
   pulls_[pull->number] = pull;
@@ -121,7 +125,7 @@ void NodeLife::Ended(const PullPointer& pull, Millis expected_for) {
 
 ImagePullCredentials NodeLife::AcceptedCredentials(const Pull& pull) const {
   ImagePullCredentials credentials;
-  const Proof proof = ProofOf(pull.question.pod);
+  const Proof& proof = pull.proof;
   credentials.node_pods_accessible = pull.anonymous || Broken(Breakage::kAnonymousSuccess);
   if (credentials.node_pods_accessible) return credentials;
   if (proof.secret) credentials.kubernetes_secrets.push_back(*proof.secret);
@@ -133,13 +137,31 @@ void NodeLife::Succeed(const PullPointer& pull) {
   Ended(pull, 0);
   if (mode_ == Mode::kWithoutWaybill) return;
   const ContentIndex content = *pull->content;
+  if (Broken(Breakage::kBeginsAtItsEnd)) {
+    ReportFailure(pull, PullFailure::kUnknown);
+    pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");
+  }
+  const Step known_began = KnownBeginning(*pull);
   RecordSuccess(*pull, content);
-  Proof proof = pull->anonymous ? Proof{.anonymous = true} : ProofOf(pull->question.pod);
+  const Proof proof = pull->anonymous ? Proof{.anonymous = true} : pull->proof;
   truth_.Proven(content,
                 {std::string(*ImageName(pull->question.image)),
                  std::string(pull->question.pod.runtime_handler)},
-                proof, NextStep());
+                proof, pull->began, known_began, NextStep());
   LogPull(*pull, "is recorded as " + runtime_.PullRef(content, *pull->name));
+}
+
+// As far as the store can tell, if nothing names the pulls: the first of all that it may be.
+Step NodeLife::KnownBeginning(const Pull& pull) const {
+  if (!pull.has_intent || mode_ != Mode::kWaybill) return 0;
+  Step began = pull.began;
+  if (names_pulls_) return began;
+  for (const auto& [number, other] : pulls_) {
+    const bool may_be_it = other->question.image == pull.question.image &&
+                           other->question.pod.runtime_handler == pull.question.pod.runtime_handler;
+    if (may_be_it && other->has_intent) began = std::min(began, other->began);
+  }
+  return began;
 }
 
 void NodeLife::RecordSuccess(const Pull& pull, ContentIndex content) {

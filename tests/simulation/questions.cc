@@ -39,6 +39,7 @@ CopyName NameForRecords(std::string_view image, const Pod& pod) {
 }  // namespace
 
 Proof NodeLife::ProofOf(const Pod& pod) const {
+  if (!world_.HasCredential(pod)) return {};
   const Tenant& tenant = world_.tenants()[pod.tenant];
   switch (pod.credential) {
     case Credential::kNone:
@@ -47,15 +48,21 @@ Proof NodeLife::ProofOf(const Pod& pod) const {
       return {.secret = tenant.secret};
     case Credential::kAccount:
       return {.account = tenant.account};
+    case Credential::kFormerSecret:
+      return {.secret = tenant.former_secret};
+    case Credential::kFormerAccount:
+      return {.account = tenant.former_account};
   }
   return {};
 }
 
 Pod NodeLife::SomePod(std::size_t tenant) {
   const std::size_t kind = draw_.Below(10);
+  // Some pods are older than what their Secrets are now.
+  const bool is_former = scenario_.deletions > 0 && draw_.OneIn(8);
   return {tenant,
-          kind < 6   ? Credential::kSecret
-          : kind < 8 ? Credential::kAccount
+          kind < 6   ? is_former ? Credential::kFormerSecret : Credential::kSecret
+          : kind < 8 ? is_former ? Credential::kFormerAccount : Credential::kAccount
                      : Credential::kNone,
           scenario_.runtime_handlers && draw_.OneIn(8) ? "kata" : ""};
 }
@@ -121,6 +128,7 @@ EnsureOutcome NodeLife::Ensure(const Question& question, std::optional<ContentIn
   EnsureOutcome outcome = store_->EnsureImage(
       {.image = question.image, .image_ref = ref, .runtime_handler = question.pod.runtime_handler},
       question.policy, source);
+  if (outcome.decision && outcome.decision->reason == Reason::kProofTooOld) ++figures_.too_old;
   if (outcome.action == EnsureAction::kUsePresent && mode_ == Mode::kWaybill) {
     if (!present) Fail("an absent image is used: " + question.image, std::nullopt);
     CheckOpen(question.pod, question.image, ref, *present,
@@ -159,8 +167,12 @@ void NodeLife::Ask(const Question& question) {
 // Another pod asks about an image on the node, by any spelling that the runtime might use.
 void NodeLife::AskOutOfTurn() {
   if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
+  const ImageOnNode& entry = draw_.From(runtime_.List());
+  AskAbout(entry, SomePod(draw_.Below(World::kTenants)));
+}
+
+void NodeLife::AskAbout(const ImageOnNode& entry, const Pod& pod) {
   const std::vector<ImageOnNode>& list = runtime_.List();
-  const ImageOnNode& entry = draw_.From(list);
   const ContentIndex content = *runtime_.Resolve(entry.id);
   const std::string& hex = world_.content(content).hex;
   std::vector<std::string> refs = {hex, "sha256:" + hex};
@@ -177,13 +189,13 @@ void NodeLife::AskOutOfTurn() {
   std::vector<std::string> images = {hex, "sha256:" + hex, hex.substr(0, 12)};
   images.insert(images.end(), entry.repo_tags.begin(), entry.repo_tags.end());
   images.insert(images.end(), entry.repo_digests.begin(), entry.repo_digests.end());
-  const Pod pod = SomePod(draw_.Below(World::kTenants));
   const std::string& image = draw_.From(images);
   const std::string& ref = draw_.From(refs);
   PodSource source(ProofOf(pod));
   ++figures_.decisions;
   const Decision decision = store_->MustAttemptPull(
       {.image = image, .image_ref = ref, .runtime_handler = pod.runtime_handler}, source);
+  if (decision.reason == Reason::kProofTooOld) ++figures_.too_old;
   if (!decision.pull) CheckOpen(pod, image, ref, content, decision);
 }
 
@@ -192,17 +204,22 @@ void NodeLife::CheckOpen(const Pod& pod, const std::string& image, std::string_v
   ++figures_.opened;
   const Proof proof = ProofOf(pod);
   const CopyName name = NameForRecords(image, pod);
-  if (truth_.MayHave(content, name, proof)) {
-    // A rotated credential is written back, and counts from now on.
-    const bool by_secret = decision.reason == Reason::kSecretHashMatches ||
-                           decision.reason == Reason::kSecretCoordinatesMatch;
-    if (by_secret && !truth_.HasVery(content, name, *proof.secret)) {
-      Must(store_->Flush(), "Flush");
-      truth_.Proven(content, name, proof, NextStep());
-    }
+  const bool by_hash = decision.reason == Reason::kSecretHashMatches;
+  const bool by_secret = by_hash || decision.reason == Reason::kSecretCoordinatesMatch;
+  const bool by_proof = by_secret || decision.reason == Reason::kServiceAccountMatches ||
+                        decision.reason == Reason::kNodePodsAccessible;
+  if (truth_.MayHave(content, name, proof, by_proof ? Means::kByProof : Means::kAnyway)) {
+    // A rotated credential is written back, and counts from now on as what it matched.
+    if (!by_secret) return;
+    const bool is_new = !truth_.HasVery(content, name, *proof.secret);
+    const bool races = is_new && scenario_.deletions > 0 && draw_.OneIn(4);
+    truth_.WrittenBack(content, name, *proof.secret, by_hash, !races, NextStep());
+    if (races) ForgetMeanwhile(*proof.secret);
+    if (is_new) Must(store_->Flush(), "Flush");
     return;
   }
-  switch (truth_.WhyOpen(content)) {
+  // They explain what is in the ledger.
+  switch (by_proof ? Limit::kNone : truth_.WhyOpen(content)) {
     case Limit::kLate:
       ++figures_.late;
       return;

@@ -56,6 +56,45 @@ const std::array kScenarios = {
              .percent_misreported = 15,
              .runtime_handlers = true,
              .older_adapters = true},
+    // Credentials are deleted, and proofs grow old by a clock that never jumps.
+    Scenario{.name = "forgetting",
+             .tag_moves = 2 * kHour,
+             .collections = 6 * kHour,
+             .rotations = 12 * kHour,
+             .kills = 6 * kHour,
+             .handovers = 12 * kHour,
+             .reboots = kDay,
+             .deletions = kHour,
+             .forgettings = 2 * kHour,
+             .percent_cut = 20,
+             .percent_misreported = 10,
+             .runtime_handlers = true,
+             .ages = true},
+    // And everything else goes wrong meanwhile.
+    Scenario{.name = "forgetful",
+             .removals = 3 * kHour,
+             .imports = 2 * kHour,
+             .imports_of_tags = 2 * kHour,
+             .rotations = 12 * kHour,
+             .kills = 3 * kHour,
+             .handovers = 3 * kHour,
+             .reboots = 12 * kHour,
+             .losses = 12 * kHour,
+             .gaps = 12 * kHour,
+             .operators = kHour,
+             .upgrades = 12 * kHour,
+             .clock_jumps = 6 * kHour,
+             .attacks = 10 * kMinute,
+             .deletions = kHour,
+             .forgettings = 2 * kHour,
+             .backups = 6 * kHour,
+             .storms = 12 * kHour,
+             .percent_cut = 20,
+             .percent_misreported = 10,
+             .percent_prefetched = 10,
+             .runtime_handlers = true,
+             .older_adapters = true,
+             .ages = true},
     // Beyond what EVIDENCE promises: each such opening is counted.
     Scenario{.name = "limits",
              .removals = 3 * kHour,
@@ -116,6 +155,12 @@ std::string_view BreakageName(Breakage breakage) {
       return "every start is a boot";
     case Breakage::kPullsNeverEnd:
       return "pulls of earlier processes never end";
+    case Breakage::kForgettingUntold:
+      return "the store does not hear what is deleted";
+    case Breakage::kBeginsAtItsEnd:
+      return "pulls are announced when they have succeeded";
+    case Breakage::kAgesUntold:
+      return "the owner names no limits of ages";
   }
   return "";
 }

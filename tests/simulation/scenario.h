@@ -34,6 +34,9 @@ struct Scenario {
   Millis upgrades = 0;   // of the runtime
   Millis clock_jumps = 0;
   Millis attacks = 0;
+  Millis deletions = 0;                 // of Secrets, service accounts and namespaces
+  Millis forgettings = 0;               // of images and hashes, by operators
+  Millis backups = 0;                   // some of which are put back instead of a lost store
   Millis storms = 0;                    // many pods at once, all deleted while they pull
   std::size_t percent_cut = 5;          // of pulls: deleted, timed out, cut off
   std::size_t percent_late = 40;        // of those: the content arrives all the same
@@ -43,6 +46,7 @@ struct Scenario {
   bool runtime_down_at_start = true;  // sometimes: no list at opening
   bool runtime_handlers = false;      // some pods name one
   bool older_adapters = false;        // some name no pulls, or pass no entries of the runtime
+  bool ages = false;                  // in most lives proofs grow old
   bool beyond_limits = false;         // now and then what EVIDENCE names as limits
 };
 
@@ -69,8 +73,13 @@ enum class Breakage {
   kAnonymousSuccess,   // private images, recorded as pulled without credentials
   kEveryStartIsABoot,  // pulls of the process before pass for those of an earlier boot
   kPullsNeverEnd,      // a restart goes on with pulls that nobody ends any more
+  // Of scenarios in which something is forgotten.
+  kForgettingUntold,  // the store does not hear of it
+  kBeginsAtItsEnd,    // a pull is announced when it has succeeded
+  kAgesUntold,        // the owner names no limits
 };
-inline constexpr Breakage kLastBreakage = Breakage::kPullsNeverEnd;
+inline constexpr Breakage kLastBreakageOfEvidence = Breakage::kPullsNeverEnd;
+inline constexpr Breakage kLastBreakage = Breakage::kAgesUntold;
 std::string_view BreakageName(Breakage breakage);
 
 }  // namespace waybill::simulation

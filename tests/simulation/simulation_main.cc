@@ -93,10 +93,13 @@ void PrintDetails(const Figures& figures) {
       "  {} lives, {} questions, {} opened, {} closed that the store could not know to be "
       "rightful\n"
       "  {} pulls, {} arrivals that nobody recorded, {} lists, judged: {} preloaded, {} closed\n"
-      "  {} starts, {} losses and gaps\n",
+      "  {} starts, {} losses and gaps\n"
+      "  {} times something was forgotten, {} credentials in all; {} were to be written back then\n"
+      "  {} truths, {} gone; {} deletions were not heard of; {} answers: too old\n",
       figures.lives, figures.questions, figures.opened, figures.closed_by_loss, figures.pulls,
       figures.unrecorded_arrivals, figures.lists, figures.judged_preloaded, figures.judged_closed,
-      figures.starts, figures.troubles);
+      figures.starts, figures.troubles, figures.forgettings, figures.forgotten, figures.raced,
+      figures.reconciled, figures.gone, figures.missed, figures.too_old);
   for (const std::string& example : figures.examples) fmt::print("  {}\n", example);
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint64_t kMapBytes = std::uint64_t{64} << 20U;
+
 }  // namespace
 
 // The installer's images are there; sometimes the runtime is not up yet.
@@ -70,13 +72,14 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   if (scenario_.runtime_handlers) {
     options.runtime_handlers = {{.name = "runc", .is_default = true}, {.name = "kata"}};
   }
-  options.map_bytes = std::uint64_t{64} << 20U;
+  options.map_bytes = kMapBytes;
   const bool is_gap = had_gap_ && mode == Mode::kWaybill;
   options.gap = Gap::kNo;
   // That it ran under kubelet rules, the store knows by itself.
   if (is_gap && !Broken(Breakage::kGapUnreported)) {
     options.gap = had_kubelet_rules_ ? Gap::kDetect : Gap::kYes;
   }
+  LimitAges(options);
   const bool has_list = !(scenario_.runtime_down_at_start && draw_.OneIn(6));
   if (has_list) options.images_on_node = runtime_.List();
   // A copy of today's store, to be put back one day.
@@ -88,6 +91,8 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   store_ = Must(NodeStore::Open(options), "Open");
   const RecoveryReport& report = store_->recovery_report();
   newest_token_ = 0;
+  last_truth_ = 0;
+  ReconcileSoon();
   if (lost_) {
     lost_ = false;
     distrusted_ = !Broken(Breakage::kLossUnwitnessed);
@@ -173,6 +178,7 @@ void NodeLife::LoseStore() {
 
 void NodeLife::LoseFiles() {
   const fs::path store = directory_ / "store";
+  ages_told_ = false;
   if (Broken(Breakage::kLossUnwitnessed)) {
     fs::remove_all(store);
     fs::remove(directory_ / "witness");
@@ -182,8 +188,17 @@ void NodeLife::LoseFiles() {
                   fs::copy_options::overwrite_existing);
     fs::remove(store / "lock.mdb");
     Log(std::nullopt, "an older copy of the store takes its place");
+  } else if (backup_ && draw_.OneIn(2)) {
+    Must(Restore({.directory = store,
+                  .backup = backup_->path,
+                  .clock = clock_.AsClock(),
+                  .boot_clock = [machine = machine_] { return machine->Now(); },
+                  .map_bytes = kMapBytes}),
+         "Restore");
+    Log(std::nullopt, "a backup takes the store's place");
   } else if (draw_.OneIn(2)) {
     fs::remove_all(store);
+    backup_.reset();
     Log(std::nullopt, "the store is lost");
   } else {
     fs::remove(store / "data.mdb");
@@ -272,6 +287,7 @@ void NodeLife::ForgetPulls() {
 
 void NodeLife::JumpClock() {
   clock_offset_ += Between(draw_, -40 * kDay, 40 * kDay);
+  truth_.ClockJumped(NextStep());
   Log(std::nullopt, "the clock jumps");
 }
 

@@ -10,18 +10,90 @@ bool SameSecret(const ImagePullSecret& a, const ImagePullSecret& b) {
   return a.uid == b.uid && a.namespace_name == b.namespace_name && a.name == b.name;
 }
 
+template <typename T>
+CredentialName NameOf(const T& credential) {
+  return {credential.namespace_name, credential.name, credential.uid};
+}
+
+// Whether a revocation speaks of it, whatever image it opens.
+template <typename T>
+bool SpeaksOf(const Revocation& what, const T& credential) {
+  constexpr bool kIsSecret = requires { credential.credential_hash; };
+  if (what.kind == RevocationKind::kNamespace) {
+    return what.who.namespace_name == credential.namespace_name;
+  }
+  if constexpr (kIsSecret) {
+    if (what.kind == RevocationKind::kCredential) {
+      return what.credential_hash == credential.credential_hash;
+    }
+  }
+  if (what.kind != (kIsSecret ? RevocationKind::kSecret : RevocationKind::kServiceAccount)) {
+    return false;
+  }
+  return what.who.namespace_name == credential.namespace_name && what.who.name == credential.name &&
+         (what.who.uid.empty() || what.who.uid == credential.uid);
+}
+
+// Unless another one is worth no less.
+void AddEvidence(std::vector<Evidence>& all, const Evidence& evidence) {
+  const auto is_worth = [](const Evidence& one, const Evidence& other) {
+    return one.began >= other.began && one.proven >= other.proven && one.recorded >= other.recorded;
+  };
+  const bool needless = std::any_of(all.begin(), all.end(),
+                                    [&](const Evidence& one) { return is_worth(one, evidence); });
+  if (needless) return;
+  std::erase_if(all, [&](const Evidence& one) { return is_worth(evidence, one); });
+  all.push_back(evidence);
+}
+
+template <typename T>
+void AddCredential(std::vector<T>& all, const decltype(T::what)& what, const Evidence& evidence) {
+  auto at = std::find_if(all.begin(), all.end(), [&](const T& one) { return one.what == what; });
+  if (at == all.end()) at = all.insert(all.end(), {what, {}});
+  AddEvidence(at->evidence, evidence);
+}
+
 }  // namespace
 
-bool Truth::Proofs::Match(const Proof& proof) const {
-  if (anonymous) return true;
+template <typename Leaves>
+void Truth::Proofs::Drop(const Leaves& leaves) {
+  const auto drop = [&](auto& all) {
+    for (auto& one : all) {
+      std::erase_if(one.evidence,
+                    [&](const Evidence& evidence) { return leaves(&one.what, evidence); });
+    }
+    std::erase_if(all, [](const auto& one) { return one.evidence.empty(); });
+  };
+  constexpr const ImagePullSecret* kAllPods = nullptr;
+  std::erase_if(anonymous, [&](const Evidence& evidence) { return leaves(kAllPods, evidence); });
+  drop(secrets);
+  drop(accounts);
+}
+
+bool Truth::Counts(const Evidence& evidence, std::chrono::seconds most, Kind kind) const {
+  if (most.count() == 0) return true;
+  const std::int64_t age = clock_ - evidence.proven;
+  if (kind == Kind::kTrue) return age <= most.count() + slack_;
+  return age <= most.count() && evidence.recorded > jumped_;
+}
+
+bool Truth::Match(const Proofs& proofs, const Proof& proof, Kind kind) const {
+  const auto any = [&](const std::vector<Evidence>& all, std::chrono::seconds most) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Evidence& one) { return Counts(one, most, kind); });
+  };
+  if (any(proofs.anonymous, ages_.node_pods)) return true;
   if (proof.secret) {
-    for (const ImagePullSecret& known : secrets) {
-      if (SameSecret(known, *proof.secret)) return true;
-      if (known.credential_hash == proof.secret->credential_hash) return true;
+    for (const auto& known : proofs.secrets) {
+      const bool matches = SameSecret(known.what, *proof.secret) ||
+                           known.what.credential_hash == proof.secret->credential_hash;
+      if (matches && any(known.evidence, ages_.credentials)) return true;
     }
   }
   return proof.account &&
-         std::find(accounts.begin(), accounts.end(), *proof.account) != accounts.end();
+         std::any_of(proofs.accounts.begin(), proofs.accounts.end(), [&](const auto& known) {
+           return known.what == *proof.account && any(known.evidence, AgeOfAccounts());
+         });
 }
 
 const Truth::Image* Truth::Find(ContentIndex content) const {
@@ -53,27 +125,153 @@ void Truth::BroughtByPull(ContentIndex content, bool was_there, bool late, Step 
   if (!was_there) image.stayed = false;
 }
 
-void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step now) {
+void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step began,
+                   Step known_began, Step now) {
   Image& image = images_[content];
   image.recorded = now;
-  for (auto* all : {&image.proofs, &image.known_proofs}) {
-    Proofs& proofs = (*all)[name];
-    if (proof.anonymous) proofs.anonymous = true;
-    if (proof.secret && std::find(proofs.secrets.begin(), proofs.secrets.end(), *proof.secret) ==
-                            proofs.secrets.end()) {
+  const auto prove = [&](Proofs& proofs, const Evidence& evidence, Kind kind) {
+    constexpr const ImagePullSecret* kAllPods = nullptr;
+    if (proof.anonymous && !IsRevoked(kAllPods, evidence, content, name, kind)) {
+      AddEvidence(proofs.anonymous, evidence);
+    }
+    // It may have been made with what the truth did not have.
+    if (kind == Kind::kKnown && evidence.began < last_truth_) return;
+    if (proof.secret && !IsRevoked(&*proof.secret, evidence, content, name, kind)) {
       // A record keeps only the newest hash of a Secret. Two records may have one each.
-      if (all == &image.known_proofs) {
-        std::erase_if(proofs.secrets, [&](const ImagePullSecret& known) {
-          return SameSecret(known, *proof.secret);
+      if (kind == Kind::kKnown) {
+        std::erase_if(proofs.secrets, [&](const auto& known) {
+          return SameSecret(known.what, *proof.secret) && known.what != *proof.secret;
         });
       }
-      proofs.secrets.push_back(*proof.secret);
+      AddCredential(proofs.secrets, *proof.secret, evidence);
     }
-    if (proof.account && std::find(proofs.accounts.begin(), proofs.accounts.end(),
-                                   *proof.account) == proofs.accounts.end()) {
-      proofs.accounts.push_back(*proof.account);
+    if (proof.account && !IsRevoked(&*proof.account, evidence, content, name, kind)) {
+      AddCredential(proofs.accounts, *proof.account, evidence);
+    }
+  };
+  prove(image.proofs[name], {began, clock_, now}, Kind::kTrue);
+  prove(image.known_proofs[name], {known_began, clock_, now}, Kind::kKnown);
+}
+
+void Truth::WrittenBack(ContentIndex content, const CopyName& name, const ImagePullSecret& secret,
+                        bool by_hash, bool is_sure, Step now) {
+  const auto worth = [&](ContentIndex of, Kind kind) {
+    std::vector<Evidence> all;
+    const Image* const image = Find(of);
+    if (image == nullptr) return all;
+    const auto& proofs = kind == Kind::kTrue ? image->proofs : image->known_proofs;
+    const auto found = proofs.find(name);
+    if (found == proofs.end()) return all;
+    for (const auto& known : found->second.secrets) {
+      const bool matches = by_hash ? known.what.credential_hash == secret.credential_hash
+                                   : SameSecret(known.what, secret);
+      if (!matches) continue;
+      for (const Evidence& one : known.evidence) {
+        if (Counts(one, ages_.credentials, Kind::kTrue)) all.push_back(one);
+      }
+    }
+    return all;
+  };
+  std::vector<Evidence> evidence;
+  AnyOfIndex(content, [&](ContentIndex one) {
+    const std::vector<Evidence> its = worth(one, Kind::kTrue);
+    evidence.insert(evidence.end(), its.begin(), its.end());
+    return false;
+  });
+  const bool is_new = !HasVery(content, name, secret);
+  const std::vector<Evidence> known_evidence = worth(content, Kind::kKnown);
+  Image& image = images_[content];
+  image.recorded = now;
+  for (const Evidence& one : evidence) {
+    if (IsRevoked(&secret, one, content, name, Kind::kTrue, true)) continue;
+    AddCredential(image.proofs[name].secrets, secret, one);
+  }
+  if (!is_new) return;
+  // It takes the place of the Secret's earlier hash.
+  Proofs& known = image.known_proofs[name];
+  if (!is_sure || !known_evidence.empty()) {
+    std::erase_if(known.secrets, [&](const auto& one) { return SameSecret(one.what, secret); });
+  }
+  if (!is_sure) return;
+  for (const Evidence& one : known_evidence) {
+    if (IsRevoked(&secret, one, content, name, Kind::kKnown)) continue;
+    AddCredential(known.secrets, secret, one);
+  }
+}
+
+template <typename T>
+bool Truth::Covers(const Forgetting& forgetting, const T* credential, const Evidence& evidence,
+                   ContentIndex content, const CopyName& name, Kind kind) const {
+  if (evidence.began > forgetting.at) return false;
+  if (forgetting.content) {
+    if (name.runtime_handler != forgetting.what.runtime_handler) return false;
+    if (content == *forgetting.content) return true;
+    // Under its index's digest the store may have taken the one for the other.
+    return kind == Kind::kKnown &&
+           AnyOfIndex(content, [&](ContentIndex one) { return one == *forgetting.content; });
+  }
+  if (credential == nullptr) return false;
+  if (!forgetting.existing) return SpeaksOf(forgetting.what, *credential);
+  constexpr bool kIsSecret = requires { credential->credential_hash; };
+  const auto& all =
+      kIsSecret ? forgetting.existing->secrets : forgetting.existing->service_accounts;
+  return std::none_of(all.begin(), all.end(), [&](const CredentialName& one) {
+    CredentialName its = NameOf(*credential);
+    if (one.uid.empty()) its.uid.clear();
+    return one == its;
+  });
+}
+
+template <typename T>
+bool Truth::IsRevoked(const T* credential, const Evidence& evidence, ContentIndex content,
+                      const CopyName& name, Kind kind, bool by_match) const {
+  return std::any_of(forgettings_.begin(), forgettings_.end(), [&](const Forgetting& one) {
+    // A truth takes what the store has, and what pulls that run may bring.
+    if (by_match && one.existing && kind == Kind::kTrue) return false;
+    // After that time the store need not know of it any more.
+    const bool is_over = kind == Kind::kTrue && clock_ - one.clock > ages_.revocations.count();
+    return !is_over && Covers(one, credential, evidence, content, name, kind);
+  });
+}
+
+void Truth::Apply(const Forgetting& forgetting, bool keeps) {
+  std::vector<Forgetting> gone;
+  for (auto& [content, image] : images_) {
+    for (const Kind kind : {Kind::kTrue, Kind::kKnown}) {
+      for (auto& [name, proofs] : kind == Kind::kTrue ? image.proofs : image.known_proofs) {
+        proofs.Drop(
+            [&, &of = content, &under = name](const auto* credential, const Evidence& evidence) {
+              const bool covered = Covers(forgetting, credential, evidence, of, under, kind);
+              if (covered && kind == Kind::kKnown && forgetting.existing) {
+                constexpr bool kIsSecret = requires { credential->credential_hash; };
+                gone.push_back({.what = {.kind = kIsSecret ? RevocationKind::kSecret
+                                                           : RevocationKind::kServiceAccount,
+                                         .who = NameOf(*credential)},
+                                .at = forgetting.at,
+                                .clock = forgetting.clock});
+              }
+              return covered;
+            });
+      }
     }
   }
+  if (keeps) forgettings_.push_back(forgetting);
+  forgettings_.insert(forgettings_.end(), gone.begin(), gone.end());
+}
+
+void Truth::Revoked(const Revocation& what, bool keeps, Step now) {
+  Apply({.what = what, .at = now, .clock = clock_}, keeps);
+}
+
+void Truth::RevokedImage(ContentIndex content, const std::string& handler, bool keeps, Step now) {
+  Forgetting forgetting{.what = {}, .content = content, .at = now, .clock = clock_};
+  forgetting.what.runtime_handler = handler;
+  Apply(forgetting, keeps);
+}
+
+void Truth::Reconciled(const ExistingCredentials& existing, Step token) {
+  Apply({.what = {}, .existing = existing, .at = token, .clock = clock_}, true);
+  last_truth_ = token;
 }
 
 void Truth::Removed(ContentIndex content) {
@@ -156,15 +354,19 @@ void Truth::ForgottenUnjudged() {
   }
 }
 
-bool Truth::MayHave(ContentIndex content, const CopyName& name, const Proof& proof) const {
+bool Truth::MayHave(ContentIndex content, const CopyName& name, const Proof& proof,
+                    Means means) const {
   const Image* const image = Find(content);
   // Lists without handlers are the default's.
-  if (image != nullptr && image->by_hand != 0 && name.runtime_handler.empty()) return true;
+  if (means == Means::kAnyway && image != nullptr && image->by_hand != 0 &&
+      name.runtime_handler.empty()) {
+    return true;
+  }
   return AnyOfIndex(content, [&](ContentIndex one) {
     const Image* const its = Find(one);
     if (its == nullptr) return false;
     const auto proofs = its->proofs.find(name);
-    return proofs != its->proofs.end() && proofs->second.Match(proof);
+    return proofs != its->proofs.end() && Match(proofs->second, proof, Kind::kTrue);
   });
 }
 
@@ -173,7 +375,7 @@ bool Truth::MustKnow(ContentIndex content, const CopyName& name, const Proof& pr
   if (image == nullptr) return false;
   if (image->stayed && image->knowable && name.runtime_handler.empty()) return true;
   const auto proofs = image->known_proofs.find(name);
-  return proofs != image->known_proofs.end() && proofs->second.Match(proof);
+  return proofs != image->known_proofs.end() && Match(proofs->second, proof, Kind::kKnown);
 }
 
 bool Truth::HasVery(ContentIndex content, const CopyName& name,
@@ -182,8 +384,9 @@ bool Truth::HasVery(ContentIndex content, const CopyName& name,
   if (image == nullptr) return false;
   const auto proofs = image->known_proofs.find(name);
   if (proofs == image->known_proofs.end()) return false;
-  const std::vector<ImagePullSecret>& secrets = proofs->second.secrets;
-  return std::find(secrets.begin(), secrets.end(), secret) != secrets.end();
+  const auto& secrets = proofs->second.secrets;
+  return std::any_of(secrets.begin(), secrets.end(),
+                     [&](const auto& one) { return one.what == secret; });
 }
 
 bool Truth::CameByHand(ContentIndex content) const {
@@ -211,10 +414,20 @@ std::string Truth::Describe(ContentIndex content) const {
   if (image->recorded == 0) text += ", no pull of it recorded";
   for (const auto& [name, proofs] : image->proofs) {
     text += "; under " + name.name + (name.runtime_handler.empty() ? ":" : " for kata:");
-    if (proofs.anonymous) text += " anybody";
-    for (const ImagePullSecret& secret : proofs.secrets) text += " " + secret.namespace_name;
-    for (const ImagePullServiceAccount& account : proofs.accounts) {
-      text += " " + account.namespace_name + "/" + account.name;
+    const auto tell = [&](const std::string& who, const std::vector<Evidence>& evidence) {
+      text += " " + who;
+      for (const Evidence& one : evidence) {
+        text += " (step " + std::to_string(one.began) + ", " + std::to_string(clock_ - one.proven) +
+                " s ago)";
+      }
+    };
+    if (!proofs.anonymous.empty()) tell("anybody", proofs.anonymous);
+    for (const auto& one : proofs.secrets) {
+      tell(one.what.namespace_name + "/" + one.what.uid + "/" + one.what.credential_hash,
+           one.evidence);
+    }
+    for (const auto& one : proofs.accounts) {
+      tell(one.what.namespace_name + "/" + one.what.name + "/" + one.what.uid, one.evidence);
     }
   }
   return text;

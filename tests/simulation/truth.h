@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/simulation/world.h"
+#include "waybill/revocation.h"
 #include "waybill/types.h"
 
 namespace waybill::simulation {
@@ -29,6 +30,16 @@ struct Proof {
   bool anonymous = false;  // every pod of the node
   std::optional<ImagePullSecret> secret = {};
   std::optional<ImagePullServiceAccount> account = {};
+};
+
+// By which of them a pod may have an image.
+enum class Means { kAnyway, kByProof };
+
+// One pull that proved something.
+struct Evidence {
+  Step began = 0;           // the pull; 0: nobody can say
+  std::int64_t proven = 0;  // by the node's clock, in seconds
+  Step recorded = 0;
 };
 
 // What proofs are kept under: the image name, of one runtime handler's copy.
@@ -47,8 +58,14 @@ class Truth {
   // A pull brought it; whether anybody records that is another matter. `late`: after the time until
   // which the store had to expect it.
   void BroughtByPull(ContentIndex content, bool was_there, bool late, Step now);
-  // A pull's success was recorded, with what the registry had accepted.
-  void Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step now);
+  // A pull's success was recorded, with what the registry had accepted. `known_began`: when the
+  // store takes the pull to have begun, which may be earlier.
+  void Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step began,
+              Step known_began, Step now);
+  // A match opened it, and what the pod held out is kept with what that match was worth. Not
+  // `is_sure`: something is forgotten meanwhile.
+  void WrittenBack(ContentIndex content, const CopyName& name, const ImagePullSecret& secret,
+                   bool by_hash, bool is_sure, Step now);
   void Removed(ContentIndex content);
   // The store was given a complete list, made after `token`, without the contents that are missing
   // in `listed`. Whatever came or was proven before is over for those.
@@ -65,6 +82,20 @@ class Truth {
   void Retagged(ContentIndex content);
   // A partial list without it was passed as complete while it was on the node.
   void LeftOut(ContentIndex content) { images_[content].left_out = true; }
+  // What was forgotten by a call that succeeded: nothing counts that a pull proved which began
+  // before. `keeps`: what such a pull proves later does not count either.
+  void Revoked(const Revocation& what, bool keeps, Step now);
+  // Likewise one handler's copy of an image.
+  void RevokedImage(ContentIndex content, const std::string& handler, bool keeps, Step now);
+  // What does not exist and was proven by pulls that began before the token.
+  void Reconciled(const ExistingCredentials& existing, Step token);
+  // How long proofs count, and how much longer a store may take them to that can't trust its clock.
+  void LimitAges(const AgeLimits& ages, std::int64_t slack) {
+    ages_ = ages;
+    slack_ = slack;
+  }
+  void SetClock(std::int64_t seconds) { clock_ = seconds; }
+  void ClockJumped(Step now) { jumped_ = now; }
   // The store lost what it knew, or closed what it could not tell from what was pulled.
   void Forgotten();
   void Forgotten(ContentIndex content) { Forget(images_[content]); }
@@ -74,7 +105,8 @@ class Truth {
   // --- What follows ---
 
   // Whether a pod with that proof may have the content under that image name.
-  bool MayHave(ContentIndex content, const CopyName& name, const Proof& proof) const;
+  bool MayHave(ContentIndex content, const CopyName& name, const Proof& proof,
+               Means means = Means::kAnyway) const;
   // Whether a store must know that. Less than MayHave: after a loss it can't.
   bool MustKnow(ContentIndex content, const CopyName& name, const Proof& proof) const;
   // Whether this very Secret, as it is now, was proven.
@@ -87,11 +119,27 @@ class Truth {
   std::string Describe(ContentIndex content) const;
 
  private:
+  template <typename T>
+  struct Credential {
+    T what;
+    std::vector<Evidence> evidence;
+  };
   struct Proofs {
-    bool anonymous = false;
-    std::vector<ImagePullSecret> secrets;
-    std::vector<ImagePullServiceAccount> accounts;
-    bool Match(const Proof& proof) const;
+    std::vector<Evidence> anonymous;
+    std::vector<Credential<ImagePullSecret>> secrets;
+    std::vector<Credential<ImagePullServiceAccount>> accounts;
+    // Takes away what `leaves` says: (credential or nullptr, its evidence).
+    template <typename Leaves>
+    void Drop(const Leaves& leaves);
+  };
+  // What is known counts only if it is sure that it does.
+  enum class Kind { kTrue, kKnown };
+  struct Forgetting {
+    Revocation what;                                   // of kImage: only that
+    std::optional<ContentIndex> content = {};          // of kImage
+    std::optional<ExistingCredentials> existing = {};  // of a truth, in order; `what` is nothing
+    Step at = 0;
+    std::int64_t clock = 0;
   };
   struct Image {
     Step by_hand = 0;      // 0: not, as far as any list can tell
@@ -107,6 +155,19 @@ class Truth {
     std::map<CopyName, Proofs> known_proofs;  // of these, what was not lost
   };
   static void Forget(Image& image);
+  bool Counts(const Evidence& evidence, std::chrono::seconds most, Kind kind) const;
+  bool Match(const Proofs& proofs, const Proof& proof, Kind kind) const;
+  // Nothing for nullptr, that all pods may have it.
+  template <typename T>
+  bool Covers(const Forgetting& forgetting, const T* credential, const Evidence& evidence,
+              ContentIndex content, const CopyName& name, Kind kind) const;
+  template <typename T>
+  bool IsRevoked(const T* credential, const Evidence& evidence, ContentIndex content,
+                 const CopyName& name, Kind kind, bool by_match = false) const;
+  void Apply(const Forgetting& forgetting, bool keeps);
+  std::chrono::seconds AgeOfAccounts() const {
+    return ages_.service_accounts.count() == 0 ? ages_.credentials : ages_.service_accounts;
+  }
   const Image* Find(ContentIndex content) const;
   // Whether it holds for the content or for another one of its index.
   template <typename Predicate>
@@ -114,6 +175,12 @@ class Truth {
 
   std::map<ContentIndex, Image> images_;
   std::map<ContentIndex, std::vector<ContentIndex>> of_one_index_;
+  std::vector<Forgetting> forgettings_;
+  Step last_truth_ = 0;  // its token
+  AgeLimits ages_;
+  std::int64_t slack_ = 0;
+  std::int64_t clock_ = 0;
+  Step jumped_ = 0;
 };
 
 }  // namespace waybill::simulation

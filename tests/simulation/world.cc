@@ -96,11 +96,58 @@ std::optional<ContentIndex> World::Serve(const FullName& name) {
   return std::nullopt;
 }
 
+void World::DeleteSecret(std::size_t tenant) {
+  Tenant& its = tenants_[tenant];
+  its.has_secret = false;
+  its.former_secret = its.secret;
+  its.former_accepted = draw_.OneIn(2);
+}
+
+void World::DeleteAccount(std::size_t tenant) {
+  Tenant& its = tenants_[tenant];
+  its.has_account = false;
+  its.former_account = its.account;
+  its.former_accepted = draw_.OneIn(2);
+}
+
+void World::CreateSecret(std::size_t tenant, std::string credential_hash) {
+  Tenant& its = tenants_[tenant];
+  its.has_secret = true;
+  its.secret.uid = "uid-new-" + std::to_string(created_++);
+  its.secret.credential_hash = std::move(credential_hash);
+}
+
+void World::CreateAccount(std::size_t tenant) {
+  Tenant& its = tenants_[tenant];
+  its.has_account = true;
+  its.account.uid = "uid-new-" + std::to_string(created_++);
+}
+
+bool World::HasCredential(const Pod& pod) const {
+  const Tenant& its = tenants_[pod.tenant];
+  switch (pod.credential) {
+    case Credential::kNone:
+      return false;
+    case Credential::kSecret:
+      return its.has_secret;
+    case Credential::kAccount:
+      return its.has_account;
+    case Credential::kFormerSecret:
+      return its.former_secret.has_value();
+    case Credential::kFormerAccount:
+      return its.former_account.has_value();
+  }
+  return false;
+}
+
 bool World::MayPull(const Pod& pod, const Repository& repository) const {
   if (repository.is_public) return true;
-  return pod.credential != Credential::kNone &&
-         std::find(repository.readers.begin(), repository.readers.end(), pod.tenant) !=
-             repository.readers.end();
+  if (!HasCredential(pod)) return false;
+  const bool is_former =
+      pod.credential == Credential::kFormerSecret || pod.credential == Credential::kFormerAccount;
+  if (is_former && !tenants_[pod.tenant].former_accepted) return false;
+  return std::find(repository.readers.begin(), repository.readers.end(), pod.tenant) !=
+         repository.readers.end();
 }
 
 }  // namespace waybill::simulation

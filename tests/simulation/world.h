@@ -46,9 +46,16 @@ struct Repository {
 struct Tenant {
   ImagePullSecret secret;
   ImagePullServiceAccount account;
+  bool has_secret = true;
+  bool has_account = true;
+  // The last that were deleted: some pods have them still.
+  std::optional<ImagePullSecret> former_secret = {};
+  std::optional<ImagePullServiceAccount> former_account = {};
+  bool former_accepted = true;  // the registries do not know that they are gone
 };
 
-enum class Credential { kNone, kSecret, kAccount };
+// The former ones are those that were deleted last.
+enum class Credential { kNone, kSecret, kAccount, kFormerSecret, kFormerAccount };
 
 // As far as the kubelet's question goes.
 struct Pod {
@@ -88,6 +95,12 @@ class World {
   void Push(Repository& repository, const std::string& tag, ContentIndex content);
   // What the registry serves, if anything.
   std::optional<ContentIndex> Serve(const FullName& name);
+  // Somebody deletes it; and makes another one of the same name.
+  void DeleteSecret(std::size_t tenant);
+  void DeleteAccount(std::size_t tenant);
+  void CreateSecret(std::size_t tenant, std::string credential_hash);
+  void CreateAccount(std::size_t tenant);
+  bool HasCredential(const Pod& pod) const;
   // Whether this pod's credentials, or none, get it.
   bool MayPull(const Pod& pod, const Repository& repository) const;
 
@@ -104,6 +117,7 @@ class World {
   std::deque<Repository> repositories_;
   std::vector<Tenant> tenants_;
   std::map<std::string, std::string, std::less<>> aliases_;
+  std::size_t created_ = 0;
 };
 
 }  // namespace waybill::simulation
