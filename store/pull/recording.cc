@@ -88,12 +88,18 @@ Result<std::uint64_t> PullBegan(const StoreTxn& txn, std::string_view image,
   return began.value_or(0);
 }
 
+// The time by which ages are measured: after a clock was ahead, or went back, what is proven now
+// would otherwise be too old or from the future, and no pull could make it young.
+Timestamp TimeOfProof(const StoreTxn& txn) {
+  return {NowForAges(txn.clock(), txn.state().latest_time).seconds, 0};
+}
+
 // What the pull proved, without what was forgotten since it began. A pull that began before the
 // last truth may have been made with a Secret that the truth did not have.
 ImagePullCredentials Proven(const StoreTxn& txn, const ImagePullCredentials& credentials,
                             std::uint64_t began) {
   ImagePullCredentials proven = credentials;
-  const Proof proof{Timestamp{txn.now().seconds, 0}, began};
+  const Proof proof{TimeOfProof(txn), began};
   proven.node_pods_proof = proof;
   for (ImagePullSecret& secret : proven.kubernetes_secrets) secret.proof = proof;
   for (auto& account : proven.kubernetes_service_accounts) account.proof = proof;
@@ -192,7 +198,7 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
     }
     const std::uint64_t began = PullOfNameBegan(*pulls, name, put.runtime_handler);
     Proof fresh;
-    if (began != 0) fresh = {Timestamp{txn.now().seconds, 0}, began};
+    if (began != 0) fresh = {TimeOfProof(txn), began};
     const bool may_be_gone = txn.state().last_truth != 0 && began <= txn.state().last_truth;
     const auto give = [&](auto& credentials, const auto& counting) {
       std::erase_if(credentials, [&](auto& one) {

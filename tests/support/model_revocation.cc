@@ -138,7 +138,7 @@ std::uint64_t Model::PullOfNameBegan(const std::string& name, const std::string&
 }
 
 ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64_t began) const {
-  const Proof proof{Timestamp{TimeOfWriting().seconds, 0}, began};
+  const Proof proof{Timestamp{NowForAges().seconds, 0}, began};
   credentials.node_pods_proof = proof;
   for (auto& secret : credentials.kubernetes_secrets) secret.proof = proof;
   for (auto& account : credentials.kubernetes_service_accounts) account.proof = proof;
@@ -157,7 +157,7 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) 
     if (before.credential_mapping.contains(name)) stored = before.credential_mapping.at(name);
     const std::uint64_t began = PullOfNameBegan(name, put.runtime_handler);
     Proof fresh;
-    if (began != 0) fresh = {Timestamp{TimeOfWriting().seconds, 0}, began};
+    if (began != 0) fresh = {Timestamp{NowForAges().seconds, 0}, began};
     const bool may_be_gone = last_truth_ != 0 && began <= last_truth_;
 
     const auto secret_counts = [&](const ImagePullSecret& one) {

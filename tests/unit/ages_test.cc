@@ -196,6 +196,30 @@ BOOST_AUTO_TEST_CASE(a_jump_forward_that_is_taken_back_ages_nothing_for_ever) {
   BOOST_TEST(!store.Of(kSecretB).pull);
 }
 
+// The owner lives on: what it wrote while the clock was ahead does not make a later pull old.
+BOOST_AUTO_TEST_CASE(after_a_jump_that_is_taken_back_a_pull_makes_young_at_once) {
+  UnderBothRules([](Rules rules) {
+    for (const std::int64_t jump : {11 * kHour, 400 * 24 * kHour}) {
+      BOOST_TEST_CONTEXT("by " << jump << " seconds") {
+        AgedStore store(rules, {.credentials = hours(10), .node_pods = hours(5)});
+        store.clock().JumpSeconds(jump);
+        store.Pull("registry.example.com/other:v1", "other", WithSecret(kSecretB));
+        store.clock().JumpSeconds(-jump);
+        store.Pull(kImage, kRef, WithSecret(kSecretA));
+        store.Pull(kImage, kRef2, ForAll());
+        BOOST_TEST(!store.Of(kSecretA).pull);
+        BOOST_TEST(!store.Check(kImage, kRef2).pull);
+        store.Restart();
+        BOOST_TEST(!store.Of(kSecretA).pull);
+        BOOST_TEST(!store.Check(kImage, kRef2).pull);
+        store.clock().AdvanceSeconds(jump + 10 * kHour + 1);
+        ExpectTooOld(store.Of(kSecretA));
+        ExpectTooOld(store.Check(kImage, kRef2));
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(the_ledger_and_other_policies_are_not_touched) {
   AgedStore store(Rules::kClosed, {.credentials = hours(10), .node_pods = hours(1)});
   Must(store->AddToLedger({.id = std::string(kRef)}, "test", "preloaded"));
