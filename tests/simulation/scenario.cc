@@ -58,6 +58,7 @@ const std::array kScenarios = {
              .older_adapters = true},
     // Credentials are deleted, and proofs grow old by a clock that never jumps.
     Scenario{.name = "forgetting",
+             .wrong_closings_at_most = 0.1,
              .tag_moves = 2 * kHour,
              .collections = 6 * kHour,
              .rotations = 12 * kHour,
