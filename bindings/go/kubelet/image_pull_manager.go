@@ -36,7 +36,18 @@ type ImagePullManager struct {
 	mu sync.Mutex
 	// Pulls under way, by image string, the oldest first. waybill.RulesClosed only.
 	pulls map[string][]waybill.PullID
+	// Of these strings more than one was under way at once, since last none was: how sure it is when the
+	// one began that ends next.
+	mixed map[string]beginning
 }
+
+type beginning int
+
+const (
+	known     beginning = iota
+	theOldest           // the store takes it for the oldest that runs, which is no later
+	unknown             // it may be older than all that run: one ended in its place
+)
 
 // NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
 // with the policy (VerificationPolicy) and the runtime's images (ImagesOnNode); OpenStore does all of
@@ -51,7 +62,7 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 		if imageService == nil {
 			return nil, errors.New("the image service is nil: the closed rules need the runtime's list of images")
 		}
-		m.pulls = map[string][]waybill.PullID{}
+		m.pulls, m.mixed = map[string][]waybill.PullID{}, map[string]beginning{}
 		m.lists = &imageLists{store: store, imageService: imageService, observed: func(logger klog.Logger) {
 			m.metrics.noteRecords(logger, store)
 			m.metrics.noteIntents(logger, store)
@@ -77,6 +88,9 @@ func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) er
 	if m.closed() {
 		m.mu.Lock()
 		m.pulls[image] = append(m.pulls[image], pull)
+		if len(m.pulls[image]) > 1 {
+			m.mixed[image] = max(m.mixed[image], theOldest)
+		}
 		m.mu.Unlock()
 	}
 	m.metrics.noteIntents(logger, m.store)
@@ -85,14 +99,16 @@ func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) er
 
 // ended returns which pull of this string ended; 0: none is known. The kubelet does not say which of
 // several it was. One that can bring nothing more is taken to be the newest, any other the oldest, since
-// a pull can have brought nothing to a list that was made before it began.
-func (m *ImagePullManager) ended(image string, bringsNothingMore bool) waybill.PullID {
+// a pull can have brought nothing to a list that was made before it began. Also, how sure it is when it
+// began.
+func (m *ImagePullManager) ended(image string, bringsNothingMore bool) (waybill.PullID, beginning) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	pulls := m.pulls[image]
 	if len(pulls) == 0 {
-		return 0
+		return 0, known
 	}
+	began := m.mixed[image]
 	at := 0
 	if bringsNothingMore {
 		at = len(pulls) - 1
@@ -100,22 +116,35 @@ func (m *ImagePullManager) ended(image string, bringsNothingMore bool) waybill.P
 	pull := pulls[at]
 	if pulls = slices.Delete(pulls, at, at+1); len(pulls) == 0 {
 		delete(m.pulls, image)
+		delete(m.mixed, image)
 	} else {
 		m.pulls[image] = pulls
+		if !bringsNothingMore {
+			m.mixed[image] = unknown
+		}
 	}
-	return pull
+	return pull, began
 }
 
 // RecordImagePulled merges the credentials into the record and drops the intent, in one step. nil
 // credentials, which the kubelet never passes, count as unknown. If the write fails, the intent stays,
-// and so the image stays closed.
+// and so the image stays closed. Of several pulls of one string under way, the one that ended counts as
+// the one that began first: what was forgotten meanwhile stays forgotten. If one of them failed, nobody
+// knows that any more, and the credentials count as unknown.
 func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRef string, credentials *kubeletconfig.ImagePullCredentials) {
 	logger := klog.FromContext(ctx)
-	err := m.store.RecordImagePulled(waybill.PulledImage{
+	pulled := waybill.PulledImage{
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: credentialsToStore(credentials),
-		Pull:        m.ended(image, true),
-	})
+	}
+	switch pull, began := m.ended(image, true); began {
+	case known:
+		pulled.Pull = pull
+	case theOldest: // without an ID the store ends the newest, too
+	case unknown:
+		pulled.Pull, pulled.Credentials = pull, nil
+	}
+	err := m.store.RecordImagePulled(pulled)
 	if err != nil {
 		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
 		return
@@ -135,7 +164,7 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 	if m.closed() {
 		failure = m.failureOf(ctx, image)
 	}
-	pull := m.ended(image, failure == waybill.PullNothingTransferred)
+	pull, _ := m.ended(image, failure == waybill.PullNothingTransferred)
 	if err := m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure, pull); err != nil {
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return

@@ -335,3 +335,54 @@ func TestPruneByAListOfNothingDropsNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The kubelet does not say which of several pulls of one string ended. What was forgotten while one of
+// them ran stays forgotten, though another began later.
+func TestWhatIsForgottenStaysForgottenWhileTwoPullsRun(t *testing.T) {
+	const image, ref = "registry.example/team/app:1", "sha256:0000000000000000000000000000000000000000000000000000000000000001"
+	secret := secretOf("a")
+	begin := func(t *testing.T, manager *ImagePullManager) {
+		t.Helper()
+		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+			t.Fatal(err)
+		}
+	}
+	succeed := func(manager *ImagePullManager) {
+		manager.RecordImagePulled(quiet, image, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret}})
+	}
+	for name, between := range map[string]func(*ImagePullManager){
+		"both run":             func(*ImagePullManager) {},
+		"the later one failed": func(manager *ImagePullManager) { manager.RecordImagePullFailed(quiet, image) },
+		"a third one succeeded after that": func(manager *ImagePullManager) {
+			manager.RecordImagePullFailed(quiet, image)
+			if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+				panic(err)
+			}
+			manager.RecordImagePulled(quiet, image, ref, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			images := &runtimeImages{images: []kubecontainer.Image{{ID: "another"}}}
+			store, manager := newManager(t, waybill.RulesClosed, images)
+			begin(t, manager)
+			images.images = []kubecontainer.Image{{ID: ref, RepoTags: []string{image}}}
+			if _, err := store.ForgetSecret(waybill.CredentialName{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}); err != nil {
+				t.Fatal(err)
+			}
+			begin(t, manager)
+			between(manager)
+			succeed(manager) // the one that began before
+			if !mustPull(t, manager, image, ref, credentialsOf(secret)) {
+				t.Error("it is open")
+			}
+			for len(manager.pulls[image]) > 0 {
+				manager.RecordImagePullFailed(quiet, image)
+			}
+			// One alone is known by its ID.
+			pullWith(t, manager, image, ref, secret)
+			if mustPull(t, manager, image, ref, credentialsOf(secret)) {
+				t.Error("a pull that began later does not prove it")
+			}
+		})
+	}
+}
