@@ -19,6 +19,8 @@ type step struct {
 	what       string // one of the constants below
 	after      time.Duration
 	image, ref string
+	pull       int // intent, pulled, failed: which one it is; 0: nobody announced it
+	forgetting *forgetting
 	// decide
 	secrets  []kubeletconfig.ImagePullSecret
 	account  *kubeletconfig.ImagePullServiceAccount
@@ -77,6 +79,9 @@ func (s step) String() string {
 				len(credentials.KubernetesSecrets), len(credentials.KubernetesServiceAccounts))
 		}
 	}
+	if s.forgetting != nil {
+		text += s.forgetting.String()
+	}
 	text += "; on node"
 	for _, image := range s.onNode {
 		text += fmt.Sprintf(" %q%q%q", image.ID, image.RepoTags, image.RepoDigests)
@@ -120,6 +125,8 @@ type historyMaker struct {
 	late   []string            // images that pulls will bring whose end nobody knows
 	strays map[string]string   // refs that came so
 	begun  []string            // pulls in flight, an image for each
+	pulls  []int               // their numbers
+	last   int                 // likewise, the last
 	// Images whose intent may be on disk, of pulls in flight and of earlier processes.
 	dangling []string
 	counted  map[string]bool // a pull of it began in this life
@@ -308,13 +315,14 @@ func (h *historyMaker) restart() {
 			h.late = append(h.late, image)
 		}
 	}
-	h.begun, h.counted = nil, map[string]bool{}
+	h.begun, h.pulls, h.counted = nil, nil, map[string]bool{}
 }
 
 // finish ends a pull. One that nobody announced brings nothing late.
-func (h *historyMaker) finish(image string, announced bool) {
+func (h *historyMaker) finish(image string, pull int) {
+	announced := pull != 0
 	if h.r.IntN(3) == 0 {
-		s := step{what: failed, image: image, cancelled: h.r.IntN(4) == 0}
+		s := step{what: failed, image: image, pull: pull, cancelled: h.r.IntN(4) == 0}
 		switch {
 		case !announced:
 		case s.cancelled && h.r.IntN(2) == 0:
@@ -329,7 +337,7 @@ func (h *historyMaker) finish(image string, announced bool) {
 	if h.r.IntN(12) > 0 && !h.isStray(ref) {
 		h.node[ref] = append(h.node[ref], image)
 	}
-	s := step{what: pulled, image: image, ref: h.spelling(ref), id: ref, credentials: h.credentials()}
+	s := step{what: pulled, image: image, pull: pull, ref: h.spelling(ref), id: ref, credentials: h.credentials()}
 	h.add(s)
 	h.known = append(h.known, [2]string{image, s.ref})
 }
@@ -396,18 +404,21 @@ func makeHistory(seed uint64, length int) []step {
 			if len(h.begun) > 0 && h.r.IntN(4) == 0 {
 				image = pick(h.r, h.begun) // a second pull of it in flight
 			}
-			h.add(step{what: intent, image: image})
+			h.last++
+			h.add(step{what: intent, image: image, pull: h.last})
+			h.pulls = append(h.pulls, h.last)
 			h.begun, h.dangling = append(h.begun, image), append(h.dangling, image)
 			h.counted[image] = true
 		case n < 84:
 			if len(h.begun) == 0 || h.r.IntN(20) == 0 {
-				h.finish(h.image(), false)
+				h.finish(h.image(), 0)
 				continue
 			}
 			i := h.r.IntN(len(h.begun))
 			image := h.begun[i]
-			h.begun = slices.Delete(h.begun, i, i+1)
-			h.finish(image, true)
+			pull := h.pulls[i]
+			h.begun, h.pulls = slices.Delete(h.begun, i, i+1), slices.Delete(h.pulls, i, i+1)
+			h.finish(image, pull)
 		case n < 89:
 			h.prune()
 		case n < 92:

@@ -1,0 +1,353 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"waybill.dev/go"
+)
+
+// Waybill forgets credentials, and the kubelet does not. So an answer that is "pull" for us alone may
+// come from that; what we open must have been proven by a pull that began after all that it was
+// forgotten by, whatever the kubelet says.
+
+const (
+	forget    = "forget"
+	drawTruth = "drawTruth" // a token, before what exists is read
+	tellTruth = "tellTruth"
+)
+
+// forgetting is one call.
+type forgetting struct {
+	secret, account *waybill.CredentialName
+	namespace, hash string
+	ref             string
+	truth           *waybill.ExistingCredentials
+}
+
+func (f *forgetting) String() string {
+	switch {
+	case f.secret != nil:
+		return fmt.Sprintf(" secret %q", *f.secret)
+	case f.account != nil:
+		return fmt.Sprintf(" account %q", *f.account)
+	case f.truth != nil:
+		return fmt.Sprintf(" all but %q", *f.truth)
+	}
+	return fmt.Sprintf(" namespace %q hash %q image %q", f.namespace, f.hash, f.ref)
+}
+
+func (f *forgetting) call(store *waybill.Store, token waybill.ListToken) (stored bool, err error) {
+	var report waybill.ForgetReport
+	switch {
+	case f.secret != nil:
+		report, err = store.ForgetSecret(*f.secret)
+	case f.account != nil:
+		report, err = store.ForgetServiceAccount(*f.account)
+	case f.namespace != "":
+		report, err = store.ForgetNamespace(f.namespace)
+	case f.hash != "":
+		report, err = store.ForgetCredential(f.hash)
+	case f.ref != "":
+		report, err = store.ForgetImage(waybill.ImageCopy{ImageRef: f.ref})
+		if errors.Is(err, waybill.ErrInvalidArgument) {
+			return false, nil // a digest of two images
+		}
+	case f.truth != nil:
+		var reconciled waybill.ReconcileReport
+		reconciled, err = store.Reconcile(*f.truth, token, waybill.AllowEmpty)
+		report = reconciled.Forgotten
+	}
+	return report.Stored, err
+}
+
+// claim is what a pull proved under an image name, of whatever image.
+type claim struct {
+	name    string
+	all     bool // every pod may use it
+	secret  *kubeletconfig.ImagePullSecret
+	account *kubeletconfig.ImagePullServiceAccount
+	began   int // the step; 0: nobody knows
+}
+
+func (a claim) same(b claim) bool {
+	return a.name == b.name && a.all == b.all && a.began == b.began &&
+		(a.secret == nil) == (b.secret == nil) && (a.secret == nil || *a.secret == *b.secret) &&
+		(a.account == nil) == (b.account == nil) && (a.account == nil || *a.account == *b.account)
+}
+
+func named(who waybill.CredentialName, namespace, name, uid string) bool {
+	return who.Namespace == namespace && who.Name == name && (who.UID == "" || who.UID == uid)
+}
+
+// takes says whether it forgets what the claim is about.
+func (f *forgetting) takes(c claim) bool {
+	switch {
+	case f.truth != nil:
+		exists := func(all []waybill.CredentialName, namespace, name, uid string) bool {
+			return slices.ContainsFunc(all, func(who waybill.CredentialName) bool { return named(who, namespace, name, uid) })
+		}
+		return c.secret != nil && !exists(f.truth.Secrets, c.secret.Namespace, c.secret.Name, c.secret.UID) ||
+			c.account != nil && !exists(f.truth.ServiceAccounts, c.account.Namespace, c.account.Name, c.account.UID)
+	case c.secret != nil:
+		return f.secret != nil && named(*f.secret, c.secret.Namespace, c.secret.Name, c.secret.UID) ||
+			f.namespace != "" && f.namespace == c.secret.Namespace || f.hash != "" && f.hash == c.secret.CredentialHash
+	case c.account != nil:
+		return f.account != nil && named(*f.account, c.account.Namespace, c.account.Name, c.account.UID) ||
+			f.namespace != "" && f.namespace == c.account.Namespace
+	}
+	return false // of an image: claims do not say which it is
+}
+
+// standing is what was forgotten, and what pulls that began until then prove no more.
+type standing struct {
+	*forgetting
+	at int
+}
+
+type proofs struct {
+	at     int // the step, from 1 on
+	begun  map[int]int
+	images map[int]string  // of pulls; below 0: of intents that were written
+	recent map[int]bool    // those that began in this life
+	unsure map[string]bool // images of which a pull ended that nobody announced: likewise
+	claims []claim
+	stay   []standing
+	any    bool // something was forgotten
+	token  waybill.ListToken
+	drawn  int // the token's step; 0: there is none
+	counts map[string]int
+}
+
+func newProofs() *proofs {
+	return &proofs{begun: map[int]int{}, images: map[int]string{}, recent: map[int]bool{}, unsure: map[string]bool{}, counts: map[string]int{}}
+}
+
+func (p *proofs) claim(c claim, byPull bool) {
+	for _, s := range p.stay {
+		// A truth takes what the store has, and what pulls bring; a match may be with what it did not have.
+		if s.takes(c) && c.began <= s.at && (byPull || s.truth == nil) {
+			return
+		}
+	}
+	if !slices.ContainsFunc(p.claims, c.same) {
+		p.claims = append(p.claims, c)
+	}
+}
+
+func (p *proofs) claimAll(name string, credentials kubeletconfig.ImagePullCredentials, began int) {
+	if credentials.NodePodsAccessible {
+		p.claim(claim{name: name, all: true, began: began}, true)
+	}
+	for _, secret := range credentials.KubernetesSecrets {
+		p.claim(claim{name: name, secret: &secret, began: began}, true)
+	}
+	for _, account := range credentials.KubernetesServiceAccounts {
+		p.claim(claim{name: name, account: &account, began: began}, true)
+	}
+}
+
+func matches(a, b *kubeletconfig.ImagePullSecret) bool {
+	return a.CredentialHash != "" && a.CredentialHash == b.CredentialHash ||
+		a.UID == b.UID && a.Namespace == b.Namespace && a.Name == b.Name
+}
+
+// inherit gives a Secret that matched what it matched is worth.
+func (p *proofs) inherit(name string, secrets []kubeletconfig.ImagePullSecret) {
+	for _, known := range slices.Clone(p.claims) {
+		for _, secret := range secrets {
+			if known.name == name && known.secret != nil && matches(known.secret, &secret) {
+				p.claim(claim{name: name, secret: &secret, began: known.began}, false)
+			}
+		}
+	}
+}
+
+// mayOpen says whether something that counts matches what the pod holds out.
+func (p *proofs) mayOpen(s step) bool {
+	return slices.ContainsFunc(p.claims, func(c claim) bool {
+		if c.name != imageName(s.image) {
+			return false
+		}
+		return c.all || c.account != nil && s.account != nil && *c.account == *s.account ||
+			c.secret != nil && slices.ContainsFunc(s.secrets, func(secret kubeletconfig.ImagePullSecret) bool { return matches(c.secret, &secret) })
+	})
+}
+
+// holds says whether each credential of a record counts.
+func (p *proofs) holds(record *kubeletconfig.ImagePulledRecord) bool {
+	for name, entry := range record.CredentialMapping {
+		has := func(same func(c claim) bool) bool {
+			return slices.ContainsFunc(p.claims, func(c claim) bool { return c.name == name && same(c) })
+		}
+		for _, secret := range entry.KubernetesSecrets {
+			if !has(func(c claim) bool { return c.secret != nil && *c.secret == secret }) {
+				return false
+			}
+		}
+		for _, account := range entry.KubernetesServiceAccounts {
+			if !has(func(c claim) bool { return c.account != nil && *c.account == account }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// newest is the step at which the newest such pull began; 0: there is none.
+func (p *proofs) newest(is func(pull int) bool) int {
+	began := 0
+	for pull, at := range p.begun {
+		if is(pull) {
+			began = max(began, at)
+		}
+	}
+	return began
+}
+
+// before a step is done.
+func (p *proofs) before(s step) {
+	p.at++
+	switch s.what {
+	case intent:
+		p.begun[s.pull], p.images[s.pull], p.recent[s.pull] = p.at, s.image, true
+	case writeIntent:
+		p.begun[-p.at], p.images[-p.at], p.recent[-p.at] = p.at, s.image, true
+	case restart:
+		clear(p.recent)
+		clear(p.unsure)
+	case pulled, failed:
+		p.unsure[s.image] = p.unsure[s.image] || p.begun[s.pull] == 0
+		began := p.begun[s.pull]
+		if p.unsure[s.image] { // then it passes for another one
+			began = max(began, p.newest(func(pull int) bool { return p.images[pull] == s.image }))
+		}
+		if s.what == pulled && s.credentials != nil {
+			p.claimAll(imageName(s.image), *s.credentials, began)
+		}
+	case writeRecord:
+		for name, credentials := range s.writeTo.CredentialMapping {
+			began := p.newest(func(pull int) bool { return p.recent[pull] && imageName(p.images[pull]) == name })
+			p.inherit(name, credentials.KubernetesSecrets)
+			for _, account := range credentials.KubernetesServiceAccounts {
+				for _, known := range slices.Clone(p.claims) {
+					if known.name == name && known.account != nil && *known.account == account {
+						p.claim(known, false)
+					}
+				}
+			}
+			p.claimAll(name, credentials, began)
+		}
+	}
+}
+
+// act does a step that the kubelet does not know.
+func (p *proofs) act(s step, store *waybill.Store) error {
+	if s.what == drawTruth {
+		var err error
+		p.token, err = store.BeginList()
+		p.drawn = p.at
+		return err
+	}
+	at := p.at
+	if s.what == tellTruth {
+		if at = p.drawn; at == 0 {
+			return nil
+		}
+		p.drawn = 0
+	}
+	stored, err := s.forgetting.call(store, p.token)
+	if err != nil {
+		return fmt.Errorf("%s%v: %w", s.what, s.forgetting, err)
+	}
+	p.any = true
+	before := len(p.claims)
+	p.claims = slices.DeleteFunc(p.claims, func(c claim) bool { return s.forgetting.takes(c) && c.began <= at })
+	p.counts["forgotten"] += before - len(p.claims)
+	p.counts[s.what]++
+	if stored || s.what == tellTruth {
+		p.stay = append(p.stay, standing{s.forgetting, at})
+	}
+	return nil
+}
+
+// judge says what is wrong with an answer of ours, apart from what the kubelet says; "": nothing.
+func (p *proofs) judge(s step, got answer) string {
+	if s.what != decide || got.pull || got.labels[1] == 0 {
+		return ""
+	}
+	if !p.mayOpen(s) {
+		return "it is open by what was forgotten, or was never proven"
+	}
+	p.counts["opened"]++
+	p.inherit(imageName(s.image), s.secrets)
+	return ""
+}
+
+// withForgetting puts steps into two of three histories in which something is forgotten.
+func withForgetting(seed uint64, history []step) []step {
+	if seed%3 == 0 {
+		return history
+	}
+	r := rand.New(rand.NewPCG(seed, 1))
+	namespace := func() string { return fmt.Sprintf("namespace-%d", r.IntN(3)) }
+	secret := func(owner int) waybill.CredentialName {
+		return waybill.CredentialName{
+			Namespace: fmt.Sprintf("namespace-%d", owner%3), Name: "pull-secret",
+			UID: fmt.Sprintf("%08d-0000-4000-8000-000000000000", owner),
+		}
+	}
+	account := func(i, namespace int) waybill.CredentialName {
+		return waybill.CredentialName{
+			Namespace: fmt.Sprintf("namespace-%d", namespace), Name: "builder", UID: fmt.Sprintf("%08d-1111-4000-8000-000000000000", i),
+		}
+	}
+	var with []step
+	for _, s := range history {
+		with = append(with, s)
+		add := func(what string, f *forgetting) {
+			with = append(with, step{what: what, forgetting: f, onNode: s.onNode, strays: s.strays})
+		}
+		switch n := r.IntN(60); {
+		case n < 2:
+			add(drawTruth, nil)
+		case n < 4:
+			truth := &waybill.ExistingCredentials{}
+			for i := range 3 {
+				if r.IntN(3) > 0 {
+					truth.Secrets = append(truth.Secrets, secret(i))
+				}
+				if r.IntN(3) > 0 {
+					truth.ServiceAccounts = append(truth.ServiceAccounts, account(i, r.IntN(2)))
+				}
+			}
+			add(tellTruth, &forgetting{truth: truth})
+		case n < 8:
+			f := &forgetting{}
+			switch r.IntN(6) {
+			case 0:
+				who := secret(r.IntN(3))
+				f.secret = &who
+			case 1:
+				who := secret(r.IntN(3))
+				who.UID = ""
+				f.secret = &who
+			case 2:
+				who := account(r.IntN(3), r.IntN(2))
+				f.account = &who
+			case 3:
+				f.namespace = namespace()
+			case 4:
+				f.hash = strings.Repeat(string(rune('a'+r.IntN(3))), 64)
+			default:
+				f.ref = fmt.Sprintf("sha256:%064d", r.IntN(5))
+			}
+			add(forget, f)
+		}
+	}
+	return with
+}
