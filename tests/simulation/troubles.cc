@@ -202,6 +202,7 @@ void NodeLife::LoseFiles() {
     Log(std::nullopt, "the store is lost");
   } else {
     fs::remove(store / "data.mdb");
+    backup_.reset();  // those are of another store than the next one
     Log(std::nullopt, "data.mdb is lost");
   }
 }
