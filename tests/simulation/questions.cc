@@ -32,6 +32,11 @@ class PodSource final : public CredentialSource {
   PodCredentials credentials_;
 };
 
+std::string HeldOut(const Proof& proof) {
+  if (proof.secret) return proof.secret->uid + " with " + proof.secret->credential_hash;
+  return proof.account ? proof.account->uid : "no credentials";
+}
+
 CopyName NameForRecords(std::string_view image, const Pod& pod) {
   return {std::string(ImageName(image).value_or(image)), std::string(pod.runtime_handler)};
 }
@@ -134,6 +139,15 @@ EnsureOutcome NodeLife::Ensure(const Question& question, std::optional<ContentIn
     CheckOpen(question.pod, question.image, ref, *present,
               outcome.decision.value_or(Decision{.pull = false}));
   }
+  // Kubelet rules open more, and are not judged; but what they write back counts later.
+  if (mode_ == Mode::kKubeletRules && present && outcome.decision && !outcome.decision->pull) {
+    const bool by_hash = outcome.decision->reason == Reason::kSecretHashMatches;
+    if (by_hash || outcome.decision->reason == Reason::kSecretCoordinatesMatch) {
+      const Proof proof = ProofOf(question.pod);
+      truth_.WrittenBack(*present, NameForRecords(question.image, question.pod), *proof.secret,
+                         by_hash, false, NextStep());
+    }
+  }
   return outcome;
 }
 
@@ -234,8 +248,7 @@ void NodeLife::CheckOpen(const Pod& pod, const std::string& image, std::string_v
   }
   Fail(fmt::format("{} is open for a pod of tenant {} ({}{}) that asks {} with the ref {}: {}",
                    NameOf(content), pod.tenant, pod.runtime_handler.empty() ? "" : "kata, ",
-                   pod.credential == Credential::kNone ? "no credentials" : "its own credentials",
-                   image, ref, ReasonName(decision.reason)),
+                   HeldOut(proof), image, ref, ReasonName(decision.reason)),
        content);
 }
 
