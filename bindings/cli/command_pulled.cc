@@ -8,6 +8,7 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "waybill/image_name.h"
 
 namespace waybill::cli {
 namespace {
@@ -60,15 +61,19 @@ runs. Only that one ends: another pull of the image stays open.)";
     const std::string& handler = flags_.runtime.handler;
     const ImageCopy copy = {
         .image = flags_.image, .image_ref = *flags_.image_ref, .runtime_handler = handler};
+    // What this pull gave. By earlier pulls the record may be open to more.
+    ImagePullCredentials gave = credentials.value_or(ImagePullCredentials{});
     auto dangling = WithStore(OwnStore(flags_.store, {.policy = flags_.policy.policy}),
                               [&](NodeStore& store) -> Result<bool> {
                                 auto done = store.RecordImagePulled(copy, credentials, *result);
                                 if (!done) return done.error();
+                                auto record = store.GetRecord(copy);
+                                if (!record) return record.error();
+                                LeaveWhatIsIn(*record, gave);
                                 return store.HasIntent(copy);
                               });
     if (!dangling) return dangling.error();
-    // What this pull gave. By earlier pulls the record may be open to more.
-    const std::string access = AccessText(credentials ? *credentials : ImagePullCredentials{});
+    const std::string access = AccessText(gave);
     if (out.json()) {
       Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
       answer["imageRef"] = *flags_.image_ref;
@@ -85,6 +90,31 @@ runs. Only that one ends: another pull of the image stays open.)";
   }
 
  private:
+  // What was forgotten since the pull began is not on record.
+  void LeaveWhatIsIn(const ImagePulledRecord& record, ImagePullCredentials& gave) const {
+    const auto name = ImageName(flags_.image);
+    const auto entry = record.credential_mapping.find(std::string(name.value_or("")));
+    if (entry == record.credential_mapping.end()) {
+      gave = {};
+      return;
+    }
+    const ImagePullCredentials& stored = entry->second;
+    if (stored.node_pods_accessible) return;
+    gave.node_pods_accessible = false;
+    const auto is_gone = [](const auto& all, const auto& one) {
+      return std::none_of(all.begin(), all.end(), [&](const auto& other) {
+        return other.uid == one.uid && other.namespace_name == one.namespace_name &&
+               other.name == one.name;
+      });
+    };
+    std::erase_if(gave.kubernetes_secrets, [&](const ImagePullSecret& one) {
+      return is_gone(stored.kubernetes_secrets, one);
+    });
+    std::erase_if(gave.kubernetes_service_accounts, [&](const ImagePullServiceAccount& one) {
+      return is_gone(stored.kubernetes_service_accounts, one);
+    });
+  }
+
   Result<PullResult> WhatRuntimeSays() const {
     PullResult result;
     if (pull_) {
