@@ -20,6 +20,10 @@ constexpr std::uint64_t kReaderCheckInterval = 256;
 constexpr std::uint64_t kMinReservePages = 64;
 constexpr std::uint64_t kMaxReservePages = 1024;
 constexpr std::uint64_t kReserveShare = 16;
+// A commit writes so many beside those of the tables: state, free list. It must leave so many that
+// can be used at once, or no later one could ever be written.
+constexpr std::uint64_t kPagesOfCommit = 6;
+constexpr std::uint64_t kPagesLeft = 10;
 // If so many pages were never used, the free list is not read.
 constexpr std::uint64_t kPlentyOfPages = 16384;
 
@@ -83,17 +87,20 @@ int LowerToOldest(const char* line, void* context) {
   return 0;
 }
 
-// Pages in the free list that no old snapshot needs. Those that the last commit freed can be used
-// only by the next commit but one; they count too, since the reserve lasts until then. LMDB shows
-// the list to read transactions only.
-std::uint64_t FreePages(const lmdb::Env& env) {
+// Pages in the free list that no old snapshot needs. LMDB shows the list to read transactions only.
+struct FreePages {
+  std::uint64_t usable = 0;
+  std::uint64_t pending = 0;  // the last commit freed them: only the next but one can use them
+};
+
+FreePages CountFreePages(const lmdb::Env& env) {
   lmdb::Txn txn;
   lmdb::Cursor cursor;
   const std::uint64_t last = env.GetInfo().last_txn_id;
   Snapshots snapshots{last, last + 1};
-  if (mdb_reader_list(env.get(), LowerToOldest, &snapshots) < 0) return 0;
-  if (txn.BeginRead(env) != MDB_SUCCESS || cursor.Open(txn.get(), 0) != MDB_SUCCESS) return 0;
-  std::uint64_t pages = 0;
+  FreePages pages;
+  if (mdb_reader_list(env.get(), LowerToOldest, &snapshots) < 0) return pages;
+  if (txn.BeginRead(env) != MDB_SUCCESS || cursor.Open(txn.get(), 0) != MDB_SUCCESS) return pages;
   lmdb::Bytes key;
   lmdb::Bytes value;
   while (cursor.Get(&key, &value, MDB_NEXT) == MDB_SUCCESS) {
@@ -103,7 +110,7 @@ std::uint64_t FreePages(const lmdb::Env& env) {
     std::memcpy(&freed_by, key.data(), sizeof(freed_by));
     if (freed_by >= snapshots.oldest) break;
     std::memcpy(&count, value.data(), sizeof(count));
-    pages += count;
+    (freed_by < last ? pages.usable : pages.pending) += count;
   }
   return pages;
 }
@@ -145,6 +152,10 @@ void Committer::Lead(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   try {
     RunBatch(batch_);
+    const auto full = std::partition(batch_.begin(), batch_.end(), [](const Request* request) {
+      return request->result || request->result.error().code != ErrorCode::kStoreFull;
+    });
+    if (full != batch_.end() && FreePending()) RunBatch({full, batch_.end()});
   } catch (...) {
     // The waiting callers must be woken; how far the commit came is unknown.
     failed_.store(true, std::memory_order_release);
@@ -155,6 +166,18 @@ void Committer::Lead(std::unique_lock<std::mutex>& lock) {
   for (Request* request : batch_) request->done = true;
   leading_ = false;
   changed_.notify_all();
+}
+
+bool Committer::FreePending() {
+  if (failed() || FindRoom().pending < kPagesLeft) return false;
+  const auto nothing = [](StoreTxn& txn) -> Result<void> {
+    txn.Touch();
+    return {};
+  };
+  Request request(nothing);
+  Request* one = &request;
+  RunBatch({&one, 1});
+  return request.result.has_value();
 }
 
 Result<void> Committer::WithoutCommits(FunctionRef<Result<void>()> work) {
@@ -233,29 +256,36 @@ StoreTxn::Context Committer::MakeContext(MDB_txn* txn, const State& state) const
   return context;
 }
 
-std::uint64_t Committer::GrowthPages() const {
+Committer::Room Committer::FindRoom() const {
   const lmdb::Env::Info info = env_.GetInfo();
-  if (info.page_size == 0) return 0;
+  if (info.page_size == 0) return {};
   const std::uint64_t pages = info.map_bytes / info.page_size;
   const std::uint64_t reserve =
       std::clamp(pages / kReserveShare, kMinReservePages, kMaxReservePages);
   const std::uint64_t used = info.last_page + 1;
   const std::uint64_t unused = pages > used ? pages - used : 0;
-  std::uint64_t free = unused;
-  if (unused < kPlentyOfPages) free += FreePages(env_);
+  FreePages free;
+  if (unused < kPlentyOfPages) free = CountFreePages(env_);
   // Dead readers keep pages from being used again.
-  if (free <= reserve && env_.ClearDeadReaders() > 0) free = unused + FreePages(env_);
-  return free > reserve ? free - reserve : 0;
+  if (unused + free.usable + free.pending <= reserve && env_.ClearDeadReaders() > 0) {
+    free = CountFreePages(env_);
+  }
+  // Pending ones count for growth, since the reserve lasts until they can be used.
+  const std::uint64_t all = unused + free.usable + free.pending;
+  return {.growth = all > reserve ? all - reserve : 0,
+          .usable = unused + free.usable,
+          .pending = free.pending};
 }
 
-Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty,
-                               std::uint64_t& growth_pages) {
+Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty, Room& room,
+                               std::uint64_t& copied) {
   StoreTxn::Context context = MakeContext(txn.get(), state);
-  context.growth_pages = growth_pages;
+  context.growth_pages = room.growth;
   StoreTxn store_txn(context, state);
   Result<void> result = change(store_txn);
   dirty = store_txn.dirty();
-  growth_pages -= store_txn.pages_taken();
+  room.growth -= store_txn.pages_taken();
+  copied += store_txn.PagesCopied();
   return result;
 }
 
@@ -342,13 +372,14 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
   UndoLog* const undo = hooks_.undo;
   State state = state_;
   bool any_dirty = false;
-  std::uint64_t growth_pages = GrowthPages();
+  Room room = FindRoom();
+  std::uint64_t copied = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Request& request = *batch[i];
     const std::size_t mark = undo != nullptr ? undo->Mark() : 0;
     State next = state;
     bool dirty = false;
-    request.result = RunOne(txn, request.change, next, dirty, growth_pages);
+    request.result = RunOne(txn, request.change, next, dirty, room, copied);
     if (request.result) {
       if (dirty) state = next;
       any_dirty = any_dirty || dirty;
@@ -368,6 +399,10 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
     } else {
       without = i;
     }
+    return false;
+  }
+  if (any_dirty && copied > 0 && room.usable < copied + kPagesOfCommit + kPagesLeft) {
+    error = lmdb::MakeError(MDB_MAP_FULL, "committing", env_.directory());
     return false;
   }
   if (any_dirty) {

@@ -117,9 +117,15 @@ class Committer {
   bool TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error);
   bool TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
                       bool& committing);
-  // Takes the pages that the change may use from `growth_pages`.
-  Result<void> RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty,
-                      std::uint64_t& growth_pages);
+  // Pages of the map.
+  struct Room {
+    std::uint64_t growth = 0;   // for what makes the store larger
+    std::uint64_t usable = 0;   // by the transaction under way
+    std::uint64_t pending = 0;  // by the next one only: the last one freed them
+  };
+  // Takes the pages that the change may use from `room.growth`, and adds those that it copied.
+  Result<void> RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty, Room& room,
+                      std::uint64_t& copied);
   // `committing` is true while it is unknown what is on disk.
   Result<void> CommitState(lmdb::Txn& txn, State& state, bool& committing);
   // Every later Run fails, with the first `why`.
@@ -128,7 +134,10 @@ class Committer {
     return hooks_.still_owned ? hooks_.still_owned() : Result<void>();
   }
   StoreTxn::Context MakeContext(MDB_txn* txn, const State& state) const;
-  std::uint64_t GrowthPages() const;
+  Room FindRoom() const;
+  // A commit that changes nothing, so that the next one can use the pages that the last one freed.
+  // False: there are too few for that, or it failed.
+  bool FreePending();
 
   const lmdb::Env& env_;
   const TableHandles handles_;

@@ -131,6 +131,45 @@ Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
   return {};
 }
 
+namespace {
+
+std::uint64_t PagesOf(const MDB_stat& stat) {
+  return stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+}
+
+}  // namespace
+
+void StoreTxn::Touch(Table table, std::size_t bytes) {
+  Touched& touched = touched_[Index(table)];
+  if (touched.changes == 0) {
+    MDB_stat stat{};
+    if (mdb_stat(context_.txn, context_.handles->of(table), &stat) == MDB_SUCCESS) {
+      touched.depth = stat.ms_depth + std::uint64_t{1};
+      touched.branch_pages = stat.ms_branch_pages;
+      touched.pages = PagesOf(stat);
+      touched.page_bytes = stat.ms_psize;
+    }
+  }
+  touched.changes += 1 + bytes / touched.page_bytes;
+}
+
+std::uint64_t StoreTxn::PagesCopied() const {
+  std::uint64_t pages = 0;
+  for (std::size_t i = 0; i < kTableCount; ++i) {
+    const Touched& one = touched_[i];
+    MDB_stat now{};
+    if (one.changes == 0 ||
+        mdb_stat(context_.txn, context_.handles->of(kTables[i].table), &now) != MDB_SUCCESS) {
+      continue;
+    }
+    // A change copies a leaf and the path to it, and a deletion may merge the leaf with another.
+    const std::uint64_t paths = std::min(one.changes * one.depth, one.branch_pages + 2);
+    pages += std::min(2 * one.changes + paths, one.pages);
+    if (const std::uint64_t all = PagesOf(now); all > one.pages) pages += all - one.pages;
+  }
+  return pages;
+}
+
 Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
                              Room room) {
   MDB_val k = lmdb::ToVal(key.span());
@@ -159,6 +198,7 @@ Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
 
 Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
+  Touch(table, payload.size());
   return Store(context_.handles->of(table), state_.digest(table), key,
                Seal(key, SpecOf(table).kind, schema().version(table), payload), Room::kReserve);
 }
@@ -215,6 +255,7 @@ Result<void> StoreTxn::Clear(Table table) {
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r.error();
   const auto value = Seal(key, SpecOf(table).kind, schema().version(table), payload);
+  Touch(table, value.size());
   if (auto r = TakeRoom(context_.handles->of(table), value.size()); !r) return r.error();
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val v = lmdb::ToVal(value);
@@ -238,6 +279,7 @@ Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key
     if (!keys) return keys.error();
     before = std::move(*keys);
   }
+  Touch(table, payload.size());
   auto stored = Store(context_.handles->of(table), state_.digest(table), key,
                       Seal(key, SpecOf(table).kind, schema.version(table), payload));
   return stored && indexed ? Reindex(key, before, payload) : stored;
@@ -258,6 +300,7 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
   const bool recount = !TakeOut(key, lmdb::FromVal(old), digest);
   dirty_ = true;
+  Touch(table, 0);
   MDB_stat stat{};
   rc = mdb_stat(context_.txn, dbi, &stat);
   // The last value: mdb_del would copy the page first, and write the copy, though it is then free.

@@ -75,6 +75,8 @@ class StoreTxn {
   void Touch() { dirty_ = true; }
   // How many of growth_pages this change took at most.
   std::uint64_t pages_taken() const { return pages_taken_; }
+  // How many pages of the tables it copied or added at most. 0: it changed none.
+  std::uint64_t PagesCopied() const;
 
   // nullopt: no such key. kDamaged: the value does not verify. The bytes last until the next write.
   Result<std::optional<Payload>> Get(Table table, const Key16& key) const;
@@ -120,6 +122,8 @@ class StoreTxn {
   Result<void> CheckSize(Payload payload) const;
   // Call before adding or enlarging a value of `bytes`. kStoreFull: there is no room.
   Result<void> TakeRoom(MDB_dbi dbi, std::size_t bytes);
+  // Call before changing a value; `bytes` of the new one, 0 to delete it.
+  void Touch(Table table, std::size_t bytes);
   enum class Room : std::uint8_t { kGrowth, kReserve };
   Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
                      Room room = Room::kGrowth);
@@ -132,7 +136,17 @@ class StoreTxn {
   // How many pulled records are of another handler than the default.
   Result<std::uint64_t> CountNondefault() const;
 
+  // What was changed of a table, and its size before.
+  struct Touched {
+    std::uint64_t changes = 0;
+    std::uint64_t depth = 0;
+    std::uint64_t branch_pages = 0;
+    std::uint64_t pages = 0;
+    std::uint64_t page_bytes = 4096;
+  };
+
   Context context_;
+  std::array<Touched, kTableCount> touched_{};
   State& state_;
   bool dirty_ = false;
   std::uint64_t pages_taken_ = 0;

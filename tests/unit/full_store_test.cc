@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/draw.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
@@ -97,6 +98,62 @@ BOOST_AUTO_TEST_CASE(pruning_makes_room_again) {
   BOOST_TEST(pruned.removed == room);
   BOOST_TEST(Fill(*store, 'b').size() > room / 2);
   BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// A commit that used the last pages that can be used at once would be the store's last: what it
+// freed can be used only after one more.
+BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
+  const std::uint64_t seed = SeedOfThisRun();
+  for (std::uint64_t history = 0; history < 8; ++history) {
+    Draw draw(seed + history);
+    const TempDir scratch;
+    FakeClock clock;
+    OpenOptions options = SmallStore(scratch, clock, kMiB);
+    options.rules = draw.OneIn(2) ? Rules::kClosed : Rules::kKubelet;
+    const auto store = Must(NodeStore::Open(options));
+    std::vector<std::string> refs;
+    std::uint64_t next = 0;
+    const std::uint64_t crowded = draw.OneIn(2) ? 8 : 1000;
+    for (int step = 0; step < 40; ++step) {
+      for (bool full = false; !full;) {
+        const std::uint64_t i = next++;
+        ImagePulledRecord record{.image_ref = "registry.example/app@" + std::to_string(i)};
+        auto& secrets = record.credential_mapping["registry.example/app"].kubernetes_secrets;
+        for (std::uint64_t n = draw.OneIn(crowded) ? 20 : 1; n > 0; --n) {
+          const std::string number = std::to_string(i) + "-" + std::to_string(n);
+          secrets.push_back(MakeSecret("ns-" + std::to_string(i % 7), "pull-" + number,
+                                       "uid-" + number, "hash-" + number));
+        }
+        full = !store->PutRecord(record).has_value();
+        if (!full) refs.push_back(record.image_ref);
+      }
+      switch (draw.Below(4)) {
+        case 0:
+          static_cast<void>(store->ForgetNamespace("ns-" + std::to_string(draw.Below(7))));
+          break;
+        case 1: {
+          const std::uint64_t one_in = draw.OneIn(2) ? 1 : 3;
+          std::vector<ImageOnNode> listed;
+          std::erase_if(refs, [&](const std::string& ref) {
+            const bool stays = !draw.OneIn(one_in);
+            if (stays) listed.push_back({.id = ref});
+            return !stays;
+          });
+          Must(store->Prune(listed, Must(store->BeginList()), {.allow_empty = true}));
+          break;
+        }
+        default:
+          break;
+      }
+      for (std::uint64_t n = draw.Below(12); n > 0 && !refs.empty(); --n) {
+        const std::size_t at = draw.Below(refs.size());
+        Must(store->DeleteRecord({.image_ref = refs[at]}));
+        refs.erase(refs.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+    }
+    BOOST_TEST(Must(store->ListRecords()).size() == refs.size());
+    BOOST_TEST(Must(store->Verify()).sound);
+  }
 }
 
 // Every page of the table is touched: more than a full store can copy in one transaction.
