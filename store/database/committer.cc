@@ -285,7 +285,7 @@ Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool
   Result<void> result = change(store_txn);
   dirty = store_txn.dirty();
   room.growth -= store_txn.pages_taken();
-  copied += store_txn.PagesCopied();
+  if (room.usable < kPlentyOfPages) copied += store_txn.PagesCopied();
   return result;
 }
 

@@ -123,7 +123,8 @@ class Committer {
     std::uint64_t usable = 0;   // by the transaction under way
     std::uint64_t pending = 0;  // by the next one only: the last one freed them
   };
-  // Takes the pages that the change may use from `room.growth`, and adds those that it copied.
+  // Takes the pages that the change may use from `room.growth`, and adds those that it copied,
+  // unless there are plenty.
   Result<void> RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty, Room& room,
                       std::uint64_t& copied);
   // `committing` is true while it is unknown what is on disk.

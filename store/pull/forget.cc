@@ -213,14 +213,7 @@ Result<std::uint64_t> CountEqualHashes(const StoreTxn& txn, Tally& tally,
   return count;
 }
 
-// Storing a record leaves out what was forgotten (DropForgotten).
-Result<void> StoreAgain(StoreTxn& txn, const Key16& key) {
-  auto record = RecordUnder(txn, key);
-  if (!record) return record.error();
-  return *record ? StoreRecord(txn, std::move(**record)) : Result<void>();
-}
-
-// Likewise, if anything in it was forgotten: a record that stays as it is keeps its stamp.
+// A record that stays as it is keeps its stamp.
 Result<void> StoreWithoutForgotten(StoreTxn& txn, const Key16& key) {
   auto record = RecordUnder(txn, key);
   if (!record) return record.error();
@@ -385,7 +378,7 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
     return report;
   }
   for (const Key16& key : changed) {
-    if (auto r = StoreAgain(txn, key); !r) return r.error();
+    if (auto r = StoreWithoutForgotten(txn, key); !r) return r.error();
   }
   return report;
 }
@@ -415,9 +408,11 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
                  "draw a token, then list what exists again"};
   }
   const Truth exists(truth);
+  const auto is_newer = [&](const auto& credential) {
+    return credential.proof.pull_began > token.commit;
+  };
   const auto leaves = [&](const auto& credential) {
-    return credential.proof.pull_began <= token.commit &&
-           !exists.Has(KindOf(credential), NameOf(credential));
+    return !is_newer(credential) && !exists.Has(KindOf(credential), NameOf(credential));
   };
   ReconcileReport report;
   Tally tally;
@@ -438,10 +433,10 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
         return;
       }
       all_known = false;
-      if (leaves(credential)) {
-        gone.try_emplace(std::move(one), who);
-      } else {
+      if (is_newer(credential)) {
         newer.insert(std::move(one));
+      } else {
+        gone.try_emplace(std::move(one), who);
       }
     });
     if (!all_known && tally.Count(key, *record, leaves, false)) changed.push_back(key);
@@ -473,7 +468,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
     return report;
   }
   for (const Key16& key : changed) {
-    if (auto r = StoreAgain(txn, key); !r) return r.error();
+    if (auto r = StoreWithoutForgotten(txn, key); !r) return r.error();
   }
   return report;
 }

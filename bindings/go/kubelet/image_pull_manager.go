@@ -140,7 +140,7 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 	switch pull, began := m.ended(image, true); began {
 	case known:
 		pulled.Pull = pull
-	case theOldest: // without an ID the store ends the newest, too
+	case theOldest: // without an ID the store ends the newest, and goes by the beginning of the oldest
 	case unknown:
 		pulled.Pull, pulled.Credentials = pull, nil
 	}

@@ -242,8 +242,8 @@ class NodeStore {
                                        const ChangeOptions& options = {});
   // Every credential of one handler's copy of the image, and that every pod may use it. Under
   // Rules::kClosed by any spelling; kInvalidArgument for a digest that two images have. Ignores
-  // copy.image. Ledger entries stay (RemoveFromLedger). The
-  // handler may be one that is not in the registry any more: its records stay until a prune.
+  // copy.image. Ledger entries stay (RemoveFromLedger). The handler may be one that is not in the
+  // registry any more: its records stay until a prune.
   Result<ForgetReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
   // Every Secret with this hash (waybill/credential_hash.h), whoever's it is.
   Result<ForgetReport> ForgetCredential(std::string_view credential_hash,
