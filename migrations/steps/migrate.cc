@@ -213,7 +213,8 @@ Result<void> Report(StepRun& run, std::uint64_t total) {
 }
 
 std::span<const Step> Steps() {
-  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4, kStepV4ToV5, kStepV5ToV6};
+  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4,
+                               kStepV4ToV5, kStepV5ToV6, kStepV6ToV7};
   static_assert(std::size(steps) == kNewestSchema - kOldestSchema);
   return steps;
 }

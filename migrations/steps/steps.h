@@ -53,6 +53,7 @@ extern const Step kStepV2ToV3;
 extern const Step kStepV3ToV4;
 extern const Step kStepV4ToV5;
 extern const Step kStepV5ToV6;
+extern const Step kStepV6ToV7;
 
 }  // namespace waybill::internal
 

@@ -48,6 +48,7 @@ enum class RecordKind : std::uint8_t {
   kRevocation = 15,
   kCredentialUse = 16,
   kCounters = 17,
+  kStreamingToken = 18,
 };
 
 using Value = std::span<const std::byte>;

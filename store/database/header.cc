@@ -8,6 +8,7 @@
 
 #include "schema/v3/header_generated.h"
 #include "schema/v6/header_generated.h"
+#include "schema/v7/identity_generated.h"
 #include "store/database/flatbuffer.h"
 
 namespace waybill::internal {
@@ -15,6 +16,7 @@ namespace waybill::internal {
 namespace v1 = schema::v1;
 namespace v3 = schema::v3;
 namespace v6 = schema::v6;
+namespace v7 = schema::v7;
 
 namespace {
 
@@ -24,6 +26,7 @@ TableDigest FromDigest(const v1::TableDigest& d) { return {d.count(), d.checksum
 constexpr std::uint32_t kFirstWithDigestList = 4;
 constexpr std::uint32_t kFirstWithEvidence = 5;
 constexpr std::uint32_t kFirstWithRevocations = 6;
+constexpr std::uint32_t kFirstWithPurpose = 7;
 
 std::uint64_t ToSeconds(std::chrono::seconds span) {
   return static_cast<std::uint64_t>(span.count());
@@ -53,17 +56,21 @@ std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   const auto migration = builder.CreateString(identity.last_migration);
   const v1::Uuid uuid(Raw(identity.uuid));
   const v1::Time created = ToTime(identity.created);
-  return Finish(builder, v1::CreateIdentity(builder, identity.schema_version, &uuid,
-                                            identity.hash_seed, &created, witness, migration));
+  const Purpose purpose =
+      identity.schema_version >= kFirstWithPurpose ? identity.purpose : Purpose::kUnknown;
+  return Finish(builder, v7::CreateIdentity(builder, identity.schema_version, &uuid,
+                                            identity.hash_seed, &created, witness, migration,
+                                            static_cast<std::uint8_t>(purpose)));
 }
 
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v1::Identity>(payload);
+  const auto* root = Root<v7::Identity>(payload);
   if (root == nullptr || root->uuid() == nullptr || root->created() == nullptr ||
       root->witness_path() == nullptr || root->last_migration() == nullptr) {
     return std::nullopt;
   }
   if (root->schema_version() < kOldestSchema) return std::nullopt;
+  if (root->purpose() > static_cast<std::uint8_t>(Purpose::kStreaming)) return std::nullopt;
   Identity identity;
   identity.schema_version = root->schema_version();
   std::memcpy(identity.uuid.data(), root->uuid()->bytes()->data(), identity.uuid.size());
@@ -71,6 +78,7 @@ std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
   identity.created = FromTime(*root->created());
   identity.witness_path = root->witness_path()->str();
   identity.last_migration = root->last_migration()->str();
+  identity.purpose = static_cast<Purpose>(root->purpose());
   return identity;
 }
 

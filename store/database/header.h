@@ -1,5 +1,5 @@
 // The identity and the state, two records of the main table (schema/v1/header.fbs,
-// schema/v3/header.fbs, and those of v4 to v6). The third is in
+// schema/v3/header.fbs, those of v4 to v6, schema/v7/identity.fbs). The third is in
 // store/trust/journal.h.
 
 #ifndef WAYBILL_STORE_DATABASE_HEADER_H_
@@ -18,6 +18,14 @@
 
 namespace waybill::internal {
 
+// What a store is for. Fixed once it is known: a kubelet that takes a store of streaming requests
+// for its own would find no record in it.
+enum class Purpose : std::uint8_t {
+  kUnknown = 0,  // of before version 7
+  kNode = 1,
+  kStreaming = 2,  // streaming requests, and nothing else
+};
+
 struct Identity {
   std::uint32_t schema_version = kNewestSchema;
   std::array<std::uint8_t, 16> uuid{};
@@ -25,6 +33,7 @@ struct Identity {
   Timestamp created;
   std::string witness_path;
   std::string last_migration;
+  Purpose purpose = Purpose::kUnknown;
 };
 
 struct TableDigest {

@@ -32,6 +32,7 @@ enum class Table : std::uint8_t {
   kSpellings,
   kRevocations,
   kCredentialIndex,
+  kStreamingTokens,
 };
 
 using Payload = std::span<const std::uint8_t>;
@@ -47,6 +48,7 @@ enum class Carry : std::uint8_t {
   kPulls,        // all, in the form of the database that takes them
   kIdRange,      // all; opening reconciles the tables
   kDerived,      // nothing: it is made from the records
+  kNothing,      // nothing: an older copy has tokens that opened a stream since
 };
 
 // The key of a payload that comes from a sound envelope. nullopt: not a FlatBuffer of the table's
@@ -63,6 +65,7 @@ std::optional<Key16> KeyOfLedgerEntry(Payload payload, std::uint64_t seed);
 std::optional<Key16> KeyOfSpelling(Payload payload, std::uint64_t seed);
 std::optional<Key16> KeyOfRevocation(Payload payload, std::uint64_t seed);
 std::optional<Key16> KeyOfCredentialUse(Payload payload, std::uint64_t seed);
+std::optional<Key16> KeyOfStreamingToken(Payload payload, std::uint64_t seed);
 
 // A new table needs a value of Table, an entry in kTables and a function for its keys.
 struct TableSpec {
@@ -79,32 +82,34 @@ struct TableSpec {
 
 // clang-format off
 inline constexpr auto kTables = std::to_array<TableSpec>({
-    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2, 5, 6},
+    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2, 5, 6, 6},
      KeyOfPulledRecord, Carry::kCredentials, &Statistics::records},
-    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2, 5, 5},
+    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2, 5, 5, 5},
      KeyOfIntent, Carry::kPulls, &Statistics::intents},
-    {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1, 1, 1},
+    {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1, 1, 1, 1},
      KeyOfQuarantine, Carry::kAsItIs, &Statistics::quarantine_entries},
-    {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1, 1, 1, 1},
+    {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1, 1, 1, 1, 1},
      KeyOfPreloaded, Carry::kIfProven, &Statistics::preloaded_records},
-    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1, 1, 1, 1},
+    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1, 1, 1, 1, 1},
      KeyOfImportedFile, Carry::kAsItIs, &Statistics::imported_files},
-    {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2, 2, 2, 2},
+    {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2, 2, 2, 2, 2},
      KeyOfRuntimeHandler, Carry::kAsItIs, &Statistics::runtime_handlers},
-    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3, 3, 3, 3},
+    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3, 3, 3, 3, 3},
      KeyOfUsernsMapping, Carry::kIdRange, &Statistics::id_mappings},
-    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3, 3, 3, 3},
+    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3, 3, 3, 3, 3},
      KeyOfUsernsBlock, Carry::kIdRange, nullptr},
-    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3, 4, 4, 4},
+    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3, 4, 4, 4, 4},
      KeyOfUsernsHeld, Carry::kIdRange, &Statistics::held_pods},
-    {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, {0, 0, 0, 0, 5, 5},
+    {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, {0, 0, 0, 0, 5, 5, 5},
      KeyOfLedgerEntry, Carry::kLedger, &Statistics::ledger_entries},
-    {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, {0, 0, 0, 0, 5, 5},
+    {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, {0, 0, 0, 0, 5, 5, 5},
      KeyOfSpelling, Carry::kSpellings, &Statistics::spellings},
-    {Table::kRevocations, "revocations----1", RecordKind::kRevocation, {0, 0, 0, 0, 0, 6},
+    {Table::kRevocations, "revocations----1", RecordKind::kRevocation, {0, 0, 0, 0, 0, 6, 6},
      KeyOfRevocation, Carry::kAsItIs, &Statistics::revocations},
-    {Table::kCredentialIndex, "credential-index", RecordKind::kCredentialUse, {0, 0, 0, 0, 0, 6},
+    {Table::kCredentialIndex, "credential-index", RecordKind::kCredentialUse, {0, 0, 0, 0, 0, 6, 6},
      KeyOfCredentialUse, Carry::kDerived, nullptr},
+    {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, {0, 0, 0, 0, 0, 0, 7},
+     KeyOfStreamingToken, Carry::kNothing, nullptr},
 });
 // clang-format on
 inline constexpr std::size_t kTableCount = kTables.size();

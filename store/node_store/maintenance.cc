@@ -51,7 +51,7 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
     RecoveryReport ignored;
     auto store = internal::OpenAsOwner(
         open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
-        ignored);
+        internal::Purpose::kUnknown, ignored);
     if (!store) return store.error();
     auto report =
         internal::MigrateStore(*store, {options.to, options.dry_run, options.accept_loss,

@@ -309,9 +309,11 @@ std::vector<MetricFamily> Metrics::Families() const {
   return out.Take();
 }
 
-std::string Metrics::ToPrometheusText() const {
+std::string Metrics::ToPrometheusText() const { return waybill::ToPrometheusText(Families()); }
+
+std::string ToPrometheusText(const std::vector<MetricFamily>& families) {
   std::string out;
-  for (const MetricFamily& family : Families()) {
+  for (const MetricFamily& family : families) {
     out += "# HELP " + family.name + " " + family.help + "\n";
     out += "# TYPE " + family.name + " " + family.type + "\n";
     for (const MetricFamily::Series& series : family.series) {

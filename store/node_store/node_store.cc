@@ -139,7 +139,8 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   }
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;
-  auto owned = internal::OpenAsOwner(options, internal::OnDamage::kRecover, impl->report);
+  auto owned = internal::OpenAsOwner(options, internal::OnDamage::kRecover,
+                                     internal::Purpose::kNode, impl->report);
   if (!owned) return owned.error();
   impl->owned.emplace(std::move(*owned));
   if (impl->owned->database.identity.schema_version != kNewestSchema) {
@@ -150,6 +151,8 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
     if (!migrated) return migrated.error();
     impl->report.migration = std::move(*migrated);
   }
+  auto claimed = internal::ClaimPurpose(options, internal::Purpose::kNode, *impl->owned);
+  if (!claimed) return claimed.error();
   if (auto r = impl->FinishOpening(options); !r) return r.error();
   return impl;
 }
@@ -169,11 +172,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   // Before the first commit, which writes them.
   if (auto r = ReadCounters(); !r) return r;
   const internal::OpenedDatabase& opened = owned->database;
-  const internal::BootId boot = boot_clock().boot_id;
-  if (!options.flushes_twice && boot != internal::BootId{} &&
-      internal::WritesWholeSectors(directory)) {
-    mark = std::make_unique<internal::CommitMark>(directory, opened.identity.uuid, boot);
-  }
+  mark = internal::MarkFor(directory, opened.identity, boot_clock().boot_id, options.flushes_twice);
   hooks.mark = mark.get();
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));
@@ -360,7 +359,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
 }
 
 Result<void> NodeStore::Impl::OpenFiles() {
-  auto opened = internal::OpenAsObserver(directory, seen_unowned_);
+  auto opened = internal::OpenAsObserver(directory, internal::Purpose::kNode, seen_unowned_);
   if (!opened) return opened.error();
   observed.emplace(std::move(*opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
@@ -381,15 +380,10 @@ Result<void> NodeStore::Impl::Close() noexcept {
   if (was_open && committer) KeepCounters();
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
-  if (owned && owned->witness) {
-    auto synced = Guarded([this] { return owned->witness->Sync(); });
-    if (result) result = std::move(synced);
-  }
-  if (mark && committer) {
-    // Not that of another owner.
-    auto shut =
-        Guarded([this] { return committer->CheckOwnership() ? mark->Shut() : Result<void>(); });
-    if (result) result = std::move(shut);
+  if (owned) {
+    auto settled =
+        Guarded([this] { return internal::SettleAtClose(*owned, committer.get(), mark.get()); });
+    if (result) result = std::move(settled);
   }
   committer.reset();
   mark.reset();

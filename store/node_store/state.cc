@@ -1,7 +1,5 @@
 // Statistics, verification, trust.
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,7 +10,7 @@
 #include "store/database/open_pulls_table.h"
 #include "store/database/uuid.h"
 #include "store/node_store/impl.h"
-#include "store/recovery/inspect.h"
+#include "store/recovery/verify.h"
 #include "store/trust/journal.h"
 
 namespace waybill {
@@ -20,10 +18,6 @@ namespace waybill {
 using internal::ReaderPool;
 using internal::StoreTxn;
 using internal::Table;
-
-namespace {
-constexpr int kVerifyTries = 5;
-}  // namespace
 
 Result<Statistics> NodeStore::GetStatistics() const {
   return Guarded([&]() -> Result<Statistics> {
@@ -59,57 +53,12 @@ Result<Statistics> NodeStore::GetStatistics() const {
 }
 
 Result<VerifyReport> NodeStore::Verify() const {
-  return Guarded([&]() -> Result<VerifyReport> {
-    const std::filesystem::path path = impl_->directory / "data.mdb";
-    internal::Inspection inspection;
-    const auto inspect = [&]() -> Result<void> {
-      auto file = internal::OpenFile(path, O_RDONLY);
-      if (!file) return file.error();
-      auto inspected = internal::InspectFile(*file);
-      if (!inspected) return inspected.error();
-      inspection = std::move(*inspected);
-      return {};
-    };
-    if (impl_->committer) {
-      if (auto r = impl_->committer->WithoutCommits(inspect); !r) return r.error();
-    } else {
-      const auto sequence = [this] {
-        const ReaderPool::Lease snapshot = impl_->Read();
-        return snapshot ? snapshot.state().commit_sequence : 0;
-      };
-      // A commit while the file is read looks like damage: believe it only if nothing was
-      // committed.
-      for (int i = 0;; ++i) {
-        const std::uint64_t before = sequence();
-        if (auto r = inspect(); !r) return r.error();
-        if (inspection.sound || (!inspection.moved && before == sequence())) break;
-        if (i == kVerifyTries) {
-          return Error{
-              ErrorCode::kIo,
-              "the owner of " + impl_->directory.string() + " writes too often to verify it",
-              "try again later"};
-        }
-      }
-    }
-    if (inspection.id_ranges_disagree) {
-      inspection.sound = false;
-      inspection.findings.push_back(
-          "the table of blocks of host IDs contradicts the ID mappings; the next owner that opens "
-          "the store mends it");
-    }
-    if (inspection.index_disagrees) {
-      inspection.sound = false;
-      inspection.findings.push_back(
-          "the index of credentials has not what the records have; the next owner that opens the "
-          "store makes it anew");
-    }
-    if (inspection.counters_damaged) {
-      inspection.sound = false;
-      inspection.findings.push_back(
-          "the counters can't be read; the next owner that opens the store begins them at 0");
-    }
-    return VerifyReport{inspection.sound, inspection.pages, inspection.values,
-                        std::move(inspection.findings)};
+  return Guarded([&] {
+    return internal::VerifyStore(impl_->directory, impl_->committer.get(),
+                                 [this]() -> std::uint64_t {
+                                   const ReaderPool::Lease snapshot = impl_->Read();
+                                   return snapshot ? snapshot.state().commit_sequence : 0;
+                                 });
   });
 }
 

@@ -1,12 +1,12 @@
 #include "store/recovery/new_database.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 
+#include "store/base/random.h"
 #include "store/database/commit_mark.h"
 #include "store/lmdb/env.h"
 #include "store/trust/trust.h"
@@ -50,16 +50,6 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
   rc = txn.Commit();
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a database", directory);
   return {};
-}
-
-// From the kernel: libcrypto allocates at its first use, and crashes if that fails. getrandom
-// returns so few bytes all at once.
-bool Randomise(void* bytes, std::size_t count) {
-  ssize_t got = -1;
-  do {
-    got = getrandom(bytes, count, 0);
-  } while (got < 0 && errno == EINTR);
-  return got == static_cast<ssize_t>(count);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -50,6 +51,26 @@ Error Moving(const std::filesystem::path& directory) {
               "changed",
           "stop that process, then try again (fuser " + (directory / "data.mdb").string() +
               " names it)"};
+}
+
+// Stores of before version 7 do not say what they are for. One of streaming requests that went down
+// and comes up again has nothing of a node's in it.
+bool HasNothingOfNodes(const State& state) {
+  const bool is_empty = std::all_of(state.tables.begin(), state.tables.end(),
+                                    [](const TableDigest& digest) { return digest.count == 0; });
+  return is_empty && state.last_pull_id == 0 && state.last_list == 0 && state.last_truth == 0 &&
+         !state.kubelet_rules;
+}
+
+Result<void> CheckPurpose(const std::filesystem::path& directory, const Identity& identity,
+                          const std::optional<State>& state, Purpose purpose) {
+  const Purpose is = identity.purpose;
+  if (purpose == Purpose::kUnknown || is == purpose) return {};
+  if (is == Purpose::kUnknown &&
+      (purpose == Purpose::kNode || (state && HasNothingOfNodes(*state)))) {
+    return {};
+  }
+  return IsForSomethingElse(directory, purpose);
 }
 
 // Whether the file fails its check again in the same way. A file that is being written to only
@@ -121,7 +142,7 @@ Result<Distrust> InitialDistrust(const OpenOptions& options) {
 
 // Creates a store. If other store files exist but data.mdb does not, the store was lost.
 Result<void> Create(const OpenOptions& options, const Hearing& witness, bool owned_before,
-                    RecoveryReport& report) {
+                    Purpose purpose, RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (!options.create_if_missing) return NoStore(directory);
   NewDatabase made;
@@ -136,6 +157,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   made.map_bytes = options.map_bytes;
   const bool may_have_pods = !options.pods_directory.empty() || !options.kubelet_directory.empty();
   made.fill = [&](StoreTxn& txn) -> Result<void> {
+    if (purpose == Purpose::kStreaming) return {};
     if (was_lost) return HoldLostRanges(txn, made.distrust.reason);
     txn.state().awaits_first_list = true;
     return may_have_pods ? HoldUntilImport(txn, "the store was just made") : Result<void>();
@@ -143,6 +165,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   auto identity = NewIdentity(made.now);
   if (!identity) return identity.error();
   made.identity = *identity;
+  made.identity.purpose = purpose;
   if (witness.testimony) made.sequence = witness.testimony->commit_sequence;
   if (auto r = PrepareDatabase(directory, made); !r) return r;
   if (auto r = InstallDatabase(directory); !r) return r;
@@ -152,7 +175,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
 
 }  // namespace
 
-Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
                                RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (auto r = lmdb::CheckVersion(); !r) return r.error();
@@ -175,7 +198,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     auto heard = HearWitnessOfNewStore(options);
     if (!heard) return heard.error();
     hearing = std::move(*heard);
-    if (auto r = Create(options, *hearing, lock->owned_before(), report); !r) return r.error();
+    auto created = Create(options, *hearing, lock->owned_before(), purpose, report);
+    if (!created) return created.error();
   }
 
   auto unfinished = UnfinishedCommit::Find(directory, options.boot_clock().boot_id);
@@ -209,6 +233,10 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
       }
     }
     if (inspection->newer_schema) return NewerSchema(directory);
+    if (inspection->identity) {
+      auto fits = CheckPurpose(directory, *inspection->identity, inspection->state, purpose);
+      if (!fits) return fits.error();
+    }
     if (!options.migrate && inspection->identity &&
         inspection->identity->schema_version < kNewestSchema) {
       return OlderSchema(directory, inspection->identity->schema_version);
@@ -236,7 +264,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
     if (!*fails_again) return Moving(directory);
     if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
-    if (auto r = Rebuild(options, file, *inspection, *hearing, report); !r) return r.error();
+    auto made = Rebuild(options, file, *inspection, *hearing, purpose, report);
+    if (!made) return made.error();
     rebuilt = true;
     unfinished = UnfinishedCommit::Find(directory, options.boot_clock().boot_id);
     if (!unfinished) return unfinished.error();
@@ -246,6 +275,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   if (on_damage == OnDamage::kRefuse && !hearing->contradiction.empty()) {
     return MayBeStale(hearing->contradiction);
   }
+  const bool older_than_mark = unfinished->TellsOfLater(*inspection->identity, *inspection->state);
   if (may_write) {
     auto settled = unfinished->Settle(lock->database(), *inspection->identity, *inspection->state);
     if (!settled) return settled.error();
@@ -257,8 +287,13 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   if (!database) return database.error();
   report.readers_cleared = database->env->ClearDeadReaders();
   // LMDB sees the commit that the walk saw, so this is its state.
-  OwnedStore store{std::move(*lock), std::move(*database),        *inspection->state,
-                   std::nullopt,     inspection->index_disagrees, {}};
+  OwnedStore store{std::move(*lock),
+                   std::move(*database),
+                   *inspection->state,
+                   std::nullopt,
+                   inspection->index_disagrees,
+                   older_than_mark,
+                   {}};
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (on_damage == OnDamage::kOnlyLook) return store;
   if (auto r = SettleWitness(options, *hearing, store, report); !r) return r.error();
@@ -317,7 +352,8 @@ Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, con
 
 }  // namespace
 
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, SeenUnowned& seen) {
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
+                                      SeenUnowned& seen) {
   if (auto r = lmdb::CheckVersion(); !r) return r.error();
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
   if (auto r = CheckStoreFiles(directory); !r) return r.error();
@@ -340,12 +376,65 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Se
   if (database && database->identity.schema_version < kNewestSchema) {
     return OlderSchema(directory, database->identity.schema_version);
   }
+  if (database) {
+    auto fits = CheckPurpose(directory, database->identity, std::nullopt, purpose);
+    if (!fits) return fits.error();
+  }
   if (database && database->database_id != *id) {
     return Error{ErrorCode::kDamaged,
                  "data.mdb in " + directory.string() + " was replaced while it was being opened",
                  "try again"};
   }
   return database;
+}
+
+Error IsForSomethingElse(const std::filesystem::path& directory, Purpose wanted) {
+  if (wanted == Purpose::kNode) {
+    return {ErrorCode::kInvalidArgument,
+            directory.string() +
+                " has a store of streaming requests, which knows no image; nothing was changed",
+            "name the directory of the node's store"};
+  }
+  return {ErrorCode::kInvalidArgument,
+          directory.string() +
+              " has a node's store, which takes no streaming requests; nothing was changed",
+          "give streaming requests a directory of their own"};
+}
+
+Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStore& store) {
+  if (store.database.identity.purpose == purpose) return {};
+  Identity identity = store.database.identity;
+  identity.purpose = purpose;
+  auto stored = CommitAtOpening(options, store, [&](StoreTxn& txn) {
+    return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
+  });
+  if (!stored) return stored;
+  store.database.identity = identity;
+  if (store.witness) store.witness->Advance(store.state.commit_sequence);
+  return {};
+}
+
+Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark) {
+  Result<void> result;
+  if (store.witness) result = store.witness->Sync();
+  // Not the mark of another owner.
+  if (mark != nullptr && committer != nullptr && committer->CheckOwnership()) {
+    auto shut = mark->Shut();
+    if (result) result = std::move(shut);
+  }
+  return result;
+}
+
+Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
+                             Committer::Change change) {
+  OpenedDatabase& database = store.database;
+  Committer::Hooks hooks;
+  hooks.clock = options.clock;
+  hooks.still_owned = [&] { return CheckStillOwned(database); };
+  Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
+  if (auto r = committer.Run(change); !r) return r;
+  store.state = committer.state();
+  return {};
 }
 
 Result<void> CheckStillOwned(const OpenedDatabase& database) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "store/base/files.h"
+#include "store/database/committer.h"
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
 #include "store/lmdb/env.h"
@@ -42,6 +43,7 @@ struct OwnedStore {
   State state;
   std::optional<WitnessFile> witness;
   bool index_disagrees = false;     // Inspection
+  bool older_than_mark = false;     // commit.mark tells of a later commit: it is an older copy
   std::string witness_path_before;  // as the store remembered it; empty: no path, or a new store
 };
 
@@ -51,10 +53,18 @@ enum class OnDamage : std::uint8_t {
   kOnlyLook,  // kDamaged: the store fails its check. The witness is neither read nor changed
 };
 
-// Errors: NodeStore::Open; without kRecover also kDamaged. A store of an older schema is not
-// changed: the caller migrates it.
-Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
+// Errors: NodeStore::Open; without kRecover also kDamaged; kInvalidArgument: the store is not for
+// `purpose` (kUnknown: for any). A store of an older schema is not changed: the caller migrates it.
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
                                RecoveryReport& report);
+// One commit before the store has its Committer.
+Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
+                             Committer::Change change);
+// Before an owner closes: syncs the witness, and shuts the mark. `committer` and `mark` may be
+// null.
+Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark);
+// The opened store, of the newest schema, is for `purpose` from now on. Writes nothing if it was.
+Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStore& store);
 
 // What an observer found in a file that no live owner has verified. Kept so that it does not walk a
 // bad store at every decision.
@@ -65,9 +75,10 @@ struct SeenUnowned {
   std::optional<Inspection> inspection;
 };
 
-// Errors: NodeStore::Observe. A finding that keeps the store closed is stored in `seen`, and holds
-// until the file's inode, size or time changes.
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, SeenUnowned& seen);
+// Errors: NodeStore::Observe; kInvalidArgument as above. A finding that keeps the store closed is
+// stored in `seen`, and holds until the file's inode, size or time changes.
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
+                                      SeenUnowned& seen);
 
 // Opens LMDB on a file that passed the walk, and makes sure that LMDB sees what the walk saw.
 // `txn_id` is the newer meta page's, as the walk saw it. A lock.mdb of another data.mdb makes LMDB
@@ -79,6 +90,8 @@ Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& director
 Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
                                               std::uint64_t txn_id);
 
+// The store is not for what the caller wants.
+Error IsForSomethingElse(const std::filesystem::path& directory, Purpose wanted);
 Error NewerSchema(const std::filesystem::path& directory);
 Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version);
 

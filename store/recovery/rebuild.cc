@@ -53,10 +53,25 @@ bool LostBefore(const Journal& journal, const State& state) {
   return !is_known;
 }
 
+// What the rebuilt store is for. kUnknown: not for `wanted`. If nothing can be read, it is what its
+// opener takes it for.
+Purpose PurposeOf(const Salvaged& salvaged, Purpose wanted) {
+  const Purpose said = salvaged.identity ? salvaged.identity->purpose : Purpose::kUnknown;
+  if (said != Purpose::kUnknown) return said == wanted ? wanted : Purpose::kUnknown;
+  bool has_streams = false;
+  bool has_others = false;
+  for (const TableSpec& spec : kTables) {
+    const bool is_of_streams = spec.table == Table::kStreamingTokens;
+    (is_of_streams ? has_streams : has_others) |= !salvaged.payloads[Index(spec.table)].empty();
+  }
+  const bool contradicts = wanted == Purpose::kStreaming ? has_others : has_streams && !has_others;
+  return contradicts ? Purpose::kUnknown : wanted;
+}
+
 }  // namespace
 
 Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspection& inspection,
-                     const Hearing& hearing, RecoveryReport& report) {
+                     const Hearing& hearing, Purpose purpose, RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   const std::optional<Testimony>& testimony = hearing.testimony;
   const Choice choice = ChooseTree(inspection, hearing);
@@ -81,6 +96,8 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
     if (!fresh) return fresh.error();
     made.identity = *fresh;
   }
+  made.identity.purpose = PurposeOf(salvaged, purpose);
+  if (made.identity.purpose == Purpose::kUnknown) return IsForSomethingElse(directory, purpose);
   if (testimony) {
     made.sequence = std::max(made.sequence, testimony->commit_sequence);
     if (!salvaged.identity) made.identity.uuid = testimony->uuid;
@@ -112,6 +129,7 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   const bool lost_before = !had_ranges && LostBefore(made.journal, *choice.state);
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (choice.state) txn.state().latest_time = choice.state->latest_time;
+    if (purpose == Purpose::kStreaming) return {};  // tokens of before are void
     if (choice.state) {
       txn.state().last_list = choice.state->last_list;
       txn.state().kubelet_rules = choice.state->kubelet_rules;

@@ -21,10 +21,12 @@ namespace waybill::internal {
 //   intents, quarantine entries, imported files, runtime handlers
 //                       all that verify: each can only close
 //
+// Of streaming tokens nothing: all are void. kInvalidArgument: the store is not for `purpose`
+// (IsForSomethingElse), and nothing was changed.
 // Crash-safe at any point: until the rename the old file is in place, and the next opening starts
 // over.
 Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspection& inspection,
-                     const Hearing& hearing, RecoveryReport& report);
+                     const Hearing& hearing, Purpose purpose, RecoveryReport& report);
 
 }  // namespace waybill::internal
 

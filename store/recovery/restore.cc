@@ -236,6 +236,10 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   if (!HasNoRanges(replaced) || HasForgotten(replaced)) {
     made.identity.schema_version = kNewestSchema;
   }
+  if (replaced.identity && made.identity.purpose == Purpose::kUnknown) {
+    made.identity.purpose = replaced.identity->purpose;
+  }
+  const bool is_streaming = made.identity.purpose == Purpose::kStreaming;
   report.schema_version = made.identity.schema_version;
   made.identity.witness_path = witness_path;
   made.sequence = std::max({state.commit_sequence, replaced.sequence,
@@ -276,6 +280,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     if (auto r = CarryCounters(txn, replaced.values, &source->values); !r) return r;
     if (auto r = KeepClosed(txn, replaced.values, now); !r) return r;
     if (auto r = KeepOpen(txn, replaced.values.journal); !r) return r;
+    if (is_streaming) return {};
     auto known = is_newer ? ReplacedRanges::kNewer : ReplacedRanges::kMayBeOlder;
     if (replaced.has_all_ranges && replaced.kept_ranges) known = ReplacedRanges::kWhole;
     auto ranges =

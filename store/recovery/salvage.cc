@@ -101,6 +101,7 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
       return pull ? CarryPull(txn, *pull, rules.now) : Result<void>();
     }
     case Carry::kDerived:
+    case Carry::kNothing:
       return {};
     case Carry::kAsItIs:
     case Carry::kIdRange:

@@ -60,6 +60,13 @@ bool WritesWholeSectors(const std::filesystem::path& directory) {
          (file.stx_attributes & STATX_ATTR_DAX) == 0;
 }
 
+std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory,
+                                    const Identity& identity, const BootId& boot_id,
+                                    bool flushes_twice) {
+  if (flushes_twice || boot_id == BootId{} || !WritesWholeSectors(directory)) return nullptr;
+  return std::make_unique<CommitMark>(directory, identity.uuid, boot_id);
+}
+
 Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& directory,
                                                 const BootId& boot_id) {
   auto mark = ReadCommitMark(directory);

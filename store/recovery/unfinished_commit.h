@@ -28,6 +28,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "store/base/files.h"
@@ -58,6 +59,11 @@ class UnfinishedCommit {
   // Step 3, at most once: whether every page was written again, so that the file must be walked
   // again. The caller has locked it, and found it sound.
   Result<bool> WriteAgain(const Fd& file, const Identity& identity);
+  // Whether a commit after that one was acknowledged: the file is an older copy.
+  bool TellsOfLater(const Identity& identity, const State& state) const {
+    return mark_.commits && mark_.commits->uuid == identity.uuid &&
+           mark_.commits->acknowledged > state.commit_sequence;
+  }
   // Step 4, for the commit that the walk found last.
   Result<void> Settle(const Fd& file, const Identity& identity, const State& state) const;
 
@@ -78,6 +84,11 @@ class UnfinishedCommit {
 // Whether one flush a commit is safe in that directory: its file system is known to write in place,
 // or not at all, and whole sectors (ext2 to ext4, xfs and tmpfs, without DAX).
 bool WritesWholeSectors(const std::filesystem::path& directory);
+// The mark of an owner whose commits flush once. Null: they flush twice, since the caller asks for
+// that, or because one flush is not safe there.
+std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory,
+                                    const Identity& identity, const BootId& boot_id,
+                                    bool flushes_twice);
 
 }  // namespace waybill::internal
 

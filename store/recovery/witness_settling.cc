@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "store/database/committer.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
@@ -146,18 +145,6 @@ Result<Distrust> GapAtTakeOver(const OpenOptions& options, const std::filesystem
   return takes_over ? FirstGap(options.kubelet_directory) : Distrust();
 }
 
-Result<void> Commit(const OpenOptions& options, OwnedStore& store,
-                    const Committer::Change& change) {
-  OpenedDatabase& database = store.database;
-  Committer::Hooks hooks;
-  hooks.clock = options.clock;
-  hooks.still_owned = [&] { return CheckStillOwned(database); };
-  Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
-  if (auto r = committer.Run(change); !r) return r;
-  store.state = committer.state();
-  return {};
-}
-
 }  // namespace
 
 Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options) {
@@ -244,7 +231,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
     report.findings.push_back(hearing.contradiction);
   }
   if (is_contradicted) {
-    auto distrusted = Commit(options, store, [&](StoreTxn& txn) -> Result<void> {
+    auto distrusted = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
       if (hearing.testimony) {
         // Past the witness: otherwise the same old copy could come back unnoticed.
         txn.state().commit_sequence =
@@ -252,8 +239,10 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
       }
       if (auto r = SetDistrust(txn, {TrustKind::kStoreStale, hearing.contradiction}); !r) return r;
       if (auto r = DropCredentials(txn, report); !r) return r;
-      if (auto r = HoldLostRanges(txn, hearing.contradiction); !r) return r;
       txn.Touch();
+      if (database.identity.purpose != Purpose::kStreaming) {
+        if (auto r = HoldLostRanges(txn, hearing.contradiction); !r) return r;
+      }
       return {};
     });
     if (!distrusted) return distrusted;
@@ -274,7 +263,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   if (path == before && gap->empty()) return {};
   Identity identity = database.identity;
   identity.witness_path = path.string();
-  auto remembered = Commit(options, store, [&](StoreTxn& txn) -> Result<void> {
+  auto remembered = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
     if (!gap->empty()) {
       if (auto r = NoteGap(txn, *gap); !r) return r;
     }

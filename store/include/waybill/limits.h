@@ -57,6 +57,13 @@ inline constexpr std::size_t kMaxSecretsForWriteBack = 100;
 // Rotated credentials that wait to be written back. When the queue is full, a decision drops its
 // own; the next decision on the same pod queues it again.
 inline constexpr std::size_t kMaxQueuedWriteBacks = 1024;
+// Streaming requests: bytes of a container's or pod sandbox's ID; arguments of a command, and bytes
+// of all of them; ports of one request; requests that wait at the same time.
+inline constexpr std::size_t kMaxContainerIdBytes = 1024;
+inline constexpr std::size_t kMaxCommandArguments = 65536;
+inline constexpr std::size_t kMaxCommandBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxStreamPorts = 1024;
+inline constexpr std::size_t kMaxOpenStreams = 65536;
 // Patterns in an allowlist.
 inline constexpr std::size_t kMaxAllowlistPatterns = 65536;
 // Entries kept in the journal of distrust; the oldest go first, but none that is in force. Where

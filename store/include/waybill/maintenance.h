@@ -33,7 +33,7 @@ using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 void AllowUntestedLmdb(bool allow);
 
 // The schema version that this library writes, and the oldest that it opens.
-inline constexpr std::uint32_t kNewestSchema = 6;
+inline constexpr std::uint32_t kNewestSchema = 7;
 inline constexpr std::uint32_t kOldestSchema = 1;
 
 // --- Migrating ----------------------------------------------------------------------------------
@@ -133,7 +133,8 @@ struct RestoreReport {
 // itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
 // backup of a version without ranges is restored as the newest version. What the replaced store had
 // forgotten stays forgotten. If that store is older than
-// the backup, pods of which the two say different ranges are held. kDamaged: the backup fails
+// the backup, pods of which the two say different ranges are held. Of streaming tokens none is put
+// back: they may have opened their streams since. kDamaged: the backup fails
 // its check. kConflict: the backup belongs to another store (by UUID, against the store or its
 // witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the
 // store is unchanged; if the final sync of the directory fails, or after a crash, it is the old or

@@ -85,6 +85,9 @@ struct MetricFamily {
   std::vector<Series> series = {};
 };
 
+// Prometheus' text exposition format, version 0.0.4.
+std::string ToPrometheusText(const std::vector<MetricFamily>& families);
+
 struct Metrics {
   // --- Since the store was opened ----------------------------------------------------------------
   // By CheckResult; [kNotCounted] stays 0.

@@ -6,6 +6,7 @@
 #ifndef WAYBILL_RESULT_H_
 #define WAYBILL_RESULT_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -120,6 +121,8 @@ struct [[nodiscard]] Error {
   std::string message = {};
   std::string hint = {};
   Hint hint_code = Hint::kNone;
+  // When the same call can succeed, from now on; 0: not known. Only StreamingStore::Prepare says.
+  std::chrono::nanoseconds retry_after{0};
 
   bool has_hint() const { return !hint.empty() || hint_code != Hint::kNone; }
   // "message; hint", for a log line, with the words of HintText().

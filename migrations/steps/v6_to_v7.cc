@@ -1,0 +1,40 @@
+// Version 7 keeps streaming requests (KEP-1558), in stores of their own, and says what a store is
+// for.
+//
+// Up: nothing is written but the header. What the store is for is said by who opens it next.
+//
+// Down: open tokens are void, since an older waybill could not use them up. What the store is for
+// is forgotten.
+
+#include <string>
+#include <vector>
+
+#include "migrations/steps/steps.h"
+#include "store/base/empty_list.h"
+
+namespace waybill::internal {
+
+namespace {
+
+Result<void> Up(StepRun&) { return {}; }
+
+// The table goes with its tokens.
+Result<void> Down(StepRun&) { return {}; }
+
+Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
+  std::vector<std::string> losses;
+  if (txn.identity().purpose != Purpose::kStreaming) return losses;
+  losses.push_back(
+      "that this store is for streaming requests: an older waybill takes it for a node's, without "
+      "any image in it");
+  if (const auto count = txn.state().digest(Table::kStreamingTokens).count; count > 0) {
+    losses.push_back(HowMany(count, "streaming token") + ": clients must ask again");
+  }
+  return losses;
+}
+
+}  // namespace
+
+const Step kStepV6ToV7 = {6, 7, "streaming requests", Up, Down, Losses};
+
+}  // namespace waybill::internal

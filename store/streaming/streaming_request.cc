@@ -1,0 +1,125 @@
+#include "waybill/streaming_request.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "store/base/quote.h"
+#include "waybill/limits.h"
+
+namespace waybill {
+
+namespace {
+
+struct NamedKind {
+  StreamKind kind;
+  std::string_view name;
+};
+constexpr std::array<NamedKind, 3> kStreamKinds = {{{StreamKind::kExec, "exec"},
+                                                    {StreamKind::kAttach, "attach"},
+                                                    {StreamKind::kPortForward, "portforward"}}};
+
+Error WrongRequest(std::string_view what, std::string_view advice) {
+  return {ErrorCode::kInvalidArgument,
+          "the streaming request is wrong: " + std::string(what) + "; nothing was changed",
+          std::string(advice)};
+}
+
+Error TooLarge(std::string_view what, std::size_t is, std::size_t limit) {
+  return {ErrorCode::kLimitExceeded, "the streaming request has " + std::to_string(is) + " " +
+                                         std::string(what) + ", and may have " +
+                                         std::to_string(limit) + "; nothing was changed"};
+}
+
+Result<void> CheckId(std::string_view id, std::string_view what) {
+  if (id.empty()) return WrongRequest("the " + std::string(what) + " is missing", "name it");
+  if (id.size() > kMaxContainerIdBytes) {
+    return TooLarge("bytes in the " + std::string(what), id.size(), kMaxContainerIdBytes);
+  }
+  if (id.find('\0') != std::string_view::npos) {
+    return WrongRequest("the " + std::string(what) + " has a zero byte", "name a real one");
+  }
+  return {};
+}
+
+Result<void> CheckStreams(const StreamingRequest& request) {
+  if (request.tty && request.std_err) {
+    return WrongRequest("tty and stderr are both set",
+                        "leave stderr out: a terminal has one output, and sends it as stdout");
+  }
+  if (!request.std_in && !request.std_out && !request.std_err) {
+    return WrongRequest("none of stdin, stdout and stderr is set", "set at least one");
+  }
+  return {};
+}
+
+Result<void> CheckCommand(const std::vector<std::string>& command) {
+  if (command.empty() || command.front().empty()) {
+    return WrongRequest("exec has no command", "name a program");
+  }
+  if (command.size() > kMaxCommandArguments) {
+    return TooLarge("arguments", command.size(), kMaxCommandArguments);
+  }
+  std::size_t bytes = 0;
+  for (const std::string& argument : command) {
+    bytes += argument.size();
+    if (argument.find('\0') != std::string::npos) {
+      return WrongRequest("an argument of the command has a zero byte",
+                          "no program can be given that");
+    }
+  }
+  if (bytes > kMaxCommandBytes) return TooLarge("bytes of arguments", bytes, kMaxCommandBytes);
+  return {};
+}
+
+}  // namespace
+
+std::string_view StreamKindName(StreamKind kind) {
+  for (const NamedKind& one : kStreamKinds) {
+    if (one.kind == kind) return one.name;
+  }
+  return "unknown";
+}
+
+Result<StreamKind> ParseStreamKind(std::string_view name) {
+  for (const NamedKind& one : kStreamKinds) {
+    if (one.name == name) return one.kind;
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "there is no kind of stream " + internal::QuoteForMessage(name),
+               "the kinds are exec, attach and portforward"};
+}
+
+Result<void> CheckStreamingRequest(const StreamingRequest& request) {
+  const bool has_streams = request.std_in || request.std_out || request.std_err || request.tty;
+  switch (request.kind) {
+    case StreamKind::kExec:
+    case StreamKind::kAttach: {
+      if (auto r = CheckId(request.container_id, "container ID"); !r) return r;
+      if (auto r = CheckStreams(request); !r) return r;
+      if (!request.pod_sandbox_id.empty() || !request.ports.empty()) {
+        return WrongRequest("a pod sandbox and ports belong to portforward", "leave them out");
+      }
+      if (request.kind == StreamKind::kExec) return CheckCommand(request.command);
+      if (request.command.empty()) return {};
+      return WrongRequest("attach has a command", "leave it out, or use exec");
+    }
+    case StreamKind::kPortForward: {
+      if (auto r = CheckId(request.pod_sandbox_id, "pod sandbox ID"); !r) return r;
+      if (!request.container_id.empty() || !request.command.empty() || has_streams) {
+        return WrongRequest("portforward has a container, a command, stdin, stdout, stderr or tty",
+                            "leave them out");
+      }
+      if (request.ports.size() > kMaxStreamPorts) {
+        return TooLarge("ports", request.ports.size(), kMaxStreamPorts);
+      }
+      if (std::find(request.ports.begin(), request.ports.end(), 0) == request.ports.end()) {
+        return {};
+      }
+      return WrongRequest("port 0 is not one", "use 1 to 65535");
+    }
+  }
+  return WrongRequest("there is no such kind", "use exec, attach or portforward");
+}
+
+}  // namespace waybill
