@@ -1,0 +1,686 @@
+// Streaming requests: what a token opens, once; what is refused; what opening makes void. The cases
+// of the kubelet's request cache have their counterpart here (k8s.io/cri-streaming, v0.36,
+// request_cache_test.go).
+
+#include "waybill/streaming.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/database/streaming_table.h"
+#include "store/recovery/open_store.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/streaming_scene.h"
+#include "waybill/node_store.h"
+
+namespace waybill::testing {
+namespace {
+
+constexpr std::size_t kMaxInFlight = 1000;
+
+void CheckNotFound(StreamingScene& scene, const std::string& token,
+                   StreamKind kind = StreamKind::kExec) {
+  const auto counters = scene->GetCounters();
+  const auto request = scene->Consume(token, kind);
+  BOOST_REQUIRE(!request);
+  BOOST_TEST((request.error().code == ErrorCode::kNotFound));
+  // One and the same text, whatever the reason.
+  static const std::string text = request.error().ToString();
+  BOOST_TEST(request.error().ToString() == text);
+  BOOST_TEST(scene->GetCounters().open == counters.open);
+}
+
+void CheckOpens(StreamingScene& scene, const std::string& token, const StreamingRequest& expected) {
+  BOOST_TEST((Must(scene->Consume(token, expected.kind)) == expected));
+}
+
+// Changes each row, and makes every checksum right again. Returns how many there were.
+std::size_t RewriteRows(const StreamingScene& scene,
+                        const std::function<void(internal::StreamingRow&)>& change) {
+  OpenOptions options{.directory = scene.directory(), .witness = Witness::Remembered()};
+  options.clock = scene.Options().clock;
+  options.boot_clock = scene.Options().boot_clock;
+  RecoveryReport report;
+  auto store = Must(internal::OpenAsOwner(options, internal::OnDamage::kRecover,
+                                          internal::Purpose::kStreaming, report));
+  std::size_t rows = 0;
+  Must(internal::CommitAtOpening(options, store, [&](internal::StoreTxn& txn) -> Result<void> {
+    std::vector<std::pair<internal::Key16, std::vector<std::uint8_t>>> changed;
+    auto walked = txn.ForEach(internal::Table::kStreamingTokens,
+                              [&](const internal::Key16& key, internal::Payload payload) {
+                                auto row = internal::DecodeStreamingRow(payload).value();
+                                change(row);
+                                changed.emplace_back(key, internal::EncodeStreamingRow(row));
+                                return Result<bool>(true);
+                              });
+    if (!walked) return walked;
+    rows = changed.size();
+    for (const auto& [key, payload] : changed) {
+      auto put = txn.Put(internal::Table::kStreamingTokens, key, payload);
+      if (!put) return put;
+    }
+    return {};
+  }));
+  if (store.witness) Must(store.witness->Sync());
+  return rows;
+}
+
+std::string StoredBytes(const StreamingScene& scene) {
+  return ReadFile(scene.directory() / "data.mdb");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(streaming)
+
+// TestInsert.
+BOOST_AUTO_TEST_CASE(as_many_are_open_as_may_be) {
+  StreamingScene scene;
+  scene.Start();
+  std::vector<std::string> tokens;
+  for (std::size_t i = 0; i < kMaxInFlight; ++i) {
+    tokens.push_back(scene.Prepare(i));
+    BOOST_TEST(tokens.back().size() == 32U);
+    BOOST_TEST((tokens.back().find_first_not_of("0123456789abcdef") == std::string::npos));
+    BOOST_TEST(scene->GetCounters().open == i + 1);
+  }
+  BOOST_TEST(std::set(tokens.begin(), tokens.end()).size() == kMaxInFlight);
+  CheckOpens(scene, tokens.back(), NumberedExec(kMaxInFlight - 1));
+  tokens.back() = scene.Prepare(kMaxInFlight);
+
+  scene.clock().AdvanceSeconds(7);
+  const auto full = scene->Prepare(NumberedExec(1));
+  BOOST_REQUIRE(!full);
+  BOOST_TEST((full.error().code == ErrorCode::kLimitExceeded));
+  // The oldest is good for 60 s, up to and including that moment.
+  BOOST_TEST((full.error().retry_after == std::chrono::seconds(53) + std::chrono::nanoseconds(1)));
+  BOOST_TEST(full.error().message.find("1000 streaming requests") != std::string::npos);
+  BOOST_TEST(scene->GetCounters().open == kMaxInFlight);
+  BOOST_TEST(scene->GetCounters().prepare_full == 1U);
+  CheckOpens(scene, tokens.front(), NumberedExec(0));
+  scene.Prepare();
+}
+
+// TestConsume.
+BOOST_AUTO_TEST_CASE(a_token_opens_one_stream_once) {
+  StreamingScene scene;
+  scene.Start();
+  const std::string first = scene.Prepare(1);
+  const std::string second = scene.Prepare(2);
+  CheckOpens(scene, second, NumberedExec(2));
+  CheckOpens(scene, first, NumberedExec(1));
+  BOOST_TEST(scene->GetCounters().open == 0U);
+  CheckNotFound(scene, first);   // used
+  CheckNotFound(scene, second);  // used
+  CheckNotFound(scene, "fooBAR");
+  CheckNotFound(scene, "");
+  CheckNotFound(scene, std::string(32, '0'));
+  CheckNotFound(scene, std::string(std::size_t{1} << 20, 'a'));
+  const std::string third = scene.Prepare(3);
+  std::string upper = third;
+  std::transform(upper.begin(), upper.end(), upper.begin(), ::toupper);
+  if (upper != third) CheckNotFound(scene, upper);  // one spelling only
+  for (const std::string& other : {third + " ", third + "0", third.substr(1), third + '\0'}) {
+    CheckNotFound(scene, other);
+  }
+  scene.clock().AdvanceSeconds(120);
+  CheckNotFound(scene, third);  // expired
+  const StreamingCounters counters = scene->GetCounters();
+  BOOST_TEST(counters.prepared == 3U);
+  BOOST_TEST(counters.consumed == 2U);
+  BOOST_TEST(counters.refused_expired == 1U);
+  BOOST_TEST(counters.refused_unknown >= 9U);
+}
+
+// As the kubelet's cache: at the very end it is still good.
+BOOST_AUTO_TEST_CASE(a_token_lives_as_long_as_it_is_said_to) {
+  StreamingScene scene;
+  StreamingOptions options = scene.Options();
+  options.time_to_live = std::chrono::seconds(5);
+  scene.Start(options);
+  const std::string one = scene.Prepare(1);
+  const std::string other = scene.Prepare(2);
+  scene.clock().AdvanceSeconds(5);
+  CheckOpens(scene, one, NumberedExec(1));
+  scene.clock().AdvanceSeconds(1);
+  CheckNotFound(scene, other);
+  // Whatever the wall clock does.
+  const std::string third = scene.Prepare(3);
+  scene.clock().JumpSeconds(-100'000);
+  const std::string fourth = scene.Prepare(4);
+  scene.clock().JumpSeconds(10'000'000);
+  CheckOpens(scene, third, NumberedExec(3));
+  CheckOpens(scene, fourth, NumberedExec(4));
+}
+
+// TestGC.
+BOOST_AUTO_TEST_CASE(expired_tokens_make_room) {
+  StreamingScene scene;
+  scene.Start();
+  const std::string first = scene.Prepare(1);
+  scene.clock().AdvanceSeconds(10);
+  const std::string second = scene.Prepare(2);
+  BOOST_TEST(scene->GetCounters().open == 2U);
+  BOOST_TEST(Must(scene->List()).size() == 2U);
+  scene.clock().AdvanceSeconds(120);
+  BOOST_TEST(Must(scene->List()).empty());
+  const std::string third = scene.Prepare(3);
+  BOOST_TEST(scene->GetCounters().open == 1U);
+  scene.clock().AdvanceSeconds(10);
+  const std::string fourth = scene.Prepare(4);
+  BOOST_TEST(scene->GetCounters().open == 2U);
+  CheckNotFound(scene, first);
+  CheckNotFound(scene, second);
+  CheckOpens(scene, third, NumberedExec(3));
+  CheckOpens(scene, fourth, NumberedExec(4));
+  for (std::size_t i = 0; i < kMaxInFlight; ++i) scene.Prepare(i);
+  BOOST_TEST(!scene->Prepare(NumberedExec(1)));
+  scene.clock().AdvanceSeconds(120);
+  scene.Prepare(5);
+  BOOST_TEST(scene->GetCounters().open == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(every_kind_comes_back_as_it_was) {
+  StreamingScene scene;
+  scene.Start();
+  StreamingRequest without_ports = SomePortForward();
+  without_ports.ports.clear();
+  StreamingRequest odd = NumberedExec(1);
+  odd.command = {"\xff\xfe", "", "a b\n", std::string(100'000, 'x')};
+  for (const StreamingRequest& request :
+       {NumberedExec(1), SomeAttach(), SomePortForward(), without_ports, odd}) {
+    CheckOpens(scene, Must(scene->Prepare(request)), request);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_token_of_another_kind_stays_good_for_its_own) {
+  StreamingScene scene;
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  const std::string before = StoredBytes(scene);
+  CheckNotFound(scene, token, StreamKind::kAttach);
+  CheckNotFound(scene, token, StreamKind::kPortForward);
+  CheckNotFound(scene, std::string(32, 'f'));
+  BOOST_TEST((StoredBytes(scene) == before));  // no refusal writes
+  BOOST_TEST(scene->GetCounters().refused_kind == 2U);
+  CheckOpens(scene, token, NumberedExec(1));
+}
+
+// TestValidateExecAttachRequest, and what the API server asks of an exec.
+BOOST_AUTO_TEST_CASE(requests_are_checked) {
+  const auto code = [](const StreamingRequest& request) -> std::optional<ErrorCode> {
+    const auto checked = CheckStreamingRequest(request);
+    if (checked) return std::nullopt;
+    return checked.error().code;
+  };
+  for (int bits = 0; bits < 16; ++bits) {
+    const bool tty = (bits & 8) != 0;
+    const bool in = (bits & 4) != 0;
+    const bool out = (bits & 2) != 0;
+    const bool err = (bits & 1) != 0;
+    const bool valid = (in || out || err) && !(tty && err);
+    for (const StreamKind kind : {StreamKind::kExec, StreamKind::kAttach}) {
+      StreamingRequest request{.kind = kind, .container_id = "c"};
+      if (kind == StreamKind::kExec) request.command = {"sh"};
+      request.tty = tty;
+      request.std_in = in;
+      request.std_out = out;
+      request.std_err = err;
+      BOOST_TEST_CONTEXT("bits " << bits << " " << StreamKindName(kind)) {
+        BOOST_TEST(
+            (code(request) == (valid ? std::nullopt : std::optional(ErrorCode::kInvalidArgument))));
+      }
+    }
+  }
+  const auto wrong = [&](StreamingRequest request, auto change) {
+    change(request);
+    return code(request) == ErrorCode::kInvalidArgument;
+  };
+  const auto exec = NumberedExec(1);
+  const auto forward = SomePortForward();
+  BOOST_TEST(wrong(exec, [](auto& r) { r.container_id.clear(); }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.container_id = std::string("a\0b", 3); }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.command.clear(); }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.command = {"", "x"}; }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.command = {"sh", std::string("a\0b", 3)}; }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.pod_sandbox_id = "s"; }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.ports = {80}; }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.kind = static_cast<StreamKind>(0); }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.kind = static_cast<StreamKind>(4); }));
+  BOOST_TEST(wrong(SomeAttach(), [](auto& r) { r.command = {"sh"}; }));
+  BOOST_TEST(wrong(forward, [](auto& r) { r.pod_sandbox_id.clear(); }));
+  BOOST_TEST(wrong(forward, [](auto& r) { r.ports.push_back(0); }));
+  BOOST_TEST(wrong(forward, [](auto& r) { r.container_id = "c"; }));
+  BOOST_TEST(wrong(forward, [](auto& r) { r.std_in = true; }));
+  BOOST_TEST(wrong(forward, [](auto& r) { r.tty = true; }));
+  BOOST_TEST(wrong(forward, [](auto& r) { r.command = {"sh"}; }));
+  const auto too_large = [&](StreamingRequest request, auto change) {
+    change(request);
+    return code(request) == ErrorCode::kLimitExceeded;
+  };
+  BOOST_TEST(
+      too_large(exec, [](auto& r) { r.container_id.assign(kMaxContainerIdBytes + 1, 'c'); }));
+  BOOST_TEST(too_large(exec, [](auto& r) { r.command.resize(kMaxCommandArguments + 1); }));
+  BOOST_TEST(too_large(exec, [](auto& r) { r.command.emplace_back(kMaxCommandBytes, 'x'); }));
+  BOOST_TEST(too_large(forward, [](auto& r) { r.ports.assign(kMaxStreamPorts + 1, 80); }));
+
+  // The largest of all is kept, and given back.
+  StreamingScene scene;
+  scene.Start();
+  StreamingRequest largest = exec;
+  largest.container_id.assign(kMaxContainerIdBytes, 'c');
+  largest.command.assign(kMaxCommandArguments,
+                         std::string(kMaxCommandBytes / kMaxCommandArguments, 'x'));
+  CheckOpens(scene, Must(scene->Prepare(largest)), largest);
+  BOOST_TEST(!scene->Prepare({}));
+  BOOST_TEST(scene->GetCounters().prepare_invalid == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(options_are_checked) {
+  StreamingScene scene;
+  const auto refused = [&](auto change) {
+    StreamingOptions options = scene.Options();
+    change(options);
+    const auto store = StreamingStore::Open(options);
+    return !store && store.error().code == ErrorCode::kInvalidArgument;
+  };
+  BOOST_TEST(refused([](auto& o) { o.time_to_live = std::chrono::milliseconds(999); }));
+  BOOST_TEST(refused([](auto& o) { o.time_to_live = std::chrono::nanoseconds(-1); }));
+  BOOST_TEST(refused([](auto& o) { o.time_to_live = std::chrono::minutes(61); }));
+  BOOST_TEST(refused([](auto& o) { o.max_open = 0; }));
+  BOOST_TEST(refused([](auto& o) { o.max_open = kMaxOpenStreams + 1; }));
+  BOOST_TEST(refused([](auto& o) { o.directory.clear(); }));
+  BOOST_TEST(!std::filesystem::exists(scene.directory()));
+}
+
+// --- What is at rest -----------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(neither_token_nor_command_is_at_rest) {
+  StreamingScene scene;
+  scene.Start();
+  StreamingRequest request = NumberedExec(1);
+  request.container_id = "container-of-tenant-a";
+  request.command = {"mysql", "--password=hunter2-and-more"};
+  const std::string token = Must(scene->Prepare(request));
+  scene.Stop();
+  std::array<std::uint8_t, 16> raw{};
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    raw[i] = static_cast<std::uint8_t>(std::stoi(token.substr(2 * i, 2), nullptr, 16));
+  }
+  const std::string raw_token(raw.begin(), raw.end());
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(scene.scratch())) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    const std::string content = ReadFile(entry.path());
+    for (const std::string& secret : {token, raw_token, std::string("hunter2"),
+                                      std::string("mysql"), std::string("tenant-a")}) {
+      BOOST_TEST((content.find(secret) == std::string::npos), entry.path() << " has " << secret);
+    }
+  }
+  BOOST_TEST(files >= 3U);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_changed_on_the_disk_opens_nothing) {
+  // A row that says that it lives longer, with checksums that are right.
+  StreamingScene scene(true);
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  scene.Stop();
+  const auto live_longer = [](internal::StreamingRow& row) {
+    row.expires += std::int64_t{3600} * 1'000'000'000;
+  };
+  BOOST_TEST(RewriteRows(scene, live_longer) == 1U);
+  scene.Start();
+  BOOST_TEST(scene->report().open == 1U);
+  scene.clock().AdvanceSeconds(100);
+  const auto request = scene->Consume(token, StreamKind::kExec);
+  BOOST_REQUIRE(!request);
+  BOOST_TEST((request.error().code == ErrorCode::kDamaged));
+  BOOST_TEST(request.error().message.find(token) == std::string::npos);
+  BOOST_TEST(scene->GetCounters().consume_failed == 1U);
+}
+
+// --- Opening -------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_restart_makes_tokens_void) {
+  StreamingScene scene;
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  const std::string expired = scene.Prepare(2);
+  scene.Restart();
+  BOOST_TEST(scene->report().voided == 2U);
+  BOOST_TEST(scene->report().void_reason == "the streaming server restarted");
+  BOOST_TEST(scene->report().open == 0U);
+  BOOST_TEST(scene->GetCounters().voided == 2U);
+  CheckNotFound(scene, token);
+  CheckNotFound(scene, expired);
+  // What had expired anyway is not said to be void now.
+  scene.Prepare(3);
+  scene.clock().AdvanceSeconds(100);
+  scene.Restart();
+  BOOST_TEST(scene->report().voided == 0U);
+  BOOST_TEST(scene->GetCounters().open == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(commands_continue) {
+  StreamingScene scene;
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  scene.Stop();
+  scene.Continue();
+  BOOST_TEST(scene->report().voided == 0U);
+  BOOST_TEST(scene->report().open == 1U);
+  CheckOpens(scene, token, NumberedExec(1));
+}
+
+BOOST_AUTO_TEST_CASE(tokens_can_survive_a_restart_but_no_second_use) {
+  StreamingScene scene(true);
+  scene.Start();
+  const std::string used = scene.Prepare(1);
+  const std::string open = scene.Prepare(2);
+  CheckOpens(scene, used, NumberedExec(1));
+  scene.clock().AdvanceSeconds(30);
+  const std::string later = scene.Prepare(3);
+  scene.Restart();
+  BOOST_TEST(scene->report().open == 2U);
+  BOOST_TEST(scene->report().void_reason.empty());
+  CheckNotFound(scene, used);
+  CheckOpens(scene, open, NumberedExec(2));
+  scene.clock().AdvanceSeconds(31);  // the rest of its time, not all of it again
+  CheckOpens(scene, later, NumberedExec(3));
+  const std::string again = scene.Prepare(4);
+  scene.clock().AdvanceSeconds(40);
+  scene.Restart();
+  scene.clock().AdvanceSeconds(21);
+  CheckNotFound(scene, again);
+}
+
+BOOST_AUTO_TEST_CASE(another_boot_makes_tokens_void_always) {
+  for (const bool continues : {false, true}) {
+    StreamingScene scene(true);
+    scene.Start();
+    const std::string token = scene.Prepare(1);
+    scene.Stop();
+    scene.clock().Reboot();
+    // The new boot's time may have come as far as the old one's.
+    scene.clock().AdvanceSeconds(1'000'010);
+    continues ? scene.Continue() : scene.Start();
+    BOOST_TEST(scene->report().voided == 1U);
+    CheckNotFound(scene, token);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_boot_that_is_not_known_makes_tokens_void) {
+  StreamingScene scene(true);
+  scene.clock().ForgetBootId();
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  CheckOpens(scene, scene.Prepare(2), NumberedExec(2));
+  scene.Restart();
+  BOOST_TEST(scene->report().voided == 1U);
+  CheckNotFound(scene, token);
+}
+
+// A boot clock cannot go back; if what says the time is broken, tokens open nothing.
+BOOST_AUTO_TEST_CASE(a_token_from_the_future_opens_nothing) {
+  StreamingScene scene(true);
+  BootTime now = scene.clock().Boot();
+  StreamingOptions options = scene.Options();
+  options.boot_clock = [&now] { return now; };
+  scene.Start(options);
+  const std::string token = scene.Prepare(1);
+  now.nanoseconds -= 1;
+  CheckNotFound(scene, token);
+  now.nanoseconds += 1;
+  CheckOpens(scene, token, NumberedExec(1));
+}
+
+BOOST_AUTO_TEST_CASE(an_older_copy_makes_tokens_void) {
+  // Noticed by the witness, by the mark alone, or by neither, which is what the header warns of.
+  for (const bool has_witness : {true, false}) {
+    for (const bool continues : {false, true}) {
+      StreamingScene scene(true);
+      StreamingOptions options = scene.Options();
+      if (!has_witness) options.witness = Witness::None();
+      scene.Start(options);
+      const std::string token = scene.Prepare(1);
+      const std::string other = scene.Prepare(2);
+      scene.Stop();
+      const std::string older = StoredBytes(scene);
+      scene.Start(options);
+      CheckOpens(scene, token, NumberedExec(1));
+      scene.Stop();
+      WriteFile(scene.directory() / "data.mdb", older);
+      auto opened =
+          Must(continues ? StreamingStore::Continue(options) : StreamingStore::Open(options));
+      BOOST_TEST(opened->report().voided == 2U);
+      BOOST_TEST(!opened->report().void_reason.empty());
+      BOOST_TEST(!opened->report().recovery.distrustful);
+      for (const std::string& one : {token, other}) {
+        BOOST_TEST(!opened->Consume(one, StreamKind::kExec));
+      }
+      // What is prepared from now on is sound.
+      const std::string fresh = Must(opened->Prepare(NumberedExec(3)));
+      Must(opened->Close());
+      opened.reset();
+      scene.Start(options);
+      BOOST_TEST(scene->report().open == 1U);
+      CheckOpens(scene, fresh, NumberedExec(3));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_is_gone_or_damaged_has_no_tokens) {
+  for (const bool is_gone : {true, false}) {
+    StreamingScene scene(true);
+    scene.Start();
+    const std::string token = scene.Prepare(1);
+    scene.Stop();
+    const auto data = scene.directory() / "data.mdb";
+    if (is_gone) {
+      std::filesystem::remove(data);
+    } else {
+      std::string bytes = ReadFile(data);
+      for (std::size_t at = 2 * 4096; at < bytes.size(); at += 64) bytes[at] ^= 0x55;
+      WriteFile(data, bytes);
+    }
+    scene.Start();
+    BOOST_TEST(scene->report().open == 0U);
+    BOOST_TEST(!scene->report().void_reason.empty());
+    CheckNotFound(scene, token);
+    const std::string fresh = scene.Prepare(2);
+    scene.Restart();
+    BOOST_TEST(scene->report().open == 1U);
+    CheckOpens(scene, fresh, NumberedExec(2));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_restore_puts_no_token_back) {
+  StreamingScene scene(true);
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  scene.Stop();
+  // Down makes a backup with the token in it, and drops the tokens.
+  Must(Migrate({.directory = scene.directory(),
+                .to = 6,
+                .accept_loss = true,
+                .clock = scene.clock().AsClock(),
+                .boot_clock = scene.clock().AsBootClock()}));
+  const auto backups = Must(ListBackups(scene.directory()));
+  BOOST_REQUIRE(backups.size() == 1U);
+  Must(Restore({.directory = scene.directory(),
+                .backup = backups[0].path,
+                .clock = scene.clock().AsClock(),
+                .boot_clock = scene.clock().AsBootClock()}));
+  scene.Start();
+  BOOST_TEST(scene->report().open == 0U);
+  BOOST_TEST(scene->report().void_reason.find("put back from") != std::string::npos);
+  CheckNotFound(scene, token);
+  BOOST_TEST(Must(scene->Verify()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(going_down_makes_tokens_void) {
+  StreamingScene scene(true);
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  scene.Stop();
+  MigrateOptions options{.directory = scene.directory(), .to = 6};
+  options.clock = scene.clock().AsClock();
+  options.boot_clock = scene.clock().AsBootClock();
+  const auto refused = Migrate(options);
+  BOOST_REQUIRE(!refused);
+  BOOST_TEST((refused.error().code == ErrorCode::kConflict));
+  BOOST_TEST(refused.error().message.find("1 streaming token") != std::string::npos);
+  options.accept_loss = true;
+  Must(Migrate(options));
+  scene.Start();
+  BOOST_TEST(scene->report().recovery.migration->to == kNewestSchema);
+  CheckNotFound(scene, token);
+  CheckOpens(scene, scene.Prepare(2), NumberedExec(2));
+}
+
+// --- Beside other features -----------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart) {
+  StreamingScene scene;
+  scene.Start();
+  scene.Stop();
+  OpenOptions node{.directory = scene.directory(), .witness = Witness::Remembered()};
+  const std::string before = StoredBytes(scene);
+  for (const Rules rules : kBothRules) {
+    node.rules = rules;
+    const auto opened = NodeStore::Open(node);
+    BOOST_REQUIRE(!opened);
+    BOOST_TEST((opened.error().code == ErrorCode::kInvalidArgument));
+    ObserveOptions observe{.directory = scene.directory()};
+    observe.rules = rules;
+    const auto observed = NodeStore::Observe(observe);
+    BOOST_REQUIRE(!observed);
+    BOOST_TEST((observed.error().code == ErrorCode::kInvalidArgument));
+  }
+  BOOST_TEST((StoredBytes(scene) == before));
+
+  ScratchStore images(Rules::kClosed);
+  images.Stop();
+  StreamingOptions options = scene.Options();
+  options.directory = images.directory();
+  options.witness = Witness::Remembered();
+  const std::string untouched = ReadFile(images.directory() / "data.mdb");
+  for (const auto& error :
+       {StreamingStore::Open(options).error(), StreamingStore::Continue(options).error(),
+        StreamingStore::Observe(images.directory()).error()}) {
+    BOOST_TEST((error.code == ErrorCode::kInvalidArgument), error.ToString());
+  }
+  BOOST_TEST((ReadFile(images.directory() / "data.mdb") == untouched));
+  images.Start();
+}
+
+// Version 6 does not say what a store is for: only an empty one can become one of streams.
+BOOST_AUTO_TEST_CASE(an_older_store_with_anything_of_a_node_stays_a_nodes) {
+  for (const bool has_content : {false, true}) {
+    ScratchStore images(Rules::kClosed);
+    if (has_content) Must(images->RecordPullIntent({.image = "docker.io/library/nginx"}));
+    images.Stop();
+    Must(Migrate({.directory = images.directory(), .to = 6, .accept_loss = true}));
+    StreamingScene scene;
+    StreamingOptions options = scene.Options();
+    options.directory = images.directory();
+    options.witness = Witness::Remembered();
+    const auto opened = StreamingStore::Open(options);
+    BOOST_TEST(opened.has_value() == !has_content);
+    if (has_content) images.Start();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_lists_beside_the_owner) {
+  StreamingScene scene;
+  scene.Start();
+  scene.Prepare(1);
+  scene.clock().AdvanceSeconds(10);
+  const std::string token = Must(scene->Prepare(SomePortForward()));
+  const auto listed = Must(scene->List());
+  BOOST_REQUIRE(listed.size() == 2U);
+  BOOST_TEST((listed[0].kind == StreamKind::kExec));
+  BOOST_TEST((listed[0].expires_in == std::chrono::seconds(50)));
+  BOOST_TEST((listed[1].kind == StreamKind::kPortForward));
+  BOOST_TEST(listed[1].id == StreamTokenId(token));
+  BOOST_TEST(listed[1].id.size() == 16U);
+  BOOST_TEST((listed[1].prepared == scene.clock().Now()));
+  scene.Stop();
+  auto observer = Must(StreamingStore::Observe(scene.directory(), scene.clock().AsBootClock()));
+  BOOST_TEST(Must(observer->List()).size() == 2U);
+  BOOST_TEST(observer->GetCounters().open == 2U);
+  BOOST_TEST((observer->Prepare(NumberedExec(1)).error().code == ErrorCode::kNotOwner));
+  BOOST_TEST(
+      (observer->Consume(token, StreamKind::kPortForward).error().code == ErrorCode::kNotOwner));
+  BOOST_TEST(Must(observer->Verify()).sound);
+  Must(observer->Close());
+  BOOST_TEST((observer->List().error().code == ErrorCode::kClosed));
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_store_answers_nothing) {
+  StreamingScene scene;
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  Must(scene->Close());
+  BOOST_TEST((scene->Prepare(NumberedExec(1)).error().code == ErrorCode::kClosed));
+  BOOST_TEST((scene->Consume(token, StreamKind::kExec).error().code == ErrorCode::kClosed));
+  BOOST_TEST((scene->List().error().code == ErrorCode::kClosed));
+  BOOST_TEST(scene->Close().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(counters_are_metrics) {
+  StreamingScene scene;
+  scene.Start();
+  scene.Prepare(1);
+  static_cast<void>(scene->Consume("no token", StreamKind::kExec));
+  const std::string text = ToPrometheusText(scene->GetCounters().Families());
+  for (const char* line :
+       {"waybill_streaming_prepares_total{outcome=\"prepared\"} 1\n",
+        "waybill_streaming_prepares_total{outcome=\"full\"} 0\n",
+        "waybill_streaming_consumes_total{outcome=\"unknown\"} 1\n",
+        "waybill_streaming_consumes_total{outcome=\"consumed\"} 0\n",
+        "waybill_streaming_voided_tokens 0\n", "waybill_streaming_open_tokens 1\n"}) {
+    BOOST_TEST(text.find(line) != std::string::npos, line << " is missing in\n" << text);
+  }
+}
+
+// --- Full stores and disks -----------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_full_store_refuses_and_still_consumes) {
+  StreamingScene scene;
+  StreamingOptions options = scene.Options();
+  options.map_bytes = std::uint64_t{1} << 20;
+  scene.Start(options);
+  StreamingRequest large = NumberedExec(1);
+  large.command.emplace_back(50'000, 'x');
+  std::vector<std::string> tokens;
+  while (true) {
+    auto token = scene->Prepare(large);
+    if (!token) {
+      BOOST_TEST((token.error().code == ErrorCode::kStoreFull), token.error().ToString());
+      BOOST_TEST((token.error().retry_after.count() == 0));
+      break;
+    }
+    tokens.push_back(*std::move(token));
+    BOOST_REQUIRE(tokens.size() < 100U);
+  }
+  BOOST_TEST(scene->GetCounters().prepare_failed == 1U);
+  BOOST_REQUIRE(!tokens.empty());
+  for (const std::string& token : tokens) CheckOpens(scene, token, large);
+  tokens.push_back(Must(scene->Prepare(large)));
+  scene.Stop();
+  scene.Start(options);
+  CheckNotFound(scene, tokens.back());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
