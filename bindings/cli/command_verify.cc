@@ -20,6 +20,10 @@ and carries over what is sound in it.)";
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     auto report = WithStore(ObserveStore(store_), &NodeStore::Verify);
+    if (!report && report.error().code == ErrorCode::kInvalidArgument) {
+      // A store of streaming requests has pages and values, too.
+      if (auto streams = StreamingStore::Observe(store_.store)) report = (*streams)->Verify();
+    }
     if (!report) return report.error();
     out.WriteFields({{"sound", "sound", report->sound},
                      {"pages", "pages", report->pages},

@@ -26,7 +26,8 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
   store.Stop();
   {
     RecoveryReport report;
-    auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse, report));
+    auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
+                                            internal::Purpose::kNode, report));
     internal::InFlight in_flight;
     internal::Committer::Hooks hooks;
     hooks.clock = options.clock;

@@ -539,7 +539,9 @@ BOOST_AUTO_TEST_CASE(going_down_makes_tokens_void) {
   BOOST_TEST((refused.error().code == ErrorCode::kConflict));
   BOOST_TEST(refused.error().message.find("1 streaming token") != std::string::npos);
   options.accept_loss = true;
-  Must(Migrate(options));
+  const MigrationReport report = Must(Migrate(options));
+  BOOST_REQUIRE(report.steps.size() == 1U);
+  BOOST_TEST(report.steps[0].name == "streaming requests");
   scene.Start();
   BOOST_TEST(scene->report().recovery.migration->to == kNewestSchema);
   CheckNotFound(scene, token);

@@ -47,7 +47,8 @@ void ExpectLostUntilSaidOtherwise(UsernsStore& store) {
 void Tamper(const UsernsStore& store, const internal::Committer::Change& change) {
   RecoveryReport report;
   OpenOptions options = store.Options();
-  auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse, report));
+  auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
+                                          internal::Purpose::kNode, report));
   internal::Committer::Hooks hooks;
   hooks.clock = options.clock;
   internal::Committer committer(*owned.database.env, owned.database.handles,
