@@ -11,7 +11,8 @@ waybill_code Fail(waybill_error** error, const Error& what) noexcept {
     *error = NewResult<waybill_error>([&](waybill_error& e, Memory& memory) {
       const bool coded = what.hint_code != Hint::kNone;
       e = {code, static_cast<waybill_hint>(what.hint_code), Copy(what.message, memory),
-           Copy(coded ? HintInC(what.hint_code) : what.hint, memory)};
+           Copy(coded ? HintInC(what.hint_code) : what.hint, memory),
+           static_cast<std::uint64_t>(what.retry_after.count())};
     });
   } catch (...) {
     *error = nullptr;  // no memory for the text: the code must do

@@ -54,7 +54,7 @@ waybill_code OnCopy(waybill_store* store, waybill_image_copy copy,
   });
 }
 
-Clock ToClock(waybill_clock clock, void* context, const waybill_store* store) {
+Clock ToClock(waybill_clock clock, void* context, const void* store) {
   if (clock == nullptr) return SystemClock;
   return [clock, context, store] {
     const CallbackScope scope(store);
@@ -64,7 +64,7 @@ Clock ToClock(waybill_clock clock, void* context, const waybill_store* store) {
   };
 }
 
-BootClock ToBootClock(waybill_boot_clock clock, void* context, const waybill_store* store) {
+BootClock ToBootClock(waybill_boot_clock clock, void* context, const void* store) {
   if (clock == nullptr) return SystemBootClock;
   return [clock, context, store] {
     const CallbackScope scope(store);
@@ -72,12 +72,29 @@ BootClock ToBootClock(waybill_boot_clock clock, void* context, const waybill_sto
   };
 }
 
-Progress ToProgress(waybill_progress progress, void* context, const waybill_store* store) {
+Progress ToProgress(waybill_progress progress, void* context, const void* store) {
   if (progress == nullptr) return {};
   return [progress, context, store](std::uint64_t done, std::uint64_t total) {
     const CallbackScope scope(store);
     return progress(context, done, total);
   };
+}
+
+Witness ToWitness(std::int32_t kind, waybill_string path, Arguments& arguments) {
+  const std::string at = arguments.Path(path, "witness_path");
+  switch (kind) {
+    case WAYBILL_WITNESS_AT:
+    case WAYBILL_WITNESS_ANEW:
+      if (at.empty()) arguments.Wrong("witness_path", "is empty");
+      return kind == WAYBILL_WITNESS_AT ? Witness::At(at) : Witness::Anew(at);
+    case WAYBILL_WITNESS_REMEMBERED:
+    case WAYBILL_WITNESS_NONE:
+      if (!at.empty()) arguments.Wrong("witness_path", "is set beside another witness_kind");
+      return kind == WAYBILL_WITNESS_NONE ? Witness::None() : Witness::Remembered();
+    default:
+      arguments.Wrong("witness_kind", "has no such value: having none must be spelt out");
+      return Witness::None();
+  }
 }
 
 namespace {
@@ -89,23 +106,6 @@ UserNamespaceOptions ToUserNamespaces(const waybill_user_namespace_options* opti
   UserNamespaceOptions to{.enabled = !known.disabled, .pool = ToPool(known.pool)};
   if (to.pool == UserNamespacePool{0, 0, 0, 0}) to.pool = UserNamespacePool::Default();
   return to;
-}
-
-Witness ToWitness(const waybill_open_options& options, Arguments& arguments) {
-  const std::string path = arguments.Path(options.witness_path, "witness_path");
-  switch (options.witness_kind) {
-    case WAYBILL_WITNESS_AT:
-    case WAYBILL_WITNESS_ANEW:
-      if (path.empty()) arguments.Wrong("witness_path", "is empty");
-      return options.witness_kind == WAYBILL_WITNESS_AT ? Witness::At(path) : Witness::Anew(path);
-    case WAYBILL_WITNESS_REMEMBERED:
-    case WAYBILL_WITNESS_NONE:
-      if (!path.empty()) arguments.Wrong("witness_path", "is set beside another witness_kind");
-      return options.witness_kind == WAYBILL_WITNESS_NONE ? Witness::None() : Witness::Remembered();
-    default:
-      arguments.Wrong("witness_kind", "has no such value: having none must be spelt out");
-      return Witness::None();
-  }
 }
 
 EvidenceOptions ToEvidence(const waybill_evidence_options* options, Arguments& arguments) {
@@ -165,7 +165,7 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         const auto o = arguments.Options(options, "options");
         waybill::OpenOptions to{.directory = arguments.Path(o.directory, "directory"),
                                 .create_if_missing = !o.must_exist,
-                                .witness = ToWitness(o, arguments)};
+                                .witness = ToWitness(o.witness_kind, o.witness_path, arguments)};
         to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
         to.policy = ToPolicy(o.policy);
         to.images_on_node = ToImages(o.images_on_node, arguments);

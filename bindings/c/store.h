@@ -49,14 +49,14 @@ class Gate {
 // itself.
 class CallbackScope {
  public:
-  explicit CallbackScope(const waybill_store* store) : store_(store), outer_(innermost_) {
+  explicit CallbackScope(const void* store) : store_(store), outer_(innermost_) {
     innermost_ = this;
   }
   ~CallbackScope() { innermost_ = outer_; }
   CallbackScope(const CallbackScope&) = delete;
   CallbackScope& operator=(const CallbackScope&) = delete;
 
-  static bool IsInside(const waybill_store* store) {
+  static bool IsInside(const void* store) {
     for (const CallbackScope* scope = innermost_; scope != nullptr; scope = scope->outer_) {
       if (scope->store_ == store) return true;
     }
@@ -65,7 +65,7 @@ class CallbackScope {
 
  private:
   static thread_local const CallbackScope* innermost_;
-  const waybill_store* store_;
+  const void* store_;
   const CallbackScope* outer_;
 };
 
@@ -80,9 +80,11 @@ namespace waybill::c {
 
 // Callbacks of C as those of C++. `store`: the handle that they belong to; null for a call without
 // one.
-Clock ToClock(waybill_clock clock, void* context, const waybill_store* store);
-BootClock ToBootClock(waybill_boot_clock clock, void* context, const waybill_store* store);
-Progress ToProgress(waybill_progress progress, void* context, const waybill_store* store);
+Clock ToClock(waybill_clock clock, void* context, const void* store);
+BootClock ToBootClock(waybill_boot_clock clock, void* context, const void* store);
+Progress ToProgress(waybill_progress progress, void* context, const void* store);
+
+Witness ToWitness(std::int32_t kind, waybill_string path, Arguments& arguments);
 
 // kInvalidArgument: a null pointer, or a call from a callback of the store.
 Result<void> CheckHandle(const waybill_store* store);

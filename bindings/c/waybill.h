@@ -171,6 +171,8 @@ typedef struct waybill_error {
   waybill_hint hint_code; /* WAYBILL_HINT_NONE: `hint` needs no translation, or is empty */
   waybill_string message; /* what failed, on which path or key, what was left as it was */
   waybill_string hint;    /* what to do next, in calls of this header; may be empty */
+  /* When the same call can succeed, from now on; 0: not known. waybill_prepare_stream says. */
+  uint64_t retry_after_ns;
 } waybill_error;
 
 /* Frees a result that came through a pointer to a pointer, except stores and policies. NULL is
@@ -1889,6 +1891,142 @@ typedef struct waybill_restore_report {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_restore(const waybill_restore_options* options,
                                                             waybill_restore_report** report,
                                                             waybill_error** error);
+
+/* --- Streaming requests (KEP-1558) --------------------------------------------------------------
+ * The requests (exec, attach, port-forward) that a runtime's streaming server prepared, each under
+ * a token that opens one stream, once: waybill/streaming.h. A store of its own, in a directory of
+ * its own: a node's store is refused (WAYBILL_INVALID_ARGUMENT), and waybill_open refuses this one.
+ * Threads as for a waybill_store. */
+
+typedef struct waybill_streaming_store waybill_streaming_store;
+
+/* StreamKind */
+enum { WAYBILL_STREAM_EXEC = 1, WAYBILL_STREAM_ATTACH = 2, WAYBILL_STREAM_PORT_FORWARD = 3 };
+WAYBILL_API waybill_string waybill_stream_kind_name(int32_t kind); /* "portforward" */
+
+/* CRI's ExecRequest, AttachRequest and PortForwardRequest. */
+typedef struct waybill_streaming_request {
+  int32_t kind WAYBILL_EMPTY;                  /* WAYBILL_STREAM_… */
+  waybill_string container_id WAYBILL_EMPTY;   /* exec, attach */
+  waybill_string pod_sandbox_id WAYBILL_EMPTY; /* port-forward */
+  waybill_strings command WAYBILL_EMPTY;       /* exec */
+  bool std_in WAYBILL_EMPTY;                   /* exec, attach; likewise below */
+  bool std_out WAYBILL_EMPTY;
+  bool std_err WAYBILL_EMPTY;
+  bool tty WAYBILL_EMPTY;
+  const uint16_t* ports WAYBILL_EMPTY; /* port-forward */
+  size_t port_count WAYBILL_EMPTY;
+} waybill_streaming_request;
+
+/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: CheckStreamingRequest. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_check_streaming_request(const waybill_streaming_request* request, waybill_error** error);
+/* What names a token in logs without opening anything: 16 hex digits. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_stream_token_id(waybill_string token,
+                                                                    waybill_string** id,
+                                                                    waybill_error** error);
+
+/* StreamingOptions */
+typedef struct waybill_streaming_options {
+  size_t struct_size;
+  waybill_string directory; /* the store's own */
+  bool must_exist;
+  int32_t witness_kind; /* WAYBILL_WITNESS_…; must be set */
+  waybill_string witness_path;
+  /* A streaming server that restarts makes all tokens void; this keeps those that are still open.
+   * Another boot, an older copy of the store and a distrustful one make all void always. */
+  bool keeps_tokens;
+  /* No restart: a command that does a part of what a server does (StreamingStore::Continue). */
+  bool continues;
+  uint64_t time_to_live_ns; /* 1 s to 1 h; 0: 60 s */
+  uint64_t max_open;        /* tokens, 1 to 65,536; 0: 1,000 */
+  bool no_migration;
+  bool skip_unreadable;
+  bool flushes_twice;
+  uint64_t map_bytes; /* 0: the default */
+  waybill_clock clock;
+  void* clock_context;
+  waybill_boot_clock boot_clock; /* NULL: the system's */
+  void* boot_clock_context;
+} waybill_streaming_options;
+#define WAYBILL_STREAMING_OPTIONS_INIT WAYBILL_INIT(waybill_streaming_options)
+
+/* Errors as of waybill_open. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_streaming_open(const waybill_streaming_options* options, waybill_streaming_store** store,
+                       waybill_error** error);
+/* Opens to read, beside a live owner or without one; others get WAYBILL_NOT_OWNER. Errors as of
+ * waybill_observe. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_streaming_observe(
+    waybill_string directory, waybill_streaming_store** store, waybill_error** error);
+/* As waybill_close and waybill_store_free. */
+WAYBILL_API waybill_code waybill_streaming_close(waybill_streaming_store* store,
+                                                 waybill_error** error);
+WAYBILL_API void waybill_streaming_store_free(waybill_streaming_store* store);
+
+/* StreamingReport: what opening did. Empty for an observer. */
+typedef struct waybill_streaming_report {
+  const waybill_recovery_report* recovery; /* never NULL */
+  uint64_t voided;                         /* tokens that opening made void */
+  waybill_string void_reason;              /* empty: but for those of another boot, none was */
+  uint64_t open;
+} waybill_streaming_report;
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_report(
+    waybill_streaming_store* store, waybill_streaming_report** report, waybill_error** error);
+
+/* Stores the request, and gives its token: 32 hex digits, which nobody can get again. On disk when
+ * this returns. WAYBILL_LIMIT_EXCEEDED with (*error)->retry_after_ns: as many are open as may be.
+ * Others: StreamingStore::Prepare. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_prepare_stream(waybill_streaming_store* store, const waybill_streaming_request* request,
+                       waybill_string** token, waybill_error** error);
+/* Uses the token up, and gives its request. On disk when this returns. WAYBILL_NOT_FOUND: it was
+ * never prepared, was used, is void, has expired or is of another kind; nothing is written. Others:
+ * StreamingStore::Consume. After WAYBILL_OUT_OF_MEMORY the token may be used up. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_consume_stream(waybill_streaming_store* store, waybill_string token, int32_t kind,
+                       waybill_streaming_request** request, waybill_error** error);
+
+/* A token that waits for its client. */
+typedef struct waybill_open_stream {
+  waybill_string id; /* waybill_stream_token_id */
+  int32_t kind;      /* WAYBILL_STREAM_… */
+  waybill_timestamp prepared;
+  uint64_t expires_in_ns;
+} waybill_open_stream;
+
+typedef struct waybill_open_streams {
+  const waybill_open_stream* items;
+  size_t count;
+} waybill_open_streams;
+
+/* Oldest first. WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_streams(waybill_streaming_store* store,
+                                                                 waybill_open_streams** streams,
+                                                                 waybill_error** error);
+
+/* StreamingCounters: since the store was opened. */
+typedef struct waybill_streaming_counters {
+  uint64_t prepared;
+  uint64_t prepare_invalid;
+  uint64_t prepare_full;
+  uint64_t prepare_failed;
+  uint64_t consumed;
+  uint64_t refused_unknown;
+  uint64_t refused_expired;
+  uint64_t refused_kind;
+  uint64_t consume_failed;
+  uint64_t voided;
+  uint64_t open;
+  waybill_string prometheus_text; /* all of it, in the text exposition format */
+} waybill_streaming_counters;
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_counters(
+    waybill_streaming_store* store, waybill_streaming_counters** counters, waybill_error** error);
+
+/* As waybill_verify. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify_streaming(waybill_streaming_store* store,
+                                                                     waybill_verify_report** report,
+                                                                     waybill_error** error);
 
 #ifdef __cplusplus
 }

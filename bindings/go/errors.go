@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"strconv"
+	"time"
 	"unsafe"
 )
 
@@ -94,6 +95,8 @@ type Error struct {
 	Hint    string // what to do next; may be empty
 	// HintCode is what to do next, if that is a call of this package. Hint then has its text.
 	HintCode Hint
+	// When the same call can succeed, from now on; 0: not known. [StreamingStore.Prepare] says.
+	RetryAfter time.Duration
 
 	cause error
 }
@@ -129,6 +132,7 @@ func takeError(code C.waybill_code, e *C.waybill_error) error {
 	if e != nil {
 		err.Message = goString(e.message)
 		err.HintCode = Hint(e.hint_code)
+		err.RetryAfter = time.Duration(e.retry_after_ns)
 		if err.Hint = err.HintCode.String(); err.Hint == "" {
 			err.Hint = goString(e.hint)
 		}

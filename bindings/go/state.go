@@ -251,14 +251,16 @@ func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	}
 	var report *C.waybill_verify_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_verify(h, &report, e) })
-	return take(report, func(r *C.waybill_verify_report) VerifyReport {
-		return VerifyReport{
-			Sound:    bool(r.sound),
-			Pages:    uint64(r.pages),
-			Values:   uint64(r.values),
-			Findings: goStrings(r.findings),
-		}
-	}), err
+	return take(report, goVerifyReport), err
+}
+
+func goVerifyReport(r *C.waybill_verify_report) VerifyReport {
+	return VerifyReport{
+		Sound:    bool(r.sound),
+		Pages:    uint64(r.pages),
+		Values:   uint64(r.values),
+		Findings: goStrings(r.findings),
+	}
 }
 
 // TrustKind says why a store's trust changed. Treat an unknown number like any other reason.

@@ -1,0 +1,207 @@
+package waybill_test
+
+import (
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"waybill.dev/go"
+)
+
+var (
+	execRequest = waybill.StreamingRequest{Kind: waybill.StreamExec, ContainerID: "c1",
+		Command: []string{"sh", "-c", "\xff\n"}, Stdin: true, Stdout: true, TTY: true}
+	attachRequest  = waybill.StreamingRequest{Kind: waybill.StreamAttach, ContainerID: "c1", Stderr: true}
+	forwardRequest = waybill.StreamingRequest{Kind: waybill.StreamPortForward, PodSandboxID: "s1", Ports: []uint16{80, 65535}}
+)
+
+func streamingOptionsIn(directory string) waybill.StreamingOptions {
+	return waybill.StreamingOptions{
+		Directory: filepath.Join(directory, "streams"),
+		Witness:   waybill.WitnessAt(filepath.Join(directory, "streams-witness")),
+		MapBytes:  64 << 20,
+	}
+}
+
+func openStreaming(t testing.TB, o waybill.StreamingOptions) *waybill.StreamingStore {
+	t.Helper()
+	s, err := waybill.OpenStreaming(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func prepare(t testing.TB, s *waybill.StreamingStore, r waybill.StreamingRequest) string {
+	t.Helper()
+	token, err := s.Prepare(r)
+	if err != nil || len(token) != 32 {
+		t.Fatalf("%q, %v", token, err)
+	}
+	return token
+}
+
+func TestAStreamOpensOnce(t *testing.T) {
+	s := openStreaming(t, streamingOptionsIn(scratch(t)))
+	for _, request := range []waybill.StreamingRequest{execRequest, attachRequest, forwardRequest} {
+		token := prepare(t, s, request)
+		other := waybill.StreamAttach
+		if request.Kind == other {
+			other = waybill.StreamExec
+		}
+		_, err := s.Consume(token, other)
+		wantCode(t, err, waybill.ErrNotFound)
+		got, err := s.Consume(token, request.Kind)
+		if err != nil || !reflect.DeepEqual(got, request) {
+			t.Errorf("%+v, %v, not %+v", got, err, request)
+		}
+		_, err = s.Consume(token, request.Kind)
+		wantCode(t, err, waybill.ErrNotFound)
+	}
+	_, err := s.Prepare(waybill.StreamingRequest{Kind: waybill.StreamExec})
+	wantCode(t, err, waybill.ErrInvalidArgument)
+	wantCode(t, waybill.StreamingRequest{Kind: waybill.StreamExec}.Check(), waybill.ErrInvalidArgument)
+	wantCode(t, waybill.StreamingRequest{Kind: 9, ContainerID: "c"}.Check(), waybill.ErrInvalidArgument)
+	must(t, execRequest.Check())
+	c := s.Counters()
+	if c.Prepared != 3 || c.Consumed != 3 || c.RefusedKind != 3 || c.RefusedUnknown != 3 || c.PrepareInvalid != 1 || c.Open != 0 {
+		t.Errorf("%+v", c)
+	}
+	if !strings.Contains(c.PrometheusText, "waybill_streaming_consumes_total{outcome=\"consumed\"} 3\n") {
+		t.Error(c.PrometheusText)
+	}
+	if report, err := s.Verify(); err != nil || !report.Sound {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestAFullStreamingStoreSaysWhenToComeBack(t *testing.T) {
+	boot := waybill.NewManualBootClock(waybill.BootTime{BootID: [16]byte{1}, Since: time.Hour})
+	o := streamingOptionsIn(scratch(t))
+	o.BootClock = boot
+	o.MaxOpen = 2
+	o.TimeToLive = 5 * time.Second
+	s := openStreaming(t, o)
+	first := prepare(t, s, execRequest)
+	boot.Set(waybill.BootTime{BootID: [16]byte{1}, Since: time.Hour + time.Second})
+	prepare(t, s, attachRequest)
+	_, err := s.Prepare(execRequest)
+	wantCode(t, err, waybill.ErrLimitExceeded)
+	var full *waybill.Error
+	if !errors.As(err, &full) || full.RetryAfter != 4*time.Second+1 {
+		t.Errorf("%+v", full)
+	}
+	streams, err := s.List()
+	if err != nil || len(streams) != 2 || streams[0].ID != waybill.StreamTokenID(first) ||
+		streams[0].Kind != waybill.StreamExec || streams[0].ExpiresIn != 4*time.Second {
+		t.Errorf("%+v, %v", streams, err)
+	}
+	boot.Set(waybill.BootTime{BootID: [16]byte{1}, Since: time.Hour + time.Minute})
+	_, err = s.Consume(first, waybill.StreamExec)
+	wantCode(t, err, waybill.ErrNotFound)
+	prepare(t, s, execRequest)
+}
+
+func TestARestartOfTheStreamingServer(t *testing.T) {
+	for _, test := range []struct {
+		name             string
+		keeps, continues bool
+		opens            bool
+	}{{name: "restart"}, {name: "keeps", keeps: true, opens: true}, {name: "continues", continues: true, opens: true}} {
+		t.Run(test.name, func(t *testing.T) {
+			o := streamingOptionsIn(scratch(t))
+			s := openStreaming(t, o)
+			token := prepare(t, s, execRequest)
+			must(t, s.Close())
+			o.KeepsTokens, o.Continues = test.keeps, test.continues
+			s = openStreaming(t, o)
+			report := s.Report()
+			if (report.Open == 1) != test.opens || (report.Voided == 0) != test.opens || (report.VoidReason == "") != test.opens {
+				t.Errorf("%+v", report)
+			}
+			observer, err := waybill.ObserveStreaming(filepath.Join(filepath.Dir(o.Directory), "missing"))
+			wantCode(t, err, waybill.ErrNotFound)
+			wantCode(t, observer.Close(), waybill.ErrClosed)
+			_, err = s.Consume(token, waybill.StreamExec)
+			if (err == nil) != test.opens {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestStoresOfOtherKindsAreRefused(t *testing.T) {
+	directory := scratch(t)
+	node := optionsIn(directory)
+	must(t, open(t, node).Close())
+	o := streamingOptionsIn(directory)
+	o.Directory = node.Directory
+	_, err := waybill.OpenStreaming(o)
+	wantCode(t, err, waybill.ErrInvalidArgument)
+	_, err = waybill.ObserveStreaming(node.Directory)
+	wantCode(t, err, waybill.ErrInvalidArgument)
+	o = streamingOptionsIn(directory)
+	for _, life := range []time.Duration{-1, time.Nanosecond, 2 * time.Hour} {
+		wrong := o
+		wrong.TimeToLive = life
+		_, err = waybill.OpenStreaming(wrong)
+		wantCode(t, err, waybill.ErrInvalidArgument)
+	}
+	must(t, openStreaming(t, o).Close())
+	observer, err := waybill.ObserveStreaming(o.Directory)
+	must(t, err)
+	defer observer.Close()
+	_, err = observer.Prepare(execRequest)
+	wantCode(t, err, waybill.ErrNotOwner)
+	if streams, err := observer.List(); err != nil || len(streams) != 0 {
+		t.Errorf("%+v, %v", streams, err)
+	}
+}
+
+func TestOneOfSeveralConsumersWins(t *testing.T) {
+	s := openStreaming(t, streamingOptionsIn(scratch(t)))
+	for range 50 {
+		token := prepare(t, s, execRequest)
+		var opened atomic.Int32
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				if _, err := s.Consume(token, waybill.StreamExec); err == nil {
+					opened.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		if opened.Load() != 1 {
+			t.Fatalf("%d streams opened", opened.Load())
+		}
+	}
+}
+
+func TestAStreamingStoreThatIsNotOpen(t *testing.T) {
+	closed := openStreaming(t, streamingOptionsIn(scratch(t)))
+	must(t, closed.Close())
+	for name, s := range map[string]*waybill.StreamingStore{"nil": nil, "zero": {}, "closed": closed} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Prepare(execRequest)
+			wantCode(t, err, waybill.ErrClosed)
+			_, err = s.Consume("", waybill.StreamExec)
+			wantCode(t, err, waybill.ErrClosed)
+			_, err = s.List()
+			wantCode(t, err, waybill.ErrClosed)
+			_, err = s.Verify()
+			wantCode(t, err, waybill.ErrClosed)
+			wantCode(t, s.Close(), waybill.ErrClosed)
+			if c := s.Counters(); c != (waybill.StreamingCounters{}) {
+				t.Errorf("%+v", c)
+			}
+			s.Report()
+		})
+	}
+}

@@ -1,0 +1,224 @@
+/* Streaming requests: a token opens one stream, once; what is refused, and what a null pointer
+ * does. */
+
+#include <string.h>
+
+#include "support.h"
+
+static waybill_error* error;
+static waybill_boot_time now = {.boot_id = {1}, .nanoseconds = 1000000000000};
+
+static waybill_boot_time stands(void* context) {
+  (void)context;
+  return now;
+}
+
+static const waybill_string kCommand[] = {{"sh", 2}, {"-c", 2}, {"a\nb", 3}};
+static const uint16_t kPorts[] = {80, 65535};
+static const waybill_streaming_request kExec = {.kind = WAYBILL_STREAM_EXEC,
+                                                .container_id = {"c1", 2},
+                                                .command = {kCommand, 3},
+                                                .std_in = true,
+                                                .std_out = true,
+                                                .tty = true};
+static const waybill_streaming_request kForward = {.kind = WAYBILL_STREAM_PORT_FORWARD,
+                                                   .pod_sandbox_id = {"s1", 2},
+                                                   .ports = kPorts,
+                                                   .port_count = 2};
+
+static waybill_streaming_options options_of(const char* name) {
+  waybill_streaming_options options = WAYBILL_STREAMING_OPTIONS_INIT;
+  options.directory = scratch(name);
+  options.witness_kind = WAYBILL_WITNESS_NONE;
+  options.map_bytes = SMALL_MAP;
+  options.clock = tick;
+  options.boot_clock = stands;
+  return options;
+}
+
+static waybill_streaming_store* open_streams(const waybill_streaming_options* options) {
+  waybill_streaming_store* store = NULL;
+  MUST(waybill_streaming_open(options, &store, &error));
+  return store;
+}
+
+static void a_token_opens_once(void) {
+  const waybill_streaming_options options = options_of("once");
+  waybill_streaming_store* store = open_streams(&options);
+  waybill_string* token = NULL;
+  MUST(waybill_prepare_stream(store, &kExec, &token, &error));
+  CHECK(token->length == 32);
+  waybill_streaming_request* request = check_poison();
+  CHECK_CODE(WAYBILL_NOT_FOUND,
+             waybill_consume_stream(store, *token, WAYBILL_STREAM_ATTACH, &request, &error));
+  CHECK(request == NULL);
+  MUST(waybill_consume_stream(store, *token, WAYBILL_STREAM_EXEC, &request, &error));
+  CHECK(request->kind == WAYBILL_STREAM_EXEC);
+  CHECK_TEXT("c1", request->container_id);
+  CHECK_TEXT("", request->pod_sandbox_id);
+  CHECK(request->command.count == 3);
+  CHECK_TEXT("a\nb", request->command.items[2]);
+  CHECK(request->std_in && request->std_out && !request->std_err && request->tty);
+  CHECK(request->port_count == 0 && request->ports == NULL);
+  waybill_free(request);
+  CHECK_CODE(WAYBILL_NOT_FOUND,
+             waybill_consume_stream(store, *token, WAYBILL_STREAM_EXEC, &request, &error));
+  waybill_free(token);
+
+  MUST(waybill_prepare_stream(store, &kForward, &token, &error));
+  waybill_open_streams* streams = NULL;
+  MUST(waybill_list_streams(store, &streams, &error));
+  waybill_string* id = NULL;
+  MUST(waybill_stream_token_id(*token, &id, &error));
+  if (CHECK(streams->count == 1)) {
+    CHECK(streams->items[0].kind == WAYBILL_STREAM_PORT_FORWARD);
+    CHECK_TEXT(id->data, streams->items[0].id);
+    CHECK(streams->items[0].expires_in_ns == UINT64_C(60000000000));
+  }
+  waybill_free(id);
+  waybill_free(streams);
+  MUST(waybill_consume_stream(store, *token, WAYBILL_STREAM_PORT_FORWARD, &request, &error));
+  CHECK(request->port_count == 2 && request->ports[0] == 80 && request->ports[1] == 65535);
+  CHECK_TEXT("s1", request->pod_sandbox_id);
+  waybill_free(request);
+  waybill_free(token);
+
+  waybill_streaming_counters* counters = NULL;
+  MUST(waybill_get_streaming_counters(store, &counters, &error));
+  CHECK(counters->prepared == 2 && counters->consumed == 2 && counters->open == 0);
+  CHECK(counters->refused_kind == 1 && counters->refused_unknown == 1);
+  CHECK_CONTAINS("waybill_streaming_open_tokens 0\n", counters->prometheus_text);
+  waybill_free(counters);
+  waybill_verify_report* report = NULL;
+  MUST(waybill_verify_streaming(store, &report, &error));
+  CHECK(report->sound);
+  waybill_free(report);
+  MUST(waybill_streaming_close(store, &error));
+  CHECK_CODE(WAYBILL_CLOSED, waybill_streaming_close(store, &error));
+  CHECK_CODE(WAYBILL_CLOSED, waybill_prepare_stream(store, &kExec, &token, &error));
+  CHECK(token == NULL);
+  waybill_streaming_store_free(store);
+}
+
+static void it_is_full_for_a_while(void) {
+  waybill_streaming_options options = options_of("full");
+  options.max_open = 1;
+  options.time_to_live_ns = UINT64_C(5000000000);
+  waybill_streaming_store* store = open_streams(&options);
+  waybill_string* token = NULL;
+  MUST(waybill_prepare_stream(store, &kExec, &token, &error));
+  waybill_free(token);
+  waybill_error* full = NULL;
+  CHECK(waybill_prepare_stream(store, &kExec, &token, &full) == WAYBILL_LIMIT_EXCEEDED);
+  CHECK(full->retry_after_ns == UINT64_C(5000000001));
+  waybill_free(full);
+  now.nanoseconds += INT64_C(5000000001);
+  MUST(waybill_prepare_stream(store, &kExec, &token, &error));
+  waybill_free(token);
+  waybill_streaming_store_free(store);
+}
+
+static void a_restart(void) {
+  waybill_streaming_options options = options_of("restart");
+  waybill_string* token = NULL;
+  for (int how = 0; how < 3; ++how) {
+    waybill_streaming_store* store = open_streams(&options);
+    MUST(waybill_prepare_stream(store, &kExec, &token, &error));
+    waybill_streaming_store_free(store);
+    options.keeps_tokens = how == 1;
+    options.continues = how == 2;
+    store = open_streams(&options);
+    waybill_streaming_report* report = NULL;
+    MUST(waybill_get_streaming_report(store, &report, &error));
+    CHECK((report->voided == 0) == (how > 0));
+    CHECK((report->open == 1) == (how > 0));
+    CHECK((report->void_reason.length == 0) == (how > 0));
+    CHECK(!report->recovery->created && !report->recovery->distrustful);
+    waybill_free(report);
+    waybill_free(token);
+    options.keeps_tokens = options.continues = false;
+    waybill_streaming_store_free(store);
+  }
+  waybill_streaming_store* observer = NULL;
+  MUST(waybill_streaming_observe(options.directory, &observer, &error));
+  CHECK_CODE(WAYBILL_NOT_OWNER, waybill_prepare_stream(observer, &kExec, &token, &error));
+  waybill_streaming_store_free(observer);
+}
+
+static void a_nodes_store(void) {
+  waybill_streaming_options options = options_of("node");
+  waybill_streaming_store_free(open_streams(&options));
+  waybill_open_options node = store_options("node");
+  waybill_store* store = check_poison();
+  INVALID(waybill_open(&node, &store, &error));
+  CHECK(store == NULL);
+  end_store(open_store("of-a-node"));
+  options = options_of("of-a-node");
+  waybill_streaming_store* streams = check_poison();
+  INVALID(waybill_streaming_open(&options, &streams, &error));
+  CHECK(streams == NULL);
+}
+
+static void requests_are_checked(void) {
+  MUST(waybill_check_streaming_request(&kExec, &error));
+  waybill_streaming_request wrong = kExec;
+  wrong.std_err = true;
+  INVALID(waybill_check_streaming_request(&wrong, &error));
+  wrong = kExec;
+  wrong.kind = 4;
+  INVALID(waybill_check_streaming_request(&wrong, &error));
+  wrong = kForward;
+  wrong.ports = NULL;
+  INVALID(waybill_check_streaming_request(&wrong, &error));
+  wrong = kExec;
+  wrong.command.items = NULL;
+  INVALID(waybill_check_streaming_request(&wrong, &error));
+  INVALID(waybill_check_streaming_request(NULL, &error));
+  CHECK_TEXT("portforward", waybill_stream_kind_name(WAYBILL_STREAM_PORT_FORWARD));
+  CHECK_TEXT("", waybill_stream_kind_name(0));
+}
+
+static void null_pointers(void) {
+  waybill_streaming_options options = options_of("null");
+  waybill_streaming_store* store = NULL;
+  INVALID(waybill_streaming_open(NULL, &store, &error));
+  INVALID(waybill_streaming_open(&options, NULL, &error));
+  options.witness_kind = 0;
+  INVALID(waybill_streaming_open(&options, &store, &error));
+  options.witness_kind = WAYBILL_WITNESS_NONE;
+  options.time_to_live_ns = UINT64_MAX;
+  INVALID(waybill_streaming_open(&options, &store, &error));
+  CHECK(!is_there(options.directory));
+  INVALID(waybill_streaming_observe(options.directory, NULL, &error));
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_streaming_observe(options.directory, &store, &error));
+  options = options_of("null");
+  store = open_streams(&options);
+  waybill_string* token = NULL;
+  waybill_streaming_request* request = NULL;
+  const waybill_string nowhere = {NULL, 7};
+  INVALID(waybill_prepare_stream(store, &kExec, NULL, &error));
+  INVALID(waybill_prepare_stream(store, NULL, &token, &error));
+  INVALID(waybill_prepare_stream(NULL, &kExec, &token, &error));
+  INVALID(waybill_consume_stream(store, nowhere, WAYBILL_STREAM_EXEC, &request, &error));
+  INVALID(waybill_consume_stream(store, NONE, 0, &request, &error));
+  INVALID(waybill_consume_stream(store, NONE, WAYBILL_STREAM_EXEC, NULL, &error));
+  INVALID(waybill_list_streams(store, NULL, &error));
+  INVALID(waybill_get_streaming_counters(store, NULL, &error));
+  INVALID(waybill_get_streaming_report(store, NULL, &error));
+  INVALID(waybill_verify_streaming(store, NULL, &error));
+  INVALID(waybill_stream_token_id(NONE, NULL, &error));
+  INVALID(waybill_stream_token_id(nowhere, &token, &error));
+  INVALID(waybill_streaming_close(NULL, &error));
+  waybill_streaming_store_free(store);
+  waybill_streaming_store_free(NULL);
+}
+
+int main(void) {
+  a_token_opens_once();
+  it_is_full_for_a_while();
+  a_restart();
+  a_nodes_store();
+  requests_are_checked();
+  null_pointers();
+  return check_result();
+}
