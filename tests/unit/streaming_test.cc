@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <set>
 #include <string>
@@ -546,6 +547,42 @@ BOOST_AUTO_TEST_CASE(going_down_makes_tokens_void) {
   BOOST_TEST(scene->report().recovery.migration->to == kNewestSchema);
   CheckNotFound(scene, token);
   CheckOpens(scene, scene.Prepare(2), NumberedExec(2));
+}
+
+// tests/fixtures/golden/README.md. What was sealed on the day of version 7 opens for ever.
+BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
+  const std::filesystem::path golden =
+      std::filesystem::path(WAYBILL_FIXTURES) / "golden/v7/streaming";
+  StreamingScene scene(true);
+  std::filesystem::create_directory(scene.directory());
+  std::filesystem::permissions(scene.directory(), std::filesystem::perms::owner_all);
+  std::filesystem::copy_file(golden / "data.mdb", scene.directory() / "data.mdb");
+  StreamingOptions options = scene.Options();
+  options.witness = Witness::None();
+  scene.Start(options);
+  BOOST_TEST(scene->report().open == 3U);
+  std::ifstream tokens(golden / "tokens");
+  std::vector<std::pair<StreamKind, std::string>> all;
+  for (std::string kind, token; tokens >> kind >> token;) {
+    all.emplace_back(Must(ParseStreamKind(kind)), token);
+  }
+  BOOST_REQUIRE(all.size() == 4U);
+  const std::vector<StreamingRequest> expected = {
+      {.kind = StreamKind::kExec,
+       .container_id = "8d0f3c1e5b7a",
+       .command = {"sh", "-c", "echo 'golden' \xff"},
+       .std_in = true,
+       .std_out = true,
+       .tty = true},
+      {.kind = StreamKind::kAttach,
+       .container_id = "8d0f3c1e5b7a",
+       .std_out = true,
+       .std_err = true},
+      {.kind = StreamKind::kPortForward, .pod_sandbox_id = "77aa", .ports = {80, 65535}}};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    BOOST_TEST((Must(scene->Consume(all[i].second, all[i].first)) == expected[i]));
+  }
+  CheckNotFound(scene, all[3].second);  // used on that day
 }
 
 // --- Beside other features -----------------------------------------------------------------------
