@@ -36,6 +36,9 @@ void MeasureStore(const Micro& micro, std::size_t records, bool smallest) {
   if (smallest) {
     micro.figures.Begin("functions without a store", "x lookup");
     MeasurePureFunctions(micro, bare);
+    micro.figures.Begin("streaming requests: reads beside a lookup, commits beside a commit",
+                        "x bare");
+    MeasureStreaming(micro, bare);
   }
   for (std::size_t i = 0; i < records; ++i) {  // warm
     bare.Lookup();

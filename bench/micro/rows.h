@@ -48,6 +48,8 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on);
 
 // pure.cc
 void MeasurePureFunctions(const Micro& micro, Bare& bare);
+// streaming.cc, with a store of its own
+void MeasureStreaming(const Micro& micro, Bare& bare);
 
 }  // namespace waybill::bench
 

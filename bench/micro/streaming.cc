@@ -1,0 +1,50 @@
+// Streaming requests: what prepares and consumes beside a bare commit, refusals beside a bare
+// lookup.
+
+#include "waybill/streaming.h"
+
+#include <string>
+#include <vector>
+
+#include "bench/micro/rows.h"
+
+namespace waybill::bench {
+
+void MeasureStreaming(const Micro& micro, Bare& bare) {
+  const StreamingRequest request{.kind = StreamKind::kExec,
+                                 .container_id = "8d0f3c1e5b7a49d2",
+                                 .command = {"sh", "-c", "ls -l /proc/1/fd"},
+                                 .std_in = true,
+                                 .std_out = true,
+                                 .tty = true};
+  StreamingOptions options{.directory = micro.scratch.path() / "streams",
+                           .witness = Witness::At(micro.scratch.path() / "streams-witness")};
+  auto store = Must(StreamingStore::Open(options));
+  std::string token;
+  const auto consume = [&](std::size_t) { Must(store->Consume(token, StreamKind::kExec)); };
+  const auto prepare = [&](std::size_t) { token = Must(store->Prepare(request)); };
+  BesideCommit(micro.figures, micro.pace, bare, "Prepare", prepare, consume);
+  prepare(0);
+  BesideCommit(micro.figures, micro.pace, bare, "Consume", consume, prepare);
+  const auto lookup = [&](const char* what, const auto& ours) {
+    BesideLookup(micro.figures, micro.pace, bare, what, ours);
+  };
+  const std::string unknown(32, '0');
+  lookup("Consume: unknown token", [&](std::size_t) {
+    if (store->Consume(unknown, StreamKind::kExec)) Unexpected("Consume");
+  });
+  lookup("Consume: another kind", [&](std::size_t) {
+    if (store->Consume(token, StreamKind::kAttach)) Unexpected("Consume");
+  });
+  lookup("CheckStreamingRequest", [&](std::size_t) { Must(CheckStreamingRequest(request)); });
+  while (store->Prepare(request)) continue;
+  lookup("Prepare: full", [&](std::size_t) {
+    if (store->Prepare(request)) Unexpected("Prepare");
+  });
+  lookup("List: 1,000 streams", [&](std::size_t) {
+    if (Must(store->List()).size() != options.max_open) Unexpected("List");
+  });
+  Must(store->Close());
+}
+
+}  // namespace waybill::bench
