@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -120,8 +121,8 @@ class StreamingStore::Impl {
   Error Closed() const;
   Error Unreadable(const ReaderPool::Lease& none) const;
   Error Full(std::int64_t now);
-  // The rows that expired before `now`, the oldest first, no more than a change should delete.
-  std::vector<Expiry> ExpiredAt(std::int64_t now);
+  // False: without the rows that expired before `now`, as many are open as may be.
+  bool FindRoom(std::int64_t now, std::vector<Expiry>& expired);
   const internal::StoreUuid& uuid() const { return owned_->database.identity.uuid; }
 
   const StreamingOptions options_;
@@ -134,7 +135,7 @@ class StreamingStore::Impl {
   std::unique_ptr<internal::CommitMark> mark_;  // null: commits flush twice
   std::unique_ptr<Committer> committer_;
   std::mutex expiries_mutex_;
-  // Of every row on the disk. Guarded by expiries_mutex_.
+  // Of every row on the disk, but for changes under way. Guarded by expiries_mutex_.
   std::set<Expiry> expiries_;
 
   std::optional<internal::OpenedDatabase> observed_;
@@ -298,14 +299,13 @@ Result<void> StreamingStore::Impl::Write(Committer::Change change) {
 
 // --- Preparing -----------------------------------------------------------------------------------
 
-std::vector<StreamingStore::Impl::Expiry> StreamingStore::Impl::ExpiredAt(std::int64_t now) {
+bool StreamingStore::Impl::FindRoom(std::int64_t now, std::vector<Expiry>& expired) {
   const std::lock_guard lock(expiries_mutex_);
-  std::vector<Expiry> expired;
   for (const Expiry& one : expiries_) {
     if (one.first >= now) break;
     expired.push_back(one);
   }
-  return expired;
+  return expiries_.size() - expired.size() < options_.max_open;
 }
 
 Error StreamingStore::Impl::Full(std::int64_t now) {
@@ -324,12 +324,20 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   if (closed_) return Closed();
   if (!committer_) return NotOwner();
   if (auto r = CheckStreamingRequest(request); !r) return r.error();
+  const BootTime now = options_.boot_clock();
+  constexpr std::int64_t kLastTime =
+      std::numeric_limits<std::int64_t>::max() - kLongestLife.count();
+  if (now.nanoseconds < 0 || now.nanoseconds > kLastTime) {
+    return Error{ErrorCode::kInternal,
+                 "the boot clock says an impossible time; nothing was changed"};
+  }
+  std::vector<Expiry> expired;
+  if (!FindRoom(now.nanoseconds, expired)) return Full(now.nanoseconds);
   auto token = StreamToken::Draw();
   if (!token) return token.error();
   const std::string text = token->ToString();
   auto digest = internal::Sha256(text);
   if (!digest) return digest.error();
-  const BootTime now = options_.boot_clock();
   StreamingRow row;
   row.token_sha256 = *digest;
   row.kind = request.kind;
@@ -342,7 +350,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   row.sealed = *sealed;
   const std::vector<std::uint8_t> payload = internal::EncodeStreamingRow(row);
   const Key16 key = internal::StreamingKey(*digest);
-  const std::vector<Expiry> expired = ExpiredAt(now.nanoseconds);
+  std::set<Expiry> mine = {{row.expires, key}};  // afterwards memory may run out
   auto written = Write([&](StoreTxn& txn) -> Result<void> {
     for (const Expiry& one : expired) {
       auto deleted = txn.Delete(Table::kStreamingTokens, one.second);
@@ -360,7 +368,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   if (!written) return written.error();
   const std::lock_guard lock(expiries_mutex_);
   for (const Expiry& one : expired) expiries_.erase(one);
-  expiries_.emplace(row.expires, key);
+  expiries_.merge(mine);
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -245,7 +246,7 @@ BOOST_AUTO_TEST_CASE(a_power_cut_makes_all_void) {
   for (std::uint64_t i = 0; i < Times(); ++i) {
     const std::size_t cut = draw.Below(log.size() + 1);
     BOOST_TEST_CONTEXT("state " << i << ", cut at " << cut) {
-      const TempDir place;
+      const MemoryDir place;
       PlayPowerCut(log, cut, draw, place.path());
       StreamingOptions options = scene.Options();
       options.directory = place / "streams";

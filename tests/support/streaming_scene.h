@@ -7,12 +7,13 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "tests/support/fake_clock.h"
+#include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
-#include "tests/support/temp_dir.h"
 #include "waybill/streaming.h"
 
 namespace waybill::testing {
@@ -74,7 +75,7 @@ class StreamingScene {
   }
 
  private:
-  TempDir scratch_;
+  MemoryDir scratch_;  // thousands of commits
   FakeClock clock_;
   bool keeps_tokens_;
   std::unique_ptr<StreamingStore> store_;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "store/recovery/open_store.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/streaming_scene.h"
+#include "tests/support/versions.h"
 #include "waybill/node_store.h"
 
 namespace waybill::testing {
@@ -443,6 +445,26 @@ BOOST_AUTO_TEST_CASE(a_token_from_the_future_opens_nothing) {
   CheckOpens(scene, token, NumberedExec(1));
 }
 
+// What a clock of the caller's says can spoil nothing.
+BOOST_AUTO_TEST_CASE(an_impossible_time_is_refused) {
+  StreamingScene scene(true);
+  BootTime now = scene.clock().Boot();
+  StreamingOptions options = scene.Options();
+  options.boot_clock = [&now] { return now; };
+  scene.Start(options);
+  const std::string token = scene.Prepare(1);
+  const std::int64_t before = now.nanoseconds;
+  for (const std::int64_t time : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
+                                  std::numeric_limits<std::int64_t>::max()}) {
+    now.nanoseconds = time;
+    BOOST_TEST(!scene->Prepare(NumberedExec(2)));
+    CheckNotFound(scene, token);
+  }
+  now.nanoseconds = before;
+  BOOST_TEST(Must(scene->Verify()).sound);
+  CheckOpens(scene, token, NumberedExec(1));
+}
+
 BOOST_AUTO_TEST_CASE(an_older_copy_makes_tokens_void) {
   // Noticed by the witness, by the mark alone, or by neither, which is what the header warns of.
   for (const bool has_witness : {true, false}) {
@@ -520,6 +542,8 @@ BOOST_AUTO_TEST_CASE(a_restore_puts_no_token_back) {
                 .backup = backups[0].path,
                 .clock = scene.clock().AsClock(),
                 .boot_clock = scene.clock().AsBootClock()}));
+  // Not even before it is opened.
+  BOOST_TEST(StateOf(scene.directory()).digest(internal::Table::kStreamingTokens).count == 0U);
   scene.Start();
   BOOST_TEST(scene->report().open == 0U);
   BOOST_TEST(scene->report().void_reason.find("put back from") != std::string::npos);

@@ -151,7 +151,8 @@ class StreamingStore {
   // was: CheckStreamingRequest; kLimitExceeded with Error::retry_after: as many tokens are open as
   // may be, and the first of them expires then (gRPC ResourceExhausted, HTTP 429); kIo: no
   // randomness; kNotOwner, kClosed, kStoreFull, kDiskFull, kIo, kOwned as in "Recording a pull"
-  // (node_store.h). kOutcomeUnknown: the request may be on disk, but nobody has its token.
+  // (node_store.h). kInternal also: the boot clock says an impossible time. kOutcomeUnknown: the
+  // request may be on disk, but nobody has its token.
   Result<std::string> Prepare(const StreamingRequest& request);
 
   // Uses the token up, and returns its request. On disk when this returns: whatever dies when, no
