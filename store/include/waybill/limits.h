@@ -78,6 +78,10 @@ inline constexpr std::size_t kMaxKeptAside = 3;
 inline constexpr unsigned kMaxReaders = 1022;
 // Size of the memory map, and so of data.mdb, unless OpenOptions says otherwise.
 inline constexpr std::uint64_t kDefaultMapBytes = std::uint64_t{16} << 30;
+// Bytes of a URL of a streaming server, and of a redirect's location; hosts and ports of a policy.
+inline constexpr std::size_t kMaxStreamUrlBytes = 2048;
+inline constexpr std::size_t kMaxStreamHosts = 1024;
+inline constexpr std::size_t kMaxStreamPorts = 65535;
 
 }  // namespace waybill
 

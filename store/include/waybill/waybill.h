@@ -17,11 +17,13 @@
 #include "waybill/owner.h"              // IWYU pragma: export
 #include "waybill/platform.h"           // IWYU pragma: export
 #include "waybill/policy.h"             // IWYU pragma: export
+#include "waybill/rate_limit.h"         // IWYU pragma: export
 #include "waybill/report.h"             // IWYU pragma: export
 #include "waybill/result.h"             // IWYU pragma: export
 #include "waybill/revocation.h"         // IWYU pragma: export
 #include "waybill/rules.h"              // IWYU pragma: export
 #include "waybill/runtime_handler.h"    // IWYU pragma: export
+#include "waybill/stream_url.h"         // IWYU pragma: export
 #include "waybill/streaming.h"          // IWYU pragma: export
 #include "waybill/streaming_request.h"  // IWYU pragma: export
 #include "waybill/types.h"              // IWYU pragma: export
