@@ -54,6 +54,7 @@ constexpr std::size_t FirstSize(const waybill_serve_options*) { return 16; }
 constexpr std::size_t FirstSize(const waybill_age_limits*) { return 40; }
 constexpr std::size_t FirstSize(const waybill_existing_credentials*) { return 40; }
 constexpr std::size_t FirstSize(const waybill_streaming_options*) { return 120; }
+constexpr std::size_t FirstSize(const waybill_stream_url_policy*) { return 48; }
 
 // Checks and converts arguments. Remembers the first that is wrong.
 class Arguments {

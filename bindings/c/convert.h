@@ -54,6 +54,14 @@ inline waybill_timestamp ToC(Timestamp time) { return {time.seconds, time.nanose
 waybill_boot_time ToC(const BootTime& time);
 waybill_list_token ToC(const ListToken& token);
 inline waybill_string Borrow(std::string_view text) { return {text.data(), text.size()}; }
+
+// The name of an enumerator, if `number` is 0 to `last`; otherwise empty.
+template <typename Enum>
+waybill_string NameOf(std::int32_t number, Enum last, std::string_view (*name)(Enum)) {
+  if (number < 0 || number > static_cast<std::int32_t>(last)) return Borrow("");
+  return Borrow(name(static_cast<Enum>(number)));
+}
+
 inline waybill_string ToC(const std::string& text, Memory& memory) { return Copy(text, memory); }
 waybill_user_namespace_pool ToC(const UserNamespacePool& pool);
 waybill_platform ToC(const Platform& platform, Memory& memory);

@@ -17,13 +17,6 @@ static_assert(WAYBILL_CREDENTIALS_UNAVAILABLE ==
 static_assert(WAYBILL_OUT_OF_MEMORY == static_cast<int>(waybill::ErrorCode::kOutOfMemory));
 static_assert(WAYBILL_INTERNAL == static_cast<int>(waybill::ErrorCode::kInternal));
 
-// The name of an enumerator, if `number` is 0 to `last`; otherwise empty.
-template <typename Enum>
-waybill_string NameOf(std::int32_t number, Enum last, std::string_view (*name)(Enum)) {
-  if (number < 0 || number > static_cast<std::int32_t>(last)) return Borrow("");
-  return Borrow(name(static_cast<Enum>(number)));
-}
-
 template <typename Enum>
 waybill_code ParseName(waybill_string name, Result<Enum> (*parse)(std::string_view),
                        std::int32_t* number, waybill_error** error) noexcept {

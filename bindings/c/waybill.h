@@ -2027,6 +2027,94 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_counters(
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify_streaming(waybill_streaming_store* store,
                                                                      waybill_verify_report** report,
                                                                      waybill_error** error);
+/* --- Streaming: addresses and rates ---------------------------------------------------------- */
+
+/* Which addresses of a runtime's streaming server may be dialled (StreamUrlPolicy in
+ * waybill/stream_url.h, which also says what a list may hold). All zero: any port of a loopback
+ * address, and no redirect. */
+typedef struct waybill_stream_url_policy {
+  size_t struct_size;
+  waybill_strings hosts; /* allowed beside loopback: IP addresses, host names */
+  const uint16_t* ports; /* none: all */
+  size_t port_count;
+  bool require_https;
+  bool same_host_redirects;
+} waybill_stream_url_policy;
+#define WAYBILL_STREAM_URL_POLICY_INIT WAYBILL_INIT(waybill_stream_url_policy)
+
+/* StreamUrlRefusal in waybill/stream_url.h says when each comes. */
+enum {
+  WAYBILL_STREAM_URL_ALLOWED = 0,
+  WAYBILL_STREAM_URL_POLICY = 1,
+  WAYBILL_STREAM_URL_TOO_LONG = 2,
+  WAYBILL_STREAM_URL_CHARACTER = 3,
+  WAYBILL_STREAM_URL_NO_SCHEME = 4,
+  WAYBILL_STREAM_URL_SCHEME = 5,
+  WAYBILL_STREAM_URL_NOT_HTTPS = 6,
+  WAYBILL_STREAM_URL_NO_HOST = 7,
+  WAYBILL_STREAM_URL_USER_INFO = 8,
+  WAYBILL_STREAM_URL_ZONE = 9,
+  WAYBILL_STREAM_URL_ENCODED_HOST = 10,
+  WAYBILL_STREAM_URL_PORT = 11,
+  WAYBILL_STREAM_URL_SYNTAX = 12,
+  WAYBILL_STREAM_URL_FRAGMENT = 13,
+  WAYBILL_STREAM_URL_ADDRESS_FORM = 14,
+  WAYBILL_STREAM_URL_HOST_NAME = 15,
+  WAYBILL_STREAM_URL_UNSPECIFIED = 16,
+  WAYBILL_STREAM_URL_NOT_ALLOWED = 17,
+  WAYBILL_STREAM_URL_PORT_NOT_ALLOWED = 18,
+  WAYBILL_STREAM_URL_REDIRECT = 19,
+  WAYBILL_STREAM_URL_REDIRECT_HOST = 20,
+  WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE = 21
+};
+
+enum { WAYBILL_STREAM_HTTP = 0, WAYBILL_STREAM_HTTPS = 1 };
+
+/* If refused: why, in words that hold neither path nor query; the address is empty, with port 0.
+ * Otherwise where to connect, and what to ask for there. */
+typedef struct waybill_stream_url_check {
+  int32_t refusal; /* WAYBILL_STREAM_URL_… */
+  int32_t scheme;  /* WAYBILL_STREAM_HTTP, WAYBILL_STREAM_HTTPS */
+  waybill_string message;
+  waybill_string host; /* without brackets, in its one canonical form */
+  uint16_t port;
+  waybill_string path; /* with the query. Holds the token: do not log it */
+} waybill_stream_url_check;
+
+/* "noScheme"; "none" for WAYBILL_STREAM_URL_ALLOWED. "http" or "https". Empty for other numbers. */
+WAYBILL_API waybill_string waybill_stream_url_refusal_name(int32_t refusal);
+WAYBILL_API waybill_string waybill_stream_scheme_name(int32_t scheme);
+
+/* Whether `url`, as a runtime's answer names it, may be dialled: CheckStreamUrl. A refusal is
+ * WAYBILL_OK, with the reason in *check. `policy` may be NULL: all zero. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_check_stream_url(waybill_string url, const waybill_stream_url_policy* policy,
+                         waybill_stream_url_check** check, waybill_error** error);
+
+/* Whether a redirect from `original` to `location` may be followed: CheckStreamRedirect. The caller
+ * counts them. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_check_stream_redirect(
+    waybill_string original, waybill_string location, const waybill_stream_url_policy* policy,
+    waybill_stream_url_check** check, waybill_error** error);
+
+/* A token bucket: RateLimit in waybill/rate_limit.h. Its memory is the caller's, and its content
+ * the library's. A copy is a bucket of its own; all zero is no limit. Nothing here fails. One
+ * thread at a time. Times are nanoseconds of a monotonic clock. */
+typedef struct waybill_rate_limit {
+  uint64_t state[8];
+} waybill_rate_limit;
+
+/* `bytes_per_second` 0: no limit. `burst_bytes` 0: a tenth of a second's. */
+WAYBILL_API waybill_rate_limit waybill_rate_limit_make(uint64_t bytes_per_second,
+                                                       uint64_t burst_bytes, int64_t now_ns);
+/* How many of `wanted` bytes may pass now; they count as passed. NULL: 0. */
+WAYBILL_API uint64_t waybill_rate_limit_take(waybill_rate_limit* limit, uint64_t wanted,
+                                             int64_t now_ns);
+/* Bytes of the last take that did not pass. */
+WAYBILL_API void waybill_rate_limit_give_back(waybill_rate_limit* limit, uint64_t bytes);
+/* Nanoseconds until `wanted` bytes may pass, or a full burst if that is less. NULL: INT64_MAX. */
+WAYBILL_API int64_t waybill_rate_limit_wait(waybill_rate_limit* limit, uint64_t wanted,
+                                            int64_t now_ns);
 
 #ifdef __cplusplus
 }

@@ -159,6 +159,17 @@ static void whole_stores(void) {
   CHECK_CODE(WAYBILL_NOT_FOUND, waybill_restore(&restore.known, NULL, &error));
 }
 
+static void streaming(void) {
+  GROWN(waybill_stream_url_policy) policy = {.known = {.same_host_redirects = true}};
+  const waybill_string url = WAYBILL_STRING("http://127.0.0.1:1/exec/x");
+  waybill_stream_url_check* check = NULL;
+  SIZES(policy, waybill_check_stream_url(url, &policy.known, &check, &error));
+  SIZES(policy, waybill_check_stream_redirect(url, url, &policy.known, &check, &error));
+  MUST(waybill_check_stream_redirect(url, url, &policy.known, &check, &error));
+  CHECK(check->refusal == WAYBILL_STREAM_URL_ALLOWED);
+  waybill_free(check);
+}
+
 int main(void) {
   opening();
   user_namespaces_of_a_store();
@@ -167,5 +178,6 @@ int main(void) {
   ages_of_a_store();
   observing();
   whole_stores();
+  streaming();
   return check_result();
 }
