@@ -367,6 +367,20 @@ std::optional<StreamUrlCheck> HostProblem(const std::string& name, const Uri& ur
                      "a loopback address, such as 127.0.0.1, or list this one");
 }
 
+// After resolving, a path that begins with "//", or still has the segment "." or "..": the latter
+// if only the query was replaced, or where uriparser writes "//" as "/.//".
+bool IsAmbiguous(std::string_view path) {
+  path = path.substr(0, path.find('?'));
+  if (path.starts_with("//")) return true;
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view segment = path.substr(0, path.find('/'));
+    if (segment == "." || segment == "..") return true;
+    path.remove_prefix(segment.size());
+  }
+  return false;
+}
+
 StreamUrlCheck Check(const Subject& url, const StreamUrlPolicy& policy) {
   const std::string name = url.name;
   if (const std::string problem = PolicyProblem(policy); !problem.empty()) {
@@ -518,6 +532,12 @@ StreamUrlCheck CheckStreamRedirect(std::string_view original, std::string_view l
                    std::string(kName) + " has the host " + QuoteForMessage(to.address.host) +
                        ", the streaming server has " + QuoteForMessage(from.address.host) +
                        ": redirects stay on their host");
+  }
+  if (IsAmbiguous(to.address.path)) {
+    return Refused(StreamUrlRefusal::kRedirectHost,
+                   std::string(kName) +
+                       " resolves to a path that begins with '//' or has the segment '.' or '..', "
+                       "of which readers make different things");
   }
   if (from.address.scheme == StreamScheme::kHttps && to.address.scheme != StreamScheme::kHttps) {
     return Refused(StreamUrlRefusal::kRedirectDowngrade,

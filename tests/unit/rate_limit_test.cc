@@ -48,6 +48,15 @@ BOOST_AUTO_TEST_CASE(a_bucket) {
   BOOST_TEST(limit.Take(kMaxBytes, 100 * kSecond) == 100U);
 }
 
+BOOST_AUTO_TEST_CASE(asking_often) {
+  RateLimit limit({.bytes_per_second = 1}, 0);
+  BOOST_TEST(limit.Take(1, 0) == 1U);
+  // Asking neither gains nor loses a billionth of a byte.
+  for (std::int64_t now = 0; now <= 1000; ++now) BOOST_REQUIRE(limit.Take(1, now) == 0U);
+  BOOST_TEST(limit.Take(1, kSecond - 1) == 0U);
+  BOOST_TEST(limit.Take(1, kSecond) == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(default_bursts) {
   BOOST_TEST(RateLimit({.bytes_per_second = 1}, 0).burst_bytes() == 1U);
   BOOST_TEST(RateLimit({.bytes_per_second = 19}, 0).burst_bytes() == 1U);

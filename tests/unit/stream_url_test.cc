@@ -263,8 +263,12 @@ BOOST_AUTO_TEST_CASE(redirects) {
   BOOST_TEST(shown("///x", from, follow) == "noHost");
   BOOST_TEST(shown("#x", from, follow) == "fragment");
   BOOST_TEST(shown("127.0.0.1:80/t0kenT0KEN", from, follow) == "syntax");
-  // What begins with two slashes after its dots went is a path, not a host.
-  BOOST_TEST(shown("/.//evil.example/x", from, follow) == "http 127.0.0.1 41231 //evil.example/x");
+  // By RFC 3986 a path; for others a host.
+  BOOST_TEST(shown("/.//evil.example/x", from, follow) == "redirectHost");
+  BOOST_TEST(shown("http://127.0.0.1//evil.example/x", from, follow) == "redirectHost");
+  BOOST_TEST(shown("?b", "http://127.0.0.1/a/../b", follow) == "redirectHost");
+  BOOST_TEST(shown("?b", "http://127.0.0.1/a/.", follow) == "redirectHost");
+  BOOST_TEST(shown("c/", "http://127.0.0.1/a/./b?/../", follow) == "http 127.0.0.1 80 /a/c/");
   BOOST_TEST(shown("/x", "https://127.0.0.1/", follow) == "https 127.0.0.1 443 /x");
   BOOST_TEST(shown("http://127.0.0.1/", "https://127.0.0.1/", follow) == "redirectDowngrade");
   BOOST_TEST(shown("/x", "http://10.0.0.8/", follow) == "notAllowed");

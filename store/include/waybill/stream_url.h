@@ -71,7 +71,9 @@ enum class StreamUrlRefusal : std::uint8_t {
   kPortNotAllowed = 18,
   // CheckStreamRedirect only: a redirect, where the policy follows none.
   kRedirect = 19,
-  // CheckStreamRedirect only: a redirect to another host, or one that names no location.
+  // CheckStreamRedirect only: a redirect to another host; or one that names no location; or one
+  // that resolves to a path that begins with "//" or has the segment "." or "..", of which readers
+  // make different things.
   kRedirectHost = 20,
   // CheckStreamRedirect only: a redirect from https to http.
   kRedirectDowngrade = 21,

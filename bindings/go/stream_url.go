@@ -1,0 +1,215 @@
+package waybill
+
+// #include "shim.h"
+import "C"
+
+import (
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// StreamURLRefusal is why the address of a runtime's streaming server must not be dialled. The rules
+// are checked in this order; the first that fails is the reason.
+type StreamURLRefusal int32
+
+const (
+	// StreamURLPolicyWrong: the policy can't be followed; no URL was checked.
+	StreamURLPolicyWrong StreamURLRefusal = C.WAYBILL_STREAM_URL_POLICY
+	// StreamURLTooLong: more than 2,048 bytes, by itself or resolved against the original.
+	StreamURLTooLong StreamURLRefusal = C.WAYBILL_STREAM_URL_TOO_LONG
+	// StreamURLCharacter: a control character, a space, a backslash, or a byte outside ASCII.
+	StreamURLCharacter StreamURLRefusal = C.WAYBILL_STREAM_URL_CHARACTER
+	// StreamURLNoScheme: it begins with "//" or with host and port, as the URLs of cri-dockerd up to
+	// 0.4.4: the streaming server was configured without a scheme.
+	StreamURLNoScheme StreamURLRefusal = C.WAYBILL_STREAM_URL_NO_SCHEME
+	// StreamURLScheme: a scheme other than http and https.
+	StreamURLScheme StreamURLRefusal = C.WAYBILL_STREAM_URL_SCHEME
+	// StreamURLNotHTTPS: http, where the policy asks for https.
+	StreamURLNotHTTPS StreamURLRefusal = C.WAYBILL_STREAM_URL_NOT_HTTPS
+	// StreamURLNoHost: no host.
+	StreamURLNoHost StreamURLRefusal = C.WAYBILL_STREAM_URL_NO_HOST
+	// StreamURLUserInfo: user information.
+	StreamURLUserInfo StreamURLRefusal = C.WAYBILL_STREAM_URL_USER_INFO
+	// StreamURLZone: an IPv6 zone.
+	StreamURLZone StreamURLRefusal = C.WAYBILL_STREAM_URL_ZONE
+	// StreamURLEncodedHost: a percent-encoded byte in the host.
+	StreamURLEncodedHost StreamURLRefusal = C.WAYBILL_STREAM_URL_ENCODED_HOST
+	// StreamURLPort: a port that is empty, not a decimal number, 0, above 65535, or has a leading zero.
+	StreamURLPort StreamURLRefusal = C.WAYBILL_STREAM_URL_PORT
+	// StreamURLSyntax: not a URL by RFC 3986 in any other way.
+	StreamURLSyntax StreamURLRefusal = C.WAYBILL_STREAM_URL_SYNTAX
+	// StreamURLFragment: a fragment.
+	StreamURLFragment StreamURLRefusal = C.WAYBILL_STREAM_URL_FRAGMENT
+	// StreamURLAddressForm: an IP address in a form that resolvers read differently: 127.1, 0177.0.0.1.
+	StreamURLAddressForm StreamURLRefusal = C.WAYBILL_STREAM_URL_ADDRESS_FORM
+	// StreamURLHostName: a host name, localhost too, that the policy does not list.
+	StreamURLHostName StreamURLRefusal = C.WAYBILL_STREAM_URL_HOST_NAME
+	// StreamURLUnspecified: 0.0.0.0 or ::, not listed: the runtime listens on every interface.
+	StreamURLUnspecified StreamURLRefusal = C.WAYBILL_STREAM_URL_UNSPECIFIED
+	// StreamURLNotAllowed: any other address that is neither loopback nor listed.
+	StreamURLNotAllowed StreamURLRefusal = C.WAYBILL_STREAM_URL_NOT_ALLOWED
+	// StreamURLPortNotAllowed: a port that is not on the policy's list.
+	StreamURLPortNotAllowed StreamURLRefusal = C.WAYBILL_STREAM_URL_PORT_NOT_ALLOWED
+	// StreamURLRedirect: a redirect, where the policy follows none.
+	StreamURLRedirect StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT
+	// StreamURLRedirectHost: a redirect to another host; or one that names no location; or one that
+	// resolves to a path that begins with "//" or has the segment "." or "..".
+	StreamURLRedirectHost StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT_HOST
+	// StreamURLRedirectDowngrade: a redirect from https to http.
+	StreamURLRedirectDowngrade StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE
+)
+
+// String returns "noScheme", "notAllowed".
+func (r StreamURLRefusal) String() string {
+	return nameOr(C.waybill_stream_url_refusal_name(C.int32_t(r)), "StreamURLRefusal", int64(r))
+}
+
+// StreamURLError is the error of [CheckStreamURL] and [CheckStreamRedirect] if the address must not
+// be dialled.
+type StreamURLError struct {
+	Refusal StreamURLRefusal
+	// Message says what is wrong with which part of the URL, and what to do. It has neither path nor
+	// query, which may hold the token.
+	Message string
+}
+
+// Error returns Message.
+func (e *StreamURLError) Error() string { return e.Message }
+
+// StreamURLPolicy says what may be dialled. The zero value: any port of a loopback address, and no
+// redirect.
+type StreamURLPolicy struct {
+	// Hosts are allowed beside loopback addresses: IP addresses without brackets and zone, and host
+	// names, compared without regard to case and otherwise exactly. Whoever lists a name trusts the
+	// resolver. At most 1,024.
+	Hosts []string
+	// Ports are the allowed ports; none: all.
+	Ports []uint16
+	// RequireHTTPS refuses http.
+	RequireHTTPS bool
+	// SameHostRedirects allows redirects to the same host: [CheckStreamRedirect].
+	SameHostRedirects bool
+}
+
+func (p *StreamURLPolicy) c(a *arena) *C.waybill_stream_url_policy {
+	out := one[C.waybill_stream_url_policy](a)
+	out.struct_size = C.sizeof_waybill_stream_url_policy
+	out.hosts = a.strings(p.Hosts)
+	out.ports, out.port_count = cList(a, p.Ports, func(_ *arena, port *uint16) C.uint16_t { return C.uint16_t(*port) })
+	out.require_https = C.bool(p.RequireHTTPS)
+	out.same_host_redirects = C.bool(p.SameHostRedirects)
+	return out
+}
+
+// StreamAddress is where to connect, and what to ask for there.
+type StreamAddress struct {
+	Scheme string // "http" or "https"
+	// Host is an IP address without brackets in its canonical form (an IPv4-mapped address as IPv4), or
+	// a listed name in lower case.
+	Host string
+	Port uint16 // filled in where the URL has none
+	// Path is the path as the URL has it, at least "/", with the query. It holds the token: do not log
+	// it.
+	Path string
+}
+
+// HostPort returns what [net.Dial] takes.
+func (a StreamAddress) HostPort() string {
+	return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port)))
+}
+
+// URL returns the address for an HTTP client, always with the port.
+func (a StreamAddress) URL() (*url.URL, error) {
+	u, err := url.ParseRequestURI(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	u.Scheme, u.Host = a.Scheme, a.HostPort()
+	return u, nil
+}
+
+// CheckStreamURL says whether a kubelet, or what stands in for it, may connect to url, as a runtime's
+// answer to Exec, Attach or PortForward names it (KEP-1558). It asks no resolver. 127.0.0.0/8, ::1 and
+// IPv4-mapped loopback addresses are loopback. Connect to the address, not to url: another parser may
+// read the URL differently. [*StreamURLError]: why it must not be dialled. ErrOutOfMemory.
+func CheckStreamURL(url string, policy StreamURLPolicy) (StreamAddress, error) {
+	var a arena
+	defer a.free()
+	var check *C.waybill_stream_url_check
+	var e *C.waybill_error
+	code := C.waybill_check_stream_url(borrow(url), policy.c(&a), &check, &e)
+	return takeStreamAddress(check, takeError(code, e))
+}
+
+// CheckStreamRedirect says whether a redirect to location (the header Location) may be followed, when
+// original answered with it. Never by default. With SameHostRedirects, the location, resolved as in
+// RFC 3986, must pass [CheckStreamURL], have the host of original and not go from https to http; the
+// port may differ. The caller counts redirects, and passes the URL of the last answer as original; the
+// API server gave up after 10. [*StreamURLError], ErrOutOfMemory.
+func CheckStreamRedirect(original, location string, policy StreamURLPolicy) (StreamAddress, error) {
+	var a arena
+	defer a.free()
+	var check *C.waybill_stream_url_check
+	var e *C.waybill_error
+	code := C.waybill_check_stream_redirect(borrow(original), borrow(location), policy.c(&a), &check, &e)
+	return takeStreamAddress(check, takeError(code, e))
+}
+
+func takeStreamAddress(check *C.waybill_stream_url_check, err error) (StreamAddress, error) {
+	if err != nil {
+		return StreamAddress{}, err
+	}
+	var refused *StreamURLError
+	address := take(check, func(check *C.waybill_stream_url_check) StreamAddress {
+		if check.refusal != C.WAYBILL_STREAM_URL_ALLOWED {
+			refused = &StreamURLError{StreamURLRefusal(check.refusal), goString(check.message)}
+			return StreamAddress{}
+		}
+		return StreamAddress{
+			Scheme: goString(C.waybill_stream_scheme_name(check.scheme)),
+			Host:   goString(check.host),
+			Port:   uint16(check.port),
+			Path:   goString(check.path),
+		}
+	})
+	if refused != nil {
+		return StreamAddress{}, refused
+	}
+	return address, nil
+}
+
+// RateLimit says how fast bytes may pass through one proxied connection: a kubelet's
+// MaxConnectionBytesPerSec (KEP-1558, "Risks and Mitigations"), as a token bucket without a clock, a
+// goroutine or I/O of its own. The zero value has no limit. A copy is a bucket of its own. Not safe
+// for concurrent use.
+//
+// Each call is given the time since any fixed moment, by a monotonic clock: time.Since(start). What
+// has elapsed is the sum of its steps forward; a clock that goes back gives nothing, and counts from
+// there on. At most burst + rate * elapsed bytes pass.
+type RateLimit struct {
+	limit C.waybill_rate_limit
+}
+
+// NewRateLimit makes a bucket with a full burst. bytesPerSecond 0: no limit. burst 0: what passes in a
+// tenth of a second, at least one byte.
+func NewRateLimit(bytesPerSecond, burst uint64, now time.Duration) *RateLimit {
+	return &RateLimit{C.waybill_rate_limit_make(C.uint64_t(bytesPerSecond), C.uint64_t(burst), C.int64_t(now))}
+}
+
+// Take returns how many of wanted bytes may pass now, and counts them as passed. 0: wait.
+func (l *RateLimit) Take(wanted uint64, now time.Duration) uint64 {
+	return uint64(C.waybill_rate_limit_take(&l.limit, C.uint64_t(wanted), C.int64_t(now)))
+}
+
+// GiveBack returns bytes of the last Take that did not pass, for instance since a read brought fewer.
+func (l *RateLimit) GiveBack(bytes uint64) {
+	C.waybill_rate_limit_give_back(&l.limit, C.uint64_t(bytes))
+}
+
+// Wait returns how long it takes from now on until Take(wanted) gives all of wanted, or a full burst if
+// that is less.
+func (l *RateLimit) Wait(wanted uint64, now time.Duration) time.Duration {
+	return time.Duration(C.waybill_rate_limit_wait(&l.limit, C.uint64_t(wanted), C.int64_t(now)))
+}

@@ -1,0 +1,287 @@
+package waybill_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"waybill.dev/go"
+)
+
+func refusalOf(t testing.TB, err error) waybill.StreamURLRefusal {
+	t.Helper()
+	var refused *waybill.StreamURLError
+	if !errors.As(err, &refused) {
+		t.Fatalf("not a refusal: %v", err)
+	}
+	if refused.Message == "" || strings.Contains(refused.Error(), "t0ken") {
+		t.Errorf("message %q", refused.Message)
+	}
+	return refused.Refusal
+}
+
+func TestCheckStreamURL(t *testing.T) {
+	address, err := waybill.CheckStreamURL("http://[::1]:41231/exec/t0ken?a=b", waybill.StreamURLPolicy{})
+	if want := (waybill.StreamAddress{Scheme: "http", Host: "::1", Port: 41231, Path: "/exec/t0ken?a=b"}); err != nil || address != want {
+		t.Errorf("%+v, %v", address, err)
+	}
+	u, err := address.URL()
+	if err != nil || u.String() != "http://[::1]:41231/exec/t0ken?a=b" {
+		t.Errorf("%v, %v", u, err)
+	}
+	// What cri-dockerd answered (Mirantis/cri-dockerd#569).
+	for _, without := range []string{"//127.0.0.1:41231/cri/exec/t0ken", "//[::]:35557/cri/exec/t0ken", "127.0.0.1:41231/exec/t0ken"} {
+		address, err := waybill.CheckStreamURL(without, waybill.StreamURLPolicy{})
+		if refusal := refusalOf(t, err); refusal != waybill.StreamURLNoScheme || refusal.String() != "noScheme" {
+			t.Errorf("%s: %v", without, refusal)
+		}
+		if address != (waybill.StreamAddress{}) {
+			t.Errorf("%s: %+v", without, address)
+		}
+	}
+	policy := waybill.StreamURLPolicy{Hosts: []string{"10.0.0.7", "crio.local"}, Ports: []uint16{443}, RequireHTTPS: true}
+	if address, err := waybill.CheckStreamURL("https://CRIO.local", policy); err != nil || address.HostPort() != "crio.local:443" {
+		t.Errorf("%+v, %v", address, err)
+	}
+	_, err = waybill.CheckStreamURL("https://10.0.0.7:444/", policy)
+	if refusal := refusalOf(t, err); refusal != waybill.StreamURLPortNotAllowed {
+		t.Error(refusal)
+	}
+	_, err = waybill.CheckStreamURL("http://127.0.0.1/", waybill.StreamURLPolicy{Hosts: []string{"127.1"}})
+	if refusal := refusalOf(t, err); refusal != waybill.StreamURLPolicyWrong {
+		t.Error(refusal)
+	}
+}
+
+// A peer of net/url: what CheckStreamURL accepts, Go reads in the same way.
+type streamJudge struct {
+	policy waybill.StreamURLPolicy
+}
+
+func (j streamJudge) listed(host string) bool {
+	ip := net.ParseIP(host)
+	return slices.ContainsFunc(j.policy.Hosts, func(entry string) bool {
+		if listed := net.ParseIP(entry); listed != nil {
+			return ip != nil && listed.Equal(ip)
+		}
+		return ip == nil && strings.EqualFold(entry, host)
+	})
+}
+
+// problem says in what u differs from address, or is not to be dialled; "": nothing.
+func (j streamJudge) problem(u *url.URL, address waybill.StreamAddress) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	ip := net.ParseIP(u.Hostname())
+	switch {
+	case u.Scheme != address.Scheme || u.Scheme != "http" && u.Scheme != "https":
+		return "scheme"
+	case j.policy.RequireHTTPS && u.Scheme != "https":
+		return "not https"
+	case u.User != nil || u.Opaque != "" || u.Fragment != "" || u.RawFragment != "":
+		return "user, opaque or fragment"
+	case port != strconv.Itoa(int(address.Port)) || address.Port == 0:
+		return "port " + port
+	case len(j.policy.Ports) > 0 && !slices.Contains(j.policy.Ports, address.Port):
+		return "port not allowed"
+	case ip == nil && !strings.EqualFold(u.Hostname(), address.Host):
+		return "host " + u.Hostname()
+	case ip != nil && !ip.Equal(net.ParseIP(address.Host)):
+		return "address " + u.Hostname()
+	case (ip == nil || !ip.IsLoopback()) && !j.listed(u.Hostname()):
+		return "neither loopback nor listed: " + u.Hostname()
+	case u.RequestURI() != address.Path:
+		return "path " + u.RequestURI()
+	}
+	made, err := address.URL()
+	if err != nil || made.RequestURI() != address.Path || made.Host != address.HostPort() {
+		return "URL()"
+	}
+	return ""
+}
+
+// drawURLs makes URLs out of parts that readers disagree about, and damages some.
+type drawURLs struct{ *rand.Rand }
+
+func (d drawURLs) from(list ...string) string { return list[d.IntN(len(list))] }
+
+// mostly returns `usual` three times in four.
+func (d drawURLs) mostly(usual string, others ...string) string {
+	if d.IntN(4) > 0 {
+		return usual
+	}
+	return d.from(others...)
+}
+
+func (d drawURLs) host() string {
+	octet := func() string {
+		return d.mostly(strconv.Itoa(d.IntN(256)), "00", "0177", "0x7f", "256", "+1", "1e1", "")
+	}
+	switch d.IntN(10) {
+	case 0:
+		return "127." + octet() + "." + octet() + "." + octet()
+	case 1:
+		return octet() + "." + octet() + "." + octet() + "." + octet()
+	case 2:
+		return d.from("[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:10.0.0.7]", "[::127.0.0.1]", "[0:0::1]",
+			"[fe80::1%25lo]", "[::1%lo]", "[::ffff:7f00:1]", "[fd00::7]", "[FD00:0::0007]", "[v1.a]", "[::1", "::1", "[127.0.0.1]")
+	case 3:
+		groups := make([]string, 1+d.IntN(9))
+		for i := range groups {
+			groups[i] = d.mostly(strconv.FormatInt(int64(d.IntN(3)), 16), "", "ffff", "7f00", "127.0.0.1", "00001")
+		}
+		return "[" + strings.Join(groups, ":") + "]"
+	case 4:
+		return d.from("localhost", "LOCALHOST", "crio.local", "Crio.Local", "crio.local.", "x.crio.local", "evil.example",
+			"127.0.0.1.evil.example", "127.0.0.1.", "2130706433", "127.1", "0", "0x7f000001", "\u0661\u0662\u0667.0.0.1", "127\u30020\u30020\u30021", "")
+	default:
+		return d.from("127.0.0.1", "127.0.0.1", "10.0.0.7", "[::1]")
+	}
+}
+
+func (d drawURLs) path() string {
+	var path strings.Builder
+	for range d.IntN(5) {
+		path.WriteString(d.from("/", "//", "/..", "/.", "/exec", "/t0ken", "/a;b=c", "/a,b", "/%2e%2e", "/%2F", "/@x", "/:80", "/a%00", "?", "?x=y", "?//u@h/", "#", "%", "\\", "&", "!$'()*", "~"))
+	}
+	return path.String()
+}
+
+func (d drawURLs) url() string {
+	var u strings.Builder
+	u.WriteString(d.mostly("http", "https", "HTTP", "hTTps", "", "ftp", "ws", "http:http", " http", "java", "127.0.0.1"))
+	u.WriteString(d.mostly("://", "//", ":", ":/", ":///", "", ":\\\\", ":/\\"))
+	u.WriteString(d.mostly("", "", "@", "u@", "u:p@", "127.0.0.1@", "127.0.0.1:80@", "%40", "127.0.0.1\\@", "127.0.0.1#@", "127.0.0.1?@"))
+	u.WriteString(d.host())
+	u.WriteString(d.mostly(d.from("", ":80", ":41231", ":10010", ":65535", ":443"), ":", ":0", ":080", ":65536", ":+80", ":80:80", ":x", ":-1", ":\u0668\u0660"))
+	u.WriteString(d.path())
+	return d.damage(u.String())
+}
+
+func (d drawURLs) location() string {
+	if d.IntN(2) == 0 {
+		return d.url()
+	}
+	return d.damage(d.from("", "", "/", "//", "///", "//127.0.0.1", "//evil.example", "..", ".", "x", "x:y", "1:2", "?", "#") + d.path())
+}
+
+func (d drawURLs) damage(text string) string {
+	b := []byte(text)
+	for d.IntN(3) == 0 {
+		at := d.IntN(len(b) + 1)
+		switch d.IntN(3) {
+		case 0:
+			const odd = "\x00\t\n\r \x1f\x7f\\/@:?#%[].0x1a\"<>^`{|}~!$&'()*+,;=-_\x80\xe3\xff"
+			b = slices.Insert(b, at, odd[d.IntN(len(odd))])
+		case 1:
+			if at < len(b) {
+				b = slices.Delete(b, at, at+1)
+			}
+		default:
+			if at < len(b) {
+				b[at] = byte(d.IntN(256))
+			}
+		}
+	}
+	return string(b)
+}
+
+// What is accepted goes where Go's own reader sends it too: a difference would be a way to make a
+// kubelet dial what nobody checked.
+func TestStreamURLsAgainstNetURL(t *testing.T) {
+	seed := rand.Uint64()
+	if text := os.Getenv("WAYBILL_SEED"); text != "" {
+		seed, _ = strconv.ParseUint(text, 10, 64)
+	}
+	t.Logf("play again with WAYBILL_SEED=%d", seed)
+	d := drawURLs{rand.New(rand.NewPCG(seed, 0))}
+	listed := []string{"10.0.0.7", "fd00::7", "crio.local"}
+	policies := []waybill.StreamURLPolicy{
+		{},
+		{SameHostRedirects: true},
+		{Hosts: listed, SameHostRedirects: true},
+		{Hosts: listed, Ports: []uint16{80, 443, 10010}, SameHostRedirects: true},
+		{Hosts: listed, RequireHTTPS: true, SameHostRedirects: true},
+	}
+	accepted, followed := 0, 0
+	for range 40000 {
+		judge := streamJudge{policies[d.IntN(len(policies))]}
+		text := d.url()
+		address, err := waybill.CheckStreamURL(text, judge.policy)
+		if err != nil {
+			if address != (waybill.StreamAddress{}) {
+				t.Fatalf("%q: refused with %+v", text, address)
+			}
+			continue
+		}
+		accepted++
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatalf("%q: Go refuses it: %v", text, err)
+		}
+		if problem := judge.problem(u, address); problem != "" {
+			t.Fatalf("%q with %+v: %+v, but Go: %s", text, judge.policy, address, problem)
+		}
+		for range 4 {
+			location := d.location()
+			to, err := waybill.CheckStreamRedirect(text, location, judge.policy)
+			if err != nil {
+				continue
+			}
+			followed++
+			reference, err := url.Parse(location)
+			if err != nil {
+				t.Fatalf("%q from %q: Go refuses it: %v", location, text, err)
+			}
+			resolved := u.ResolveReference(reference)
+			if problem := judge.problem(resolved, to); problem != "" {
+				t.Fatalf("%q from %q with %+v: %+v, but Go: %s", location, text, judge.policy, to, problem)
+			}
+			if !judge.policy.SameHostRedirects || to.Host != address.Host || address.Scheme == "https" && to.Scheme != "https" {
+				t.Fatalf("%q from %q: followed", location, text)
+			}
+			again, err := waybill.CheckStreamURL(resolved.String(), judge.policy)
+			if err != nil || again != to {
+				t.Fatalf("%q from %q: %+v, and %+v (%v) as one", location, text, to, again, err)
+			}
+		}
+	}
+	if accepted < 2000 || followed < 500 {
+		t.Errorf("only %d accepted, %d followed", accepted, followed)
+	}
+	t.Logf("%d accepted, %d followed", accepted, followed)
+}
+
+func TestRateLimit(t *testing.T) {
+	limit := waybill.NewRateLimit(1000, 100, -time.Hour)
+	if n := limit.Take(60, -time.Hour); n != 60 {
+		t.Error(n)
+	}
+	limit.GiveBack(10)
+	if n := limit.Take(60, -time.Hour); n != 50 {
+		t.Error(n)
+	}
+	if wait := limit.Wait(3, -time.Hour); wait != 3*time.Millisecond {
+		t.Error(wait)
+	}
+	if n := limit.Take(60, -time.Hour+3*time.Millisecond); n != 3 {
+		t.Error(n)
+	}
+	if n := limit.Take(math.MaxUint64, math.MaxInt64); n != 100 {
+		t.Error(n)
+	}
+	var unlimited waybill.RateLimit
+	if n := unlimited.Take(math.MaxUint64, 0); n != math.MaxUint64 || unlimited.Wait(n, 0) != 0 {
+		t.Error(n)
+	}
+}
