@@ -6,7 +6,7 @@
 #include "support.h"
 
 static waybill_error* error;
-static const waybill_string kLocal = WAYBILL_STRING("http://127.0.0.1:41231/exec/t0ken?a=b");
+#define LOCAL WAYBILL_STRING("http://127.0.0.1:41231/exec/t0ken?a=b")
 
 static waybill_stream_url_check* check_of(waybill_string url,
                                           const waybill_stream_url_policy* policy) {
@@ -16,7 +16,7 @@ static waybill_stream_url_check* check_of(waybill_string url,
 }
 
 static void urls(void) {
-  waybill_stream_url_check* check = check_of(kLocal, NULL);
+  waybill_stream_url_check* check = check_of(LOCAL, NULL);
   CHECK(check->refusal == WAYBILL_STREAM_URL_ALLOWED && check->scheme == WAYBILL_STREAM_HTTP);
   CHECK_TEXT("127.0.0.1", check->host);
   CHECK_TEXT("/exec/t0ken?a=b", check->path);
@@ -50,7 +50,7 @@ static void urls(void) {
   check = check_of(WAYBILL_STRING("https://10.0.0.7:10011/"), &policy);
   CHECK(check->refusal == WAYBILL_STREAM_URL_PORT_NOT_ALLOWED);
   waybill_free(check);
-  check = check_of(kLocal, &policy);
+  check = check_of(LOCAL, &policy);
   CHECK(check->refusal == WAYBILL_STREAM_URL_NOT_HTTPS);
   waybill_free(check);
 }
@@ -58,17 +58,17 @@ static void urls(void) {
 static void redirects(void) {
   waybill_stream_url_check* check = NULL;
   const waybill_string there = WAYBILL_STRING("../attach/other");
-  MUST(waybill_check_stream_redirect(kLocal, there, NULL, &check, &error));
+  MUST(waybill_check_stream_redirect(LOCAL, there, NULL, &check, &error));
   CHECK(check->refusal == WAYBILL_STREAM_URL_REDIRECT);
   waybill_free(check);
   waybill_stream_url_policy policy = WAYBILL_STREAM_URL_POLICY_INIT;
   policy.same_host_redirects = true;
-  MUST(waybill_check_stream_redirect(kLocal, there, &policy, &check, &error));
+  MUST(waybill_check_stream_redirect(LOCAL, there, &policy, &check, &error));
   CHECK(check->refusal == WAYBILL_STREAM_URL_ALLOWED && check->port == 41231);
   CHECK_TEXT("/attach/other", check->path);
   waybill_free(check);
   const waybill_string elsewhere = WAYBILL_STRING("//127.0.0.2:41231/");
-  MUST(waybill_check_stream_redirect(kLocal, elsewhere, &policy, &check, &error));
+  MUST(waybill_check_stream_redirect(LOCAL, elsewhere, &policy, &check, &error));
   CHECK(check->refusal == WAYBILL_STREAM_URL_REDIRECT_HOST);
   waybill_free(check);
 }
@@ -76,20 +76,20 @@ static void redirects(void) {
 static void wrong_arguments(void) {
   const waybill_string nowhere = {NULL, 7};
   waybill_stream_url_check* check = check_poison();
-  INVALID(waybill_check_stream_url(kLocal, NULL, NULL, &error));
-  INVALID(waybill_check_stream_redirect(kLocal, kLocal, NULL, NULL, &error));
+  INVALID(waybill_check_stream_url(LOCAL, NULL, NULL, &error));
+  INVALID(waybill_check_stream_redirect(LOCAL, LOCAL, NULL, NULL, &error));
   INVALID(waybill_check_stream_url(nowhere, NULL, &check, &error));
   CHECK(check == NULL);
-  INVALID(waybill_check_stream_redirect(nowhere, kLocal, NULL, &check, &error));
-  INVALID(waybill_check_stream_redirect(kLocal, nowhere, NULL, &check, &error));
+  INVALID(waybill_check_stream_redirect(nowhere, LOCAL, NULL, &check, &error));
+  INVALID(waybill_check_stream_redirect(LOCAL, nowhere, NULL, &check, &error));
   waybill_stream_url_policy policy = WAYBILL_STREAM_URL_POLICY_INIT;
   policy.port_count = 1;
-  INVALID(waybill_check_stream_url(kLocal, &policy, &check, &error));
+  INVALID(waybill_check_stream_url(LOCAL, &policy, &check, &error));
   policy.port_count = 0;
   policy.hosts.count = 1;
-  INVALID(waybill_check_stream_url(kLocal, &policy, &check, &error));
+  INVALID(waybill_check_stream_url(LOCAL, &policy, &check, &error));
   policy.hosts.items = &nowhere;
-  INVALID(waybill_check_stream_redirect(kLocal, kLocal, &policy, &check, &error));
+  INVALID(waybill_check_stream_redirect(LOCAL, LOCAL, &policy, &check, &error));
   CHECK(check == NULL);
 }
 

@@ -78,7 +78,7 @@ void Judge(const StreamUrlCheck& check, const StreamUrlPolicy& policy) {
   if (!check.allowed()) {
     Must(check.address == StreamAddress{});
     Must(!waybill::StreamUrlRefusalName(check.refusal).empty());
-    for (const unsigned char c : check.message) Must(c >= 0x20 && c != 0x7f);
+    for (const char c : check.message) Must(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
     return;
   }
   const StreamAddress& to = check.address;

@@ -25,7 +25,9 @@ Refusal Why(std::string_view url, const StreamUrlPolicy& policy = {}) {
   const StreamUrlCheck check = CheckStreamUrl(url, policy);
   BOOST_TEST(check.allowed() == check.message.empty());
   BOOST_TEST(check.message.find(kToken) == std::string::npos, check.message);
-  for (const unsigned char c : check.message) BOOST_TEST((c >= 0x20 && c != 0x7f));
+  for (const char c : check.message) {
+    BOOST_TEST((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f));
+  }
   if (!check.allowed()) BOOST_TEST((check.address == StreamAddress{}));
   return check.refusal;
 }
