@@ -19,6 +19,7 @@
 #include "waybill/kubelet_format.h"
 #include "waybill/maintenance.h"
 #include "waybill/platform.h"
+#include "waybill/stream_url.h"
 
 namespace {
 
@@ -547,6 +548,21 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
   each("ParseVerificationMode", [] { return CodeOf(ParseVerificationMode("no such mode")); });
   each("ParsePlatform",
        [] { return CodeOf(ParsePlatform("linux/amd64/v-of-some-length/too-much")); });
+  each("CheckStreamUrl", [] {
+    return CodeOfPlain([] {
+      return CheckStreamUrl("http://a-host-of-some-length.example/", {.require_https = false})
+          .message.size();
+    });
+  });
+  each("CheckStreamRedirect", [] {
+    return CodeOfPlain([] {
+      StreamUrlPolicy policy;
+      policy.same_host_redirects = true;
+      return CheckStreamRedirect("http://127.0.0.1:41231/exec/a-token-of-some-length",
+                                 "../attach/another-token-of-some-length?a=b", policy)
+          .address.path.size();
+    });
+  });
   each("ParseTimestamp", [] { return CodeOf(ParseTimestamp("not a timestamp at all")); });
   each("ChooseManifest", [&] { return CodeOf(ChooseManifest(index, platform)); });
   each("CheckUserNamespacePool", [] { return CodeOf(CheckUserNamespacePool({1, 1, 1})); });

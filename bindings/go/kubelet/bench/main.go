@@ -60,6 +60,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "measurements of each figure")
 	each := flag.Duration("each", 100*time.Millisecond, "length of one measurement of decisions")
 	jsonFile := flag.String("json", "", "write the figures to this file, too")
+	streams := flag.Bool("streams", false, "streaming requests only")
 	brief := flag.Bool("brief", false, "one size and one goroutine only")
 	flag.Parse()
 	p := plan{
@@ -72,6 +73,13 @@ func main() {
 	}
 	if *quick {
 		p.records, p.perCPU, p.rounds, p.each, p.steps = []int{50, 200}, []int{0, 2}, 1, 2*time.Millisecond, 4
+	}
+	if *streams {
+		if _, err := p.runStreams(streamSteps, os.Stdout); err != nil {
+			fmt.Fprintf(os.Stderr, "error: %v\n", err)
+			os.Exit(1)
+		}
+		return
 	}
 	err := run(p, os.Stdout)
 	if err == nil && *jsonFile != "" {

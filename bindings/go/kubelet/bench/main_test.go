@@ -41,3 +41,19 @@ func TestQuickRun(t *testing.T) {
 		t.Errorf("%d lines:\n%s", lines, out.String())
 	}
 }
+
+func TestStreamsQuickly(t *testing.T) {
+	var out strings.Builder
+	figures, err := plan{rounds: 2}.runStreams(8, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range figures {
+		if f.Prepare <= 0 || f.Consume <= 0 || f.Used <= 0 {
+			t.Errorf("not a figure: %+v", f)
+		}
+	}
+	if len(figures) < 2 || strings.Count(out.String(), "\n") != 2+len(figures) {
+		t.Errorf("%d figures:\n%s", len(figures), out.String())
+	}
+}
