@@ -25,6 +25,7 @@
 #include "waybill/runtime_handler.h"    // IWYU pragma: export
 #include "waybill/stream_url.h"         // IWYU pragma: export
 #include "waybill/streaming.h"          // IWYU pragma: export
+#include "waybill/streaming_plan.h"     // IWYU pragma: export
 #include "waybill/streaming_request.h"  // IWYU pragma: export
 #include "waybill/types.h"              // IWYU pragma: export
 #include "waybill/user_namespace.h"     // IWYU pragma: export
