@@ -57,6 +57,7 @@ std::unique_ptr<Command> MakeBackupCommand();
 std::unique_ptr<Command> MakeRestoreCommand();
 std::unique_ptr<Command> MakeExportCommand();
 std::unique_ptr<Command> MakeUsernsCommand();
+std::unique_ptr<Command> MakeStreamingCommand();
 std::unique_ptr<Command> MakeAdviseCommand();
 std::unique_ptr<Command> MakePreviewCommand();
 std::unique_ptr<Command> MakeExplainCommand();

@@ -94,8 +94,8 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
       MakeListCommand,     MakeShowCommand,    MakeDumpCommand,      MakeStatsCommand,
       MakeMetricsCommand,  MakeVerifyCommand,  MakeTrustCommand,     MakeRuntimesCommand,
       MakeMigrateCommand,  MakeBackupCommand,  MakeRestoreCommand,   MakeExportCommand,
-      MakeManifestCommand, MakeUsernsCommand,  MakeAdviseCommand,    MakePreviewCommand,
-      MakeExplainCommand,  MakeDiffCommand};
+      MakeManifestCommand, MakeUsernsCommand,  MakeStreamingCommand, MakeAdviseCommand,
+      MakePreviewCommand,  MakeExplainCommand, MakeDiffCommand};
   std::vector<std::unique_ptr<Registered>> all;
   for (const auto& make : kMakers) {
     std::unique_ptr<Command> command = make();

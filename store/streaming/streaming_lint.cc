@@ -571,6 +571,8 @@ Result<void> CheckSize(const StreamingLintRequest& request) {
 
 }  // namespace
 
+bool IsStreamingFlag(std::string_view name) { return IsKnownFlag(Lower(InDashes(name))); }
+
 Result<StreamingLint> LintStreaming(const StreamingLintRequest& request) {
   const std::string name = std::string(StreamingComponentName(request.component)) + " ";
   if (auto checked = internal::CheckVersion(name, request.version); !checked) {

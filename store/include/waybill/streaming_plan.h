@@ -187,6 +187,11 @@ struct StreamingConfigValue {
   std::string value;
 };
 
+// Whether LintStreaming judges the flag, for one component at least: its name without the dashes in
+// front, in any case, with dashes or underscores. A caller that can't see a flag's value (a shell's
+// variable) refuses such a one.
+bool IsStreamingFlag(std::string_view name);
+
 struct StreamingLintRequest {
   StreamingComponent component = StreamingComponent::kKubelet;
   KubernetesVersion version;
