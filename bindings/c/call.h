@@ -55,6 +55,8 @@ constexpr std::size_t FirstSize(const waybill_age_limits*) { return 40; }
 constexpr std::size_t FirstSize(const waybill_existing_credentials*) { return 40; }
 constexpr std::size_t FirstSize(const waybill_streaming_options*) { return 120; }
 constexpr std::size_t FirstSize(const waybill_stream_url_policy*) { return 48; }
+constexpr std::size_t FirstSize(const waybill_streaming_plan_request*) { return 64; }
+constexpr std::size_t FirstSize(const waybill_streaming_lint_request*) { return 64; }
 
 // Checks and converts arguments. Remembers the first that is wrong.
 class Arguments {

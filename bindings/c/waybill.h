@@ -2027,6 +2027,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_counters(
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify_streaming(waybill_streaming_store* store,
                                                                      waybill_verify_report** report,
                                                                      waybill_error** error);
+
 /* --- Streaming: addresses and rates ---------------------------------------------------------- */
 
 /* Which addresses of a runtime's streaming server may be dialled (StreamUrlPolicy in
@@ -2115,6 +2116,184 @@ WAYBILL_API void waybill_rate_limit_give_back(waybill_rate_limit* limit, uint64_
 /* Nanoseconds until `wanted` bytes may pass, or a full burst if that is less. NULL: INT64_MAX. */
 WAYBILL_API int64_t waybill_rate_limit_wait(waybill_rate_limit* limit, uint64_t wanted,
                                             int64_t now_ns);
+
+/* --- Streaming: plan and lint ------------------------------------------------------------------
+ * waybill/streaming_plan.h: exec, attach and port-forward for a kubelet and an API server of given
+ * releases and settings (KEP-1558, KEP-4006). Pure: no store, and no file is read. */
+
+typedef struct waybill_kubernetes_version {
+  uint32_t major;
+  uint32_t minor;
+} waybill_kubernetes_version;
+
+/* "v1.22.3", "1.22". WAYBILL_INVALID_ARGUMENT: ParseKubernetesVersion. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_kubernetes_version(
+    waybill_string text, waybill_kubernetes_version* version, waybill_error** error);
+
+/* StreamingComponent */
+enum {
+  WAYBILL_STREAMING_KUBELET = 0,
+  WAYBILL_STREAMING_API_SERVER = 1,
+};
+
+/* StreamingGate */
+enum {
+  WAYBILL_GATE_STREAMING_PROXY_REDIRECTS = 0,
+  WAYBILL_GATE_VALIDATE_PROXY_REDIRECTS = 1,
+  WAYBILL_GATE_TRANSLATE_STREAM_CLOSE_WEBSOCKET_REQUESTS = 2,
+  WAYBILL_GATE_PORT_FORWARD_WEBSOCKETS = 3,
+  WAYBILL_GATE_EXTEND_WEBSOCKETS_TO_KUBELET = 4,
+  WAYBILL_GATE_NODE_DECLARED_FEATURES = 5,
+  WAYBILL_GATE_ALL_ALPHA = 6,
+  WAYBILL_GATE_ALL_BETA = 7,
+};
+/* "StreamingProxyRedirects"; empty for no such gate. */
+WAYBILL_API waybill_string waybill_streaming_gate_name(int32_t gate);
+/* Whether the name, spelt exactly so, is one of them. `gate` may be NULL. */
+WAYBILL_API bool waybill_find_streaming_gate(waybill_string name, int32_t* gate);
+/* Whether waybill_lint_streaming judges the flag: IsStreamingFlag. */
+WAYBILL_API bool waybill_is_streaming_flag(waybill_string name);
+
+typedef struct waybill_streaming_gate_setting {
+  int32_t gate;
+  bool enabled;
+} waybill_streaming_gate_setting;
+
+/* A boolean flag of a command line. */
+enum {
+  WAYBILL_FLAG_NOT_GIVEN = 0,
+  WAYBILL_FLAG_FALSE = 1,
+  WAYBILL_FLAG_TRUE = 2,
+};
+
+/* StreamingSeverity */
+enum {
+  WAYBILL_STREAMING_IGNORED = 0,
+  WAYBILL_STREAMING_DEPRECATED = 1,
+  WAYBILL_STREAMING_REMOVED = 2,
+  WAYBILL_STREAMING_FATAL = 3,
+};
+/* "fatal"; empty for no such severity. */
+WAYBILL_API waybill_string waybill_streaming_severity_name(int32_t severity);
+
+/* StreamingOrigin */
+enum {
+  WAYBILL_STREAMING_COMMAND_LINE = 0,
+  WAYBILL_STREAMING_CONFIGURATION = 1,
+};
+
+/* StreamingFinding */
+typedef struct waybill_streaming_finding {
+  int32_t component;
+  int32_t origin;
+  int32_t severity;
+  waybill_string subject;
+  waybill_string setting;
+  waybill_string words; /* what the release prints; empty: nothing, or not known */
+  waybill_string advice;
+  waybill_string source;
+} waybill_streaming_finding;
+
+typedef struct waybill_streaming_findings {
+  const waybill_streaming_finding* items;
+  size_t count;
+} waybill_streaming_findings;
+
+/* StreamingPlanRequest */
+typedef struct waybill_streaming_plan_request {
+  size_t struct_size;
+  waybill_kubernetes_version api_server;
+  waybill_kubernetes_version kubelet;
+  int32_t redirect_container_streaming; /* the kubelet's flag: WAYBILL_FLAG_… */
+  const waybill_streaming_gate_setting* api_server_gates;
+  size_t api_server_gate_count;
+  const waybill_streaming_gate_setting* kubelet_gates;
+  size_t kubelet_gate_count;
+} waybill_streaming_plan_request;
+#define WAYBILL_STREAMING_PLAN_REQUEST_INIT WAYBILL_INIT(waybill_streaming_plan_request)
+
+/* StreamingProxy, RedirectFollower, RedirectCheck, WebSocketTranslator, StreamingOutcome,
+ * VersionSkew */
+enum {
+  WAYBILL_STREAMING_PROXY_KUBELET = 0,
+  WAYBILL_STREAMING_PROXY_REDIRECT = 1,
+};
+enum {
+  WAYBILL_REDIRECT_NOT_NEEDED = 0,
+  WAYBILL_REDIRECT_API_SERVER = 1,
+  WAYBILL_REDIRECT_NOBODY = 2,
+};
+enum {
+  WAYBILL_REDIRECT_CHECK_NOT_NEEDED = 0,
+  WAYBILL_REDIRECT_CHECK_SAME_HOST = 1,
+  WAYBILL_REDIRECT_CHECK_NONE = 2,
+};
+enum {
+  WAYBILL_WEBSOCKETS_NOBODY = 0,
+  WAYBILL_WEBSOCKETS_API_SERVER = 1,
+  WAYBILL_WEBSOCKETS_KUBELET = 2,
+};
+enum {
+  WAYBILL_STREAMING_WORKS = 0,
+  WAYBILL_STREAMING_WORKS_ON_SAME_HOST = 1,
+  WAYBILL_STREAMING_FAILS = 2,
+  WAYBILL_STREAMING_DOES_NOT_START = 3,
+};
+enum {
+  WAYBILL_SKEW_SUPPORTED = 0,
+  WAYBILL_SKEW_KUBELET_TOO_OLD = 1,
+  WAYBILL_SKEW_KUBELET_NEWER = 2,
+};
+
+/* StreamingAnswer */
+typedef struct waybill_streaming_answer {
+  int32_t proxy;
+  int32_t follower;
+  int32_t check;
+  int32_t exec_websockets;
+  int32_t port_forward_websockets;
+  int32_t outcome;
+  int32_t skew;
+  waybill_streaming_findings findings;
+  waybill_strings notes;
+} waybill_streaming_answer;
+
+/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: StreamingPlan. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_streaming_plan(const waybill_streaming_plan_request* request,
+                       waybill_streaming_answer** answer, waybill_error** error);
+
+/* StreamingConfigValue */
+typedef struct waybill_streaming_config_value {
+  waybill_string key;
+  waybill_string value; /* JSON */
+} waybill_streaming_config_value;
+
+/* StreamingLintRequest */
+typedef struct waybill_streaming_lint_request {
+  size_t struct_size;
+  int32_t component;
+  waybill_kubernetes_version version;
+  waybill_strings arguments; /* behind the program's name */
+  bool has_configuration;    /* false: it is not at hand, and `configuration` is ignored */
+  const waybill_streaming_config_value* configuration;
+  size_t configuration_count;
+} waybill_streaming_lint_request;
+#define WAYBILL_STREAMING_LINT_REQUEST_INIT WAYBILL_INIT(waybill_streaming_lint_request)
+
+/* StreamingLint */
+typedef struct waybill_streaming_lint {
+  waybill_streaming_findings findings;
+  int32_t redirect_container_streaming; /* WAYBILL_FLAG_… */
+  const waybill_streaming_gate_setting* gates;
+  size_t gate_count;
+  waybill_strings notes;
+} waybill_streaming_lint;
+
+/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: LintStreaming. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_lint_streaming(const waybill_streaming_lint_request* request, waybill_streaming_lint** lint,
+                       waybill_error** error);
 
 #ifdef __cplusplus
 }

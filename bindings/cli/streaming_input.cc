@@ -98,30 +98,33 @@ std::optional<std::size_t> FindProgram(const std::vector<std::string>& words,
   return std::nullopt;
 }
 
-// What a word with a variable is may be unknown only where it is one value of a flag that does not
-// matter here.
+// A variable may be left as it is only where it is a value of a flag that does not matter here.
+// Notes name the flag alone: its value may be a secret.
 Result<void> CheckVariables(const ShellCommand& words, std::vector<std::string>& notes) {
-  bool after_flag = false;  // the word before is a flag without "=" that does not matter here
+  std::string_view open_flag;  // the word before, if it is a flag without "=" that does not matter
   bool noted = false;
   for (const CommandWord& word : words) {
     const std::string_view text = word.text;
-    const bool flag = text.starts_with('-');
+    const bool is_flag = text.starts_with('-');
     const std::size_t equals = text.find('=');
-    const std::string_view name =
-        text.substr(0, equals).substr(std::min(text.find_first_not_of('-'), text.size()));
-    const bool matters = flag && IsStreamingFlag(name);
+    const std::string_view flag = text.substr(0, equals);
+    const bool matters =
+        is_flag && IsStreamingFlag(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
     if (word.has_variable) {
-      const bool in_value = flag && equals != std::string_view::npos && word.variable_at > equals;
-      const bool is_value = !flag && after_flag && !word.is_unquoted_variable;
-      if (!(in_value && !matters) && !is_value) {
-        return NotUnderstood("it has " + Quoted(text) + ", which may stand for any setting",
+      const bool in_value =
+          is_flag && !matters && equals != std::string_view::npos && word.variable_at > equals;
+      const bool is_value = !is_flag && !open_flag.empty() && !word.is_unquoted_variable;
+      if (!in_value && !is_value) {
+        return NotUnderstood("it has " + Quoted(is_flag ? text : text.substr(word.variable_at)) +
+                                 ", which may stand for any setting",
                              kVariableHint);
       }
       if (!std::exchange(noted, true)) {
-        notes.push_back("variables were not replaced, such as that in " + Quoted(text));
+        notes.push_back("variables were not replaced, such as that of " +
+                        Quoted(in_value ? flag : open_flag));
       }
     }
-    after_flag = flag && equals == std::string_view::npos && !matters;
+    open_flag = is_flag && equals == std::string_view::npos && !matters ? text : "";
   }
   return {};
 }

@@ -1,0 +1,117 @@
+package waybill_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+func TestStreamingPlan(t *testing.T) {
+	request := waybill.StreamingPlanRequest{
+		APIServer:       waybill.KubernetesVersion{Major: 1, Minor: 21},
+		Kubelet:         waybill.KubernetesVersion{Major: 1, Minor: 19},
+		KubeletSettings: waybill.StreamingSettings{RedirectContainerStreaming: new(true)},
+	}
+	plan, err := waybill.StreamingPlan(request)
+	if err != nil || plan.Proxy != waybill.StreamingProxyRedirect || plan.Follower != waybill.RedirectAPIServer ||
+		plan.Check != waybill.RedirectCheckSameHost || plan.Outcome != waybill.StreamingWorksOnSameHost ||
+		plan.Skew != waybill.SkewSupported || len(plan.Findings) != 1 || len(plan.Notes) != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	if f := plan.Findings[0]; f.Severity != waybill.StreamingDeprecated || f.Subject != "--redirect-container-streaming" ||
+		!strings.Contains(f.Words, "has been deprecated") || f.Advice == "" || f.Source == "" {
+		t.Errorf("%+v", f)
+	}
+	request.APIServerSettings.Gates = []waybill.StreamingGateSetting{{Gate: waybill.GateStreamingProxyRedirects}}
+	if plan, err := waybill.StreamingPlan(request); err != nil || plan.Follower != waybill.RedirectNobody ||
+		plan.Outcome != waybill.StreamingFails {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	request.KubeletSettings.RedirectContainerStreaming = new(false)
+	if plan, err := waybill.StreamingPlan(request); err != nil || plan.Outcome != waybill.StreamingWorks {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	newest := waybill.KubernetesVersion{Major: 1, Minor: 36}
+	plan, err = waybill.StreamingPlan(waybill.StreamingPlanRequest{APIServer: newest, Kubelet: newest})
+	if err != nil || plan.ExecWebSockets != waybill.WebSocketsKubelet || plan.PortForwardWebSockets != waybill.WebSocketsKubelet {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	if _, err := waybill.StreamingPlan(waybill.StreamingPlanRequest{}); !errors.Is(err, waybill.ErrInvalidArgument) {
+		t.Error(err)
+	}
+	request.KubeletSettings.Gates = []waybill.StreamingGateSetting{{Gate: 99}}
+	if _, err := waybill.StreamingPlan(request); !errors.Is(err, waybill.ErrInvalidArgument) {
+		t.Error(err)
+	}
+}
+
+func TestLintStreaming(t *testing.T) {
+	request := waybill.StreamingLintRequest{
+		Component: waybill.StreamingKubelet,
+		Version:   waybill.KubernetesVersion{Major: 1, Minor: 22},
+		Arguments: []string{"--config=/etc/kubelet.yaml", "--feature-gates", "StreamingProxyRedirects=T"},
+	}
+	lint, err := waybill.LintStreaming(request)
+	if err != nil || len(lint.Findings) != 1 || lint.Findings[0].Severity != waybill.StreamingDeprecated || len(lint.Notes) != 1 ||
+		lint.Settings.RedirectContainerStreaming != nil ||
+		!reflect.DeepEqual(lint.Settings.Gates, []waybill.StreamingGateSetting{{Gate: waybill.GateStreamingProxyRedirects, Enabled: true}}) {
+		t.Errorf("%+v, %v", lint, err)
+	}
+	// With a configuration at hand, empty or not, there is nothing to note.
+	request.Configuration = []waybill.StreamingConfigValue{}
+	if lint, err := waybill.LintStreaming(request); err != nil || len(lint.Notes) != 0 {
+		t.Errorf("%+v, %v", lint, err)
+	}
+	request.Configuration = []waybill.StreamingConfigValue{{Key: "featureGates.PortForwardWebsockets", Value: "true"}}
+	lint, err = waybill.LintStreaming(request)
+	if err != nil || len(lint.Findings) != 2 || lint.Findings[0].Severity != waybill.StreamingFatal ||
+		lint.Findings[0].Origin != waybill.StreamingConfiguration {
+		t.Errorf("%+v, %v", lint, err)
+	}
+	request.Version.Minor = 18
+	request.Arguments = []string{"--redirect_container_streaming=0"}
+	lint, err = waybill.LintStreaming(request)
+	if redirect := lint.Settings.RedirectContainerStreaming; err != nil || redirect == nil || *redirect {
+		t.Errorf("%+v, %v", lint, err)
+	}
+	request.Component = waybill.StreamingAPIServer
+	if _, err := waybill.LintStreaming(request); !errors.Is(err, waybill.ErrInvalidArgument) {
+		t.Error(err)
+	}
+}
+
+func TestStreamingNames(t *testing.T) {
+	version, err := waybill.ParseKubernetesVersion("v1.36.0-rc.1+k3s1")
+	if err != nil || version.String() != "1.36" {
+		t.Error(version, err)
+	}
+	if _, err := waybill.ParseKubernetesVersion("latest"); !errors.Is(err, waybill.ErrInvalidArgument) {
+		t.Error(err)
+	}
+	for gate := waybill.GateStreamingProxyRedirects; gate <= waybill.GateAllBeta; gate++ {
+		if found, ok := waybill.FindStreamingGate(gate.String()); !ok || found != gate {
+			t.Error(gate, found, ok)
+		}
+	}
+	if _, ok := waybill.FindStreamingGate("x"); ok {
+		t.Error("found x")
+	}
+	if !waybill.IsStreamingFlag("redirect_container_streaming") || waybill.IsStreamingFlag("config") {
+		t.Error("flags")
+	}
+	for got, want := range map[string]string{
+		waybill.StreamingAPIServer.String(): "kube-apiserver", waybill.StreamingFatal.String(): "fatal",
+		waybill.StreamingConfiguration.String(): "configuration", waybill.StreamingProxyRedirect.String(): "redirect",
+		waybill.RedirectNobody.String(): "nobody", waybill.RedirectCheckNone.String(): "none",
+		waybill.WebSocketsKubelet.String(): "kubelet", waybill.StreamingDoesNotStart.String(): "doesNotStart",
+		waybill.SkewKubeletNewer.String(): "kubeletNewer", waybill.StreamingGate(99).String(): "StreamingGate(99)",
+		waybill.StreamingSeverity(9).String(): "StreamingSeverity(9)",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
