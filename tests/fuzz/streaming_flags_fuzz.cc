@@ -1,0 +1,102 @@
+// Settings of streaming requests: no crash on any version, command line, configuration or file;
+// what is reported can be printed; whatever is read is judged the same way twice, and what a
+// command line has as fatal stays fatal whatever stands around it.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "bindings/cli/streaming_input.h"
+#include "waybill/streaming_plan.h"
+
+namespace {
+
+using waybill::StreamingComponent;
+
+void CheckText(std::string_view text) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) std::abort();
+  }
+}
+
+bool HasFatal(const waybill::StreamingLint& lint) {
+  bool fatal = false;
+  for (const waybill::StreamingFinding& finding : lint.findings) {
+    CheckText(finding.subject);
+    CheckText(finding.setting);
+    CheckText(finding.words);
+    CheckText(finding.advice);
+    if (finding.setting.empty() || finding.advice.empty() || finding.source.empty()) std::abort();
+    fatal = fatal || finding.severity == waybill::StreamingSeverity::kFatal;
+  }
+  for (const std::string& note : lint.notes) CheckText(note);
+  return fatal;
+}
+
+void Judge(waybill::StreamingLintRequest request) {
+  const auto lint = waybill::LintStreaming(request);
+  if (!lint) return;
+  const bool fatal = HasFatal(*lint);
+  waybill::StreamingPlanRequest plan;
+  plan.api_server = plan.kubelet = request.version;
+  plan.kubelet_settings = plan.api_server_settings = lint->settings;
+  const auto answer = waybill::StreamingPlan(plan);
+  if (!answer || answer->skew != waybill::VersionSkew::kSupported) std::abort();
+  // A flag before all others takes none of them away.
+  request.arguments.insert(request.arguments.begin(), "--v=2");
+  const auto again = waybill::LintStreaming(request);
+  if (!again || HasFatal(*again) != fatal || !(again->settings == lint->settings)) std::abort();
+  request.arguments.insert(request.arguments.begin(), "--redirect-container-streaming");
+  const auto with_flag = waybill::LintStreaming(request);
+  const bool gone =
+      request.component == StreamingComponent::kApiServer || request.version.minor >= 22;
+  if (with_flag && (gone || fatal) && !HasFatal(*with_flag)) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (const auto version = waybill::ParseKubernetesVersion(input)) {
+    const auto same = waybill::ParseKubernetesVersion(version->ToString());
+    if (!same || *same != *version) std::abort();
+  }
+  const auto component =
+      data[0] % 2 == 0 ? StreamingComponent::kKubelet : StreamingComponent::kApiServer;
+  waybill::StreamingLintRequest request;
+  request.component = component;
+  request.version = {1, 11 + data[0] / 2U % 30U};
+  // A file, in whatever form.
+  if (auto file = waybill::cli::ReadStreamingInput(input, component)) {
+    for (const std::string& note : file->notes) CheckText(note);
+    request.arguments = file->arguments;
+    request.configuration = file->configuration;
+    Judge(request);
+  } else {
+    CheckText(file.error().ToString());
+  }
+  // The lines of the input as arguments, and as keys and values.
+  request.arguments.clear();
+  request.configuration.reset();
+  std::vector<waybill::StreamingConfigValue> values;
+  for (std::string_view rest = input; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    request.arguments.emplace_back(line);
+    const std::size_t colon = line.find(':');
+    if (colon != std::string_view::npos) {
+      values.push_back({std::string(line.substr(0, colon)), std::string(line.substr(colon + 1))});
+    }
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  Judge(request);
+  if (component == StreamingComponent::kKubelet) {
+    request.configuration = std::move(values);
+    Judge(request);
+  }
+  return 0;
+}
