@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/streaming_actions.h"
+#include "bindings/cli/streaming_requests.h"
 
 namespace waybill::cli {
 namespace {
@@ -10,10 +11,17 @@ class StreamingCommand final : public Command {
  public:
   std::string name() const override { return "streaming"; }
   std::string summary() const override {
-    return "judge the settings of exec, attach and port-forward";
+    return "give out tokens that open a stream once; judge settings of streaming";
   }
   std::string notes() const override {
-    return R"(lint           says which settings of a kubelet and an API server are deprecated, ignored,
+    return R"(prepare KIND [-- COMMAND…]
+               stores what an exec, attach or portforward asks for, and prints a token
+               that opens it once; 1 if as many wait as may
+consume KIND TOKEN
+               uses the token up, and prints the request; 1 if it opens nothing. TOKEN -
+               reads it from standard input
+list           what waits for its client; beside a live owner, too
+lint           says which settings of a kubelet and an API server are deprecated, ignored,
                removed or fatal in their releases; 1 if there are any, or if streaming
                does not work. With both, also who proxies, who follows redirects and who
                translates WebSockets. A FILE may be /proc/PID/cmdline, a shell command, a
@@ -21,7 +29,10 @@ class StreamingCommand final : public Command {
   }
 
   void Declare(Flags& flags) override {
-    flags.Positional("ACTION", &action_, "lint");
+    store_.DeclareOptional(flags);
+    flags.Positional("ACTION", &action_, "prepare, consume, list or lint");
+    flags.Positionals("REST", &rest_, "KIND and what follows it");
+    requests_.Declare(flags);
     flags.Value("--kubelet", &lint_.kubelet, "FILE|-", "lint: the kubelet's command line");
     flags.Value("--kubelet-version", &lint_.kubelet_version, "V", "lint: as v1.36.3");
     flags.Value("--kubelet-config", &lint_.kubelet_config, "FILE|-",
@@ -30,17 +41,35 @@ class StreamingCommand final : public Command {
     flags.Value("--apiserver-version", &lint_.apiserver_version, "V", "lint: as v1.36.3");
   }
 
-  // An action is a row here, and takes flags that no other one has.
   Result<ExitCode> Run(Output& out) override {
     if (!action_) return BadFlag("ACTION", "it is missing", kActionsHint);
-    if (*action_ == "lint") return LintStreamingSettings(lint_, out);
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (*action_ == "lint") {
+      if (!store_.store.empty()) return BadFlag("--store", "lint needs no store");
+      if (const std::string given = requests_.Given(); !given.empty()) {
+        return BadFlag(given, "it belongs to prepare");
+      }
+      if (!rest_.empty()) return BadFlag("ACTION", "lint takes nothing after it but flags");
+      return LintStreamingSettings(lint_, out);
+    }
+    if (StreamingRequestFlags::Has(*action_)) {
+      if (lint_.kubelet || lint_.kubelet_version || lint_.kubelet_config || lint_.apiserver ||
+          lint_.apiserver_version) {
+        return BadFlag("--kubelet and --apiserver", "they belong to lint");
+      }
+      return requests_.Run(*action_, store_, rest_, out);
+    }
     return BadFlag("ACTION", fmt::format("there is no '{}'", action_->substr(0, 200)),
                    kActionsHint);
   }
 
  private:
-  static constexpr std::string_view kActionsHint = "the action is lint";
+  static constexpr std::string_view kActionsHint =
+      "the actions are prepare, consume, list and lint";
 
+  StoreFlags store_;
+  StreamingRequestFlags requests_;
+  std::vector<std::string> rest_;
   StreamingLintArguments lint_;
   std::optional<std::string> action_;
 };

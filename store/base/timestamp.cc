@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "store/base/ascii.h"
 #include "store/base/caught.h"
 #include "waybill/kubelet_format.h"
 
@@ -35,7 +36,7 @@ constexpr std::int64_t SecondsAt(year_month_day date) {
 constexpr std::int64_t kFirstSecond = SecondsAt(year(1) / 1 / 1);
 constexpr std::int64_t kLastSecond = SecondsAt(year(9999) / 12 / 31) + kSecondsPerDay - 1;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+using internal::IsDigit;
 
 // Reads from the front of `rest` and removes what it read.
 class Scanner {

@@ -19,13 +19,16 @@
 #include <string_view>
 #include <utility>
 
+#include "store/base/ascii.h"
 #include "store/base/quote.h"
 #include "waybill/limits.h"
 
 namespace waybill {
 namespace {
 
+using internal::IsDigit;
 using internal::QuoteForMessage;
+using internal::ToLower;
 
 // An IPv4 address as the IPv6 address that maps it, so that both spellings are one.
 using Address = std::array<unsigned char, 16>;
@@ -33,16 +36,8 @@ constexpr std::array<unsigned char, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 
 constexpr std::size_t kMaxHostNameBytes = 253;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool IsLetter(char c) { return Lower(c) >= 'a' && Lower(c) <= 'z'; }
-bool IsHexDigit(char c) { return IsDigit(c) || (Lower(c) >= 'a' && Lower(c) <= 'f'); }
-
-std::string InLowerCase(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
-  return lower;
-}
+bool IsLetter(char c) { return ToLower(c) >= 'a' && ToLower(c) <= 'z'; }
+bool IsHexDigit(char c) { return IsDigit(c) || (ToLower(c) >= 'a' && ToLower(c) <= 'f'); }
 
 bool IsMapped(const Address& address) {
   return std::equal(kMapped.begin(), kMapped.end(), address.begin());
@@ -85,7 +80,7 @@ bool EndsInNumber(std::string_view host) {
   const std::string_view label = host.substr(host.rfind('.') + 1);
   if (label.empty()) return false;
   if (std::all_of(label.begin(), label.end(), IsDigit)) return true;
-  return label.size() >= 2 && label[0] == '0' && Lower(label[1]) == 'x' &&
+  return label.size() >= 2 && label[0] == '0' && ToLower(label[1]) == 'x' &&
          std::all_of(label.begin() + 2, label.end(), IsHexDigit);
 }
 
@@ -128,9 +123,8 @@ bool Lists(const StreamUrlPolicy& policy, const Address& address) {
 }
 
 bool Lists(const StreamUrlPolicy& policy, std::string_view name_in_lower_case) {
-  return std::any_of(policy.hosts.begin(), policy.hosts.end(), [&](const std::string& host) {
-    return InLowerCase(host) == name_in_lower_case;
-  });
+  return std::any_of(policy.hosts.begin(), policy.hosts.end(),
+                     [&](const std::string& host) { return ToLower(host) == name_in_lower_case; });
 }
 
 // A URL, and what messages call it.
@@ -211,7 +205,7 @@ std::optional<StreamUrlCheck> SplitUrl(const Subject& url, const StreamUrlPolicy
                                        Split& into) {
   const std::string name = url.name;
   into.scheme = SchemeOf(url.text);
-  const std::string scheme = InLowerCase(into.scheme);
+  const std::string scheme = ToLower(into.scheme);
   if (scheme != "http" && scheme != "https") {
     if (scheme.empty() || BeginsWithHostAndPort(url.text)) return NoScheme(url);
     return Refused(StreamUrlRefusal::kScheme, name + " has the scheme " +
@@ -335,7 +329,7 @@ std::optional<StreamUrlCheck> HostProblem(const std::string& name, const Uri& ur
                                           const StreamUrlPolicy& policy, std::string& host) {
   const std::string shown = QuoteForMessage(uri.host());
   if (uri.is_name()) {
-    host = InLowerCase(uri.host());
+    host = ToLower(uri.host());
     if (EndsInNumber(host)) {
       return Refused(StreamUrlRefusal::kAddressForm,
                      name + " has the host " + shown +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "store/base/ascii.h"
 #include "store/base/quote.h"
 #include "store/streaming/streaming_facts.h"
 #include "waybill/streaming_plan.h"
@@ -13,19 +14,13 @@ namespace {
 using internal::FlagFact;
 using internal::FlagState;
 using internal::FlagType;
+using internal::IsDigit;
 using internal::QuoteForMessage;
 using internal::ShownSetting;
+using internal::ToLower;
 
 constexpr std::string_view kGatesFlag = "feature-gates";
 constexpr std::string_view kGatesKey = "featureGates.";
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 // Underscores stand for dashes (component-base cli/flag/flags.go).
 std::string InDashes(std::string_view name) {
@@ -44,8 +39,6 @@ std::optional<bool> ParseGoBool(std::string_view text) {
   }
   return std::nullopt;
 }
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // What Go's time.ParseDuration accepts, apart from numbers that are too large.
 bool IsGoDuration(std::string_view text) {
@@ -79,7 +72,7 @@ bool IsGoInteger(std::string_view text) {
     return text.size() > 2 &&
            text.find_first_not_of(std::string(digits) + "_", 2) == std::string_view::npos;
   };
-  const std::string prefix = Lower(text.substr(0, 2));
+  const std::string prefix = ToLower(text.substr(0, 2));
   if (prefix == "0x") return all("0123456789abcdefABCDEF");
   if (prefix == "0b") return all("01");
   if (prefix == "0o") return all("01234567");
@@ -240,8 +233,8 @@ class Linter {
             internal::FindFlagFact(request_.component, dashes, request_.version)) {
       return ReadKnownFlag(*fact, at, argument, name, value);
     }
-    if (IsKnownFlag(Lower(dashes))) {
-      Fatal("--" + Lower(dashes), argument, "unknown flag: --" + ShownSetting(name),
+    if (IsKnownFlag(ToLower(dashes))) {
+      Fatal("--" + ToLower(dashes), argument, "unknown flag: --" + ShownSetting(name),
             "take it out, or write it as the component spells it", "pflag v1.0.5 flag.go");
       return value ? Before::kNothingOpen : Before::kOpenFlag;
     }
@@ -306,7 +299,7 @@ class Linter {
   // no flag.
   Before ReadShortFlags(std::string_view argument) {
     const std::string_view body = argument.substr(1);
-    const std::string dashes = Lower(InDashes(body.substr(0, body.find('='))));
+    const std::string dashes = ToLower(InDashes(body.substr(0, body.find('='))));
     if (!IsKnownFlag(dashes)) return Before::kOpenFlag;
     Fatal("--" + dashes, argument,
           std::string("unknown shorthand flag: '") + body[0] + "' in " + ShownSetting(argument),
@@ -463,7 +456,7 @@ class Linter {
     }
     for (int gate = 0; gate <= static_cast<int>(StreamingGate::kAllBeta); ++gate) {
       const std::string_view known = StreamingGateName(static_cast<StreamingGate>(gate));
-      if (name.size() == known.size() && Lower(name) == Lower(known)) return true;
+      if (name.size() == known.size() && ToLower(name) == ToLower(known)) return true;
     }
     return false;
   }
@@ -571,7 +564,7 @@ Result<void> CheckSize(const StreamingLintRequest& request) {
 
 }  // namespace
 
-bool IsStreamingFlag(std::string_view name) { return IsKnownFlag(Lower(InDashes(name))); }
+bool IsStreamingFlag(std::string_view name) { return IsKnownFlag(ToLower(InDashes(name))); }
 
 Result<StreamingLint> LintStreaming(const StreamingLintRequest& request) {
   const std::string name = std::string(StreamingComponentName(request.component)) + " ";

@@ -110,8 +110,8 @@ Result<void> CheckStreamingRequest(const StreamingRequest& request) {
         return WrongRequest("portforward has a container, a command, stdin, stdout, stderr or tty",
                             "leave them out");
       }
-      if (request.ports.size() > kMaxStreamPorts) {
-        return TooLarge("ports", request.ports.size(), kMaxStreamPorts);
+      if (request.ports.size() > kMaxRequestPorts) {
+        return TooLarge("ports", request.ports.size(), kMaxRequestPorts);
       }
       if (std::find(request.ports.begin(), request.ports.end(), 0) == request.ports.end()) {
         return {};

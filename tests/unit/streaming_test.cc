@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(requests_are_checked) {
       too_large(exec, [](auto& r) { r.container_id.assign(kMaxContainerIdBytes + 1, 'c'); }));
   BOOST_TEST(too_large(exec, [](auto& r) { r.command.resize(kMaxCommandArguments + 1); }));
   BOOST_TEST(too_large(exec, [](auto& r) { r.command.emplace_back(kMaxCommandBytes, 'x'); }));
-  BOOST_TEST(too_large(forward, [](auto& r) { r.ports.assign(kMaxStreamPorts + 1, 80); }));
+  BOOST_TEST(too_large(forward, [](auto& r) { r.ports.assign(kMaxRequestPorts + 1, 80); }));
 
   // The largest of all is kept, and given back.
   StreamingScene scene;

@@ -62,7 +62,7 @@ inline constexpr std::size_t kMaxQueuedWriteBacks = 1024;
 inline constexpr std::size_t kMaxContainerIdBytes = 1024;
 inline constexpr std::size_t kMaxCommandArguments = 65536;
 inline constexpr std::size_t kMaxCommandBytes = std::size_t{1} << 20;
-inline constexpr std::size_t kMaxStreamPorts = 1024;
+inline constexpr std::size_t kMaxRequestPorts = 1024;
 inline constexpr std::size_t kMaxOpenStreams = 65536;
 // Patterns in an allowlist.
 inline constexpr std::size_t kMaxAllowlistPatterns = 65536;

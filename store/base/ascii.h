@@ -1,0 +1,23 @@
+// Characters as ASCII has them, whatever the locale.
+
+#ifndef WAYBILL_STORE_BASE_ASCII_H_
+#define WAYBILL_STORE_BASE_ASCII_H_
+
+#include <string>
+#include <string_view>
+
+namespace waybill::internal {
+
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+constexpr char ToLower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+inline std::string ToLower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = ToLower(c);
+  return lower;
+}
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_BASE_ASCII_H_
