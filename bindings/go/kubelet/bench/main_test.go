@@ -44,7 +44,7 @@ func TestQuickRun(t *testing.T) {
 
 func TestStreamsQuickly(t *testing.T) {
 	var out strings.Builder
-	figures, err := plan{rounds: 2}.runStreams(8, &out)
+	figures, err := plan{directory: t.TempDir(), rounds: 2}.runStreams(8, &out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,6 +16,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	"waybill.dev/go"
 )
 
 // streamPeer is one way to keep a streaming request until its token comes.
@@ -118,13 +121,47 @@ func newKubeletStreams() (*streamPeer, error) {
 	}, nil
 }
 
-// makeStreamPeers makes each peer anew: what they keep is empty.
-func makeStreamPeers() ([]*streamPeer, error) {
+// newWaybillStreams is a store in `directory`. Prepare and consume seal and open the request, and are on
+// the disk when they return. There is no HTTP in them.
+func newWaybillStreams(directory string) (*streamPeer, error) {
+	store, err := waybill.OpenStreaming(waybill.StreamingOptions{
+		Directory: filepath.Join(directory, "streams"),
+		Witness:   waybill.WitnessAt(filepath.Join(directory, "streams-witness")),
+		MapBytes:  64 << 20,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &streamPeer{
+		name: overWaybill,
+		prepare: func(r *runtimeapi.ExecRequest) (string, error) {
+			return store.Prepare(waybill.StreamingRequest{
+				Kind: waybill.StreamExec, ContainerID: r.ContainerId, Command: r.Cmd,
+				Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, TTY: r.Tty,
+			})
+		},
+		consume: func(token string) (bool, error) {
+			_, err := store.Consume(token, waybill.StreamExec)
+			if errors.Is(err, waybill.ErrNotFound) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		close: store.Close,
+	}, nil
+}
+
+// makeStreamPeers makes each peer, without a request. Its waybill lies in `directory`.
+func makeStreamPeers(directory string) ([]*streamPeer, error) {
 	kubelet, err := newKubeletStreams()
 	if err != nil {
 		return nil, err
 	}
-	return []*streamPeer{kubelet}, nil
+	ours, err := newWaybillStreams(directory)
+	if err != nil {
+		return nil, err
+	}
+	return []*streamPeer{kubelet, ours}, nil
 }
 
 // The kubelet's cache holds 1,000 requests at most: those that wait, and those that are measured.
@@ -184,7 +221,12 @@ func measureStreams(peer *streamPeer, open, steps int) (streamFigure, error) {
 
 // runStreams prints a line for each peer and number of open requests.
 func (p plan) runStreams(steps int, out io.Writer) ([]streamFigure, error) {
-	peers, err := makeStreamPeers()
+	scratch, err := os.MkdirTemp(p.directory, "waybill-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	peers, err := makeStreamPeers(scratch)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +235,7 @@ func (p plan) runStreams(steps int, out io.Writer) ([]streamFigure, error) {
 			_ = peer.close()
 		}
 	}()
-	fmt.Fprintln(out, "streaming requests: prepare, consume, consume a used token")
+	fmt.Fprintf(out, "streaming requests: prepare, consume, consume a used token (%s; median of %d)\n", p.directory, p.rounds)
 	table := tabwriter.NewWriter(out, 9, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "open\tover\tprepare\tconsume\tused\t\n")
 	var figures []streamFigure
