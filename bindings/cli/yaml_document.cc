@@ -31,7 +31,7 @@ struct YamlEvent {
   ~YamlEvent() { yaml_event_delete(&value); }
 };
 
-Error YamlError(std::string message, std::size_t line) {
+Error YamlError(const std::string& message, std::size_t line) {
   return {ErrorCode::kInvalidArgument, "line " + std::to_string(line + 1) + ": " + message, {}};
 }
 
