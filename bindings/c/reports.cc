@@ -350,7 +350,8 @@ waybill_restore_report ToC(const RestoreReport& report, Memory& memory) {
           .id_ranges_lost = report.id_ranges_lost,
           .replaced_path = Copy(report.replaced_path, memory),
           .removed_paths = CopyStrings(report.removed_paths, memory),
-          .distrust_reason = Copy(report.distrust_reason, memory)};
+          .distrust_reason = Copy(report.distrust_reason, memory),
+          .streaming = report.streaming};
 }
 
 waybill_forget_report ToC(const ForgetReport& report, Memory&) {

@@ -1883,6 +1883,7 @@ typedef struct waybill_restore_report {
   waybill_string replaced_path;
   waybill_strings removed_paths;
   waybill_string distrust_reason;
+  bool streaming; /* of streaming requests: its tokens are void, and opening it ends the distrust */
 } waybill_restore_report;
 
 /* WAYBILL_DAMAGED, WAYBILL_CONFLICT, WAYBILL_NEWER_SCHEMA, WAYBILL_OWNED, WAYBILL_NOT_FOUND,

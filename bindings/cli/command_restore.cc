@@ -92,6 +92,7 @@ store is distrustful then: images that were pulled after the backup have no reco
                      {"replacedPath", report.replaced_path},
                      {"removedPaths", report.removed_paths},
                      {"distrustReason", report.distrust_reason},
+                     {"streaming", report.streaming},
                      {"dryRun", dry_run_}});
     } else {
       out.Line("restored    {}: {} at commit {}, schema version {}", backup,
@@ -113,9 +114,13 @@ store is distrustful then: images that were pulled after the backup have no reco
       }
       if (!report.replaced_path.empty()) out.Line("replaced    kept at {}", report.replaced_path);
       for (const std::string& path : report.removed_paths) out.Line("removed     {}", path);
-      out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
+      if (report.streaming) {
+        out.Line("streams     every token is void");
+      } else {
+        out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
+      }
     }
-    if (dry_run_) return;
+    if (dry_run_ || report.streaming) return;
     // The warning comes last. main reports a failed write.
     (void)out.Flush();
     Warn("the store is DISTRUSTFUL: " + std::string(kDistrustMeans), Next(report));

@@ -32,6 +32,7 @@ lint           says which settings of a kubelet and an API server are deprecated
     store_.DeclareOptional(flags);
     flags.Positional("ACTION", &action_, "prepare, consume, list or lint");
     flags.Positionals("REST", &rest_, "KIND and what follows it");
+    flags.AfterDashes(&after_dashes_);
     requests_.Declare(flags);
     flags.Value("--kubelet", &lint_.kubelet, "FILE|-", "lint: the kubelet's command line");
     flags.Value("--kubelet-version", &lint_.kubelet_version, "V", "lint: as v1.36.3");
@@ -44,6 +45,7 @@ lint           says which settings of a kubelet and an API server are deprecated
   Result<ExitCode> Run(Output& out) override {
     if (!action_) return BadFlag("ACTION", "it is missing", kActionsHint);
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    rest_.insert(rest_.end(), after_dashes_.begin(), after_dashes_.end());
     if (*action_ == "lint") {
       if (!store_.store.empty()) return BadFlag("--store", "lint needs no store");
       if (const std::string given = requests_.Given(); !given.empty()) {
@@ -70,6 +72,7 @@ lint           says which settings of a kubelet and an API server are deprecated
   StoreFlags store_;
   StreamingRequestFlags requests_;
   std::vector<std::string> rest_;
+  std::vector<std::string> after_dashes_;
   StreamingLintArguments lint_;
   std::optional<std::string> action_;
 };

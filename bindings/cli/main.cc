@@ -163,8 +163,16 @@ Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
     return Error{ErrorCode::kInvalidArgument, "there is no command '" + arguments[0] + "'",
                  "waybill --help lists the commands"};
   }
+  std::vector<std::string> parsed = arguments;
+  const auto command = std::find_if(registered.begin(), registered.end(), named);
+  const auto dashes = std::find(parsed.begin(), parsed.end(), "--");
+  if (command != registered.end() && dashes != parsed.end() &&
+      (*command)->flags.after_dashes() != nullptr) {
+    (*command)->flags.after_dashes()->assign(dashes + 1, parsed.end());
+    parsed.erase(dashes, parsed.end());
+  }
   try {
-    root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    root.parse(std::vector<std::string>(parsed.rbegin(), parsed.rend()));
   } catch (const CLI::CallForVersion& version) {
     out.WriteRaw(std::string(version.what()) + "\n");
     return ExitCode::kYes;

@@ -42,6 +42,11 @@ class Flags {
   void Positional(const std::string& name, std::optional<std::string>* target,
                   const std::string& help);
 
+  // What stands after "--", whatever it looks like: CLI11 would not give it to a subcommand.
+  // main.cc puts it there before the rest is parsed.
+  void AfterDashes(std::vector<std::string>* target) { after_dashes_ = target; }
+  std::vector<std::string>* after_dashes() const { return after_dashes_; }
+
   void Assign() const;
 
  private:
@@ -50,6 +55,7 @@ class Flags {
 
   CLI::App& app_;
   std::vector<std::function<void()>> assignments_;
+  std::vector<std::string>* after_dashes_ = nullptr;
 };
 
 // kInvalidArgument, with a message about the flag `name`.

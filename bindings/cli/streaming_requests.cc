@@ -17,6 +17,7 @@ constexpr std::uint64_t kLastPort = 65535;
 
 // Hints that name a command for nodes' stores, in words for stores of streaming requests.
 Error InStreamingWords(Error error) {
+  if (error.code == ErrorCode::kNotFound && !error.has_hint()) error.hint_code = Hint::kCreate;
   std::string_view hint;
   switch (error.hint_code) {
     case Hint::kCreate:
@@ -49,7 +50,11 @@ void WarnOfWhatOpeningFound(const StreamingReport& report) {
   for (const std::string& mended : report.recovery.mended) {
     Warn(mended, "find out who else could read or change it");
   }
-  if (report.voided > 0) {
+  if (report.recovery.set_aside) {
+    Warn("the store was damaged, and every streaming token is void; the damaged one is at " +
+             report.recovery.set_aside_path,
+         "clients must ask for their streams again");
+  } else if (report.voided > 0) {
     Warn(fmt::format("{} void now: {}",
                      report.voided == 1 ? "1 streaming token is"
                                         : fmt::format("{} streaming tokens are", report.voided),

@@ -137,6 +137,8 @@ type RestoreReport struct {
 	ReplacedPath   string   // where the replaced store is kept; empty: there was none, or a dry run
 	RemovedPaths   []string // replaced or set aside earlier, now deleted
 	DistrustReason string
+	// It is a store of streaming requests: all its tokens are void, and opening it ends the distrust.
+	Streaming bool
 }
 
 // Restore replaces a store that is not open with a backup, and keeps the replaced one under
@@ -179,6 +181,7 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 			ReplacedPath:              goString(r.replaced_path),
 			RemovedPaths:              goStrings(r.removed_paths),
 			DistrustReason:            goString(r.distrust_reason),
+			Streaming:                 bool(r.streaming),
 		}
 	}), takeError(code, e)
 }

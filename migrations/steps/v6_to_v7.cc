@@ -35,6 +35,6 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
 
 }  // namespace
 
-const Step kStepV6ToV7 = {6, 7, "streaming requests", Up, Down, Losses};
+const Step kStepV6ToV7 = {6, 7, "streaming", Up, Down, Losses};
 
 }  // namespace waybill::internal

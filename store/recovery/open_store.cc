@@ -54,12 +54,12 @@ Error Moving(const std::filesystem::path& directory) {
 }
 
 // Stores of before version 7 do not say what they are for. One of streaming requests that went down
-// and comes up again has nothing of a node's in it.
+// and comes up again has nothing of a node's in it, not even distrust.
 bool HasNothingOfNodes(const State& state) {
   const bool is_empty = std::all_of(state.tables.begin(), state.tables.end(),
                                     [](const TableDigest& digest) { return digest.count == 0; });
-  return is_empty && state.last_pull_id == 0 && state.last_list == 0 && state.last_truth == 0 &&
-         !state.kubelet_rules;
+  return is_empty && !state.distrustful && state.last_pull_id == 0 && state.last_list == 0 &&
+         state.last_truth == 0 && !state.kubelet_rules;
 }
 
 Result<void> CheckPurpose(const std::filesystem::path& directory, const Identity& identity,

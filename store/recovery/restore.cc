@@ -241,6 +241,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   }
   const bool is_streaming = made.identity.purpose == Purpose::kStreaming;
   report.schema_version = made.identity.schema_version;
+  report.streaming = is_streaming;
   made.identity.witness_path = witness_path;
   made.sequence = std::max({state.commit_sequence, replaced.sequence,
                             witness.testimony ? witness.testimony->commit_sequence : 0});

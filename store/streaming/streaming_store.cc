@@ -48,8 +48,11 @@ constexpr std::chrono::nanoseconds kLongestLife = std::chrono::hours(1);
 Result<void> CheckStreamingOptions(const StreamingOptions& options) {
   if (options.time_to_live < kShortestLife || options.time_to_live > kLongestLife) {
     return Error{ErrorCode::kInvalidArgument,
-                 "a time to live of " + std::to_string(options.time_to_live.count()) +
-                     " ns is out of range; nothing was changed",
+                 "a time to live of " +
+                     std::to_string(
+                         std::chrono::duration_cast<std::chrono::milliseconds>(options.time_to_live)
+                             .count()) +
+                     " ms is out of range; nothing was changed",
                  "use 1 second to 1 hour"};
   }
   if (options.max_open == 0 || options.max_open > kMaxOpenStreams) {
@@ -160,6 +163,15 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
   auto owned = internal::OpenAsOwner(open, internal::OnDamage::kRecover,
                                      internal::Purpose::kStreaming, recovery);
   if (!owned) return owned.error();
+  // It may be an empty store of a node's: not for a command to decide.
+  if (start == Start::kContinue && !recovery.created &&
+      owned->database.identity.purpose == internal::Purpose::kUnknown) {
+    return Error{ErrorCode::kInvalidArgument,
+                 impl->directory_.string() +
+                     " has a store that was of an older version, and does not say that it is for "
+                     "streaming requests; nothing was changed",
+                 "start the streaming server on it, which takes it if nothing of a node is in it"};
+  }
   impl->owned_.emplace(std::move(*owned));
   if (impl->owned_->database.identity.schema_version != kNewestSchema) {
     auto migrated = internal::MigrateStore(

@@ -566,7 +566,7 @@ BOOST_AUTO_TEST_CASE(going_down_makes_tokens_void) {
   options.accept_loss = true;
   const MigrationReport report = Must(Migrate(options));
   BOOST_REQUIRE(report.steps.size() == 1U);
-  BOOST_TEST(report.steps[0].name == "streaming requests");
+  BOOST_TEST(report.steps[0].name == "streaming");
   scene.Start();
   BOOST_TEST(scene->report().recovery.migration->to == kNewestSchema);
   CheckNotFound(scene, token);

@@ -124,6 +124,9 @@ struct RestoreReport {
   std::string replaced_path = {};
   std::vector<std::string> removed_paths = {};  // kept there earlier, now deleted (kMaxKeptAside)
   std::string distrust_reason = {};
+  // It is a store of streaming requests (waybill/streaming.h): all its tokens are void, and opening
+  // it ends the distrust.
+  bool streaming = false;
 };
 
 // Replaces the store with a backup. The replaced store is kept under quarantine/ (kMaxKeptAside).

@@ -124,7 +124,7 @@ class StreamingStore {
 
   // The same for a command that does a part of what a server does: one prepares, another consumes.
   // It makes no token void that a server would keep (StreamingOptions::keeps_tokens, which it
-  // ignores).
+  // ignores). kInvalidArgument also: a store of an older version does not say what it is for.
   static Result<std::unique_ptr<StreamingStore>> Continue(StreamingOptions options);
 
   // Opens to read, beside a live owner or without one. Changes nothing: Prepare and Consume are
