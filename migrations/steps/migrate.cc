@@ -78,7 +78,7 @@ Result<std::vector<std::string>> LossesOf(const OwnedStore& store, const Move& m
 }
 
 // Writes the main table's records in the form of the store's new version.
-Result<void> WriteHeader(Working& working, const Move& move) {
+Result<void> WriteHeader(Working& working, const Move& move, Purpose purpose) {
   StoreTxn before(working.context, working.state);
   auto journal = before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
   if (!journal) return journal.error();
@@ -90,6 +90,7 @@ Result<void> WriteHeader(Working& working, const Move& move) {
                  Hint::kRecover};
   }
   working.identity.schema_version = move.to();
+  if (working.identity.purpose == Purpose::kUnknown) working.identity.purpose = purpose;
   working.identity.last_migration = std::to_string(move.from()) + " to " +
                                     std::to_string(move.to()) + ": " + std::string(move.step->name);
   StoreTxn after(working.context, working.state);
@@ -162,7 +163,7 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   if (!move.up) {
     if (auto r = DropTables(working, move); !r) return r.error();
   }
-  if (auto r = WriteHeader(working, move); !r) return r.error();
+  if (auto r = WriteHeader(working, move, request.purpose); !r) return r.error();
   if (auto r = Commit(txn, working, store); !r) return r.error();
   return MigrationStep{move.from(), move.to(), std::string(move.step->name), run.values_written};
 }

@@ -18,6 +18,8 @@ struct MigrateRequest {
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;
   Progress progress = {};
+  // Of the store, if it came from a version that does not say it. kUnknown: it stays unsaid.
+  Purpose purpose = Purpose::kUnknown;
 };
 
 // kInvalidArgument: the schema version does not exist.

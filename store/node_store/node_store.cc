@@ -147,7 +147,8 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
     auto migrated = internal::MigrateStore(*impl->owned, {.to = kNewestSchema,
                                                           .clock = options.clock,
                                                           .boot_clock = options.boot_clock,
-                                                          .progress = options.migration_progress});
+                                                          .progress = options.migration_progress,
+                                                          .purpose = internal::Purpose::kNode});
     if (!migrated) return migrated.error();
     impl->report.migration = std::move(*migrated);
   }

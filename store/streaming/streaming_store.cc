@@ -174,8 +174,11 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
   }
   impl->owned_.emplace(std::move(*owned));
   if (impl->owned_->database.identity.schema_version != kNewestSchema) {
-    auto migrated = internal::MigrateStore(
-        *impl->owned_, {.to = kNewestSchema, .clock = open.clock, .boot_clock = open.boot_clock});
+    auto migrated =
+        internal::MigrateStore(*impl->owned_, {.to = kNewestSchema,
+                                               .clock = open.clock,
+                                               .boot_clock = open.boot_clock,
+                                               .purpose = internal::Purpose::kStreaming});
     if (!migrated) return migrated.error();
     recovery.migration = std::move(*migrated);
   }
