@@ -350,7 +350,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   if (!FindRoom(now.nanoseconds, expired)) return Full(now.nanoseconds);
   auto token = StreamToken::Draw();
   if (!token) return token.error();
-  const std::string text = token->ToString();
+  std::string text = token->ToString();  // moved out below: then memory may not run out
   auto digest = internal::Sha256(text);
   if (!digest) return digest.error();
   StreamingRow row;

@@ -13,6 +13,7 @@
 #include "tests/support/forked_child.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/rows.h"
+#include "tests/support/streaming_scene.h"
 #include "waybill/credential_hash.h"
 #include "waybill/image_index.h"
 #include "waybill/image_name.h"
@@ -596,6 +597,47 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
     });
   });
   BOOST_TEST(out_of_memory > 50U);
+}
+
+// A token that could not be given out is not open; one that could not be used up still is.
+BOOST_AUTO_TEST_CASE(streaming_requests) {
+  StreamingScene scene;
+  scene.Start();
+  const StreamingRequest request = NumberedExec(1);
+  Must(scene->Consume(scene.Prepare(), StreamKind::kExec));  // what is allocated once
+  std::optional<Result<std::string>> token;
+  const auto expected = [](const Outcome& outcome) {
+    return !outcome.code || outcome.code == ErrorCode::kOutOfMemory ||
+           outcome.code == ErrorCode::kIo || outcome.code == ErrorCode::kOutcomeUnknown;
+  };
+  // LMDB allocates while it commits.
+  const auto restarts = [&](const Outcome& outcome) {
+    if (outcome.code == ErrorCode::kOutcomeUnknown) scene.Restart();
+    return outcome.code == ErrorCode::kOutcomeUnknown;
+  };
+  const auto prepare = [&] {
+    token.emplace(scene->Prepare(request));
+    return CodeOf(*token);
+  };
+  const Counts prepared = EachFails("Prepare", prepare, [&](const Outcome& outcome) {
+    BOOST_TEST(expected(outcome));
+    if (restarts(outcome)) return;
+    if (!outcome.code) Must(scene->Consume(**token, StreamKind::kExec));
+    BOOST_TEST(scene->GetCounters().open == 0U);
+  });
+  BOOST_TEST(prepared.out_of_memory > 5U);
+  std::string open = scene.Prepare();
+  const auto consume = [&] { return CodeOf(scene->Consume(open, StreamKind::kExec)); };
+  const Counts consumed = EachFails("Consume", consume, [&](const Outcome& outcome) {
+    BOOST_TEST(expected(outcome));
+    if (!restarts(outcome) && outcome.code) {
+      BOOST_TEST((Must(scene->Consume(open, StreamKind::kExec)) == NumberedExec(1)));
+    }
+    BOOST_TEST(scene->GetCounters().open == 0U);
+    open = scene.Prepare();
+  });
+  BOOST_TEST(consumed.out_of_memory > 5U);
+  BOOST_TEST(Must(scene->Verify()).sound);
 }
 
 // The caller's clock throws.
