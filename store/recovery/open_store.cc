@@ -63,14 +63,19 @@ bool HasNothingOfNodes(const State& state) {
 }
 
 Result<void> CheckPurpose(const std::filesystem::path& directory, const Identity& identity,
-                          const std::optional<State>& state, Purpose purpose) {
+                          const std::optional<State>& state, Purpose purpose, bool claims) {
   const Purpose is = identity.purpose;
   if (purpose == Purpose::kUnknown || is == purpose) return {};
-  if (is == Purpose::kUnknown &&
-      (purpose == Purpose::kNode || (state && HasNothingOfNodes(*state)))) {
-    return {};
-  }
-  return IsForSomethingElse(directory, purpose);
+  if (is != Purpose::kUnknown) return IsForSomethingElse(directory, purpose);
+  // Every store was a node's when versions did not say it.
+  if (purpose == Purpose::kNode) return {};
+  if (claims && state && HasNothingOfNodes(*state)) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               directory.string() +
+                   " has a store of an older version, which does not say that it is for streaming "
+                   "requests; nothing was changed",
+               "start the streaming server on it, which takes it if nothing of a node is in it, or "
+               "give streaming requests another directory"};
 }
 
 // Whether the file fails its check again in the same way. A file that is being written to only
@@ -176,7 +181,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
 }  // namespace
 
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
-                               RecoveryReport& report) {
+                               RecoveryReport& report, bool claims) {
   const std::filesystem::path& directory = options.directory;
   if (auto r = lmdb::CheckVersion(); !r) return r.error();
   if (auto r = PrepareDirectory(options); !r) return r.error();
@@ -234,7 +239,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
     }
     if (inspection->newer_schema) return NewerSchema(directory);
     if (inspection->identity) {
-      auto fits = CheckPurpose(directory, *inspection->identity, inspection->state, purpose);
+      auto fits =
+          CheckPurpose(directory, *inspection->identity, inspection->state, purpose, claims);
       if (!fits) return fits.error();
     }
     if (!options.migrate && inspection->identity &&
@@ -275,8 +281,10 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   if (on_damage == OnDamage::kRefuse && !hearing->contradiction.empty()) {
     return MayBeStale(hearing->contradiction);
   }
-  const bool older_than_mark = unfinished->TellsOfLater(*inspection->identity, *inspection->state);
-  if (may_write) {
+  // A used token would open again. The mark stays as it is until the store has said so itself.
+  const bool is_older = purpose == Purpose::kStreaming &&
+                        unfinished->TellsOfLater(*inspection->identity, *inspection->state);
+  if (may_write && !is_older) {
     auto settled = unfinished->Settle(lock->database(), *inspection->identity, *inspection->state);
     if (!settled) return settled.error();
   }
@@ -287,15 +295,21 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   if (!database) return database.error();
   report.readers_cleared = database->env->ClearDeadReaders();
   // LMDB sees the commit that the walk saw, so this is its state.
-  OwnedStore store{std::move(*lock),
-                   std::move(*database),
-                   *inspection->state,
-                   std::nullopt,
-                   inspection->index_disagrees,
-                   older_than_mark,
-                   {}};
+  OwnedStore store{std::move(*lock), std::move(*database),        *inspection->state,
+                   std::nullopt,     inspection->index_disagrees, {}};
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (on_damage == OnDamage::kOnlyLook) return store;
+  if (is_older) {
+    auto distrusted = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
+      // Past the mark: otherwise the same old copy could come back unnoticed.
+      txn.state().commit_sequence =
+          std::max(txn.state().commit_sequence, unfinished->acknowledged());
+      return SetDistrust(txn, {TrustKind::kStoreStale,
+                               "an older copy of the store was put back: commit.mark tells of a "
+                               "later commit"});
+    });
+    if (!distrusted) return distrusted.error();
+  }
   if (auto r = SettleWitness(options, *hearing, store, report); !r) return r.error();
   return store;
 }
@@ -377,7 +391,7 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Pu
     return OlderSchema(directory, database->identity.schema_version);
   }
   if (database) {
-    auto fits = CheckPurpose(directory, database->identity, std::nullopt, purpose);
+    auto fits = CheckPurpose(directory, database->identity, std::nullopt, purpose, false);
     if (!fits) return fits.error();
   }
   if (database && database->database_id != *id) {

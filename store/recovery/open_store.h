@@ -43,7 +43,6 @@ struct OwnedStore {
   State state;
   std::optional<WitnessFile> witness;
   bool index_disagrees = false;     // Inspection
-  bool older_than_mark = false;     // commit.mark tells of a later commit: it is an older copy
   std::string witness_path_before;  // as the store remembered it; empty: no path, or a new store
 };
 
@@ -54,9 +53,10 @@ enum class OnDamage : std::uint8_t {
 };
 
 // Errors: NodeStore::Open; without kRecover also kDamaged; kInvalidArgument: the store is not for
-// `purpose` (kUnknown: for any). A store of an older schema is not changed: the caller migrates it.
+// `purpose` (kUnknown: for any), or does not say what it is for and `claims` is false. A store of
+// an older schema is not changed: the caller migrates it.
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
-                               RecoveryReport& report);
+                               RecoveryReport& report, bool claims = true);
 // One commit before the store has its Committer.
 Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
                              Committer::Change change);

@@ -64,6 +64,8 @@ class UnfinishedCommit {
     return mark_.commits && mark_.commits->uuid == identity.uuid &&
            mark_.commits->acknowledged > state.commit_sequence;
   }
+  // The last commit that is known to have been acknowledged; 0: none.
+  std::uint64_t acknowledged() const { return mark_.commits ? mark_.commits->acknowledged : 0; }
   // Step 4, for the commit that the walk found last.
   Result<void> Settle(const Fd& file, const Identity& identity, const State& state) const;
 

@@ -160,18 +160,10 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
   open.gap = Gap::kNo;
   std::unique_ptr<Impl> impl(new Impl(std::move(options)));
   RecoveryReport& recovery = impl->report.recovery;
-  auto owned = internal::OpenAsOwner(open, internal::OnDamage::kRecover,
-                                     internal::Purpose::kStreaming, recovery);
+  auto owned =
+      internal::OpenAsOwner(open, internal::OnDamage::kRecover, internal::Purpose::kStreaming,
+                            recovery, start == Start::kRestart);
   if (!owned) return owned.error();
-  // It may be an empty store of a node's: not for a command to decide.
-  if (start == Start::kContinue && !recovery.created &&
-      owned->database.identity.purpose == internal::Purpose::kUnknown) {
-    return Error{ErrorCode::kInvalidArgument,
-                 impl->directory_.string() +
-                     " has a store that was of an older version, and does not say that it is for "
-                     "streaming requests; nothing was changed",
-                 "start the streaming server on it, which takes it if nothing of a node is in it"};
-  }
   impl->owned_.emplace(std::move(*owned));
   if (impl->owned_->database.identity.schema_version != kNewestSchema) {
     auto migrated =
@@ -233,8 +225,6 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start) {
         auto r = internal::SetTrust(txn, "every streaming token is void");
         if (!r) return r;
       }
-    } else if (owned_->older_than_mark) {
-      report.void_reason = "the store is older than its last commit: an older copy was put back";
     } else if (now.boot_id == internal::BootId{}) {
       report.void_reason = "the system does not say which boot this is";
     } else if (start == Start::kRestart && !options_.keeps_tokens) {

@@ -229,6 +229,47 @@ BOOST_AUTO_TEST_CASE(calls_that_fail_open_nothing_twice) {
   BOOST_TEST(failed > 0U);
 }
 
+// What noticed that an older copy was put back is not forgotten by an opening that is killed.
+BOOST_AUTO_TEST_CASE(a_killed_opening_of_an_older_copy_opens_nothing) {
+  for (const bool has_witness : {true, false}) {
+    StreamingScene scene(true);
+    StreamingOptions options = scene.Options();
+    if (!has_witness) options.witness = Witness::None();
+    scene.Start(options);
+    const std::string used = scene.Prepare(1);
+    scene.Stop();
+    const std::filesystem::path data = scene.directory() / "data.mdb";
+    const std::string older = ReadFile(data);
+    scene.Start(options);
+    BOOST_TEST(!scene.Refused(used));
+    scene.Prepare(2);
+    scene.Stop();
+    const std::string mark = ReadFile(scene.directory() / "commit.mark");
+    const std::string witness = has_witness ? ReadFile(scene.witness()) : std::string();
+    std::uint64_t killed = 0;
+    for (std::uint64_t call = 1;; ++call) {
+      WriteFile(data, older);
+      WriteFile(scene.directory() / "commit.mark", mark);
+      if (has_witness) WriteFile(scene.witness(), witness);
+      Child child([&] {
+        KillBeforeCall(call);
+        scene.Start(options);
+        scene.Stop();
+        return 0;
+      });
+      const int ended = child.Wait();
+      killed += ended == -SIGKILL ? 1 : 0;
+      BOOST_TEST_CONTEXT("killed before call " << call << (has_witness ? ", with a witness" : "")) {
+        scene.Start(options);
+        BOOST_TEST((scene.Refused(used) == ErrorCode::kNotFound));
+        scene.Stop();
+      }
+      if (ended != -SIGKILL) break;
+    }
+    BOOST_TEST(killed > 5U);
+  }
+}
+
 // After a power cut nothing is open, whatever of the files is left.
 BOOST_AUTO_TEST_CASE(a_power_cut_makes_all_void) {
   Draw draw(SeedOfThisRun());

@@ -656,6 +656,12 @@ BOOST_AUTO_TEST_CASE(an_older_store_with_anything_of_a_node_stays_a_nodes) {
     StreamingOptions options = scene.Options();
     options.directory = images.directory();
     options.witness = Witness::Remembered();
+    // A command decides nothing about it.
+    const std::string before = ReadFile(images.directory() / "data.mdb");
+    const auto continued = StreamingStore::Continue(options);
+    BOOST_TEST_REQUIRE(!continued);
+    BOOST_TEST((continued.error().code == ErrorCode::kInvalidArgument));
+    BOOST_TEST((ReadFile(images.directory() / "data.mdb") == before));
     const auto opened = StreamingStore::Open(options);
     BOOST_TEST(opened.has_value() == !has_content);
     if (has_content) images.Start();
