@@ -1969,7 +1969,7 @@ WAYBILL_API void waybill_streaming_store_free(waybill_streaming_store* store);
 typedef struct waybill_streaming_report {
   const waybill_recovery_report* recovery; /* never NULL */
   uint64_t voided;                         /* tokens that opening made void */
-  waybill_string void_reason;              /* empty: but for those of another boot, none was */
+  waybill_string void_reason; /* why all were; empty: only those of another boot, or unreadable */
   uint64_t open;
 } waybill_streaming_report;
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_report(
@@ -1977,7 +1977,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_report(
 
 /* Stores the request, and gives its token: 32 hex digits, which nobody can get again. On disk when
  * this returns. WAYBILL_LIMIT_EXCEEDED with (*error)->retry_after_ns: as many are open as may be.
- * Others: StreamingStore::Prepare. */
+ * After WAYBILL_OUT_OF_MEMORY a token that nobody has may be open until it expires. Others:
+ * StreamingStore::Prepare. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_prepare_stream(waybill_streaming_store* store, const waybill_streaming_request* request,
                        waybill_string** token, waybill_error** error);

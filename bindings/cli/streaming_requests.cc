@@ -55,10 +55,11 @@ void WarnOfWhatOpeningFound(const StreamingReport& report) {
              report.recovery.set_aside_path,
          "clients must ask for their streams again");
   } else if (report.voided > 0) {
-    Warn(fmt::format("{} void now: {}",
-                     report.voided == 1 ? "1 streaming token is"
-                                        : fmt::format("{} streaming tokens are", report.voided),
-                     report.void_reason.empty() ? "of another boot" : report.void_reason),
+    Warn(fmt::format(
+             "{} void now: {}",
+             report.voided == 1 ? "1 streaming token is"
+                                : fmt::format("{} streaming tokens are", report.voided),
+             report.void_reason.empty() ? "of another boot, or unreadable" : report.void_reason),
          "clients must ask for their streams again");
   }
 }
@@ -80,7 +81,8 @@ Result<StreamKind> KindIn(const std::vector<std::string>& rest) {
     return BadFlag("KIND", "it is missing", "the kinds are exec, attach and portforward");
   }
   auto kind = ParseStreamKind(rest[0]);
-  if (!kind) return BadFlag("KIND", kind.error().message, kind.error().hint);
+  // It may be a token: what stands there is not repeated.
+  if (!kind) return BadFlag("KIND", "there is no such kind", kind.error().hint);
   return kind;
 }
 

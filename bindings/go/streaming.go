@@ -212,7 +212,7 @@ func (s *StreamingStore) Close() error {
 type StreamingReport struct {
 	Recovery   RecoveryReport // of the database; what is about images in it is empty
 	Voided     uint64         // tokens that this opening made void
-	VoidReason string         // why all were; empty: but for those of another boot, they were kept
+	VoidReason string         // why all were; empty: only those of another boot, or unreadable ones
 	Open       uint64
 }
 
@@ -250,8 +250,8 @@ func (s *StreamingStore) Prepare(request StreamingRequest) (string, error) {
 // Consume uses the token up, and returns its request. On disk when it returns: whatever dies when, no
 // token opens a second stream; of several callers one gets it. ErrNotFound, with one and the same text:
 // the token was never prepared, was used, is void, has expired or is of another kind. No refusal
-// writes anything. After ErrOutcomeUnknown the token may be used up or not; after any other error it
-// is still good. ErrDamaged: it opens nothing.
+// writes anything. After ErrOutcomeUnknown and ErrOutOfMemory the token may be used up or not; after
+// any other error it is still good. ErrDamaged: it opens nothing.
 func (s *StreamingStore) Consume(token string, kind StreamKind) (StreamingRequest, error) {
 	var request *C.waybill_streaming_request
 	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {

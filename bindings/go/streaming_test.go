@@ -15,7 +15,7 @@ import (
 
 var (
 	execRequest = waybill.StreamingRequest{Kind: waybill.StreamExec, ContainerID: "c1",
-		Command: []string{"sh", "-c", "\xff\n"}, Stdin: true, Stdout: true, TTY: true}
+		Command: []string{"sh", "-c", "ü\n"}, Stdin: true, Stdout: true, TTY: true}
 	attachRequest  = waybill.StreamingRequest{Kind: waybill.StreamAttach, ContainerID: "c1", Stderr: true}
 	forwardRequest = waybill.StreamingRequest{Kind: waybill.StreamPortForward, PodSandboxID: "s1", Ports: []uint16{80, 65535}}
 )

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -70,6 +71,11 @@ struct State {
   const TableDigest& digest(Table table) const { return tables[Index(table)]; }
   TableDigest& digest(Table table) { return tables[Index(table)]; }
 };
+
+// State::last_list of a store of streaming requests. It stays when the store goes down to a version
+// that does not say what a store is for: there it refuses every list of images, and coming up it
+// tells the store from a node's.
+inline constexpr std::uint64_t kNoListEver = std::numeric_limits<std::uint64_t>::max();
 
 // Whether the state record counts pulled records of other handlers than the default.
 constexpr bool HasNondefaultCount(std::uint32_t schema_version) {

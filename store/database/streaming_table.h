@@ -32,7 +32,7 @@ struct StreamingRow {
 Key16 StreamingKey(const Sha256Digest& token_sha256);
 
 std::vector<std::uint8_t> EncodeStreamingRow(const StreamingRow& row);
-// nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
+// nullopt: not a FlatBuffer of that table, or a field is missing or makes no sense.
 std::optional<StreamingRow> DecodeStreamingRow(Payload payload);
 
 }  // namespace waybill::internal

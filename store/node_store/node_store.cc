@@ -382,8 +382,7 @@ Result<void> NodeStore::Impl::Close() noexcept {
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
   if (owned) {
-    auto settled =
-        Guarded([this] { return internal::SettleAtClose(*owned, committer.get(), mark.get()); });
+    auto settled = internal::SettleAtClose(*owned, committer.get(), mark.get());
     if (result) result = std::move(settled);
   }
   committer.reset();

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "store/base/caught.h"
 #include "store/lmdb/env.h"
 #include "store/lmdb/version.h"
 #include "store/recovery/backup.h"
@@ -53,29 +54,20 @@ Error Moving(const std::filesystem::path& directory) {
               " names it)"};
 }
 
-// Stores of before version 7 do not say what they are for. One of streaming requests that went down
-// and comes up again has nothing of a node's in it, not even distrust.
-bool HasNothingOfNodes(const State& state) {
-  const bool is_empty = std::all_of(state.tables.begin(), state.tables.end(),
-                                    [](const TableDigest& digest) { return digest.count == 0; });
-  return is_empty && !state.distrustful && state.last_pull_id == 0 && state.last_list == 0 &&
-         state.last_truth == 0 && !state.kubelet_rules;
+// Whether a store of a version that does not say what it is for was one of streaming requests.
+bool WasStreaming(const State& state) {
+  return state.last_list == kNoListEver &&
+         std::all_of(state.tables.begin(), state.tables.end(),
+                     [](const TableDigest& digest) { return digest.count == 0; });
 }
 
 Result<void> CheckPurpose(const std::filesystem::path& directory, const Identity& identity,
-                          const std::optional<State>& state, Purpose purpose, bool claims) {
+                          const std::optional<State>& state, Purpose purpose) {
   const Purpose is = identity.purpose;
   if (purpose == Purpose::kUnknown || is == purpose) return {};
-  if (is != Purpose::kUnknown) return IsForSomethingElse(directory, purpose);
-  // Every store was a node's when versions did not say it.
-  if (purpose == Purpose::kNode) return {};
-  if (claims && state && HasNothingOfNodes(*state)) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               directory.string() +
-                   " has a store of an older version, which does not say that it is for streaming "
-                   "requests; nothing was changed",
-               "start the streaming server on it, which takes it if nothing of a node is in it, or "
-               "give streaming requests another directory"};
+  const bool was_streaming = state && WasStreaming(*state);
+  if (is == Purpose::kUnknown && was_streaming == (purpose == Purpose::kStreaming)) return {};
+  return IsForSomethingElse(directory, purpose);
 }
 
 // Whether the file fails its check again in the same way. A file that is being written to only
@@ -154,6 +146,18 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   auto loss = FindLoss(directory, witness, owned_before);
   if (!loss) return loss.error();
   const bool was_lost = !loss->empty();
+  if (purpose == Purpose::kStreaming) {
+    // What is lost may be a node's store. Of one of streams nothing is worth keeping.
+    auto trace = FindLoss(directory, {}, owned_before);
+    if (!trace) return trace.error();
+    if (!trace->empty()) {
+      return Error{ErrorCode::kDamaged,
+                   *trace +
+                       ", and nothing says that it was for streaming requests; nothing was "
+                       "changed",
+                   "if it was, remove the directory: every token is void in any case"};
+    }
+  }
   auto distrust = was_lost ? Result<Distrust>(Distrust{TrustKind::kStoreLost, std::move(*loss)})
                            : InitialDistrust(options);
   if (!distrust) return distrust.error();
@@ -162,7 +166,10 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   made.map_bytes = options.map_bytes;
   const bool may_have_pods = !options.pods_directory.empty() || !options.kubelet_directory.empty();
   made.fill = [&](StoreTxn& txn) -> Result<void> {
-    if (purpose == Purpose::kStreaming) return {};
+    if (purpose == Purpose::kStreaming) {
+      txn.state().last_list = kNoListEver;
+      return {};
+    }
     if (was_lost) return HoldLostRanges(txn, made.distrust.reason);
     txn.state().awaits_first_list = true;
     return may_have_pods ? HoldUntilImport(txn, "the store was just made") : Result<void>();
@@ -181,7 +188,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
 }  // namespace
 
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
-                               RecoveryReport& report, bool claims) {
+                               RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (auto r = lmdb::CheckVersion(); !r) return r.error();
   if (auto r = PrepareDirectory(options); !r) return r.error();
@@ -239,8 +246,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
     }
     if (inspection->newer_schema) return NewerSchema(directory);
     if (inspection->identity) {
-      auto fits =
-          CheckPurpose(directory, *inspection->identity, inspection->state, purpose, claims);
+      auto fits = CheckPurpose(directory, *inspection->identity, inspection->state, purpose);
       if (!fits) return fits.error();
     }
     if (!options.migrate && inspection->identity &&
@@ -391,7 +397,7 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Pu
     return OlderSchema(directory, database->identity.schema_version);
   }
   if (database) {
-    auto fits = CheckPurpose(directory, database->identity, std::nullopt, purpose, false);
+    auto fits = CheckPurpose(directory, database->identity, std::nullopt, purpose);
     if (!fits) return fits.error();
   }
   if (database && database->database_id != *id) {
@@ -429,11 +435,18 @@ Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStor
 }
 
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark) {
+  const auto guarded = [](const auto& work) -> Result<void> {
+    try {
+      return work();
+    } catch (...) {
+      return Caught();
+    }
+  };
   Result<void> result;
-  if (store.witness) result = store.witness->Sync();
+  if (store.witness) result = guarded([&] { return store.witness->Sync(); });
   // Not the mark of another owner.
   if (mark != nullptr && committer != nullptr && committer->CheckOwnership()) {
-    auto shut = mark->Shut();
+    auto shut = guarded([&] { return mark->Shut(); });
     if (result) result = std::move(shut);
   }
   return result;

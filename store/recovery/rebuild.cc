@@ -53,19 +53,13 @@ bool LostBefore(const Journal& journal, const State& state) {
   return !is_known;
 }
 
-// What the rebuilt store is for. kUnknown: not for `wanted`. If nothing can be read, it is what its
-// opener takes it for.
-Purpose PurposeOf(const Salvaged& salvaged, Purpose wanted) {
+// Whether a store that is not sound may be rebuilt as one for `wanted`. Where nothing says what it
+// was for it is a node's: of one of streams nothing is worth keeping.
+bool MayBeFor(const Salvaged& salvaged, Purpose wanted) {
   const Purpose said = salvaged.identity ? salvaged.identity->purpose : Purpose::kUnknown;
-  if (said != Purpose::kUnknown) return said == wanted ? wanted : Purpose::kUnknown;
-  bool has_streams = false;
-  bool has_others = false;
-  for (const TableSpec& spec : kTables) {
-    const bool is_of_streams = spec.table == Table::kStreamingTokens;
-    (is_of_streams ? has_streams : has_others) |= !salvaged.payloads[Index(spec.table)].empty();
-  }
-  const bool contradicts = wanted == Purpose::kStreaming ? has_others : has_streams && !has_others;
-  return contradicts ? Purpose::kUnknown : wanted;
+  if (said != Purpose::kUnknown) return said == wanted;
+  const bool has_streams = !salvaged.payloads[Index(Table::kStreamingTokens)].empty();
+  return wanted == Purpose::kNode && !has_streams;
 }
 
 }  // namespace
@@ -96,8 +90,16 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
     if (!fresh) return fresh.error();
     made.identity = *fresh;
   }
-  made.identity.purpose = PurposeOf(salvaged, purpose);
-  if (made.identity.purpose == Purpose::kUnknown) return IsForSomethingElse(directory, purpose);
+  if (!MayBeFor(salvaged, purpose)) {
+    return Error{ErrorCode::kDamaged,
+                 "the database in " + directory.string() + " fails its check" + inspection.Why() +
+                     ", and does not say that it is for " +
+                     (purpose == Purpose::kNode ? "images" : "streaming requests") +
+                     "; nothing was changed",
+                 "if it was for streaming requests, remove the directory: every token is void in "
+                 "any case"};
+  }
+  made.identity.purpose = purpose;
   if (testimony) {
     made.sequence = std::max(made.sequence, testimony->commit_sequence);
     if (!salvaged.identity) made.identity.uuid = testimony->uuid;
@@ -129,7 +131,10 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   const bool lost_before = !had_ranges && LostBefore(made.journal, *choice.state);
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (choice.state) txn.state().latest_time = choice.state->latest_time;
-    if (purpose == Purpose::kStreaming) return {};  // tokens of before are void
+    if (purpose == Purpose::kStreaming) {  // tokens of before are void
+      txn.state().last_list = kNoListEver;
+      return {};
+    }
     if (choice.state) {
       txn.state().last_list = choice.state->last_list;
       txn.state().kubelet_rules = choice.state->kubelet_rules;

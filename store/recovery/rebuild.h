@@ -21,8 +21,8 @@ namespace waybill::internal {
 //   intents, quarantine entries, imported files, runtime handlers
 //                       all that verify: each can only close
 //
-// Of streaming tokens nothing: all are void. kInvalidArgument: the store is not for `purpose`
-// (IsForSomethingElse), and nothing was changed.
+// Of streaming tokens nothing: all are void. kDamaged: nothing in it says that it is for `purpose`,
+// or it says otherwise, and nothing was changed.
 // Crash-safe at any point: until the rename the old file is in place, and the next opening starts
 // over.
 Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspection& inspection,

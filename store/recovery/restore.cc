@@ -281,7 +281,10 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     if (auto r = CarryCounters(txn, replaced.values, &source->values); !r) return r;
     if (auto r = KeepClosed(txn, replaced.values, now); !r) return r;
     if (auto r = KeepOpen(txn, replaced.values.journal); !r) return r;
-    if (is_streaming) return {};
+    if (is_streaming) {
+      txn.state().last_list = kNoListEver;
+      return {};
+    }
     auto known = is_newer ? ReplacedRanges::kNewer : ReplacedRanges::kMayBeOlder;
     if (replaced.has_all_ranges && replaced.kept_ranges) known = ReplacedRanges::kWhole;
     auto ranges =

@@ -8,6 +8,7 @@
 #include <openssl/params.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -58,10 +59,20 @@ struct SecretBytes {
 
 using SealKey = Secret<kSealKeyBytes + kSealNonceBytes>;
 
+// Fetched once, since that takes longer than all the rest; again if memory ran out.
+EVP_KDF* FetchHkdf() {
+  static std::atomic<EVP_KDF*> kept{nullptr};
+  EVP_KDF* kdf = kept.load();
+  if (kdf != nullptr) return kdf;
+  EVP_KDF* const fetched = EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_HKDF, nullptr);
+  if (fetched == nullptr || kept.compare_exchange_strong(kdf, fetched)) return fetched;
+  EVP_KDF_free(fetched);  // another thread was faster
+  return kdf;
+}
+
 // A key seals one request, so its nonce can come from the same source.
 bool DeriveSealKey(const StreamToken& token, const StoreUuid& store, SealKey& key) {
-  // Fetched once: that takes longer than all the rest.
-  static EVP_KDF* const kdf = EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_HKDF, nullptr);
+  EVP_KDF* const kdf = FetchHkdf();
   if (kdf == nullptr) return false;
   const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(EVP_KDF_CTX_new(kdf),
                                                                           EVP_KDF_CTX_free);
@@ -112,7 +123,12 @@ Cipher BeginCipher(const StreamToken& token, const StoreUuid& store, const Strea
 }
 
 void EncodeRequest(const StreamingRequest& request, SecretBytes& encoded) {
-  flatbuffers::FlatBufferBuilder builder(1024);
+  // As large as it gets: a buffer that grows leaves copies.
+  constexpr std::size_t kPerString = 24;
+  std::size_t bytes = 1024 + request.container_id.size() + request.pod_sandbox_id.size() +
+                      sizeof(std::uint16_t) * request.ports.size();
+  for (const std::string& argument : request.command) bytes += argument.size() + kPerString;
+  flatbuffers::FlatBufferBuilder builder(bytes);
   const auto container = StringUnlessEmpty(builder, request.container_id);
   const auto sandbox = StringUnlessEmpty(builder, request.pod_sandbox_id);
   const auto command = builder.CreateVectorOfStrings(request.command);

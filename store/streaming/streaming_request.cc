@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "store/base/go_json.h"
 #include "store/base/quote.h"
 #include "waybill/limits.h"
 
@@ -31,13 +32,29 @@ Error TooLarge(std::string_view what, std::size_t is, std::size_t limit) {
                                          std::to_string(limit) + "; nothing was changed"};
 }
 
+// CRI's strings are those of protobuf.
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = Utf8SequenceLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+// What no program can be given, and no CRI call says.
+bool IsPlainText(std::string_view text) {
+  return text.find('\0') == std::string_view::npos && IsUtf8(text);
+}
+
 Result<void> CheckId(std::string_view id, std::string_view what) {
   if (id.empty()) return WrongRequest("the " + std::string(what) + " is missing", "name it");
   if (id.size() > kMaxContainerIdBytes) {
     return TooLarge("bytes in the " + std::string(what), id.size(), kMaxContainerIdBytes);
   }
-  if (id.find('\0') != std::string_view::npos) {
-    return WrongRequest("the " + std::string(what) + " has a zero byte", "name a real one");
+  if (!IsPlainText(id)) {
+    return WrongRequest("the " + std::string(what) + " has a zero byte or is not UTF-8",
+                        "name a real one");
   }
   return {};
 }
@@ -63,9 +80,9 @@ Result<void> CheckCommand(const std::vector<std::string>& command) {
   std::size_t bytes = 0;
   for (const std::string& argument : command) {
     bytes += argument.size();
-    if (argument.find('\0') != std::string::npos) {
-      return WrongRequest("an argument of the command has a zero byte",
-                          "no program can be given that");
+    if (!IsPlainText(argument)) {
+      return WrongRequest("an argument of the command has a zero byte or is not UTF-8",
+                          "CRI can't ask for that");
     }
   }
   if (bytes > kMaxCommandBytes) return TooLarge("bytes of arguments", bytes, kMaxCommandBytes);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -160,9 +161,8 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
   open.gap = Gap::kNo;
   std::unique_ptr<Impl> impl(new Impl(std::move(options)));
   RecoveryReport& recovery = impl->report.recovery;
-  auto owned =
-      internal::OpenAsOwner(open, internal::OnDamage::kRecover, internal::Purpose::kStreaming,
-                            recovery, start == Start::kRestart);
+  auto owned = internal::OpenAsOwner(open, internal::OnDamage::kRecover,
+                                     internal::Purpose::kStreaming, recovery);
   if (!owned) return owned.error();
   impl->owned_.emplace(std::move(*owned));
   if (impl->owned_->database.identity.schema_version != kNewestSchema) {
@@ -278,11 +278,7 @@ Result<void> StreamingStore::Impl::Close() noexcept {
   if (observed_) observed_->files->ExtendLockFile();
   readers_.Detach();
   Result<void> result;
-  try {
-    if (owned_) result = internal::SettleAtClose(*owned_, committer_.get(), mark_.get());
-  } catch (...) {
-    result = internal::Caught();
-  }
+  if (owned_) result = internal::SettleAtClose(*owned_, committer_.get(), mark_.get());
   committer_.reset();
   mark_.reset();
   owned_.reset();
@@ -291,13 +287,11 @@ Result<void> StreamingStore::Impl::Close() noexcept {
 }
 
 Result<void> StreamingStore::Impl::Write(Committer::Change change) {
-  if (closed_) return Closed();
-  if (!committer_) return NotOwner();
   return committer_->Run([&](StoreTxn& txn) -> Result<void> {
     try {
       return change(txn);
     } catch (...) {
-      return internal::Caught();
+      return internal::Caught();  // of this change, not of others in its transaction
     }
   });
 }
@@ -315,13 +309,19 @@ bool StreamingStore::Impl::FindRoom(std::int64_t now, std::vector<Expiry>& expir
 
 Error StreamingStore::Impl::Full(std::int64_t now) {
   const std::lock_guard lock(expiries_mutex_);
+  auto first = expiries_.begin();
+  while (first != expiries_.end() && first->first < now) ++first;
+  const auto live = static_cast<std::size_t>(std::distance(first, expiries_.end()));
   Error error{ErrorCode::kLimitExceeded,
-              internal::HowMany(expiries_.size(), "streaming request") + " in " +
-                  directory_.string() + " wait for their clients, and " +
-                  std::to_string(options_.max_open) + " may; nothing was changed",
+              internal::HowMany(live, "streaming request") + " in " + directory_.string() +
+                  " wait for their clients, and " + std::to_string(options_.max_open) +
+                  " may; nothing was changed",
               "try again when the first of them has expired, or allow more"};
-  const std::int64_t wait = expiries_.empty() ? 1 : expiries_.begin()->first - now + 1;
-  error.retry_after = std::chrono::nanoseconds(std::max<std::int64_t>(wait, 1));
+  // With fewer allowed than before, several must expire. With none too many, others were faster.
+  const std::size_t too_many = live >= options_.max_open ? live - options_.max_open : 0;
+  if (live > 0) std::advance(first, too_many);
+  const std::int64_t wait = live > 0 ? first->first - now + 1 : kShortestLife.count();
+  error.retry_after = std::chrono::nanoseconds(wait);
   return error;
 }
 

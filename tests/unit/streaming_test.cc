@@ -12,6 +12,7 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -110,6 +111,33 @@ BOOST_AUTO_TEST_CASE(as_many_are_open_as_may_be) {
   scene.Prepare();
 }
 
+// With fewer allowed than wait, several must expire first.
+BOOST_AUTO_TEST_CASE(a_full_store_says_when_there_is_room) {
+  StreamingScene scene(true);
+  scene.Start();
+  for (std::size_t i = 0; i < 5; ++i) {
+    scene.Prepare(i);
+    scene.clock().AdvanceSeconds(10);
+  }
+  scene.Stop();
+  StreamingOptions options = scene.Options();
+  options.max_open = 2;
+  scene.Start(options);
+  // They expire 10, 20, 30, 40 and 50 s from now; room is when the fourth has.
+  for (const std::int64_t passed : {0, 15, 10, 13}) {
+    scene.clock().AdvanceSeconds(passed);
+    const auto full = scene->Prepare(NumberedExec(9));
+    BOOST_TEST_REQUIRE(!full);
+    const BootTime now = scene.clock().Boot();
+    scene.clock().AdvanceSeconds(0);
+    const auto left =
+        std::chrono::nanoseconds(1'000'050'000'000'000 + 40'000'000'000 - now.nanoseconds + 1);
+    BOOST_TEST((full.error().retry_after == left), full.error().retry_after.count());
+  }
+  scene.clock().AdvanceSeconds(3);
+  scene.Prepare(9);
+}
+
 // TestConsume.
 BOOST_AUTO_TEST_CASE(a_token_opens_one_stream_once) {
   StreamingScene scene;
@@ -195,7 +223,7 @@ BOOST_AUTO_TEST_CASE(every_kind_comes_back_as_it_was) {
   StreamingRequest without_ports = SomePortForward();
   without_ports.ports.clear();
   StreamingRequest odd = NumberedExec(1);
-  odd.command = {"\xff\xfe", "", "a b\n", std::string(100'000, 'x')};
+  odd.command = {"\u00fc\u202e", "", "a b\n", std::string(100'000, 'x')};
   for (const StreamingRequest& request :
        {NumberedExec(1), SomeAttach(), SomePortForward(), without_ports, odd}) {
     CheckOpens(scene, Must(scene->Prepare(request)), request);
@@ -252,6 +280,8 @@ BOOST_AUTO_TEST_CASE(requests_are_checked) {
   BOOST_TEST(wrong(exec, [](auto& r) { r.command.clear(); }));
   BOOST_TEST(wrong(exec, [](auto& r) { r.command = {"", "x"}; }));
   BOOST_TEST(wrong(exec, [](auto& r) { r.command = {"sh", std::string("a\0b", 3)}; }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.container_id = "\xff"; }));
+  BOOST_TEST(wrong(exec, [](auto& r) { r.command = {"sh", "\xc3"}; }));
   BOOST_TEST(wrong(exec, [](auto& r) { r.pod_sandbox_id = "s"; }));
   BOOST_TEST(wrong(exec, [](auto& r) { r.ports = {80}; }));
   BOOST_TEST(wrong(exec, [](auto& r) { r.kind = static_cast<StreamKind>(0); }));
@@ -500,28 +530,88 @@ BOOST_AUTO_TEST_CASE(an_older_copy_makes_tokens_void) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_store_that_is_gone_or_damaged_has_no_tokens) {
-  for (const bool is_gone : {true, false}) {
-    StreamingScene scene(true);
-    scene.Start();
-    const std::string token = scene.Prepare(1);
-    scene.Stop();
-    const auto data = scene.directory() / "data.mdb";
-    if (is_gone) {
-      std::filesystem::remove(data);
-    } else {
-      std::string bytes = ReadFile(data);
-      for (std::size_t at = 2 * 4096; at < bytes.size(); at += 64) bytes[at] ^= 0x55;
-      WriteFile(data, bytes);
+// Changes bytes of the pages that have this text in them.
+void SpoilPagesWith(const std::filesystem::path& file, std::string_view text) {
+  constexpr std::size_t kPage = 4096;
+  std::string bytes = ReadFile(file);
+  std::size_t spoiled = 0;
+  for (std::size_t page = 0; page + kPage <= bytes.size(); page += kPage) {
+    if (std::string_view(bytes).substr(page, kPage).find(text) == std::string_view::npos) continue;
+    for (std::size_t at = page; at < page + kPage; at += 16) bytes[at] ^= 0x55;
+    ++spoiled;
+  }
+  BOOST_TEST_REQUIRE(spoiled > 0U);
+  WriteFile(file, bytes);
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_store_has_no_tokens) {
+  StreamingScene scene(true);
+  scene.Start();
+  const std::string token = scene.Prepare(1);
+  const std::string id = StreamTokenId(token);
+  scene.Stop();
+  std::string hash;  // as the row has it
+  for (std::size_t i = 0; i < id.size(); i += 2) {
+    hash.push_back(static_cast<char>(std::stoi(id.substr(i, 2), nullptr, 16)));
+  }
+  SpoilPagesWith(scene.directory() / "data.mdb", hash);
+  scene.Start();
+  BOOST_TEST(scene->report().recovery.set_aside);
+  BOOST_TEST(scene->report().open == 0U);
+  BOOST_TEST(!scene->report().void_reason.empty());
+  CheckNotFound(scene, token);
+  const std::string fresh = scene.Prepare(2);
+  scene.Restart();
+  BOOST_TEST(scene->report().open == 1U);
+  CheckOpens(scene, fresh, NumberedExec(2));
+}
+
+// It may be a node's, which must not be replaced. Of streams nothing is worth keeping.
+BOOST_AUTO_TEST_CASE(what_does_not_say_that_it_is_for_streams_is_left_alone) {
+  const std::vector<std::function<void(const std::filesystem::path&)>> damages = {
+      [](const auto& data) { std::filesystem::remove(data); },
+      [](const auto& data) { WriteFile(data, ""); },
+      [](const auto& data) {
+        WriteFile(data, std::string(8192, '\0') + ReadFile(data).substr(8192));
+      },
+      [](const auto& data) { SpoilPagesWith(data, "waybill-identity"); },
+      [](const auto& data) { WriteFile(data, std::string(ReadFile(data).size(), '\0')); }};
+  for (std::size_t i = 0; i < damages.size(); ++i) {
+    for (const bool is_node : {true, false}) {
+      StreamingScene scene(true);
+      ScratchStore images(Rules::kClosed);
+      StreamingOptions options = scene.Options();
+      if (is_node) {
+        Must(images->RecordPullIntent({.image = "docker.io/library/nginx"}));
+        options.directory = images.directory();
+        options.witness = Witness::None();
+      } else {
+        scene.Start();
+        scene.Prepare(1);
+        scene.Stop();
+      }
+      images.Stop();
+      const std::filesystem::path data = options.directory / "data.mdb";
+      damages[i](data);
+      const bool is_there = std::filesystem::exists(data);
+      const std::string before = is_there ? ReadFile(data) : "";
+      BOOST_TEST_CONTEXT("damage " << i << (is_node ? " of a node's store" : "")) {
+        for (const auto& opened :
+             {StreamingStore::Open(options).error(), StreamingStore::Continue(options).error()}) {
+          BOOST_TEST((opened.code == ErrorCode::kDamaged), opened.ToString());
+        }
+        BOOST_TEST(std::filesystem::exists(data) == is_there);
+        if (is_there) BOOST_TEST((ReadFile(data) == before));
+        if (is_node) {
+          images.Start();
+          BOOST_TEST(images->recovery_report().distrustful);
+        } else {
+          std::filesystem::remove_all(options.directory);
+          scene.Start();
+          CheckOpens(scene, scene.Prepare(2), NumberedExec(2));
+        }
+      }
     }
-    scene.Start();
-    BOOST_TEST(scene->report().open == 0U);
-    BOOST_TEST(!scene->report().void_reason.empty());
-    CheckNotFound(scene, token);
-    const std::string fresh = scene.Prepare(2);
-    scene.Restart();
-    BOOST_TEST(scene->report().open == 1U);
-    CheckOpens(scene, fresh, NumberedExec(2));
   }
 }
 
@@ -594,7 +684,7 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
   const std::vector<StreamingRequest> expected = {
       {.kind = StreamKind::kExec,
        .container_id = "8d0f3c1e5b7a",
-       .command = {"sh", "-c", "echo 'golden' \xff"},
+       .command = {"sh", "-c", "echo 'golden' \u00fc"},
        .std_in = true,
        .std_out = true,
        .tty = true},
@@ -645,8 +735,8 @@ BOOST_AUTO_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart) {
   images.Start();
 }
 
-// Version 6 does not say what a store is for: only an empty one can become one of streams.
-BOOST_AUTO_TEST_CASE(an_older_store_with_anything_of_a_node_stays_a_nodes) {
+// Version 6 does not say what a store is for.
+BOOST_AUTO_TEST_CASE(an_older_store_is_a_nodes_unless_it_was_of_streams) {
   for (const bool has_content : {false, true}) {
     ScratchStore images(Rules::kClosed);
     if (has_content) Must(images->RecordPullIntent({.image = "docker.io/library/nginx"}));
@@ -655,17 +745,24 @@ BOOST_AUTO_TEST_CASE(an_older_store_with_anything_of_a_node_stays_a_nodes) {
     StreamingScene scene;
     StreamingOptions options = scene.Options();
     options.directory = images.directory();
-    options.witness = Witness::Remembered();
-    // A command decides nothing about it.
+    options.witness = Witness::None();
     const std::string before = ReadFile(images.directory() / "data.mdb");
-    const auto continued = StreamingStore::Continue(options);
-    BOOST_TEST_REQUIRE(!continued);
-    BOOST_TEST((continued.error().code == ErrorCode::kInvalidArgument));
+    for (const auto& error :
+         {StreamingStore::Open(options).error(), StreamingStore::Continue(options).error()}) {
+      BOOST_TEST((error.code == ErrorCode::kInvalidArgument), error.ToString());
+    }
     BOOST_TEST((ReadFile(images.directory() / "data.mdb") == before));
-    const auto opened = StreamingStore::Open(options);
-    BOOST_TEST(opened.has_value() == !has_content);
-    if (has_content) images.Start();
+    images.Start();
   }
+  StreamingScene scene;
+  scene.Start();
+  scene.Stop();
+  Must(Migrate({.directory = scene.directory(), .to = 6, .accept_loss = true}));
+  const auto node = NodeStore::Open({.directory = scene.directory(), .witness = Witness::None()});
+  BOOST_TEST_REQUIRE(!node);
+  BOOST_TEST((node.error().code == ErrorCode::kInvalidArgument));
+  scene.Continue();
+  CheckOpens(scene, scene.Prepare(1), NumberedExec(1));
 }
 
 BOOST_AUTO_TEST_CASE(an_observer_lists_beside_the_owner) {

@@ -79,8 +79,8 @@ struct StreamingOptions {
 struct StreamingReport {
   RecoveryReport recovery = {};  // of the database; what is about images in it is empty
   std::uint64_t voided = 0;      // tokens that this opening made void; expired ones are not counted
-  // Why all were made void; empty: they were kept. Of the tokens that were kept, those of another
-  // boot are void, too.
+  // Why all were made void; empty: they were kept, but for those that are of another boot or can't
+  // be read.
   std::string void_reason = {};
   std::uint64_t open = 0;  // tokens that are open now
 };

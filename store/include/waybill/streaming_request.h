@@ -39,7 +39,8 @@ struct StreamingRequest {
 // container ID or the pod sandbox ID is missing; tty and std_err are both set, since a terminal has
 // one output; or none of std_in, std_out and std_err is. And by ours: exec without a command, or
 // with an empty first argument; a port that is 0 (a list without ports is right: clients that use
-// SPDY name them later); a field that the kind does not have; a zero byte. kLimitExceeded: above
+// SPDY name them later); a field that the kind does not have; text with a zero byte,
+// or that is not UTF-8, as CRI's is. kLimitExceeded: above
 // limits.h.
 Result<void> CheckStreamingRequest(const StreamingRequest& request);
 

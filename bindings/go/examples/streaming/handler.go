@@ -15,6 +15,11 @@ func openOnce(store *waybill.StreamingStore, stream func(http.ResponseWriter, *h
 	mux := http.NewServeMux()
 	for _, kind := range []waybill.StreamKind{waybill.StreamExec, waybill.StreamAttach, waybill.StreamPortForward} {
 		handle := func(w http.ResponseWriter, r *http.Request) {
+			// ServeMux takes HEAD for GET, and a probe should use nothing up.
+			if r.Method == http.MethodHead {
+				http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
+				return
+			}
 			token := r.PathValue("token")
 			request, err := store.Consume(token, kind)
 			switch {

@@ -53,6 +53,9 @@ func TestAURLOpensOneStream(t *testing.T) {
 	if status, text := read(http.Get(strings.Replace(stream, "/exec/", "/attach/", 1))); status != http.StatusNotFound {
 		t.Error(status, text)
 	}
+	if status, _ := read(http.Head(stream)); status != http.StatusMethodNotAllowed {
+		t.Error(status)
+	}
 	if status, text := read(http.Get(stream)); status != http.StatusOK || text != "exec in c1: [\"ls\"]\n" {
 		t.Error(status, text)
 	}
