@@ -18,7 +18,9 @@ bool IsName(char c) {
 class ShellReader {
  public:
   ShellReader(std::string_view text, ShellRules rules)
-      : text_(text), shell_(rules == ShellRules::kShell) {}
+      : text_(text),
+        shell_(rules != ShellRules::kSystemd),
+        assignments_(rules == ShellRules::kAssignments) {}
 
   Result<std::vector<ShellCommand>> Read() {
     while (at_ < text_.size()) {
@@ -47,12 +49,18 @@ class ShellReader {
     if (c == '\'') return ReadSingleQuotes();
     if (c == '"') return ReadDoubleQuotes();
     if (c == '$' || c == '`') return ReadVariable(false);
+    if (c == '%' && !shell_) return ReadSpecifier();
     if (c == '\n') {
       ++at_;
       EndCommand();
       return {};
     }
-    if (shell_) {
+    if (assignments_) {
+      if ((c == '#' || c == ';') && !in_word_ && command_.empty()) return ReadCommentLine();
+      if (std::string_view("<>&|();").find(c) != std::string_view::npos) {
+        return Malformed("it has an operator of a shell outside of quotes");
+      }
+    } else if (shell_) {
       if (c == '#' && !in_word_) {
         at_ = std::min(text_.find('\n', at_), text_.size());
         return {};
@@ -74,9 +82,20 @@ class ShellReader {
     return {};
   }
 
+  // systemd and shells disagree on whether the line below belongs to it too.
+  Result<void> ReadCommentLine() {
+    const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+    std::string_view line = text_.substr(at_, end - at_);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.ends_with('\\')) return Malformed("a comment ends with a backslash");
+    at_ = end;
+    return {};
+  }
+
   Result<void> ReadBackslash() {
     if (at_ + 1 >= text_.size()) return Malformed("it ends with a backslash");
     const char next = text_[at_ + 1];
+    if (!shell_ && IsName(next)) return Escape(next);
     if (next == '\n') {
       // systemd puts a blank there, a shell nothing.
       if (!shell_) EndWord();
@@ -90,12 +109,32 @@ class ShellReader {
     return {};
   }
 
+  // systemd makes other characters of these: \x2d and \055 are '-', \s is a blank.
+  static Result<void> Escape(char next) {
+    return Malformed(std::string("it has the escape \\") + next + ", which is not read");
+  }
+
+  // %H, %i: what systemd puts there is not known.
+  Result<void> ReadSpecifier() {
+    const char next = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
+    if (!IsName(next)) {
+      Put('%');
+      at_ += next == '%' ? 2 : 1;
+      return {};
+    }
+    PutVariable(at_ + 2);
+    return {};
+  }
+
   Result<void> ReadSingleQuotes() {
     const std::size_t end = text_.find('\'', at_ + 1);
     if (end == std::string_view::npos) return Malformed("a single quote does not end");
     in_word_ = true;
     word_quoted_ = true;
     if (shell_) {
+      if (text_.substr(at_, end - at_).find('\0') != std::string_view::npos) {
+        return Malformed("it has a zero byte");
+      }
       word_.text += text_.substr(at_ + 1, end - at_ - 1);
       at_ = end + 1;
       return {};
@@ -122,8 +161,13 @@ class ShellReader {
         if (auto read = ReadVariable(true); !read) return read;
         continue;
       }
+      if (c == '%' && !shell_) {
+        if (auto read = ReadSpecifier(); !read) return read;
+        continue;
+      }
       if (c == '\\' && at_ + 1 < text_.size()) {
         const char next = text_[at_ + 1];
+        if (!shell_ && IsName(next)) return Escape(next);
         const bool escapes =
             !shell_ || std::string_view("\\\"$`\n").find(next) != std::string_view::npos;
         if (!escapes) Put(c);
@@ -139,7 +183,6 @@ class ShellReader {
 
   // What begins with '$' or '`', unreplaced. A dollar sign before anything else is itself.
   Result<void> ReadVariable(bool quoted) {
-    const std::size_t begin = at_;
     const char next = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
     std::size_t end = at_ + 1;
     if (text_[at_] == '`') {
@@ -164,21 +207,30 @@ class ShellReader {
                std::string_view("@*#?-$!").find(next) != std::string_view::npos) {
       ++end;
     } else {
+      if (shell_ && !quoted && (next == '\'' || next == '"')) {
+        return Malformed("it has a quote behind a dollar sign");
+      }
       Put('$');
       ++at_;
       return {};
     }
+    const std::string_view variable = text_.substr(at_, end - at_);
+    if (variable == "$@" || (next == '{' && variable.find('@') != std::string_view::npos)) {
+      word_.has_list = true;
+    }
+    PutVariable(end);
+    return {};
+  }
+
+  void PutVariable(std::size_t end) {
     if (!word_.has_variable) {
       word_.begins_with_variable = word_.text.empty();
       word_.variable_at = word_.text.size();
     }
     word_.has_variable = true;
-    if (quoted) word_quoted_ = true;
     in_word_ = true;
-    word_.text += text_.substr(begin, end - begin);
-    variable_bytes_ += end - begin;
+    word_.text += text_.substr(at_, end - at_);
     at_ = end;
-    return {};
   }
 
   // ">file", "2>&1", "</dev/null": the operator, and later the next word.
@@ -207,13 +259,10 @@ class ShellReader {
   void DropWord() {
     word_ = {};
     in_word_ = word_quoted_ = false;
-    variable_bytes_ = 0;
   }
 
   void EndWord() {
     if (!in_word_) return;
-    word_.is_unquoted_variable =
-        word_.has_variable && !word_quoted_ && variable_bytes_ == word_.text.size();
     if (wants_target_) {
       wants_target_ = false;
     } else {
@@ -230,7 +279,8 @@ class ShellReader {
   }
 
   const std::string_view text_;
-  const bool shell_;
+  const bool shell_;  // quotes, backslashes and variables as a shell has them
+  const bool assignments_;
   std::size_t at_ = 0;
   std::vector<ShellCommand> commands_;
   ShellCommand command_;
@@ -238,7 +288,6 @@ class ShellReader {
   bool in_word_ = false;
   bool word_quoted_ = false;
   bool wants_target_ = false;
-  std::size_t variable_bytes_ = 0;
   std::size_t words_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "bindings/cli/streaming_input.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "bindings/cli/shell_words.h"
@@ -77,29 +78,101 @@ std::vector<std::string> TextsOf(const ShellCommand& command) {
   return texts;
 }
 
+// Whether a program, or an option of one, stands in front of the program that it starts.
+class StarterWords {
+ public:
+  bool Skips(std::string_view word) {
+    constexpr std::string_view kStarters[] = {"exec", "setsid",  "nohup", "env",  "sudo",
+                                              "nice", "command", "time",  "chrt", "ionice"};
+    if (std::find(std::begin(kStarters), std::end(kStarters), Basename(word)) !=
+        std::end(kStarters)) {
+      starter_ = true;
+      return true;
+    }
+    return IsAssignment(word) ||
+           (starter_ && (word.starts_with('-') ||
+                         word.find_first_not_of("0123456789") == std::string_view::npos));
+  }
+
+ private:
+  bool starter_ = false;
+};
+
 // Where the program stands in a shell's command, behind assignments and what starts programs.
 std::optional<std::size_t> FindProgram(const std::vector<std::string>& words,
                                        StreamingComponent component) {
-  constexpr std::string_view kStarters[] = {"exec", "setsid",  "nohup", "env",  "sudo",
-                                            "nice", "command", "time",  "chrt", "ionice"};
-  bool starter = false;
+  StarterWords starters;
   for (std::size_t at = 0; at < words.size(); ++at) {
     if (WordsOfProgram(words, at, component) > 0) return at;
-    const std::string_view word = words[at];
-    if (std::find(std::begin(kStarters), std::end(kStarters), Basename(word)) !=
-        std::end(kStarters)) {
-      starter = true;
-    } else if (!IsAssignment(word) &&
-               !(starter && (word.starts_with('-') ||
-                             word.find_first_not_of("0123456789") == std::string_view::npos))) {
-      return std::nullopt;
-    }
+    if (!starters.Skips(words[at])) return std::nullopt;
   }
   return std::nullopt;
 }
 
-// A variable may be left as it is only where it is a value of a flag that does not matter here.
-// Notes name the flag alone: its value may be a secret.
+// The word that a shell runs, behind assignments and what starts programs; nullptr: none.
+const CommandWord* WordThatRuns(const ShellCommand& command) {
+  // The words of a shell's own that a command can follow.
+  constexpr std::string_view kKeywords[] = {"if", "then", "else", "elif", "while",  "until",
+                                            "do", "{",    "!",    "eval", "timeout"};
+  StarterWords starters;
+  for (const CommandWord& word : command) {
+    if (!starters.Skips(word.text) &&
+        std::find(std::begin(kKeywords), std::end(kKeywords), word.text) == std::end(kKeywords)) {
+      return &word;
+    }
+  }
+  return nullptr;
+}
+
+// Whether a word names the component anywhere: as a path, or within text that may be a command.
+bool NamesProgram(std::string_view text, StreamingComponent component) {
+  constexpr std::string_view kEnds = " \t\r\n;&|(){}<>'\"`$=,:@!";
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(kEnds, begin), text.size());
+    const std::string_view piece = text.substr(begin, end - begin);
+    if (IsProgram(piece, component) || Basename(piece) == "hyperkube") return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+bool IsStreamingFlagWord(std::string_view word) {
+  if (!word.starts_with('-')) return false;
+  const std::string_view flag = word.substr(0, word.find('='));
+  return IsStreamingFlag(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
+}
+
+// A script's other commands must not start the component as well, in a way that is not read.
+Result<void> CheckOtherCommand(const ShellCommand& command, StreamingComponent component) {
+  const std::string name(StreamingComponentName(component));
+  constexpr std::string_view kHint =
+      "give the one command, or /proc/PID/cmdline of the running process";
+  for (const CommandWord& word : command) {
+    if (NamesProgram(word.text, component)) {
+      return NotUnderstood(
+          "another of its commands names " + name + ", and may start it in a way that is not read",
+          kHint);
+    }
+    if (IsStreamingFlagWord(word.text)) {
+      return NotUnderstood("another of its commands has " +
+                               Quoted(std::string_view(word.text).substr(0, word.text.find('='))) +
+                               ", and may start " + name + " in a way that is not read",
+                           kHint);
+    }
+  }
+  const CommandWord* runs = WordThatRuns(command);
+  if (runs != nullptr && runs->has_variable &&
+      Basename(runs->text).find_first_of("$`)}") != std::string_view::npos) {
+    return NotUnderstood(
+        "another of its commands runs " + Quoted(runs->text) + ", which may stand for " + name,
+        kHint);
+  }
+  return {};
+}
+
+// A variable may be left as it is only within a value of a flag that does not matter here. At the
+// begin of a word it may stand for a flag, as the flag before may take no value. Notes name the
+// flag alone: its value may be a secret.
 Result<void> CheckVariables(const ShellCommand& words, std::vector<std::string>& notes) {
   std::string_view open_flag;  // the word before, if it is a flag without "=" that does not matter
   bool noted = false;
@@ -108,13 +181,12 @@ Result<void> CheckVariables(const ShellCommand& words, std::vector<std::string>&
     const bool is_flag = text.starts_with('-');
     const std::size_t equals = text.find('=');
     const std::string_view flag = text.substr(0, equals);
-    const bool matters =
-        is_flag && IsStreamingFlag(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
+    const bool matters = IsStreamingFlagWord(text);
     if (word.has_variable) {
       const bool in_value =
           is_flag && !matters && equals != std::string_view::npos && word.variable_at > equals;
-      const bool is_value = !is_flag && !open_flag.empty() && !word.is_unquoted_variable;
-      if (!in_value && !is_value) {
+      const bool is_value = !is_flag && !open_flag.empty() && !word.begins_with_variable;
+      if (word.has_list || (!in_value && !is_value)) {
         return NotUnderstood("it has " + Quoted(is_flag ? text : text.substr(word.variable_at)) +
                                  ", which may stand for any setting",
                              kVariableHint);
@@ -170,63 +242,138 @@ Result<StreamingInput> ReadShell(std::string_view content, StreamingComponent co
     found = &command;
     at = *program;
   }
-  if (found != nullptr) return TakeCommand(*found, at, component, StreamingInputForm::kShell);
-  if (commands->size() != 1) return NoProgram(component);
-  const ShellCommand& only = commands->front();
-  // Flags alone, as a drop-in or a form of a cloud provider has them.
-  if (only.front().text.starts_with("--")) {
-    StreamingInput input;
-    if (auto ok = CheckVariables(only, input.notes); !ok) return ok.error();
-    input.arguments = TextsOf(only);
-    return input;
-  }
-  return NoProgram(component);
-}
-
-// NAME="--flag …": the flags of one variable, out of a file of assignments.
-std::optional<Result<StreamingInput>> ReadEnvironment(std::string_view content,
-                                                      StreamingComponent component) {
-  auto commands = ReadShellCommands(content, ShellRules::kShell);
-  if (!commands) return std::nullopt;
-  const std::string* flags = nullptr;
-  std::size_t equals = 0;
-  for (const ShellCommand& command : *commands) {
-    for (const CommandWord& word : command) {
-      if (!IsAssignment(word.text)) return std::nullopt;
-      const std::size_t at = word.text.find('=');
-      if (!std::string_view(word.text).substr(at + 1).starts_with("--")) continue;
-      if (flags != nullptr) {
-        return Result<StreamingInput>(
-            NotUnderstood("several of its variables hold flags",
-                          "give /proc/PID/cmdline of the running process, which has them all"));
-      }
-      flags = &word.text;
-      equals = at;
+  if (found != nullptr) {
+    for (const ShellCommand& command : *commands) {
+      if (&command == found) continue;
+      if (auto ok = CheckOtherCommand(command, component); !ok) return ok.error();
     }
+    return TakeCommand(*found, at, component, StreamingInputForm::kShell);
   }
-  if (flags == nullptr) return std::nullopt;
-  auto input = ReadShell(std::string_view(*flags).substr(equals + 1), component);
-  if (input) {
-    input->form = StreamingInputForm::kEnvironment;
-    input->notes.push_back("only the flags of " + Quoted(flags->substr(0, equals)) +
-                           " were judged, not the rest of the command line");
-  }
+  if (commands->size() != 1) return NoProgram(component);
+  // Flags alone, as a drop-in or a form of a cloud provider has them. No shell need read them, so
+  // that nothing may be a comment or a redirection.
+  if (!commands->front().front().text.starts_with('-')) return NoProgram(component);
+  commands = ReadShellCommands(content, ShellRules::kAssignments);
+  if (!commands) return commands.error();
+  if (commands->size() != 1) return NoProgram(component);
+  StreamingInput input;
+  if (auto ok = CheckVariables(commands->front(), input.notes); !ok) return ok.error();
+  input.arguments = TextsOf(commands->front());
   return input;
 }
 
-// The lines of a unit, those that go on joined by '\n' still.
-std::vector<std::string_view> LogicalLines(std::string_view content) {
-  std::vector<std::string_view> lines;
-  std::size_t begin = 0;
-  for (std::size_t at = 0; at <= content.size(); ++at) {
-    if (at < content.size() && content[at] != '\n') continue;
-    const std::size_t last = at > begin && content[at - 1] == '\r' ? at - 1 : at;
-    if (at < content.size() && last > begin && content[last - 1] == '\\') continue;
-    std::string_view line = content.substr(begin, last - begin);
-    while (!line.empty() && IsSpace(line.front())) line.remove_prefix(1);
-    lines.push_back(line);
-    begin = at + 1;
+// The words of a variable's value, as systemd or a shell splits them where the variable stands.
+ShellCommand SplitValue(std::string_view value) {
+  ShellCommand words;
+  for (std::size_t begin = 0; begin < value.size();) {
+    std::size_t end = begin;
+    while (end < value.size() && !IsSpace(value[end])) ++end;
+    if (end > begin) {
+      CommandWord word = {.text = std::string(value.substr(begin, end - begin))};
+      const std::size_t variable = word.text.find_first_of("$`");
+      word.has_variable = variable != std::string::npos;
+      word.begins_with_variable = variable == 0;
+      word.variable_at = word.has_variable ? variable : 0;
+      word.has_list = word.text.find("$@") != std::string::npos;
+      words.push_back(std::move(word));
+    }
+    begin = end + 1;
   }
+  return words;
+}
+
+// Whether a word of the value is a flag, or may become one.
+bool HoldsFlags(const ShellCommand& words) {
+  return std::any_of(words.begin(), words.end(), [](const CommandWord& word) {
+    const std::size_t first = word.text.find_first_not_of("\"'\\");
+    return word.begins_with_variable || (first != std::string::npos && word.text[first] == '-');
+  });
+}
+
+// NAME="--flag …": the flags of each variable, out of a file of assignments.
+std::optional<Result<StreamingInput>> ReadEnvironment(std::string_view content) {
+  const auto commands = ReadShellCommands(content, ShellRules::kAssignments);
+  if (!commands) return std::nullopt;
+  constexpr std::string_view kHint = "give /proc/PID/cmdline of the running process";
+  StreamingInput input;
+  input.form = StreamingInputForm::kEnvironment;
+  std::vector<std::string> names;
+  std::vector<std::string> streaming_flags;  // of the variables before
+  for (const ShellCommand& command : *commands) {
+    for (const CommandWord& word : command) {
+      if (!IsAssignment(word.text)) return std::nullopt;
+    }
+  }
+  for (const ShellCommand& command : *commands) {
+    for (const CommandWord& word : command) {
+      const std::size_t equals = word.text.find('=');
+      const std::string_view value = std::string_view(word.text).substr(equals + 1);
+      const ShellCommand words = SplitValue(value);
+      if (!HoldsFlags(words)) continue;
+      const std::string name = Quoted(std::string_view(word.text).substr(0, equals));
+      if (value.find_first_of("\"'\\") != std::string_view::npos) {
+        return Result<StreamingInput>(NotUnderstood(
+            "the value of " + name +
+                " has a quote or backslash in it, which systemd and a shell read differently",
+            kHint));
+      }
+      if (std::find(names.begin(), names.end(), name) != names.end()) {
+        return Result<StreamingInput>(NotUnderstood("it sets " + name + " more than once", kHint));
+      }
+      names.push_back(name);
+      if (auto ok = CheckVariables(words, input.notes); !ok) {
+        return Result<StreamingInput>(ok.error());
+      }
+      // Which of two variables comes last on the command line, and counts, is not known.
+      std::vector<std::string> own;
+      for (const CommandWord& flag : words) {
+        if (!IsStreamingFlagWord(flag.text)) continue;
+        std::string bare = flag.text.substr(0, flag.text.find('='));
+        bare.erase(0, bare.find_first_not_of('-'));
+        std::replace(bare.begin(), bare.end(), '_', '-');
+        if (std::find(streaming_flags.begin(), streaming_flags.end(), bare) !=
+            streaming_flags.end()) {
+          return Result<StreamingInput>(
+              NotUnderstood("several of its variables hold --" + bare, kHint));
+        }
+        own.push_back(std::move(bare));
+      }
+      std::move(own.begin(), own.end(), std::back_inserter(streaming_flags));
+      for (const CommandWord& flag : words) input.arguments.push_back(flag.text);
+    }
+  }
+  if (names.empty()) return std::nullopt;
+  std::string all = names.front();
+  for (std::size_t i = 1; i < names.size(); ++i) all += ", " + names[i];
+  input.notes.push_back("only the flags of " + all +
+                        " were judged, not the rest of the command line");
+  return Result<StreamingInput>(std::move(input));
+}
+
+// The lines of a unit as systemd joins them: a comment is none, wherever it stands, and a backslash
+// at its end is part of it.
+std::vector<std::string> LogicalLines(std::string_view content) {
+  std::vector<std::string> lines;
+  std::string joined;
+  for (std::size_t begin = 0; begin <= content.size();) {
+    const std::size_t end = std::min(content.find('\n', begin), content.size());
+    std::string_view line = content.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    while (!line.empty() && IsSpace(line.front())) line.remove_prefix(1);
+    if (line.starts_with('#') || line.starts_with(';')) continue;
+    joined += line;
+    // Two backslashes are one that goes nowhere.
+    const std::size_t last = line.find_last_not_of('\\');
+    const std::size_t slashes = line.size() - (last == std::string_view::npos ? 0 : last + 1);
+    if (slashes % 2 == 1) {
+      joined.back() = ' ';
+      continue;
+    }
+    lines.push_back(std::move(joined));
+    joined.clear();
+  }
+  if (!joined.empty()) lines.push_back(std::move(joined));
   return lines;
 }
 
@@ -234,9 +381,10 @@ std::vector<std::string_view> LogicalLines(std::string_view content) {
 std::optional<Result<StreamingInput>> ReadUnit(std::string_view content,
                                                StreamingComponent component) {
   constexpr std::string_view kKey = "ExecStart";
+  const std::vector<std::string> lines = LogicalLines(content);
   std::vector<std::string_view> starts;
   bool any = false;
-  for (std::string_view line : LogicalLines(content)) {
+  for (std::string_view line : lines) {
     if (!line.starts_with(kKey)) continue;
     line.remove_prefix(kKey.size());
     while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
@@ -500,7 +648,7 @@ Result<StreamingInput> ReadStreamingInput(std::string_view content, StreamingCom
   if (content.find('\0') != std::string_view::npos) return ReadProcess(content, component);
   if (IsDocument(content)) return ReadDocument(content, component);
   if (auto unit = ReadUnit(content, component)) return *std::move(unit);
-  if (auto environment = ReadEnvironment(content, component)) return *std::move(environment);
+  if (auto environment = ReadEnvironment(content)) return *std::move(environment);
   return ReadShell(content, component);
 }
 

@@ -407,9 +407,9 @@ StreamUrlCheck Check(const Subject& url, const StreamUrlPolicy& policy) {
       uri.host() != bare_host || uri.has_port() != split.port.has_value() ||
       uri.port() != split.port.value_or("")) {
     return Refused(StreamUrlRefusal::kSyntax,
-                   name + " with the host " + QuoteForMessage(split.host) +
-                       " is not a URL (RFC 3986): a character stands where it may not, or an "
-                       "address in brackets is not IPv6");
+                   name +
+                       " is not a URL (RFC 3986): a character stands where it may not, in its "
+                       "host, path or query");
   }
   if (uri.has_fragment()) {
     return Refused(StreamUrlRefusal::kFragment,

@@ -89,10 +89,9 @@ std::string_view StreamSchemeName(StreamScheme scheme);
 // What may be dialled. The default: any port of a loopback address, and no redirect.
 struct StreamUrlPolicy {
   // What is allowed beside loopback addresses. Either an IP address, without brackets and zone (an
-  // IPv4-mapped one is its IPv4 address), or
-  // a host name of letters, digits, '-', '_' and '.', compared without regard to case and otherwise
-  // exactly: it covers no subdomain, and not itself with a '.' at the end. Whoever lists a name
-  // trusts the resolver. At most kMaxStreamHosts.
+  // IPv4-mapped one is its IPv4 address), or a host name of letters, digits, '-', '_' and '.',
+  // compared without regard to case and otherwise exactly: it covers no subdomain, and not itself
+  // with a '.' at the end. Whoever lists a name trusts the resolver. At most kMaxStreamHosts.
   std::vector<std::string> hosts = {};
   // The ports that are allowed, 1 to 65535; empty: all. At most kMaxStreamPorts.
   std::vector<std::uint16_t> ports = {};
