@@ -103,7 +103,8 @@ std::optional<std::size_t> FindProgram(const std::vector<std::string>& words,
                                        StreamingComponent component) {
   StarterWords starters;
   for (std::size_t at = 0; at < words.size(); ++at) {
-    if (WordsOfProgram(words, at, component) > 0) return at;
+    // NAME=/usr/bin/kubelet starts nothing.
+    if (!IsAssignment(words[at]) && WordsOfProgram(words, at, component) > 0) return at;
     if (!starters.Skips(words[at])) return std::nullopt;
   }
   return std::nullopt;

@@ -208,6 +208,12 @@ BOOST_AUTO_TEST_CASE(the_longest) {
     }
     urls.push_back(url);
   }
+  for (const std::string bad : {"http://127.0.0.1/%zz", "http://127.0.0.1/a|b", "http://[::g]/"}) {
+    BOOST_TEST_CONTEXT(bad) {
+      BOOST_TEST((Why(bad) == Refusal::kSyntax));
+      BOOST_TEST(Says(Message(bad), "where it may not, in its host, path or query"));
+    }
+  }
   const std::string long_host(kMaxStreamUrlBytes - 7, '1');
   BOOST_TEST((Why("http://" + long_host) == Refusal::kAddressForm));
   BOOST_TEST(Message("http://" + long_host).size() < 600U);
