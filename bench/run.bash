@@ -96,10 +96,19 @@ bench_kubelet() {
   keep kubelet kubelet_bench "$@"
 }
 
+bench_streams() {
+  have_go || {
+    echo "this needs Go $go_needed or newer" >&2
+    return 1
+  }
+  build release waybill_c >&2
+  keep streams kubelet_bench --streams "$@"
+}
+
 bench() {
   local all=(table peers micro sizing instructions) names
   case ${1:-} in
-    table | peers | micro | sizing | instructions | group-commit | kubelet)
+    table | peers | micro | sizing | instructions | group-commit | kubelet | streams)
       names=("$1")
       shift
       ;;
@@ -109,7 +118,7 @@ bench() {
       names=("${all[@]}")
       ;;
     *)
-      echo "./dev bench: table, peers, micro, sizing, instructions, group-commit or kubelet, not: $1" >&2
+      echo "./dev bench: table, peers, micro, sizing, instructions, group-commit, kubelet or streams, not: $1" >&2
       return 1
       ;;
   esac

@@ -116,15 +116,17 @@ struct StreamingCounters {
 class StreamingStore {
  public:
   // Opens as the only owner. Errors and what they leave: NodeStore::Open. kInvalidArgument also: an
-  // option out of range, or the directory has a node's store. Idempotent: after a crash or an error
-  // at any point, open again. A damaged database is set aside, as for a NodeStore, and all its
-  // tokens are void. Distrust ends when all tokens are void, since nothing is left that could be
+  // option out of range, or the directory has a node's store. kDamaged: nothing is left that says
+  // that it is a store of streams, so it may be a node's; nothing was changed, and if it was of
+  // streams, the directory can be removed. Other damage is no error: the database is set aside, as
+  // for a NodeStore, and all its tokens are void. Idempotent: after a crash or an error at any
+  // point, open again. Distrust ends when all tokens are void, since nothing is left that could be
   // stale.
   static Result<std::unique_ptr<StreamingStore>> Open(StreamingOptions options);
 
   // The same for a command that does a part of what a server does: one prepares, another consumes.
   // It makes no token void that a server would keep (StreamingOptions::keeps_tokens, which it
-  // ignores). kInvalidArgument also: a store of an older version does not say what it is for.
+  // ignores).
   static Result<std::unique_ptr<StreamingStore>> Continue(StreamingOptions options);
 
   // Opens to read, beside a live owner or without one. Changes nothing: Prepare and Consume are

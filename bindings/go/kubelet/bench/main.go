@@ -74,16 +74,14 @@ func main() {
 	if *quick {
 		p.records, p.perCPU, p.rounds, p.each, p.steps = []int{50, 200}, []int{0, 2}, 1, 2*time.Millisecond, 4
 	}
+	var err error
 	if *streams {
-		if _, err := p.runStreams(streamSteps, os.Stdout); err != nil {
-			fmt.Fprintf(os.Stderr, "error: %v\n", err)
-			os.Exit(1)
+		var figures []streamFigure
+		if figures, err = p.runStreams(streamSteps, os.Stdout); err == nil && *jsonFile != "" {
+			err = writeJSON(*jsonFile, "streams", figures)
 		}
-		return
-	}
-	err := run(p, os.Stdout)
-	if err == nil && *jsonFile != "" {
-		err = writeJSON(*jsonFile, *p.rows)
+	} else if err = run(p, os.Stdout); err == nil && *jsonFile != "" {
+		err = writeJSON(*jsonFile, "kubelet", *p.rows)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
@@ -91,13 +89,13 @@ func main() {
 	}
 }
 
-// writeJSON writes {"name": "kubelet", "machine": {…}, "rows": […]}, a row a line.
-func writeJSON(path string, rows []row) error {
+// writeJSON writes {"name": …, "machine": {…}, "rows": […]}, a row a line.
+func writeJSON[T any](path, name string, rows []T) error {
 	machine, err := json.Marshal(map[string]string{"go": runtime.Version(), "arch": runtime.GOARCH, "cpus": strconv.Itoa(runtime.NumCPU())})
 	if err != nil {
 		return err
 	}
-	text := bytes.NewBufferString("{\"name\": \"kubelet\", \"machine\": " + string(machine) + ", \"rows\": [\n")
+	text := bytes.NewBufferString("{\"name\": \"" + name + "\", \"machine\": " + string(machine) + ", \"rows\": [\n")
 	for i, r := range rows {
 		one, err := json.Marshal(r)
 		if err != nil {

@@ -26,7 +26,7 @@ func TestQuickRun(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "rows.json")
-	if err := writeJSON(file, *rows); err != nil {
+	if err := writeJSON(file, "kubelet", *rows); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
