@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_killed_server_opens_nothing_twice) {
   for (std::uint64_t number = 1; number <= Times(); ++number) {
     const Life life = judge.Next(number, draw);
     Shared<Told> told;
-    const std::uint64_t calls = 1 + draw.Below(200);
+    const std::uint64_t calls = 1 + draw.Below(400);
     Child child([&] {
       KillBeforeCall(calls);
       scene.Start();
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(calls_that_fail_open_nothing_twice) {
     const Life life = judge.Next(number, draw);
     const auto told = std::make_unique<Told>();
     InjectFault({.kind = draw.OneIn(3) ? Fault::Kind::kShort : Fault::Kind::kFail,
-                 .call = 1 + draw.Below(200),
+                 .call = 1 + draw.Below(400),
                  .error_number = draw.OneIn(2) ? EIO : ENOSPC,
                  .lasting = draw.OneIn(2)});
     auto store = StreamingStore::Open(scene.Options());
