@@ -15,7 +15,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
@@ -81,10 +80,6 @@ func (r realStreams) consume(t *testing.T, token string, kind waybill.StreamKind
 }
 
 func TestTheRealStreamingServerJudgesRequestsAndHistories(t *testing.T) {
-	// Each stream that opens is one that asks for no upgrade, and would be logged.
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = nil
-	defer func() { utilruntime.ErrorHandlers = handlers }()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	draw := rand.New(rand.NewPCG(seed, 0))
@@ -194,14 +189,14 @@ func TestTheRealStreamingServerJudgesRequestsAndHistories(t *testing.T) {
 			consume(pair{real: "fooBAR", ours: "fooBAR"}, kinds[draw.IntN(3)])
 		}
 	}
-	for range 3000 {
-		if full > 0 || time.Since(began) > 30*time.Second {
-			break
+	for once := full + 1; full < once; {
+		if time.Since(began) > 30*time.Second {
+			t.Skip("the machine is too slow: the cache would forget")
 		}
 		prepare()
 	}
-	if time.Since(began) < 30*time.Second && (full == 0 || len(open) != 1000) {
-		t.Errorf("%d are open, %d were refused", len(open), full)
+	if len(open) != 1000 {
+		t.Errorf("%d are open where there is no room", len(open))
 	}
 	if c := store.Counters(); c.Open != uint64(len(open)) {
 		t.Errorf("%d are open, not %d", c.Open, len(open))
