@@ -235,7 +235,7 @@ func (p plan) runStreams(steps int, out io.Writer) ([]streamFigure, error) {
 			_ = peer.close()
 		}
 	}()
-	fmt.Fprintf(out, "streaming requests: prepare, consume, consume a used token (%s; median of %d)\n", p.directory, p.rounds)
+	fmt.Fprintf(out, "streaming requests: prepare, consume, consume a used token (median of %d)\n", p.rounds)
 	table := tabwriter.NewWriter(out, 9, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "open\tover\tprepare\tconsume\tused\t\n")
 	var figures []streamFigure
