@@ -1,10 +1,11 @@
 // Version 7 keeps streaming requests (KEP-1558), in stores of their own, and says what a store is
 // for.
 //
-// Up: nothing is written but the header. What the store is for is said by who opens it next.
+// Up: nothing is written but the header. Who opens the store next says what it is for; one that was
+// of streaming requests is known by its last_list (kNoListEver).
 //
 // Down: open tokens are void, since an older waybill could not use them up. What the store is for
-// is forgotten.
+// is not said any more.
 
 #include <string>
 #include <vector>

@@ -11,6 +11,16 @@ namespace waybill::internal {
 // no memory; kInternal for what is neither that nor the system's.
 Error Caught() noexcept;
 
+// Runs `work`, which returns a Result; no exception leaves it.
+template <typename Work>
+auto Guarded(const Work& work) noexcept -> decltype(work()) {
+  try {
+    return work();
+  } catch (...) {
+    return Caught();
+  }
+}
+
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_BASE_CAUGHT_H_

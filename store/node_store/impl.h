@@ -210,15 +210,7 @@ inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
   return true;
 }
 
-// Runs `work`, which returns a Result; no exception leaves it.
-template <typename Work>
-auto Guarded(const Work& work) noexcept -> decltype(work()) {
-  try {
-    return work();
-  } catch (...) {
-    return internal::Caught();
-  }
-}
+using internal::Guarded;
 
 // Impl::Write for a change that returns a value: that of the run that was committed.
 template <typename Change>

@@ -435,18 +435,11 @@ Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStor
 }
 
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark) {
-  const auto guarded = [](const auto& work) -> Result<void> {
-    try {
-      return work();
-    } catch (...) {
-      return Caught();
-    }
-  };
   Result<void> result;
-  if (store.witness) result = guarded([&] { return store.witness->Sync(); });
+  if (store.witness) result = Guarded([&] { return store.witness->Sync(); });
   // Not the mark of another owner.
   if (mark != nullptr && committer != nullptr && committer->CheckOwnership()) {
-    auto shut = guarded([&] { return mark->Shut(); });
+    auto shut = Guarded([&] { return mark->Shut(); });
     if (result) result = std::move(shut);
   }
   return result;

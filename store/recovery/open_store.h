@@ -53,16 +53,14 @@ enum class OnDamage : std::uint8_t {
 };
 
 // Errors: NodeStore::Open; without kRecover also kDamaged; kInvalidArgument: the store is not for
-// `purpose` (kUnknown: for any). A store of
-// an older schema is not changed: the caller migrates it.
+// `purpose` (kUnknown: for any). A store of an older schema is not changed: the caller migrates it.
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
                                RecoveryReport& report);
 // One commit before the store has its Committer.
 Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
                              Committer::Change change);
 // Before an owner closes: syncs the witness, and shuts the mark. `committer` and `mark` may be
-// null.
-// No exception leaves it.
+// null. No exception leaves it.
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark);
 // The opened store, of the newest schema, is for `purpose` from now on. Writes nothing if it was.
 Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStore& store);

@@ -287,12 +287,9 @@ Result<void> StreamingStore::Impl::Close() noexcept {
 }
 
 Result<void> StreamingStore::Impl::Write(Committer::Change change) {
+  // What is thrown fails this change, not others in its transaction.
   return committer_->Run([&](StoreTxn& txn) -> Result<void> {
-    try {
-      return change(txn);
-    } catch (...) {
-      return internal::Caught();  // of this change, not of others in its transaction
-    }
+    return internal::Guarded([&] { return change(txn); });
   });
 }
 
@@ -599,25 +596,11 @@ std::string StreamTokenId(std::string_view token) {
 
 // --- The public class ----------------------------------------------------------------------------
 
-namespace {
-
-// Runs `work`, which returns a Result; no exception leaves it.
-template <typename Work>
-auto NoThrow(const Work& work) noexcept -> decltype(work()) {
-  try {
-    return work();
-  } catch (...) {
-    return internal::Caught();
-  }
-}
-
-}  // namespace
-
 StreamingStore::StreamingStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 StreamingStore::~StreamingStore() = default;
 
 Result<std::unique_ptr<StreamingStore>> StreamingStore::Open(StreamingOptions options) {
-  return NoThrow([&]() -> Result<std::unique_ptr<StreamingStore>> {
+  return internal::Guarded([&]() -> Result<std::unique_ptr<StreamingStore>> {
     auto impl = Impl::OpenOwner(std::move(options), Impl::Start::kRestart);
     if (!impl) return impl.error();
     return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(*impl)));
@@ -625,7 +608,7 @@ Result<std::unique_ptr<StreamingStore>> StreamingStore::Open(StreamingOptions op
 }
 
 Result<std::unique_ptr<StreamingStore>> StreamingStore::Continue(StreamingOptions options) {
-  return NoThrow([&]() -> Result<std::unique_ptr<StreamingStore>> {
+  return internal::Guarded([&]() -> Result<std::unique_ptr<StreamingStore>> {
     auto impl = Impl::OpenOwner(std::move(options), Impl::Start::kContinue);
     if (!impl) return impl.error();
     return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(*impl)));
@@ -634,7 +617,7 @@ Result<std::unique_ptr<StreamingStore>> StreamingStore::Continue(StreamingOption
 
 Result<std::unique_ptr<StreamingStore>> StreamingStore::Observe(
     const std::filesystem::path& directory, BootClock boot_clock) {
-  return NoThrow([&]() -> Result<std::unique_ptr<StreamingStore>> {
+  return internal::Guarded([&]() -> Result<std::unique_ptr<StreamingStore>> {
     auto impl = Impl::OpenObserver(directory, std::move(boot_clock));
     if (!impl) return impl.error();
     return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(*impl)));
@@ -645,21 +628,21 @@ Result<void> StreamingStore::Close() { return impl_->Close(); }
 const StreamingReport& StreamingStore::report() const { return impl_->report; }
 
 Result<std::string> StreamingStore::Prepare(const StreamingRequest& request) {
-  return NoThrow([&] { return impl_->Prepare(request); });
+  return internal::Guarded([&] { return impl_->Prepare(request); });
 }
 
 Result<StreamingRequest> StreamingStore::Consume(std::string_view token, StreamKind kind) {
-  return NoThrow([&] { return impl_->Consume(token, kind); });
+  return internal::Guarded([&] { return impl_->Consume(token, kind); });
 }
 
 Result<std::vector<OpenStream>> StreamingStore::List() const {
-  return NoThrow([&] { return impl_->List(); });
+  return internal::Guarded([&] { return impl_->List(); });
 }
 
 StreamingCounters StreamingStore::GetCounters() const { return impl_->Count(); }
 
 Result<VerifyReport> StreamingStore::Verify() const {
-  return NoThrow([&] { return impl_->Verify(); });
+  return internal::Guarded([&] { return impl_->Verify(); });
 }
 
 }  // namespace waybill

@@ -61,8 +61,8 @@ struct StreamingOptions {
   // Tokens of another boot, of a store that was rolled back, restored or rebuilt, and of a
   // distrustful one are void all the same.
   bool keeps_tokens = false;
-  // How long a token is good, by CLOCK_BOOTTIME, which no one sets: 1 s to 1 h. Of those that are
-  // kept, as it was when they were prepared.
+  // How long a token is good, by CLOCK_BOOTTIME, which no one sets: 1 s to 1 h. Tokens that are
+  // kept live as long as was said when they were prepared.
   std::chrono::nanoseconds time_to_live = std::chrono::seconds(60);
   // Tokens that are open at the same time: 1 to kMaxOpenStreams.
   std::size_t max_open = 1000;
