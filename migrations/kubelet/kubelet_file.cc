@@ -120,39 +120,48 @@ bool WasSkipped(const ImportedFile& remembered) {
   return nothing_read && remembered.content == *nothing_read;
 }
 
-Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
-                                    KubeletFolder folder, const std::string& name,
-                                    OnReadError on_error) {
+KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
+                             const std::string& json) {
   KubeletFile file;
   file.folder = folder;
   file.path = std::string(FolderName(folder)) + "/" + name;
   const std::string hash_in_name = name.substr(kNamePrefix.size());
-  const auto json = ReadWholeFile(image_manager / file.path, kMaxRecordFileBytes);
-  if (!json) {
-    file.skipped = json.error().code == ErrorCode::kIo;
-    if (file.skipped && on_error == OnReadError::kFail) return CanBeSkipped(json.error());
-    Refuse(file, hash_in_name, json.error().message);
-    if (!file.skipped) return file;
-    // Remembered as skipped, or each import would take it for new.
-    const auto nothing_read = Sha256(kSkipped);
-    if (nothing_read) file.identity = ImportedFile{file.path, *nothing_read};
-    return file;
-  }
-  const auto content_hash = Sha256(*json);
+  const auto content_hash = Sha256(json);
   if (!content_hash) {
     Refuse(file, hash_in_name, content_hash.error().message);
     return file;
   }
-  file.bytes = json->size();
+  file.bytes = json.size();
   file.identity = ImportedFile{file.path, *content_hash};
-  if (const auto identity = Decode(file, *json)) {
+  if (const auto identity = Decode(file, json)) {
     CheckIdentity(file, hash_in_name, *identity);
   } else if (identity.error().code == ErrorCode::kOutOfMemory) {
     throw std::bad_alloc();  // says nothing about the file: the import stops
   } else {
     Refuse(file, hash_in_name, identity.error().message);
   }
-  if (folder == KubeletFolder::kPulling || !file.quarantine.empty()) {
+  return file;
+}
+
+Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
+                                    KubeletFolder folder, const std::string& name,
+                                    OnReadError on_error) {
+  KubeletFile file;
+  file.folder = folder;
+  file.path = std::string(FolderName(folder)) + "/" + name;
+  const auto json = ReadWholeFile(image_manager / file.path, kMaxRecordFileBytes);
+  if (!json) {
+    file.skipped = json.error().code == ErrorCode::kIo;
+    if (file.skipped && on_error == OnReadError::kFail) return CanBeSkipped(json.error());
+    Refuse(file, name.substr(kNamePrefix.size()), json.error().message);
+    if (!file.skipped) return file;
+    // Remembered as skipped, or each import would take it for new.
+    const auto nothing_read = Sha256(kSkipped);
+    if (nothing_read) file.identity = ImportedFile{file.path, *nothing_read};
+    return file;
+  }
+  file = JudgeKubeletFile(folder, name, *json);
+  if (file.identity && (folder == KubeletFolder::kPulling || !file.quarantine.empty())) {
     auto identity = WithTimeOfChange(image_manager, *file.identity);
     if (!identity && on_error == OnReadError::kFail) return identity.error();
     if (identity) file.identity = std::move(*identity);

@@ -53,6 +53,10 @@ Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path
 // Whether the disk refused to read the file when it was remembered.
 bool WasSkipped(const ImportedFile& remembered);
 
+// Judges the content of the file <folder>/<name>. `identity` is that of the content alone.
+KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
+                             const std::string& json);
+
 // Reads image_manager/<folder>/<name>; the result says what is wrong with it. kIo: the disk refuses
 // to read it, unless that counts as damage.
 Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,

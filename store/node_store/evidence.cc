@@ -14,6 +14,7 @@
 #include "store/node_store/impl.h"
 #include "store/pull/judge.h"
 #include "store/recovery/observe.h"
+#include "store/trust/gap.h"
 #include "store/trust/trust.h"
 
 namespace waybill {
@@ -88,6 +89,15 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
       .options = impl_->evidence, .now = impl_->boot_clock(), .allow_empty = options.allow_empty};
   return WriteAndGet(
       *impl_, [&](StoreTxn& txn) { return internal::ObserveList(txn, list, observing); }, options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<void> NodeStore::NoteGap(std::string_view why) try {
+  if (auto r = CheckReason("reason", why); !r) return r;
+  return impl_->Write([&](StoreTxn& txn) {
+    return internal::NoteGap(txn, internal::GapToldOf(std::string(why)));
+  });
 } catch (...) {
   return internal::Caught();
 }

@@ -46,6 +46,8 @@ Distrust GapOf(const std::string& written) {
   return Gap("a kubelet wrote " + written + " since its records were taken over");
 }
 
+Distrust GapToldOf(const std::string& why) { return Gap(why); }
+
 Distrust RequestedGap() { return Gap("requested with --after-gap"); }
 
 Distrust GapOfKubeletRules() { return Gap("the store was used under the rules `kubelet`"); }

@@ -24,6 +24,8 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory);
 // At a later one: `written` names a file that a kubelet wrote since.
 Distrust GapOf(const std::string& written);
+// While the store was open: whoever records for a kubelet missed something.
+Distrust GapToldOf(const std::string& why);
 // At the word of an operator.
 Distrust RequestedGap();
 // An owner used the store under the rules `kubelet`, which keep no ledger.

@@ -185,6 +185,8 @@ struct ImageOnNode {
   // CRI's Image.spec.runtime_handler. Empty: not given, so the image may be any handler's.
   std::string runtime_handler = {};
   bool pinned = false;  // by the runtime's configuration
+
+  friend bool operator==(const ImageOnNode&, const ImageOnNode&) = default;
 };
 
 // A moment since the machine booted, which no change of the wall clock moves.

@@ -1,0 +1,424 @@
+#include "guard/guard.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "store/base/hex.h"
+#include "store/base/image_spellings.h"
+#include "store/base/quote.h"
+#include "store/base/sha256.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::guard {
+namespace {
+
+// Without an event, how long a list may go unjudged: open pulls are settled by lists.
+constexpr std::int64_t kJudgeSeconds = 300;
+
+constexpr std::string_view kHoleNames[kHoleKinds] = {
+    "record-lost",    "record-damaged", "record-stale",    "record-removed",
+    "intent-dropped", "intent-lost",    "unrecorded-image"};
+
+// What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
+constexpr std::string_view kStoreInKubelet = "waybill";
+
+// Whether a live process owns the store.
+bool IsOwned(const std::filesystem::path& store) {
+  auto lock = internal::OpenFile(store / "owner.lock", O_RDWR);
+  if (!lock) return false;
+  struct flock probe {};
+  probe.l_type = F_WRLCK;
+  probe.l_whence = SEEK_SET;
+  return ::fcntl(lock->get(), F_OFD_GETLK, &probe) == 0 && probe.l_type != F_UNLCK;
+}
+
+struct StoreState {
+  std::string uuid;
+  std::uint64_t commit_sequence = 0;
+};
+// Empty: nobody can tell.
+StoreState StateOf(const std::filesystem::path& directory) {
+  auto seen = NodeStore::Observe({.directory = directory});
+  if (!seen) return {};
+  auto statistics = (*seen)->GetStatistics();
+  if (!statistics) return {};
+  return {statistics->store_uuid, statistics->commit_sequence};
+}
+
+bool IsFatal(ErrorCode code) {
+  return code == ErrorCode::kOutcomeUnknown || code == ErrorCode::kOwned ||
+         code == ErrorCode::kClosed || code == ErrorCode::kNotOwner;
+}
+
+}  // namespace
+
+std::string_view HoleName(HoleKind kind) { return kHoleNames[static_cast<std::size_t>(kind)]; }
+
+bool IsPlaceholder(const ImagePulledRecord& record) {
+  return !record.last_updated && record.credential_mapping.empty();
+}
+
+Guard::Guard(GuardOptions options)
+    : options_(std::move(options)),
+      image_manager_(options_.kubelet_directory / "image_manager"),
+      pulled_(image_manager_, KubeletFolder::kPulled, options_.synced),
+      pulling_(image_manager_, KubeletFolder::kPulling, options_.synced) {}
+
+Guard::~Guard() = default;
+
+Result<std::unique_ptr<Guard>> Guard::Start(GuardOptions options) {
+  std::unique_ptr<Guard> guard(new Guard(std::move(options)));
+  if (auto begun = guard->Begin(); !begun) return begun.error();
+  return guard;
+}
+
+Result<void> Guard::Begin() {
+  if (auto there = internal::OpenDirectory(options_.kubelet_directory); !there) {
+    return there.error();
+  }
+  if (auto none = CheckNoneInside(); !none) return none;
+  if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
+  if (auto safe = internal::CheckPrivateDirectory(image_manager_); !safe) return safe;
+  auto session = Session::Begin(image_manager_);
+  if (!session) return session.error();
+  session_.emplace(*std::move(session));
+  auto watches = Watches::Make();
+  if (!watches) return watches.error();
+  watches_ = *std::move(watches);
+  // Before anything is read, so that nothing is missed in between.
+  if (auto watched = Watch(); !watched) return watched;
+  status_.since = options_.store.clock();
+  status_.kubelet_ran_before = options_.kubelet_runs && options_.kubelet_runs();
+  if (auto opened = OpenStore(); !opened) return opened;
+  if (auto made = MakeFolders(); !made) return made;
+  if (auto watched = Watch(); !watched) return watched;
+  if (auto taken = TakeOverAll(); !taken) return taken;
+  if (status_.kubelet_ran_before) phase_ = Phase::kRunning;
+  if (auto listed = FirstList(); !listed) return listed;
+  if (options_.live) {
+    if (auto put = pulled_.PutMarker(); !put) return put;
+    if (auto put = pulling_.PutMarker(); !put) return put;
+  }
+  if (auto put = pods_->PutRight(options_.kubelet_directory); !put) return put;
+  phase_ = Phase::kRunning;
+  status_.last_comparison = options_.store.clock();
+  return {};
+}
+
+Result<void> Guard::CheckNoneInside() const {
+  const std::filesystem::path inside = options_.kubelet_directory / kStoreInKubelet;
+  if (internal::IsSameFile(inside, options_.store.directory) || !IsOwned(inside)) return {};
+  return Error{ErrorCode::kOwned,
+               "a kubelet that has waybill inside runs on " + options_.kubelet_directory.string() +
+                   ": it owns " + inside.string() + "; nothing was changed",
+               "such a kubelet needs no guard"};
+}
+
+Result<void> Guard::MakeFolders() {
+  for (const RecordFiles* files : {&pulled_, &pulling_}) {
+    if (auto made = internal::MakePrivateDirectory(files->path()); !made) return made;
+    if (auto safe = internal::CheckPrivateDirectory(files->path()); !safe) return safe;
+  }
+  return {};
+}
+
+Result<void> Guard::Watch() {
+  auto pulled = watches_->Add(WatchedFolder::kPulled, pulled_.path());
+  if (!pulled) return pulled.error();
+  auto pulling = watches_->Add(WatchedFolder::kPulling, pulling_.path());
+  if (!pulling) return pulling.error();
+  return pods_ ? pods_->WatchAll() : Result<void>();
+}
+
+Result<void> Guard::OpenStore() {
+  OpenOptions options = options_.store;
+  auto there = internal::Exists(options.directory / "data.mdb");
+  if (!there.has_value()) return there.error();
+  const StoreState before = *there ? StateOf(options.directory) : StoreState();
+  auto fits = session_->TakeMark(before.uuid, before.commit_sequence);
+  if (!fits) return fits.error();
+  // At a first start the store's own import takes the files over, and looks for a gap.
+  gap_ = *there && !*fits;
+  options.rules = Rules::kClosed;
+  options.images_on_node.reset();
+  options.kubelet_directory = *there ? std::filesystem::path() : options_.kubelet_directory;
+  options.gap = !*there ? options.gap : gap_ ? Gap::kYes : Gap::kNo;
+  const std::filesystem::path pods = options_.kubelet_directory / "pods";
+  auto has_pods = internal::IsDirectory(pods);
+  if (has_pods.has_value() && *has_pods) options.pods_directory = pods;
+  if (options.witness.kind() == Witness::Kind::kRemembered) {
+    options.witness = Witness::At(image_manager_ / "waybill");
+  }
+  auto store = NodeStore::Open(std::move(options));
+  if (!store) {
+    Error error = store.error();
+    if (error.code == ErrorCode::kOwned) {
+      error.hint =
+          "if a kubelet with waybill inside owns it, no guard is needed; if another guard does, one "
+          "is enough";
+    }
+    return error;
+  }
+  store_ = *std::move(store);
+  const RecoveryReport& report = store_->recovery_report();
+  for (const std::string& finding : report.findings) Log(LogLevel::kWarning, finding);
+  for (const std::string& warning : report.warnings) Log(LogLevel::kWarning, warning);
+  for (const std::string& problem : report.import.problems) Log(LogLevel::kWarning, problem);
+  lost_ = LostSomething();
+  status_.gap = gap_ || report.after_gap;
+  if (gap_) {
+    Log(LogLevel::kNotice,
+        "the kubelet may have recorded pulls that no guard saw: images of which nothing is known "
+        "are closed");
+  }
+  pods_ = std::make_unique<PodMappings>(
+      pods, *store_, *watches_, [this](const std::string& text) { Log(LogLevel::kWarning, text); });
+  return {};
+}
+
+Result<void> Guard::FirstList() {
+  auto token = BeginList();
+  if (!token) return token.error();
+  auto list = options_.list_images
+                  ? options_.list_images()
+                  : Error{ErrorCode::kUnavailable, "no runtime was named to list its images", ""};
+  if (!list && options_.needs_runtime) {
+    return Error{ErrorCode::kUnavailable,
+                 "the runtime lists no images, so the kubelet's records can't be put right: " +
+                     list.error().ToString(),
+                 "start the runtime first, or go on with what is recorded: --allow-no-runtime"};
+  }
+  if (list) return TakeList(*token, std::move(list));
+  status_.runtime_error = list.error().ToString();
+  Log(LogLevel::kWarning, "there is no list of images yet: " + status_.runtime_error);
+  wants_list_ = true;
+  return PutRight();
+}
+
+bool Guard::NothingChanged(const std::vector<ImageOnNode>& images) const {
+  if (wants_list_ || phase_ == Phase::kStarting || !images_ || *images_ != images) return false;
+  const std::int64_t age = options_.store.clock().seconds - observed_time_.seconds;
+  if (age < 0 || age >= kJudgeSeconds) return false;
+  auto statistics = store_->GetStatistics();
+  return statistics && statistics->commit_sequence == observed_at_;
+}
+
+Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list) {
+  if (!list) {
+    const std::string text = list.error().ToString();
+    if (status_.runtime_error != text) {
+      Log(LogLevel::kWarning, "the runtime lists no images: " + text);
+    }
+    status_.runtime_error = text;
+    return {};
+  }
+  // What the kubelet did before the list was made is known before the list is judged.
+  if (phase_ == Phase::kRunning) {
+    if (auto handled = HandleEvents(); !handled) return handled;
+  }
+  ++lists_;
+  if (NothingChanged(*list)) {
+    status_.last_list = options_.store.clock();
+    return {};
+  }
+  wants_list_ = false;
+  images_ = *std::move(list);
+  auto judged = Judge(token);
+  if (phase_ == Phase::kStarting) return judged;
+  return Survive(std::move(judged), "judge the list of images");
+}
+
+Result<void> Guard::Judge(const ListToken& token) {
+  if (auto r = SettleEnded(*images_); !r) return r;
+  if (auto r = CloseDamaged(*images_); !r) return r;
+  auto observed = store_->ObserveImages({.images = *images_, .token = token, .complete = true});
+  if (!observed) {
+    Error error = observed.error();
+    if (images_->empty()) {
+      error.message = "the runtime lists no images, though some are recorded: " + error.message;
+      error.hint =
+          "a runtime that starts up lists nothing; if the node has no images, prune the store: "
+          "waybill prune --allow-empty";
+    }
+    images_.reset();
+    wants_list_ = true;
+    status_.runtime_error = error.ToString();
+    if (phase_ == Phase::kRunning) {
+      Log(LogLevel::kWarning, status_.runtime_error);
+      return {};
+    }
+    return error;
+  }
+  status_.runtime_error.clear();
+  status_.last_list = options_.store.clock();
+  status_.images = images_->size();
+  if (phase_ == Phase::kRunning) {
+    for (const JudgedImage& image : observed->judged) {
+      if (image.preloaded) {
+        Log(LogLevel::kInfo, image.name + " came without the kubelet: " + image.because);
+      } else {
+        Found(HoleKind::kUnrecordedImage, image.name, "it is closed: " + image.because);
+      }
+    }
+  }
+  std::set<std::string> removed;
+  std::swap(removed, removed_);
+  if (auto r = PutRight(); !r) return r;
+  for (const std::string& name : removed) {
+    const auto still = wanted_records_.find(name);
+    if (still == wanted_records_.end() || IsPlaceholder(still->second)) continue;
+    const std::string ref = internal::SpellingOf(still->second.image_ref);
+    const bool listed = std::any_of(
+        images_->begin(), images_->end(),
+        [&](const ImageOnNode& image) { return internal::SpellingOf(image.id) == ref; });
+    if (!listed) continue;
+    Found(HoleKind::kRecordRemoved, still->second.image_ref,
+          "its record was removed, and the runtime still has it; it was put back");
+  }
+  auto statistics = store_->GetStatistics();
+  if (!statistics) return statistics.error();
+  observed_at_ = statistics->commit_sequence;
+  observed_time_ = options_.store.clock();
+  return {};
+}
+
+Result<void> Guard::HandleEvents() {
+  auto events = watches_->Read();
+  if (!events) return events.error();
+  bool compare = false;
+  for (const WatchEvent& event : *events) {
+    ++status_.events;
+    if (event.what == WatchEvent::What::kOverflow) {
+      auto missed = MissedSomething("the kernel's queue of events ran over");
+      if (auto r = Survive(std::move(missed), "note that events were missed"); !r) return r;
+      compare = true;
+      continue;
+    }
+    if (event.what == WatchEvent::What::kReplaced && event.folder != WatchedFolder::kPod) {
+      compare = true;
+      continue;
+    }
+    if (auto r = Survive(Handle(event), "follow " + event.name); !r) return r;
+  }
+  return compare ? Compare() : Result<void>();
+}
+
+Result<void> Guard::Handle(const WatchEvent& event) {
+  using What = WatchEvent::What;
+  if (event.folder == WatchedFolder::kPods || event.folder == WatchedFolder::kPod) {
+    return pods_->Handle(event);
+  }
+  const bool of_record = event.folder == WatchedFolder::kPulled;
+  const RecordFiles& files = of_record ? pulled_ : pulling_;
+  if (event.name == kMarkerName) {
+    return event.what == What::kRemoved && options_.live ? files.PutMarker() : Result<void>();
+  }
+  // A kubelet renames its files into place; what is linked there is the guard's own.
+  if (!internal::IsRecordName(event.name) || event.what == What::kMade) return {};
+  if (event.what == What::kRemoved) {
+    return of_record ? RecordGone(event.name) : IntentGone(event.name);
+  }
+  if (!of_record) return TakeOverIntent(event.name, true);
+  if (auto taken = TakeOverRecord(event.name); !taken) return taken;
+  return pulled_.SyncFolder();
+}
+
+Result<void> Guard::Compare() {
+  if (!session_->InPlace()) {
+    // The folder with the lock was replaced: the lock guards nothing any more.
+    if (auto made = internal::MakePrivateDirectory(image_manager_); !made) {
+      return Survive(made, "make " + image_manager_.string());
+    }
+    session_.reset();
+    auto session = Session::Begin(image_manager_);
+    if (!session) return session.error();
+    session_.emplace(*std::move(session));
+  }
+  if (watches_->IsStale(WatchedFolder::kPulled, pulled_.path()) ||
+      watches_->IsStale(WatchedFolder::kPulling, pulling_.path())) {
+    auto again = MissedSomething("image_manager was replaced");
+    if (again) again = MakeFolders();
+    if (again) again = Watch();
+    if (again && options_.live) again = pulled_.PutMarker();
+    if (again && options_.live) again = pulling_.PutMarker();
+    if (!again) return Survive(std::move(again), "watch " + image_manager_.string());
+  }
+  ++status_.comparisons;
+  status_.last_comparison = options_.store.clock();
+  wants_list_ = true;
+  if (auto taken = Survive(TakeOverAll(), "compare the kubelet's files"); !taken) return taken;
+  return Survive(pods_->Compare(), "compare the pods' ID mappings");
+}
+
+Result<void> Guard::Stop() {
+  stopped_ = true;
+  if (auto away = pulled_.TakeMarkerAway(); !away) return away;
+  if (auto away = pulling_.TakeMarkerAway(); !away) return away;
+  // What the kubelet does from here on does not fit the mark.
+  session_->Capture();
+  if (auto handled = HandleEvents(); !handled) return handled;
+  for (const EndedPull& pull : ended_) {
+    if (auto r = EndPull(pull.image, pull.id); !r) return r;
+  }
+  ended_.clear();
+  if (auto closed = store_->Close(); !closed) return closed;
+  const StoreState state = StateOf(options_.store.directory);
+  if (state.uuid.empty()) return {};
+  return session_->LeaveMark(state.uuid, state.commit_sequence);
+}
+
+Result<void> Guard::Survive(Result<void> result, const std::string& doing) {
+  if (result || IsFatal(result.error().code)) return result;
+  Log(LogLevel::kError, "cannot " + doing + ": " + result.error().ToString() +
+                            "; it is tried again with the next comparison");
+  wants_list_ = true;
+  return {};
+}
+
+void Guard::Log(LogLevel level, const std::string& text) const {
+  if (options_.log) options_.log(level, text);
+}
+
+void Guard::Found(HoleKind kind, const std::string& image, const std::string& text) {
+  ++status_.holes[static_cast<std::size_t>(kind)];
+  Log(LogLevel::kNotice, std::string(HoleName(kind)) + ": " +
+                             internal::QuoteForMessage(image) + ": " + text);
+  if (options_.on_hole) options_.on_hole({kind, image});
+}
+
+Result<std::string> Guard::StatusJson() const {
+  auto statistics = store_->GetStatistics();
+  if (!statistics) return statistics.error();
+  const auto time = [](const std::optional<Timestamp>& at) -> nlohmann::ordered_json {
+    if (!at) return nullptr;
+    return FormatTimestamp(*at);
+  };
+  nlohmann::ordered_json holes;
+  for (std::size_t i = 0; i < kHoleKinds; ++i) holes[std::string(kHoleNames[i])] = status_.holes[i];
+  const nlohmann::ordered_json status = {
+      {"kubeletDirectory", options_.kubelet_directory.string()},
+      {"store", options_.store.directory.string()},
+      {"since", time(status_.since)},
+      {"kubeletRanBefore", status_.kubelet_ran_before},
+      {"afterGap", status_.gap},
+      {"distrustful", statistics->distrustful},
+      {"images", status_.images},
+      {"records", statistics->records},
+      {"ledgerEntries", statistics->ledger_entries},
+      {"openPulls", statistics->intents},
+      {"lastList", time(status_.last_list)},
+      {"runtimeError", status_.runtime_error},
+      {"lastComparison", time(status_.last_comparison)},
+      {"comparisons", status_.comparisons},
+      {"events", status_.events},
+      {"filesWritten", status_.files_written},
+      {"filesRemoved", status_.files_removed},
+      {"filesLeftAlone", status_.left_alone},
+      {"holes", holes}};
+  return status.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace waybill::guard

@@ -1,0 +1,235 @@
+// The guard: keeps the files of an unmodified kubelet right, by a store of its own.
+//
+// A kubelet decides by its files: image_manager/pulled/ (records) and image_manager/pulling/
+// (intents). It loses some, and forgets others. The guard records in a NodeStore what the kubelet
+// writes, judges what the runtime lists by the rules of evidence (NodeStore::ObserveImages), and
+// writes what the kubelet must find:
+//
+//   an image with a record                             its record, under its ID
+//   an image in the ledger, without a record           no file: open to all
+//   any other listed image                             a record without credentials: closed
+//   an open pull                                       its intent, unless its string names an image
+//                                                      that is open by the ledger
+//
+// Two directions, a file each: take_over.cc reads what the kubelet wrote into the store, put_right.cc
+// writes what the store says. Both may be repeated at any time.
+//
+// Not thread-safe: one thread drives it (service.h, or a test).
+
+#ifndef WAYBILL_GUARD_GUARD_H_
+#define WAYBILL_GUARD_GUARD_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "guard/pod_mappings.h"
+#include "guard/record_files.h"
+#include "guard/session.h"
+#include "guard/watches.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/node_store.h"
+
+namespace waybill::guard {
+
+// A way in which this kubelet would have opened a private image, or did for a moment.
+enum class HoleKind : std::uint8_t {
+  kRecordLost,       // before the kubelet started: a record was gone
+  kRecordDamaged,    // unreadable, or about another ref than its name says
+  kRecordStale,      // older than the store's, or with credentials that do not count any more
+  kRecordRemoved,    // while it runs: removed, although the runtime still has the image
+  kIntentDropped,    // removed by another pull's failure, or by a restart of the kubelet
+  kIntentLost,       // before the kubelet started: gone or damaged, and the pull may still go on
+  kUnrecordedImage,  // an image appeared that nobody recorded, and that an open pull may have brought
+};
+inline constexpr std::size_t kHoleKinds = 7;
+// "record-lost", …
+std::string_view HoleName(HoleKind kind);
+
+struct Hole {
+  HoleKind kind = HoleKind::kRecordLost;
+  std::string image;  // a name or a ref
+};
+
+enum class LogLevel : std::uint8_t { kError = 3, kWarning = 4, kNotice = 5, kInfo = 6 };  // syslog's
+
+struct GuardOptions {
+  std::filesystem::path kubelet_directory;
+  // The store's directory, and how it is opened. The guard sets what it needs: rules, the kubelet's
+  // directories, gaps. Without a witness: image_manager/waybill in the kubelet directory.
+  OpenOptions store;
+  // The runtime's complete list of images. Missing: the guard goes by records and ledger alone.
+  std::function<Result<std::vector<ImageOnNode>>()> list_images;
+  // Whether a start without a list of images is an error.
+  bool needs_runtime = true;
+  // Whether the marker is put (kMarkerName).
+  bool live = true;
+  // Whether a kubelet runs on this directory. Missing: none does.
+  std::function<bool()> kubelet_runs;
+  std::function<void(LogLevel, const std::string&)> log;
+  std::function<void(const Hole&)> on_hole;
+  SyncObserver synced;
+};
+
+struct GuardStatus {
+  Timestamp since = {};
+  bool kubelet_ran_before = false;  // the kubelet ran when the guard started
+  bool gap = false;                 // the time before this start was a gap
+  std::uint64_t images = 0;  // on the last list
+  std::uint64_t events = 0;
+  std::uint64_t comparisons = 0;
+  std::optional<Timestamp> last_comparison = {};
+  std::optional<Timestamp> last_list = {};
+  std::string runtime_error = {};  // why the last list failed; empty: it did not
+  std::uint64_t files_written = 0;
+  std::uint64_t files_removed = 0;
+  std::uint64_t left_alone = 0;  // files in a later kubelet's format
+  std::uint64_t holes[kHoleKinds] = {};
+};
+
+// A record that the guard writes for an image that the store does not judge yet. No kubelet writes
+// one without a time.
+bool IsPlaceholder(const ImagePulledRecord& record);
+
+class Guard {
+ public:
+  // The phase before a kubelet starts: takes over what is new, judges it, and puts the kubelet's
+  // directory right. With a kubelet that runs already, too, but then what that has in memory stays.
+  // Errors: those of NodeStore::Open; kOwned also for a second guard, and for a kubelet that has
+  // waybill inside; kUnavailable: the runtime gave no list; kInvalidArgument: its list is empty,
+  // and the store has records. What was done before an error stays, and can be repeated.
+  static Result<std::unique_ptr<Guard>> Start(GuardOptions options);
+  // Without Stop the end counts as a crash: what happens until the next start is a gap.
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  // Readable when the kubelet changed something.
+  int fd() const { return watches_->fd(); }
+  // What the kubelet did since the last call. Errors of the store that no later call can mend:
+  // kOutcomeUnknown, kOwned, kClosed, kDamaged. The guard must then be started anew. Anything else
+  // is logged, and tried again with the next comparison.
+  Result<void> HandleEvents();
+
+  // A list of images: draw the token, make the list, hand both over. `list` may be an error.
+  Result<ListToken> BeginList() const { return store_->BeginList(); }
+  Result<void> TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list);
+  // Whether something happened that only a list can settle.
+  bool wants_list() const { return wants_list_; }
+  // Compares everything with everything, and sees to directories that were replaced. To be called
+  // now and then.
+  Result<void> Compare();
+
+  // Leaves a directory that the kubelet understands. `kubelet_runs` is asked again.
+  Result<void> Stop();
+
+  const GuardStatus& status() const { return status_; }
+  Result<std::string> StatusJson() const;
+  std::filesystem::path status_path() const { return session_->status_path(); }
+  NodeStore& store() { return *store_; }
+
+ private:
+  // Of one image string, while its intent is there.
+  struct RunningPull {
+    std::string image;
+    std::vector<PullId> ids;
+    // The ref of a record that only a pull of this image name can have written since.
+    std::string proven_ref;
+    // There may be more such pulls, or more such refs: no record proves that this one succeeded.
+    bool ambiguous = false;
+  };
+  // A pull whose intent went together with a record: the next list tells whether it was its own.
+  struct EndedPull {
+    std::string image;
+    PullId id;
+    std::string image_ref;
+    std::uint64_t lists_before = 0;
+  };
+  enum class Phase : std::uint8_t { kStarting, kRunning };
+
+  explicit Guard(GuardOptions options);
+
+  Result<void> Begin();
+  Result<void> OpenStore();
+  Result<void> CheckNoneInside() const;
+  Result<void> MakeFolders();
+  Result<void> Watch();
+  Result<void> FirstList();
+
+  // --- take_over.cc: from the kubelet's files into the store
+  Result<void> TakeOverAll();
+  Result<void> TakeOverRecord(const std::string& name);
+  Result<void> TakeOverContent(const std::string& name, ImagePulledRecord record);
+  Result<void> CloseDamaged(const std::vector<ImageOnNode>& images);
+  void NoteVersion(const std::string& content);
+  void LeaveAlone(const std::filesystem::path& path);
+  Result<void> TakeOverIntent(const std::string& name, bool was_written);
+  Result<void> IntentMissed(const std::string& name);
+  Result<void> IntentGone(const std::string& name);
+  Result<void> RecordGone(const std::string& name);
+  Result<void> EndPull(const std::string& image, PullId id);
+  Result<void> SettleEnded(const std::vector<ImageOnNode>& images);
+  void NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& after);
+  Result<void> MissedSomething(const std::string& what);
+  bool LostSomething() const;
+
+  // --- put_right.cc: from the store into the kubelet's files
+  Result<void> PutRight();
+  Result<void> PlanRecords();
+  Result<void> PlanIntents();
+  Result<void> PutRecords();
+  Result<void> PutIntents();
+  Result<std::optional<ImagePulledRecord>> WantedRecord(const ImageOnNode& image);
+  Result<void> PutRecord(const std::string& name, const ImagePulledRecord& wanted);
+  Result<void> SweepRecord(const std::string& name);
+
+  Result<void> Handle(const WatchEvent& event);
+  Result<void> Judge(const ListToken& token);
+  bool NothingChanged(const std::vector<ImageOnNode>& images) const;
+  // Logs what can be tried again, and returns what can't.
+  Result<void> Survive(Result<void> result, const std::string& doing);
+  void Log(LogLevel level, const std::string& text) const;
+  void Found(HoleKind kind, const std::string& image, const std::string& text);
+
+  GuardOptions options_;
+  std::filesystem::path image_manager_;
+  RecordFiles pulled_;
+  RecordFiles pulling_;
+  std::optional<Session> session_;
+  std::unique_ptr<Watches> watches_;
+  std::unique_ptr<NodeStore> store_;
+  std::unique_ptr<PodMappings> pods_;
+  Phase phase_ = Phase::kStarting;
+  bool gap_ = false;   // the kubelet may have recorded something before this start, unseen
+  bool lost_ = false;  // something newer than what the store has may be lost
+  bool stopped_ = false;
+  KubeletApiVersion api_version_ = KubeletApiVersion::kV1Alpha1;
+
+  bool wants_list_ = false;
+  std::uint64_t lists_ = 0;
+  std::uint64_t observed_at_ = 0;  // the store's commit after the last list that was judged
+  Timestamp observed_time_ = {};
+  std::optional<std::vector<ImageOnNode>> images_;  // the last list
+
+  std::map<std::string, RunningPull> running_;   // by the intent's file name
+  std::vector<EndedPull> ended_;
+  std::map<std::string, ImagePulledRecord> wanted_records_;  // by file name
+  std::map<std::string, std::string> wanted_intents_;        // image strings by file name
+  std::set<std::string> preloaded_;  // names of files that images of the ledger must not have
+  std::set<std::string> removed_;    // records that vanished; the next list tells whether rightly
+  std::set<std::string> damaged_;    // unreadable records at the start
+  std::set<std::string> reported_;   // files that were left alone, and said to be
+
+  GuardStatus status_;
+};
+
+}  // namespace waybill::guard
+
+#endif  // WAYBILL_GUARD_GUARD_H_

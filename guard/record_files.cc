@@ -1,0 +1,212 @@
+#include "guard/record_files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "waybill/limits.h"
+
+namespace waybill::guard {
+
+using internal::Fd;
+using internal::SystemError;
+
+namespace {
+
+// Three writers at once would be two too many.
+constexpr int kMaxExchanges = 64;
+
+// No kubelet parses it, and a person who looks into it learns what it is for.
+constexpr std::string_view kMarkerContent =
+    "This file belongs to waybill guard. No kubelet can parse it, so its cache never counts as "
+    "complete, and it sees records that the guard puts back. The guard removes it when it stops.\n";
+
+Result<void> Rename(const std::filesystem::path& from, const std::filesystem::path& to,
+                    unsigned flags) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0) return {};
+  return SystemError(errno, "rename " + from.string() + " to", to);
+}
+
+// Whether a file that can't be decoded is one that a later kubelet wrote, not a damaged one.
+bool IsLaterFormat(const std::string& content) {
+  const auto json = nlohmann::json::parse(content, nullptr, false);
+  if (!json.is_object() || json.contains("closedByWaybill")) return false;
+  const auto kind = json.find("kind");
+  const auto version = json.find("apiVersion");
+  if (kind == json.end() || !kind->is_string() || version == json.end() || !version->is_string()) {
+    return false;
+  }
+  const auto& group = version->get_ref<const std::string&>();
+  if (!group.starts_with("kubelet.config.k8s.io/")) return false;
+  if (group != "kubelet.config.k8s.io/v1alpha1" && group != "kubelet.config.k8s.io/v1beta1") {
+    return true;
+  }
+  for (const auto& [field, value] : json.items()) {
+    if (field != "kind" && field != "apiVersion" && field != "lastUpdatedTime" &&
+        field != "imageRef" && field != "credentialMapping" && field != "image") {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string OwnForm(std::string kubelets_form) {
+  while (kubelets_form.ends_with('\n')) kubelets_form.pop_back();
+  return kubelets_form;
+}
+
+RecordFiles::RecordFiles(std::filesystem::path image_manager, KubeletFolder folder,
+                         SyncObserver synced)
+    : image_manager_(std::move(image_manager)),
+      folder_(folder),
+      path_(image_manager_ / internal::FolderName(folder)),
+      synced_(std::move(synced)) {}
+
+Result<std::vector<std::string>> RecordFiles::Names() const {
+  auto there = internal::Exists(path_);
+  if (!there.has_value()) return there.error();
+  if (!*there) return std::vector<std::string>();
+  auto names = internal::ListDirectory(path_);
+  if (!names) return names;
+  std::erase_if(*names, [](const std::string& name) { return !internal::IsRecordName(name); });
+  std::sort(names->begin(), names->end());
+  return names;
+}
+
+Result<std::optional<RecordFile>> RecordFiles::Read(const std::string& name) const {
+  const std::filesystem::path path = path_ / name;
+  RecordFile file;
+  auto content = internal::ReadWholeFile(path, kMaxRecordFileBytes);
+  if (!content) {
+    if (content.error().code == ErrorCode::kNotFound) return std::optional<RecordFile>();
+    file.judged.folder = folder_;
+    file.judged.problem = content.error().message;
+    return file;
+  }
+  file.content = std::move(*content);
+  file.judged = internal::JudgeKubeletFile(folder_, name, file.content);
+  file.is_own = !file.content.empty() && file.content.back() != '\n';
+  file.is_later_format = !file.readable() && IsLaterFormat(file.content);
+  return file;
+}
+
+Result<void> RecordFiles::SyncFile(const std::string& name) const {
+  const std::filesystem::path path = path_ / name;
+  auto file = internal::OpenFile(path, O_RDONLY);
+  if (!file) {
+    return file.error().code == ErrorCode::kNotFound ? Result<void>() : file.error();
+  }
+  if (auto synced = internal::SyncFile(*file, path); !synced) return synced;
+  if (synced_) synced_(path);
+  return {};
+}
+
+Result<bool> RecordFiles::Create(const std::string& name, std::string_view content) const {
+  auto staged = Stage(name, content);
+  if (!staged) return staged.error();
+  // The kubelet may have written its own meanwhile: a link never replaces.
+  const bool made = ::link(staged->c_str(), (path_ / name).c_str()) == 0;
+  const int error = errno;
+  if (auto removed = internal::RemoveFile(*staged); !removed) return removed.error();
+  if (!made) {
+    if (error == EEXIST) return false;
+    return SystemError(error, "make", path_ / name);
+  }
+  if (auto synced = SyncFolder(); !synced) return synced.error();
+  return true;
+}
+
+Result<bool> RecordFiles::Replace(const std::string& name, const std::string& was,
+                                  std::string_view content) const {
+  auto staged = Stage(name, content);
+  if (!staged) return staged.error();
+  const std::filesystem::path place = path_ / name;
+  std::string expected = was;
+  std::string ours(content);
+  // What comes out must be what we expected. If not, the kubelet wrote meanwhile: its file goes
+  // back, and what then comes out must be ours.
+  bool replaced = true;
+  for (int turn = 0; turn < kMaxExchanges; ++turn) {
+    if (auto exchanged = Rename(*staged, place, RENAME_EXCHANGE); !exchanged) {
+      static_cast<void>(internal::RemoveFile(*staged));
+      if (exchanged.error().code == ErrorCode::kNotFound) return false;
+      return exchanged.error();
+    }
+    auto out = internal::ReadWholeFile(*staged, kMaxRecordFileBytes);
+    const bool as_expected = out ? *out == expected : turn == 0 && was.empty();
+    if (as_expected) break;
+    replaced = false;
+    expected = ours;
+    if (out) ours = std::move(*out);
+  }
+  if (auto synced = SyncFolder(); !synced) return synced.error();
+  if (auto removed = internal::RemoveFile(*staged); !removed) return removed.error();
+  return replaced;
+}
+
+Result<bool> RecordFiles::Remove(const std::string& name, const std::string& was) const {
+  const std::filesystem::path place = path_ / name;
+  const std::filesystem::path scratch = Scratch(name);
+  if (auto taken = Rename(place, scratch, 0); !taken) {
+    if (taken.error().code == ErrorCode::kNotFound) return false;
+    return taken.error();
+  }
+  auto content = internal::ReadWholeFile(scratch, kMaxRecordFileBytes);
+  const bool removed = content ? *content == was : was.empty();
+  if (!removed) {
+    // What the kubelet wrote since is newer than what was taken out.
+    auto back = Rename(scratch, place, RENAME_NOREPLACE);
+    struct stat st {};
+    if (!back && ::lstat(place.c_str(), &st) != 0) return back.error();
+  }
+  if (auto gone = internal::RemoveFile(scratch); !gone) return gone.error();
+  if (auto synced = SyncFolder(); !synced) return synced.error();
+  return removed;
+}
+
+Result<void> RecordFiles::PutMarker() const {
+  auto made = Create(std::string(kMarkerName), kMarkerContent);
+  return made ? Result<void>() : made.error();
+}
+
+Result<void> RecordFiles::TakeMarkerAway() const {
+  if (auto removed = internal::RemoveFile(path_ / kMarkerName); !removed) return removed;
+  return SyncFolder();
+}
+
+std::filesystem::path RecordFiles::Scratch(const std::string& name) const {
+  return image_manager_ / kOwnFolder /
+         (std::string(internal::FolderName(folder_)) + "-" + name);
+}
+
+Result<std::filesystem::path> RecordFiles::Stage(const std::string& name,
+                                                 std::string_view content) const {
+  const std::filesystem::path path = Scratch(name);
+  if (auto removed = internal::RemoveFile(path); !removed) return removed.error();
+  auto file = internal::OpenFile(path, O_WRONLY | O_CREAT | O_EXCL);
+  if (!file) return file.error();
+  auto written = internal::PWriteAll(*file, content, 0, path);
+  if (written) written = internal::SyncFile(*file, path);
+  if (!written) {
+    static_cast<void>(internal::RemoveFile(path));
+    return written.error();
+  }
+  if (synced_) synced_(path);
+  return path;
+}
+
+Result<void> RecordFiles::SyncFolder() const {
+  if (auto synced = internal::SyncDirectory(path_); !synced) return synced;
+  if (synced_) synced_(path_);
+  return {};
+}
+
+}  // namespace waybill::guard

@@ -1,0 +1,93 @@
+// The files of one folder of image_manager/, which a kubelet may be changing at the same time.
+// Nothing that the kubelet writes meanwhile is lost: a change is made only if the file is still
+// what it was. Each change is on disk when the call returns.
+//
+//   image_manager/pulled/sha256-<hex>            a kubelet's record
+//   image_manager/pulled/sha256-waybill-guard    the marker (kMarkerName)
+//   image_manager/waybill-guard/                 the guard's own: files being written, session.h
+
+#ifndef WAYBILL_GUARD_RECORD_FILES_H_
+#define WAYBILL_GUARD_RECORD_FILES_H_
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "migrations/kubelet/kubelet_file.h"
+#include "store/base/files.h"
+#include "waybill/result.h"
+
+namespace waybill::guard {
+
+using internal::KubeletFolder;
+
+inline constexpr std::string_view kOwnFolder = "waybill-guard";
+
+// A file that no kubelet can parse. It keeps the kubelet's cache from counting as complete, so that
+// what the guard puts back is seen (kubelet behaviour, since 1.34). Import and export pass over it,
+// as over any name that is not that of a record.
+inline constexpr std::string_view kMarkerName = "sha256-waybill-guard";
+
+// Told after a file or a directory was synced. Tests cut the power by it.
+using SyncObserver = std::function<void(const std::filesystem::path&)>;
+
+// What the guard writes lacks the line end that a kubelet writes: so the guard knows its own intents
+// again, also in its next life.
+std::string OwnForm(std::string kubelets_form);
+
+struct RecordFile {
+  std::string content;
+  internal::KubeletFile judged;
+  // A later kubelet's format: left alone.
+  bool is_later_format = false;
+  // The guard wrote it (OwnForm).
+  bool is_own = false;
+
+  bool readable() const {
+    return !std::holds_alternative<std::monostate>(judged.content);
+  }
+};
+
+class RecordFiles {
+ public:
+  RecordFiles(std::filesystem::path image_manager, KubeletFolder folder, SyncObserver synced);
+
+  const std::filesystem::path& path() const { return path_; }
+  KubeletFolder folder() const { return folder_; }
+
+  // The names of records, sorted. Empty if the folder does not exist.
+  Result<std::vector<std::string>> Names() const;
+  // nullopt: there is no such file. A file that can't be read is not an error: it counts as
+  // damaged.
+  Result<std::optional<RecordFile>> Read(const std::string& name) const;
+
+  // Syncs what the kubelet renamed into place: the file, then the folder. A file that is gone is
+  // not an error.
+  Result<void> SyncFile(const std::string& name) const;
+  Result<void> SyncFolder() const;
+
+  // Each returns whether it changed the file; false: it is not as it was expected to be.
+  Result<bool> Create(const std::string& name, std::string_view content) const;
+  Result<bool> Replace(const std::string& name, const std::string& was,
+                       std::string_view content) const;
+  Result<bool> Remove(const std::string& name, const std::string& was) const;
+
+  Result<void> PutMarker() const;
+  Result<void> TakeMarkerAway() const;
+
+ private:
+  std::filesystem::path Scratch(const std::string& name) const;
+  Result<std::filesystem::path> Stage(const std::string& name, std::string_view content) const;
+
+  std::filesystem::path image_manager_;
+  KubeletFolder folder_;
+  std::filesystem::path path_;
+  SyncObserver synced_;
+};
+
+}  // namespace waybill::guard
+
+#endif  // WAYBILL_GUARD_RECORD_FILES_H_

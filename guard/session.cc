@@ -1,0 +1,87 @@
+#include "guard/session.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "guard/record_files.h"
+
+namespace waybill::guard {
+namespace {
+
+constexpr std::size_t kMaxMarkBytes = 4096;
+
+// A folder as it is now; null if there is none.
+nlohmann::json FolderMark(const std::filesystem::path& path) {
+  struct stat st {};
+  if (::lstat(path.c_str(), &st) != 0) return nullptr;
+  return {static_cast<std::uint64_t>(st.st_dev),  static_cast<std::uint64_t>(st.st_ino),
+          st.st_mtim.tv_sec,                      st.st_mtim.tv_nsec,
+          st.st_ctim.tv_sec,                      st.st_ctim.tv_nsec};
+}
+
+// pulled/ and pulling/ as they are now.
+std::string FoldersOf(const std::filesystem::path& image_manager) {
+  return nlohmann::json{FolderMark(image_manager / "pulled"), FolderMark(image_manager / "pulling")}
+      .dump();
+}
+
+std::string MarkOf(const std::string& folders, const std::string& store_uuid,
+                   std::uint64_t commit_sequence) {
+  const nlohmann::json mark = {
+      {"store", store_uuid}, {"commit", commit_sequence}, {"folders", folders}};
+  return mark.dump() + "\n";
+}
+
+}  // namespace
+
+Result<Session> Session::Begin(const std::filesystem::path& image_manager) {
+  const std::filesystem::path own = image_manager / kOwnFolder;
+  if (auto made = internal::MakePrivateDirectory(own); !made) return made.error();
+  if (auto safe = internal::CheckPrivateDirectory(own); !safe) return safe.error();
+  const std::filesystem::path path = own / "lock";
+  auto lock = internal::OpenFile(path, O_RDWR | O_CREAT);
+  if (!lock) return lock.error();
+  if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return internal::SystemError(errno, "lock", path);
+    return Error{ErrorCode::kOwned,
+                 "another guard runs on this kubelet directory: it holds " + path.string() +
+                     "; nothing was changed",
+                 "one guard is enough: stop that one first"};
+  }
+  return Session(image_manager, std::move(*lock));
+}
+
+Result<bool> Session::TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence) {
+  const std::filesystem::path path = image_manager_ / kOwnFolder / "session";
+  auto mark = internal::ReadWholeFile(path, kMaxMarkBytes);
+  if (auto removed = internal::RemoveFile(path); !removed) return removed.error();
+  if (auto synced = internal::SyncDirectory(path.parent_path()); !synced) return synced.error();
+  return mark && *mark == MarkOf(FoldersOf(image_manager_), store_uuid, commit_sequence);
+}
+
+Result<void> Session::LeaveMark(const std::string& store_uuid,
+                                std::uint64_t commit_sequence) const {
+  return internal::WriteFileDurably(image_manager_ / kOwnFolder / "session",
+                                    MarkOf(folders_, store_uuid, commit_sequence));
+}
+
+void Session::Capture() { folders_ = FoldersOf(image_manager_); }
+
+std::filesystem::path Session::status_path() const {
+  return image_manager_ / kOwnFolder / "status.json";
+}
+
+bool Session::InPlace() const {
+  const std::filesystem::path path = image_manager_ / kOwnFolder / "lock";
+  auto held = internal::FileIdOf(lock_, path);
+  auto there = internal::FileIdOf(path);
+  return held && there && *held == *there;
+}
+
+}  // namespace waybill::guard

@@ -1,0 +1,423 @@
+// From the kubelet's files into the store.
+//
+// A credential is taken only where the kubelet can have proven it: while the guard watches, or in a
+// file that is not older than what the store has. Of a file that an earlier copy may have brought
+// back only the fact counts that the image was pulled.
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "guard/guard.h"
+#include "store/base/hex.h"
+#include "store/base/image_spellings.h"
+#include "store/base/quote.h"
+#include "store/base/sha256.h"
+#include "waybill/image_name.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::guard {
+namespace {
+
+bool SameCoordinates(const ImagePullSecret& a, const ImagePullSecret& b) {
+  return a.uid == b.uid && a.namespace_name == b.namespace_name && a.name == b.name;
+}
+
+std::int64_t SecondsOf(const ImagePulledRecord& record) {
+  return record.last_updated ? record.last_updated->seconds : 0;
+}
+
+// `into` with what `from` has more. Of two hashes of one secret that of `into` stays.
+ImagePullCredentials United(ImagePullCredentials into, const ImagePullCredentials& from) {
+  if (into.node_pods_accessible || from.node_pods_accessible) {
+    if (!into.node_pods_accessible) into.node_pods_proof = from.node_pods_proof;
+    into.node_pods_accessible = true;
+    into.kubernetes_secrets.clear();
+    into.kubernetes_service_accounts.clear();
+    return into;
+  }
+  for (const ImagePullSecret& secret : from.kubernetes_secrets) {
+    const bool known =
+        std::any_of(into.kubernetes_secrets.begin(), into.kubernetes_secrets.end(),
+                    [&](const ImagePullSecret& one) { return SameCoordinates(one, secret); });
+    if (!known) into.kubernetes_secrets.push_back(secret);
+  }
+  for (const ImagePullServiceAccount& account : from.kubernetes_service_accounts) {
+    auto& all = into.kubernetes_service_accounts;
+    const bool known = std::any_of(all.begin(), all.end(), [&](const ImagePullServiceAccount& one) {
+      return one.uid == account.uid && one.namespace_name == account.namespace_name &&
+             one.name == account.name;
+    });
+    if (!known) all.push_back(account);
+  }
+  return into;
+}
+
+ImagePulledRecord United(const ImagePulledRecord& newer, const ImagePulledRecord& older) {
+  ImagePulledRecord united = newer;
+  for (const auto& [name, credentials] : older.credential_mapping) {
+    auto [at, is_new] = united.credential_mapping.emplace(name, credentials);
+    if (!is_new) at->second = United(at->second, credentials);
+  }
+  return united;
+}
+
+// Whether only a pull that succeeded can have written `after` over `before`: a decision adds no
+// secret but one whose hash or coordinates are there (kubelet behaviour).
+bool OnlyAPullWrites(const ImagePullCredentials* before, const ImagePullCredentials& after) {
+  if (after.empty()) return false;
+  if (before == nullptr) return true;
+  if (after.node_pods_accessible && !before->node_pods_accessible) return true;
+  for (const ImagePullSecret& secret : after.kubernetes_secrets) {
+    const auto& all = before->kubernetes_secrets;
+    if (std::none_of(all.begin(), all.end(), [&](const ImagePullSecret& one) {
+          return SameCoordinates(one, secret) || one.credential_hash == secret.credential_hash;
+        })) {
+      return true;
+    }
+  }
+  return after.kubernetes_service_accounts.size() > before->kubernetes_service_accounts.size();
+}
+
+std::string FileNameOf(std::string_view text) {
+  const auto hash = internal::Sha256(text);
+  return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
+}
+
+}  // namespace
+
+bool IsPlaceholder(const ImagePulledRecord& record) {
+  return !record.last_updated && record.credential_mapping.empty();
+}
+
+Result<void> Guard::TakeOverAll() {
+  auto intents = pulling_.Names();
+  if (!intents) return intents.error();
+  for (const std::string& name : *intents) {
+    if (auto r = TakeOverIntent(name, false); !r) return r;
+  }
+  if (auto synced = pulling_.SyncFolder(); !synced) return synced;
+  // Pulls whose intents went while nobody looked.
+  std::vector<std::string> gone;
+  for (auto& [name, running] : running_) {
+    running.ambiguous = true;
+    if (!std::binary_search(intents->begin(), intents->end(), name)) gone.push_back(name);
+  }
+  for (const std::string& name : gone) {
+    if (auto r = IntentGone(name); !r) return r;
+  }
+  auto records = pulled_.Names();
+  if (!records) return records.error();
+  for (const std::string& name : *records) {
+    if (auto r = TakeOverRecord(name); !r) return r;
+  }
+  if (auto synced = pulled_.SyncFolder(); !synced) return synced;
+  for (const auto& [name, wanted] : wanted_records_) {
+    if (!std::binary_search(records->begin(), records->end(), name)) removed_.insert(name);
+  }
+  return {};
+}
+
+Result<void> Guard::TakeOverRecord(const std::string& name) {
+  auto file = pulled_.Read(name);
+  if (!file) return file.error();
+  if (!*file) return {};
+  if (auto synced = pulled_.SyncFile(name); !synced) return synced;
+  const auto* record = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
+  if (record == nullptr) {
+    if ((*file)->is_later_format) {
+      LeaveAlone(pulled_.path() / name);
+    } else {
+      damaged_.insert(name);
+      wants_list_ = true;
+    }
+    return {};
+  }
+  damaged_.erase(name);
+  removed_.erase(name);
+  if (!(*file)->is_own) NoteVersion((*file)->content);
+  return TakeOverContent(name, *record);
+}
+
+Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord record) {
+  if (IsPlaceholder(record)) return {};
+  auto known = store_->GetRecord({.image_ref = record.image_ref});
+  if (!known && known.error().code != ErrorCode::kNotFound) return known.error();
+  const bool starting = phase_ == Phase::kStarting;
+  const bool is_older = known && SecondsOf(record) < SecondsOf(*known);
+  // While the guard watches, the kubelet alone writes. At a start the file may have been put back:
+  // if nothing was written since the last guard ended, or if something newer was lost.
+  const bool believed = !starting || (gap_ && !lost_ && !is_older);
+  if (!believed) {
+    if (known) return {};
+    record.credential_mapping.clear();
+  }
+  ImagePulledRecord put = record;
+  if (known) {
+    const bool is_newer = !starting || SecondsOf(record) > SecondsOf(*known);
+    put = is_newer ? United(record, *known) : United(*known, record);
+    put.image_ref = record.image_ref;
+    put.last_updated = std::max(record.last_updated, known->last_updated);
+    NoteProof(*known, record);
+    if (put.credential_mapping == known->credential_mapping) return {};
+  } else {
+    NoteProof({}, record);
+  }
+  if (auto stored = store_->PutRecord(put); !stored) {
+    if (stored.error().code != ErrorCode::kLimitExceeded) return stored;
+    Log(LogLevel::kWarning, (pulled_.path() / name).string() +
+                                " can't be kept: " + stored.error().ToString());
+    return {};
+  }
+  auto now = store_->GetRecord({.image_ref = record.image_ref});
+  if (!now) return now.error();
+  now->image_ref = record.image_ref;
+  // What does not count (it was forgotten, say) must go from the file.
+  if (now->credential_mapping != record.credential_mapping) wants_list_ = true;
+  // So that it is put back at once if it vanishes before the next list.
+  if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(now);
+  return {};
+}
+
+void Guard::NoteVersion(const std::string& content) {
+  const bool is_beta = content.find("kubelet.config.k8s.io/v1beta1") != std::string::npos;
+  api_version_ = is_beta ? KubeletApiVersion::kV1Beta1 : KubeletApiVersion::kV1Alpha1;
+}
+
+void Guard::LeaveAlone(const std::filesystem::path& path) {
+  if (!reported_.insert(path.string()).second) return;
+  Log(LogLevel::kWarning, path.string() +
+                              " has a format that this waybill does not know: it is left as it "
+                              "is; use a waybill as new as the kubelet");
+  ++status_.left_alone;
+}
+
+void Guard::NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& after) {
+  for (const auto& [image_name, credentials] : after.credential_mapping) {
+    const auto was = before.credential_mapping.find(image_name);
+    const auto* const entry = was == before.credential_mapping.end() ? nullptr : &was->second;
+    if (!OnlyAPullWrites(entry, credentials)) continue;
+    for (auto& [name, running] : running_) {
+      if (ImageName(running.image) != std::string_view(image_name)) continue;
+      running.ambiguous = running.ambiguous || !running.proven_ref.empty();
+      running.proven_ref = after.image_ref;
+    }
+  }
+}
+
+// At a start, of files that could not be read: which images they are about.
+Result<void> Guard::CloseDamaged(const std::vector<ImageOnNode>& images) {
+  std::set<std::string> left;
+  std::swap(left, damaged_);
+  const auto close = [&](const std::string& ref) -> Result<void> {
+    if (left.erase(FileNameOf(ref)) == 0) return {};
+    const ImageCopy copy = {.image_ref = ref};
+    auto known = store_->GetRecord(copy);
+    if (known) return {};
+    if (known.error().code != ErrorCode::kNotFound) return known.error();
+    auto why = store_->Explain({.image = ref, .image_ref = ref});
+    if (!why) return why.error();
+    if (why->ledger_entry) return {};
+    ImagePulledRecord closed;
+    closed.image_ref = ref;
+    closed.last_updated = options_.store.clock();
+    return store_->PutRecord(closed);
+  };
+  for (const ImageOnNode& image : images) {
+    std::vector<std::string> refs = internal::PlainSpellings(image.id);
+    refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
+    for (const std::string& ref : refs) {
+      if (auto r = close(ref); !r) return r;
+    }
+  }
+  // The store may know the ref of an image that is not listed.
+  auto records = store_->ListRecords();
+  if (!records) return records.error();
+  for (const ImagePulledRecord& record : *records) left.erase(FileNameOf(record.image_ref));
+  if (left.empty()) return {};
+  return MissedSomething("the record " + *left.begin() +
+                         " can't be read, and nobody knows which image it is about");
+}
+
+Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
+  auto file = pulling_.Read(name);
+  if (!file) return file.error();
+  if (!*file) return was_written ? IntentMissed(name) : Result<void>();
+  const auto* intent = std::get_if<ImagePullIntent>(&(*file)->judged.content);
+  if (intent != nullptr && (*file)->is_own) {
+    // It tells nothing that the store does not know, unless that was lost.
+    auto has = store_->HasIntent({.image = intent->image});
+    if (!has) return has.error();
+    return *has || !lost_ ? Result<void>() : store_->PutIntent({.image = intent->image});
+  }
+  if (auto synced = pulling_.SyncFile(name); !synced) return synced;
+  if (was_written) {
+    if (auto synced = pulling_.SyncFolder(); !synced) return synced;
+  }
+  if (intent == nullptr) {
+    if ((*file)->is_later_format) {
+      LeaveAlone(pulling_.path() / name);
+      // Whatever it says, something is pulled.
+      return MissedSomething("an intent has a format that this waybill does not know");
+    }
+    auto pulls = store_->ListOpenPulls();
+    if (!pulls) return pulls.error();
+    const bool is_known = std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+      return !pull.anything && FileNameOf(pull.image) == name;
+    });
+    wants_list_ = true;
+    return is_known ? Result<void>() : MissedSomething("the intent " + name + " can't be read");
+  }
+  NoteVersion((*file)->content);
+  if (phase_ == Phase::kStarting && !status_.kubelet_ran_before) {
+    // The kubelet that pulled has ended, and its pull with it.
+    auto has = store_->HasIntent({.image = intent->image});
+    if (!has) return has.error();
+    return *has && !gap_ ? Result<void>() : store_->PutIntent({.image = intent->image});
+  }
+  RunningPull& running = running_[name];
+  if (!was_written && !running.ids.empty()) return {};
+  auto id = store_->RecordPullIntent({.image = intent->image});
+  if (!id) return id.error();
+  running.image = intent->image;
+  running.ids.push_back(*id);
+  // How many pulls it stands for was not seen.
+  if (!was_written) running.ambiguous = true;
+  return {};
+}
+
+// An intent that was gone before it could be read. A pull of unknown end, if its string is known.
+Result<void> Guard::IntentMissed(const std::string& name) {
+  wants_list_ = true;
+  const auto running = running_.find(name);
+  if (running != running_.end()) {
+    running->second.ambiguous = true;
+    auto id = store_->RecordPullIntent({.image = running->second.image});
+    if (!id) return id.error();
+    running->second.ids.push_back(*id);
+    return {};
+  }
+  const auto pulled = [&](const std::string& image) -> Result<void> {
+    running_[name].image = image;
+    return store_->PutIntent({.image = image});
+  };
+  if (const auto known = wanted_intents_.find(name); known != wanted_intents_.end()) {
+    return pulled(known->second);
+  }
+  for (const ImageOnNode& image : images_.value_or(std::vector<ImageOnNode>())) {
+    for (const std::string& tag : image.repo_tags) {
+      for (const std::string& string : internal::EquivalentImages(tag)) {
+        if (FileNameOf(string) == name) return pulled(string);
+      }
+    }
+  }
+  return MissedSomething("the intent " + name + " was gone before it could be read");
+}
+
+Result<void> Guard::IntentGone(const std::string& name) {
+  wants_list_ = true;
+  const auto at = running_.find(name);
+  if (at == running_.end()) {
+    auto there = internal::Exists(pulling_.path() / name);
+    if (!there.has_value()) return there.error();
+    const auto wanted = wanted_intents_.find(name);
+    if (!*there && wanted != wanted_intents_.end()) {
+      Found(HoleKind::kIntentDropped, wanted->second,
+            "the kubelet dropped the intent of a pull that may still bring it");
+    }
+    return {};
+  }
+  const RunningPull running = std::move(at->second);
+  running_.erase(at);
+  if (running.ids.size() == 1 && !running.proven_ref.empty() && !running.ambiguous) {
+    ended_.push_back({running.image, running.ids.front(), running.proven_ref, lists_});
+    return {};
+  }
+  if (running.ids.size() > 1) {
+    Found(HoleKind::kIntentDropped, running.image,
+          "the kubelet dropped the intent of several pulls, of which some may still run");
+  }
+  for (const PullId& id : running.ids) {
+    if (auto r = EndPull(running.image, id); !r) return r;
+  }
+  return {};
+}
+
+Result<void> Guard::EndPull(const std::string& image, PullId id) {
+  return store_->RecordImagePullFailed({.image = image}, PullFailure::kUnknown, id);
+}
+
+Result<void> Guard::SettleEnded(const std::vector<ImageOnNode>& images) {
+  std::vector<EndedPull> left;
+  for (const EndedPull& pull : ended_) {
+    // Only what the runtime itself lists under the pull's own name was brought by it.
+    const auto full = NormaliseImage(pull.image);
+    const ImageOnNode* entry = nullptr;
+    for (const ImageOnNode& image : images) {
+      if (internal::SpellingOf(image.id) != internal::SpellingOf(pull.image_ref)) continue;
+      const auto names = [&](const std::string& name) {
+        return name == pull.image || (full && name == *full);
+      };
+      if (std::any_of(image.repo_tags.begin(), image.repo_tags.end(), names) ||
+          std::any_of(image.repo_digests.begin(), image.repo_digests.end(), names)) {
+        entry = &image;
+      }
+    }
+    const bool is_alone = std::none_of(running_.begin(), running_.end(), [&](const auto& other) {
+      return RepositoryOf(other.second.image) == RepositoryOf(pull.image);
+    });
+    if (entry != nullptr && is_alone) {
+      auto done = store_->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
+                                            std::nullopt, {.pull = pull.id, .image = *entry});
+      if (!done) return done;
+      continue;
+    }
+    if (lists_ == pull.lists_before) {
+      left.push_back(pull);
+      continue;
+    }
+    if (auto r = EndPull(pull.image, pull.id); !r) return r;
+  }
+  ended_ = std::move(left);
+  return {};
+}
+
+Result<void> Guard::RecordGone(const std::string& name) {
+  auto there = internal::Exists(pulled_.path() / name);
+  if (!there.has_value()) return there.error();
+  const auto wanted = wanted_records_.find(name);
+  if (*there || wanted == wanted_records_.end()) return {};
+  // Back at once: the next list tells whether the image is gone, too.
+  removed_.insert(name);
+  wants_list_ = true;
+  auto made = pulled_.Create(name, OwnForm(EncodePulledRecord(wanted->second, api_version_)));
+  if (!made) return made.error();
+  if (*made) ++status_.files_written;
+  return {};
+}
+
+Result<void> Guard::MissedSomething(const std::string& what) {
+  Log(LogLevel::kWarning,
+      what + ": images that are not known by the next list are closed, as after a gap");
+  wants_list_ = true;
+  return store_->NoteGap("the guard missed something: " + what);
+}
+
+// Whether something newer than what the store has may have been lost with it.
+bool Guard::LostSomething() const {
+  auto trust = store_->GetTrust();
+  if (!trust) return true;
+  std::vector<std::pair<TrustKind, std::string>> reasons;
+  for (const TrustEvent& event : trust->journal) {
+    if (event.action == TrustAction::kTrust) reasons.clear();
+    if (event.action == TrustAction::kDistrust) reasons.emplace_back(event.kind, event.reason);
+    if (event.action == TrustAction::kTakenBack) {
+      std::erase(reasons, std::pair(event.kind, event.reason));
+    }
+  }
+  return std::any_of(reasons.begin(), reasons.end(), [](const auto& reason) {
+    return reason.first != TrustKind::kGap && reason.first != TrustKind::kImportUnfinished;
+  });
+}
+
+}  // namespace waybill::guard
