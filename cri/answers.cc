@@ -1,0 +1,150 @@
+#include "cri/answers.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "cri.pb.h"
+#include "store/base/caught.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::cri {
+namespace {
+
+namespace v1 = runtime::v1;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// Of the fields of a list, those of images included. A few bytes of an answer become an object of
+// a hundred, so they are counted before.
+constexpr std::size_t kMaxFields = 16 * kMaxListedImages;
+
+Error NotCri(std::string_view message) {
+  return {
+      ErrorCode::kInvalidArgument,
+      "the answer is not a " + std::string(message) + " of CRI v1, or has text that is not UTF-8",
+      "check that a container runtime serves the endpoint"};
+}
+
+template <typename Message>
+Result<void> Parse(const std::string& answer, Message& out) {
+  if (out.ParseFromString(answer)) return {};
+  return NotCri(out.GetTypeName().substr(std::string_view("runtime.v1.").size()));
+}
+
+std::uint32_t FieldTag(int field) {
+  return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+}
+
+// Counts the fields up to the input's limit, and those of the messages in the fields of `path`.
+bool CountFields(CodedInputStream& input, const int* path, std::size_t& fields) {
+  while (const std::uint32_t tag = input.ReadTag()) {
+    if (++fields > kMaxFields) return true;
+    if (*path == 0 || tag != FieldTag(*path)) {
+      if (!WireFormatLite::SkipField(&input, tag)) return false;
+      continue;
+    }
+    const auto limit = input.ReadLengthAndPushLimit();
+    if (!CountFields(input, path + 1, fields) || !input.ConsumedEntireMessage()) return false;
+    input.PopLimit(limit);
+  }
+  return true;
+}
+
+Result<void> CheckFieldCount(const std::string& answer) {
+  static constexpr int kPath[] = {v1::ListImagesResponse::kImagesFieldNumber,
+                                  v1::Image::kSpecFieldNumber, 0};
+  CodedInputStream input(reinterpret_cast<const std::uint8_t*>(answer.data()),
+                         static_cast<int>(answer.size()));
+  std::size_t fields = 0;
+  if (!CountFields(input, kPath, fields)) return NotCri("ListImagesResponse");
+  if (fields <= kMaxFields) return {};
+  return Error{ErrorCode::kLimitExceeded,
+               "the list has more than " + std::to_string(kMaxFields) + " fields",
+               {}};
+}
+
+// As crictl prints it.
+Result<std::string> JsonOf(const google::protobuf::Message& message) {
+  std::string json;
+  const auto status = google::protobuf::util::MessageToJsonString(message, &json);
+  if (!status.ok()) return NotCri(message.GetTypeName());
+  return json;
+}
+
+Result<std::vector<ImageOnNode>> ImagesOf(const v1::ListImagesResponse& list) {
+  // JSON leaves out a list without members.
+  if (list.images().empty()) return std::vector<ImageOnNode>{};
+  auto json = JsonOf(list);
+  if (!json) return json.error();
+  return DecodeImageList(*json);
+}
+
+Result<void> CheckSize(const std::string& answer, std::size_t most) {
+  if (answer.size() <= most) return {};
+  return Error{
+      ErrorCode::kLimitExceeded, "the answer has more than " + std::to_string(most) + " bytes", {}};
+}
+
+}  // namespace
+
+Result<std::vector<ImageOnNode>> DecodeImages(const std::string& answer) {
+  return internal::Guarded([&]() -> Result<std::vector<ImageOnNode>> {
+    if (auto size = CheckSize(answer, kMaxListBytes); !size) return size.error();
+    if (auto fields = CheckFieldCount(answer); !fields) return fields.error();
+    v1::ListImagesResponse list;
+    if (auto parsed = Parse(answer, list); !parsed) return parsed.error();
+    return ImagesOf(list);
+  });
+}
+
+Result<std::optional<ImageOnNode>> DecodeImageStatus(const std::string& answer) {
+  return internal::Guarded([&]() -> Result<std::optional<ImageOnNode>> {
+    if (auto size = CheckSize(answer, kMaxAnswerBytes); !size) return size.error();
+    v1::ImageStatusResponse status;
+    if (auto parsed = Parse(answer, status); !parsed) return parsed.error();
+    if (!status.has_image()) return std::optional<ImageOnNode>();
+    v1::ListImagesResponse list;
+    *list.add_images() = status.image();
+    auto images = ImagesOf(list);
+    if (!images) return images.error();
+    return std::optional<ImageOnNode>(std::move(images->front()));
+  });
+}
+
+Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer) {
+  return internal::Guarded([&]() -> Result<std::vector<RuntimeHandler>> {
+    if (auto size = CheckSize(answer, kMaxAnswerBytes); !size) return size.error();
+    v1::StatusResponse status;
+    if (auto parsed = Parse(answer, status); !parsed) return parsed.error();
+    if (status.runtime_handlers().empty()) return std::vector<RuntimeHandler>{};
+    v1::StatusResponse handlers;
+    *handlers.mutable_runtime_handlers() = status.runtime_handlers();
+    auto json = JsonOf(handlers);
+    if (!json) return json.error();
+    // crictl prints each piece of information that is JSON beside the rest.
+    const auto config = status.info().find("config");
+    if (config != status.info().end() && nlohmann::json::accept(config->second)) {
+      json->insert(1, "\"config\":" + config->second + ",");
+    }
+    return DecodeRuntimeStatus(*json);
+  });
+}
+
+Result<std::string> DecodeVersion(const std::string& answer) {
+  return internal::Guarded([&]() -> Result<std::string> {
+    constexpr std::size_t kMaxShown = 100;
+    if (auto size = CheckSize(answer, kMaxAnswerBytes); !size) return size.error();
+    v1::VersionResponse version;
+    if (auto parsed = Parse(answer, version); !parsed) return parsed.error();
+    if (version.runtime_name().empty()) return NotCri("VersionResponse");
+    return version.runtime_name().substr(0, kMaxShown) + " " +
+           version.runtime_version().substr(0, kMaxShown);
+  });
+}
+
+}  // namespace waybill::cri

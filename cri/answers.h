@@ -1,0 +1,34 @@
+// What a runtime's answers say. They are protobuf messages of CRI v1, and no byte of them is
+// trusted.
+
+#ifndef WAYBILL_CRI_ANSWERS_H_
+#define WAYBILL_CRI_ANSWERS_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waybill/limits.h"
+#include "waybill/result.h"
+#include "waybill/runtime_handler.h"
+#include "waybill/types.h"
+
+namespace waybill::cri {
+
+// Bytes of a list, at 320 an image; of any other answer.
+inline constexpr std::size_t kMaxListBytes = kMaxListedImages * 320;
+inline constexpr std::size_t kMaxAnswerBytes = std::size_t{4} << 20;
+
+// ListImagesResponse.
+Result<std::vector<ImageOnNode>> DecodeImages(const std::string& answer);
+// ImageStatusResponse. nullopt: the image is not there.
+Result<std::optional<ImageOnNode>> DecodeImageStatus(const std::string& answer);
+// StatusResponse. Empty: the runtime names no handlers.
+Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer);
+// VersionResponse: "containerd v2.4.2".
+Result<std::string> DecodeVersion(const std::string& answer);
+
+}  // namespace waybill::cri
+
+#endif  // WAYBILL_CRI_ANSWERS_H_

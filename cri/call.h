@@ -1,0 +1,37 @@
+// One gRPC call to a runtime.
+
+#ifndef WAYBILL_CRI_CALL_H_
+#define WAYBILL_CRI_CALL_H_
+
+#include <grpcpp/channel.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "waybill/result.h"
+
+namespace waybill::cri {
+
+// gRPC runs while one of these lives. At the end of the last its threads are gone, so that none
+// meets the end of the process.
+class GrpcRuns {
+ public:
+  GrpcRuns();
+  ~GrpcRuns();
+  GrpcRuns(const GrpcRuns&) = delete;
+  GrpcRuns& operator=(const GrpcRuns&) = delete;
+};
+
+// A connection to the socket at `path`, which is not made again when it breaks.
+Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& path, std::size_t most);
+
+// Calls `service`/`method`. The answer's bytes: what is in them is bounded before they are parsed.
+Result<std::string> Call(const std::string& path, const std::string& service,
+                         const std::string& method, const std::string& request, std::size_t most,
+                         std::chrono::milliseconds timeout);
+
+}  // namespace waybill::cri
+
+#endif  // WAYBILL_CRI_CALL_H_

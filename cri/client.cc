@@ -1,0 +1,104 @@
+#include "cri/client.h"
+
+#include <utility>
+
+#include "cri.pb.h"
+#include "cri/answers.h"
+#include "cri/call.h"
+#include "cri/endpoint.h"
+#include "store/base/caught.h"
+
+namespace waybill::cri {
+namespace {
+
+constexpr const char* kRuntimeService = "runtime.v1.RuntimeService";
+constexpr const char* kImageService = "runtime.v1.ImageService";
+
+// The bounds of limits.h and what CRI says are the runtime's to keep.
+template <typename T>
+Result<T> FromRuntime(const std::string& path, const char* method, Result<T> decoded) {
+  if (decoded || decoded.error().code == ErrorCode::kOutOfMemory) return decoded;
+  Error error = decoded.error();
+  error.message = "the container runtime at " + path + ", " + method + ": " + error.message;
+  return error;
+}
+
+Result<std::string> AskVersion(const std::string& path, std::chrono::milliseconds timeout) {
+  auto answer = Call(path, kRuntimeService, "Version",
+                     runtime::v1::VersionRequest().SerializeAsString(), kMaxAnswerBytes, timeout);
+  if (!answer) return answer.error();
+  return FromRuntime(path, "Version", DecodeVersion(*answer));
+}
+
+}  // namespace
+
+Client::Client(std::string path, std::chrono::milliseconds timeout, std::string runtime)
+    : path_(std::move(path)),
+      timeout_(timeout),
+      endpoint_("unix://" + path_),
+      runtime_(std::move(runtime)) {}
+
+Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
+  return internal::Guarded([&]() -> Result<std::unique_ptr<Client>> {
+    const auto client = [&](std::string path, std::string version) {
+      return std::unique_ptr<Client>(
+          new Client(std::move(path), options.timeout, std::move(version)));
+    };
+    if (!options.endpoint.empty()) {
+      auto path = SocketPath(options.endpoint);
+      if (!path) return path.error();
+      auto version = AskVersion(*path, options.timeout);
+      if (!version) return version.error();
+      return client(*std::move(path), *std::move(version));
+    }
+    std::unique_ptr<Client> found;
+    std::string tried;
+    for (const char* path : kUsualSockets) {
+      auto version = AskVersion(path, options.timeout);
+      if (!version) {
+        tried += (tried.empty() ? "" : "; ") + version.error().message;
+        continue;
+      }
+      // A list of the other runtime's images would delete the records of this one's.
+      if (found) {
+        return Error{ErrorCode::kInvalidArgument,
+                     "several container runtimes answer, at " + found->path_ + " and at " + path,
+                     "name the one that the kubelet uses (containerRuntimeEndpoint of its "
+                     "configuration)"};
+      }
+      found = client(path, *std::move(version));
+    }
+    if (found) return found;
+    return Error{ErrorCode::kUnavailable, "no container runtime answers: " + tried,
+                 "check that the runtime runs; if it listens elsewhere, name its endpoint"};
+  });
+}
+
+Result<std::vector<ImageOnNode>> Client::ListImages() {
+  auto answer = Call(path_, kImageService, "ListImages",
+                     runtime::v1::ListImagesRequest().SerializeAsString(), kMaxListBytes, timeout_);
+  if (!answer) return answer.error();
+  return FromRuntime(path_, "ListImages", DecodeImages(*answer));
+}
+
+Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() {
+  runtime::v1::StatusRequest request;
+  request.set_verbose(true);  // for the default handler's name
+  auto answer = Call(path_, kRuntimeService, "Status", request.SerializeAsString(), kMaxAnswerBytes,
+                     timeout_);
+  if (!answer) return answer.error();
+  return FromRuntime(path_, "Status", DecodeHandlers(*answer));
+}
+
+Result<std::optional<ImageOnNode>> Client::ImageStatus(const std::string& image) {
+  return internal::Guarded([&]() -> Result<std::optional<ImageOnNode>> {
+    runtime::v1::ImageStatusRequest request;
+    request.mutable_image()->set_image(image);
+    auto answer = Call(path_, kImageService, "ImageStatus", request.SerializeAsString(),
+                       kMaxAnswerBytes, timeout_);
+    if (!answer) return answer.error();
+    return FromRuntime(path_, "ImageStatus", DecodeImageStatus(*answer));
+  });
+}
+
+}  // namespace waybill::cri

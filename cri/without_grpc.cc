@@ -1,0 +1,31 @@
+// In place of the client, in a build without gRPC.
+
+#include "cri/client.h"
+
+namespace waybill::cri {
+namespace {
+
+Error Without() {
+  return {ErrorCode::kInvalidArgument, "this build of waybill can't ask a container runtime",
+          "build it with WAYBILL_BUILD_CRI, or give what crictl prints"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions&) { return Without(); }
+Result<std::vector<ImageOnNode>> Client::ListImages() { return Without(); }
+Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() { return Without(); }
+Result<std::optional<ImageOnNode>> Client::ImageStatus(const std::string&) { return Without(); }
+
+class ImageEvents::Stream {};
+
+ImageEvents::ImageEvents(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
+ImageEvents::~ImageEvents() = default;
+std::unique_ptr<ImageEvents> ImageEvents::Watch(const ClientOptions&) {
+  return std::unique_ptr<ImageEvents>(new ImageEvents(nullptr));
+}
+int ImageEvents::fd() const { return -1; }
+void ImageEvents::Drain() {}
+bool ImageEvents::available() const { return false; }
+
+}  // namespace waybill::cri
