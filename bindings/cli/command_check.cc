@@ -5,6 +5,7 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -71,9 +72,9 @@ it may tell a pod what is on the node.)";
   void Declare(Flags& flags) override {
     flags_.Declare(flags);
     evidence_.DeclareShortNames(flags);
-    flags.Value("--images", &images_, "FILE|-",
-                "what crictl images -o json prints: the names of the image, to\n"
-                "explain why it is not open");
+    images_.Declare(flags,
+                    ": the names of the image, to\n"
+                    "explain why it is not open");
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -108,13 +109,17 @@ it may tell a pod what is on the node.)";
   // By which the runtime lists the image.
   Result<std::vector<std::string>> Names() const {
     std::vector<std::string> names;
-    if (!images_) return names;
-    auto checked = CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--images", images_}});
+    if (!images_.given()) return names;
+    auto checked = images_.Check();
+    if (checked) {
+      checked =
+          CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--images", images_.path()}});
+    }
     if (!checked) return checked.error();
-    auto list = ReadImageList(*images_);
+    auto list = images_.Read();
     if (!list) return list.error();
     if (flags_.image_ref->empty()) return names;
-    auto entries = FindListed(*flags_.image_ref, *list, "--images");
+    auto entries = FindListed(*flags_.image_ref, *list, images_.name());
     if (!entries) return entries.error();
     for (const ImageOnNode& image : *entries) {
       names.insert(names.end(), image.repo_tags.begin(), image.repo_tags.end());
@@ -155,7 +160,7 @@ it may tell a pod what is on the node.)";
 
   PullFlags flags_;
   EvidenceFlags evidence_;
-  std::optional<std::string> images_;
+  ImagesFlags images_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/preview.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/secrets.h"
 #include "bindings/cli/store_access.h"
 
@@ -44,8 +45,7 @@ tenants: it tells what is on the node.)";
                 "the pod's service account");
     flags.Value("--service-accounts", &service_accounts_, "FILE|-",
                 "with --pod: what kubectl get serviceaccounts -o json prints");
-    flags.Value("--images", &images_, "FILE|-",
-                "what crictl images -o json prints: the names of the image");
+    images_.Declare(flags, ": the names of the image");
     runtime_.Declare(flags);
     policy_.Declare(flags);
     evidence_.DeclareShortNames(flags);
@@ -54,7 +54,6 @@ tenants: it tells what is on the node.)";
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = Parse(); !parsed) return parsed.error();
-    std::optional<std::vector<ImageOnNode>> images;
     std::vector<ImagePullSecret> secrets;
     ClusterObjects objects;
     if (pod_) {
@@ -65,11 +64,9 @@ tenants: it tells what is on the node.)";
     } else if (auto read = ReadSecretsOfFlags(secrets); !read) {
       return read.error();
     }
-    if (images_) {
-      auto list = ReadImageList(*images_);
-      if (!list) return list.error();
-      images = *std::move(list);
-    }
+    auto list = images_.ReadIfGiven();
+    if (!list) return list.error();
+    const std::optional<std::vector<ImageOnNode>> images = *std::move(list);
     auto store = ObserveStore(store_, {.policy = policy_.policy, .evidence = evidence_.options});
     auto code = WithStore(std::move(store), [&](NodeStore& opened) -> Result<ExitCode> {
       auto names = HandlerNames::Of(opened);
@@ -95,6 +92,7 @@ tenants: it tells what is on the node.)";
     if (auto parsed = policy_.Parse(); !parsed) return parsed;
     if (auto parsed = runtime_.Parse(); !parsed) return parsed;
     if (auto parsed = evidence_.Parse(); !parsed) return parsed;
+    if (auto checked = images_.Check(); !checked) return checked;
     if (pod_) {
       if (image_ || image_ref_) return BadFlag("--pod", "it excludes --image and --image-ref");
       if (!secret_texts_.empty()) return BadFlag("--pod", "it excludes --secret", "use --secrets");
@@ -122,7 +120,7 @@ tenants: it tells what is on the node.)";
     return CheckStandardInput({{"--pod", pod_},
                                {"--secrets", secrets_},
                                {"--service-accounts", service_accounts_},
-                               {"--images", images_}});
+                               {"--images", images_.path()}});
   }
 
   Result<void> ReadSecretsOfFlags(std::vector<ImagePullSecret>& secrets) const {
@@ -241,7 +239,7 @@ tenants: it tells what is on the node.)";
   std::optional<std::string> service_account_text_;
   std::optional<ImagePullServiceAccount> service_account_;
   std::optional<std::string> service_accounts_;
-  std::optional<std::string> images_;
+  ImagesFlags images_;
 };
 
 }  // namespace

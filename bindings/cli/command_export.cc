@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -25,7 +26,7 @@ spellings.)";
     store_.Declare(flags);
     flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
                    "a kubelet directory, the one with, or for, image_manager/ in it");
-    flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    images_.Declare(flags, ": all images");
     flags.Switch("--allow-empty", &allow_empty_,
                  "accept an empty list of images; otherwise it is refused (2)\n"
                  "where the list is needed");
@@ -44,15 +45,14 @@ spellings.)";
       return BadFlag("--api-version", fmt::format("there is no '{}'", *api_version_),
                      "use v1alpha1 or v1beta1");
     }
-    if (images_) {
-      auto images = ReadImageList(*images_);
-      if (!images) return images.error();
-      options.images_on_node = *std::move(images);
-      options.allow_empty = allow_empty_;
-    }
+    if (auto checked = images_.Check(); !checked) return checked.error();
+    auto images = images_.ReadIfGiven();
+    if (!images) return images.error();
+    options.images_on_node = *std::move(images);
+    options.allow_empty = allow_empty_ && images_.given();
     auto report = WithStore(ObserveStore(store_),
                             [&](const NodeStore& store) { return store.Export(options); });
-    if (!report) return report.error();
+    if (!report) return images_.cri().About(report.error());
     out.WriteFields({{"records", "records written", report->records},
                      {"withoutCredentials", "of other handlers only", report->without_credentials},
                      {"spellings", "under other spellings", report->spellings},
@@ -81,7 +81,7 @@ spellings.)";
 
   StoreFlags store_;
   std::string kubelet_directory_;
-  std::optional<std::string> images_;
+  ImagesFlags images_;
   bool allow_empty_ = false;
   std::optional<std::string> api_version_;
 };

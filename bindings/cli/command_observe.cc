@@ -4,6 +4,7 @@
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -24,13 +25,14 @@ enters the ledger, and is open to all pods. Otherwise it is closed until a pod p
 credentials. Open pulls that can bring nothing any more are dropped, and so are records
 and ledger entries of images that are gone, unless they are newer than the token. The
 list must be complete; one that is not needs --partial, and then only judges. A list
-whose token is older than that of a list before is refused (2).)";
+whose token is older than that of a list before is refused (2). With --cri all of it is
+one step, which draws the token itself.)";
   }
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
-    flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    images_.Declare(flags, ": all images");
     flags.Value("--token", &token_, "TOKEN", "the token");
     flags.Switch("--partial", &partial_, "the list may lack images; each one has all its names");
     change_.DeclareAllowEmpty(flags, "list of images");
@@ -43,27 +45,24 @@ whose token is older than that of a list before is refused (2).)";
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
     if (begin_) {
-      if (images_ || token_ || partial_ || change_.options.allow_empty || change_.options.dry_run) {
+      if (images_.given() || token_ || partial_ || change_.options.allow_empty ||
+          change_.options.dry_run) {
         return BadFlag("--begin",
-                       "it excludes --images, --token, --partial, --allow-empty and "
+                       "it excludes --images, --cri, --token, --partial, --allow-empty and "
                        "--dry-run");
       }
       return PrintListToken(store_, out);
     }
-    if (!images_) return BadFlag("--images", "it is missing", "or draw a token with --begin");
-    if (!token_) {
-      return BadFlag("--token", "it is missing",
-                     "draw a token with --begin, before the list is made");
-    }
-    auto token = ParseListToken(*token_);
+    if (auto checked = CheckFlags(); !checked) return checked.error();
+    auto token = images_.cri().given() ? DrawListToken(store_) : ParseListToken(*token_);
     if (!token) return token.error();
-    auto images = ReadImageList(*images_);
+    auto images = images_.Read();
     if (!images) return images.error();
     const ImageList list{.images = *std::move(images), .token = *token, .complete = !partial_};
     auto report = WithWriter(
         Writer::Open(store_, {.evidence = evidence_.options, .evidence_flags = &evidence_}),
         [&](Writer& writer) { return writer.owner().ObserveImages(list, change_.options); });
-    if (!report) return report.error();
+    if (!report) return images_.cri().About(report.error());
     WriteDryRun(change_.options.dry_run, out);
     if (out.json()) {
       Json answer = JsonOf(*report);
@@ -76,12 +75,27 @@ whose token is older than that of a list before is refused (2).)";
   }
 
  private:
+  Result<void> CheckFlags() const {
+    if (auto checked = images_.Check(); !checked) return checked;
+    if (images_.cri().given()) {
+      if (token_) return BadFlag("--cri", "it excludes --token: it draws one itself");
+      if (partial_) return BadFlag("--cri", "it excludes --partial: it lists all images");
+      return {};
+    }
+    if (!images_.given()) {
+      return BadFlag("--images", "it is missing", "or draw a token with --begin, or give --cri");
+    }
+    if (token_) return {};
+    return BadFlag("--token", "it is missing",
+                   "draw a token with --begin, before the list is made");
+  }
+
   StoreFlags store_;
   ChangeFlags change_;
   EvidenceFlags evidence_;
   bool begin_ = false;
   bool partial_ = false;
-  std::optional<std::string> images_;
+  ImagesFlags images_;
   std::optional<std::string> token_;
 };
 

@@ -9,6 +9,7 @@
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -35,7 +36,7 @@ Result<Selected> Select(const std::vector<ImageOnNode>& wanted,
     for (const ImageOnNode& image : wanted) {
       if (!image.id.empty()) continue;
       return BadFlag("--from-list", fmt::format("{} has no ID", NameOf(image).substr(0, 200)),
-                     "add --images FILE, with what `crictl images -o json` prints");
+                     "add --images FILE, with what `crictl images -o json` prints, or --cri");
     }
     selected.images = wanted;
     return selected;
@@ -66,14 +67,14 @@ class PreloadCommand final : public Command {
     return R"(list (default)  the ledger: images that are known to have come to the node without the
                 kubelet, and so are open to all pods under every name
 add IMAGE…      you state that these images are preloaded. IMAGE is an ID, a digest
-                (REPOSITORY@sha256:…), or, with --images, a name out of that list
+                (REPOSITORY@sha256:…), or, with --images or --cri, a name there
 remove IMAGE…   you state that they are not; 1 if one was not in the ledger. Without a
                 record they are closed until a pod proves credentials
 add --from-list FILE --source NAME --token TOKEN
                 a prefetcher's or installer's list, judged like a list of the runtime's:
                 a name that an open pull could have given an image proves nothing. An
-                entry needs a name or an ID; with --images only its ID, or else its
-                names, are looked up there. Draw the token (waybill observe --begin)
+                entry needs a name or an ID; with --images or --cri only its ID, or
+                else its names, are looked up there. Draw the token (waybill observe --begin)
                 before the lists are made)";
   }
 
@@ -81,8 +82,7 @@ add --from-list FILE --source NAME --token TOKEN
     store_.Declare(flags);
     flags.Positional("ACTION", &action_, "list, add or remove");
     flags.Positionals("IMAGE", &images_, "add, remove: images");
-    flags.Value("--images", &list_, "FILE|-",
-                "what crictl images -o json prints, to find images by name");
+    list_.Declare(flags, ", to find images by name");
     flags.Value("--reason", &reason_, "TEXT", "add, remove: why you state that");
     flags.Value("--source", &source_, "NAME",
                 "add: how the images came to the node; \"operator\" (default)");
@@ -119,7 +119,7 @@ add --from-list FILE --source NAME --token TOKEN
       bool add_list;
       bool remove;
     } all[] = {{"IMAGE", !images_.empty(), false, true, false, true},
-               {"--images", list_.has_value(), false, true, true, true},
+               {list_.name(), list_.given(), false, true, true, true},
                {"--reason", reason_.has_value(), false, true, false, true},
                {"--source", source_.has_value(), false, true, true, false},
                {"--from-list", from_list_.has_value(), false, false, true, false},
@@ -135,6 +135,7 @@ add --from-list FILE --source NAME --token TOKEN
       return BadFlag(argument.name, fmt::format("{}{} does not take it", action,
                                                 from_list_ ? " --from-list" : ""));
     }
+    if (auto checked = list_.Check(); !checked) return checked;
     if (action == "list") return {};
     if (from_list_) return CheckFromList();
     if (images_.empty()) return BadFlag("IMAGE", "it is missing", "name images");
@@ -154,14 +155,7 @@ add --from-list FILE --source NAME --token TOKEN
       return BadFlag("--token", "it is missing",
                      "draw a token with `waybill observe --begin`, before the list is made");
     }
-    return CheckStandardInput({{"--from-list", from_list_}, {"--images", list_}});
-  }
-
-  Result<std::optional<std::vector<ImageOnNode>>> ReadList() const {
-    if (!list_) return std::optional<std::vector<ImageOnNode>>();
-    auto images = ReadImageList(*list_);
-    if (!images) return images.error();
-    return std::optional(*std::move(images));
+    return CheckStandardInput({{"--from-list", from_list_}, {"--images", list_.path()}});
   }
 
   // --- list
@@ -205,12 +199,12 @@ add --from-list FILE --source NAME --token TOKEN
 
   // All are found before the first is entered, so that a mistyped name changes nothing.
   Result<std::vector<ImageOnNode>> Resolve() const {
-    auto list = ReadList();
+    auto list = list_.ReadIfGiven();
     if (!list) return list.error();
     std::vector<ImageOnNode> found;
     for (const std::string& name : images_) {
       if (*list) {
-        auto entries = FindListed(name, **list, "--images");
+        auto entries = FindListed(name, **list, list_.name());
         if (!entries) return entries.error();
         found.insert(found.end(), entries->begin(), entries->end());
       } else if (IsSpelling(name)) {
@@ -219,8 +213,8 @@ add --from-list FILE --source NAME --token TOKEN
         return BadFlag(
             "IMAGE",
             fmt::format("{} is a name, and may be another image's tomorrow", name.substr(0, 200)),
-            "add --images FILE, with what `crictl images -o json` prints, to find the image that "
-            "has the name now; or give its ID");
+            "add --images FILE, with what `crictl images -o json` prints, or --cri, to find the "
+            "image that has the name now; or give its ID");
       }
     }
     if (runtime_.given()) {
@@ -277,7 +271,7 @@ add --from-list FILE --source NAME --token TOKEN
     if (!token) return token.error();
     auto wanted = ReadPreloadedList(*from_list_);
     if (!wanted) return wanted.error();
-    auto listed = ReadList();
+    auto listed = list_.ReadIfGiven();
     if (!listed) return listed.error();
     auto selected = Select(*wanted, *listed);
     if (!selected) return selected.error();
@@ -310,7 +304,7 @@ add --from-list FILE --source NAME --token TOKEN
   // list says; else the name itself, if the store may know it as a spelling. nullopt: none.
   static Result<std::optional<std::string>> RefOf(
       const std::string& name, const std::vector<LedgerEntry>& ledger,
-      const std::optional<std::vector<ImageOnNode>>& list) {
+      const std::optional<std::vector<ImageOnNode>>& list, std::string_view flag) {
     std::set<std::string> refs;
     for (const LedgerEntry& entry : ledger) {
       const bool named =
@@ -327,7 +321,7 @@ add --from-list FILE --source NAME --token TOKEN
     }
     if (!refs.empty()) return std::optional(*refs.begin());
     if (list) {
-      auto entries = FindListed(name, *list, "--images");
+      auto entries = FindListed(name, *list, flag);
       if (!entries) return entries.error();
       return std::optional(entries->front().id);
     }
@@ -335,7 +329,7 @@ add --from-list FILE --source NAME --token TOKEN
   }
 
   Result<ExitCode> Remove(Output& out) const {
-    auto list = ReadList();
+    auto list = list_.ReadIfGiven();
     if (!list) return list.error();
     std::vector<std::pair<std::string, bool>> removed;
     auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
@@ -344,7 +338,7 @@ add --from-list FILE --source NAME --token TOKEN
       if (!ledger) return ledger.error();
       std::vector<std::optional<std::string>> refs;
       for (const std::string& name : images_) {
-        auto ref = RefOf(name, *ledger, *list);
+        auto ref = RefOf(name, *ledger, *list, list_.name());
         if (!ref) return ref.error();
         refs.push_back(*std::move(ref));
       }
@@ -403,7 +397,7 @@ add --from-list FILE --source NAME --token TOKEN
   RuntimeFlag runtime_;
   std::optional<std::string> action_;
   std::vector<std::string> images_;
-  std::optional<std::string> list_;
+  ImagesFlags list_;
   std::optional<std::string> reason_;
   std::optional<std::string> source_;
   std::optional<std::string> from_list_;

@@ -9,6 +9,7 @@
 #include "bindings/cli/preview_report.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/quiet_store.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -46,9 +47,9 @@ nothing of them is shown.
     flags.Value("--service-accounts", &files_.service_accounts, "FILE|-",
                 "what kubectl get serviceaccounts -A -o json prints: pods that name\n"
                 "no pull Secret get those of their service account");
-    flags.Value("--images", &images_, "FILE|-",
-                "what crictl images -o json prints: all images; otherwise an image\n"
-                "is taken from the pod's status, the ledger, or its digest");
+    images_.Declare(flags,
+                    ": all images; otherwise an image\n"
+                    "is taken from the pod's status, the ledger, or its digest");
     flags.List("--policy", &policy_names_, "P",
                "NeverVerify, NeverVerifyPreloadedImages (default),\n"
                "NeverVerifyAllowlistedImages, AlwaysVerify or AlwaysPullImages;\n"
@@ -73,11 +74,9 @@ nothing of them is shown.
     auto objects = ReadClusterFiles(files_);
     if (!objects) return objects.error();
     inputs.objects = *std::move(objects);
-    if (images_) {
-      auto images = ReadImageList(*images_);
-      if (!images) return images.error();
-      inputs.images = *std::move(images);
-    }
+    auto images = images_.ReadIfGiven();
+    if (!images) return images.error();
+    inputs.images = *std::move(images);
     inputs.node = node_.value_or("");
     inputs.registry_down = registry_down_;
     auto source = Source(inputs);
@@ -112,11 +111,12 @@ nothing of them is shown.
       if (auto checked = CheckKubeletDirectory(*kubelet_directory_); !checked) return checked;
     }
     if (node_ && node_->empty()) return BadFlag("--node", "the value is empty");
+    if (auto checked = images_.Check(); !checked) return checked;
     const std::optional<std::string> pods = files_.pods;
     return CheckStandardInput({{"--pods", pods},
                                {"--secrets", files_.secrets},
                                {"--service-accounts", files_.service_accounts},
-                               {"--images", images_}});
+                               {"--images", images_.path()}});
   }
 
   Result<std::vector<PreviewedPolicy>> ParsePolicies() {
@@ -168,7 +168,7 @@ nothing of them is shown.
   StoreFlags store_;
   std::optional<std::string> kubelet_directory_;
   ClusterFiles files_;
-  std::optional<std::string> images_;
+  ImagesFlags images_;
   std::vector<std::string> policy_names_;
   std::vector<std::string> allow_;
   bool allow_preloaded_only_ = false;

@@ -3,6 +3,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -22,13 +23,14 @@ ledger. An empty list is refused, since a runtime that is starting up lists noth
 too. Images that were pulled after the token was drawn keep their records. --until
 compares clocks instead; prefer a token. If the list names runtime handlers, records
 under other handlers are deleted, except the last one of an image, which loses its
-credentials instead. `waybill observe` does the same, and judges what is there.)";
+credentials instead. With --cri all of it is one step, which draws the token itself.
+`waybill observe` does the same, and judges what is there.)";
   }
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
-    flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    images_.Declare(flags, ": all images");
     flags.Value("--token", &token_, "TOKEN", "the token");
     flags.Value("--until", &until_, "RFC3339", "forget what was last updated before this time");
     change_.DeclareAllowEmpty(flags, "list of images");
@@ -39,27 +41,40 @@ credentials instead. `waybill observe` does the same, and judges what is there.)
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     if (begin_) {
-      if (images_ || token_ || until_ || change_.options.allow_empty || change_.options.dry_run) {
+      if (images_.given() || token_ || until_ || change_.options.allow_empty ||
+          change_.options.dry_run) {
         return BadFlag("--begin", "it excludes all flags but --store and --rules");
       }
       return PrintListToken(store_, out);
     }
-    if (!images_) return BadFlag("--images", "it is missing", "or draw a token with --begin");
-    if (token_.has_value() == until_.has_value()) {
-      return BadFlag("--token", "exactly one of --token and --until is needed",
-                     "draw a token with --begin, before the list is made");
-    }
+    if (auto checked = CheckFlags(); !checked) return checked.error();
     return Prune(out);
   }
 
  private:
+  Result<void> CheckFlags() const {
+    if (auto checked = images_.Check(); !checked) return checked;
+    if (images_.cri().given()) {
+      if (token_ || until_) {
+        return BadFlag("--cri", "it excludes --token and --until: it draws a token itself");
+      }
+      return {};
+    }
+    if (!images_.given()) {
+      return BadFlag("--images", "it is missing", "or draw a token with --begin, or give --cri");
+    }
+    if (token_.has_value() != until_.has_value()) return {};
+    return BadFlag("--token", "exactly one of --token and --until is needed",
+                   "draw a token with --begin, before the list is made");
+  }
+
   Result<ExitCode> Prune(Output& out) const {
     ListToken token;
     Timestamp until;
-    if (token_) {
-      auto parsed = ParseListToken(*token_);
-      if (!parsed) return parsed.error();
-      token = *parsed;
+    if (!until_) {
+      auto given = images_.cri().given() ? DrawListToken(store_) : ParseListToken(*token_);
+      if (!given) return given.error();
+      token = *given;
     } else {
       auto time = ParseTimestamp(*until_);
       if (!time) {
@@ -68,13 +83,13 @@ credentials instead. `waybill observe` does the same, and judges what is there.)
       }
       until = *time;
     }
-    auto images = ReadImageList(*images_);
+    auto images = images_.Read();
     if (!images) return images.error();
     auto report = WithWriter(Writer::Open(store_), [&](Writer& writer) {
-      return token_ ? writer.owner().Prune(*images, token, change_.options)
-                    : writer.owner().PruneBefore(*images, until, change_.options);
+      return until_ ? writer.owner().PruneBefore(*images, until, change_.options)
+                    : writer.owner().Prune(*images, token, change_.options);
     });
-    if (!report) return report.error();
+    if (!report) return images_.cri().About(report.error());
     WriteChange(
         {{"examined", "records examined", report->examined},
          {"removed", "removed", report->removed},
@@ -89,7 +104,7 @@ credentials instead. `waybill observe` does the same, and judges what is there.)
   StoreFlags store_;
   ChangeFlags change_;
   bool begin_ = false;
-  std::optional<std::string> images_;
+  ImagesFlags images_;
   std::optional<std::string> token_;
   std::optional<std::string> until_;
 };

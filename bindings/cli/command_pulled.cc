@@ -7,6 +7,7 @@
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 #include "waybill/image_name.h"
 
@@ -35,9 +36,9 @@ runs. Only that one ends: another pull of the image stays open.)";
     flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]", "the platform of that manifest");
     flags.Value("--os-version", &os_version_, "V", "its OS version, for Windows");
     flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent");
-    flags.Value("--listed", &listed_, "FILE|-",
-                "what crictl images -o json prints after the pull: the ID and the\n"
-                "digests by which the image will be asked for");
+    listed_.Declare(flags,
+                    " after the pull: the ID and the\n"
+                    "digests by which the image will be asked for");
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -126,14 +127,15 @@ runs. Only that one ends: another pull of the image stays open.)";
     if (!manifest) return manifest.error();
     result.manifest = *std::move(manifest);
     if (auto checked =
-            CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--listed", listed_}});
+            CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--listed", listed_.path()}});
         !checked) {
       return checked.error();
     }
-    if (listed_) {
-      auto list = ReadImageList(*listed_);
+    if (listed_.given()) {
+      if (auto checked = listed_.Check(); !checked) return checked.error();
+      auto list = listed_.Read();
       if (!list) return list.error();
-      auto entries = FindListed(*flags_.image_ref, *list, "--listed");
+      auto entries = FindListed(*flags_.image_ref, *list, listed_.name());
       if (!entries) return entries.error();
       const auto same_handler =
           std::find_if(entries->begin(), entries->end(), [&](const ImageOnNode& image) {
@@ -180,7 +182,7 @@ runs. Only that one ends: another pull of the image stays open.)";
   std::optional<std::string> platform_;
   std::optional<std::string> os_version_;
   std::optional<std::string> pull_;
-  std::optional<std::string> listed_;
+  ImagesFlags listed_ = ImagesFlags("--listed");
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -41,6 +42,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     store_.Declare(flags);
     flags.Positional("ACTION", &action_, "show (default), load or collapse");
     flags.Value("--status", &status_, "FILE|-", "load: what crictl info prints");
+    cri_.Declare(flags);
     flags.Value("--config", &config_, "FILE",
                 "load: containerd's configuration, for what crictl info leaves\nout");
     flags.Switch("--allow-empty", &change_.allow_empty,
@@ -58,10 +60,11 @@ collapse  turns runtime classes off: records and intents of other handlers move 
                      "the actions are show, load and collapse");
     }
     if (action == "load") return Load(out);
-    if (status_ || config_ || change_.allow_empty) {
-      return BadFlag(status_   ? "--status"
-                     : config_ ? "--config"
-                               : "--allow-empty",
+    if (status_ || cri_.given() || config_ || change_.allow_empty) {
+      return BadFlag(status_        ? "--status"
+                     : cri_.given() ? "--cri"
+                     : config_      ? "--config"
+                                    : "--allow-empty",
                      "it belongs to load", "write waybill runtimes load");
     }
     if (action == "show" && change_.dry_run) {
@@ -72,16 +75,22 @@ collapse  turns runtime classes off: records and intents of other handlers move 
 
  private:
   Result<ExitCode> Load(Output& out) const {
-    if (!status_) return BadFlag("--status", "it is missing", "give what `crictl info` prints");
+    if (!status_ && !cri_.given()) {
+      return BadFlag("--status", "it is missing", "give what `crictl info` prints, or --cri");
+    }
+    if (auto checked = cri_.Check("--status", status_.has_value()); !checked) {
+      return checked.error();
+    }
     if (status_ == "-" && config_ == "-") {
       return BadFlag("--config", "--status reads standard input already");
     }
-    auto handlers = ReadRuntimeHandlers(*status_, config_);
+    auto handlers = status_ ? ReadRuntimeHandlers(*status_, config_)
+                            : cri_.ListHandlers(config_, !change_.allow_empty);
     if (!handlers) return handlers.error();
     auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
       return store.ReplaceRuntimeHandlers(*handlers, change_);
     });
-    if (!report) return report.error();
+    if (!report) return cri_.About(report.error());
     WriteDryRun(change_.dry_run, out);
     if (out.json()) {
       Json answer = JsonOf(*report);
@@ -172,6 +181,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
   StoreFlags store_;
   std::optional<std::string> action_;
   std::optional<std::string> status_;
+  CriFlag cri_;
   std::optional<std::string> config_;
   ChangeOptions change_;
 };

@@ -5,6 +5,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/scratch_start.h"
 #include "bindings/cli/start_report.h"
 #include "bindings/cli/store_access.h"
@@ -41,12 +42,12 @@ schema is backed up and migrated.)";
     flags.Value("--pods-dir", &pods_directory_, "DIR",
                 "the pods' directories, to take host IDs over from; else pods/ in\n"
                 "--kubelet-dir");
-    flags.Value("--images", &images_, "FILE|-", "what crictl images -o json prints: all images");
+    images_.Declare(flags, ": all images");
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "an installer's list of the images that it loaded, in the same form;\n"
                 "an image with a name needs no ID there");
     flags.Value("--runtimes", &runtimes_, "FILE|-",
-                "what crictl info prints: the runtime handlers");
+                "what crictl info prints: the runtime handlers; --cri gives both");
     flags.Value("--runtime-config", &runtime_config_, "FILE",
                 "containerd's configuration, for what crictl info leaves out");
     flags.Switch("--allow-empty", &allow_empty_,
@@ -81,11 +82,9 @@ schema is backed up and migrated.)";
   Result<ExitCode> Run(Output& out) override {
     OpenOptions options{.directory = {}, .witness = Witness::None()};
     if (auto parsed = Parse(options); !parsed) return parsed.error();
-    if (images_) {
-      auto images = ReadImageList(*images_);
-      if (!images) return images.error();
-      options.images_on_node = *std::move(images);
-    }
+    auto images = images_.ReadIfGiven();
+    if (!images) return images.error();
+    options.images_on_node = *std::move(images);
     if (preloaded_) {
       auto preloaded = ReadPreloadedList(*preloaded_);
       if (!preloaded) return preloaded.error();
@@ -96,6 +95,12 @@ schema is backed up and migrated.)";
       if (!handlers) return handlers.error();
       options.runtime_handlers = *std::move(handlers);
     }
+    if (images_.cri().given()) {
+      auto handlers = images_.cri().ListHandlers(runtime_config_, runtime_config_.has_value());
+      if (!handlers) return handlers.error();
+      // One that names none, as containerd before 2.0, says nothing about them.
+      if (!handlers->empty()) options.runtime_handlers = *std::move(handlers);
+    }
     // Before opening, which creates the directory for the witness.
     const bool nothing_there =
         kubelet_directory_ && ::access((*kubelet_directory_ + "/image_manager").c_str(), F_OK) != 0;
@@ -105,7 +110,7 @@ schema is backed up and migrated.)";
                                .preloaded_given = preloaded_.has_value(),
                                .dry_run = dry_run_};
     auto outcome = dry_run_ ? Try(options) : OpenAndClose(std::move(options));
-    if (!outcome) return outcome.error();
+    if (!outcome) return images_.cri().About(outcome.error());
     const RecoveryReport* const report = &outcome->report;
     WriteStartReport(*outcome, context, out);
     if (dry_run_) return ExitCode::kYes;
@@ -162,17 +167,21 @@ schema is backed up and migrated.)";
     } else {
       options.witness = Witness::Remembered();
     }
-    if (runtime_config_ && !runtimes_) {
+    if (auto checked = images_.Check(); !checked) return checked;
+    if (auto checked = images_.cri().Check("--runtimes", runtimes_.has_value()); !checked) {
+      return checked;
+    }
+    if (runtime_config_ && !runtimes_ && !images_.cri().given()) {
       return BadFlag("--runtime-config", "it adds to --runtimes, which is missing");
     }
-    if (auto checked = CheckStandardInput({{"--images", images_},
+    if (auto checked = CheckStandardInput({{"--images", images_.path()},
                                            {"--preloaded", preloaded_},
                                            {"--runtimes", runtimes_},
                                            {"--runtime-config", runtime_config_}});
         !checked) {
       return checked;
     }
-    if (preloaded_ && !images_) {
+    if (preloaded_ && !images_.given()) {
       return BadFlag("--preloaded", "it needs --images, in which its images are found");
     }
     if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
@@ -238,7 +247,7 @@ schema is backed up and migrated.)";
   std::optional<std::string> pods_directory_;
   EvidenceFlags evidence_;
   AgeFlags ages_;
-  std::optional<std::string> images_;
+  ImagesFlags images_;
   std::optional<std::string> preloaded_;
   bool dry_run_ = false;
   std::optional<std::string> witness_;

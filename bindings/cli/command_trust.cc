@@ -5,6 +5,7 @@
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
+#include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -28,8 +29,7 @@ stored. 1 if the store is distrustful.)";
     store_.Declare(flags);
     flags.Switch("--clear", &clear_, "trust the store again");
     flags.Value("--reason", &reason_, "TEXT", "why that is safe; needed with --clear");
-    flags.Value("--images", &images_, "FILE|-",
-                "with --clear: what crictl images -o json prints: all images");
+    images_.Declare(flags, ": all images;\nwith --clear");
     flags.Switch("--adopt", &options_.adopt,
                  "with --images: its images without a record are preloaded");
     flags.Switch("--allow-empty", &options_.allow_empty,
@@ -47,11 +47,9 @@ stored. 1 if the store is distrustful.)";
                      "state why the store is whole again");
     }
     if (auto checked = CheckBelonging(); !checked) return checked.error();
-    if (images_) {
-      auto images = ReadImageList(*images_);
-      if (!images) return images.error();
-      options_.images_on_node = *std::move(images);
-    }
+    auto images = images_.ReadIfGiven();
+    if (!images) return images.error();
+    options_.images_on_node = *std::move(images);
     if (!clear_) {
       auto trust = WithStore(ObserveStore(store_), &NodeStore::GetTrust);
       if (!trust) return trust.error();
@@ -67,7 +65,7 @@ stored. 1 if the store is distrustful.)";
       rules = writer.rules();
       return writer.store().GetTrust();
     });
-    if (!trust) return trust.error();
+    if (!trust) return images_.cri().About(trust.error());
     Write(*trust, observed, rules, out);
     return trust->distrustful && !options_.dry_run ? ExitCode::kNo : ExitCode::kYes;
   }
@@ -79,17 +77,17 @@ stored. 1 if the store is distrustful.)";
       bool given;
       bool allowed;
       std::string_view needs;
-    } all[] = {{"--images", images_.has_value(), clear_, "--clear"},
+    } all[] = {{images_.name(), images_.given(), clear_, "--clear"},
                // Without a list it would vouch for whatever comes next.
-               {"--adopt", options_.adopt, images_.has_value(), "--images"},
-               {"--allow-empty", options_.allow_empty, images_.has_value(), "--images"},
+               {"--adopt", options_.adopt, images_.given(), "--images or --cri"},
+               {"--allow-empty", options_.allow_empty, images_.given(), "--images or --cri"},
                {"--dry-run", options_.dry_run, clear_, "--clear"}};
     for (const auto& flag : all) {
       if (flag.given && !flag.allowed) {
         return BadFlag(flag.name, fmt::format("it needs {}", flag.needs));
       }
     }
-    return {};
+    return images_.Check();
   }
 
   void Write(const TrustState& trust, const std::optional<ObserveReport>& observed, Rules rules,
@@ -130,7 +128,7 @@ stored. 1 if the store is distrustful.)";
   bool clear_ = false;
   ClearOptions options_;
   std::optional<std::string> reason_;
-  std::optional<std::string> images_;
+  ImagesFlags images_;
 };
 
 }  // namespace

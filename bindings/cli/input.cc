@@ -101,12 +101,17 @@ Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& statu
   auto handlers = ReadDecoded(status, kMaxDocumentBytes, DecodeRuntimeStatus,
                               "the status of a runtime is what `crictl info` prints");
   if (!handlers || !config) return handlers;
-  auto toml = ReadInput(*config, kMaxRuntimeConfigBytes);
-  if (!toml) return toml.error();
-  if (auto merged = MergeRuntimeConfig(*toml, *handlers); !merged) {
-    return AboutInput(*config, merged.error(), {});
-  }
+  if (auto merged = MergeConfigFile(*config, *handlers); !merged) return merged.error();
   return handlers;
+}
+
+Result<void> MergeConfigFile(const std::string& config, std::vector<RuntimeHandler>& handlers) {
+  auto toml = ReadInput(config, kMaxRuntimeConfigBytes);
+  if (!toml) return toml.error();
+  if (auto merged = MergeRuntimeConfig(*toml, handlers); !merged) {
+    return AboutInput(config, merged.error(), {});
+  }
+  return {};
 }
 
 Result<std::vector<std::string>> ReadPodList(const std::string& path) {

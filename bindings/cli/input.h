@@ -55,6 +55,9 @@ Result<void> CheckStandardInput(std::initializer_list<InputFlag> flags);
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
                                                         const std::optional<std::string>& config);
 
+// Merges `config`, a configuration file of containerd, into `handlers`. Errors name the file.
+Result<void> MergeConfigFile(const std::string& config, std::vector<RuntimeHandler>& handlers);
+
 // The pod UIDs in `path`: the output of `kubectl get pods -o json`, of the kubelet's /pods or of
 // `crictl pods -o json`. Errors name the file.
 Result<std::vector<std::string>> ReadPodList(const std::string& path);

@@ -67,9 +67,12 @@ Result<ListToken> ParseListToken(std::string_view text) {
                  "give what --begin printed before the list was made");
 }
 
+Result<ListToken> DrawListToken(const StoreFlags& flags) {
+  return WithWriter(Writer::Open(flags), [](Writer& writer) { return writer.owner().BeginList(); });
+}
+
 Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out) {
-  auto token =
-      WithWriter(Writer::Open(flags), [](Writer& writer) { return writer.owner().BeginList(); });
+  auto token = DrawListToken(flags);
   if (!token) return token.error();
   if (out.json()) {
     out.WriteJson({{"token", FormatListToken(*token)}});

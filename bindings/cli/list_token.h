@@ -20,7 +20,9 @@ Result<ListToken> ParseListToken(std::string_view text);
 // 32 hex digits.
 std::string BootIdText(const BootTime& time);
 
-// Draws a token for a list of images or pods, and prints it.
+// Draws a token for a list of images or pods.
+Result<ListToken> DrawListToken(const StoreFlags& flags);
+// The same, and prints it.
 Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out);
 
 }  // namespace waybill::cli

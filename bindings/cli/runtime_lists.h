@@ -1,0 +1,73 @@
+// What a container runtime has and serves: asked by --cri, or in files that crictl's output went
+// to.
+
+#ifndef WAYBILL_BINDINGS_CLI_RUNTIME_LISTS_H_
+#define WAYBILL_BINDINGS_CLI_RUNTIME_LISTS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/cli/parse.h"
+#include "cri/client.h"
+#include "waybill/result.h"
+#include "waybill/runtime_handler.h"
+#include "waybill/types.h"
+
+namespace waybill::cli {
+
+// --cri.
+class CriFlag {
+ public:
+  void Declare(Flags& flags);
+  bool given() const { return endpoint_.has_value(); }
+  // kInvalidArgument: its value is empty, or `other`, the flag that it replaces, is given, too.
+  Result<void> Check(std::string_view other, bool other_given) const;
+
+  Result<std::vector<ImageOnNode>> ListImages() const;
+  // Merged with `config`, a configuration file of containerd. Empty: the runtime names none, which
+  // is kInvalidArgument where some are `needed`.
+  Result<std::vector<RuntimeHandler>> ListHandlers(const std::optional<std::string>& config,
+                                                   bool needed) const;
+
+  // An error about an empty list is about the runtime.
+  Error About(Error error) const;
+
+ private:
+  Result<std::unique_ptr<cri::Client>> Connect() const;
+
+  std::optional<std::string> endpoint_;
+};
+
+// A list of images: in a file, or of the runtime itself.
+class ImagesFlags {
+ public:
+  // `name`: of the flag with the file.
+  explicit ImagesFlags(std::string_view name = "--images") : name_(name) {}
+
+  // `what`: what the list is, or is for.
+  void Declare(Flags& flags, const std::string& what);
+  // kInvalidArgument: both are given.
+  Result<void> Check() const { return cri_.Check(name_, path_.has_value()); }
+
+  bool given() const { return path_ || cri_.given(); }
+  // The flag that gives the list.
+  std::string_view name() const { return cri_.given() ? "--cri" : name_; }
+  const std::optional<std::string>& path() const { return path_; }
+  const CriFlag& cri() const { return cri_; }
+
+  // nullopt: neither flag is given.
+  Result<std::optional<std::vector<ImageOnNode>>> ReadIfGiven() const;
+  Result<std::vector<ImageOnNode>> Read() const;
+
+ private:
+  std::string_view name_;
+  std::optional<std::string> path_;
+  CriFlag cri_;
+};
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_RUNTIME_LISTS_H_
