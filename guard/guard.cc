@@ -180,22 +180,32 @@ Result<void> Guard::OpenStore() {
 }
 
 Result<void> Guard::FirstList() {
-  auto token = BeginList();
-  if (!token) return token.error();
-  auto list = options_.list_images
-                  ? options_.list_images()
-                  : Error{ErrorCode::kUnavailable, "no runtime was named to list its images", ""};
-  if (!list && options_.needs_runtime) {
-    return Error{ErrorCode::kUnavailable,
-                 "the runtime lists no images, so the kubelet's records can't be put right: " +
-                     list.error().ToString(),
-                 "start the runtime first, or go on with what is recorded: --allow-no-runtime"};
+  for (;;) {
+    auto token = BeginList();
+    if (!token) return token.error();
+    auto list = options_.list_images
+                    ? options_.list_images()
+                    : Error{ErrorCode::kUnavailable, "no runtime was named to list its images", ""};
+    auto taken = list ? TakeList(*token, list) : Result<void>(list.error());
+    if (taken && (!list || images_)) return {};
+    // With a kubelet that runs already, an empty list is no error of TakeList.
+    const Error error = !taken ? taken.error()
+                               : Error{ErrorCode::kUnavailable, status_.runtime_error, ""};
+    const bool of_list = !list || list->empty();
+    if (of_list && options_.list_images && options_.try_again && options_.try_again(error)) continue;
+    if (!of_list) return error;
+    if (options_.needs_runtime) {
+      return Error{ErrorCode::kUnavailable,
+                   "without the runtime's list of images the kubelet's records can't be put right: " +
+                       error.ToString(),
+                   "start the runtime first, or go on with what is recorded: --allow-no-runtime"};
+    }
+    status_.runtime_error = error.ToString();
+    Log(LogLevel::kWarning, "there is no list of images yet: " + status_.runtime_error);
+    images_.reset();
+    wants_list_ = true;
+    return PutRight();
   }
-  if (list) return TakeList(*token, std::move(list));
-  status_.runtime_error = list.error().ToString();
-  Log(LogLevel::kWarning, "there is no list of images yet: " + status_.runtime_error);
-  wants_list_ = true;
-  return PutRight();
 }
 
 bool Guard::NothingChanged(const std::vector<ImageOnNode>& images) const {
@@ -387,6 +397,25 @@ void Guard::Found(HoleKind kind, const std::string& image, const std::string& te
   Log(LogLevel::kNotice, std::string(HoleName(kind)) + ": " +
                              internal::QuoteForMessage(image) + ": " + text);
   if (options_.on_hole) options_.on_hole({kind, image});
+}
+
+std::string Guard::MetricsText() const {
+  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
+  const auto counter = [&](const char* name, const char* help, std::uint64_t value) {
+    return MetricFamily{name, "counter", help, {{{}, number(value)}}};
+  };
+  MetricFamily holes{"waybill_guard_holes_total", "counter",
+                     "Holes of the kubelet that the guard closed.", {}};
+  for (std::size_t i = 0; i < kHoleKinds; ++i) {
+    holes.series.push_back({{{"kind", std::string(kHoleNames[i])}}, number(status_.holes[i])});
+  }
+  return ToPrometheusText(
+      {holes,
+       counter("waybill_guard_events_total", "Changes of the kubelet's files.", status_.events),
+       counter("waybill_guard_comparisons_total", "Comparisons of all files.",
+               status_.comparisons),
+       counter("waybill_guard_files_written_total", "Files written for the kubelet.",
+               status_.files_written)});
 }
 
 Result<std::string> Guard::StatusJson() const {

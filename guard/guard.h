@@ -63,10 +63,13 @@ enum class LogLevel : std::uint8_t { kError = 3, kWarning = 4, kNotice = 5, kInf
 struct GuardOptions {
   std::filesystem::path kubelet_directory;
   // The store's directory, and how it is opened. The guard sets what it needs: rules, the kubelet's
-  // directories, gaps. Without a witness: image_manager/waybill in the kubelet directory.
-  OpenOptions store;
+  // directories, gaps. Witness::Remembered: image_manager/waybill in the kubelet directory.
+  OpenOptions store = {.witness = Witness::Remembered()};
   // The runtime's complete list of images. Missing: the guard goes by records and ledger alone.
   std::function<Result<std::vector<ImageOnNode>>()> list_images;
+  // Whether to ask once more, after a start's list failed or was empty though it can't be. Missing:
+  // no.
+  std::function<bool(const Error&)> try_again;
   // Whether a start without a list of images is an error.
   bool needs_runtime = true;
   // Whether the marker is put (kMarkerName).
@@ -132,6 +135,8 @@ class Guard {
 
   const GuardStatus& status() const { return status_; }
   Result<std::string> StatusJson() const;
+  // waybill_guard_…, in Prometheus' text format.
+  std::string MetricsText() const;
   std::filesystem::path status_path() const { return session_->status_path(); }
   NodeStore& store() { return *store_; }
 

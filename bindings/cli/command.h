@@ -62,6 +62,7 @@ std::unique_ptr<Command> MakeAdviseCommand();
 std::unique_ptr<Command> MakePreviewCommand();
 std::unique_ptr<Command> MakeExplainCommand();
 std::unique_ptr<Command> MakeDiffCommand();
+std::unique_ptr<Command> MakeGuardCommand();
 
 }  // namespace waybill::cli
 

@@ -95,7 +95,7 @@ std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
       MakeMetricsCommand,  MakeVerifyCommand,  MakeTrustCommand,     MakeRuntimesCommand,
       MakeMigrateCommand,  MakeBackupCommand,  MakeRestoreCommand,   MakeExportCommand,
       MakeManifestCommand, MakeUsernsCommand,  MakeStreamingCommand, MakeAdviseCommand,
-      MakePreviewCommand,  MakeExplainCommand, MakeDiffCommand};
+      MakePreviewCommand,  MakeExplainCommand, MakeDiffCommand,      MakeGuardCommand};
   std::vector<std::unique_ptr<Registered>> all;
   for (const auto& make : kMakers) {
     std::unique_ptr<Command> command = make();

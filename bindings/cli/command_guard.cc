@@ -1,0 +1,222 @@
+// waybill guard: keeps the files of an unmodified kubelet right.
+
+#include <unistd.h>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/runtime_lists.h"
+#include "bindings/cli/user_namespace_flags.h"
+#include "guard/kubelet_process.h"
+#include "guard/service.h"
+
+namespace waybill::cli {
+namespace {
+
+// With the journal's priorities where it reads standard error (sd-daemon(3)).
+void LogOfGuard(guard::LogLevel level, const std::string& text) {
+  static const bool journal = ::getenv("JOURNAL_STREAM") != nullptr;
+  const std::string line =
+      (journal ? fmt::format("<{}>", static_cast<int>(level)) : "waybill guard: ") +
+      Printable(text) + "\n";
+  // One call a line. There is nobody to tell if it fails.
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+class GuardCommand final : public Command {
+ public:
+  std::string name() const override { return "guard"; }
+  std::string summary() const override {
+    return "keep the records of a kubelet that nobody rebuilt right";
+  }
+  std::string notes() const override {
+    return R"(Beside an unmodified kubelet, 1.33 to 1.36. Start it before the kubelet: it takes over
+what the kubelet wrote, judges it by its own store and by what the runtime lists, and
+writes the kubelet's files anew where they are lost, damaged or older. Then it says
+READY to systemd, prints "ready", and follows the kubelet: what that writes is synced
+and recorded at once, what it forgets is put back, and an image that appears without a
+record is closed, unless it is known to have come without the kubelet.
+
+--once does the first part only, for ExecStartPre. What the kubelet does until the next
+--once is a gap then: images of which nothing is known are closed.
+
+Since 1.34 a kubelet that has all records in memory never looks at its files again. So
+the guard keeps a file there that no kubelet can parse: the kubelet logs one error a
+listing, and looks at its files. --no-live does without; what the guard puts back is
+then seen at the kubelet's next start only. So it is with a kubelet that ran before the
+guard did.
+
+SIGTERM ends it in order; SIGHUP starts it anew in place, with endpoint and pool of host
+IDs read again. --status says what it watches, and the holes that it closed; 1 if no
+guard runs.)";
+  }
+
+  void Declare(Flags& flags) override {
+    flags.Value("--store", &store_, "DIR", "the guard's own store");
+    flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
+                   "the kubelet's directory, the one with image_manager/ in it");
+    flags.Value("--cri", &endpoint_, "ENDPOINT",
+                "the runtime's socket, unix:///run/containerd/containerd.sock;\n"
+                "default: that of the runtime that answers");
+    flags.Switch("--once", &once_, "put the kubelet's directory right, and end");
+    flags.Value("--wait-runtime", &wait_, "SECONDS",
+                "how long to wait for a runtime that does not answer yet; 30");
+    flags.Switch("--allow-no-runtime", &allow_no_runtime_,
+                 "then go on with what is recorded, instead of failing");
+    flags.Switch("--no-live", &no_live_,
+                 "keep no file that no kubelet can parse in pulled/ and pulling/");
+    flags.Value("--list-every", &list_every_, "SECONDS",
+                "ask the runtime this often for its images; ten times as long\n"
+                "where it tells of changes, as containerd does; 5");
+    flags.Value("--on-hole", &on_hole_, "COMMAND",
+                "run this for each hole that was closed, by /bin/sh, with\n"
+                "WAYBILL_HOLE and WAYBILL_IMAGE");
+    flags.Value("--metrics-file", &metrics_file_, "FILE",
+                "keep metrics there, for Prometheus' textfile collector");
+    flags.Switch("--status", &status_, "print what the guard that runs says of itself");
+    flags.Value("--witness", &witness_, "FILE",
+                "the witness; else image_manager/waybill in the kubelet's directory");
+    evidence_.Declare(flags);
+    ages_.Declare(flags);
+    user_namespaces_.Declare(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto checked = CheckKubeletDirectory(kubelet_directory_); !checked) {
+      return checked.error();
+    }
+    kubelet_directory_ = std::filesystem::absolute(kubelet_directory_).string();
+    if (status_) return PrintStatus(out);
+    guard::ServiceOptions service;
+    if (auto parsed = Parse(service); !parsed) return parsed.error();
+    service.guard = [this] { return OptionsOfGuard(); };
+    service.ready = [&](const guard::Guard& started) {
+      if (!once_ && !out.json()) out.Line("ready");
+      if (started.status().kubelet_ran_before) {
+        Warn("a kubelet runs already: what it has in memory stays as it is until its next start",
+             "restart the kubelet once: it then starts with records that are right, and sees what "
+             "the guard puts back");
+      }
+      static_cast<void>(out.Flush());
+    };
+    auto status = guard::RunService(service);
+    if (!status) return status.error();
+    if (once_) WriteStart(*status, out);
+    return ExitCode::kYes;
+  }
+
+ private:
+  Result<void> Parse(guard::ServiceOptions& service) {
+    if (!store_) return BadFlag("--store", "it is missing");
+    if (store_->empty()) return BadFlag("--store", "the value is empty");
+    if (endpoint_ && endpoint_->empty()) return BadFlag("--cri", "the value is empty");
+    if (auto parsed = evidence_.Parse(); !parsed) return parsed;
+    if (auto parsed = ages_.Parse(); !parsed) return parsed;
+    std::uint64_t wait = 30;
+    std::uint64_t every = 5;
+    if (auto parsed = ParseNumber("--wait-runtime", wait_, wait); !parsed) return parsed;
+    if (auto parsed = ParseNumber("--list-every", list_every_, every); !parsed) return parsed;
+    if (wait > 3600) return BadFlag("--wait-runtime", "it is more than 3600 seconds");
+    if (every == 0 || every > 3600) {
+      return BadFlag("--list-every", "it must be 1 to 3600 seconds");
+    }
+    if (once_ && (on_hole_ || metrics_file_ || list_every_)) {
+      return BadFlag("--once", "it excludes --on-hole, --metrics-file and --list-every");
+    }
+    service.runtime = cri::ClientOptions{.endpoint = endpoint_.value_or("")};
+    service.wait_runtime = std::chrono::seconds(wait);
+    service.list_every = std::chrono::seconds(every);
+    service.once = once_;
+    if (on_hole_) service.on_hole = *on_hole_;
+    if (metrics_file_) service.metrics_file = *metrics_file_;
+    return {};
+  }
+
+  Result<guard::GuardOptions> OptionsOfGuard() {
+    guard::GuardOptions options;
+    options.kubelet_directory = kubelet_directory_;
+    options.store.directory = *store_;
+    if (witness_) options.store.witness = Witness::At(std::filesystem::absolute(*witness_));
+    options.store.evidence = evidence_.options;
+    options.store.ages = ages_.limits;
+    if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
+    options.store.user_namespaces = user_namespaces_.options;
+    options.needs_runtime = !allow_no_runtime_;
+    options.live = !no_live_ && !once_;
+    options.kubelet_runs = [this] { return guard::KubeletRuns(kubelet_directory_); };
+    options.log = LogOfGuard;
+    return options;
+  }
+
+  Result<ExitCode> PrintStatus(Output& out) const {
+    auto seen = guard::SeeGuard(kubelet_directory_);
+    if (!seen) {
+      if (seen.error().code == ErrorCode::kNotFound) {
+        if (out.json()) out.WriteJson({{"runs", false}});
+        if (!out.json()) out.WriteLine(seen.error().message);
+        return ExitCode::kNo;
+      }
+      return seen.error();
+    }
+    Json status = Json::parse(seen->json, nullptr, false);
+    if (!status.is_object()) {
+      return Error{ErrorCode::kDamaged, "the guard's status can't be read",
+                   "a guard that runs writes it again each second"};
+    }
+    Json holes = status.contains("holes") ? status["holes"] : Json::object();
+    if (out.json()) {
+      Json answer = {{"runs", seen->runs}};
+      answer.update(status);
+      out.WriteJson(answer);
+      return seen->runs ? ExitCode::kYes : ExitCode::kNo;
+    }
+    std::vector<Field> fields = {{"runs", "guard", seen->runs ? "runs" : "does not run"}};
+    for (const auto& [key, value] : status.items()) {
+      if (key != "holes") fields.push_back({key, key, value});
+    }
+    for (const auto& [kind, count] : holes.items()) {
+      fields.push_back({kind, "holes: " + kind, count});
+    }
+    out.WriteFields(fields);
+    return seen->runs ? ExitCode::kYes : ExitCode::kNo;
+  }
+
+  static void WriteStart(const guard::GuardStatus& status, Output& out) {
+    std::vector<Field> fields = {{"images", "images", status.images},
+                                 {"filesWritten", "files written", status.files_written},
+                                 {"filesRemoved", "files removed", status.files_removed},
+                                 {"filesLeftAlone", "files left alone", status.left_alone},
+                                 {"afterGap", "after a gap", status.gap},
+                                 {"kubeletRan", "a kubelet runs", status.kubelet_ran_before}};
+    if (!status.runtime_error.empty()) {
+      fields.push_back({"runtimeError", "no list of images", status.runtime_error});
+    }
+    for (std::size_t i = 0; i < guard::kHoleKinds; ++i) {
+      if (status.holes[i] == 0) continue;
+      const std::string name(guard::HoleName(static_cast<guard::HoleKind>(i)));
+      fields.push_back({name, "closed: " + name, status.holes[i]});
+    }
+    out.WriteFields(fields);
+  }
+
+  std::optional<std::string> store_;
+  std::string kubelet_directory_;
+  std::optional<std::string> endpoint_;
+  bool once_ = false;
+  std::optional<std::string> wait_;
+  bool allow_no_runtime_ = false;
+  bool no_live_ = false;
+  std::optional<std::string> list_every_;
+  std::optional<std::string> on_hole_;
+  std::optional<std::string> metrics_file_;
+  bool status_ = false;
+  std::optional<std::string> witness_;
+  EvidenceFlags evidence_;
+  AgeFlags ages_;
+  UserNamespaceFlags user_namespaces_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeGuardCommand() { return std::make_unique<GuardCommand>(); }
+
+}  // namespace waybill::cli

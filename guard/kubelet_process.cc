@@ -1,0 +1,73 @@
+#include "guard/kubelet_process.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/base/ascii.h"
+#include "store/base/files.h"
+
+namespace waybill::guard {
+namespace {
+
+constexpr std::string_view kUsualRoot = "/var/lib/kubelet";
+constexpr std::size_t kMaxCommandLine = std::size_t{1} << 20;
+
+bool Answers(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& text = path.native();
+  if (text.size() >= sizeof(address.sun_path)) return false;
+  std::memcpy(address.sun_path, text.data(), text.size());
+  const internal::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return false;
+  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+std::vector<std::string> Words(const std::string& command_line) {
+  std::vector<std::string> words;
+  std::size_t at = 0;
+  while (at < command_line.size()) {
+    const std::size_t end = std::min(command_line.find('\0', at), command_line.size());
+    words.push_back(command_line.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+// What the words of a kubelet's command line say of its directory.
+std::string RootOf(const std::vector<std::string>& words) {
+  std::string root(kUsualRoot);
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    std::string_view word = words[i];
+    if (!word.starts_with('-')) continue;
+    word.remove_prefix(word.starts_with("--") ? 2 : 1);
+    if (word == "root-dir" && i + 1 < words.size()) root = words[i + 1];
+    if (word.starts_with("root-dir=")) root = word.substr(word.find('=') + 1);
+  }
+  return root;
+}
+
+}  // namespace
+
+bool KubeletRuns(const std::filesystem::path& kubelet_directory,
+                 const std::filesystem::path& proc) {
+  if (Answers(kubelet_directory / "pod-resources" / "kubelet.sock")) return true;
+  auto processes = internal::ListDirectory(proc);
+  if (!processes) return false;
+  return std::any_of(processes->begin(), processes->end(), [&](const std::string& pid) {
+    if (pid.empty() || !internal::IsDigit(pid.front())) return false;
+    auto command_line = internal::ReadWholeFile(proc / pid / "cmdline", kMaxCommandLine);
+    if (!command_line) return false;
+    const auto words = Words(*command_line);
+    if (words.empty() || std::filesystem::path(words[0]).filename() != "kubelet") return false;
+    return internal::IsSameFile(RootOf(words), kubelet_directory);
+  });
+}
+
+}  // namespace waybill::guard

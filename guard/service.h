@@ -1,0 +1,55 @@
+// The guard as a service: one thread that waits (epoll) for the kubelet's changes, for lists of the
+// runtime and for signals. A second thread waits for a runtime that takes its time to answer, so
+// that nothing else does.
+
+#ifndef WAYBILL_GUARD_SERVICE_H_
+#define WAYBILL_GUARD_SERVICE_H_
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cri/client.h"
+#include "guard/guard.h"
+#include "waybill/result.h"
+
+namespace waybill::guard {
+
+struct ServiceOptions {
+  // What the guard is started with. Asked again after SIGHUP.
+  std::function<Result<GuardOptions>()> guard;
+  // nullopt: no runtime is asked.
+  std::optional<cri::ClientOptions> runtime;
+  std::chrono::seconds wait_runtime{30};
+  // Between two lists, where the runtime has no events; with events ten times as long.
+  std::chrono::milliseconds list_every{5000};
+  std::chrono::seconds compare_every{300};
+  // A shell command for each hole, with WAYBILL_HOLE and WAYBILL_IMAGE. Empty: none.
+  std::string on_hole;
+  // For node_exporter's textfile collector. Empty: none.
+  std::filesystem::path metrics_file;
+  // Only the phase before the kubelet starts.
+  bool once = false;
+  // Called when the kubelet may start.
+  std::function<void(const Guard&)> ready;
+};
+
+// Until SIGTERM or SIGINT; SIGHUP ends the guard in order and starts it anew, with what its options
+// say then. Blocks these signals and SIGCHLD in the calling thread. Returns what the guard counted
+// (the last one). Errors: those of Guard::Start, and what ended a guard that ran: start it again.
+Result<GuardStatus> RunService(const ServiceOptions& options);
+
+// What the guard on this kubelet directory last wrote, as JSON, and whether it runs. kNotFound:
+// there never was one.
+struct GuardSeen {
+  bool runs = false;
+  std::string json;
+};
+Result<GuardSeen> SeeGuard(const std::filesystem::path& kubelet_directory);
+
+}  // namespace waybill::guard
+
+#endif  // WAYBILL_GUARD_SERVICE_H_
