@@ -20,6 +20,8 @@ Result<T> FromRuntime(const std::string& path, const char* method, Result<T> dec
   if (decoded || decoded.error().code == ErrorCode::kOutOfMemory) return decoded;
   Error error = decoded.error();
   error.message = "the container runtime at " + path + ", " + method + ": " + error.message;
+  if (!error.has_hint())
+    error.hint = "compare with what crictl prints, and look at the runtime's log";
   return error;
 }
 
