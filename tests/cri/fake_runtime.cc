@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
+#include <vector>
 
 #include "containerd_events.pb.h"
 
@@ -69,9 +70,9 @@ class FakeRuntime::Service {
     const std::lock_guard lock(mutex_);
     answers_[method] = std::move(answer);
   }
-  std::vector<std::string> calls() const {
+  void Before(const std::string& method, std::function<void()> run) {
     const std::lock_guard lock(mutex_);
-    return calls_;
+    before_[method] = std::move(run);
   }
   std::string request(const std::string& method) const {
     const std::lock_guard lock(mutex_);
@@ -105,8 +106,8 @@ class FakeRuntime::Service {
 
     void OnReadDone(bool ok) override {
       if (!ok) return End(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no request"));
+      if (const auto run = service_.BeforeOf(method_)) run();
       const std::lock_guard lock(service_.mutex_);
-      service_.calls_.push_back(method_);
       service_.requests_[method_] = BytesOf(received_);
       const auto found = service_.answers_.find(method_);
       if (found == service_.answers_.end()) {
@@ -158,6 +159,12 @@ class FakeRuntime::Service {
     bool ended_ = false;
   };
 
+  std::function<void()> BeforeOf(const std::string& method) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = before_.find(method);
+    return found == before_.end() ? nullptr : found->second;
+  }
+
   class Methods final : public grpc::CallbackGenericService {
    public:
     explicit Methods(Service& service) : service_(service) {}
@@ -175,7 +182,7 @@ class FakeRuntime::Service {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Answered> answers_;
-  std::vector<std::string> calls_;
+  std::map<std::string, std::function<void()>> before_;
   std::map<std::string, std::string> requests_;
   std::set<Reactor*> subscribed_;
   std::unique_ptr<Methods> methods_;
@@ -194,7 +201,9 @@ void FakeRuntime::Fail(const std::string& method, int status_code, const std::st
   service_->Put(method, {.status = {static_cast<grpc::StatusCode>(status_code), text}});
 }
 void FakeRuntime::Hang(const std::string& method) { service_->Put(method, {.hangs = true}); }
-std::vector<std::string> FakeRuntime::calls() const { return service_->calls(); }
+void FakeRuntime::Before(const std::string& method, std::function<void()> run) {
+  service_->Before(method, std::move(run));
+}
 std::string FakeRuntime::request(const std::string& method) const {
   return service_->request(method);
 }

@@ -5,9 +5,9 @@
 
 #include <google/protobuf/message.h>
 
+#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cri.pb.h"
 #include "tests/support/temp_dir.h"
@@ -30,8 +30,8 @@ class FakeRuntime {
   void Fail(const std::string& method, int status_code, const std::string& text);
   // Takes the call and never answers.
   void Hang(const std::string& method);
-  // The calls of all methods so far, in their order.
-  std::vector<std::string> calls() const;
+  // Runs before each answer to that method.
+  void Before(const std::string& method, std::function<void()> run);
   // The bytes of the last request for that method.
   std::string request(const std::string& method) const;
 

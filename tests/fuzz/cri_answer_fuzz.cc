@@ -1,0 +1,45 @@
+// Answers of a container runtime, of any bytes: no crash, and what is accepted keeps the bounds of
+// lists.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "cri/answers.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace waybill;
+  if (size == 0) return 0;
+  const std::string answer(reinterpret_cast<const char*>(data + 1), size - 1);
+  const auto check = [](const ImageOnNode& image) {
+    if (image.id.empty() || image.id.size() > kMaxImageRefBytes) std::abort();
+    if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) std::abort();
+    for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
+      for (const std::string& name : *names) {
+        if (name.size() > kMaxImageBytes) std::abort();
+      }
+    }
+  };
+  switch (data[0] % 4) {
+    case 0:
+      if (const auto images = cri::DecodeImages(answer)) {
+        if (images->size() > kMaxListedImages) std::abort();
+        for (const ImageOnNode& image : *images) check(image);
+      }
+      break;
+    case 1:
+      if (const auto image = cri::DecodeImageStatus(answer); image && *image) check(**image);
+      break;
+    case 2:
+      if (const auto handlers = cri::DecodeHandlers(answer)) {
+        if (handlers->size() > kMaxRuntimeHandlers) std::abort();
+      }
+      break;
+    default:
+      if (const auto version = cri::DecodeVersion(answer)) {
+        if (version->size() > 201) std::abort();
+      }
+  }
+  return 0;
+}
