@@ -95,6 +95,14 @@ Result<void> Guard::Begin() {
   if (auto opened = OpenStore(); !opened) return opened;
   if (auto made = MakeFolders(); !made) return made;
   if (auto watched = Watch(); !watched) return watched;
+  session_->Capture();
+  auto put = PutAllRight();
+  // A start that failed, for want of a runtime say, missed nothing: the next one is as this one was.
+  if (!put && !gap_) static_cast<void>(LeaveMark());
+  return put;
+}
+
+Result<void> Guard::PutAllRight() {
   if (auto taken = TakeOverAll(); !taken) return taken;
   if (status_.kubelet_ran_before) phase_ = Phase::kRunning;
   if (auto listed = FirstList(); !listed) return listed;
@@ -187,10 +195,10 @@ Result<void> Guard::FirstList() {
                     ? options_.list_images()
                     : Error{ErrorCode::kUnavailable, "no runtime was named to list its images", ""};
     auto taken = list ? TakeList(*token, list) : Result<void>(list.error());
-    if (taken && (!list || images_)) return {};
+    if (taken && images_) return {};
     // With a kubelet that runs already, an empty list is no error of TakeList.
-    const Error error = !taken ? taken.error()
-                               : Error{ErrorCode::kUnavailable, status_.runtime_error, ""};
+    const Error error =
+        taken ? Error{ErrorCode::kUnavailable, status_.runtime_error, ""} : taken.error();
     const bool of_list = !list || list->empty();
     if (of_list && options_.list_images && options_.try_again && options_.try_again(error)) continue;
     if (!of_list) return error;
@@ -202,7 +210,6 @@ Result<void> Guard::FirstList() {
     }
     status_.runtime_error = error.ToString();
     Log(LogLevel::kWarning, "there is no list of images yet: " + status_.runtime_error);
-    images_.reset();
     wants_list_ = true;
     return PutRight();
   }
@@ -235,33 +242,34 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
     return {};
   }
   wants_list_ = false;
-  images_ = *std::move(list);
-  auto judged = Judge(token);
+  auto judged = Judge(token, *std::move(list));
   if (phase_ == Phase::kStarting) return judged;
   return Survive(std::move(judged), "judge the list of images");
 }
 
-Result<void> Guard::Judge(const ListToken& token) {
-  if (auto r = SettleEnded(*images_); !r) return r;
-  if (auto r = CloseDamaged(*images_); !r) return r;
-  auto observed = store_->ObserveImages({.images = *images_, .token = token, .complete = true});
-  if (!observed) {
-    Error error = observed.error();
-    if (images_->empty()) {
-      error.message = "the runtime lists no images, though some are recorded: " + error.message;
-      error.hint =
-          "a runtime that starts up lists nothing; if the node has no images, prune the store: "
-          "waybill prune --allow-empty";
-    }
-    images_.reset();
-    wants_list_ = true;
+Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> images) {
+  auto held = store_->GetStatistics();
+  if (!held) return held.error();
+  if (images.empty() && held->records + held->ledger_entries > 0) {
+    const Error error{
+        ErrorCode::kInvalidArgument,
+        "the runtime lists no images, but the store has " + std::to_string(held->records) +
+            " records and " + std::to_string(held->ledger_entries) +
+            " images known to be preloaded; nothing was forgotten",
+        "a runtime that starts up lists nothing; if the node has no images any more, say so: "
+        "`waybill prune` with --allow-empty"};
     status_.runtime_error = error.ToString();
-    if (phase_ == Phase::kRunning) {
-      Log(LogLevel::kWarning, status_.runtime_error);
-      return {};
-    }
-    return error;
+    if (phase_ == Phase::kStarting) return error;
+    Log(LogLevel::kWarning, status_.runtime_error);
+    return PutRight();
   }
+  if (auto r = SettleEnded(images); !r) return r;
+  if (auto r = CloseDamaged(images); !r) return r;
+  // Nothing is removed by an empty list then.
+  auto observed = store_->ObserveImages({.images = images, .token = token, .complete = true},
+                                        {.allow_empty = images.empty()});
+  if (!observed) return observed.error();
+  images_ = std::move(images);
   status_.runtime_error.clear();
   status_.last_list = options_.store.clock();
   status_.images = images_->size();
@@ -364,7 +372,7 @@ Result<void> Guard::Compare() {
 }
 
 Result<void> Guard::Stop() {
-  stopped_ = true;
+  options_.live = false;
   if (auto away = pulled_.TakeMarkerAway(); !away) return away;
   if (auto away = pulling_.TakeMarkerAway(); !away) return away;
   // What the kubelet does from here on does not fit the mark.
@@ -374,10 +382,16 @@ Result<void> Guard::Stop() {
     if (auto r = EndPull(pull.image, pull.id); !r) return r;
   }
   ended_.clear();
+  return LeaveMark();
+}
+
+Result<void> Guard::LeaveMark() {
   if (auto closed = store_->Close(); !closed) return closed;
   const StoreState state = StateOf(options_.store.directory);
-  if (state.uuid.empty()) return {};
-  return session_->LeaveMark(state.uuid, state.commit_sequence);
+  auto left = state.uuid.empty() ? Result<void>()
+                                 : session_->LeaveMark(state.uuid, state.commit_sequence);
+  session_.reset();
+  return left;
 }
 
 Result<void> Guard::Survive(Result<void> result, const std::string& doing) {

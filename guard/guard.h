@@ -137,7 +137,7 @@ class Guard {
   Result<std::string> StatusJson() const;
   // waybill_guard_…, in Prometheus' text format.
   std::string MetricsText() const;
-  std::filesystem::path status_path() const { return session_->status_path(); }
+  std::filesystem::path status_path() const { return image_manager_ / kOwnFolder / "status.json"; }
   NodeStore& store() { return *store_; }
 
  private:
@@ -162,6 +162,8 @@ class Guard {
   explicit Guard(GuardOptions options);
 
   Result<void> Begin();
+  Result<void> PutAllRight();
+  Result<void> LeaveMark();
   Result<void> OpenStore();
   Result<void> CheckNoneInside() const;
   Result<void> MakeFolders();
@@ -179,6 +181,7 @@ class Guard {
   Result<void> IntentMissed(const std::string& name);
   Result<void> IntentGone(const std::string& name);
   Result<void> RecordGone(const std::string& name);
+  Result<void> NoteUnknownPull(const std::string& image);
   Result<void> EndPull(const std::string& image, PullId id);
   Result<void> SettleEnded(const std::vector<ImageOnNode>& images);
   void NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& after);
@@ -196,7 +199,7 @@ class Guard {
   Result<void> SweepRecord(const std::string& name);
 
   Result<void> Handle(const WatchEvent& event);
-  Result<void> Judge(const ListToken& token);
+  Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images);
   bool NothingChanged(const std::vector<ImageOnNode>& images) const;
   // Logs what can be tried again, and returns what can't.
   Result<void> Survive(Result<void> result, const std::string& doing);
@@ -214,7 +217,6 @@ class Guard {
   Phase phase_ = Phase::kStarting;
   bool gap_ = false;   // the kubelet may have recorded something before this start, unseen
   bool lost_ = false;  // something newer than what the store has may be lost
-  bool stopped_ = false;
   KubeletApiVersion api_version_ = KubeletApiVersion::kV1Alpha1;
 
   bool wants_list_ = false;

@@ -73,10 +73,6 @@ Result<void> Session::LeaveMark(const std::string& store_uuid,
 
 void Session::Capture() { folders_ = FoldersOf(image_manager_); }
 
-std::filesystem::path Session::status_path() const {
-  return image_manager_ / kOwnFolder / "status.json";
-}
-
 bool Session::InPlace() const {
   const std::filesystem::path path = image_manager_ / kOwnFolder / "lock";
   auto held = internal::FileIdOf(lock_, path);

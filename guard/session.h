@@ -36,7 +36,6 @@ class Session {
   // The last thing that a guard does, after Capture. `commit_sequence`: after the store was closed.
   Result<void> LeaveMark(const std::string& store_uuid, std::uint64_t commit_sequence) const;
 
-  std::filesystem::path status_path() const;
   // Whether the folder is still the one that this guard locked.
   bool InPlace() const;
 

@@ -86,10 +86,6 @@ std::string FileNameOf(std::string_view text) {
 
 }  // namespace
 
-bool IsPlaceholder(const ImagePulledRecord& record) {
-  return !record.last_updated && record.credential_mapping.empty();
-}
-
 Result<void> Guard::TakeOverAll() {
   auto intents = pulling_.Names();
   if (!intents) return intents.error();
@@ -248,7 +244,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
     // It tells nothing that the store does not know, unless that was lost.
     auto has = store_->HasIntent({.image = intent->image});
     if (!has) return has.error();
-    return *has || !lost_ ? Result<void>() : store_->PutIntent({.image = intent->image});
+    return *has || !lost_ ? Result<void>() : NoteUnknownPull(intent->image);
   }
   if (auto synced = pulling_.SyncFile(name); !synced) return synced;
   if (was_written) {
@@ -273,7 +269,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
     // The kubelet that pulled has ended, and its pull with it.
     auto has = store_->HasIntent({.image = intent->image});
     if (!has) return has.error();
-    return *has && !gap_ ? Result<void>() : store_->PutIntent({.image = intent->image});
+    return *has && !gap_ ? Result<void>() : NoteUnknownPull(intent->image);
   }
   RunningPull& running = running_[name];
   if (!was_written && !running.ids.empty()) return {};
@@ -299,7 +295,7 @@ Result<void> Guard::IntentMissed(const std::string& name) {
   }
   const auto pulled = [&](const std::string& image) -> Result<void> {
     running_[name].image = image;
-    return store_->PutIntent({.image = image});
+    return NoteUnknownPull(image);
   };
   if (const auto known = wanted_intents_.find(name); known != wanted_intents_.end()) {
     return pulled(known->second);
@@ -341,6 +337,12 @@ Result<void> Guard::IntentGone(const std::string& name) {
     if (auto r = EndPull(running.image, id); !r) return r;
   }
   return {};
+}
+
+// One that ended without anybody's seeing how.
+Result<void> Guard::NoteUnknownPull(const std::string& image) {
+  auto id = store_->RecordPullIntent({.image = image});
+  return id ? EndPull(image, *id) : Result<void>(id.error());
 }
 
 Result<void> Guard::EndPull(const std::string& image, PullId id) {

@@ -1,0 +1,514 @@
+// The guard beside a kubelet that a test plays by hand: what it writes, what it forgets.
+
+#include "guard/guard.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "store/base/hex.h"
+#include "store/base/sha256.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/temp_dir.h"
+#include "waybill/kubelet_format.h"
+
+namespace {
+
+using namespace waybill;           // NOLINT(google-build-using-namespace)
+using namespace waybill::testing;  // NOLINT(google-build-using-namespace)
+using guard::Guard;
+using guard::GuardOptions;
+using guard::HoleKind;
+
+constexpr const char* kAppV1 = "r.example/a/app:v1";
+constexpr const char* kApp = "r.example/a/app";
+
+std::string Ref(char digit) { return "sha256:" + std::string(64, digit); }
+
+std::string FileName(const std::string& text) {
+  return "sha256-" + internal::HexEncode(Must(internal::Sha256(text)));
+}
+
+ImageOnNode Listed(char digit, const std::string& tag) {
+  ImageOnNode image{.id = Ref(digit)};
+  if (!tag.empty()) image.repo_tags = {tag};
+  return image;
+}
+
+ImagePullCredentials SecretOf(const std::string& tenant) {
+  return {.kubernetes_secrets = {{.uid = "u-" + tenant,
+                                  .namespace_name = tenant,
+                                  .name = "pull",
+                                  .credential_hash = "hash-" + tenant}}};
+}
+
+// Plays the kubelet in its own directory, by its own rules.
+class Node {
+ public:
+  Node() {
+    std::filesystem::create_directories(kubelet());
+    std::filesystem::permissions(kubelet(), std::filesystem::perms::owner_all);
+  }
+
+  std::filesystem::path kubelet() const { return scratch_ / "kubelet"; }
+  std::filesystem::path store() const { return scratch_ / "store"; }
+  std::filesystem::path Pulled(const std::string& ref) const {
+    return kubelet() / "image_manager/pulled" / FileName(ref);
+  }
+  std::filesystem::path Pulling(const std::string& image) const {
+    return kubelet() / "image_manager/pulling" / FileName(image);
+  }
+  FakeClock& clock() { return clock_; }
+
+  // As a kubelet writes.
+  void WriteFile(const std::filesystem::path& path, const std::string& content) const {
+    std::filesystem::create_directories(path.parent_path());
+    for (auto folder : {path.parent_path(), path.parent_path().parent_path()}) {
+      std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+    }
+    std::ofstream(path.string() + ".tmp", std::ios::binary) << content;
+    std::filesystem::rename(path.string() + ".tmp", path);
+  }
+  void WriteRecord(ImagePulledRecord record) const {
+    record.last_updated = clock_.Now();
+    WriteFile(Pulled(record.image_ref), EncodePulledRecord(record));
+  }
+  void WriteRecord(char digit, const std::string& tenant) const {
+    WriteRecord({.image_ref = Ref(digit), .credential_mapping = {{kApp, SecretOf(tenant)}}});
+  }
+  void WriteIntent(const std::string& image) const {
+    WriteFile(Pulling(image), EncodePullIntent({.image = image}));
+  }
+
+  GuardOptions Options() {
+    GuardOptions options;
+    options.kubelet_directory = kubelet();
+    options.store.directory = store();
+    options.store.clock = clock_.AsClock();
+    options.store.boot_clock = clock_.AsBootClock();
+    options.store.map_bytes = std::uint64_t{64} << 20U;
+    options.store.evidence.short_names = ShortNames::kDockerHub;
+    options.list_images = [this]() -> Result<std::vector<ImageOnNode>> { return images; };
+    options.kubelet_runs = [this] { return kubelet_runs; };
+    options.log = [this](guard::LogLevel, const std::string& text) { log.push_back(text); };
+    options.on_hole = [this](const guard::Hole& hole) { holes.push_back(hole.kind); };
+    return options;
+  }
+  void Start() { guard_ = Must(Guard::Start(Options())); }
+  // In order, and again.
+  void Restart() {
+    Must(guard_->Stop());
+    Start();
+  }
+  // Without its knowing.
+  void Kill() { guard_.reset(); }
+  void Stop() {
+    Must(guard_->Stop());
+    guard_.reset();
+  }
+  Guard& guard() { return *guard_; }
+  NodeStore& its_store() { return guard_->store(); }
+
+  void List() {
+    auto token = Must(guard_->BeginList());
+    Must(guard_->TakeList(token, images));
+  }
+  void Follow() {
+    Must(guard_->HandleEvents());
+    List();
+  }
+
+  // What the kubelet would read.
+  std::optional<ImagePulledRecord> Record(const std::string& ref) const {
+    std::ifstream file(Pulled(ref), std::ios::binary);
+    if (!file) return std::nullopt;
+    const std::string content((std::istreambuf_iterator<char>(file)), {});
+    return Must(DecodePulledRecord(content));
+  }
+  bool HasIntent(const std::string& image) const {
+    return std::filesystem::exists(Pulling(image));
+  }
+  bool IsClosedToAll(char digit) const {
+    const auto record = Record(Ref(digit));
+    return record && record->credential_mapping.empty();
+  }
+  bool Found(HoleKind kind) const {
+    return std::find(holes.begin(), holes.end(), kind) != holes.end();
+  }
+
+  std::vector<ImageOnNode> images;
+  bool kubelet_runs = false;
+  std::vector<std::string> log;
+  std::vector<HoleKind> holes;
+
+ private:
+  TempDir scratch_;
+  FakeClock clock_;
+  std::unique_ptr<Guard> guard_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(guard)
+
+BOOST_AUTO_TEST_CASE(a_first_start_changes_nothing_that_is_right) {
+  Node node;
+  node.WriteRecord('1', "a");
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
+  node.Start();
+  BOOST_TEST((Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping ==
+              node.Record(Ref('1'))->credential_mapping));
+  BOOST_TEST(!node.Record(Ref('2')));
+  BOOST_TEST(node.guard().status().files_written == 0);
+  BOOST_TEST(!node.guard().status().gap);
+  BOOST_TEST(node.holes.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_pull_is_followed_to_its_record) {
+  Node node;
+  node.Start();
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  BOOST_TEST(Must(node.its_store().HasIntent({.image = kAppV1})));
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  BOOST_TEST(Must(node.its_store().ListOpenPulls()).empty());
+  BOOST_TEST(!node.HasIntent(kAppV1));
+  BOOST_TEST(
+      Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
+  BOOST_TEST(node.holes.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_pull_that_left_no_record_may_still_bring_something) {
+  Node node;
+  node.Start();
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  const auto pulls = Must(node.its_store().ListOpenPulls());
+  BOOST_REQUIRE(pulls.size() == 1);
+  BOOST_TEST((pulls[0].state == PullState::kUnknown));
+  BOOST_TEST(node.HasIntent(kAppV1));
+  // It arrives late.
+  node.images = {Listed('1', kAppV1)};
+  node.List();
+  BOOST_TEST(node.IsClosedToAll('1'));
+  BOOST_TEST(node.Found(HoleKind::kUnrecordedImage));
+}
+
+BOOST_AUTO_TEST_CASE(a_decision_that_adds_a_secret_proves_no_pull) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  // The same hash under other coordinates: so writes a decision.
+  auto more = SecretOf("a");
+  more.kubernetes_secrets.push_back(more.kubernetes_secrets[0]);
+  more.kubernetes_secrets[1].name = "other";
+  node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, more}}});
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  BOOST_TEST(Must(node.its_store().ListOpenPulls()).size() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(one_of_two_pulls_proves_nothing_of_the_other) {
+  Node node;
+  node.Start();
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  Must(node.guard().HandleEvents());
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  BOOST_TEST(Must(node.its_store().ListOpenPulls()).size() == 1);
+  BOOST_TEST(node.HasIntent(kAppV1));
+  // The other one brings another image under that tag.
+  node.images.push_back(Listed('2', kAppV1));
+  node.images[0].repo_tags.clear();
+  node.List();
+  BOOST_TEST(node.IsClosedToAll('2'));
+}
+
+BOOST_AUTO_TEST_CASE(what_came_without_the_kubelet_is_open) {
+  Node node;
+  node.Start();
+  node.images = {Listed('1', "r.example/by/hand:1")};
+  node.List();
+  BOOST_TEST(!node.Record(Ref('1')));
+  BOOST_TEST(node.holes.empty());
+  node.Restart();
+  BOOST_TEST(!node.Record(Ref('1')));
+}
+
+BOOST_AUTO_TEST_CASE(a_record_that_the_collector_took_comes_back) {
+  Node node;
+  node.WriteRecord('1', "a");
+  node.images = {Listed('1', kAppV1)};
+  node.Start();
+  std::filesystem::remove(node.Pulled(Ref('1')));
+  Must(node.guard().HandleEvents());
+  BOOST_TEST(node.Record(Ref('1')).has_value());
+  node.List();
+  BOOST_TEST(node.Found(HoleKind::kRecordRemoved));
+  // With its image: that is no hole, and the store forgets it.
+  node.holes.clear();
+  node.images = {Listed('2', "r.example/other:1")};
+  std::filesystem::remove(node.Pulled(Ref('1')));
+  node.clock().AdvanceSeconds(60);
+  node.Follow();
+  BOOST_TEST(node.holes.empty());
+  BOOST_TEST(!node.its_store().GetRecord({.image_ref = Ref('1')}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(lost_damaged_and_older_records_are_written_again) {
+  Node node;
+  for (const char digit : {'1', '2', '3', '4'}) node.WriteRecord(digit, "a");
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/a/app:v2"),
+                 Listed('3', "r.example/a/app:v3"), Listed('4', "r.example/a/app:v4")};
+  node.Start();
+  const auto before = node.Record(Ref('3'));
+  node.clock().AdvanceSeconds(100);
+  // The secret was rotated.
+  auto rotated = SecretOf("a");
+  rotated.kubernetes_secrets[0].credential_hash = "hash-rotated";
+  node.WriteRecord({.image_ref = Ref('3'), .credential_mapping = {{kApp, rotated}}});
+  Must(node.guard().HandleEvents());
+  node.Kill();
+  std::filesystem::remove(node.Pulled(Ref('1')));
+  node.WriteFile(node.Pulled(Ref('2')), "");
+  node.WriteFile(node.Pulled(Ref('3')), EncodePulledRecord(*before));
+  node.WriteFile(node.Pulled(Ref('4')), EncodePulledRecord(*before));  // of another ref
+  node.Start();
+  for (const char digit : {'1', '2', '4'}) {
+    const auto record = node.Record(Ref(digit));
+    BOOST_REQUIRE(record);
+    BOOST_TEST(record->image_ref == Ref(digit));
+    BOOST_TEST((record->credential_mapping.at(kApp) == SecretOf("a")));
+  }
+  BOOST_TEST((node.Record(Ref('3'))->credential_mapping.at(kApp) == rotated));
+  BOOST_TEST(node.Found(HoleKind::kRecordLost));
+  BOOST_TEST(node.Found(HoleKind::kRecordDamaged));
+  BOOST_TEST(node.Found(HoleKind::kRecordStale));
+}
+
+BOOST_AUTO_TEST_CASE(what_the_kubelet_wrote_without_a_guard_counts) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.Stop();
+  node.clock().AdvanceSeconds(10);
+  auto both = SecretOf("a");
+  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
+  node.WriteRecord('2', "b");
+  // Recorded by nobody.
+  node.images.push_back(Listed('2', "r.example/a/app:v2"));
+  node.images.push_back(Listed('3', "r.example/c/app:v3"));
+  node.Start();
+  BOOST_TEST(node.guard().status().gap);
+  BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == both));
+  BOOST_TEST((node.Record(Ref('2'))->credential_mapping.at(kApp) == SecretOf("b")));
+  BOOST_TEST(node.IsClosedToAll('3'));
+  BOOST_TEST(Must(node.its_store().GetRecord({.image_ref = Ref('2')}))
+                 .credential_mapping.contains(kApp));
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_was_put_back_while_no_kubelet_ran_proves_nothing) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.Stop();
+  // No kubelet ran, as far as the folders tell.
+  const auto pulled = node.kubelet() / "image_manager/pulled";
+  auto forged = SecretOf("b");
+  {
+    std::ofstream file(node.Pulled(Ref('1')), std::ios::binary);
+    file << EncodePulledRecord({.image_ref = Ref('1'),
+                                .last_updated = Timestamp{kFakeEpoch + 100, 0},
+                                .credential_mapping = {{kApp, forged}}});
+  }
+  node.Start();
+  BOOST_TEST(!node.guard().status().gap);
+  BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
+  Node node;
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.Stop();
+  std::filesystem::remove_all(node.store());
+  node.Start();
+  BOOST_TEST(node.IsClosedToAll('1'));
+  BOOST_TEST(node.IsClosedToAll('2'));
+  // An operator settles it; the placeholder of the preloaded image goes with the next list.
+  Must(node.its_store().ClearDistrust("looked", {.images_on_node = node.images, .adopt = true}));
+  node.List();
+  BOOST_TEST(!node.Record(Ref('2')));
+  BOOST_TEST(node.IsClosedToAll('1'));
+}
+
+BOOST_AUTO_TEST_CASE(a_dangling_intent_is_replayed_by_the_rules_of_evidence) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.Start();  // a first start: preloaded
+  node.WriteIntent(kAppV1);
+  node.WriteIntent("r.example/b/new:1");
+  Must(node.guard().HandleEvents());
+  node.Kill();
+  node.images.push_back(Listed('2', "r.example/b/new:1"));
+  node.Start();
+  // The kubelet's own replay would close it: so its intent must not be there.
+  BOOST_TEST(!node.HasIntent(kAppV1));
+  BOOST_TEST(!node.Record(Ref('1')));
+  BOOST_TEST(node.IsClosedToAll('2'));
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_of_the_kubelet_alone_drops_no_intent_for_good) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  // Its replay: the image is listed under that string, by its older content.
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  BOOST_TEST(node.HasIntent(kAppV1));
+  // Once more: now the guard sees one of its own go.
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  BOOST_TEST(node.HasIntent(kAppV1));
+  BOOST_TEST(node.Found(HoleKind::kIntentDropped));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_forgotten_goes_from_the_files) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
+  node.List();
+  BOOST_TEST(node.Record(Ref('1'))->credential_mapping[kApp].empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_later_format_is_left_alone) {
+  Node node;
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/a/app:v2")};
+  const std::string later =
+      R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1","imageRef":")" +
+      Ref('1') + "\",\"colour\":\"blue\"}\n";
+  node.WriteFile(node.Pulled(Ref('1')), later);
+  node.WriteRecord('2', "a");
+  node.Start();
+  std::ifstream file(node.Pulled(Ref('1')), std::ios::binary);
+  BOOST_TEST(std::string((std::istreambuf_iterator<char>(file)), {}) == later);
+  BOOST_TEST(node.guard().status().left_alone == 1);
+  std::filesystem::remove(node.Pulled(Ref('2')));
+  node.Follow();
+  BOOST_TEST(node.Record(Ref('2')).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(the_marker_is_there_while_a_guard_runs) {
+  Node node;
+  node.Start();
+  const auto in = [&](const char* folder) {
+    return node.kubelet() / "image_manager" / folder / std::string(waybill::guard::kMarkerName);
+  };
+  BOOST_TEST(std::filesystem::exists(in("pulled")));
+  BOOST_TEST(std::filesystem::exists(in("pulling")));
+  std::filesystem::remove(in("pulled"));
+  Must(node.guard().HandleEvents());
+  BOOST_TEST(std::filesystem::exists(in("pulled")));
+  node.Stop();
+  BOOST_TEST(!std::filesystem::exists(in("pulled")));
+  BOOST_TEST(!std::filesystem::exists(in("pulling")));
+}
+
+BOOST_AUTO_TEST_CASE(a_start_without_a_runtime_misses_nothing_later) {
+  Node node;
+  node.images = {Listed('1', "r.example/pre/loaded:1")};
+  auto options = node.Options();
+  options.list_images = []() -> Result<std::vector<ImageOnNode>> {
+    return Error{ErrorCode::kUnavailable, "it sleeps", ""};
+  };
+  auto refused = Guard::Start(options);
+  BOOST_REQUIRE(!refused);
+  BOOST_TEST((refused.error().code == ErrorCode::kUnavailable));
+  node.Start();
+  BOOST_TEST(!node.guard().status().gap);
+  BOOST_TEST(!node.Record(Ref('1')));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_list_prunes_nothing) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  const auto all = node.images;
+  node.images.clear();
+  node.List();
+  BOOST_TEST(!node.guard().status().runtime_error.empty());
+  BOOST_TEST(node.its_store().GetRecord({.image_ref = Ref('1')}).has_value());
+  Must(node.guard().Stop());
+  auto refused = Guard::Start(node.Options());
+  BOOST_REQUIRE(!refused);
+  BOOST_TEST((refused.error().code == ErrorCode::kUnavailable));
+  node.images = all;
+  node.Start();
+  BOOST_TEST(node.Record(Ref('1')).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_second_guard_is_refused) {
+  Node node;
+  node.Start();
+  auto options = node.Options();
+  options.store.directory = node.store().string() + "-of-another";
+  auto second = Guard::Start(options);
+  BOOST_REQUIRE(!second);
+  BOOST_TEST((second.error().code == ErrorCode::kOwned));
+}
+
+BOOST_AUTO_TEST_CASE(a_kubelet_with_waybill_inside_needs_none) {
+  Node node;
+  const auto inside = Must(NodeStore::Open(OptionsIn(node.kubelet())));
+  std::filesystem::rename(node.kubelet() / "store", node.kubelet() / "waybill");
+  auto refused = Guard::Start(node.Options());
+  BOOST_REQUIRE(!refused);
+  BOOST_TEST((refused.error().code == ErrorCode::kOwned));
+  BOOST_TEST(!std::filesystem::exists(node.kubelet() / "image_manager"));
+}
+
+BOOST_AUTO_TEST_CASE(folders_that_are_replaced_are_watched_again) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  std::filesystem::rename(node.kubelet() / "image_manager", node.kubelet() / "moved");
+  Must(node.guard().HandleEvents());
+  Must(node.guard().Compare());
+  node.List();
+  BOOST_TEST(node.Record(Ref('1')).has_value());
+  node.WriteRecord('2', "b");
+  node.images.push_back(Listed('2', "r.example/a/app:v2"));
+  node.Follow();
+  BOOST_TEST(node.its_store().GetRecord({.image_ref = Ref('2')}).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
