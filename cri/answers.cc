@@ -1,6 +1,7 @@
 #include "cri/answers.h"
 
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/wire_format_lite.h>
 
@@ -32,6 +33,9 @@ Error NotCri(std::string_view message) {
 
 template <typename Message>
 Result<void> Parse(const std::string& answer, Message& out) {
+  // It would write to standard error.
+  static const auto before = google::protobuf::SetLogHandler(nullptr);
+  static_cast<void>(before);
   if (out.ParseFromString(answer)) return {};
   return NotCri(out.GetTypeName().substr(std::string_view("runtime.v1.").size()));
 }

@@ -1,6 +1,5 @@
 #include "cri/call.h"
 
-#include <google/protobuf/stubs/logging.h>
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/create_channel_posix.h>
@@ -50,9 +49,8 @@ Error Failed(const std::string& path, const std::string& service, const std::str
 }  // namespace
 
 GrpcRuns::GrpcRuns() {
-  // What fails becomes an Error. Neither library may write to standard error beside it.
+  // What fails becomes an Error. Nothing is written to standard error beside it.
   gpr_set_log_function([](gpr_log_func_args*) {});
-  google::protobuf::SetLogHandler(nullptr);
   grpc_init();
 }
 

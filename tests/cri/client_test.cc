@@ -439,7 +439,7 @@ BOOST_AUTO_TEST_CASE(events_make_it_readable) {
   const auto events = ImageEvents::Watch({.endpoint = fake.endpoint()});
   BOOST_TEST(events->available());
   for (int i = 0; i < 3; ++i) {
-    fake.SendEvent("/images/create");
+    fake.SendEvent();
     BOOST_REQUIRE(Readable(events->fd(), kLong));
     events->Drain();
     BOOST_TEST(!Readable(events->fd(), milliseconds(0)));
@@ -454,7 +454,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_goes_away_makes_it_readable) {
   FakeRuntime fake;
   fake.Hang("Subscribe");
   const auto events = ImageEvents::Watch({.endpoint = fake.endpoint()});
-  fake.SendEvent("/images/create");
+  fake.SendEvent();
   BOOST_REQUIRE(Readable(events->fd(), kLong));
   events->Drain();
   fake.Stop();

@@ -13,8 +13,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "containerd_events.pb.h"
-
 namespace waybill::testing {
 
 namespace {
@@ -80,15 +78,13 @@ class FakeRuntime::Service {
     return found == requests_.end() ? "" : found->second;
   }
 
-  void SendEvent(const std::string& topic) {
-    containerd::services::events::v1::Envelope envelope;
-    envelope.set_topic(topic);
+  void SendEvent() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] {
       return !subscribed_.empty() && std::none_of(subscribed_.begin(), subscribed_.end(),
                                                   [](const Reactor* one) { return one->writes(); });
     });
-    for (Reactor* one : subscribed_) one->Send(envelope.SerializeAsString());
+    for (Reactor* one : subscribed_) one->Send("\x1a\x0e/images/create");
   }
   void EndEvents() {
     std::unique_lock lock(mutex_);
@@ -207,7 +203,7 @@ void FakeRuntime::Before(const std::string& method, std::function<void()> run) {
 std::string FakeRuntime::request(const std::string& method) const {
   return service_->request(method);
 }
-void FakeRuntime::SendEvent(const std::string& topic) { service_->SendEvent(topic); }
+void FakeRuntime::SendEvent() { service_->SendEvent(); }
 void FakeRuntime::EndEvents() { service_->EndEvents(); }
 void FakeRuntime::Stop() { service_->Stop(); }
 void FakeRuntime::Start() { service_->Start(); }

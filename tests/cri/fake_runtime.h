@@ -36,7 +36,7 @@ class FakeRuntime {
   std::string request(const std::string& method) const;
 
   // Sends an event to all that subscribed; waits until somebody has.
-  void SendEvent(const std::string& topic);
+  void SendEvent();
   // Ends their streams.
   void EndEvents();
 
