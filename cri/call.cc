@@ -2,6 +2,7 @@
 
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
+#include <grpc/support/time.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -77,7 +78,9 @@ Result<std::string> Call(const std::string& path, const std::string& service,
     if (!channel) return channel.error();
     grpc::GenericStub stub(*std::move(channel));
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + timeout);
+    // Whatever happens to the wall clock meanwhile.
+    context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                      gpr_time_from_millis(timeout.count(), GPR_TIMESPAN)));
     const grpc::Slice slice(request);
     const grpc::ByteBuffer sent(&slice, 1);
     grpc::ByteBuffer received;
