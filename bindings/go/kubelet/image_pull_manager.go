@@ -76,8 +76,7 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 
 func (m *ImagePullManager) closed() bool { return m.lists != nil }
 
-// RecordPullIntent returns once the intent is on disk. The pull must not begin before.
-func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) error {
+func (m *ImagePullManager) recordPullIntent(logger klog.Logger, image string) error {
 	if m.closed() {
 		m.lists.beforeFirstPull(klog.NewContext(context.Background(), logger))
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"waybill.dev/go"
@@ -46,9 +48,13 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	if setup.ImageService == nil {
 		return nil, fmt.Errorf("open a waybill store in %s: the image service is nil", setup.Directory)
 	}
-	policy, err := VerificationPolicy(setup.VerificationPolicy, setup.Allowlist)
-	if err != nil {
-		return nil, err
+	records := utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages)
+	var policy *waybill.VerificationPolicy
+	if records { // otherwise the kubelet's configuration must not have one
+		var err error
+		if policy, err = VerificationPolicy(setup.VerificationPolicy, setup.Allowlist); err != nil {
+			return nil, err
+		}
 	}
 	options := waybill.Options{
 		Directory:        setup.Directory,
@@ -62,7 +68,11 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		Ages:             setup.Ages,
 	}
 	logger := klog.FromContext(ctx)
-	if images, err := setup.ImageService.ListImages(ctx); err != nil {
+	if !records {
+		// Without the list the gap stays open until a start that has one.
+		logger.Info("the feature gate is off: pulls are not recorded, and what they bring is closed once it is on", "featureGate", features.KubeletEnsureSecretPulledImages)
+		options.Gap = waybill.GapYes
+	} else if images, err := setup.ImageService.ListImages(ctx); err != nil {
 		logger.Error(err, "failed to list images")
 	} else {
 		options.ImagesOnNode = ImagesOnNode(images)
@@ -84,4 +94,13 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		}
 	}
 	return store, nil
+}
+
+// EvidenceOf returns the evidence that fits a runtime, by the name that its version says: containerd
+// completes short names with docker.io only.
+func EvidenceOf(runtimeName string) waybill.Evidence {
+	if runtimeName == "containerd" {
+		return waybill.Evidence{ShortNames: waybill.ShortNamesDockerHub}
+	}
+	return waybill.Evidence{}
 }

@@ -84,8 +84,7 @@ func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
 	return slices.ContainsFunc(stored, func(intent waybill.ImagePullIntent) bool { return intent.Image == image }), err
 }
 
-// WriteImagePullIntent returns once the intent is on disk.
-func (a *RecordsAccessor) WriteImagePullIntent(logger klog.Logger, image string) error {
+func (a *RecordsAccessor) writeIntent(logger klog.Logger, image string) error {
 	if err := a.store.PutIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return err
 	}
@@ -93,8 +92,7 @@ func (a *RecordsAccessor) WriteImagePullIntent(logger klog.Logger, image string)
 	return nil
 }
 
-// DeleteImagePullIntent succeeds if there is no intent.
-func (a *RecordsAccessor) DeleteImagePullIntent(logger klog.Logger, image string) error {
+func (a *RecordsAccessor) deleteIntent(logger klog.Logger, image string) error {
 	if err := a.store.DeleteIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return err
 	}
@@ -142,8 +140,7 @@ func (a *RecordsAccessor) GetImagePulledRecord(imageRef string) (*kubeletconfig.
 	return nil, false, nil
 }
 
-// WriteImagePulledRecord returns once the record is on disk.
-func (a *RecordsAccessor) WriteImagePulledRecord(logger klog.Logger, record *kubeletconfig.ImagePulledRecord) error {
+func (a *RecordsAccessor) writeRecord(logger klog.Logger, record *kubeletconfig.ImagePulledRecord) error {
 	if record == nil {
 		return errors.New("the ImagePulledRecord is nil")
 	}
@@ -154,9 +151,7 @@ func (a *RecordsAccessor) WriteImagePulledRecord(logger klog.Logger, record *kub
 	return nil
 }
 
-// DeleteImagePulledRecord succeeds if there is no record. An image in quarantine stays closed: unlike
-// deleting a kubelet's file, this does not make it look preloaded.
-func (a *RecordsAccessor) DeleteImagePulledRecord(logger klog.Logger, imageRef string) error {
+func (a *RecordsAccessor) deleteRecord(logger klog.Logger, imageRef string) error {
 	if imageRef == "" {
 		return nil // no record has such a ref
 	}

@@ -21,7 +21,7 @@ import (
 
 // UserNamespaceManager has the methods of userns.UsernsManager that the kubelet calls.
 type UserNamespaceManager interface {
-	GetOrCreateUserNamespaceMappings(logger klog.Logger, pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error)
+	usernsInRelease
 	Release(logger klog.Logger, podUID types.UID)
 	CleanupOrphanedPodUsernsAllocations(ctx context.Context, pods []*v1.Pod, runningPods []*kubecontainer.Pod) error
 }
@@ -34,7 +34,7 @@ var (
 // Pods is what a UsernsManager asks the kubelet; *kubelet.Kubelet implements it.
 type Pods interface {
 	HandlerSupportsUserNamespaces(runtimeHandler string) (bool, error)
-	GetKubeletMappings(logger klog.Logger, idsPerPod uint32) (firstID, count uint32, err error)
+	podsInRelease
 	GetMaxPods() int
 }
 
@@ -51,7 +51,7 @@ func UserNamespacesOf(logger klog.Logger, pods Pods, idsPerPod *int64) (*waybill
 		}
 		length = uint32(*idsPerPod)
 	}
-	first, count, err := pods.GetKubeletMappings(logger, length)
+	first, count, err := kubeletMappings(logger, pods, length)
 	if err != nil {
 		return nil, fmt.Errorf("kubelet mappings: %w", err)
 	}
@@ -92,9 +92,7 @@ func MakeUsernsManager(logger klog.Logger, store *waybill.Store, pods Pods) (*Us
 	return &UsernsManager{store: store, pods: pods, token: token}, nil
 }
 
-// GetOrCreateUserNamespaceMappings returns the user namespace for the pod's sandbox. A mapping is on
-// disk before it is returned, and stays the pod's until it is released.
-func (m *UsernsManager) GetOrCreateUserNamespaceMappings(logger klog.Logger, pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error) {
+func (m *UsernsManager) getOrCreate(pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error) {
 	enabled := utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport)
 	if pod == nil || pod.Spec.HostUsers == nil {
 		if !enabled {
