@@ -1,9 +1,12 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
@@ -23,17 +26,30 @@ type Setup struct {
 	// The kubelet's configuration, as VerificationPolicy takes it.
 	VerificationPolicy kubeletconfig.ImagePullCredentialsVerificationPolicy
 	Allowlist          []string
-	// Asked for the images on the node, once.
+	// Asked for the images on the node, once for each attempt to open. ForAccessor: not asked.
 	ImageService kubecontainer.ImageService
+	// The store is for NewRecordsAccessor, not for NewImagePullManager: the kubelet's own manager judges
+	// and replays, so the rules are waybill.RulesKubelet, and nothing is judged or replayed here.
+	ForAccessor bool
 	// How long a pull that ended may still have brought an image, and what short names may name: with
 	// containerd waybill.ShortNamesDockerHub.
 	Evidence waybill.Evidence
 	// What was preloaded, by an installer's list; counts at the first start. nil: unknown.
 	Preloaded []waybill.ImageOnNode
+	// Whether images may have been pulled unrecorded before. With the feature gate
+	// KubeletEnsureSecretPulledImages off the kubelet records no pulls, and it is waybill.GapYes.
+	Gap waybill.Gap
 	// How long what a pull proved counts; nil: as the store remembers, at first for ever.
 	Ages *waybill.AgeLimits
 	// What UserNamespacesOf returns; nil: the default pool.
 	UserNamespaces *waybill.UserNamespaceOptions
+	// What RuntimeHandlers makes of the runtime's status, if it is known already; nil: as the store
+	// remembers them.
+	RuntimeHandlers []waybill.RuntimeHandler
+	MapBytes        uint64               // the bound of the store's size; 0: 16 GiB
+	Clock           *waybill.ManualClock // nil: the system's
+	// How long to wait for a kubelet that still has the store; 0: 10 seconds, negative: not at all.
+	OwnerWait time.Duration
 	// Without the socket owner.sock in Directory, by which the command waybill asks this kubelet for
 	// what only it may do while it runs: prune, preload, drop pulls, clear distrust, make backups.
 	NoSocket bool
@@ -41,59 +57,114 @@ type Setup struct {
 	Serve waybill.ServeOptions
 }
 
+const (
+	defaultOwnerWait = 10 * time.Second
+	// Between two attempts to open, at first and at most.
+	firstOwnerPause, lastOwnerPause = 50 * time.Millisecond, time.Second
+)
+
 // OpenStore opens a kubelet's store, as a restart: pulls of the kubelet before it have ended, how is
 // unknown. If the runtime can't list its images, or under waybill.RulesClosed lists none, nothing is
-// replayed or judged now; the image pull manager's first list makes up for it.
+// replayed or judged now; the image pull manager's first list makes up for it. What opening found is
+// logged. While the kubelet before still has the store, it is tried again for Setup.OwnerWait.
+//
+// The store is also needed with the feature gate KubeletEnsureSecretPulledImages off, for the user
+// namespaces. Until a start with the gate on, and the runtime's list, it then counts as one with a gap.
 func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
-	if setup.ImageService == nil {
-		return nil, fmt.Errorf("open a waybill store in %s: the image service is nil", setup.Directory)
-	}
-	records := utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages)
-	var policy *waybill.VerificationPolicy
-	if records { // otherwise the kubelet's configuration must not have one
-		var err error
-		if policy, err = VerificationPolicy(setup.VerificationPolicy, setup.Allowlist); err != nil {
-			return nil, err
-		}
-	}
-	options := waybill.Options{
-		Directory:        setup.Directory,
-		Witness:          waybill.WitnessAt(filepath.Join(setup.KubeletDirectory, "image_manager", "waybill")),
-		Rules:            setup.Rules,
-		Policy:           policy,
-		KubeletDirectory: setup.KubeletDirectory,
-		UserNamespaces:   setup.UserNamespaces,
-		Evidence:         setup.Evidence,
-		Preloaded:        setup.Preloaded,
-		Ages:             setup.Ages,
-	}
-	logger := klog.FromContext(ctx)
-	if !records {
-		// Without the list the gap stays open until a start that has one.
-		logger.Info("the feature gate is off: pulls are not recorded, and what they bring is closed once it is on", "featureGate", features.KubeletEnsureSecretPulledImages)
-		options.Gap = waybill.GapYes
-	} else if images, err := setup.ImageService.ListImages(ctx); err != nil {
-		logger.Error(err, "failed to list images")
-	} else {
-		options.ImagesOnNode = ImagesOnNode(images)
-		if len(images) == 0 && setup.Rules != waybill.RulesKubelet {
-			// A runtime that starts up lists no images either.
-			logger.Info("the runtime lists no images, none is judged")
-			options.ImagesOnNode = nil
-		}
-		options.AllowEmpty = true // as in the kubelet
-	}
-	store, err := waybill.Open(ctx, options)
-	if err != nil {
+	failed := func(err error) (*waybill.Store, error) {
 		return nil, fmt.Errorf("open the waybill store in %s: %w", setup.Directory, err)
 	}
+	options, err := setup.options()
+	if err != nil {
+		return failed(err)
+	}
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "directory", setup.Directory)
+	records := utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages)
+	if !records {
+		logger.Info("The feature gate is off: no pull is recorded, and what is pulled meanwhile stays closed once it is on", "featureGate", features.KubeletEnsureSecretPulledImages)
+		options.Gap = waybill.GapYes
+	}
+	wait, cancel := context.WithTimeout(ctx, cmp.Or(setup.OwnerWait, defaultOwnerWait))
+	defer cancel()
+	var store *waybill.Store
+	for pause := firstOwnerPause; ; pause = min(2*pause, lastOwnerPause) {
+		if records && !setup.ForAccessor { // without the list a gap stays open
+			// Anew each time: the other kubelet may have pulled.
+			setup.list(ctx, logger, &options)
+		}
+		if store, err = waybill.Open(ctx, options); !errors.Is(err, waybill.ErrOwned) {
+			break
+		}
+		if wait.Err() == nil {
+			logger.Info("Waiting for the process that has the waybill store", "err", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-wait.Done():
+			return failed(errors.Join(err, ctx.Err()))
+		}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	logRecovery(logger, store.RecoveryReport())
 	if !setup.NoSocket {
 		// A kubelet goes on without it.
 		if err := store.Serve(setup.Serve); err != nil {
-			logger.Error(err, "the waybill store takes no requests", "directory", setup.Directory)
+			logger.Error(err, "The waybill store takes no requests")
 		}
 	}
 	return store, nil
+}
+
+// options returns those that do not depend on the runtime's list.
+func (s *Setup) options() (waybill.Options, error) {
+	options := waybill.Options{
+		Rules:           s.Rules,
+		UserNamespaces:  s.UserNamespaces,
+		RuntimeHandlers: s.RuntimeHandlers,
+		Evidence:        s.Evidence,
+		Preloaded:       s.Preloaded,
+		Gap:             s.Gap,
+		Ages:            s.Ages,
+		MapBytes:        s.MapBytes,
+		Clock:           s.Clock,
+	}
+	var err error
+	if options.Directory, err = filepath.Abs(s.Directory); err != nil {
+		return options, err
+	}
+	if options.KubeletDirectory, err = filepath.Abs(s.KubeletDirectory); err != nil {
+		return options, err
+	}
+	options.Witness = waybill.WitnessAt(filepath.Join(options.KubeletDirectory, "image_manager", "waybill"))
+	if s.ForAccessor {
+		options.Rules = waybill.RulesKubelet
+		return options, nil
+	}
+	if s.ImageService == nil {
+		return options, errors.New("the image service is nil")
+	}
+	// With the gate off the kubelet's configuration must not have a policy.
+	if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
+		options.Policy, err = VerificationPolicy(s.VerificationPolicy, s.Allowlist)
+	}
+	return options, err
+}
+
+// list asks the runtime.
+func (s *Setup) list(ctx context.Context, logger klog.Logger, options *waybill.Options) {
+	options.ImagesOnNode, options.AllowEmpty = nil, true // as in the kubelet
+	images, err := s.ImageService.ListImages(ctx)
+	switch {
+	case err != nil:
+		logger.Error(err, "Failed to list images")
+	case len(images) == 0 && s.Rules != waybill.RulesKubelet:
+		// A runtime that starts up lists no images either.
+		logger.Info("The runtime lists no images, none is judged")
+	default:
+		options.ImagesOnNode = ImagesOnNode(images)
+	}
 }
 
 // EvidenceOf returns the evidence that fits a runtime, by the name that its version says: containerd

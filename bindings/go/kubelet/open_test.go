@@ -1,0 +1,244 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
+	"waybill.dev/go"
+)
+
+const someImage = "registry.example/team/app:1"
+
+func setupIn(directory string, images ...kubecontainer.Image) Setup {
+	return Setup{
+		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, MapBytes: 64 << 20,
+		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages,
+		ImageService:       &runtimeImages{images: images},
+	}
+}
+
+func openSetup(t *testing.T, ctx context.Context, setup Setup) *waybill.Store {
+	t.Helper()
+	store, err := OpenStore(ctx, setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
+// logged returns a context, and what is logged by it.
+func logged() (context.Context, func() string) {
+	var mu sync.Mutex
+	var lines []string
+	logger := funcr.New(func(_, line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+	}, funcr.Options{})
+	return klog.NewContext(context.Background(), logger), func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(lines, "\n")
+	}
+}
+
+func TestOpenStoreTakesItsOptions(t *testing.T) {
+	setup := setupIn(scratchDir(t), listedAs("sha256:aa", pause))
+	now := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
+	setup.Clock = waybill.NewManualClock(now)
+	setup.RuntimeHandlers = RuntimeHandlers([]kubecontainer.RuntimeHandler{{}, {Name: "kata", SupportsUserNamespaces: true}})
+	setup.Gap = waybill.GapYes
+	store := openSetup(t, quiet, setup)
+	if r := store.RecoveryReport(); !r.AfterGap || r.GapClosed != 1 || r.Distrustful {
+		t.Errorf("the gap: %+v", r)
+	}
+	if record, err := store.GetRecord(waybill.ImageCopy{ImageRef: "sha256:aa"}); err != nil || !record.LastUpdatedTime.Equal(now) {
+		t.Errorf("the record that closes the image: %+v, %v", record, err)
+	}
+	if handlers, err := store.ListRuntimeHandlers(); err != nil || len(handlers) != 2 {
+		t.Errorf("the runtime handlers: %+v, %v", handlers, err)
+	}
+	if s, err := store.Statistics(); err != nil || s.MapBytes != setup.MapBytes {
+		t.Errorf("the map: %+v, %v", s, err)
+	}
+}
+
+func TestOpenStoreLogsWhatItFound(t *testing.T) {
+	directory := scratchDir(t)
+	broken := filepath.Join(directory, "image_manager", "pulled", "sha256-"+strings.Repeat("a", 64))
+	if err := os.MkdirAll(filepath.Dir(broken), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, log := logged()
+	setup := setupIn(directory, listedAs("sha256:aa", pause))
+	store := openSetup(t, ctx, setup)
+	for _, want := range []string{`"Files that could not be read keep their images closed`, filepath.Base(broken), `"Opened the waybill store"`} {
+		if !strings.Contains(log(), want) {
+			t.Errorf("not logged: %s; but\n%s", want, log())
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(setup.Directory); err != nil {
+		t.Fatal(err)
+	}
+	ctx, log = logged()
+	openSetup(t, ctx, setup)
+	if !strings.Contains(log(), "distrustful") {
+		t.Errorf("the loss of the store is not logged, but\n%s", log())
+	}
+}
+
+// countedImages says when it was asked.
+type countedImages struct {
+	kubecontainer.ImageService
+	asked chan struct{}
+}
+
+func (c countedImages) ListImages(context.Context) ([]kubecontainer.Image, error) {
+	c.asked <- struct{}{}
+	return nil, nil
+}
+
+func TestOpenStoreWaitsForTheOwner(t *testing.T) {
+	setup := setupIn(scratchDir(t))
+	owner := openSetup(t, quiet, setup)
+
+	setup.OwnerWait = -1
+	if _, err := OpenStore(quiet, setup); !errors.Is(err, waybill.ErrOwned) {
+		t.Errorf("without a wait: %v", err)
+	}
+
+	setup.OwnerWait = time.Hour
+	images := countedImages{asked: make(chan struct{})}
+	setup.ImageService = images
+	type opened struct {
+		store *waybill.Store
+		err   error
+	}
+	start := func(ctx context.Context) chan opened {
+		result := make(chan opened)
+		go func() {
+			store, err := OpenStore(ctx, setup)
+			result <- opened{store, err}
+		}()
+		<-images.asked
+		<-images.asked // so the first attempt failed
+		return result
+	}
+	ctx, cancel := context.WithCancel(quiet)
+	result := start(ctx)
+	cancel()
+	for waiting := true; waiting; {
+		select {
+		case <-images.asked:
+		case r := <-result:
+			waiting = false
+			if !errors.Is(r.err, waybill.ErrOwned) || !errors.Is(r.err, context.Canceled) {
+				t.Errorf("cancelled: %v", r.err)
+			}
+		}
+	}
+
+	result = start(quiet)
+	if err := owner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for waiting := true; waiting; {
+		select {
+		case <-images.asked:
+		case r := <-result:
+			waiting = false
+			if r.err != nil {
+				t.Fatalf("the owner went away: %v", r.err)
+			}
+			r.store.Close()
+		}
+	}
+}
+
+// The kubelet's own manager replays the intents itself.
+func TestOpenStoreForAccessor(t *testing.T) {
+	setup := setupIn(scratchDir(t))
+	setup.ForAccessor, setup.ImageService = true, nil
+	store := openSetup(t, quiet, setup)
+	accessor := newAccessor(t, store)
+	if err := accessor.WriteImagePullIntent(klog.Background(), someImage); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store = openSetup(t, quiet, setup)
+	accessor = newAccessor(t, store)
+	if intents, err := accessor.ListImagePullIntents(); err != nil || len(intents) != 1 {
+		t.Errorf("the intents: %v, %v", intents, err)
+	}
+	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:bb", someImage)}}
+	if _, err := pullmanager.NewImagePullManager(quiet, accessor, pullmanager.NeverVerifyPreloadedPullPolicy(), images, 1); err != nil {
+		t.Fatal(err)
+	}
+	if record, exists, err := accessor.GetImagePulledRecord("sha256:bb"); err != nil || !exists || len(record.CredentialMapping) != 0 {
+		t.Errorf("the record of the pull that was cut off: %+v, %t, %v", record, exists, err)
+	}
+}
+
+// With the feature gate off no pull is recorded: what came meanwhile is closed once the gate is on. The
+// user namespaces are there all along.
+func TestOpenStoreWithTheFeatureGateOff(t *testing.T) {
+	setup := setupIn(scratchDir(t), listedAs("sha256:aa", pause))
+	manager := func(store *waybill.Store) *ImagePullManager {
+		m, err := NewImagePullManager(store, setup.ImageService)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	store := openSetup(t, quiet, setup)
+	if mustPull(t, manager(store), pause, "sha256:aa", neverAsked(t)) {
+		t.Error("an image of the first start is to be pulled")
+	}
+	store.Close()
+
+	t.Run("off", func(t *testing.T) {
+		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.KubeletEnsureSecretPulledImages, false)
+		without := setup
+		without.VerificationPolicy = "" // as the kubelet's configuration must have it
+		if _, err := MakeUsernsManager(klog.Background(), openSetup(t, quiet, without), &nodePods{}); err != nil {
+			t.Error(err)
+		}
+	})
+
+	setup.ImageService = &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause), listedAs("sha256:bb", someImage)}}
+	store = openSetup(t, quiet, setup)
+	if r := store.RecoveryReport(); !r.AfterGap || r.GapClosed != 1 || r.Distrustful {
+		t.Errorf("%+v", r)
+	}
+	m := manager(store)
+	m.PruneUnknownRecords(quiet, nil, time.Now()) // judges the runtime's images
+	if mustPull(t, m, pause, "sha256:aa", neverAsked(t)) {
+		t.Error("what was known to be preloaded is closed")
+	}
+	if !mustPull(t, m, someImage, "sha256:bb", credentialsOf(secretOf("a"))) {
+		t.Error("what was pulled with the feature gate off is open")
+	}
+}
