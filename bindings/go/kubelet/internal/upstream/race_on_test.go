@@ -1,0 +1,6 @@
+//go:build race
+
+package upstream
+
+// Whether this test runs with the race detector.
+const raced = true
