@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
+#include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::guard {
@@ -21,6 +23,9 @@ constexpr std::int64_t kJudgeSeconds = 300;
 constexpr std::string_view kHoleNames[kHoleKinds] = {
     "record-lost",    "record-damaged", "record-stale",    "record-removed",
     "intent-dropped", "intent-lost",    "unrecorded-image"};
+
+// With more, everything is compared instead.
+constexpr std::size_t kMaxUnhandled = 10'000;
 
 // What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
 constexpr std::string_view kStoreInKubelet = "waybill";
@@ -235,6 +240,8 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
   // What the kubelet did before the list was made is known before the list is judged.
   if (phase_ == Phase::kRunning) {
     if (auto handled = HandleEvents(); !handled) return handled;
+    // An image may be what an intent brought that could not be recorded.
+    if (!unhandled_.empty()) return {};
   }
   ++lists_;
   if (NothingChanged(*list)) {
@@ -277,6 +284,8 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
     for (const JudgedImage& image : observed->judged) {
       if (image.preloaded) {
         Log(LogLevel::kInfo, image.name + " came without the kubelet: " + image.because);
+      } else if (IsPulledNow(image.name)) {
+        Log(LogLevel::kInfo, image.name + " is there before its record is: it is closed until then");
       } else {
         Found(HoleKind::kUnrecordedImage, image.name, "it is closed: " + image.because);
       }
@@ -303,29 +312,38 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   return {};
 }
 
+bool Guard::IsPulledNow(const std::string& name) const {
+  return std::any_of(running_.begin(), running_.end(), [&](const auto& running) {
+    return running.second.image == name || NormaliseImage(running.second.image) == name;
+  });
+}
+
 Result<void> Guard::HandleEvents() {
-  auto events = watches_->Read();
-  if (!events) return events.error();
-  bool compare = false;
-  for (const WatchEvent& event : *events) {
+  auto read = watches_->Read();
+  if (!read) return read.error();
+  std::vector<WatchEvent> events = std::exchange(unhandled_, {});
+  events.insert(events.end(), std::make_move_iterator(read->begin()),
+                std::make_move_iterator(read->end()));
+  for (WatchEvent& event : events) {
     ++status_.events;
-    if (event.what == WatchEvent::What::kOverflow) {
-      auto missed = MissedSomething("the kernel's queue of events ran over");
-      if (auto r = Survive(std::move(missed), "note that events were missed"); !r) return r;
-      compare = true;
-      continue;
-    }
-    if (event.what == WatchEvent::What::kReplaced && event.folder != WatchedFolder::kPod) {
-      compare = true;
-      continue;
-    }
-    if (auto r = Survive(Handle(event), "follow " + event.name); !r) return r;
+    auto handled = Handle(event);
+    if (handled) continue;
+    const bool of_pods =
+        event.folder == WatchedFolder::kPods || event.folder == WatchedFolder::kPod;
+    if (!of_pods) unhandled_.push_back(event);
+    if (auto r = Survive(std::move(handled), "follow " + event.name); !r) return r;
   }
-  return compare ? Compare() : Result<void>();
+  if (unhandled_.size() > kMaxUnhandled) unhandled_ = {{.what = WatchEvent::What::kOverflow}};
+  return {};
 }
 
 Result<void> Guard::Handle(const WatchEvent& event) {
   using What = WatchEvent::What;
+  if (event.what == What::kOverflow) {
+    auto missed = MissedSomething("the kernel's queue of events ran over");
+    return missed ? CompareNow() : missed;
+  }
+  if (event.what == What::kReplaced && event.folder != WatchedFolder::kPod) return CompareNow();
   if (event.folder == WatchedFolder::kPods || event.folder == WatchedFolder::kPod) {
     return pods_->Handle(event);
   }
@@ -345,29 +363,33 @@ Result<void> Guard::Handle(const WatchEvent& event) {
 }
 
 Result<void> Guard::Compare() {
+  auto compared = CompareNow();
+  if (!compared) unhandled_.push_back({.what = WatchEvent::What::kReplaced});
+  return Survive(std::move(compared), "compare the kubelet's files");
+}
+
+Result<void> Guard::CompareNow() {
   if (!session_->InPlace()) {
     // The folder with the lock was replaced: the lock guards nothing any more.
-    if (auto made = internal::MakePrivateDirectory(image_manager_); !made) {
-      return Survive(made, "make " + image_manager_.string());
-    }
-    session_.reset();
+    if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
     auto session = Session::Begin(image_manager_);
     if (!session) return session.error();
     session_.emplace(*std::move(session));
   }
   if (watches_->IsStale(WatchedFolder::kPulled, pulled_.path()) ||
       watches_->IsStale(WatchedFolder::kPulling, pulling_.path())) {
-    auto again = MissedSomething("image_manager was replaced");
-    if (again) again = MakeFolders();
-    if (again) again = Watch();
-    if (again && options_.live) again = pulled_.PutMarker();
-    if (again && options_.live) again = pulling_.PutMarker();
-    if (!again) return Survive(std::move(again), "watch " + image_manager_.string());
+    if (auto r = MissedSomething("image_manager was replaced"); !r) return r;
+    if (auto r = MakeFolders(); !r) return r;
+    if (auto r = Watch(); !r) return r;
+    if (options_.live) {
+      if (auto r = pulled_.PutMarker(); !r) return r;
+      if (auto r = pulling_.PutMarker(); !r) return r;
+    }
   }
   ++status_.comparisons;
   status_.last_comparison = options_.store.clock();
   wants_list_ = true;
-  if (auto taken = Survive(TakeOverAll(), "compare the kubelet's files"); !taken) return taken;
+  if (auto taken = TakeOverAll(); !taken) return taken;
   return Survive(pods_->Compare(), "compare the pods' ID mappings");
 }
 

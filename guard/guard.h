@@ -199,6 +199,8 @@ class Guard {
   Result<void> SweepRecord(const std::string& name);
 
   Result<void> Handle(const WatchEvent& event);
+  Result<void> CompareNow();
+  bool IsPulledNow(const std::string& name) const;
   Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images);
   bool NothingChanged(const std::vector<ImageOnNode>& images) const;
   // Logs what can be tried again, and returns what can't.
@@ -225,9 +227,13 @@ class Guard {
   Timestamp observed_time_ = {};
   std::optional<std::vector<ImageOnNode>> images_;  // the last list
 
+  std::vector<WatchEvent> unhandled_;  // tried again before the next list is judged
   std::map<std::string, RunningPull> running_;   // by the intent's file name
   std::vector<EndedPull> ended_;
   std::map<std::string, ImagePulledRecord> wanted_records_;  // by file name
+  // What each record said when it was last read, by file name: what the kubelet added since tells
+  // whether a pull wrote it.
+  std::map<std::string, ImagePulledRecord> seen_;
   std::map<std::string, std::string> wanted_intents_;        // image strings by file name
   std::set<std::string> preloaded_;  // names of files that images of the ledger must not have
   std::set<std::string> removed_;    // records that vanished; the next list tells whether rightly

@@ -148,16 +148,17 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
     if (known) return {};
     record.credential_mapping.clear();
   }
+  ImagePulledRecord& seen = seen_[name];
+  if (known) seen = United(seen, *known);
+  NoteProof(seen, record);
+  seen = United(record, seen);
   ImagePulledRecord put = record;
   if (known) {
     const bool is_newer = !starting || SecondsOf(record) > SecondsOf(*known);
     put = is_newer ? United(record, *known) : United(*known, record);
     put.image_ref = record.image_ref;
     put.last_updated = std::max(record.last_updated, known->last_updated);
-    NoteProof(*known, record);
     if (put.credential_mapping == known->credential_mapping) return {};
-  } else {
-    NoteProof({}, record);
   }
   if (auto stored = store_->PutRecord(put); !stored) {
     if (stored.error().code != ErrorCode::kLimitExceeded) return stored;
@@ -374,8 +375,10 @@ Result<void> Guard::SettleEnded(const std::vector<ImageOnNode>& images) {
       if (!done) return done;
       continue;
     }
-    if (lists_ == pull.lists_before) {
+    // The first list after its end may have been made before it.
+    if (lists_ <= pull.lists_before + 1) {
       left.push_back(pull);
+      wants_list_ = true;
       continue;
     }
     if (auto r = EndPull(pull.image, pull.id); !r) return r;
@@ -388,7 +391,11 @@ Result<void> Guard::RecordGone(const std::string& name) {
   auto there = internal::Exists(pulled_.path() / name);
   if (!there.has_value()) return there.error();
   const auto wanted = wanted_records_.find(name);
-  if (*there || wanted == wanted_records_.end()) return {};
+  if (*there) return {};
+  if (wanted == wanted_records_.end()) {
+    seen_.erase(name);
+    return {};
+  }
   // Back at once: the next list tells whether the image is gone, too.
   removed_.insert(name);
   wants_list_ = true;

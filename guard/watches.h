@@ -27,8 +27,8 @@ struct WatchEvent {
   };
   What what = What::kWritten;
   WatchedFolder folder = WatchedFolder::kPulled;
-  std::string pod;  // of kPod: the pod's UID
-  std::string name;
+  std::string pod = {};  // of kPod: the pod's UID
+  std::string name = {};
 };
 
 class Watches {
