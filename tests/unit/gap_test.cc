@@ -213,6 +213,36 @@ BOOST_AUTO_TEST_CASE(it_takes_over_under_another_spelling_too) {
   BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().after_gap);
 }
 
+BOOST_AUTO_TEST_CASE(a_gap_that_is_told_of_while_the_store_is_open_closes_by_the_next_list) {
+  ScratchStore store(Rules::kClosed);
+  const ImageOnNode known{.id = "sha256:" + std::string(64, '1'), .repo_tags = {"r.example/a:1"}};
+  const ImageOnNode missed{.id = "sha256:" + std::string(64, '2'), .repo_tags = {"r.example/b:1"}};
+  const auto list = [&](std::vector<ImageOnNode> images) {
+    const ListToken token = Must(store->BeginList());
+    return Must(store->ObserveImages(
+        {.images = std::move(images), .token = token, .complete = true}, {.allow_empty = true}));
+  };
+  list({known});
+  BOOST_TEST((store->NoteGap("").error().code == ErrorCode::kInvalidArgument));
+  BOOST_TEST((store->NoteGap(std::string(kMaxReasonBytes + 1, 'x')).error().code ==
+              ErrorCode::kInvalidArgument));
+  BOOST_TEST(!Must(store->GetTrust()).distrustful);
+  Must(store->NoteGap(std::string(kMaxReasonBytes, 'x')));
+  const std::size_t noted = Must(store->GetTrust()).journal.size();
+  Must(store->NoteGap("once more"));
+  BOOST_TEST(Must(store->GetTrust()).journal.size() == noted);
+  store.Restart();
+  BOOST_TEST(Must(store->GetTrust()).distrustful);
+  const ObserveReport report = list({known, missed});
+  BOOST_TEST(report.closed == 1U);
+  BOOST_TEST(!Must(store->GetTrust()).distrustful);
+  BOOST_TEST(store.Check("r.example/b:1", missed.id).pull);
+  BOOST_TEST(!store.Check("r.example/a:1", known.id).pull);
+  const auto pulls = Must(store->ListOpenPulls());
+  BOOST_REQUIRE(pulls.size() == 1U);
+  BOOST_TEST(pulls[0].anything);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
