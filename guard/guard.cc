@@ -181,6 +181,11 @@ Result<void> Guard::OpenStore() {
   for (const std::string& warning : report.warnings) Log(LogLevel::kWarning, warning);
   for (const std::string& problem : report.import.problems) Log(LogLevel::kWarning, problem);
   lost_ = LostSomething();
+  auto statistics = store_->GetStatistics();
+  if (!statistics) return statistics.error();
+  // What the store has forgotten may be in its memory, and come back with its next record.
+  believes_memory_ = !status_.kubelet_ran_before ||
+                     (statistics->revocations == 0 && !options_.store.ages.has_value());
   status_.gap = gap_ || report.after_gap;
   if (gap_) {
     Log(LogLevel::kNotice,

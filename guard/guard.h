@@ -218,6 +218,8 @@ class Guard {
   std::unique_ptr<PodMappings> pods_;
   Phase phase_ = Phase::kStarting;
   bool gap_ = false;   // the kubelet may have recorded something before this start, unseen
+  // The guard saw everything that the kubelet has in memory.
+  bool believes_memory_ = true;
   bool lost_ = false;  // something newer than what the store has may be lost
   KubeletApiVersion api_version_ = KubeletApiVersion::kV1Alpha1;
 

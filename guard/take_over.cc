@@ -28,7 +28,7 @@ std::int64_t SecondsOf(const ImagePulledRecord& record) {
 }
 
 // `into` with what `from` has more. Of two hashes of one secret that of `into` stays.
-ImagePullCredentials United(ImagePullCredentials into, const ImagePullCredentials& from) {
+ImagePullCredentials UnitedCredentials(ImagePullCredentials into, const ImagePullCredentials& from) {
   if (into.node_pods_accessible || from.node_pods_accessible) {
     if (!into.node_pods_accessible) into.node_pods_proof = from.node_pods_proof;
     into.node_pods_accessible = true;
@@ -57,9 +57,42 @@ ImagePulledRecord United(const ImagePulledRecord& newer, const ImagePulledRecord
   ImagePulledRecord united = newer;
   for (const auto& [name, credentials] : older.credential_mapping) {
     auto [at, is_new] = united.credential_mapping.emplace(name, credentials);
-    if (!is_new) at->second = United(at->second, credentials);
+    if (!is_new) at->second = UnitedCredentials(at->second, credentials);
   }
   return united;
+}
+
+bool Holds(const ImagePullCredentials& all, const ImagePullSecret& secret) {
+  return std::any_of(all.kubernetes_secrets.begin(), all.kubernetes_secrets.end(),
+                     [&](const ImagePullSecret& one) {
+                       return SameCoordinates(one, secret) &&
+                              one.credential_hash == secret.credential_hash;
+                     });
+}
+
+bool Holds(const ImagePullCredentials& all, const ImagePullServiceAccount& account) {
+  return std::any_of(
+      all.kubernetes_service_accounts.begin(), all.kubernetes_service_accounts.end(),
+      [&](const ImagePullServiceAccount& one) {
+        return one.uid == account.uid && one.namespace_name == account.namespace_name &&
+               one.name == account.name;
+      });
+}
+
+// Of `after`, what `before` does not have.
+ImagePulledRecord Added(const ImagePulledRecord& after, const ImagePulledRecord& before) {
+  ImagePulledRecord added = after;
+  for (auto& [name, credentials] : added.credential_mapping) {
+    const auto was = before.credential_mapping.find(name);
+    if (was == before.credential_mapping.end()) continue;
+    if (was->second.node_pods_accessible) credentials.node_pods_accessible = false;
+    std::erase_if(credentials.kubernetes_secrets,
+                  [&](const ImagePullSecret& secret) { return Holds(was->second, secret); });
+    std::erase_if(credentials.kubernetes_service_accounts,
+                  [&](const ImagePullServiceAccount& one) { return Holds(was->second, one); });
+  }
+  std::erase_if(added.credential_mapping, [](const auto& entry) { return entry.second.empty(); });
+  return added;
 }
 
 // Whether only a pull that succeeded can have written `after` over `before`: a decision adds no
@@ -87,6 +120,16 @@ std::string FileNameOf(std::string_view text) {
 }  // namespace
 
 Result<void> Guard::TakeOverAll() {
+  // Records first: what they say is not proven by a pull of which nobody knows when it began.
+  auto records = pulled_.Names();
+  if (!records) return records.error();
+  for (const std::string& name : *records) {
+    if (auto r = TakeOverRecord(name); !r) return r;
+  }
+  if (auto synced = pulled_.SyncFolder(); !synced) return synced;
+  for (const auto& [name, wanted] : wanted_records_) {
+    if (!std::binary_search(records->begin(), records->end(), name)) removed_.insert(name);
+  }
   auto intents = pulling_.Names();
   if (!intents) return intents.error();
   for (const std::string& name : *intents) {
@@ -101,15 +144,6 @@ Result<void> Guard::TakeOverAll() {
   }
   for (const std::string& name : gone) {
     if (auto r = IntentGone(name); !r) return r;
-  }
-  auto records = pulled_.Names();
-  if (!records) return records.error();
-  for (const std::string& name : *records) {
-    if (auto r = TakeOverRecord(name); !r) return r;
-  }
-  if (auto synced = pulled_.SyncFolder(); !synced) return synced;
-  for (const auto& [name, wanted] : wanted_records_) {
-    if (!std::binary_search(records->begin(), records->end(), name)) removed_.insert(name);
   }
   return {};
 }
@@ -144,35 +178,35 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   // While the guard watches, the kubelet alone writes. At a start the file may have been put back:
   // if nothing was written since the last guard ended, or if something newer was lost.
   const bool believed = !starting || (gap_ && !lost_ && !is_older);
-  if (!believed) {
-    if (known) return {};
-    record.credential_mapping.clear();
-  }
-  ImagePulledRecord& seen = seen_[name];
-  if (known) seen = United(seen, *known);
-  NoteProof(seen, record);
-  seen = United(record, seen);
-  ImagePulledRecord put = record;
+  const auto seen_at = seen_.find(name);
+  const ImagePulledRecord seen = seen_at == seen_.end() ? ImagePulledRecord() : seen_at->second;
+  NoteProof(known ? United(seen, *known) : seen, record);
+  // Only what is new since: the kubelet keeps in memory, and writes again, what the store has
+  // forgotten.
+  ImagePulledRecord put = Added(record, seen);
+  if (!believed || !believes_memory_) put.credential_mapping.clear();
   if (known) {
     const bool is_newer = !starting || SecondsOf(record) > SecondsOf(*known);
-    put = is_newer ? United(record, *known) : United(*known, record);
+    put = is_newer ? United(put, *known) : United(*known, put);
     put.image_ref = record.image_ref;
     put.last_updated = std::max(record.last_updated, known->last_updated);
-    if (put.credential_mapping == known->credential_mapping) return {};
   }
-  if (auto stored = store_->PutRecord(put); !stored) {
-    if (stored.error().code != ErrorCode::kLimitExceeded) return stored;
-    Log(LogLevel::kWarning, (pulled_.path() / name).string() +
-                                " can't be kept: " + stored.error().ToString());
-    return {};
+  if (!known || put.credential_mapping != known->credential_mapping) {
+    auto stored = store_->PutRecord(put);
+    if (!stored && stored.error().code != ErrorCode::kLimitExceeded) return stored;
+    if (!stored) {
+      Log(LogLevel::kWarning, (pulled_.path() / name).string() +
+                                  " can't be kept: " + stored.error().ToString());
+    }
+    known = store_->GetRecord({.image_ref = record.image_ref});
+    if (!known) return stored ? known.error() : Result<void>();
   }
-  auto now = store_->GetRecord({.image_ref = record.image_ref});
-  if (!now) return now.error();
-  now->image_ref = record.image_ref;
+  seen_[name] = United(record, seen);
   // What does not count (it was forgotten, say) must go from the file.
-  if (now->credential_mapping != record.credential_mapping) wants_list_ = true;
+  if (known->credential_mapping != record.credential_mapping) wants_list_ = true;
   // So that it is put back at once if it vanishes before the next list.
-  if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(now);
+  known->image_ref = record.image_ref;
+  if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(known);
   return {};
 }
 

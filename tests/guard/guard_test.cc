@@ -408,6 +408,39 @@ BOOST_AUTO_TEST_CASE(what_is_forgotten_goes_from_the_files) {
   BOOST_TEST(node.Record(Ref('1'))->credential_mapping[kApp].empty());
 }
 
+// A kubelet keeps records in memory, and writes them again with what it adds.
+BOOST_AUTO_TEST_CASE(what_is_forgotten_does_not_come_back_with_another_tenants_pull) {
+  for (const bool restarted : {false, true}) {
+    Node node;
+    node.images = {Listed('1', kAppV1)};
+    node.WriteRecord('1', "a");
+    node.Start();
+    Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
+    node.List();
+    if (restarted) {
+      node.kubelet_runs = true;
+      node.Restart();
+    }
+    node.WriteIntent(kAppV1);
+    Must(node.guard().HandleEvents());
+    auto both = SecretOf("a");
+    both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+    node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
+    std::filesystem::remove(node.Pulling(kAppV1));
+    node.Follow();
+    const auto mapping = node.Record(Ref('1'))->credential_mapping;
+    const auto kept = Must(node.its_store().GetRecord({.image_ref = Ref('1')}));
+    for (const auto& all : {mapping, kept.credential_mapping}) {
+      const auto entry = all.find(kApp);
+      if (entry == all.end()) continue;
+      for (const ImagePullSecret& secret : entry->second.kubernetes_secrets) {
+        BOOST_TEST(secret.namespace_name == "b");
+      }
+    }
+    BOOST_TEST(kept.credential_mapping.contains(kApp) == !restarted);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_later_format_is_left_alone) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/a/app:v2")};
