@@ -1,44 +1,100 @@
 // Package kubelet lets a kubelet keep its image pull records and its pods' user namespaces in a
 // waybill store: adapters that satisfy the kubelet's own Go interfaces.
 //
-// The adapters are for k8s.io/kubernetes v1.36.3. They replace:
+// The adapters are for Kubernetes 1.36 (v1.36.3), and with the build tag waybill_kubelet_1_35 for 1.35.
+// They replace:
 //
 //	kubelet                                   here
 //	pullmanager.NewFSPullRecordsAccessor      NewRecordsAccessor
 //	pullmanager.NewImagePullManager           NewImagePullManager
 //	userns.MakeUserNsManager                  MakeUsernsManager
 //
-// # Swapping in the image pull manager
+// # A kubelet with waybill inside
 //
-// In pkg/kubelet/kuberuntime/kuberuntime_manager.go, NewKubeGenericRuntimeManager, the branch under
-// the feature gate KubeletEnsureSecretPulledImages (lines 322 to 350) makes a policy, a file
-// accessor, a cache in front of it and the pull manager. In their place:
+// One command builds it, of a release that the Go module proxy has:
 //
-//	store, err := waybillkubelet.OpenStore(ctx, waybillkubelet.Setup{
+//	go run waybill.dev/go/kubelet/cmd/build v1.36.3 ./kubelet
+//
+// It makes the changes below in two files. Both import:
+//
+//	waybill "waybill.dev/go"
+//	waybillkubelet "waybill.dev/go/kubelet"
+//
+// # The image pull manager
+//
+// In pkg/kubelet/kuberuntime/kuberuntime_manager.go the signature of NewKubeGenericRuntimeManager changes.
+// Its last parameter becomes
+//
+//	userNamespaces *waybill.UserNamespaceOptions
+//
+// and before the error it returns also the store,
+//
+//	*waybill.Store
+//
+// which is nil beside an error. Its only caller, besides a test, is NewMainKubelet.
+//
+// The branch under the feature gate KubeletEnsureSecretPulledImages makes a policy, a file accessor, a
+// cache in front of it and the pull manager. In its place:
+//
+//	waybillStore, err := waybillkubelet.OpenStore(ctx, waybillkubelet.Setup{
 //		Directory:          filepath.Join(rootDirectory, "waybill"),
 //		KubeletDirectory:   rootDirectory,
-//		VerificationPolicy: imagePullsCredentialVerificationPolicy,
+//		VerificationPolicy: kubeletconfiginternal.ImagePullCredentialsVerificationPolicy(imagePullsCredentialVerificationPolicy),
 //		Allowlist:          preloadedImagesCredentialVerificationWhitelist,
 //		ImageService:       kubeRuntimeManager,
-//		// With containerd: short names are completed with docker.io only.
-//		Evidence: waybill.Evidence{ShortNames: waybill.ShortNamesDockerHub},
+//		Evidence:           waybillkubelet.EvidenceOf(kubeRuntimeManager.runtimeName),
+//		UserNamespaces:     userNamespaces,
 //	})
 //	if err != nil {
-//		return nil, nil, err
+//		return nil, nil, nil, err
 //	}
-//	imagePullManager, err = waybillkubelet.NewImagePullManager(store, kubeRuntimeManager)
+//	if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
+//		imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager)
+//		if err != nil {
+//			return nil, nil, nil, fmt.Errorf("failed to create image pull manager: %w", err)
+//		}
+//		imageGCHooks = append(imageGCHooks, imagePullManager.PruneUnknownRecords)
+//	}
+//
+// The import of k8s.io/utils/ptr has no user then. No other caller changes: images.NewImageManager takes
+// the manager as an interface. Opening takes over what the kubelet's own manager left in image_manager/.
+// There is no cache to size and no set of locks: a decision reads the store in place.
+//
+// The store is opened with the feature gate off, too: the user namespaces are in it. As such a kubelet
+// records no pulls, the store then has a gap, and the first start with the gate on closes what came.
+//
+// # The user namespace manager
+//
+// In pkg/kubelet/kubelet.go, NewMainKubelet gets the pool before it calls NewKubeGenericRuntimeManager.
+// The variable usernsIDsPerPod moves up with it:
+//
+//	var usernsIDsPerPod *int64
+//	if kubeCfg.UserNamespaces != nil {
+//		usernsIDsPerPod = kubeCfg.UserNamespaces.IDsPerPod
+//	}
+//	userNamespaces, err := waybillkubelet.UserNamespacesOf(logger, klet, usernsIDsPerPod)
 //	if err != nil {
-//		return nil, nil, err
+//		return nil, err
 //	}
-//	imageGCHooks = append(imageGCHooks, imagePullManager.PruneUnknownRecords)
 //
-// No caller changes: images.NewImageManager takes the manager as an interface. Opening takes over what
-// the kubelet's own manager left in image_manager/. There is no cache to size and no set of locks: a
-// decision reads the store in place.
+// It passes userNamespaces as the last argument, and takes waybillStore as the third result. Where it
+// called userns.MakeUserNsManager:
 //
-// The smallest change keeps the kubelet's own manager and swaps line 331 alone, with an open store:
+//	klet.usernsManager, err = waybillkubelet.MakeUsernsManager(logger, waybillStore, klet)
 //
-//	fsRecordAccessor, err := waybillkubelet.NewRecordsAccessor(store)
+// The field of Kubelet becomes
+//
+//	usernsManager waybillkubelet.UserNamespaceManager
+//
+// and the import of k8s.io/kubernetes/pkg/kubelet/userns has no user. The three callers of the manager stay
+// as they are. Opening takes over the mappings in the pods' directories.
+//
+// # The records alone
+//
+// The smallest change keeps the kubelet's own manager, and swaps its file accessor alone. OpenStore gets
+// ForAccessor, and no policy:
+//
+//	fsRecordAccessor, err := waybillkubelet.NewRecordsAccessor(waybillStore)
 //
 // Pass it to NewImagePullManager without NewCachedPullRecordsAccessor. Records are then durable and
 // survive a damaged disk, but the rules are the kubelet's.
@@ -61,22 +117,6 @@
 //	go waybillkubelet.ForgetDeleted(ctx, store, waybillkubelet.CredentialInformers{Namespaces: namespaces})
 //
 // Setup.Ages ends what a pull proved too long ago, without asking anybody.
-//
-// # Swapping in the user namespace manager
-//
-// In pkg/kubelet/kubelet.go, NewMainKubelet gets the pool before it calls NewKubeGenericRuntimeManager
-// (line 773), which opens the store with it (Setup.UserNamespaces) and also returns the store:
-//
-//	userNamespaces, err := waybillkubelet.UserNamespacesOf(logger, klet, usernsIDsPerPod)
-//
-// The field usernsManager of Kubelet (line 1571) becomes a UserNamespaceManager, made from that store
-// (line 1172):
-//
-//	klet.usernsManager, err = waybillkubelet.MakeUsernsManager(logger, store, klet)
-//
-// Its three callers stay as they are: Kubelet.GetOrCreateUserNamespaceMappings (kubelet_pods.go, line
-// 575), HandlePodCleanups (kubelet_pods.go, line 1297) and SyncTerminatedPod (kubelet.go, line 2518).
-// Opening takes over the mappings in the pods' directories.
 //
 // # Rules
 //

@@ -102,10 +102,10 @@ func ExampleNewRecordsAccessor() {
 	}
 	defer os.RemoveAll(rootDirectory)
 
-	store, err := waybill.Open(ctx, waybill.Options{
+	store, err := kubelet.OpenStore(ctx, kubelet.Setup{
 		Directory:        filepath.Join(rootDirectory, "waybill"),
-		Witness:          waybill.WitnessAt(filepath.Join(rootDirectory, "image_manager", "waybill")),
 		KubeletDirectory: rootDirectory,
+		ForAccessor:      true,
 	})
 	if err != nil {
 		fmt.Println(err)

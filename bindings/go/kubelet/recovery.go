@@ -30,7 +30,9 @@ func logRecovery(logger klog.Logger, r waybill.RecoveryReport) {
 		logger.Info("Images may have been pulled that nobody recorded: those on the node without a record are closed until they are pulled again",
 			"reason", r.GapReason, "closed", r.GapClosed, "images", first(r.GapImages))
 	}
-	logEach(r.Import.Problems, func(problem string) { logger.Error(nil, "A file of the kubelet could not be taken over", "problem", problem) })
+	logEach(r.Import.Problems, func(problem string) {
+		logger.Error(nil, "A file of the kubelet could not be taken over", "problem", problem)
+	})
 	if taken := r.Import.Records + r.Import.Intents + r.Import.Preloaded; taken > 0 || r.Import.Interrupted {
 		logger.Info("Took over what the kubelet's own manager left", "records", r.Import.Records, "intents", r.Import.Intents,
 			"preloaded", r.Import.Preloaded, "interrupted", r.Import.Interrupted)

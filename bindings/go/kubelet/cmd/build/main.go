@@ -37,20 +37,22 @@ var tagsOf = map[string]string{
 func main() {
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), `build VERSION OUT: makes a kubelet with waybill inside
+build -check VERSION: only checks that the change compiles
 
 VERSION is a release of Kubernetes: v1.36.3, or 1.36 for its newest patch. Known: %s.
 OUT is the kubelet that is made. Nothing else is left, but what Go caches.
 `, known())
 		flag.PrintDefaults()
 	}
+	check := flag.Bool("check", false, "only check that the changed sources compile, which takes seconds; no OUT")
 	keep := flag.String("keep", "", "a new directory to keep what the kubelet is built from, for a look at the change")
 	flag.Parse()
-	if flag.NArg() != 2 {
+	if flag.NArg() != 2 && !(*check && flag.NArg() == 1) {
 		flag.Usage()
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := build(ctx, flag.Arg(0), flag.Arg(1), *keep)
+	err := build(ctx, flag.Arg(0), flag.Arg(1), *keep, *check)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)
@@ -67,12 +69,17 @@ func known() string {
 	return strings.Join(versions, ", ")
 }
 
-func build(ctx context.Context, version, out, keep string) (err error) {
-	if out, err = filepath.Abs(out); err != nil {
-		return err
-	}
-	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is there and is not a file; name the kubelet to make", out)
+func build(ctx context.Context, version, out, keep string, check bool) (err error) {
+	if !check { // before minutes of building
+		if out, err = filepath.Abs(out); err != nil {
+			return err
+		}
+		if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is there and is not a file; name the kubelet to make", out)
+		}
+		if info, err := os.Stat(filepath.Dir(out)); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s is to be made in %s, which is no directory", out, filepath.Dir(out))
+		}
 	}
 	var scratch string
 	if keep != "" {
@@ -92,13 +99,16 @@ func build(ctx context.Context, version, out, keep string) (err error) {
 	if err := b.fetch(version); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "building the kubelet %s with waybill inside\n", b.kubernetes.Version)
 	if err := errors.Join(b.overlaySources(), b.overlayAdapters()); err != nil {
 		return err
 	}
 	if err := b.writeModule(); err != nil {
 		return err
 	}
+	if check {
+		return b.check()
+	}
+	fmt.Fprintf(os.Stderr, "building the kubelet %s with waybill inside\n", b.kubernetes.Version)
 	made, err := b.compile()
 	if err != nil {
 		return err
@@ -294,18 +304,24 @@ func (b *builder) writeModule() error {
 		}
 		sums = append(sums, text...)
 	}
-	return write(filepath.Join(b.module, "go.sum"), sums)
+	if err := write(filepath.Join(b.module, "go.sum"), sums); err != nil {
+		return err
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": b.overlay})
+	if err != nil {
+		return err
+	}
+	return write(b.overlayFile(), overlay)
+}
+
+func (b *builder) overlayFile() string { return filepath.Join(b.scratch, "overlay.json") }
+
+// flags has the tags with which upstream builds a kubelet, and that of the adapters for its version.
+func (b *builder) flags() []string {
+	return []string{"-mod=mod", "-overlay=" + b.overlayFile(), "-tags=" + strings.TrimSuffix("selinux,notest,"+tagsOf[b.minor], ",")}
 }
 
 func (b *builder) compile() (string, error) {
-	overlay, err := json.Marshal(map[string]any{"Replace": b.overlay})
-	if err != nil {
-		return "", err
-	}
-	overlayFile := filepath.Join(b.scratch, "overlay.json")
-	if err := write(overlayFile, overlay); err != nil {
-		return "", err
-	}
 	version := b.kubernetes.Version + "+waybill"
 	minor, commit := strings.TrimPrefix(b.minor, "1."), b.kubernetes.Origin.Hash
 	if commit == "" {
@@ -319,10 +335,8 @@ func (b *builder) compile() (string, error) {
 		}
 	}
 	made := filepath.Join(b.scratch, "kubelet")
-	// As upstream builds it, and with the adapters for its version.
-	tags := strings.TrimSuffix("selinux,notest,"+tagsOf[b.minor], ",")
-	if _, err := b.run(b.module, "go", "build", "-mod=mod", "-trimpath", "-overlay="+overlayFile, "-tags="+tags,
-		"-ldflags=-s -w "+strings.Join(ldflags, " "), "-o", made, "k8s.io/kubernetes/cmd/kubelet"); err != nil {
+	command := append([]string{"go", "build", "-trimpath", "-ldflags=-s -w " + strings.Join(ldflags, " "), "-o", made}, b.flags()...)
+	if _, err := b.run(b.module, append(command, "k8s.io/kubernetes/cmd/kubelet")...); err != nil {
 		return "", fmt.Errorf("build the kubelet: %w", err)
 	}
 	// Which shows, too, that the C library is found where it runs.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program runs this program.
+func program(t *testing.T, arguments ...string) ([]byte, error) {
+	t.Helper()
+	// Without the race detector: it reads the sources of all packages of a kubelet.
+	return exec.Command("go", append([]string{"run", "."}, arguments...)...).CombinedOutput()
+}
+
+// Of each release that the program knows: what it changes, and what the documentation shows, compiles.
+func TestChangedSourcesCompile(t *testing.T) {
+	releases := []string{"v1.36.3", "v1.35.4"}
+	if len(releases) != len(tagsOf) {
+		t.Errorf("%d releases are checked, and %d are known", len(releases), len(tagsOf))
+	}
+	for _, release := range releases {
+		t.Run(release, func(t *testing.T) {
+			if out, err := program(t, "-check", release); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "kubelet")
+	for name, test := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"no arguments":       {nil, "build VERSION OUT"},
+		"an unknown release": {[]string{"v1.30.1", out}, "v1.30.1 is not known; known: 1.35, 1.36"},
+		"not a release":      {[]string{"latest", out}, "vlatest is not known"},
+		"nowhere":            {[]string{"v1.36.3", filepath.Join(out, "kubelet")}, "which is no directory"},
+		"a folder":           {[]string{"v1.36.3", filepath.Dir(out)}, "is not a file"},
+	} {
+		if got, err := program(t, test.arguments...); err == nil || !strings.Contains(string(got), test.want) {
+			t.Errorf("%s: %v, %s; want %q", name, err, got, test.want)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Dir(out)); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
