@@ -8,7 +8,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -121,6 +123,7 @@ type builder struct {
 	scratch string
 	module  string // the kubelet's module; but for go.mod and go.sum its files are in the overlay only
 	overlay map[string]string
+	cflags  string // for C, with what the C library is
 
 	kubernetes moduleJSON
 	minor      string // 1.36
@@ -145,6 +148,9 @@ func (b *builder) run(directory string, command ...string) ([]byte, error) {
 	}
 	c.Dir = directory
 	c.Env = append(os.Environ(), "GOFLAGS="+flags, "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=1", "PWD="+directory)
+	if b.cflags != "" {
+		c.Env = append(c.Env, "CGO_CFLAGS="+b.cflags)
+	}
 	var errors bytes.Buffer
 	c.Stderr = &errors
 	out, err := c.Output()
@@ -158,9 +164,21 @@ func (b *builder) run(directory string, command ...string) ([]byte, error) {
 }
 
 func (b *builder) checkLibrary() error {
-	if _, err := b.run(b.scratch, "pkg-config", "--exists", "--print-errors", "waybill-c"); err != nil {
+	answer, err := b.run(b.scratch, "pkg-config", "--cflags", "--libs", "waybill-c")
+	if err != nil {
 		return fmt.Errorf("the C library is not found; set PKG_CONFIG_PATH to waybill's build/release, or install waybill: %w", err)
 	}
+	// Go's build cache ignores changes of pkg-config's answer and of the header, but not of this variable.
+	library := sha256.New()
+	library.Write(answer)
+	for _, flag := range strings.Fields(string(answer)) {
+		if folder, ok := strings.CutPrefix(flag, "-I"); ok {
+			if header, err := os.ReadFile(filepath.Join(folder, "waybill.h")); err == nil {
+				library.Write(header)
+			}
+		}
+	}
+	b.cflags = fmt.Sprintf("%s -DWAYBILL_C_IS=%x", cmp.Or(os.Getenv("CGO_CFLAGS"), "-O2 -g"), library.Sum(nil))
 	// In the module in which this program is run.
 	out, err := b.run("", "go", "list", "-m", "-f", "{{.Dir}}", "waybill.dev/go/kubelet", "waybill.dev/go")
 	if err != nil {
@@ -342,7 +360,7 @@ func (b *builder) compile() (string, error) {
 	// Which shows, too, that the C library is found where it runs.
 	out, err := b.run(b.scratch, made, "--version")
 	if err != nil {
-		return "", fmt.Errorf("the kubelet was built and does not run: %w", err)
+		return "", fmt.Errorf("the kubelet was built and does not run here; if its library is not found, run ldconfig or set LD_LIBRARY_PATH: %w", err)
 	}
 	if got := strings.TrimSpace(string(out)); got != "Kubernetes "+version {
 		return "", fmt.Errorf("the kubelet was built and says that it is %q instead of %q", got, "Kubernetes "+version)
