@@ -134,6 +134,9 @@ void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
       next_list);
   row(
       "ClearDistrust", [&](std::size_t) { Must(store.ClearDistrust("measured")); }, stays);
+  row(
+      "NoteGap", [&](std::size_t) { Must(store.NoteGap("measured")); },
+      [&](std::size_t) { Must(store.ClearDistrust("measured")); });
 }
 
 void MeasureRevocationCalls(const Micro& micro, const MicroStore& on) {

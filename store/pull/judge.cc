@@ -10,6 +10,7 @@
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
+#include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::internal {
@@ -233,6 +234,20 @@ Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& i
   return std::string();
 }
 
+// At a first start: an image with an intent is not presumed preloaded, whatever its other names
+// (kubelet behaviour: replay).
+const Givers::Giver* Givers::IntentFor(const ListedImage& image) const {
+  if (!options_.first_start) return nullptr;
+  for (const Giver& giver : givers_) {
+    if (giver.is_record || giver.pull.anything) continue;
+    const auto full = NormaliseImage(giver.pull.image);
+    for (const std::string& name : image.names) {
+      if (name == giver.pull.image || (full && name == *full)) return &giver;
+    }
+  }
+  return nullptr;
+}
+
 Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& image) const {
   auto known = MayBeKnown(txn, image);
   if (!known) return known.error();
@@ -284,6 +299,9 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
         because = Describe(pull->pull) + ", may have brought " + QuoteForMessage(image.names[i]);
       }
       continue;
+    }
+    if (const Giver* intent = IntentFor(image)) {
+      return Judgement{Verdict::kPulled, Describe(intent->pull) + ", is of one of its names"};
     }
     return Judgement{Verdict::kPreloaded, "no open pull could have given it the name " +
                                               QuoteForMessage(image.names[i])};

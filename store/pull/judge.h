@@ -65,6 +65,7 @@ class Givers {
   // One that closes, if there is one; otherwise one that leaves the image to a later list.
   const Giver* FindGiver(const NamedImage& name, bool pinned, bool records) const;
   bool IsLater(const Giver& giver) const;
+  const Giver* IntentFor(const ListedImage& image) const;
   Result<bool> UnreadableIntentGives(const StoreTxn& txn, const std::string& name,
                                      const NamedImage& parsed) const;
 

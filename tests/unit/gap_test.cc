@@ -231,7 +231,6 @@ BOOST_AUTO_TEST_CASE(a_gap_that_is_told_of_while_the_store_is_open_closes_by_the
   const std::size_t noted = Must(store->GetTrust()).journal.size();
   Must(store->NoteGap("once more"));
   BOOST_TEST(Must(store->GetTrust()).journal.size() == noted);
-  store.Restart();
   BOOST_TEST(Must(store->GetTrust()).distrustful);
   const ObserveReport report = list({known, missed});
   BOOST_TEST(report.closed == 1U);

@@ -600,6 +600,21 @@ BOOST_AUTO_TEST_CASE(the_kubelet_rules_have_no_ledger) {
   BOOST_TEST(StateOf(*store) == before);
 }
 
+// The kubelet's replay closes it, too.
+BOOST_AUTO_TEST_CASE(at_a_first_start_an_image_with_an_intent_is_not_presumed_preloaded) {
+  const MemoryDir scratch;
+  const std::string image = "docker.io/testing/test:something";
+  WriteRecordFile(scratch / "kubelet", "pulling", image, EncodePullIntent({.image = image}));
+  OpenOptions options = OptionsIn(scratch.path());
+  options.kubelet_directory = scratch / "kubelet";
+  options.images_on_node = Images{Entry(Digest('1'), {image, "docker.io/testing/test:second"}),
+                                  Entry(Digest('2'), {"docker.io/testing/test:third"})};
+  const auto store = Must(NodeStore::Open(options));
+  Pod nobody;
+  BOOST_TEST(store->MustAttemptPull({.image = image, .image_ref = Digest('1')}, nobody).pull);
+  BOOST_TEST(!store->MustAttemptPull({.image = image, .image_ref = Digest('2')}, nobody).pull);
+}
+
 // Entries that were made under the closed rules do not open under the kubelet's, and the time
 // between is a gap.
 BOOST_AUTO_TEST_CASE(a_ledger_does_not_count_under_kubelet_rules) {
