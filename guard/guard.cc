@@ -115,7 +115,7 @@ Result<void> Guard::PutAllRight() {
     if (auto put = pulled_.PutMarker(); !put) return put;
     if (auto put = pulling_.PutMarker(); !put) return put;
   }
-  if (auto put = pods_->PutRight(options_.kubelet_directory); !put) return put;
+  if (auto put = pods_->PutRight(); !put) return put;
   phase_ = Phase::kRunning;
   status_.last_comparison = options_.store.clock();
   return {};
@@ -139,6 +139,8 @@ Result<void> Guard::MakeFolders() {
 }
 
 Result<void> Guard::Watch() {
+  auto root = watches_->Add(WatchedFolder::kRoot, options_.kubelet_directory);
+  if (!root) return root.error();
   auto pulled = watches_->Add(WatchedFolder::kPulled, pulled_.path());
   if (!pulled) return pulled.error();
   auto pulling = watches_->Add(WatchedFolder::kPulling, pulling_.path());
@@ -161,7 +163,8 @@ Result<void> Guard::OpenStore() {
   options.gap = !*there ? options.gap : gap_ ? Gap::kYes : Gap::kNo;
   const std::filesystem::path pods = options_.kubelet_directory / "pods";
   auto has_pods = internal::IsDirectory(pods);
-  if (has_pods.has_value() && *has_pods) options.pods_directory = pods;
+  // Later the store knows better than a file that was put back.
+  if (!*there && has_pods.has_value() && *has_pods) options.pods_directory = pods;
   if (options.witness.kind() == Witness::Kind::kRemembered) {
     options.witness = Witness::At(image_manager_ / "waybill");
   }
@@ -289,9 +292,8 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
     for (const JudgedImage& image : observed->judged) {
       if (image.preloaded) {
         Log(LogLevel::kInfo, image.name + " came without the kubelet: " + image.because);
-      } else if (IsPulledNow(image.name)) {
-        Log(LogLevel::kInfo, image.name + " is there before its record is: it is closed until then");
-      } else {
+      } else if (!IsPulledNow(image.name)) {
+        // Otherwise the kubelet's record comes next.
         Found(HoleKind::kUnrecordedImage, image.name, "it is closed: " + image.because);
       }
     }
@@ -335,6 +337,11 @@ Result<void> Guard::HandleEvents() {
     if (handled) continue;
     const bool of_pods =
         event.folder == WatchedFolder::kPods || event.folder == WatchedFolder::kPod;
+    if (!of_pods && handled.error().code == ErrorCode::kNotFound) {
+      // The folder is gone. Everything is compared once it is there again.
+      unhandled_ = {{.what = WatchEvent::What::kReplaced}};
+      continue;
+    }
     if (!of_pods) unhandled_.push_back(event);
     if (auto r = Survive(std::move(handled), "follow " + event.name); !r) return r;
   }
@@ -349,6 +356,11 @@ Result<void> Guard::Handle(const WatchEvent& event) {
     return missed ? CompareNow() : missed;
   }
   if (event.what == What::kReplaced && event.folder != WatchedFolder::kPod) return CompareNow();
+  if (event.folder == WatchedFolder::kRoot) {
+    const bool ours = event.what == What::kMade && event.name == image_manager_.filename();
+    const bool pods = event.what == What::kMade && event.name == "pods";
+    return ours ? CompareNow() : pods ? pods_->Compare() : Result<void>();
+  }
   if (event.folder == WatchedFolder::kPods || event.folder == WatchedFolder::kPod) {
     return pods_->Handle(event);
   }

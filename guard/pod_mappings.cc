@@ -2,10 +2,10 @@
 
 #include <sys/stat.h>
 
-#include <set>
+#include <cerrno>
+#include <map>
 #include <utility>
 
-#include "migrations/kubelet/userns_export.h"
 #include "migrations/kubelet/userns_file.h"
 #include "store/base/quote.h"
 #include "waybill/limits.h"
@@ -25,20 +25,51 @@ bool IsDirectoryItself(const std::filesystem::path& path) {
 PodMappings::PodMappings(std::filesystem::path pods, NodeStore& store, Watches& watches, Say say)
     : pods_(std::move(pods)), store_(store), watches_(watches), say_(std::move(say)) {}
 
-Result<void> PodMappings::PutRight(const std::filesystem::path& kubelet_directory) {
+Result<void> PodMappings::PutRight() {
+  auto there = internal::Exists(pods_);
+  if (!there.has_value()) return there.error();
+  auto files = internal::ReadPodsDirectory(pods_, internal::OnReadError::kSkip);
+  if (!files) return files.error();
+  std::map<std::string, internal::UsernsFile> by_pod;
+  for (internal::UsernsFile& file : *files) {
+    const std::string pod = file.pod_uid;
+    by_pod.emplace(pod, std::move(file));
+  }
+  for (const auto& [pod, file] : by_pod) {
+    auto known = store_.GetUserNamespace(pod);
+    if (known) continue;
+    if (auto taken = Take(pod); !taken) return taken;
+  }
   auto allocations = store_.ListUserNamespaces();
   if (!allocations) return allocations.error();
-  auto held = store_.ListHeldPods();
-  if (!held) return held.error();
-  auto plan = internal::UsernsExport::Plan(kubelet_directory, *allocations, *held);
-  if (!plan) {
-    // A kubelet sees to such pods in its own way; nothing that it has was changed.
-    say_("the ID mappings in " + pods_.string() + " were left as they are: " +
-         plan.error().ToString());
-    return {};
+  for (const UserNamespaceAllocation& allocation : *allocations) {
+    const auto file = by_pod.find(allocation.pod_uid);
+    if (file != by_pod.end() && file->second.mapping &&
+        file->second.mapping->first == allocation.host_id &&
+        file->second.mapping->length == allocation.length) {
+      continue;
+    }
+    if (file != by_pod.end()) {
+      say_(file->second.source + " did not name the host IDs that pod " +
+           internal::ShownPodUid(allocation.pod_uid) + " got; it is written again");
+    }
+    if (auto written = Write(allocation); !written) return written;
   }
-  auto written = plan->Write(SystemClock());
-  return written ? Result<void>() : written.error();
+  return {};
+}
+
+// A kubelet cleans up after pods that are gone; of one whose directory vanished it would give the
+// IDs to another.
+Result<void> PodMappings::Write(const UserNamespaceAllocation& allocation) {
+  const std::filesystem::path directory = pods_ / allocation.pod_uid;
+  for (const std::filesystem::path& path : {pods_, directory}) {
+    if (::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
+      return internal::SystemError(errno, "make", path);
+    }
+  }
+  if (auto synced = internal::SyncDirectory(pods_); !synced) return synced;
+  return internal::WriteFileDurably(
+      directory / kFileName, internal::EncodeUsernsFile(allocation.host_id, allocation.length));
 }
 
 Result<void> PodMappings::WatchPod(const std::string& pod) {
@@ -63,15 +94,13 @@ Result<void> PodMappings::Compare() {
   if (auto watched = WatchAll(); !watched) return watched;
   auto files = internal::ReadPodsDirectory(pods_, internal::OnReadError::kSkip);
   if (!files) return files.error();
-  std::set<std::string> with_file;
   for (const internal::UsernsFile& file : *files) {
-    with_file.insert(file.pod_uid);
     if (auto r = Take(file.pod_uid); !r) return r;
   }
   auto allocations = store_.ListUserNamespaces();
   if (!allocations) return allocations.error();
   for (const UserNamespaceAllocation& allocation : *allocations) {
-    if (with_file.contains(allocation.pod_uid)) continue;
+    if (IsDirectoryItself(pods_ / allocation.pod_uid)) continue;
     auto released = store_.ReleaseUserNamespace(allocation.pod_uid);
     if (!released) return released.error();
   }
@@ -90,17 +119,30 @@ Result<void> PodMappings::Take(const std::string& pod) {
          "); the store keeps what it knows of the pod");
     return {};
   }
+  if (auto freed = FreeOfGonePods(pod, *file.mapping); !freed) return freed;
   auto adopted = store_.AdoptUserNamespace(pod, file.mapping->first, file.mapping->length);
-  if (!adopted && adopted.error().code == ErrorCode::kConflict) {
-    // The kubelet gave out the range of a pod that it takes for gone.
-    say_(path.string() + ": " + adopted.error().ToString());
-    return {};
-  }
-  if (!adopted && adopted.error().code == ErrorCode::kInvalidArgument) {
+  // The kubelet gave out the range of a pod that it takes for gone, or one that no pod can have.
+  if (!adopted && (adopted.error().code == ErrorCode::kConflict ||
+                   adopted.error().code == ErrorCode::kInvalidArgument)) {
     say_(path.string() + ": " + adopted.error().ToString());
     return {};
   }
   return adopted;
+}
+
+// The kubelet gives out again what pods had that are gone; their end may have been missed.
+Result<void> PodMappings::FreeOfGonePods(const std::string& pod,
+                                         const HostIdRange& range) {
+  auto allocations = store_.ListUserNamespaces();
+  if (!allocations) return allocations.error();
+  for (const UserNamespaceAllocation& other : *allocations) {
+    const bool overlaps = other.host_id < range.first + range.length &&
+                          range.first < std::uint64_t{other.host_id} + other.length;
+    if (!overlaps || other.pod_uid == pod || IsDirectoryItself(pods_ / other.pod_uid)) continue;
+    auto released = store_.ReleaseUserNamespace(other.pod_uid);
+    if (!released) return released.error();
+  }
+  return {};
 }
 
 Result<void> PodMappings::Handle(const WatchEvent& event) {
@@ -118,11 +160,8 @@ Result<void> PodMappings::Handle(const WatchEvent& event) {
     if (auto watched = WatchPod(event.name); !watched) return watched;
     return IsDirectoryItself(pods_ / event.name) ? Take(event.name) : Result<void>();
   }
-  if (event.name != kFileName) return {};
-  if (event.what == What::kRemoved) {
-    auto released = store_.ReleaseUserNamespace(event.pod);
-    return released ? Result<void>() : released.error();
-  }
+  // A file that goes does so with its directory, or is lost: the next start writes it again.
+  if (event.name != kFileName || event.what == What::kRemoved) return {};
   return Take(event.pod);
 }
 

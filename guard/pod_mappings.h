@@ -9,6 +9,7 @@
 #include <string>
 
 #include "guard/watches.h"
+#include "store/userns/import.h"
 #include "waybill/node_store.h"
 
 namespace waybill::guard {
@@ -19,9 +20,9 @@ class PodMappings {
   // `say` gets what an operator must know.
   PodMappings(std::filesystem::path pods, NodeStore& store, Watches& watches, Say say);
 
-  // Before the kubelet starts, when the store has taken the files over (OpenOptions): writes those
-  // that are lost or damaged.
-  Result<void> PutRight(const std::filesystem::path& kubelet_directory);
+  // Before the kubelet starts: takes over the files of pods that the store does not know, and writes
+  // those that are lost, damaged or name other IDs than the pod got.
+  Result<void> PutRight();
   // Watches all pods that are there.
   Result<void> WatchAll();
   // All pods anew: events may have been missed.
@@ -31,6 +32,8 @@ class PodMappings {
  private:
   Result<void> Take(const std::string& pod);
   Result<void> WatchPod(const std::string& pod);
+  Result<void> Write(const UserNamespaceAllocation& allocation);
+  Result<void> FreeOfGonePods(const std::string& pod, const HostIdRange& range);
 
   std::filesystem::path pods_;
   NodeStore& store_;

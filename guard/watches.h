@@ -15,7 +15,7 @@
 
 namespace waybill::guard {
 
-enum class WatchedFolder : std::uint8_t { kPulled, kPulling, kPods, kPod };
+enum class WatchedFolder : std::uint8_t { kRoot, kPulled, kPulling, kPods, kPod };
 
 struct WatchEvent {
   enum class What : std::uint8_t {

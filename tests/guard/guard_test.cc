@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "migrations/kubelet/userns_file.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
 #include "tests/support/store_fixture.h"
@@ -526,6 +527,42 @@ BOOST_AUTO_TEST_CASE(a_kubelet_with_waybill_inside_needs_none) {
   BOOST_REQUIRE(!refused);
   BOOST_TEST((refused.error().code == ErrorCode::kOwned));
   BOOST_TEST(!std::filesystem::exists(node.kubelet() / "image_manager"));
+}
+
+BOOST_AUTO_TEST_CASE(host_ids_of_pods_are_kept) {
+  Node node;
+  node.Start();
+  // A kubelet makes pods/ when it starts.
+  const auto file = [&](const std::string& pod) { return node.kubelet() / "pods" / pod / "userns"; };
+  const auto write = [&](const std::string& pod, std::uint32_t first) {
+    std::filesystem::create_directories(file(pod).parent_path());
+    std::ofstream(file(pod)) << internal::EncodeUsernsFile(first, 65536);
+  };
+  write("pod-a", 65536);
+  Must(node.guard().HandleEvents());
+  write("pod-b", 131072);
+  Must(node.guard().HandleEvents());
+  BOOST_TEST(Must(node.its_store().GetUserNamespace("pod-a")).host_id == 65536U);
+  BOOST_TEST(Must(node.its_store().GetUserNamespace("pod-b")).host_id == 131072U);
+  node.Stop();
+  std::filesystem::remove(file("pod-a"));
+  write("pod-b", 196608);
+  node.Start();
+  const auto read = [&](const std::string& pod) {
+    std::ifstream in(file(pod));
+    const std::string content((std::istreambuf_iterator<char>(in)), {});
+    return internal::DecodeUsernsFile(pod, "", content).mapping;
+  };
+  BOOST_REQUIRE(read("pod-a"));
+  BOOST_REQUIRE(read("pod-b"));
+  BOOST_TEST(read("pod-a")->first == 65536U);
+  BOOST_TEST(read("pod-b")->first == 131072U);
+  // A pod ends, and another gets its range.
+  std::filesystem::remove_all(file("pod-a").parent_path());
+  write("pod-c", 65536);
+  Must(node.guard().HandleEvents());
+  BOOST_TEST(!node.its_store().GetUserNamespace("pod-a").has_value());
+  BOOST_TEST(Must(node.its_store().GetUserNamespace("pod-c")).host_id == 65536U);
 }
 
 BOOST_AUTO_TEST_CASE(folders_that_are_replaced_are_watched_again) {
