@@ -177,7 +177,7 @@ func compareStates(judge, other *contender) string {
 }
 
 // shorten leaves steps out of a history while it still fails. The first step, a start, stays.
-func shorten(history []step, limit time.Duration, fails func([]step) (int, string)) ([]step, string) {
+func shorten[S any](history []S, limit time.Duration, fails func([]S) (int, string)) ([]S, string) {
 	played, difference := fails(history)
 	history = history[:played]
 	end := time.Now().Add(limit)

@@ -1,0 +1,446 @@
+package kubelet
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// --- the guard
+
+// tell asks the guard for something. What it could not do is wrong: nothing here gives it a reason.
+func (w *guardWorld) tell(what string, order map[string]any) (answer driverAnswer, ok bool) {
+	if w.wrong != "" {
+		return answer, false
+	}
+	now := map[string]any{"seconds": time.Now().Unix(), "boot": w.boot, "bootSeconds": int(time.Since(w.booted).Seconds())}
+	if _, err := w.driver.do("time", now); err != nil {
+		w.failed(err)
+		return answer, false
+	}
+	answer, err := w.driver.do(what, order)
+	for _, line := range answer.Log {
+		w.say("  log: %s", w.short(line))
+		if strings.HasPrefix(line, "cannot ") && err == nil {
+			err = fmt.Errorf("the guard says: %s", line)
+		}
+	}
+	if err != nil {
+		w.failed(err)
+	}
+	return answer, err == nil
+}
+
+func (w *guardWorld) startGuard(kubeletRuns, runtime bool) {
+	if w.driver.command == nil {
+		if err := w.driver.start(); err != nil {
+			w.failed(err)
+			return
+		}
+	}
+	images := w.runtimeList()
+	answer, ok := w.tell("start", map[string]any{"kubeletRuns": kubeletRuns, "runtime": runtime, "images": images})
+	if !ok {
+		return
+	}
+	w.guard, w.began, w.drawn = true, false, nil
+	if answer.Status.AfterGap {
+		w.saw[sawGuardGap]++
+	}
+	w.count(answer)
+	if runtime {
+		w.listJudged(images)
+	}
+}
+
+func (w *guardWorld) count(answer driverAnswer) {
+	w.saw[sawGuardHole] += answer.Status.Holes["record-removed"]
+	w.saw[sawGuardIntent] += answer.Status.Holes["intent-dropped"] + answer.Status.Holes["intent-lost"]
+	w.saw[sawGuardClosed] += answer.Status.Holes["unrecorded-image"]
+	w.saw[sawGuardMoved] += answer.Status.Holes["record-stale"]
+}
+
+// missedSomething says whether the guard may take what it sees first for what came in a gap: the next
+// list after one closes what is not known, and so does, for the window, the open pull of anything.
+func (w *guardWorld) missedSomething() bool {
+	return w.gap || !w.gapClosed.IsZero() && time.Since(w.gapClosed) < guardWindow+time.Minute
+}
+
+func (w *guardWorld) listJudged(images []listedImage) {
+	if w.gap {
+		w.gap, w.gapClosed = false, time.Now()
+	}
+	for _, c := range w.contents {
+		if !slices.ContainsFunc(images, func(image listedImage) bool { return image.ID == c.id }) {
+			delete(w.wasByHand, c.id)
+			delete(w.shut, c.id)
+		}
+	}
+}
+
+// nowFollowed notes that the guard has seen everything that the kubelet wrote.
+func (w *guardWorld) nowFollowed() {
+	clear(w.unseen)
+	clear(w.intents)
+	if w.kubelet == nil {
+		return
+	}
+	for _, id := range w.nodeIDs() {
+		delete(w.followed, id)
+		if record, there, err := w.kubelet.files.GetImagePulledRecord(id); err == nil && there {
+			w.followed[id] = record
+		}
+		if content, err := os.ReadFile(w.recordFile(id)); err == nil && (w.copies[id] == nil || len(w.happened)%4 == 0) {
+			w.copies[id] = content
+		}
+	}
+}
+
+func (w *guardWorld) recordFile(id string) string {
+	return filepath.Join(w.driver.kubelet(), "image_manager", "pulled", fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(id))))
+}
+
+func (w *guardWorld) guardEvents(*rand.Rand) {
+	if !w.guard {
+		return
+	}
+	w.say("")
+	if _, ok := w.tell("events", nil); ok {
+		w.nowFollowed()
+	}
+}
+
+func (w *guardWorld) compare(*rand.Rand) {
+	if !w.guard {
+		return
+	}
+	w.say("")
+	w.tell("compare", nil)
+}
+
+func (w *guardWorld) beginList(*rand.Rand) {
+	if !w.guard || w.began {
+		return
+	}
+	w.say("")
+	_, w.began = w.tell("begin", nil)
+	w.drawn = nil
+}
+
+func (w *guardWorld) drawList(*rand.Rand) {
+	if w.began && w.drawn == nil {
+		w.say("")
+		w.drawn = w.runtimeList()
+	}
+}
+
+func (w *guardWorld) takeList(*rand.Rand) {
+	if !w.guard || !w.began {
+		return
+	}
+	if w.drawn == nil {
+		w.drawn = w.runtimeList()
+	}
+	w.say("%s", w.short(fmt.Sprint(w.drawn)))
+	answer, ok := w.tell("list", map[string]any{"images": w.drawn})
+	if ok {
+		w.count(answer)
+		w.listJudged(w.drawn)
+		w.nowFollowed()
+	}
+	w.began, w.drawn = false, nil
+}
+
+// quiet: the guard has seen all that happened, and a list of now.
+func (w *guardWorld) quiet(r *rand.Rand) {
+	if !w.guard {
+		return
+	}
+	w.guardEvents(r)
+	w.began = false
+	w.beginList(r)
+	w.takeList(r)
+	// What a kubelet that started without a guard has in memory stays, until it starts again.
+	if w.kubelet != nil && w.kubelet.seesFiles {
+		w.checkSafe("at a quiet point")
+		w.checkByHand(true)
+	}
+}
+
+func (w *guardWorld) stopGuard(*rand.Rand) {
+	if !w.guard {
+		return
+	}
+	w.say("in order")
+	if _, ok := w.tell("stop", nil); ok {
+		w.nowFollowed()
+	}
+	w.guard, w.began = false, false
+	if w.kubelet != nil {
+		w.kubelet.seesFiles = false // its marker is gone
+	}
+	// Kernels before 6.13 count changes of a folder in ticks.
+	_ = syscall.Nanosleep(&syscall.Timespec{Nsec: 10_000_000}, nil)
+}
+
+func (w *guardWorld) killGuard(*rand.Rand) {
+	if !w.guard {
+		return
+	}
+	w.say("")
+	w.driver.kill()
+	w.guard, w.began, w.gap = false, false, true
+}
+
+func (w *guardWorld) startBeside(*rand.Rand) {
+	if w.guard || w.kubelet == nil {
+		return
+	}
+	w.say("")
+	w.startGuard(true, true)
+	w.nowFollowed()
+}
+
+// guardedStart is what the whole is about: the guard's first phase, then a kubelet.
+func (w *guardWorld) guardedStart(r *rand.Rand) {
+	w.say("")
+	if r.IntN(2) == 0 {
+		w.endLife()
+	}
+	if r.IntN(2) == 0 {
+		w.stopGuard(r)
+	} else {
+		w.killGuard(r)
+	}
+	w.endLife()
+	if r.IntN(4) == 0 {
+		w.damage(r)
+	}
+	w.startAll(r)
+}
+
+func (w *guardWorld) startAll(r *rand.Rand) {
+	missed, runtime := w.missedSomething(), r.IntN(10) > 0
+	w.say("the guard starts, runtime %t, %s", runtime, w.short(fmt.Sprint(w.runtimeList())))
+	w.startGuard(false, runtime)
+	w.startLife()
+	if w.wrong != "" {
+		return
+	}
+	w.checkKept()
+	if runtime {
+		w.checkSafe("after a guarded start")
+		w.checkByHand(missed)
+	}
+	w.nowFollowed()
+}
+
+// damage does to the kubelet's files what a disk, a restored backup or a person does.
+func (w *guardWorld) damage(r *rand.Rand) {
+	id, other := pick(r, w.nodeIDs()), pick(r, w.nodeIDs())
+	path := w.recordFile(id)
+	was, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	content, how := w.copies[id], "an older copy"
+	switch r.IntN(4) {
+	case 0:
+		content, how = nil, "nothing"
+	case 1:
+		content, how = []byte{}, "an empty file"
+	case 2:
+		content, _ = os.ReadFile(w.recordFile(other))
+		how = "the record of " + w.short(other)
+	}
+	w.say("somebody puts %s in place of the record of %s", how, w.short(id))
+	if w.gap = true; string(was) != string(content) && w.unseen[id] {
+		w.lost[id] = true
+	}
+	if err = os.Remove(path); err == nil && content != nil {
+		err = os.WriteFile(path, content, 0o600)
+	}
+	if err != nil {
+		w.failed(err)
+	}
+}
+
+// --- what must be
+
+func (w *guardWorld) checkSafe(when string) {
+	if w.wrong != "" {
+		return
+	}
+	w.eachUse(func(u use) {
+		if w.wrong == "" && !w.mustPull(u) && !w.mayUse(u) {
+			w.wrong = w.short(fmt.Sprintf("%s %s may use %s by %s, and never proved anything", when, u.tenant, u.id, u.image))
+		}
+	})
+}
+
+// checkPullsInFlight: what is being pulled is closed to all who did not prove anything.
+func (w *guardWorld) checkPullsInFlight() {
+	for _, pull := range w.pulls() {
+		for _, id := range w.nodeIDs() {
+			if !slices.Contains(w.spellings(id), pull.image) {
+				continue
+			}
+			for _, t := range w.tenants {
+				if u := (use{id, pull.image, t.name}); w.wrong == "" && !w.mustPull(u) && !w.mayUse(u) {
+					w.wrong = w.short(fmt.Sprintf("while it is pulled %s may use %s by %s, and never proved anything", u.tenant, u.id, u.image))
+				}
+			}
+		}
+	}
+}
+
+// checkByHand: what came by hand, and what nobody pulls, is open; and stays so.
+func (w *guardWorld) checkByHand(missed bool) {
+	if w.wrong != "" {
+		return
+	}
+	for _, id := range w.nodeIDs() {
+		if !w.byHand[id] {
+			continue
+		}
+		isOpen := !w.mustPull(use{id, id, "nobody"})
+		neverPulled := w.content(id).repositories[0] == repositoryByHand
+		switch {
+		case isOpen:
+			w.saw[sawGuardByHand]++
+			w.known[id] = true
+		case !neverPulled: // EVIDENCE: an import leaves the same evidence as a late pull of that tag
+		case w.known[id]:
+			w.wrong = fmt.Sprintf("%s came by hand, was open, and is closed", w.short(id))
+		case missed: // it came in a gap, or while a pull of anything is open
+			w.shut[id] = true
+		case !w.shut[id]:
+			w.wrong = fmt.Sprintf("%s came by hand, and is closed", w.short(id))
+		}
+	}
+}
+
+// checkKept: who could use an image at the end of the kubelet's latest life still can.
+func (w *guardWorld) checkKept() {
+	for _, id := range w.nodeIDs() {
+		for _, image := range w.spellings(id) {
+			for _, t := range w.tenants {
+				u := use{id, image, t.name}
+				byRecord, could := w.usable[u]
+				if w.wrong != "" || !could || !w.mayUse(u) {
+					continue
+				}
+				if !w.mustPull(u) {
+					w.saw[sawGuardKept]++
+					continue
+				}
+				switch {
+				case byRecord && w.lost[id]:
+					// The kubelet's newest word, which no guard had seen when it was lost.
+				case !byRecord && !w.known[id] && !t.matches(w.followed[id], image):
+					// Open only because nothing was known of it, neither by a record nor by the ledger.
+				default:
+					w.wrong = w.short(fmt.Sprintf("%s could use %s by %s before (by a record: %t), and can't after a guarded start", u.tenant, u.id, u.image, byRecord))
+				}
+			}
+		}
+	}
+}
+
+// --- the power
+
+// powerCut leaves of the kubelet's files what is on the disk. Each change that nobody synced is there or
+// not, and a file whose content nobody synced may be empty.
+func (w *guardWorld) powerCut(r *rand.Rand) {
+	w.say("")
+	w.endLife()
+	w.driver.kill()
+	w.gap = w.gap || w.guard
+	w.guard, w.began = false, false
+	w.late = nil // the runtime's pulls have ended with it
+	for _, folder := range []string{"pulled", "pulling"} {
+		if err := w.loseUnsynced(folder, r); err != nil {
+			w.failed(err)
+			return
+		}
+	}
+	maps.Copy(w.lost, w.unseen)
+	time.Sleep(time.Duration(10+r.IntN(100)) * time.Second)
+	w.boot++
+	w.booted = time.Now()
+	if r.IntN(8) == 0 {
+		w.say("the kubelet starts without a guard")
+		w.startLife()
+		return
+	}
+	w.startAll(r)
+}
+
+func (w *guardWorld) loseUnsynced(folder string, r *rand.Rand) error {
+	path := filepath.Join(w.driver.kubelet(), "image_manager", folder)
+	synced := map[string]string{}
+	if text, err := os.ReadFile(filepath.Join(w.driver.shadow(), folder+".json")); err == nil {
+		if err := json.Unmarshal(text, &synced); err != nil {
+			return err
+		}
+	}
+	now := map[string]string{}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		stat := info.Sys().(*syscall.Stat_t)
+		now[entry.Name()] = strconv.FormatUint(stat.Ino, 10) + "-" + strconv.FormatInt(stat.Mtim.Sec, 10) + "." + strconv.FormatInt(stat.Mtim.Nsec, 10)
+	}
+	names := slices.Sorted(maps.Keys(now))
+	for name := range synced {
+		if _, there := now[name]; !there {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		file := filepath.Join(path, name)
+		was, isSynced := synced[name]
+		is, there := now[name]
+		_, err := os.Stat(filepath.Join(w.driver.shadow(), "content", is))
+		hasContent := err == nil
+		switch survives := was == is && isSynced == there || r.IntN(2) == 0; {
+		case survives && (!there || hasContent || r.IntN(2) == 0):
+		case survives:
+			w.saw[sawGuardEmptied]++
+			w.say("  %s/%s… is empty", folder, name[:14])
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				return err
+			}
+		case !isSynced:
+			w.saw[sawGuardLost]++
+			w.say("  %s/%s… is lost", folder, name[:14])
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+		default:
+			w.say("  %s/%s… is what it was", folder, name[:14])
+			before, _ := os.ReadFile(filepath.Join(w.driver.shadow(), "content", was)) // none: it is empty
+			_ = os.Remove(file)
+			if err := os.WriteFile(file, before, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

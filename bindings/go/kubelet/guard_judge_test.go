@@ -1,0 +1,154 @@
+package kubelet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The guard's judge: random histories of the kubelet's own code over its own files, with a guard
+// beside it (tests/guard/driver) that is stopped, killed and started again. The power fails, too, and
+// takes what nobody synced. The world (guard_world_test.go) knows how each image came to the node, and
+// so who may use it. WAYBILL_JUDGE_STEPS is the number of all steps; WAYBILL_SEED replays one history.
+
+const stepsOfGuardHistory = 160
+
+// guardStep is drawn from a seed of its own, so that a history stays one when others are left out.
+type guardStep struct {
+	what string
+	seed uint64
+}
+
+// What happens, and how often.
+var guardedDoings = []struct {
+	weight int
+	what   string
+	do     func(w *guardWorld, r *rand.Rand)
+}{
+	{14, "pull", (*guardWorld).pull},
+	{6, "arrive", (*guardWorld).arrive},
+	{16, "end pull", (*guardWorld).endPull},
+	{6, "arrive late", (*guardWorld).arriveLate},
+	{10, "decide", (*guardWorld).decide},
+	{4, "move tag", (*guardWorld).moveTag},
+	{4, "import by hand", (*guardWorld).importByHand},
+	{3, "remove image", (*guardWorld).removeImage},
+	{3, "change secret", (*guardWorld).changeSecret},
+	{5, "prune", (*guardWorld).prune},
+	{2, "hours pass", (*guardWorld).hoursPass},
+	{14, "guard: events", (*guardWorld).guardEvents},
+	{10, "guard: events and list", (*guardWorld).quiet},
+	{5, "guard: begin list", (*guardWorld).beginList},
+	{5, "guard: draw list", (*guardWorld).drawList},
+	{7, "guard: take list", (*guardWorld).takeList},
+	{2, "guard: compare", (*guardWorld).compare},
+	{2, "guard: stop", (*guardWorld).stopGuard},
+	{3, "guard: kill", (*guardWorld).killGuard},
+	{5, "guard: start beside", (*guardWorld).startBeside},
+	{4, "kubelet: restart", (*guardWorld).restartKubelet},
+	{1, "kubelet: stop", (*guardWorld).stopKubelet},
+	{2, "kubelet: start unguarded", (*guardWorld).startUnguarded},
+	{5, "guarded start", (*guardWorld).guardedStart},
+	{4, "power cut", (*guardWorld).powerCut},
+}
+
+func makeGuardHistory(seed uint64) []guardStep {
+	r := rand.New(rand.NewPCG(seed, 1))
+	total := 0
+	for _, doing := range guardedDoings {
+		total += doing.weight
+	}
+	history := []guardStep{{what: "node is new", seed: r.Uint64()}}
+	for len(history) < stepsOfGuardHistory {
+		at := r.IntN(total)
+		for _, doing := range guardedDoings {
+			if at -= doing.weight; at < 0 {
+				history = append(history, guardStep{doing.what, r.Uint64()})
+				break
+			}
+		}
+	}
+	return append(history, guardStep{"guard: start beside", 1}, guardStep{"guard: events and list", 2}, guardStep{"guarded start", 3})
+}
+
+// playGuarded plays a history until something is wrong. It returns how many steps were played, what
+// is wrong ("" if nothing is), and what happened.
+func playGuarded(history []guardStep, driver, directory string, saw map[string]int) (played int, wrong string, happened []string) {
+	w := newGuardWorld(rand.New(rand.NewPCG(history[0].seed, 2)), driver, directory, saw)
+	defer w.driver.kill()
+	w.setUp()
+	for i, s := range history {
+		r := rand.New(rand.NewPCG(s.seed, 3))
+		if i > 0 && w.wrong == "" {
+			w.timePasses(r)
+			for _, doing := range guardedDoings {
+				if doing.what == s.what {
+					w.what = s.what
+					doing.do(w, r)
+				}
+			}
+			w.checkPullsInFlight()
+		}
+		if w.wrong != "" {
+			return i + 1, w.wrong, w.happened
+		}
+	}
+	return len(history), "", w.happened
+}
+
+func TestGuardLeavesNothingOpen(t *testing.T) {
+	driver := guardDriver(t)
+	scratch := scratchDir(t)
+	saw := map[string]int{}
+	var happened []string
+	fails := func(history []guardStep) (played int, wrong string) {
+		directory, err := os.MkdirTemp(scratch, "history-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(directory)
+		synctest.Test(t, func(*testing.T) {
+			var now []string
+			if played, wrong, now = playGuarded(history, driver, directory, saw); wrong != "" {
+				happened = now
+			}
+		})
+		return played, wrong
+	}
+	first := rand.Uint64() >> 16
+	histories := max(1, numberFromEnv(t, "WAYBILL_JUDGE_STEPS", 6_400)/stepsOfGuardHistory)
+	if os.Getenv("WAYBILL_SEED") != "" {
+		first, histories = numberFromEnv(t, "WAYBILL_SEED", 0), 1
+	}
+	t.Logf("%d histories of %d steps from WAYBILL_SEED=%d on", histories, stepsOfGuardHistory, first)
+	lastSaid := time.Now()
+	for i := range histories {
+		history := makeGuardHistory(first + i)
+		if played, wrong := fails(history); wrong != "" {
+			_, shortWrong := shorten(history, 30*time.Second, fails)
+			var text strings.Builder
+			for _, line := range happened {
+				fmt.Fprintf(&text, "  %s\n", line)
+			}
+			t.Errorf("WAYBILL_SEED=%d, step %d:\n%s\nshortened to\n%s%s", first+i, played, wrong, text.String(), shortWrong)
+			return
+		}
+		if time.Since(lastSaid) > time.Minute {
+			t.Logf("%d of %d histories", i+1, histories)
+			lastSaid = time.Now()
+		}
+	}
+	t.Logf("%v", saw)
+	if os.Getenv("WAYBILL_SEED") != "" || os.Getenv("WAYBILL_JUDGE_STEPS") != "" {
+		return
+	}
+	for _, what := range guardCases {
+		if saw[what] == 0 {
+			t.Errorf("never: %s", what)
+		}
+	}
+}
