@@ -421,6 +421,13 @@ Result<void> Guard::Stop() {
     if (auto r = EndPull(pull.image, pull.id); !r) return r;
   }
   ended_.clear();
+  // The store forgets the record of an image that is gone, the kubelet does so later, and writes
+  // nothing if a pull proves it again. The next start, which misses nothing, believes no file.
+  auto records = pulled_.Names();
+  if (!records) return records.error();
+  for (const std::string& name : *records) {
+    if (auto r = TakeOverRecord(name); !r) return r;
+  }
   return LeaveMark();
 }
 

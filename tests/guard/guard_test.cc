@@ -348,6 +348,23 @@ BOOST_AUTO_TEST_CASE(a_copy_that_was_put_back_while_no_kubelet_ran_proves_nothin
   BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
 }
 
+BOOST_AUTO_TEST_CASE(a_record_that_only_the_kubelet_still_has_outlives_a_stop) {
+  Node node;
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
+  node.WriteRecord('1', "a");
+  node.Start();
+  // The image goes, and with it the store's record; the kubelet's collector comes later.
+  const auto all = node.images;
+  node.images = {Listed('2', "r.example/other:1")};
+  node.clock().AdvanceSeconds(60);
+  node.List();
+  BOOST_REQUIRE(!node.its_store().GetRecord({.image_ref = Ref('1')}).has_value());
+  // It is pulled again, which proves nothing new: so the kubelet writes nothing.
+  node.images = all;
+  node.Restart();
+  BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
