@@ -20,6 +20,9 @@ namespace {
 // Without an event, how long a list may go unjudged: open pulls are settled by lists.
 constexpr std::int64_t kJudgeSeconds = 300;
 
+// A kubelet that removes files all the time is left with a mark that does not fit: a gap.
+constexpr int kMaxCaptures = 8;
+
 constexpr std::string_view kHoleNames[kHoleKinds] = {
     "record-lost",    "record-damaged", "record-stale",    "record-removed",
     "intent-dropped", "intent-lost",    "unrecorded-image"};
@@ -414,9 +417,13 @@ Result<void> Guard::Stop() {
   options_.live = false;
   if (auto away = pulled_.TakeMarkerAway(); !away) return away;
   if (auto away = pulling_.TakeMarkerAway(); !away) return away;
-  // What the kubelet does from here on does not fit the mark.
-  session_->Capture();
-  if (auto handled = HandleEvents(); !handled) return handled;
+  // What the kubelet does from here on does not fit the mark; what the guard puts back must.
+  for (int turn = 0; turn < kMaxCaptures; ++turn) {
+    const std::uint64_t written = status_.files_written;
+    session_->Capture();
+    if (auto handled = HandleEvents(); !handled) return handled;
+    if (status_.files_written == written) break;
+  }
   for (const EndedPull& pull : ended_) {
     if (auto r = EndPull(pull.image, pull.id); !r) return r;
   }

@@ -365,6 +365,18 @@ BOOST_AUTO_TEST_CASE(a_record_that_only_the_kubelet_still_has_outlives_a_stop) {
   BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
 }
 
+BOOST_AUTO_TEST_CASE(what_a_stop_itself_puts_right_is_no_gap) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  // Nobody saw yet that the collector took it.
+  std::filesystem::remove(node.Pulled(Ref('1')));
+  node.Restart();
+  BOOST_TEST(!node.guard().status().gap);
+  BOOST_TEST(node.Record(Ref('1')).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
