@@ -212,8 +212,10 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   if (!*file || (*file)->is_later_format) return {};
   const auto* there = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
   const bool says_nothing = there == nullptr || there->credential_mapping.empty();
-  // The ledger opens the image to all pods, and a record without credentials would close it.
-  bool remove = preloaded_.contains(name) && says_nothing;
+  // The ledger opens the image to all pods, and a record closes it: one without credentials to all,
+  // any other to whoever did not prove them. What a running kubelet wrote stays until it starts
+  // again.
+  bool remove = preloaded_.contains(name) && (says_nothing || phase_ == Phase::kStarting);
   if (phase_ == Phase::kStarting && images_) {
     if (there == nullptr) {
       remove = remove || !preloaded_.contains(name);

@@ -377,6 +377,20 @@ BOOST_AUTO_TEST_CASE(what_a_stop_itself_puts_right_is_no_gap) {
   BOOST_TEST(node.Record(Ref('1')).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_start_opens_what_the_ledger_opens_though_it_was_pulled_since) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.Start();  // a first start: preloaded
+  node.WriteRecord('1', "a");
+  node.Follow();
+  // What a running kubelet wrote stays.
+  BOOST_TEST(node.Record(Ref('1')).has_value());
+  node.Restart();
+  BOOST_TEST(!node.Record(Ref('1')));
+  BOOST_TEST(Must(node.its_store().GetRecord({.image_ref = Ref('1')}))
+                 .credential_mapping.contains(kApp));
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
