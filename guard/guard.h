@@ -72,6 +72,9 @@ struct GuardOptions {
   std::function<bool(const Error&)> try_again;
   // Whether a start without a list of images is an error.
   bool needs_runtime = true;
+  // Whether the kubelet's policy opens preloaded images to all pods (NeverVerifyPreloadedImages, the
+  // default). Otherwise their records stay, since such a kubelet verifies them by these.
+  bool preloaded_is_open = true;
   // Whether the marker is put (kMarkerName).
   bool live = true;
   // Whether a kubelet runs on this directory. Missing: none does.
@@ -201,6 +204,7 @@ class Guard {
   Result<void> Handle(const WatchEvent& event);
   Result<void> CompareNow();
   bool IsPulledNow(const std::string& name) const;
+  bool IsPulledUnderAnyNameOf(const ImagePulledRecord& record) const;
   Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images);
   bool NothingChanged(const std::vector<ImageOnNode>& images) const;
   // Logs what can be tried again, and returns what can't.
@@ -236,6 +240,8 @@ class Guard {
   // What each record said when it was last read, by file name: what the kubelet added since tells
   // whether a pull wrote it.
   std::map<std::string, ImagePulledRecord> seen_;
+  // Of those, the ones whose images were gone once: the store has forgotten what they say.
+  std::set<std::string> gone_;
   std::map<std::string, std::string> wanted_intents_;        // image strings by file name
   std::set<std::string> preloaded_;  // names of files that images of the ledger must not have
   std::set<std::string> removed_;    // records that vanished; the next list tells whether rightly

@@ -38,9 +38,12 @@ Result<std::optional<ImagePulledRecord>> Guard::WantedRecord(const ImageOnNode& 
   const ImageCopy copy = {.image = ShownName(image), .image_ref = image.id};
   auto why = store_->Explain(copy);
   if (!why) return why.error();
-  if (why->ledger_entry && !why->in_quarantine) return std::optional<ImagePulledRecord>();
+  const bool is_preloaded = why->ledger_entry && !why->in_quarantine;
+  if (is_preloaded && options_.preloaded_is_open) return std::optional<ImagePulledRecord>();
   ImagePulledRecord wanted;
   auto record = store_->GetRecord(copy);
+  // Without a record such a kubelet verifies it anyway.
+  if (is_preloaded && !record) return std::optional<ImagePulledRecord>();
   if (record) {
     wanted = *std::move(record);
   } else if (record.error().code != ErrorCode::kNotFound &&
@@ -86,6 +89,12 @@ Result<void> Guard::PlanRecords() {
   }
   wanted_records_ = std::move(wanted);
   preloaded_ = std::move(preloaded);
+  // What the kubelet still has of images that are gone.
+  for (const auto& [name, seen] : seen_) {
+    if (images_ && !wanted_records_.contains(name) && !preloaded_.contains(name)) {
+      gone_.insert(name);
+    }
+  }
   return {};
 }
 

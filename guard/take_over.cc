@@ -179,8 +179,14 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   // if nothing was written since the last guard ended, or if something newer was lost.
   const bool believed = !starting || (gap_ && !lost_ && !is_older);
   const auto seen_at = seen_.find(name);
-  const ImagePulledRecord seen = seen_at == seen_.end() ? ImagePulledRecord() : seen_at->second;
+  ImagePulledRecord seen = seen_at == seen_.end() ? ImagePulledRecord() : seen_at->second;
   NoteProof(known ? United(seen, *known) : seen, record);
+  // An image that came back: what the kubelet kept of it counts again, but for what was revoked. So
+  // not while a pull runs, which would prove that anew.
+  if (gone_.contains(name) && !IsPulledUnderAnyNameOf(record)) {
+    gone_.erase(name);
+    seen = {};
+  }
   // Only what is new since: the kubelet keeps in memory, and writes again, what the store has
   // forgotten.
   ImagePulledRecord put = Added(record, seen);
@@ -208,6 +214,17 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   known->image_ref = record.image_ref;
   if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(known);
   return {};
+}
+
+bool Guard::IsPulledUnderAnyNameOf(const ImagePulledRecord& record) const {
+  const auto is_of = [&](const std::string& image) {
+    const auto name = ImageName(image);
+    return name && record.credential_mapping.contains(std::string(*name));
+  };
+  return std::any_of(running_.begin(), running_.end(),
+                     [&](const auto& running) { return is_of(running.second.image); }) ||
+         std::any_of(ended_.begin(), ended_.end(),
+                     [&](const EndedPull& ended) { return is_of(ended.image); });
 }
 
 void Guard::NoteVersion(const std::string& content) {
@@ -428,6 +445,7 @@ Result<void> Guard::RecordGone(const std::string& name) {
   if (*there) return {};
   if (wanted == wanted_records_.end()) {
     seen_.erase(name);
+    gone_.erase(name);
     return {};
   }
   // Back at once: the next list tells whether the image is gone, too.

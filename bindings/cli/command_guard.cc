@@ -75,6 +75,9 @@ guard runs.)";
     flags.Switch("--status", &status_, "print what the guard that runs says of itself");
     flags.Value("--witness", &witness_, "FILE",
                 "the witness; else image_manager/waybill in the kubelet's directory");
+    flags.Value("--policy", &policy_, "POLICY",
+                "the kubelet's imagePullCredentialsVerificationPolicy;\n"
+                "NeverVerifyPreloadedImages");
     evidence_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
@@ -111,6 +114,11 @@ guard runs.)";
     if (endpoint_ && endpoint_->empty()) return BadFlag("--cri", "the value is empty");
     if (auto parsed = evidence_.Parse(); !parsed) return parsed;
     if (auto parsed = ages_.Parse(); !parsed) return parsed;
+    if (policy_) {
+      auto mode = ParseVerificationMode(*policy_);
+      if (!mode) return BadFlag("--policy", mode.error().message);
+      preloaded_is_open_ = *mode == VerificationMode::kNeverVerifyPreloadedImages;
+    }
     std::uint64_t wait = 30;
     std::uint64_t every = 5;
     if (auto parsed = ParseNumber("--wait-runtime", wait_, wait); !parsed) return parsed;
@@ -141,6 +149,7 @@ guard runs.)";
     if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
     options.store.user_namespaces = user_namespaces_.options;
     options.needs_runtime = !allow_no_runtime_;
+    options.preloaded_is_open = preloaded_is_open_;
     options.live = !no_live_ && !once_;
     options.kubelet_runs = [this] { return guard::KubeletRuns(kubelet_directory_); };
     options.log = LogOfGuard;
@@ -209,6 +218,8 @@ guard runs.)";
   std::optional<std::string> on_hole_;
   std::optional<std::string> metrics_file_;
   bool status_ = false;
+  std::optional<std::string> policy_;
+  bool preloaded_is_open_ = true;
   std::optional<std::string> witness_;
   EvidenceFlags evidence_;
   AgeFlags ages_;
