@@ -27,6 +27,9 @@ constexpr std::string_view kHoleNames[kHoleKinds] = {
     "record-lost",    "record-damaged", "record-stale",    "record-removed",
     "intent-dropped", "intent-lost",    "unrecorded-image"};
 
+// Nanoseconds.
+constexpr std::int64_t kNamesMayCome = 3'000'000'000;
+
 // With more, everything is compared instead.
 constexpr std::size_t kMaxUnhandled = 10'000;
 
@@ -265,6 +268,31 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
   return Survive(std::move(judged), "judge the list of images");
 }
 
+// A runtime makes an image's entry and its names one after the other. An image of which nothing is
+// known, and that has no name yet, is judged by a later list; until then a placeholder closes it.
+Result<std::vector<ImageOnNode>> Guard::WithoutNameless(const std::vector<ImageOnNode>& images) {
+  std::vector<ImageOnNode> named;
+  std::map<std::string, std::int64_t> nameless;
+  const std::int64_t now = options_.store.boot_clock().nanoseconds;
+  for (const ImageOnNode& image : images) {
+    const bool has_name = !image.repo_tags.empty() || !image.repo_digests.empty();
+    if (!has_name && phase_ == Phase::kRunning) {
+      auto known = store_->GetRecord({.image_ref = image.id});
+      if (!known && known.error().code != ErrorCode::kNotFound) return known.error();
+      const auto before = nameless_.find(image.id);
+      const std::int64_t since = before == nameless_.end() ? now : before->second;
+      if (!known && now - since < kNamesMayCome) {
+        nameless.emplace(image.id, since);
+        wants_list_ = true;
+        continue;
+      }
+    }
+    named.push_back(image);
+  }
+  nameless_ = std::move(nameless);
+  return named;
+}
+
 Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> images) {
   auto held = store_->GetStatistics();
   if (!held) return held.error();
@@ -283,8 +311,11 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   }
   if (auto r = SettleEnded(images); !r) return r;
   if (auto r = CloseDamaged(images); !r) return r;
+  auto named = WithoutNameless(images);
+  if (!named) return named.error();
   // Nothing is removed by an empty list then.
-  auto observed = store_->ObserveImages({.images = images, .token = token, .complete = true},
+  const bool complete = named->size() == images.size();
+  auto observed = store_->ObserveImages({.images = *named, .token = token, .complete = complete},
                                         {.allow_empty = images.empty()});
   if (!observed) return observed.error();
   images_ = std::move(images);

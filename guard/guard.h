@@ -206,6 +206,7 @@ class Guard {
   bool IsPulledNow(const std::string& name) const;
   bool IsPulledUnderAnyNameOf(const ImagePulledRecord& record) const;
   Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images);
+  Result<std::vector<ImageOnNode>> WithoutNameless(const std::vector<ImageOnNode>& images);
   bool NothingChanged(const std::vector<ImageOnNode>& images) const;
   // Logs what can be tried again, and returns what can't.
   Result<void> Survive(Result<void> result, const std::string& doing);
@@ -232,6 +233,7 @@ class Guard {
   std::uint64_t observed_at_ = 0;  // the store's commit after the last list that was judged
   Timestamp observed_time_ = {};
   std::optional<std::vector<ImageOnNode>> images_;  // the last list
+  std::map<std::string, std::int64_t> nameless_;    // images without a name, since when
 
   std::vector<WatchEvent> unhandled_;  // tried again before the next list is judged
   std::map<std::string, RunningPull> running_;   // by the intent's file name

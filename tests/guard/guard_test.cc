@@ -254,6 +254,25 @@ BOOST_AUTO_TEST_CASE(what_came_without_the_kubelet_is_open) {
   BOOST_TEST(!node.Record(Ref('1')));
 }
 
+// containerd makes an image's entry before its name.
+BOOST_AUTO_TEST_CASE(an_image_whose_name_comes_a_moment_later_is_not_closed_for_good) {
+  Node node;
+  node.Start();
+  node.images = {Listed('1', "")};
+  node.List();
+  BOOST_TEST(node.IsClosedToAll('1'));
+  node.images = {Listed('1', "r.example/by/hand:1")};
+  node.List();
+  BOOST_TEST(!node.Record(Ref('1')));
+  // One that never gets a name.
+  node.images.push_back(Listed('2', ""));
+  node.List();
+  node.clock().AdvanceSeconds(10);
+  node.List();
+  BOOST_TEST(node.its_store().GetRecord({.image_ref = Ref('2')}).has_value());
+  BOOST_TEST(node.IsClosedToAll('2'));
+}
+
 BOOST_AUTO_TEST_CASE(a_record_that_the_collector_took_comes_back) {
   Node node;
   node.WriteRecord('1', "a");
