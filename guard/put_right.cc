@@ -107,13 +107,19 @@ Result<void> Guard::PlanIntents() {
     open_names.insert(image.repo_tags.begin(), image.repo_tags.end());
     open_names.insert(image.repo_digests.begin(), image.repo_digests.end());
   }
+  const auto names_open = [&](const std::string& image) {
+    if (open_names.contains(image)) return true;
+    const auto full = NormaliseImage(image);
+    if (full && open_names.contains(*full)) return true;
+    // Of `repo:tag@digest` the runtime lists only `repo@digest`.
+    const internal::NamedImage named = internal::ReadName(image);
+    return !named.digest.empty() && open_names.contains(named.repository + "@" + named.digest);
+  };
   std::map<std::string, std::string> wanted;
   for (const OpenPull& pull : *pulls) {
     if (pull.anything || !pull.runtime_handler.empty()) continue;
     const std::string name = NameOfFile(pull.image);
-    const auto full = NormaliseImage(pull.image);
-    const bool runs = running_.contains(name);
-    if (!runs && (open_names.contains(pull.image) || (full && open_names.contains(*full)))) continue;
+    if (!running_.contains(name) && names_open(pull.image)) continue;
     // The next list decides whether it brought what is there.
     const bool undecided = std::any_of(ended_.begin(), ended_.end(), [&](const EndedPull& ended) {
       return ended.id == pull.id;

@@ -443,6 +443,19 @@ BOOST_AUTO_TEST_CASE(a_dangling_intent_is_replayed_by_the_rules_of_evidence) {
   BOOST_TEST(node.IsClosedToAll('2'));
 }
 
+BOOST_AUTO_TEST_CASE(an_intent_by_tag_and_digest_closes_no_image_of_the_ledger) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.images[0].repo_digests = {kApp + ("@" + Ref('d'))};
+  node.Start();  // a first start: preloaded
+  const std::string pulled = std::string(kApp) + ":v2@" + Ref('d');
+  node.WriteIntent(pulled);
+  Must(node.guard().HandleEvents());
+  node.Restart();
+  BOOST_TEST(Must(node.its_store().HasIntent({.image = pulled})));
+  BOOST_TEST(!node.HasIntent(pulled));
+}
+
 BOOST_AUTO_TEST_CASE(a_restart_of_the_kubelet_alone_drops_no_intent_for_good) {
   Node node;
   node.images = {Listed('1', kAppV1)};
