@@ -102,7 +102,10 @@ Result<void> RecordFiles::SyncFile(const std::string& name) const {
   const std::filesystem::path path = path_ / name;
   auto file = internal::OpenFile(path, O_RDONLY);
   if (!file) {
-    return file.error().code == ErrorCode::kNotFound ? Result<void>() : file.error();
+    // What is not a file has nothing to sync, and counts as damaged.
+    const ErrorCode code = file.error().code;
+    if (code == ErrorCode::kNotFound || code == ErrorCode::kUnsafePath) return {};
+    return file.error();
   }
   if (auto synced = internal::SyncFile(*file, path); !synced) return synced;
   if (synced_) synced_(path);

@@ -517,6 +517,25 @@ BOOST_AUTO_TEST_CASE(what_is_forgotten_does_not_come_back_with_another_tenants_p
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_is_no_file_is_no_record) {
+  Node node;
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/a/app:v2")};
+  node.WriteRecord('1', "a");
+  node.WriteRecord('2', "a");
+  node.Start();
+  node.Stop();
+  std::filesystem::remove(node.Pulled(Ref('1')));
+  std::filesystem::create_symlink("/etc/passwd", node.Pulled(Ref('1')));
+  std::filesystem::remove(node.Pulled(Ref('2')));
+  BOOST_REQUIRE(::mkfifo(node.Pulled(Ref('2')).c_str(), 0600) == 0);
+  node.Start();
+  for (const char digit : {'1', '2'}) {
+    BOOST_TEST(std::filesystem::is_regular_file(
+        std::filesystem::symlink_status(node.Pulled(Ref(digit)))));
+    BOOST_TEST((node.Record(Ref(digit))->credential_mapping.at(kApp) == SecretOf("a")));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_later_format_is_left_alone) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/a/app:v2")};
