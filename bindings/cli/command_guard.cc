@@ -179,11 +179,31 @@ guard runs.)";
       return seen->runs ? ExitCode::kYes : ExitCode::kNo;
     }
     std::vector<Field> fields = {{"runs", "guard", seen->runs ? "runs" : "does not run"}};
-    for (const auto& [key, value] : status.items()) {
-      if (key != "holes") fields.push_back({key, key, value});
+    constexpr std::pair<const char*, const char*> kLabels[] = {
+        {"kubeletDirectory", "watches"},
+        {"store", "store"},
+        {"since", "since"},
+        {"kubeletRanBefore", "kubelet ran before"},
+        {"afterGap", "after a gap"},
+        {"distrustful", "distrustful"},
+        {"images", "images"},
+        {"records", "records"},
+        {"ledgerEntries", "ledger entries"},
+        {"openPulls", "open pulls"},
+        {"lastList", "last list"},
+        {"runtimeError", "runtime"},
+        {"lastComparison", "last comparison"},
+        {"comparisons", "comparisons"},
+        {"events", "events"},
+        {"filesWritten", "files written"},
+        {"filesRemoved", "files removed"},
+        {"filesLeftAlone", "files left alone"}};
+    for (const auto& [key, label] : kLabels) {
+      if (!status.contains(key) || status[key] == "") continue;
+      fields.push_back({key, label, status[key]});
     }
     for (const auto& [kind, count] : holes.items()) {
-      fields.push_back({kind, "holes: " + kind, count});
+      if (count != 0) fields.push_back({kind, "holes: " + kind, count});
     }
     out.WriteFields(fields);
     return seen->runs ? ExitCode::kYes : ExitCode::kNo;
