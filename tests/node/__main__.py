@@ -1,0 +1,76 @@
+"""Plays scenes on the three kinds of node and prints who got in: see README.md."""
+
+import concurrent.futures
+import inspect
+import json
+import queue
+import subprocess
+import sys
+import time
+
+import cluster
+import table
+from node import KINDS, Node, Outcome
+from scenes import SCENES
+
+# Nodes wait more than they compute.
+AT_ONCE = 3
+
+
+def play(scene, name, kind):
+    """In a node's own namespaces: one scene, its outcomes on standard output."""
+    node = Node(name, kind)
+    {s.__name__: s for s in SCENES}[scene](node)
+    print(json.dumps(node.outcomes), flush=True)
+
+
+def play_in_namespaces(scene, kind, addresses):
+    """Outcomes, or an error's text. All of the node ends with its first process."""
+    name = f"{scene.replace('_', '-')}-{kind}"
+    address = addresses.get()
+    commands = [["ip", "netns", "add", name],
+                ["ip", "link", "add", f"n{address}", "type", "veth", "peer", "name", "eth0", "netns", name],
+                ["ip", "link", "set", f"n{address}", "master", "nodes", "up"],
+                ["ip", "-n", name, "address", "add", f"10.99.0.{address}/24", "dev", "eth0"],
+                ["ip", "-n", name, "link", "set", "eth0", "up"],
+                ["ip", "-n", name, "route", "add", "default", "via", "10.99.0.1"]]
+    for command in commands:
+        subprocess.run(command, check=True)
+    began = time.monotonic()
+    done = subprocess.run(
+        ["nsenter", f"--net=/run/netns/{name}", "unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child",
+         "--mount-proc", "bash", "-c", 'python3 -B tests/node --play "$@"; exit $?', "bash", scene, name, kind],
+        capture_output=True, text=True)
+    subprocess.run(["ip", "netns", "delete", name], check=True)
+    addresses.put(address)
+    print(f"{name}: {time.monotonic() - began:.0f} s" + (" FAILED" if done.returncode else ""), file=sys.stderr)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+        return None
+    return [Outcome(*row) for row in json.loads(done.stdout)]
+
+
+def main(arguments):
+    unknown = set(arguments) - {s.__name__ for s in SCENES} - KINDS.keys()
+    if unknown:
+        sys.exit(f"error: neither a scene nor a kind of node: {', '.join(unknown)}\n"
+                 f"hint: scenes are {' '.join(s.__name__ for s in SCENES)}; kinds are {' '.join(KINDS)}")
+    scenes = [s for s in SCENES if s.__name__ in arguments] or SCENES
+    kinds = [k for k in KINDS if k in arguments] or list(KINDS)
+    cluster.start_api_server()
+    addresses = queue.SimpleQueue()
+    for address in range(10, 10 + AT_ONCE):
+        addresses.put(address)
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        nodes = {(s, k): pool.submit(play_in_namespaces, s.__name__, k, addresses) for s in scenes for k in kinds}
+    played = [(inspect.getdoc(s).splitlines()[0], {k: nodes[s, k].result() for k in kinds}) for s in scenes]
+    print(table.render(played))
+    failed = [f"{s.__name__} {k}" for (s, k), node in nodes.items() if node.result() is None]
+    if failed:
+        sys.exit(f"error: not played to the end: {', '.join(failed)}\nhint: build/node/log has what they said")
+
+
+if sys.argv[1:2] == ["--play"]:
+    play(*sys.argv[2:])
+else:
+    main(sys.argv[1:])
