@@ -2,8 +2,8 @@
 
 import concurrent.futures
 import inspect
+import itertools
 import json
-import queue
 import subprocess
 import sys
 import time
@@ -24,25 +24,22 @@ def play(scene, name, kind):
     print(json.dumps(node.outcomes), flush=True)
 
 
-def play_in_namespaces(scene, kind, addresses):
-    """Outcomes, or an error's text. All of the node ends with its first process."""
+def play_in_namespaces(scene, kind, number):
+    """Outcomes, or None. All of the node ends with its first process. number: an address that no other node had."""
     name = f"{scene.replace('_', '-')}-{kind}"
-    address = addresses.get()
-    commands = [["ip", "netns", "add", name],
-                ["ip", "link", "add", f"n{address}", "type", "veth", "peer", "name", "eth0", "netns", name],
-                ["ip", "link", "set", f"n{address}", "master", "nodes", "up"],
-                ["ip", "-n", name, "address", "add", f"10.99.0.{address}/24", "dev", "eth0"],
-                ["ip", "-n", name, "link", "set", "eth0", "up"],
-                ["ip", "-n", name, "route", "add", "default", "via", "10.99.0.1"]]
-    for command in commands:
-        subprocess.run(command, check=True)
     began = time.monotonic()
+    for command in (f"ip netns add {name}",
+                    f"ip link add n{number} type veth peer name eth0 netns {name}",
+                    f"ip link set n{number} master nodes up",
+                    f"ip -n {name} address add 10.99.0.{number}/24 dev eth0",
+                    f"ip -n {name} link set eth0 up",
+                    f"ip -n {name} route add default via 10.99.0.1"):
+        subprocess.run(command.split(), check=True)
     done = subprocess.run(
         ["nsenter", f"--net=/run/netns/{name}", "unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child",
          "--mount-proc", "bash", "-c", 'python3 -B tests/node --play "$@"; exit $?', "bash", scene, name, kind],
         capture_output=True, text=True)
     subprocess.run(["ip", "netns", "delete", name], check=True)
-    addresses.put(address)
     print(f"{name}: {time.monotonic() - began:.0f} s" + (" FAILED" if done.returncode else ""), file=sys.stderr)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
@@ -58,11 +55,9 @@ def main(arguments):
     scenes = [s for s in SCENES if s.__name__ in arguments] or SCENES
     kinds = [k for k in KINDS if k in arguments] or list(KINDS)
     cluster.start_api_server()
-    addresses = queue.SimpleQueue()
-    for address in range(10, 10 + AT_ONCE):
-        addresses.put(address)
+    numbers = itertools.count(10)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        nodes = {(s, k): pool.submit(play_in_namespaces, s.__name__, k, addresses) for s in scenes for k in kinds}
+        nodes = {(s, k): pool.submit(play_in_namespaces, s.__name__, k, next(numbers)) for s in scenes for k in kinds}
     played = [(inspect.getdoc(s).splitlines()[0], {k: nodes[s, k].result() for k in kinds}) for s in scenes]
     print(table.render(played))
     failed = [f"{s.__name__} {k}" for (s, k), node in nodes.items() if node.result() is None]

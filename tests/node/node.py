@@ -4,11 +4,10 @@ import base64
 import collections
 import json
 import os
-import shutil
 import signal
+import socket
 import subprocess
 import threading
-import time
 import urllib.request
 from pathlib import Path
 
@@ -47,6 +46,7 @@ class Node:
         self.outcomes = []
         self.pods = 0
         self.kubelet = self.guard = None
+        self.endpoint = SOCKET  # the kubelet's
         self.program = (HOME / "bin/app").read_bytes()
         self._mount()
         self.registry = Registry()
@@ -124,12 +124,19 @@ class Node:
         config = Path("/run/node/kubelet.json")
         config.write_text(json.dumps({
             "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-            "containerRuntimeEndpoint": f"unix://{SOCKET}", "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.name}",
-            "failSwapOn": False, "failCgroupV1": False, "enforceNodeAllocatable": [], "localStorageCapacityIsolation": False,
+            "containerRuntimeEndpoint": f"unix://{self.endpoint}", "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.name}",
+            "failSwapOn": False, "failCgroupV1": False, "enforceNodeAllocatable": [],
             "address": "127.0.0.1", "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"}, "makeIPTablesUtilChains": False, "resolvConf": "",
             "serializeImagePulls": False, "maxParallelImagePulls": 5, "podLogsDir": str(KUBELET_DIR / "logs"),
             "evictionHard": {"memory.available": "10Mi"}, **configuration}))
+        try:
+            cluster.call("GET", f"/api/v1/nodes/{self.name}")
+        except cluster.NotFound:  # one that registers itself waits twice ten seconds
+            room = {"cpu": "2", "memory": "4Gi", "pods": "110", "ephemeral-storage": "1Gi"}
+            cluster.call("POST", "/api/v1/nodes", {
+                "metadata": {"name": self.name, "labels": {"kubernetes.io/hostname": self.name}},
+                "status": {"capacity": room, "allocatable": room}})
         kubeconfig = Path("/run/node/kubeconfig")
         kubeconfig.write_text(json.dumps(cluster.kubeconfig()))
         self.kubelet = cluster.start(
@@ -145,6 +152,30 @@ class Node:
                 return answer.status == 200
         except OSError:
             return False
+
+    def relay_outlives_kubelet(self):
+        """Between kubelet and runtime: keeps the runtime's end open when the kubelet dies."""
+        self.endpoint = Path("/run/node/relay.sock")
+        server = socket.create_server(str(self.endpoint), family=socket.AF_UNIX)
+
+        def copy(source, sink, end):
+            try:
+                while data := source.recv(1 << 16):
+                    sink.sendall(data)
+            except OSError:
+                pass
+            if end:
+                sink.close()
+
+        def accept():
+            while True:
+                near, _ = server.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(str(SOCKET))
+                threading.Thread(target=copy, args=(near, far, False), daemon=True).start()
+                threading.Thread(target=copy, args=(far, near, True), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
 
     def start_guard(self):
         """What systemd does with Type=notify and Before=kubelet.service."""
@@ -188,9 +219,12 @@ class Node:
 
     # Images.
 
-    def push(self, repository, tag="v1", salt=None):
-        """A new image, and its name."""
-        image = Image(self.program, salt or f"{repository}:{tag}")
+    def image(self, salt, padding=b""):
+        return Image(self.program, salt, padding)
+
+    def push(self, repository, tag="v1", salt=None, padding=b""):
+        """A new image in the registry."""
+        image = self.image(salt or repository, padding)
         image.name = self.registry.push(repository, tag, image)
         image.by_digest = f"{ADDRESS}/{repository}@{image.digest}"
         return image
@@ -209,11 +243,28 @@ class Node:
         """Until the runtime lists it."""
         wait_for(f"image {image.id}", 30, lambda: any(i["id"] == image.id for i in self.images()))
 
+    def host_ids(self, pod):
+        """The range of host IDs that the pod's process has."""
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "cmdline").read_bytes() == b"/app\0" and pod.uid in (process / "cgroup").read_text():
+                    _, first, count = map(int, (process / "uid_map").read_text().split())
+                    return range(first, first + count)
+            except OSError:  # it ended
+                continue
+        raise RuntimeError(f"pod {pod.uid} does not run")
+
     # The records, wherever this node keeps them.
 
     @property
     def records(self):
         return STORE if self.kind == "inside" else RECORDS
+
+    def export(self):
+        """Back to a kubelet's own files."""
+        if self.kind == "inside":
+            run(WAYBILL, "export", "--store", STORE, "--kubelet-dir", KUBELET_DIR, "--images", "-",
+                input=run(HOME / "bin/cri", "images"))
 
     # Tenants.
 

@@ -1,27 +1,341 @@
 """What happens to images and their records, and who gets in afterwards.
 
-A scene plays on each kind of node, each time on a new one. Tenant A's images are private: the registry
-gives them to A's credentials only. What a scene says with `asks` becomes a row of the table; `ought` is
-ground truth, not what any rules say.
+A scene plays on each kind of node, each time on a new one. Images a/… of the registry are tenant A's:
+it gives them to A's credentials only. What a scene `asks` becomes a row of the table; `ought` is ground
+truth: what registry and operator would say, not what any rules do.
 """
 
+import os
+import shutil
+
+from node import KUBELET_DIR, RECORDS, STORE, run, wait_for
+
 IN, OUT = True, False
+NEVER = {"policy": "Never"}
 
 
 def two_tenants(node):
     """Two tenants, pull policies, a rotated credential"""
     a, b = node.tenant("a"), node.tenant("b")
-    image = node.push("a/app").name
+    image = node.push("a/app")
     node.start()
-    a.asks("A, IfNotPresent", image, IN)
-    b.asks("B with its own Secret, IfNotPresent", image, OUT)
-    b.asks("B with its own Secret, Never", image, OUT, policy="Never")
-    b.asks("B without a Secret, Never", image, OUT, policy="Never", secret=None)
-    b.asks("B, Always", image, OUT, policy="Always")
-    a.asks("A, Never", image, IN, policy="Never")
+    a.asks("A, IfNotPresent", image.name, IN)
+    b.asks("B with its own Secret, IfNotPresent", image.name, OUT)
+    b.asks("B with its own Secret, Never", image.name, OUT, **NEVER)
+    b.asks("B without a Secret, Never", image.name, OUT, secret=None, **NEVER)
+    b.asks("B by the image's ID, Never", image.id, OUT, **NEVER)
+    b.asks("B, Always", image.name, OUT, policy="Always")
+    a.asks("A, Never", image.name, IN, **NEVER)
     a.set_credential("pull", "rotated")
-    a.asks("A after rotation, Never", image, IN, policy="Never")
-    a.asks("A after rotation, Always", image, IN, policy="Always")
+    a.asks("A after rotation, Never", image.name, IN, **NEVER)
+    a.asks("A after rotation, Always", image.name, IN, policy="Always")
+    a.set_credential("second", "other", user="a-robot")
+    a.asks("A by another Secret, IfNotPresent", image.name, IN, secret="second")
+    a.asks("A by another Secret, Never", image.name, IN, secret="second", **NEVER)
 
 
-SCENES = [two_tenants]
+def killed_before(node):
+    """The kubelet is killed in mid-pull, before the runtime has the image"""
+    a, b = node.tenant("a"), node.tenant("b")
+    image = node.push("a/app")
+    node.start()
+    node.registry.hold("a/app")
+    pod = a.create_pod(image.name)
+    node.registry.wait_until_asked("a/app")
+    node.kill()
+    pod.delete()
+    node.registry.release("a/app")
+    node.start()
+    b.asks("B, Never", image.name, OUT, **NEVER)
+    b.asks("B, IfNotPresent", image.name, OUT)
+    a.asks("A, IfNotPresent", image.name, IN)
+    b.asks("B after A, Never", image.name, OUT, **NEVER)
+
+
+def kill_after_pull(node, tenant, repository, image, name):
+    """The runtime has the image, the kubelet dies before it learns that."""
+    node.registry.hold(repository)
+    pod = tenant.create_pod(name)
+    node.registry.wait_until_asked(repository)
+    node.freeze()
+    node.registry.release(repository)
+    node.wait_for_image(image)
+    node.kill()
+    pod.delete()
+    node.start()
+
+
+def killed_after(node):
+    """The kubelet is killed in mid-pull, when the runtime has the image"""
+    a, b = node.tenant("a"), node.tenant("b")
+    image = node.push("a/app")
+    node.start()
+    kill_after_pull(node, a, "a/app", image, image.name)
+    b.asks("B, Never", image.name, OUT, **NEVER)
+    b.asks("B by digest, Never", image.by_digest, OUT, **NEVER)
+    b.asks("B by ID, Never", image.id, OUT, **NEVER)
+    b.asks("B, IfNotPresent", image.name, OUT)
+    b.asks("B once more, Never", image.name, OUT, **NEVER)
+    a.asks("A, IfNotPresent", image.name, IN)
+
+
+def killed_short_name(node):
+    """The same, and the pod calls the image by a short name"""
+    a, b = node.tenant("a"), node.tenant("b")
+    image = node.push("a/app")
+    node.start()
+    kill_after_pull(node, a, "a/app", image, "a/app:v1")
+    b.asks("B by the short name, Never", "a/app:v1", OUT, **NEVER)
+    b.asks("B by the full name, Never", "docker.io/a/app:v1", OUT, **NEVER)
+    b.asks("B by ID, Never", image.id, OUT, **NEVER)
+    a.asks("A, IfNotPresent", "a/app:v1", IN)
+
+
+def killed_tag_and_digest(node):
+    """The same, and the pod calls the image by `name:tag@digest`"""
+    a, b = node.tenant("a"), node.tenant("b")
+    image = node.push("a/app")
+    both = f"{image.name}@{image.digest}"
+    node.start()
+    kill_after_pull(node, a, "a/app", image, both)
+    b.asks("B by ID, Never", image.id, OUT, **NEVER)
+    b.asks("B by `name@digest`, Never", image.by_digest, OUT, **NEVER)
+    b.asks("B by `name:tag@digest`, Never", both, OUT, **NEVER)
+    b.asks("B by `name:tag@digest`, IfNotPresent", both, OUT)
+    b.asks("B after its pull failed, Never", both, OUT, **NEVER)
+    a.asks("A, IfNotPresent", both, IN)
+
+
+def tag_and_digest(node):
+    """A pull by `name:tag@digest`, asked for by ID"""
+    a, b = node.tenant("a"), node.tenant("b")
+    image = node.push("a/app")
+    both = f"{image.name}@{image.digest}"
+    node.start()
+    a.asks("A by `name:tag@digest`, IfNotPresent", both, IN)
+    b.asks("B by ID, Never", image.id, OUT, **NEVER)
+    b.asks("B by `name@digest`, Never", image.by_digest, OUT, **NEVER)
+    node.restart()
+    b.asks("B by ID after a restart, Never", image.id, OUT, **NEVER)
+    a.asks("A by `name@digest`, Never", image.by_digest, IN, **NEVER)
+
+
+def moved_tag(node):
+    """A tag moves"""
+    a, b = node.tenant("a"), node.tenant("b")
+    old = node.push("a/app", salt="old")
+    node.start()
+    a.asks("A gets the old image, IfNotPresent", old.name, IN)
+    new = node.push("a/app", salt="new")
+    a.asks("A gets the new image, Always", new.name, IN, policy="Always")
+    b.asks("B by the tag, Never", new.name, OUT, **NEVER)
+    b.asks("B the old one by digest, Never", old.by_digest, OUT, **NEVER)
+    b.asks("B the old one by ID, Never", old.id, OUT, **NEVER)
+    a.asks("A by the tag, Never", new.name, IN, **NEVER)
+    a.asks("A the old one by digest, Never", old.by_digest, IN, **NEVER)
+
+
+def moved_tag_late(node):
+    """A tag moves, the kubelet is killed, and the runtime goes on pulling (as CRI-O does)"""
+    a, b = node.tenant("a"), node.tenant("b")
+    old = node.push("a/app", salt="old")
+    node.relay_outlives_kubelet()
+    node.start()
+    a.asks("A gets the old image, IfNotPresent", old.name, IN)
+    new = node.push("a/app", salt="new")
+    node.registry.hold("a/app")
+    pod = a.create_pod(new.name, policy="Always")
+    node.registry.wait_until_asked("a/app")
+    node.kill()
+    pod.delete()
+    node.start()
+    node.registry.release("a/app")
+    node.wait_for_image(new)
+    b.asks("B by the tag, Never", new.name, OUT, **NEVER)
+    b.asks("B by ID, Never", new.id, OUT, **NEVER)
+    a.asks("A by the tag, IfNotPresent", new.name, IN)
+
+
+def with_records(node):
+    """A node that has a private image, and a preloaded one."""
+    a, b = node.tenant("a"), node.tenant("b")
+    preloaded = node.image("tools")
+    preloaded.name = "registry.example/tools:v1"
+    node.preload(preloaded, preloaded.name)
+    node.start()
+    image = node.push("a/app")
+    a.asks("A, IfNotPresent", image.name, IN)
+    node.stop()
+    return a, b, image, preloaded
+
+
+def all_ask(a, b, image, preloaded):
+    b.asks("B, Never", image.name, OUT, **NEVER)
+    b.asks("B, IfNotPresent", image.name, OUT)
+    a.asks("A, Never", image.name, IN, **NEVER)
+    a.asks("A, IfNotPresent", image.name, IN)
+    b.asks("B a preloaded image, Never", preloaded.name, IN, **NEVER)
+
+
+def records_deleted(node):
+    """The records are deleted"""
+    asking = with_records(node)
+    shutil.rmtree(node.records)
+    node.start()
+    all_ask(*asking)
+
+
+def records_emptied(node):
+    """The records are left empty by a power cut (waybill inside: a page of its store is)"""
+    asking = with_records(node)
+    if node.kind == "inside":
+        with open(STORE / "data.mdb", "r+b") as data:
+            data.seek(2 * 4096)
+            data.write(bytes(4096))
+    else:
+        for record in (RECORDS / "pulled").glob("sha256-*"):
+            os.truncate(record, 0)
+    node.start()
+    all_ask(*asking)
+
+
+def records_of_another(node):
+    """A record holds what belongs to another image (not in waybill's store: it names its keys)"""
+    if node.kind == "inside":
+        return
+    a, b, image, preloaded = with_records(node)
+    node.start()
+    other = node.push("a/other")
+    a.pulls(other.name)
+    node.stop()
+    records = list((RECORDS / "pulled").glob("sha256-*"))
+    for record in records:
+        if image.id.split(":")[1] in record.read_text():
+            record.write_text(next(r for r in records if other.id.split(":")[1] in r.read_text()).read_text())
+    node.start()
+    all_ask(a, b, image, preloaded)
+
+
+def records_older(node):
+    """The records are put back from an older copy"""
+    a, b = node.tenant("a"), node.tenant("b")
+    first, later = node.push("a/first"), node.push("a/later")
+    node.start()
+    a.asks("A the image before the copy, IfNotPresent", first.name, IN)
+    node.stop()
+    shutil.copytree(node.records, "/run/node/copy")
+    node.start()
+    a.asks("A the image after the copy, IfNotPresent", later.name, IN)
+    node.stop()
+    shutil.rmtree(node.records)
+    shutil.copytree("/run/node/copy", node.records)
+    node.start()
+    b.asks("B the image before the copy, Never", first.name, OUT, **NEVER)
+    b.asks("B the image after the copy, Never", later.name, OUT, **NEVER)
+    a.asks("A the image before the copy, Never", first.name, IN, **NEVER)
+    a.asks("A the image after the copy, Never", later.name, IN, **NEVER)
+    a.asks("A the image after the copy, IfNotPresent", later.name, IN)
+
+
+def store_deleted(node):
+    """waybill's store is deleted"""
+    if node.kind == "stock":
+        return
+    asking = with_records(node)
+    shutil.rmtree(STORE)
+    node.start()
+    all_ask(*asking)
+
+
+def all_deleted(node):
+    """Records and store are deleted, the images stay"""
+    asking = with_records(node)
+    shutil.rmtree(RECORDS)
+    shutil.rmtree(STORE, ignore_errors=True)
+    node.start()
+    all_ask(*asking)
+
+
+def preloaded_by_hand(node):
+    """Images are preloaded by hand while the kubelet runs"""
+    a, b = node.tenant("a"), node.tenant("b")
+    node.start()
+    tools = node.image("tools")
+    node.preload(tools, "registry.example/tools:v1")
+    b.asks("B, Never", "registry.example/tools:v1", IN, **NEVER)
+    b.asks("B without a Secret, IfNotPresent", "registry.example/tools:v1", IN, secret=None)
+    twin = node.push("a/twin")
+    node.preload(twin, "registry.example/twin:v1")
+    b.asks("B another, Never", "registry.example/twin:v1", IN, **NEVER)
+    a.asks("A pulls the same content under its own name, Always", twin.name, IN, policy="Always")
+    b.asks("B by the preloaded name after that, Never", "registry.example/twin:v1", IN, **NEVER)
+    node.restart()
+    b.asks("B by the preloaded name after a restart, Never", "registry.example/twin:v1", IN, **NEVER)
+
+
+def garbage_collection(node):
+    """The kubelet's garbage collection frees disk space (by the eviction manager)"""
+    a, b = node.tenant("a"), node.tenant("b")
+    used, unused = node.push("a/used"), node.push("a/unused", padding=os.urandom(60 << 20))
+    # Critical pods are neither evicted nor refused while the disk is full.
+    critical = {"priorityClassName": "system-node-critical"}
+    node.start(evictionHard={"nodefs.available": "300Mi", "imagefs.available": "300Mi"},
+               evictionPressureTransitionPeriod="0s", imageMinimumGCAge="1s")
+    a.pulls(used.name, **critical)
+    a.asks("A an image that is not used later, IfNotPresent", unused.name, IN, **critical)
+    disk = os.statvfs(KUBELET_DIR)
+    filler = KUBELET_DIR / "filler"
+    run("fallocate", "-l", disk.f_bavail * disk.f_frsize - (270 << 20), filler)
+    wait_for("garbage collection", 60, lambda: all(i["id"] != unused.id for i in node.images()))
+    filler.unlink()
+    b.asks("B the image that a pod of A uses, Never", used.name, OUT, **NEVER, **critical)
+    b.asks("B the image that was collected, Never", unused.name, OUT, **NEVER, **critical)
+    a.asks("A the image that it uses, Never", used.name, IN, **NEVER, **critical)
+    a.asks("A the image that was collected, IfNotPresent", unused.name, IN, **critical)
+
+
+def there_and_back(node):
+    """From the stock kubelet to this one, back to stock, and here again"""
+    a, b = node.tenant("a"), node.tenant("b")
+    first, second, third = node.push("a/first"), node.push("a/second"), node.push("a/third")
+    node.start("stock")
+    a.asks("A under stock, IfNotPresent", first.name, IN)
+    node.stop()
+    node.start()
+    b.asks("B what stock pulled, Never", first.name, OUT, **NEVER)
+    a.asks("A what stock pulled, Never", first.name, IN, **NEVER)
+    a.asks("A a second image, IfNotPresent", second.name, IN)
+    node.stop()
+    node.export()
+    node.start("stock")
+    b.asks("B the first under stock again, Never", first.name, OUT, **NEVER)
+    b.asks("B the second under stock again, Never", second.name, OUT, **NEVER)
+    a.asks("A the second under stock again, Never", second.name, IN, **NEVER)
+    a.asks("A a third under stock again, IfNotPresent", third.name, IN)
+    node.stop()
+    node.start()
+    b.asks("B the third, Never", third.name, OUT, **NEVER)
+    a.asks("A the second, Never", second.name, IN, **NEVER)
+    a.asks("A the third, Never", third.name, IN, **NEVER)
+
+
+def user_namespaces(node):
+    """User namespaces; “in”: into the host IDs of another pod, or its own again"""
+    a, b = node.tenant("a"), node.tenant("b")
+    a_app, b_app = node.push("a/app"), node.push("b/app")
+    node.start()
+    first, second = a.pulls(a_app.name, hostUsers=False), b.pulls(b_app.name, hostUsers=False)
+    mine = node.host_ids(first)
+    node.says("A second pod into the first one's IDs", OUT, bool(set(mine) & set(node.host_ids(second))))
+    node.kill()
+    (KUBELET_DIR / "pods" / first.uid / "userns").unlink()
+    node.start()
+    third = b.pulls(b_app.name, hostUsers=False)
+    node.says("A new pod into a running one's IDs, whose mapping was lost", OUT,
+              bool(set(mine) & set(node.host_ids(third))))
+    node.says("A running pod into its own IDs, after that", IN, node.host_ids(first) == mine)
+
+
+SCENES = [two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag,
+          moved_tag_late, records_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
+          preloaded_by_hand, garbage_collection, there_and_back, user_namespaces]
