@@ -141,7 +141,7 @@ def moved_tag_late(node):
     old = node.push("a/app", salt="old")
     node.relay_outlives_kubelet()
     node.start()
-    a.asks("A gets the old image, IfNotPresent", old.name, IN)
+    a.pulls(old.name).delete()
     new = node.push("a/app", salt="new")
     node.registry.hold("a/app")
     pod = a.create_pod(new.name, policy="Always")
@@ -164,7 +164,7 @@ def with_records(node):
     node.preload(preloaded, preloaded.name)
     node.start()
     image = node.push("a/app")
-    a.asks("A, IfNotPresent", image.name, IN)
+    a.pulls(image.name).delete()
     node.stop()
     return a, b, image, preloaded
 
@@ -206,7 +206,7 @@ def records_of_another(node):
     a, b, image, preloaded = with_records(node)
     node.start()
     other = node.push("a/other")
-    a.pulls(other.name)
+    a.pulls(other.name).delete()
     node.stop()
     records = list((RECORDS / "pulled").glob("sha256-*"))
     for record in records:
@@ -221,11 +221,11 @@ def records_older(node):
     a, b = node.tenant("a"), node.tenant("b")
     first, later = node.push("a/first"), node.push("a/later")
     node.start()
-    a.asks("A the image before the copy, IfNotPresent", first.name, IN)
+    a.pulls(first.name).delete()
     node.stop()
     shutil.copytree(node.records, "/run/node/copy")
     node.start()
-    a.asks("A the image after the copy, IfNotPresent", later.name, IN)
+    a.pulls(later.name).delete()
     node.stop()
     shutil.rmtree(node.records)
     shutil.copytree("/run/node/copy", node.records)
@@ -282,7 +282,7 @@ def garbage_collection(node):
     node.start(evictionHard={"nodefs.available": "300Mi", "imagefs.available": "300Mi"},
                evictionPressureTransitionPeriod="0s", imageMinimumGCAge="1s")
     a.pulls(used.name, **critical)
-    a.asks("A an image that is not used later, IfNotPresent", unused.name, IN, **critical)
+    a.pulls(unused.name, **critical).delete()
     disk = os.statvfs(KUBELET_DIR)
     filler = KUBELET_DIR / "filler"
     run("fallocate", "-l", disk.f_bavail * disk.f_frsize - (270 << 20), filler)
@@ -299,7 +299,7 @@ def there_and_back(node):
     a, b = node.tenant("a"), node.tenant("b")
     first, second, third = node.push("a/first"), node.push("a/second"), node.push("a/third")
     node.start("stock")
-    a.asks("A under stock, IfNotPresent", first.name, IN)
+    a.pulls(first.name).delete()
     node.stop()
     node.start()
     b.asks("B what stock pulled, Never", first.name, OUT, **NEVER)
@@ -324,16 +324,18 @@ def user_namespaces(node):
     a, b = node.tenant("a"), node.tenant("b")
     a_app, b_app = node.push("a/app"), node.push("b/app")
     node.start()
-    first, second = a.pulls(a_app.name, hostUsers=False), b.pulls(b_app.name, hostUsers=False)
-    mine = node.host_ids(first)
-    node.says("A second pod into the first one's IDs", OUT, bool(set(mine) & set(node.host_ids(second))))
+    first, second = b.pulls(b_app.name, hostUsers=False), a.pulls(a_app.name, hostUsers=False)
+    ids = node.host_ids(second)
+    node.says("A second pod into the first one's IDs", OUT, bool(set(ids) & set(node.host_ids(first))))
+    first.delete()
+    wait_for("the end of a pod", 60, lambda: not (KUBELET_DIR / "pods" / first.uid).exists())
     node.kill()
-    (KUBELET_DIR / "pods" / first.uid / "userns").unlink()
+    (KUBELET_DIR / "pods" / second.uid / "userns").unlink()
     node.start()
-    third = b.pulls(b_app.name, hostUsers=False)
-    node.says("A new pod into a running one's IDs, whose mapping was lost", OUT,
-              bool(set(mine) & set(node.host_ids(third))))
-    node.says("A running pod into its own IDs, after that", IN, node.host_ids(first) == mine)
+    later = [b.pulls(b_app.name, hostUsers=False) for _ in range(2)]
+    node.says("New pods into a running one's IDs, whose mapping was lost", OUT,
+              any(set(ids) & set(node.host_ids(pod)) for pod in later))
+    node.says("A running pod into its own IDs, after that", IN, node.host_ids(second) == ids)
 
 
 SCENES = [two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag,
