@@ -49,6 +49,7 @@ class Node:
         self.endpoint = SOCKET  # the kubelet's
         self.program = (HOME / "bin/app").read_bytes()
         self._mount()
+        os.environ["PATH"] = f"/run/node/bin:{HOME}/bin:{os.environ['PATH']}"
         self.registry = Registry()
         self._start_containerd()
 
@@ -108,8 +109,7 @@ class Node:
       BinaryName = "{HOME}/bin/runc"
 """)
         self.registry.push("public/pause", "1", Image(self.program, "pause"))
-        cluster.start(f"{self.name}.containerd", HOME / "bin/containerd", "--config", home / "containerd.toml",
-                      env={**os.environ, "PATH": f"{HOME}/bin:{os.environ['PATH']}"})
+        cluster.start(f"{self.name}.containerd", HOME / "bin/containerd", "--config", home / "containerd.toml")
         wait_for("containerd", 30, SOCKET.exists)
         wait_for("containerd's CRI", 30, lambda: not subprocess.run([HOME / "bin/cri", "images"], capture_output=True).returncode)
 
@@ -242,6 +242,16 @@ class Node:
     def wait_for_image(self, image):
         """Until the runtime lists it."""
         wait_for(f"image {image.id}", 30, lambda: any(i["id"] == image.id for i in self.images()))
+
+    def give_host_ids(self, pods):
+        """As many ranges for pods in user namespaces as subuid(5) gives the user kubelet."""
+        passwd = Path("/run/node/passwd")
+        passwd.write_text(Path("/etc/passwd").read_text() + "kubelet:x:999:999::/:/bin/false\n")
+        run("mount", "--bind", passwd, "/etc/passwd")
+        getsubids = Path("/run/node/bin/getsubids")
+        getsubids.parent.mkdir()
+        getsubids.write_text(f"#!/bin/sh\necho 0: kubelet 65536 {pods * 65536}\n")
+        getsubids.chmod(0o755)
 
     def host_ids(self, pod):
         """The range of host IDs that the pod's process has."""

@@ -320,10 +320,11 @@ def there_and_back(node):
 
 
 def user_namespaces(node):
-    """User namespaces; “in”: into the host IDs of another pod, or its own again"""
+    """User namespaces, host IDs for three pods; “in”: into another pod's IDs, or its own again"""
     a, b = node.tenant("a"), node.tenant("b")
     a_app, b_app = node.push("a/app"), node.push("b/app")
-    node.start()
+    node.give_host_ids(pods=3)
+    node.start(maxPods=3)
     first, second = b.pulls(b_app.name, hostUsers=False), a.pulls(a_app.name, hostUsers=False)
     ids = node.host_ids(second)
     node.says("A second pod into the first one's IDs", OUT, bool(set(ids) & set(node.host_ids(first))))
@@ -331,7 +332,7 @@ def user_namespaces(node):
     wait_for("the end of a pod", 60, lambda: not (KUBELET_DIR / "pods" / first.uid).exists())
     node.kill()
     (KUBELET_DIR / "pods" / second.uid / "userns").unlink()
-    node.start()
+    node.start(maxPods=3)
     later = [b.pulls(b_app.name, hostUsers=False) for _ in range(2)]
     node.says("New pods into a running one's IDs, whose mapping was lost", OUT,
               any(set(ids) & set(node.host_ids(pod)) for pod in later))
