@@ -63,6 +63,7 @@ class Registry:
         self._held, self._asked = {}, {}
         server = ThreadingHTTPServer(("127.0.0.1", 5000), self._handler())
         server.daemon_threads = True
+        server.handle_error = lambda *_: None  # connections of a kubelet that was killed
         threading.Thread(target=server.serve_forever, daemon=True).start()
 
     def push(self, repository, tag, image):
