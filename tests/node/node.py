@@ -119,7 +119,7 @@ class Node:
         """Starts the kubelet, after the guard if there is one. kind: another than this node's."""
         kind = kind or self.kind
         if kind == "guard":
-            self.start_guard()
+            self.start_guard(max_pods=configuration.get("maxPods", 110))
         binary = {"inside": "kubelet-with-waybill"}.get(kind, "kubelet")
         config = Path("/run/node/kubelet.json")
         config.write_text(json.dumps({
@@ -177,11 +177,12 @@ class Node:
 
         threading.Thread(target=accept, daemon=True).start()
 
-    def start_guard(self):
+    def start_guard(self, max_pods):
         """What systemd does with Type=notify and Before=kubelet.service."""
         log = open(LOGS / f"{self.name}.guard.log", "ab")
         self.guard = subprocess.Popen(
-            [WAYBILL, "guard", "--store", STORE, "--kubelet-dir", KUBELET_DIR, "--cri", f"unix://{SOCKET}"],
+            [WAYBILL, "guard", "--store", STORE, "--kubelet-dir", KUBELET_DIR, "--cri", f"unix://{SOCKET}",
+             "--max-pods", str(max_pods)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
         ready = threading.Event()
 
