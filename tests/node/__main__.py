@@ -41,6 +41,7 @@ def play_in_namespaces(scene, kind, number):
         capture_output=True, text=True)
     subprocess.run(["ip", "netns", "delete", name], check=True)
     print(f"{name}: {time.monotonic() - began:.0f} s" + (" FAILED" if done.returncode else ""), file=sys.stderr)
+    (cluster.LOGS / f"{name}.scene.log").write_text(done.stderr)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
         return None
@@ -59,10 +60,13 @@ def main(arguments):
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         nodes = {(s, k): pool.submit(play_in_namespaces, s.__name__, k, next(numbers)) for s in scenes for k in kinds}
     played = [(inspect.getdoc(s).splitlines()[0], {k: nodes[s, k].result() for k in kinds}) for s in scenes]
-    print(table.render(played))
-    failed = [f"{s.__name__} {k}" for (s, k), node in nodes.items() if node.result() is None]
-    if failed:
-        sys.exit(f"error: not played to the end: {', '.join(failed)}\nhint: build/node/log has what they said")
+    print(table.details(played))
+    print()
+    print(table.summary(played))
+    problems = [f"not played to the end: {s.__name__} {k}" for (s, k), node in nodes.items() if node.result() is None]
+    problems += table.surprises(played)
+    if problems:
+        sys.exit("\nerror: " + "\nerror: ".join(problems) + "\nhint: build/node/log has what all of them said")
 
 
 if sys.argv[1:2] == ["--play"]:

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import urllib.request
 from pathlib import Path
@@ -30,7 +31,9 @@ KINDS = {
 # What a pod may be waiting for that says: the kubelet or the registry refused.
 REFUSED = {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"}
 
-Outcome = collections.namedtuple("Outcome", "text ought got said")
+# Who asked, whether it ought to get in, whether it got in, what the kubelet said, and for each kind of
+# node that is known to be wrong here: why.
+Outcome = collections.namedtuple("Outcome", "text ought got said reasons")
 
 
 def run(*command, **options):
@@ -118,7 +121,7 @@ class Node:
     def start(self, kind=None, **configuration):
         """Starts the kubelet, after the guard if there is one. kind: another than this node's."""
         kind = kind or self.kind
-        if kind == "guard":
+        if kind == "guard" and not self.guard:
             self.start_guard(max_pods=configuration.get("maxPods", 110))
         binary = {"inside": "kubelet-with-waybill"}.get(kind, "kubelet")
         config = Path("/run/node/kubelet.json")
@@ -198,17 +201,22 @@ class Node:
         if not ready.is_set():
             raise RuntimeError(f"the guard ended with {self.guard.returncode}; see {LOGS}/{self.name}.guard.log")
 
-    def stop(self, kubelet_signal=signal.SIGTERM):
+    def stop(self):
         """The guard ends with its kubelet, as by PartOf=kubelet.service."""
-        self.kubelet.send_signal(kubelet_signal)
-        self.kubelet.wait(60)
-        if self.guard:
-            self.guard.terminate()
-            self.guard.wait(60)
+        self._end(self.kubelet, signal.SIGTERM)
+        self._end(self.guard, signal.SIGTERM)
+        self.guard = None
+
+    def kill(self, guard_too=True):
+        self._end(self.kubelet, signal.SIGKILL)
+        if guard_too:
+            self._end(self.guard, signal.SIGKILL)
             self.guard = None
 
-    def kill(self):
-        self.stop(signal.SIGKILL)
+    def _end(self, process, how):
+        if process:
+            process.send_signal(how)
+            process.wait(60)
 
     def freeze(self):
         """The kubelet learns nothing any more: what the runtime answers now is lost if it is killed."""
@@ -282,8 +290,9 @@ class Node:
     def tenant(self, name):
         return Tenant(self, name)
 
-    def says(self, text, ought, got, said=""):
-        self.outcomes.append(Outcome(text, ought, got, said))
+    def says(self, text, ought, got, said="", wrong=None):
+        self.outcomes.append(Outcome(text, ought, got, said, wrong or {}))
+        print(f"{text}: {'in' if got else 'out'} {said}", file=sys.stderr)
 
 
 class Tenant:
@@ -329,18 +338,20 @@ class Tenant:
             raise RuntimeError(f"{self.name} did not get {image}: {said}")
         return pod
 
-    def asks(self, text, image, ought, **how):
+    def asks(self, text, image, ought, wrong=None, **how):
         """Does a pod get in? Ground truth says whether it ought to. It is deleted afterwards."""
         pod = self.create_pod(image, **how)
         got, said = pod.wait()
         pod.delete()
-        self.node.says(text, ought, got, said)
+        self.node.says(text, ought, got, said, wrong)
 
 
 class Pod:
     def __init__(self, tenant, name, uid):
         self.uid = uid
         self.path = f"/api/v1/namespaces/{tenant.namespace}/pods/{name}"
+        self.events = (f"/api/v1/namespaces/{tenant.namespace}/events"
+                       f"?fieldSelector=involvedObject.uid={uid},reason=FailedCreatePodSandBox")
 
     def wait(self):
         """(whether it got in, what the kubelet said)."""
@@ -359,7 +370,8 @@ class Pod:
                 return False, f"{waiting['reason']}: {waiting.get('message', '')}"
             if "Error" in waiting.get("reason", ""):
                 raise RuntimeError(f"{self.path}: {waiting}")
-        return None
+        failures = cluster.call("GET", self.events)["items"]
+        return (False, failures[0]["message"]) if failures else None
 
     def delete(self):
         cluster.call("DELETE", self.path + "?gracePeriodSeconds=0")

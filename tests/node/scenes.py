@@ -5,6 +5,7 @@ it gives them to A's credentials only. What a scene `asks` becomes a row of the 
 truth: what registry and operator would say, not what any rules do.
 """
 
+import json
 import os
 import shutil
 
@@ -12,6 +13,29 @@ from node import KUBELET_DIR, RECORDS, STORE, run, wait_for
 
 IN, OUT = True, False
 NEVER = {"policy": "Never"}
+
+# Why a kind of node is wrong. What is wrong without a reason here fails the run.
+SPELLED = {"stock": "The kubelet finds out at its start which image a pull that was cut short has brought, by comparing the "
+                    "pod's string with the names that the runtime lists. A short name, or `name:tag@digest`, is none of these."}
+FAILED_PULL = {"stock": "The intent is all that is left of A's pull, and B's pull, which failed, took it away."}
+TAKEN_FOR_OLD = {"stock": "At its start the kubelet finds the old image under that tag, takes A's pull for ended, and drops the intent."}
+FORGOTTEN = {"stock": "The kubelet takes an image without a record for preloaded."}
+MISNAMED = {"stock": "The kubelet takes a record that names another image than its file does for no record."}
+UNREADABLE = {"stock": "The kubelet cannot read the record, and has no other."}
+COLLECTED = {"stock": "The collector tells the records' manager what is left of its candidates. An image in use is none, so its record goes."}
+OTHER_NAME = dict.fromkeys(
+    ("stock", "guard"), "To the kubelet a record for one name makes the image one that was pulled, so that its other names stop opening it "
+    "(kubernetes#138175).")
+MAPPING = {"stock": "What the file says is all that the kubelet knows of a pod's IDs after a restart."}
+CONTRADICTION = {"inside": "File and store contradict each other: no pod gets either range while that one lives, and there are no more."}
+UNPROVEN = ("Nobody knows any more who proved what: a new pull opens the image. A preloaded one waits for "
+            "`waybill preload add`, or `trust --clear --adopt`.")
+STORE_LOST = {"guard": UNPROVEN, "inside": UNPROVEN}
+WITNESS_LOST = dict.fromkeys(
+    ("guard", "inside"), "Without its witness a store may be an older copy, with credentials that were revoked since: a new pull opens "
+    "the image. A preloaded one waits for `waybill preload add`, or `trust --clear --adopt`.")
+STORE_DAMAGED = {"inside": "What stood on the damaged page is gone: a new pull opens the image."}
+STORE_OLDER = {"inside": "An older copy may hold credentials that were revoked since: a new pull opens the image."}
 
 
 def two_tenants(node):
@@ -35,7 +59,7 @@ def two_tenants(node):
 
 
 def killed_before(node):
-    """The kubelet is killed in mid-pull, before the runtime has the image"""
+    """Kubelet killed in mid-pull, before the runtime has the image"""
     a, b = node.tenant("a"), node.tenant("b")
     image = node.push("a/app")
     node.start()
@@ -52,7 +76,7 @@ def killed_before(node):
     b.asks("B after A, Never", image.name, OUT, **NEVER)
 
 
-def kill_after_pull(node, tenant, repository, image, name):
+def kill_after_pull(node, tenant, repository, image, name, guard_too):
     """The runtime has the image, the kubelet dies before it learns that."""
     node.registry.hold(repository)
     pod = tenant.create_pod(name)
@@ -60,17 +84,17 @@ def kill_after_pull(node, tenant, repository, image, name):
     node.freeze()
     node.registry.release(repository)
     node.wait_for_image(image)
-    node.kill()
+    node.kill(guard_too)
     pod.delete()
     node.start()
 
 
 def killed_after(node):
-    """The kubelet is killed in mid-pull, when the runtime has the image"""
+    """Kubelet killed in mid-pull, when the runtime has the image"""
     a, b = node.tenant("a"), node.tenant("b")
     image = node.push("a/app")
     node.start()
-    kill_after_pull(node, a, "a/app", image, image.name)
+    kill_after_pull(node, a, "a/app", image, image.name, guard_too=True)
     b.asks("B, Never", image.name, OUT, **NEVER)
     b.asks("B by digest, Never", image.by_digest, OUT, **NEVER)
     b.asks("B by ID, Never", image.id, OUT, **NEVER)
@@ -80,34 +104,34 @@ def killed_after(node):
 
 
 def killed_short_name(node):
-    """The same, and the pod calls the image by a short name"""
+    """The same, for a pod that names the image without a registry"""
     a, b = node.tenant("a"), node.tenant("b")
     image = node.push("a/app")
     node.start()
-    kill_after_pull(node, a, "a/app", image, "a/app:v1")
+    kill_after_pull(node, a, "a/app", image, "a/app:v1", guard_too=True)
     b.asks("B by the short name, Never", "a/app:v1", OUT, **NEVER)
-    b.asks("B by the full name, Never", "docker.io/a/app:v1", OUT, **NEVER)
-    b.asks("B by ID, Never", image.id, OUT, **NEVER)
+    b.asks("B by the full name, Never", "docker.io/a/app:v1", OUT, SPELLED, **NEVER)
+    b.asks("B by ID, Never", image.id, OUT, SPELLED, **NEVER)
     a.asks("A, IfNotPresent", "a/app:v1", IN)
 
 
 def killed_tag_and_digest(node):
-    """The same, and the pod calls the image by `name:tag@digest`"""
+    """The same, for a pod that names it `name:tag@digest`"""
     a, b = node.tenant("a"), node.tenant("b")
     image = node.push("a/app")
     both = f"{image.name}@{image.digest}"
     node.start()
-    kill_after_pull(node, a, "a/app", image, both)
-    b.asks("B by ID, Never", image.id, OUT, **NEVER)
-    b.asks("B by `name@digest`, Never", image.by_digest, OUT, **NEVER)
+    kill_after_pull(node, a, "a/app", image, both, guard_too=False)
+    b.asks("B by ID, Never", image.id, OUT, SPELLED, **NEVER)
+    b.asks("B by `name@digest`, Never", image.by_digest, OUT, SPELLED, **NEVER)
     b.asks("B by `name:tag@digest`, Never", both, OUT, **NEVER)
     b.asks("B by `name:tag@digest`, IfNotPresent", both, OUT)
-    b.asks("B after its pull failed, Never", both, OUT, **NEVER)
+    b.asks("B after its pull failed, Never", both, OUT, FAILED_PULL, **NEVER)
     a.asks("A, IfNotPresent", both, IN)
 
 
 def tag_and_digest(node):
-    """A pull by `name:tag@digest`, asked for by ID"""
+    """Pulled by `name:tag@digest`, asked for by ID"""
     a, b = node.tenant("a"), node.tenant("b")
     image = node.push("a/app")
     both = f"{image.name}@{image.digest}"
@@ -136,7 +160,7 @@ def moved_tag(node):
 
 
 def moved_tag_late(node):
-    """A tag moves, the kubelet is killed, and the runtime goes on pulling (as CRI-O does)"""
+    """A tag moves, the kubelet is killed, the runtime goes on pulling (as CRI-O does)"""
     a, b = node.tenant("a"), node.tenant("b")
     old = node.push("a/app", salt="old")
     node.relay_outlives_kubelet()
@@ -151,8 +175,8 @@ def moved_tag_late(node):
     node.start()
     node.registry.release("a/app")
     node.wait_for_image(new)
-    b.asks("B by the tag, Never", new.name, OUT, **NEVER)
-    b.asks("B by ID, Never", new.id, OUT, **NEVER)
+    b.asks("B by the tag, Never", new.name, OUT, TAKEN_FOR_OLD, **NEVER)
+    b.asks("B by ID, Never", new.id, OUT, TAKEN_FOR_OLD, **NEVER)
     a.asks("A by the tag, IfNotPresent", new.name, IN)
 
 
@@ -169,24 +193,36 @@ def with_records(node):
     return a, b, image, preloaded
 
 
-def all_ask(a, b, image, preloaded):
-    b.asks("B, Never", image.name, OUT, **NEVER)
-    b.asks("B, IfNotPresent", image.name, OUT)
-    a.asks("A, Never", image.name, IN, **NEVER)
+def all_ask(a, b, image, preloaded, strangers={}, owner={}, others={}):
+    """The three: why kinds of node let B in, why not A, why not anybody else."""
+    b.asks("B, Never", image.name, OUT, strangers, **NEVER)
+    b.asks("B, IfNotPresent", image.name, OUT, strangers)
+    a.asks("A, Never", image.name, IN, owner, **NEVER)
     a.asks("A, IfNotPresent", image.name, IN)
-    b.asks("B a preloaded image, Never", preloaded.name, IN, **NEVER)
+    b.asks("B a preloaded image, Never", preloaded.name, IN, others, **NEVER)
 
 
 def records_deleted(node):
-    """The records are deleted"""
+    """The kubelet's records are deleted"""
+    if node.kind == "inside":  # it has none there
+        return
     asking = with_records(node)
-    shutil.rmtree(node.records)
+    shutil.rmtree(RECORDS / "pulled")
+    shutil.rmtree(RECORDS / "pulling")
     node.start()
-    all_ask(*asking)
+    all_ask(*asking, FORGOTTEN)
+
+
+def directory_deleted(node):
+    """All of `image_manager` is deleted, and with it waybill's witness"""
+    asking = with_records(node)
+    shutil.rmtree(RECORDS)
+    node.start()
+    all_ask(*asking, FORGOTTEN, WITNESS_LOST, WITNESS_LOST)
 
 
 def records_emptied(node):
-    """The records are left empty by a power cut (waybill inside: a page of its store is)"""
+    """Record files left empty by a power cut (waybill inside: a page of its store zeroed)"""
     asking = with_records(node)
     if node.kind == "inside":
         with open(STORE / "data.mdb", "r+b") as data:
@@ -196,11 +232,11 @@ def records_emptied(node):
         for record in (RECORDS / "pulled").glob("sha256-*"):
             os.truncate(record, 0)
     node.start()
-    all_ask(*asking)
+    all_ask(*asking, owner=UNREADABLE | STORE_DAMAGED)
 
 
 def records_of_another(node):
-    """A record holds what belongs to another image (not in waybill's store: it names its keys)"""
+    """A record file holds the record of another image"""
     if node.kind == "inside":
         return
     a, b, image, preloaded = with_records(node)
@@ -213,7 +249,7 @@ def records_of_another(node):
         if image.id.split(":")[1] in record.read_text():
             record.write_text(next(r for r in records if other.id.split(":")[1] in r.read_text()).read_text())
     node.start()
-    all_ask(a, b, image, preloaded)
+    all_ask(a, b, image, preloaded, MISNAMED)
 
 
 def records_older(node):
@@ -231,9 +267,9 @@ def records_older(node):
     shutil.copytree("/run/node/copy", node.records)
     node.start()
     b.asks("B the image before the copy, Never", first.name, OUT, **NEVER)
-    b.asks("B the image after the copy, Never", later.name, OUT, **NEVER)
-    a.asks("A the image before the copy, Never", first.name, IN, **NEVER)
-    a.asks("A the image after the copy, Never", later.name, IN, **NEVER)
+    b.asks("B the image after the copy, Never", later.name, OUT, FORGOTTEN, **NEVER)
+    a.asks("A the image before the copy, Never", first.name, IN, STORE_OLDER, **NEVER)
+    a.asks("A the image after the copy, Never", later.name, IN, STORE_OLDER, **NEVER)
     a.asks("A the image after the copy, IfNotPresent", later.name, IN)
 
 
@@ -244,16 +280,16 @@ def store_deleted(node):
     asking = with_records(node)
     shutil.rmtree(STORE)
     node.start()
-    all_ask(*asking)
+    all_ask(*asking, {}, STORE_LOST, STORE_LOST)
 
 
 def all_deleted(node):
-    """Records and store are deleted, the images stay"""
+    """`image_manager` and store are deleted"""
     asking = with_records(node)
     shutil.rmtree(RECORDS)
     shutil.rmtree(STORE, ignore_errors=True)
     node.start()
-    all_ask(*asking)
+    all_ask(*asking, FORGOTTEN, STORE_LOST, STORE_LOST)
 
 
 def preloaded_by_hand(node):
@@ -268,13 +304,13 @@ def preloaded_by_hand(node):
     node.preload(twin, "registry.example/twin:v1")
     b.asks("B another, Never", "registry.example/twin:v1", IN, **NEVER)
     a.asks("A pulls the same content under its own name, Always", twin.name, IN, policy="Always")
-    b.asks("B by the preloaded name after that, Never", "registry.example/twin:v1", IN, **NEVER)
+    b.asks("B by the preloaded name after that, Never", "registry.example/twin:v1", IN, OTHER_NAME, **NEVER)
     node.restart()
-    b.asks("B by the preloaded name after a restart, Never", "registry.example/twin:v1", IN, **NEVER)
+    b.asks("B by the preloaded name after a restart, Never", "registry.example/twin:v1", IN, OTHER_NAME, **NEVER)
 
 
 def garbage_collection(node):
-    """The kubelet's garbage collection frees disk space (by the eviction manager)"""
+    """The kubelet's garbage collection frees disk space"""
     a, b = node.tenant("a"), node.tenant("b")
     used, unused = node.push("a/used"), node.push("a/unused", padding=os.urandom(60 << 20))
     # Critical pods are neither evicted nor refused while the disk is full.
@@ -288,14 +324,14 @@ def garbage_collection(node):
     run("fallocate", "-l", disk.f_bavail * disk.f_frsize - (270 << 20), filler)
     wait_for("garbage collection", 60, lambda: all(i["id"] != unused.id for i in node.images()))
     filler.unlink()
-    b.asks("B the image that a pod of A uses, Never", used.name, OUT, **NEVER, **critical)
+    b.asks("B the image that a pod of A uses, Never", used.name, OUT, COLLECTED, **NEVER, **critical)
     b.asks("B the image that was collected, Never", unused.name, OUT, **NEVER, **critical)
     a.asks("A the image that it uses, Never", used.name, IN, **NEVER, **critical)
     a.asks("A the image that was collected, IfNotPresent", unused.name, IN, **critical)
 
 
 def there_and_back(node):
-    """From the stock kubelet to this one, back to stock, and here again"""
+    """From stock to this kind of node, back to stock, and here again"""
     a, b = node.tenant("a"), node.tenant("b")
     first, second, third = node.push("a/first"), node.push("a/second"), node.push("a/third")
     node.start("stock")
@@ -320,25 +356,28 @@ def there_and_back(node):
 
 
 def user_namespaces(node):
-    """User namespaces, host IDs for three pods; “in”: into another pod's IDs, or its own again"""
+    """User namespaces (“in”: into another pod's host IDs, or its own)"""
     a, b = node.tenant("a"), node.tenant("b")
     a_app, b_app = node.push("a/app"), node.push("b/app")
-    node.give_host_ids(pods=3)
-    node.start(maxPods=3)
+    node.give_host_ids(pods=2)
+    node.start(maxPods=2)
     first, second = b.pulls(b_app.name, hostUsers=False), a.pulls(a_app.name, hostUsers=False)
-    ids = node.host_ids(second)
-    node.says("A second pod into the first one's IDs", OUT, bool(set(ids) & set(node.host_ids(first))))
+    others, ids = node.host_ids(first), node.host_ids(second)
+    node.says("A second pod into the first one's IDs", OUT, ids == others)
     first.delete()
     wait_for("the end of a pod", 60, lambda: not (KUBELET_DIR / "pods" / first.uid).exists())
     node.kill()
-    (KUBELET_DIR / "pods" / second.uid / "userns").unlink(missing_ok=True)
-    node.start(maxPods=3)
-    later = [b.pulls(b_app.name, hostUsers=False) for _ in range(2)]
-    node.says("New pods into a running one's IDs, whose mapping was lost", OUT,
-              any(set(ids) & set(node.host_ids(pod)) for pod in later))
+    mapping = [{"hostId": others.start, "containerId": 0, "length": len(others)}]
+    (KUBELET_DIR / "pods" / second.uid / "userns").write_text(json.dumps({"uidMappings": mapping, "gidMappings": mapping}))
+    node.start(maxPods=2)
+    third = b.create_pod(b_app.name, hostUsers=False)
+    started, said = third.wait()
+    node.says("A new pod into the IDs of one that runs, and whose file names others", OUT,
+              started and node.host_ids(third) == ids, said, MAPPING)
+    node.says("The new pod into any IDs", IN, started, said, CONTRADICTION)
     node.says("A running pod into its own IDs, after that", IN, node.host_ids(second) == ids)
 
 
 SCENES = [two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag,
-          moved_tag_late, records_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
+          moved_tag_late, records_deleted, directory_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
           preloaded_by_hand, garbage_collection, there_and_back, user_namespaces]
