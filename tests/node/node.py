@@ -180,7 +180,7 @@ class Node:
 
         threading.Thread(target=accept, daemon=True).start()
 
-    def start_guard(self, max_pods):
+    def start_guard(self, max_pods=110):
         """What systemd does with Type=notify and Before=kubelet.service."""
         log = open(LOGS / f"{self.name}.guard.log", "ab")
         self.guard = subprocess.Popen(

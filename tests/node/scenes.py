@@ -23,6 +23,8 @@ FORGOTTEN = {"stock": "The kubelet takes an image without a record for preloaded
 MISNAMED = {"stock": "The kubelet takes a record that names another image than its file does for no record."}
 UNREADABLE = {"stock": "The kubelet cannot read the record, and has no other."}
 COLLECTED = {"stock": "The collector tells the records' manager what is left of its candidates. An image in use is none, so its record goes."}
+LATE_GUARD = {"guard": "A kubelet that had all records in memory before the guard came looks at no file until its next start; the guard "
+                       "says so."}
 OTHER_NAME = dict.fromkeys(
     ("stock", "guard"), "To the kubelet a record for one name makes the image one that was pulled, so that its other names stop opening it "
     "(kubernetes#138175).")
@@ -309,25 +311,50 @@ def preloaded_by_hand(node):
     b.asks("B by the preloaded name after a restart, Never", "registry.example/twin:v1", IN, OTHER_NAME, **NEVER)
 
 
-def garbage_collection(node):
-    """The kubelet's garbage collection frees disk space"""
-    a, b = node.tenant("a"), node.tenant("b")
+# Critical pods are neither evicted nor refused while the disk is full.
+CRITICAL = {"priorityClassName": "system-node-critical"}
+NEARLY_FULL = {"evictionHard": {"nodefs.available": "300Mi", "imagefs.available": "300Mi"},
+               "evictionPressureTransitionPeriod": "0s", "imageMinimumGCAge": "1s"}
+
+
+def collect(node, a):
+    """A disk that fills up: (an image in use, one that was collected). The kubelet runs, NEARLY_FULL."""
     used, unused = node.push("a/used"), node.push("a/unused", padding=os.urandom(60 << 20))
-    # Critical pods are neither evicted nor refused while the disk is full.
-    critical = {"priorityClassName": "system-node-critical"}
-    node.start(evictionHard={"nodefs.available": "300Mi", "imagefs.available": "300Mi"},
-               evictionPressureTransitionPeriod="0s", imageMinimumGCAge="1s")
-    a.pulls(used.name, **critical)
-    a.pulls(unused.name, **critical).delete()
+    a.pulls(used.name, **CRITICAL)
+    a.pulls(unused.name, **CRITICAL).delete()
     disk = os.statvfs(KUBELET_DIR)
     filler = KUBELET_DIR / "filler"
     run("fallocate", "-l", disk.f_bavail * disk.f_frsize - (270 << 20), filler)
     wait_for("garbage collection", 60, lambda: all(i["id"] != unused.id for i in node.images()))
     filler.unlink()
-    b.asks("B the image that a pod of A uses, Never", used.name, OUT, COLLECTED, **NEVER, **critical)
-    b.asks("B the image that was collected, Never", unused.name, OUT, **NEVER, **critical)
-    a.asks("A the image that it uses, Never", used.name, IN, **NEVER, **critical)
-    a.asks("A the image that was collected, IfNotPresent", unused.name, IN, **critical)
+    return used, unused
+
+
+def garbage_collection(node):
+    """The kubelet's garbage collection frees disk space"""
+    a, b = node.tenant("a"), node.tenant("b")
+    node.start(**NEARLY_FULL)
+    used, unused = collect(node, a)
+    b.asks("B the image that a pod of A uses, Never", used.name, OUT, COLLECTED, **NEVER, **CRITICAL)
+    b.asks("B the image that was collected, Never", unused.name, OUT, **NEVER, **CRITICAL)
+    a.asks("A the image that it uses, Never", used.name, IN, **NEVER, **CRITICAL)
+    a.asks("A the image that was collected, IfNotPresent", unused.name, IN, **CRITICAL)
+
+
+def guard_comes_late(node):
+    """The same, with a guard that was started while the kubelet ran"""
+    if node.kind != "guard":
+        return
+    a, b = node.tenant("a"), node.tenant("b")
+    node.start("stock", **NEARLY_FULL)
+    node.start_guard()
+    used, _ = collect(node, a)
+    b.asks("B the image that a pod of A uses, Never", used.name, OUT, LATE_GUARD, **NEVER, **CRITICAL)
+    a.asks("A the image that it uses, Never", used.name, IN, **NEVER, **CRITICAL)
+    node.stop()
+    node.start()
+    b.asks("B the same after a restart, Never", used.name, OUT, **NEVER, **CRITICAL)
+    a.asks("A the same after a restart, Never", used.name, IN, **NEVER, **CRITICAL)
 
 
 def there_and_back(node):
@@ -380,4 +407,4 @@ def user_namespaces(node):
 
 SCENES = [two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag,
           moved_tag_late, records_deleted, directory_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
-          preloaded_by_hand, garbage_collection, there_and_back, user_namespaces]
+          preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces]
