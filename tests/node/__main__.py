@@ -40,8 +40,8 @@ def play_in_namespaces(scene, kind, number):
                     f"ip -n {name} route add default via 10.99.0.1"):
         subprocess.run(command.split(), check=True)
     done = subprocess.run(
-        ["nsenter", f"--net=/run/netns/{name}", "unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child",
-         "--mount-proc", "bash", "-c", 'python3 -B tests/node --play "$@"; exit $?', "bash", scene, name, kind],
+        ["nsenter", f"--net=/run/netns/{name}", "unshare", "--mount", "--pid", "--uts", "--ipc", "--fork",
+         "--kill-child", "--mount-proc", "bash", "-c", 'python3 -B tests/node --play "$@"; exit $?', "bash", scene, name, kind],
         capture_output=True, text=True)
     subprocess.run(["ip", "netns", "delete", name], check=True)
     print(f"{name}: {time.monotonic() - began:.0f} s" + (" FAILED" if done.returncode else ""), file=sys.stderr)

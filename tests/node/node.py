@@ -114,7 +114,10 @@ class Node:
         self.registry.push("public/pause", "1", Image(self.program, "pause"))
         cluster.start(f"{self.name}.containerd", HOME / "bin/containerd", "--config", home / "containerd.toml")
         wait_for("containerd", 30, SOCKET.exists)
-        wait_for("containerd's CRI", 30, lambda: not subprocess.run([HOME / "bin/cri", "images"], capture_output=True).returncode)
+        wait_for("containerd's CRI", 30, self._runtime_answers)
+
+    def _runtime_answers(self):
+        return subprocess.run([HOME / "bin/cri", "images"], capture_output=True).returncode == 0
 
     # The kubelet and its guard.
 
@@ -127,7 +130,8 @@ class Node:
         config = Path("/run/node/kubelet.json")
         config.write_text(json.dumps({
             "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-            "containerRuntimeEndpoint": f"unix://{self.endpoint}", "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.name}",
+            "containerRuntimeEndpoint": f"unix://{self.endpoint}",
+            "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.name}",
             "failSwapOn": False, "failCgroupV1": False, "enforceNodeAllocatable": [],
             "address": "127.0.0.1", "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"}, "makeIPTablesUtilChains": False, "resolvConf": "",

@@ -107,7 +107,8 @@ class Registry:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
-                repository, kind, name = ([""] * 3 + self.path.partition("?")[0].removeprefix("/v2/").rsplit("/", 2))[-3:]
+                path = self.path.partition("?")[0].removeprefix("/v2/")
+                repository, kind, name = ([""] * 3 + path.rsplit("/", 2))[-3:]
                 status = registry._may(self.headers.get("Authorization", ""), repository)
                 found = registry._find(repository, kind, name) if repository else ("application/json", b"{}")
                 if status != 200 or not found:

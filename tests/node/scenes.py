@@ -14,30 +14,61 @@ from node import KUBELET_DIR, RECORDS, STORE, run, wait_for
 IN, OUT = True, False
 NEVER = {"policy": "Never"}
 
-# Why a kind of node is wrong. What is wrong without a reason here fails the run.
-SPELLED = {"stock": "The kubelet finds out at its start which image a pull that was cut short has brought, by comparing the "
-                    "pod's string with the names that the runtime lists. A short name, or `name:tag@digest`, is none of these."}
-FAILED_PULL = {"stock": "The intent is all that is left of A's pull, and B's pull, which failed, took it away."}
-TAKEN_FOR_OLD = {"stock": "At its start the kubelet finds the old image under that tag, takes A's pull for ended, and drops the intent."}
-FORGOTTEN = {"stock": "The kubelet takes an image without a record for preloaded."}
-MISNAMED = {"stock": "The kubelet takes a record that names another image than its file does for no record."}
-UNREADABLE = {"stock": "The kubelet cannot read the record, and has no other."}
-COLLECTED = {"stock": "The collector tells the records' manager what is left of its candidates. An image in use is none, so its record goes."}
-LATE_GUARD = {"guard": "A kubelet that had all records in memory before the guard came looks at no file until its next start; the guard "
-                       "says so."}
-OTHER_NAME = dict.fromkeys(
-    ("stock", "guard"), "To the kubelet a record for one name makes the image one that was pulled, so that its other names stop opening it "
-    "(kubernetes#138175).")
-MAPPING = {"stock": "What the file says is all that the kubelet knows of a pod's IDs after a restart."}
-CONTRADICTION = {"inside": "File and store contradict each other: no pod gets either range while that one lives, and there are no more."}
-UNPROVEN = ("Nobody knows any more who proved what: a new pull opens the image. A preloaded one waits for "
-            "`waybill preload add`, or `trust --clear --adopt`.")
-STORE_LOST = {"guard": UNPROVEN, "inside": UNPROVEN}
-WITNESS_LOST = dict.fromkeys(
-    ("guard", "inside"), "Without its witness a store may be an older copy, with credentials that were revoked since: a new pull opens "
-    "the image. A preloaded one waits for `waybill preload add`, or `trust --clear --adopt`.")
-STORE_DAMAGED = {"inside": "What stood on the damaged page is gone: a new pull opens the image."}
-STORE_OLDER = {"inside": "An older copy may hold credentials that were revoked since: a new pull opens the image."}
+
+def on(kinds, reason):
+    """Why these kinds of node are wrong. What is wrong without a reason fails the run."""
+    return dict.fromkeys(kinds.split(), reason)
+
+
+SPELLED = on(
+    "stock",
+    "At its start the kubelet looks for the image that a pull cut short has brought: it "
+    "compares the pod's string with the names that the runtime lists. A name without a "
+    "registry, or `name:tag@digest`, is none of these.")
+FAILED_PULL = on(
+    "stock",
+    "The intent is all that is left of A's pull, and B's pull, which failed, took it away.")
+TAKEN_FOR_OLD = on(
+    "stock",
+    "At its start the kubelet finds the old image under that tag, takes A's pull for ended, and"
+    " drops the intent.")
+FORGOTTEN = on("stock", "The kubelet takes an image without a record for preloaded.")
+MISNAMED = on("stock", "The kubelet takes a file with the record of another image for no record.")
+UNREADABLE = on("stock", "The kubelet cannot read the record, and has no other.")
+COLLECTED = on(
+    "stock",
+    "The collector says which of its candidates are left. An image in use is no candidate, so "
+    "its record goes.")
+OTHER_NAME = on(
+    "stock",
+    "To the kubelet a record for one name makes the image one that was pulled: its other names "
+    "open it no more (kubernetes#138175).")
+MAPPING = on("stock", "After a restart the kubelet knows a pod's IDs from that file only.")
+LATE_GUARD = on(
+    "guard",
+    "A kubelet that had all records in memory before the guard came looks at no file until its "
+    "next start. The guard says so.")
+UNTIL_ITS_START = on(
+    "guard",
+    "So it is until the kubelet's next start: before that the guard takes the record of a "
+    "preloaded image away.")
+UNPROVEN = on(
+    "guard inside",
+    "Nobody knows any more who proved what: a new pull opens the image. A preloaded one waits "
+    "for `waybill preload add`, or `trust --clear --adopt`.")
+WITNESS_LOST = on(
+    "guard inside",
+    "Without its witness a store may be an older copy, with credentials that were revoked "
+    "since: a new pull opens the image. A preloaded one waits for `waybill preload add`, or "
+    "`trust --clear --adopt`.")
+STORE_DAMAGED = on("inside", "What stood on the damaged page is gone: a new pull opens the image.")
+STORE_OLDER = on(
+    "inside",
+    "An older copy may hold credentials that were revoked since: a new pull opens the image.")
+CONTRADICTION = on(
+    "inside",
+    "File and store contradict each other: no pod gets either range while that one lives, and "
+    "there are no more.")
 
 
 def two_tenants(node):
@@ -282,7 +313,7 @@ def store_deleted(node):
     asking = with_records(node)
     shutil.rmtree(STORE)
     node.start()
-    all_ask(*asking, {}, STORE_LOST, STORE_LOST)
+    all_ask(*asking, {}, UNPROVEN, UNPROVEN)
 
 
 def all_deleted(node):
@@ -291,7 +322,7 @@ def all_deleted(node):
     shutil.rmtree(RECORDS)
     shutil.rmtree(STORE, ignore_errors=True)
     node.start()
-    all_ask(*asking, FORGOTTEN, STORE_LOST, STORE_LOST)
+    all_ask(*asking, FORGOTTEN, UNPROVEN, UNPROVEN)
 
 
 def preloaded_by_hand(node):
@@ -306,7 +337,7 @@ def preloaded_by_hand(node):
     node.preload(twin, "registry.example/twin:v1")
     b.asks("B another, Never", "registry.example/twin:v1", IN, **NEVER)
     a.asks("A pulls the same content under its own name, Always", twin.name, IN, policy="Always")
-    b.asks("B by the preloaded name after that, Never", "registry.example/twin:v1", IN, OTHER_NAME, **NEVER)
+    b.asks("B by the preloaded name after that, Never", "registry.example/twin:v1", IN, OTHER_NAME | UNTIL_ITS_START, **NEVER)
     node.restart()
     b.asks("B by the preloaded name after a restart, Never", "registry.example/twin:v1", IN, OTHER_NAME, **NEVER)
 
@@ -395,7 +426,8 @@ def user_namespaces(node):
     wait_for("the end of a pod", 60, lambda: not (KUBELET_DIR / "pods" / first.uid).exists())
     node.kill()
     mapping = [{"hostId": others.start, "containerId": 0, "length": len(others)}]
-    (KUBELET_DIR / "pods" / second.uid / "userns").write_text(json.dumps({"uidMappings": mapping, "gidMappings": mapping}))
+    file = KUBELET_DIR / "pods" / second.uid / "userns"
+    file.write_text(json.dumps({"uidMappings": mapping, "gidMappings": mapping}))
     node.start(maxPods=2)
     third = b.create_pod(b_app.name, hostUsers=False)
     started, said = third.wait()
@@ -405,6 +437,7 @@ def user_namespaces(node):
     node.says("A running pod into its own IDs, after that", IN, node.host_ids(second) == ids)
 
 
-SCENES = [two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag,
-          moved_tag_late, records_deleted, directory_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
-          preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces]
+SCENES = [
+    two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag, moved_tag_late,
+    records_deleted, directory_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
+    preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces]

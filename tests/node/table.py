@@ -75,5 +75,5 @@ def surprises(played):
         for text, outcomes in _rows(results):
             for kind, outcome in outcomes.items():
                 if is_wrong(outcome) != (kind in outcome.reasons):
-                    yield (f"{title}: {text}: {KINDS[kind]}: {'in' if outcome.got else 'out'}" +
-                           (f" ({outcome.said})" if is_wrong(outcome) else ", although a reason is given for the contrary"))
+                    why = outcome.said if is_wrong(outcome) else "a reason is given for the contrary"
+                    yield f"{title}: {text}: {KINDS[kind]}: {'in' if outcome.got else 'out'}: {why}"
