@@ -102,20 +102,22 @@ Result<void> Guard::Begin() {
   // Before anything is read, so that nothing is missed in between.
   if (auto watched = Watch(); !watched) return watched;
   status_.since = options_.store.clock();
-  status_.kubelet_ran_before = options_.kubelet_runs && options_.kubelet_runs();
+  kubelet_runs_ = options_.kubelet_runs && options_.kubelet_runs();
+  status_.kubelet_ran_before = options_.kubelet_ran_before.value_or(kubelet_runs_);
   if (auto opened = OpenStore(); !opened) return opened;
   if (auto made = MakeFolders(); !made) return made;
   if (auto watched = Watch(); !watched) return watched;
   session_->Capture();
   auto put = PutAllRight();
-  // A start that failed, for want of a runtime say, missed nothing: the next one is as this one was.
+  // A start that failed, for want of a runtime say, missed nothing: the next one is as this one
+  // was.
   if (!put && !gap_) static_cast<void>(LeaveMark());
   return put;
 }
 
 Result<void> Guard::PutAllRight() {
   if (auto taken = TakeOverAll(); !taken) return taken;
-  if (status_.kubelet_ran_before) phase_ = Phase::kRunning;
+  if (kubelet_runs_) phase_ = Phase::kRunning;
   if (auto listed = FirstList(); !listed) return listed;
   if (options_.live) {
     if (auto put = pulled_.PutMarker(); !put) return put;
@@ -176,10 +178,16 @@ Result<void> Guard::OpenStore() {
   }
   auto store = NodeStore::Open(std::move(options));
   if (!store) {
+    // Nothing was missed yet.
+    if (*fits) {
+      session_->Capture();
+      static_cast<void>(session_->LeaveMark(before.uuid, before.commit_sequence));
+    }
     Error error = store.error();
     if (error.code == ErrorCode::kOwned) {
       error.hint =
-          "if a kubelet with waybill inside owns it, no guard is needed; if another guard does, one "
+          "if a kubelet with waybill inside owns it, no guard is needed; if another guard does, "
+          "one "
           "is enough";
     }
     return error;
@@ -219,13 +227,15 @@ Result<void> Guard::FirstList() {
     const Error error =
         taken ? Error{ErrorCode::kUnavailable, status_.runtime_error, ""} : taken.error();
     const bool of_list = !list || list->empty();
-    if (of_list && options_.list_images && options_.try_again && options_.try_again(error)) continue;
+    if (of_list && options_.list_images && options_.try_again && options_.try_again(error))
+      continue;
     if (!of_list) return error;
     if (options_.needs_runtime) {
-      return Error{ErrorCode::kUnavailable,
-                   "without the runtime's list of images the kubelet's records can't be put right: " +
-                       error.ToString(),
-                   "start the runtime first, or go on with what is recorded: --allow-no-runtime"};
+      return Error{
+          ErrorCode::kUnavailable,
+          "without the runtime's list of images the kubelet's records can't be put right: " +
+              error.ToString(),
+          "start the runtime first, or go on with what is recorded: --allow-no-runtime"};
     }
     status_.runtime_error = error.ToString();
     Log(LogLevel::kWarning, "there is no list of images yet: " + status_.runtime_error);
@@ -332,6 +342,9 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
       }
     }
   }
+  // Before the files are written: what a command records meanwhile is not overlooked.
+  auto statistics = store_->GetStatistics();
+  if (!statistics) return statistics.error();
   std::set<std::string> removed;
   std::swap(removed, removed_);
   if (auto r = PutRight(); !r) return r;
@@ -346,8 +359,6 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
     Found(HoleKind::kRecordRemoved, still->second.image_ref,
           "its record was removed, and the runtime still has it; it was put back");
   }
-  auto statistics = store_->GetStatistics();
-  if (!statistics) return statistics.error();
   observed_at_ = statistics->commit_sequence;
   observed_time_ = options_.store.clock();
   return {};
@@ -391,7 +402,8 @@ Result<void> Guard::Handle(const WatchEvent& event) {
   }
   if (event.what == What::kReplaced && event.folder != WatchedFolder::kPod) return CompareNow();
   if (event.folder == WatchedFolder::kRoot) {
-    const bool ours = event.what == What::kMade && event.name == image_manager_.filename();
+    // Made, moved there, or moved away: that is no event of pulled/ in it.
+    const bool ours = event.name == image_manager_.filename();
     const bool pods = event.what == What::kMade && event.name == "pods";
     return ours ? CompareNow() : pods ? pods_->Compare() : Result<void>();
   }
@@ -444,10 +456,12 @@ Result<void> Guard::CompareNow() {
   return Survive(pods_->Compare(), "compare the pods' ID mappings");
 }
 
-Result<void> Guard::Stop() {
+Result<void> Guard::Stop(bool again) {
   options_.live = false;
-  if (auto away = pulled_.TakeMarkerAway(); !away) return away;
-  if (auto away = pulling_.TakeMarkerAway(); !away) return away;
+  if (!again) {
+    if (auto away = pulled_.TakeMarkerAway(); !away) return away;
+    if (auto away = pulling_.TakeMarkerAway(); !away) return away;
+  }
   // What the kubelet does from here on does not fit the mark; what the guard puts back must.
   for (int turn = 0; turn < kMaxCaptures; ++turn) {
     const std::uint64_t written = status_.files_written;
@@ -472,8 +486,8 @@ Result<void> Guard::Stop() {
 Result<void> Guard::LeaveMark() {
   if (auto closed = store_->Close(); !closed) return closed;
   const StoreState state = StateOf(options_.store.directory);
-  auto left = state.uuid.empty() ? Result<void>()
-                                 : session_->LeaveMark(state.uuid, state.commit_sequence);
+  auto left =
+      state.uuid.empty() ? Result<void>() : session_->LeaveMark(state.uuid, state.commit_sequence);
   session_.reset();
   return left;
 }
@@ -492,8 +506,8 @@ void Guard::Log(LogLevel level, const std::string& text) const {
 
 void Guard::Found(HoleKind kind, const std::string& image, const std::string& text) {
   ++status_.holes[static_cast<std::size_t>(kind)];
-  Log(LogLevel::kNotice, std::string(HoleName(kind)) + ": " +
-                             internal::QuoteForMessage(image) + ": " + text);
+  Log(LogLevel::kNotice,
+      std::string(HoleName(kind)) + ": " + internal::QuoteForMessage(image) + ": " + text);
   if (options_.on_hole) options_.on_hole({kind, image});
 }
 
@@ -502,16 +516,15 @@ std::string Guard::MetricsText() const {
   const auto counter = [&](const char* name, const char* help, std::uint64_t value) {
     return MetricFamily{name, "counter", help, {{{}, number(value)}}};
   };
-  MetricFamily holes{"waybill_guard_holes_total", "counter",
-                     "Holes of the kubelet that the guard closed.", {}};
+  MetricFamily holes{
+      "waybill_guard_holes_total", "counter", "Holes of the kubelet that the guard closed.", {}};
   for (std::size_t i = 0; i < kHoleKinds; ++i) {
     holes.series.push_back({{{"kind", std::string(kHoleNames[i])}}, number(status_.holes[i])});
   }
   return ToPrometheusText(
       {holes,
        counter("waybill_guard_events_total", "Changes of the kubelet's files.", status_.events),
-       counter("waybill_guard_comparisons_total", "Comparisons of all files.",
-               status_.comparisons),
+       counter("waybill_guard_comparisons_total", "Comparisons of all files.", status_.comparisons),
        counter("waybill_guard_files_written_total", "Files written for the kubelet.",
                status_.files_written)});
 }
@@ -525,26 +538,25 @@ Result<std::string> Guard::StatusJson() const {
   };
   nlohmann::ordered_json holes;
   for (std::size_t i = 0; i < kHoleKinds; ++i) holes[std::string(kHoleNames[i])] = status_.holes[i];
-  const nlohmann::ordered_json status = {
-      {"kubeletDirectory", options_.kubelet_directory.string()},
-      {"store", options_.store.directory.string()},
-      {"since", time(status_.since)},
-      {"kubeletRanBefore", status_.kubelet_ran_before},
-      {"afterGap", status_.gap},
-      {"distrustful", statistics->distrustful},
-      {"images", status_.images},
-      {"records", statistics->records},
-      {"ledgerEntries", statistics->ledger_entries},
-      {"openPulls", statistics->intents},
-      {"lastList", time(status_.last_list)},
-      {"runtimeError", status_.runtime_error},
-      {"lastComparison", time(status_.last_comparison)},
-      {"comparisons", status_.comparisons},
-      {"events", status_.events},
-      {"filesWritten", status_.files_written},
-      {"filesRemoved", status_.files_removed},
-      {"filesLeftAlone", status_.left_alone},
-      {"holes", holes}};
+  const nlohmann::ordered_json status = {{"kubeletDirectory", options_.kubelet_directory.string()},
+                                         {"store", options_.store.directory.string()},
+                                         {"since", time(status_.since)},
+                                         {"kubeletRanBefore", status_.kubelet_ran_before},
+                                         {"afterGap", status_.gap},
+                                         {"distrustful", statistics->distrustful},
+                                         {"images", status_.images},
+                                         {"records", statistics->records},
+                                         {"ledgerEntries", statistics->ledger_entries},
+                                         {"openPulls", statistics->intents},
+                                         {"lastList", time(status_.last_list)},
+                                         {"runtimeError", status_.runtime_error},
+                                         {"lastComparison", time(status_.last_comparison)},
+                                         {"comparisons", status_.comparisons},
+                                         {"events", status_.events},
+                                         {"filesWritten", status_.files_written},
+                                         {"filesRemoved", status_.files_removed},
+                                         {"filesLeftAlone", status_.left_alone},
+                                         {"holes", holes}};
   return status.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

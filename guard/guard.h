@@ -11,8 +11,8 @@
 //   an open pull                                       its intent, unless its string names an image
 //                                                      that is open by the ledger
 //
-// Two directions, a file each: take_over.cc reads what the kubelet wrote into the store, put_right.cc
-// writes what the store says. Both may be repeated at any time.
+// Two directions, a file each: take_over.cc reads what the kubelet wrote into the store,
+// put_right.cc writes what the store says. Both may be repeated at any time.
 //
 // Not thread-safe: one thread drives it (service.h, or a test).
 
@@ -47,7 +47,8 @@ enum class HoleKind : std::uint8_t {
   kRecordRemoved,    // while it runs: removed, although the runtime still has the image
   kIntentDropped,    // removed by another pull's failure, or by a restart of the kubelet
   kIntentLost,       // before the kubelet started: gone or damaged, and the pull may still go on
-  kUnrecordedImage,  // an image appeared that nobody recorded, and that an open pull may have brought
+  kUnrecordedImage,  // an image appeared that nobody recorded, and that an open pull may have
+                     // brought
 };
 inline constexpr std::size_t kHoleKinds = 7;
 // "record-lost", …
@@ -58,7 +59,12 @@ struct Hole {
   std::string image;  // a name or a ref
 };
 
-enum class LogLevel : std::uint8_t { kError = 3, kWarning = 4, kNotice = 5, kInfo = 6 };  // syslog's
+enum class LogLevel : std::uint8_t {
+  kError = 3,
+  kWarning = 4,
+  kNotice = 5,
+  kInfo = 6
+};  // syslog's
 
 struct GuardOptions {
   std::filesystem::path kubelet_directory;
@@ -72,13 +78,15 @@ struct GuardOptions {
   std::function<bool(const Error&)> try_again;
   // Whether a start without a list of images is an error.
   bool needs_runtime = true;
-  // Whether the kubelet's policy opens preloaded images to all pods (NeverVerifyPreloadedImages, the
-  // default). Otherwise their records stay, since such a kubelet verifies them by these.
+  // Whether the kubelet's policy opens preloaded images to all pods (NeverVerifyPreloadedImages,
+  // the default). Otherwise their records stay, since such a kubelet verifies them by these.
   bool preloaded_is_open = true;
   // Whether the marker is put (kMarkerName).
   bool live = true;
   // Whether a kubelet runs on this directory. Missing: none does.
   std::function<bool()> kubelet_runs;
+  // Where a guard ran until just now: what its status said. nullopt: as kubelet_runs says.
+  std::optional<bool> kubelet_ran_before = {};
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(const Hole&)> on_hole;
   SyncObserver synced;
@@ -88,7 +96,7 @@ struct GuardStatus {
   Timestamp since = {};
   bool kubelet_ran_before = false;  // the kubelet ran when the guard started
   bool gap = false;                 // the time before this start was a gap
-  std::uint64_t images = 0;  // on the last list
+  std::uint64_t images = 0;         // on the last list
   std::uint64_t events = 0;
   std::uint64_t comparisons = 0;
   std::optional<Timestamp> last_comparison = {};
@@ -98,6 +106,8 @@ struct GuardStatus {
   std::uint64_t files_removed = 0;
   std::uint64_t left_alone = 0;  // files in a later kubelet's format
   std::uint64_t holes[kHoleKinds] = {};
+
+  friend bool operator==(const GuardStatus&, const GuardStatus&) = default;
 };
 
 // A record that the guard writes for an image that the store does not judge yet. No kubelet writes
@@ -133,8 +143,9 @@ class Guard {
   // now and then.
   Result<void> Compare();
 
-  // Leaves a directory that the kubelet understands. `kubelet_runs` is asked again.
-  Result<void> Stop();
+  // Leaves a directory that the kubelet understands. `again`: another guard starts at once, so the
+  // markers stay. A kubelet that lists its folders without one looks up nothing any more.
+  Result<void> Stop(bool again = false);
 
   const GuardStatus& status() const { return status_; }
   Result<std::string> StatusJson() const;
@@ -222,7 +233,8 @@ class Guard {
   std::unique_ptr<NodeStore> store_;
   std::unique_ptr<PodMappings> pods_;
   Phase phase_ = Phase::kStarting;
-  bool gap_ = false;   // the kubelet may have recorded something before this start, unseen
+  bool kubelet_runs_ = false;  // it did when the guard started
+  bool gap_ = false;           // the kubelet may have recorded something before this start, unseen
   // The guard saw everything that the kubelet has in memory.
   bool believes_memory_ = true;
   bool lost_ = false;  // something newer than what the store has may be lost
@@ -235,8 +247,8 @@ class Guard {
   std::optional<std::vector<ImageOnNode>> images_;  // the last list
   std::map<std::string, std::int64_t> nameless_;    // images without a name, since when
 
-  std::vector<WatchEvent> unhandled_;  // tried again before the next list is judged
-  std::map<std::string, RunningPull> running_;   // by the intent's file name
+  std::vector<WatchEvent> unhandled_;           // tried again before the next list is judged
+  std::map<std::string, RunningPull> running_;  // by the intent's file name
   std::vector<EndedPull> ended_;
   std::map<std::string, ImagePulledRecord> wanted_records_;  // by file name
   // What each record said when it was last read, by file name: what the kubelet added since tells
@@ -244,7 +256,7 @@ class Guard {
   std::map<std::string, ImagePulledRecord> seen_;
   // Of those, the ones whose images were gone once: the store has forgotten what they say.
   std::set<std::string> gone_;
-  std::map<std::string, std::string> wanted_intents_;        // image strings by file name
+  std::map<std::string, std::string> wanted_intents_;  // image strings by file name
   std::set<std::string> preloaded_;  // names of files that images of the ledger must not have
   std::set<std::string> removed_;    // records that vanished; the next list tells whether rightly
   std::set<std::string> damaged_;    // unreadable records at the start

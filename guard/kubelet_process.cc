@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -26,7 +27,10 @@ bool Answers(const std::filesystem::path& path) {
   std::memcpy(address.sun_path, text.data(), text.size());
   const internal::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) return false;
-  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    return true;
+  }
+  return errno == EAGAIN;  // one that is busy
 }
 
 std::vector<std::string> Words(const std::string& command_line) {

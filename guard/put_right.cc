@@ -121,9 +121,8 @@ Result<void> Guard::PlanIntents() {
     const std::string name = NameOfFile(pull.image);
     if (!running_.contains(name) && names_open(pull.image)) continue;
     // The next list decides whether it brought what is there.
-    const bool undecided = std::any_of(ended_.begin(), ended_.end(), [&](const EndedPull& ended) {
-      return ended.id == pull.id;
-    });
+    const bool undecided = std::any_of(ended_.begin(), ended_.end(),
+                                       [&](const EndedPull& ended) { return ended.id == pull.id; });
     if (undecided) continue;
     wanted[name] = pull.image;
   }
@@ -137,8 +136,8 @@ Result<void> Guard::PutIntents() {
     if (!file) return file.error();
     if (*file && ((*file)->readable() || (*file)->is_later_format)) continue;
     const std::string content = OwnForm(EncodePullIntent({.image = image}, api_version_));
-    auto written = *file ? pulling_.Replace(name, (*file)->content, content)
-                         : pulling_.Create(name, content);
+    auto written =
+        *file ? pulling_.Replace(name, (*file)->content, content) : pulling_.Create(name, content);
     if (!written) return written.error();
     if (!*written) continue;
     ++status_.files_written;
@@ -203,8 +202,8 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
       if (there->credential_mapping == wanted.credential_mapping) return {};
     }
   }
-  auto replaced = pulled_.Replace(name, (*file)->content,
-                                  OwnForm(EncodePulledRecord(wanted, api_version_)));
+  auto replaced =
+      pulled_.Replace(name, (*file)->content, OwnForm(EncodePulledRecord(wanted, api_version_)));
   if (!replaced) return replaced.error();
   // Otherwise the kubelet was faster: what it wrote is taken over by its own event.
   if (!*replaced) return {};
@@ -231,7 +230,9 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   // any other to whoever did not prove them. What a running kubelet wrote stays until it starts
   // again.
   bool remove = preloaded_.contains(name) && (says_nothing || phase_ == Phase::kStarting);
-  if (phase_ == Phase::kStarting && images_) {
+  // Of a kubelet that runs only what the guard put back and nobody needs any more.
+  const bool put_back = there != nullptr && (*file)->is_own;
+  if (images_ && (phase_ == Phase::kStarting || put_back)) {
     if (there == nullptr) {
       remove = remove || !preloaded_.contains(name);
     } else if (!preloaded_.contains(name)) {

@@ -5,18 +5,19 @@
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
@@ -31,40 +32,68 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kTick{1000};
+// How old the times in status and metrics may get while nothing else changes.
+constexpr std::chrono::seconds kRewrite{60};
 // At least so long between two lists: what happened meanwhile is in the next one.
 constexpr milliseconds kMinBetweenLists{200};
 constexpr milliseconds kBetweenTries{500};
 constexpr int kWithEvents = 10;
+// Longer each time, where the runtime has no events.
 constexpr std::chrono::seconds kWatchEventsAnew{10};
+constexpr std::chrono::seconds kMaxWatchEventsAnew{320};
 constexpr std::size_t kMaxCommands = 4;
+constexpr std::size_t kMaxWaitingHoles = 10'000;
 constexpr std::size_t kMaxStatusBytes = std::size_t{1} << 20;
 
 Error CallFailed(const char* call) {
   return {ErrorCode::kIo, std::string(call) + " failed: " + std::strerror(errno), ""};
 }
 
+// The runtime, asked by one thread at a time.
+class Asked {
+ public:
+  explicit Asked(cri::ClientOptions options) : options_(std::move(options)) {}
+
+  Result<std::vector<ImageOnNode>> ListImages() {
+    if (!client_) {
+      auto client = cri::Client::Connect(options_);
+      if (!client) return client.error();
+      client_ = *std::move(client);
+      // Where several are looked for, the one that answered first stays.
+      options_.endpoint = client_->endpoint();
+    }
+    auto list = client_->ListImages();
+    // It may be another one by the next time.
+    if (!list) client_.reset();
+    return list;
+  }
+  // With an endpoint, once the runtime has answered.
+  const cri::ClientOptions& options() const { return options_; }
+
+ private:
+  cri::ClientOptions options_;
+  std::unique_ptr<cri::Client> client_;
+};
+
 // Lists the runtime's images on a thread of its own.
 class BackgroundList {
  public:
-  explicit BackgroundList(cri::ClientOptions runtime)
-      : runtime_(std::move(runtime)), done_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  explicit BackgroundList(Asked& runtime)
+      : runtime_(runtime), done_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
   ~BackgroundList() {
     if (thread_.joinable()) thread_.join();
   }
+  BackgroundList(const BackgroundList&) = delete;
+  BackgroundList& operator=(const BackgroundList&) = delete;
 
   int fd() const { return done_.get(); }
-  bool runs() const { return runs_; }
+  bool runs() const { return thread_.joinable(); }
 
+  // Not while one runs.
   void Begin(const ListToken& token) {
     token_ = token;
-    runs_ = true;
-    if (thread_.joinable()) thread_.join();
     thread_ = std::thread([this] {
-      auto list = ListImages(runtime_);
-      {
-        const std::scoped_lock lock(mutex_);
-        list_ = std::move(list);
-      }
+      list_ = runtime_.ListImages();
       const std::uint64_t one = 1;
       static_cast<void>(::write(done_.get(), &one, sizeof(one)));
     });
@@ -74,24 +103,15 @@ class BackgroundList {
   Result<std::vector<ImageOnNode>> Take() {
     std::uint64_t count = 0;
     static_cast<void>(::read(done_.get(), &count, sizeof(count)));
-    runs_ = false;
-    const std::scoped_lock lock(mutex_);
-    return std::move(list_);
+    thread_.join();
+    return std::exchange(list_, std::vector<ImageOnNode>());
   }
   const ListToken& token() const { return token_; }
 
-  static Result<std::vector<ImageOnNode>> ListImages(const cri::ClientOptions& runtime) {
-    auto client = cri::Client::Connect(runtime);
-    if (!client) return client.error();
-    return (*client)->ListImages();
-  }
-
  private:
-  cri::ClientOptions runtime_;
+  Asked& runtime_;
   internal::Fd done_;
-  bool runs_ = false;
   ListToken token_;
-  std::mutex mutex_;
   Result<std::vector<ImageOnNode>> list_ = std::vector<ImageOnNode>();
   std::thread thread_;
 };
@@ -104,10 +124,28 @@ class HoleCommand {
 
   void Run(const Hole& hole) {
     if (command_.empty()) return;
-    if (running_.size() >= kMaxCommands) {
+    if (waiting_.size() >= kMaxWaitingHoles) {
       say_("the command for holes is still busy; it does not hear of this one");
       return;
     }
+    waiting_.push_back(hole);
+    Continue();
+  }
+
+  // After a command may have ended.
+  void Continue() {
+    for (auto at = running_.begin(); at != running_.end();) {
+      at = ::waitpid(*at, nullptr, WNOHANG) == 0 ? std::next(at) : running_.erase(at);
+    }
+    while (running_.size() < kMaxCommands && !waiting_.empty()) {
+      const Hole hole = std::move(waiting_.front());
+      waiting_.pop_front();
+      Spawn(hole);
+    }
+  }
+
+ private:
+  void Spawn(const Hole& hole) {
     std::vector<std::string> environment;
     for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
     environment.push_back("WAYBILL_HOLE=" + std::string(HoleName(hole.kind)));
@@ -124,8 +162,8 @@ class HoleCommand {
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, "/bin/sh", nullptr, &attributes, arguments.data(),
-                                    pointers.data());
+    const int error =
+        ::posix_spawn(&pid, "/bin/sh", nullptr, &attributes, arguments.data(), pointers.data());
     ::posix_spawnattr_destroy(&attributes);
     if (error != 0) {
       say_(std::string("the command for holes can't be run: ") + std::strerror(error));
@@ -134,51 +172,58 @@ class HoleCommand {
     running_.insert(pid);
   }
 
-  void Reap() {
-    for (auto at = running_.begin(); at != running_.end();) {
-      at = ::waitpid(*at, nullptr, WNOHANG) == 0 ? std::next(at) : running_.erase(at);
-    }
-  }
-
- private:
   std::string command_;
   std::function<void(const std::string&)> say_;
   std::set<pid_t> running_;
+  std::deque<Hole> waiting_;
 };
 
 class Service {
  public:
-  explicit Service(const ServiceOptions& options) : options_(options) {}
+  explicit Service(const ServiceOptions& options)
+      : options_(options), commands_(options.on_hole, [this](const std::string& text) {
+          Log(LogLevel::kWarning, text);
+        }) {}
 
   Result<GuardStatus> Run() {
     if (auto made = MakeDescriptors(); !made) return made.error();
+    auto first = options_.guard();
+    if (!first) return first.error();
+    if (auto started = StartGuard(*std::move(first), false); !started) return started.error();
+    if (options_.once) return End();
     for (;;) {
-      if (auto started = StartGuard(); !started) return started.error();
-      auto ended = options_.once ? Result<bool>(false) : Watch();
-      GuardStatus status = guard_->status();
-      if (!ended) return ended.error();
-      Notify(*ended ? "RELOADING=1" : "STOPPING=1");
-      if (auto stopped = guard_->Stop(); !stopped) return stopped.error();
+      auto anew = Watch();
+      if (!anew) return anew.error();
+      if (!*anew) return End();
+      // What the kubelet does while a list is waited for is not lost. Later it would be.
+      list_.reset();
+      Tell(Reloading());
+      const bool ran_before = guard_->status().kubelet_ran_before;
+      if (auto stopped = guard_->Stop(true); !stopped) return stopped.error();
       guard_.reset();
-      if (!*ended) return status;
+      (*anew)->kubelet_ran_before = ran_before;
+      if (auto started = StartGuard(**std::move(anew), true); !started) return started.error();
     }
   }
 
  private:
+  Result<GuardStatus> End() {
+    Tell("STOPPING=1");
+    GuardStatus status = guard_->status();
+    if (auto stopped = guard_->Stop(); !stopped) return stopped.error();
+    guard_.reset();
+    return status;
+  }
+
   Result<void> MakeDescriptors() {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
     if (::pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) return CallFailed("pthread_sigmask");
     signals_ = internal::Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-    timer_ = internal::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     epoll_ = internal::Fd(::epoll_create1(EPOLL_CLOEXEC));
-    if (!signals_.valid() || !timer_.valid() || !epoll_.valid()) return CallFailed("epoll");
-    itimerspec every{};
-    every.it_interval = every.it_value = {kTick.count() / 1000, 0};
-    if (::timerfd_settime(timer_.get(), 0, &every, nullptr) != 0) return CallFailed("timerfd");
-    if (auto added = Add(signals_.get()); !added) return added;
-    return Add(timer_.get());
+    if (!signals_.valid() || !epoll_.valid()) return CallFailed("epoll");
+    return Add(signals_.get());
   }
 
   Result<void> Add(int fd) const {
@@ -189,79 +234,97 @@ class Service {
     return CallFailed("epoll_ctl");
   }
 
-  Result<void> StartGuard() {
-    auto options = options_.guard();
-    if (!options) return options.error();
-    log_ = options->log;
-    commands_ = std::make_unique<HoleCommand>(
-        options_.on_hole, [this](const std::string& text) { Log(LogLevel::kWarning, text); });
-    options->on_hole = [this](const Hole& hole) { commands_->Run(hole); };
-    const auto until = steady_clock::now() + options_.wait_runtime;
+  // `again`: a guard ran here until now. It is not ended by a runtime that does not answer just
+  // then.
+  Result<void> StartGuard(GuardOptions options, bool again) {
+    log_ = options.log;
+    options.on_hole = [this](const Hole& hole) { commands_.Run(hole); };
+    if (again) options.needs_runtime = false;
+    const auto until = steady_clock::now() + (again ? milliseconds(0) : options_.wait_runtime);
     // SIGTERM must not wait for a runtime that does not come.
-    options->try_again = [this, until](const Error& error) {
+    options.try_again = [this, until](const Error& error) {
       if (steady_clock::now() >= until || WantsToEnd()) return false;
       if (!told_waiting_) Log(LogLevel::kInfo, "waiting for the runtime: " + error.ToString());
       told_waiting_ = true;
       std::this_thread::sleep_for(kBetweenTries);
       return true;
     };
+    runtime_.reset();
     if (options_.runtime) {
-      options->list_images = [runtime = *options_.runtime] {
-        return BackgroundList::ListImages(runtime);
-      };
+      runtime_.emplace(*options_.runtime);
+      options.list_images = [this] { return runtime_->ListImages(); };
     }
-    auto guard = Guard::Start(*std::move(options));
+    auto guard = Guard::Start(std::move(options));
     if (!guard) return guard.error();
     guard_ = *std::move(guard);
-    if (auto served = guard_->store().Serve(); !served && !options_.once) {
-      Log(LogLevel::kWarning, "other commands can't ask the guard: " + served.error().ToString());
+    if (!options_.once) {
+      if (auto served = guard_->store().Serve(); !served) {
+        Log(LogLevel::kWarning, "other commands can't ask the guard: " + served.error().ToString());
+      }
     }
     WriteStatus();
-    Notify("READY=1");
-    if (options_.ready) options_.ready(*guard_);
+    Tell("READY=1");
+    if (options_.ready && !again) options_.ready(*guard_);
     return {};
   }
 
-  bool WantsToEnd() {
+  // With --once another service starts, to whom READY would be told.
+  void Tell(const std::string& state) const {
+    if (!options_.once) Notify(state);
+  }
+
+  static std::string Reloading() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return "RELOADING=1\nMONOTONIC_USEC=" +
+           std::to_string(std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000);
+  }
+
+  bool WantsToEnd() const {
     sigset_t pending;
     return ::sigpending(&pending) == 0 &&
            (sigismember(&pending, SIGTERM) != 0 || sigismember(&pending, SIGINT) != 0);
   }
 
-  // Until a signal. Whether the guard is to be started anew.
-  Result<bool> Watch() {
+  // Until a signal. What to start the guard anew with; nullopt: it ends.
+  Result<std::optional<GuardOptions>> Watch() {
     if (auto added = Add(guard_->fd()); !added) return added.error();
-    std::optional<BackgroundList> list;
-    std::unique_ptr<cri::ImageEvents> events;
-    if (options_.runtime) {
-      list.emplace(*options_.runtime);
-      if (auto added = Add(list->fd()); !added) return added.error();
+    if (runtime_) {
+      list_.emplace(*runtime_);
+      if (auto added = Add(list_->fd()); !added) return added.error();
     }
-    auto listed = steady_clock::now();
-    auto compared = listed;
-    auto watched_events = listed - kWatchEventsAnew;
+    std::unique_ptr<cri::ImageEvents> events;
+    const auto began = steady_clock::now();
+    auto listed = began;
+    auto compared = began;
+    auto ticked = began;
+    auto watched_events = began;
+    std::chrono::seconds watch_anew{0};
     bool image_changed = false;
+    // A list that began before the runtime's events were watched may have missed some.
+    bool listed_since = false;
     const auto watchdog = WatchdogInterval();
+    const milliseconds tick =
+        watchdog ? std::clamp(std::chrono::duration_cast<milliseconds>(*watchdog / 3),
+                              milliseconds(1), kTick)
+                 : kTick;
     for (;;) {
       std::array<epoll_event, 8> ready{};
-      const int wait = Wait(list && !list->runs() && (guard_->wants_list() || image_changed));
-      const int count = ::epoll_wait(epoll_.get(), ready.data(), ready.size(), wait);
+      const bool wants_list = list_ && !list_->runs() && (guard_->wants_list() || image_changed);
+      const auto wait = wants_list ? std::min(Between(), tick) : tick;
+      const int count =
+          ::epoll_wait(epoll_.get(), ready.data(), ready.size(), static_cast<int>(wait.count()));
       if (count < 0 && errno != EINTR) return CallFailed("epoll_wait");
       for (int i = 0; i < count; ++i) {
         const int fd = ready[static_cast<std::size_t>(i)].data.fd;
         if (fd == signals_.get()) {
-          if (const auto ends = TakeSignals()) return *ends;
-        } else if (fd == timer_.get()) {
-          std::uint64_t ticks = 0;
-          static_cast<void>(::read(timer_.get(), &ticks, sizeof(ticks)));
-          if (watchdog) Notify("WATCHDOG=1");
-          WriteStatus();
+          if (auto ends = TakeSignals()) return *std::move(ends);
         } else if (fd == guard_->fd()) {
           if (auto handled = guard_->HandleEvents(); !handled) return handled.error();
-        } else if (list && fd == list->fd()) {
-          auto images = list->Take();
+        } else if (list_ && fd == list_->fd()) {
+          auto images = list_->Take();
           listed = steady_clock::now();
-          if (auto taken = guard_->TakeList(list->token(), std::move(images)); !taken) {
+          if (auto taken = guard_->TakeList(list_->token(), std::move(images)); !taken) {
             return taken.error();
           }
         } else if (events && fd == events->fd()) {
@@ -270,25 +333,35 @@ class Service {
         }
       }
       const auto now = steady_clock::now();
+      if (now - ticked >= tick) {
+        ticked = now;
+        if (watchdog) Tell("WATCHDOG=1");
+        if (WriteStatus()) image_changed = true;
+      }
       if (now - compared >= options_.compare_every) {
         compared = now;
         if (auto done = guard_->Compare(); !done) return done.error();
       }
-      if (!list) continue;
-      if ((!events || !events->available()) && now - watched_events >= kWatchEventsAnew) {
-        watched_events = now;
-        events = cri::ImageEvents::Watch(*options_.runtime);
-        if (events->fd() >= 0) static_cast<void>(Add(events->fd()));
-        image_changed = true;
-      }
+      if (!list_ || list_->runs()) continue;
       const bool has_events = events && events->available();
-      const auto every = has_events ? options_.list_every * kWithEvents : options_.list_every;
+      if (!has_events && now - watched_events >= watch_anew &&
+          !runtime_->options().endpoint.empty()) {
+        watch_anew = std::clamp(watch_anew * 2, kWatchEventsAnew, kMaxWatchEventsAnew);
+        watched_events = now;
+        listed_since = false;
+        events = cri::ImageEvents::Watch(runtime_->options());
+        if (events->fd() >= 0) static_cast<void>(Add(events->fd()));
+      }
+      if (has_events && now - watched_events >= kMaxWatchEventsAnew) watch_anew = {};
+      const auto every =
+          has_events && listed_since ? options_.list_every * kWithEvents : options_.list_every;
       const bool wanted = (guard_->wants_list() || image_changed) && now - listed >= Between();
-      if (list->runs() || (!wanted && now - listed < every)) continue;
+      if (!wanted && now - listed < every) continue;
       image_changed = false;
+      listed_since = has_events;
       auto token = guard_->BeginList();
       if (!token) return token.error();
-      list->Begin(*token);
+      list_->Begin(*token);
     }
   }
 
@@ -296,38 +369,52 @@ class Service {
     // A runtime that does not answer is asked less often.
     return guard_->status().runtime_error.empty() ? kMinBetweenLists : milliseconds(2000);
   }
-  int Wait(bool wants_list) const {
-    return static_cast<int>((wants_list ? Between() : kTick).count());
-  }
 
-  // Whether to end, and if so whether to start anew.
-  std::optional<bool> TakeSignals() {
-    std::optional<bool> ends;
+  // Whether to end (nullopt within), and if not, what to start anew with.
+  std::optional<std::optional<GuardOptions>> TakeSignals() {
+    bool ends = false;
+    bool anew = false;
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
       const int signal = static_cast<int>(info.ssi_signo);
-      if (signal == SIGCHLD) commands_->Reap();
-      if (signal == SIGHUP && !ends) ends = true;
-      if (signal == SIGTERM || signal == SIGINT) ends = false;
+      if (signal == SIGCHLD) commands_.Continue();
+      anew = anew || signal == SIGHUP;
+      ends = ends || signal == SIGTERM || signal == SIGINT;
     }
-    return ends;
+    if (ends) return std::optional<GuardOptions>();
+    if (!anew) return std::nullopt;
+    auto options = options_.guard();
+    if (options) return std::optional(*std::move(options));
+    Log(LogLevel::kError,
+        "the configuration can't be read again, and the guard goes on as it was: " +
+            options.error().ToString());
+    return std::nullopt;
   }
 
-  void WriteStatus() {
-    auto json = guard_->StatusJson();
-    if (json && *json != written_status_ && Write(guard_->status_path(), *json)) {
-      written_status_ = *std::move(json);
+  // Writes status and metrics if they changed. Whether somebody changed the store: the guard, or a
+  // command that asked it.
+  bool WriteStatus() {
+    auto statistics = guard_->store().GetStatistics();
+    if (!statistics) return false;
+    GuardStatus status = guard_->status();
+    status.last_list.reset();
+    status.last_comparison.reset();
+    const bool store_changed =
+        statistics->commit_sequence != std::exchange(written_commit_, statistics->commit_sequence);
+    const auto now = steady_clock::now();
+    if (!store_changed && status == written_status_ && now - written_ < kRewrite) return false;
+    written_ = now;
+    written_status_ = std::move(status);
+    if (auto json = guard_->StatusJson()) Write(guard_->status_path(), *json);
+    if (!options_.metrics_file.empty()) {
+      Write(options_.metrics_file,
+            guard_->store().GetMetrics().ToPrometheusText() + guard_->MetricsText());
     }
-    if (options_.metrics_file.empty()) return;
-    const std::string metrics = guard_->store().GetMetrics().ToPrometheusText() +
-                                guard_->MetricsText();
-    if (metrics != written_metrics_ && Write(options_.metrics_file, metrics)) {
-      written_metrics_ = metrics;
-    }
+    return store_changed;
   }
 
   // In one step, but not synced: it is written again after a crash.
-  bool Write(const std::filesystem::path& path, const std::string& text) {
+  void Write(const std::filesystem::path& path, const std::string& text) {
     std::filesystem::path fresh = path;
     fresh += ".new";
     static_cast<void>(internal::RemoveFile(fresh));
@@ -341,9 +428,9 @@ class Service {
       written = internal::SystemError(errno, "write", path);
     }
     const std::string problem = written ? "" : written.error().ToString();
-    if (problem != write_problem_ && !written) Log(LogLevel::kWarning, problem);
-    write_problem_ = problem;
-    return written.has_value();
+    if (problem != std::exchange(write_problems_[path], problem) && !written) {
+      Log(LogLevel::kWarning, problem);
+    }
   }
 
   void Log(LogLevel level, const std::string& text) const {
@@ -352,15 +439,18 @@ class Service {
 
   const ServiceOptions& options_;
   internal::Fd signals_;
-  internal::Fd timer_;
   internal::Fd epoll_;
   std::function<void(LogLevel, const std::string&)> log_;
-  std::unique_ptr<HoleCommand> commands_;
+  HoleCommand commands_;
+  std::optional<Asked> runtime_;
   std::unique_ptr<Guard> guard_;
+  // It may wait for a runtime that hangs: after the guard has ended.
+  std::optional<BackgroundList> list_;
   bool told_waiting_ = false;
-  std::string written_status_;
-  std::string written_metrics_;
-  std::string write_problem_;
+  GuardStatus written_status_;
+  std::uint64_t written_commit_ = 0;
+  steady_clock::time_point written_;
+  std::map<std::filesystem::path, std::string> write_problems_;
 };
 
 }  // namespace
@@ -375,12 +465,9 @@ Result<GuardSeen> SeeGuard(const std::filesystem::path& kubelet_directory) {
     return Error{ErrorCode::kNotFound, "no guard ever ran on " + kubelet_directory.string(),
                  "start one: waybill guard --store DIR --kubelet-dir DIR --cri ENDPOINT"};
   }
-  auto lock = internal::OpenFile(own / "lock", O_RDWR);
-  if (!lock) return lock.error();
-  GuardSeen seen{.json = *std::move(json)};
-  if (::flock(lock->get(), LOCK_SH | LOCK_NB) == 0) return seen;
-  seen.runs = true;
-  return seen;
+  auto runs = Session::Runs(own.parent_path());
+  if (!runs.has_value()) return runs.error();
+  return GuardSeen{.runs = *runs, .json = *std::move(json)};
 }
 
 }  // namespace waybill::guard

@@ -1,7 +1,6 @@
 #include "guard/session.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -20,9 +19,12 @@ constexpr std::size_t kMaxMarkBytes = 4096;
 nlohmann::json FolderMark(const std::filesystem::path& path) {
   struct stat st {};
   if (::lstat(path.c_str(), &st) != 0) return nullptr;
-  return {static_cast<std::uint64_t>(st.st_dev),  static_cast<std::uint64_t>(st.st_ino),
-          st.st_mtim.tv_sec,                      st.st_mtim.tv_nsec,
-          st.st_ctim.tv_sec,                      st.st_ctim.tv_nsec};
+  return {static_cast<std::uint64_t>(st.st_dev),
+          static_cast<std::uint64_t>(st.st_ino),
+          st.st_mtim.tv_sec,
+          st.st_mtim.tv_nsec,
+          st.st_ctim.tv_sec,
+          st.st_ctim.tv_nsec};
 }
 
 // pulled/ and pulling/ as they are now.
@@ -38,7 +40,26 @@ std::string MarkOf(const std::string& folders, const std::string& store_uuid,
   return mark.dump() + "\n";
 }
 
+struct flock Whole() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
 }  // namespace
+
+Result<bool> Session::Runs(const std::filesystem::path& image_manager) {
+  auto lock = internal::OpenFile(image_manager / kOwnFolder / "lock", O_RDONLY);
+  if (!lock) {
+    return lock.error().code == ErrorCode::kNotFound ? Result<bool>(false) : lock.error();
+  }
+  struct flock whole = Whole();
+  if (::fcntl(lock->get(), F_OFD_GETLK, &whole) != 0) {
+    return internal::SystemError(errno, "see who holds", image_manager / kOwnFolder / "lock");
+  }
+  return whole.l_type != F_UNLCK;
+}
 
 Result<Session> Session::Begin(const std::filesystem::path& image_manager) {
   const std::filesystem::path own = image_manager / kOwnFolder;
@@ -47,8 +68,9 @@ Result<Session> Session::Begin(const std::filesystem::path& image_manager) {
   const std::filesystem::path path = own / "lock";
   auto lock = internal::OpenFile(path, O_RDWR | O_CREAT);
   if (!lock) return lock.error();
-  if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return internal::SystemError(errno, "lock", path);
+  struct flock whole = Whole();
+  if (::fcntl(lock->get(), F_OFD_SETLK, &whole) != 0) {
+    if (errno != EAGAIN && errno != EACCES) return internal::SystemError(errno, "lock", path);
     return Error{ErrorCode::kOwned,
                  "another guard runs on this kubelet directory: it holds " + path.string() +
                      "; nothing was changed",

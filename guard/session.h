@@ -28,6 +28,9 @@ class Session {
   // Makes the folder if it is missing. kOwned: another guard runs. kUnsafePath, kIo, kDiskFull.
   static Result<Session> Begin(const std::filesystem::path& image_manager);
 
+  // Whether a guard runs. Never in the way of one that starts.
+  static Result<bool> Runs(const std::filesystem::path& image_manager);
+
   // Takes the mark away, for good, and returns whether it was there and fits: nothing was recorded
   // since the guard before this one ended. `commit_sequence`: the store's, before it was opened.
   Result<bool> TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence);

@@ -28,7 +28,8 @@ std::int64_t SecondsOf(const ImagePulledRecord& record) {
 }
 
 // `into` with what `from` has more. Of two hashes of one secret that of `into` stays.
-ImagePullCredentials UnitedCredentials(ImagePullCredentials into, const ImagePullCredentials& from) {
+ImagePullCredentials UnitedCredentials(ImagePullCredentials into,
+                                       const ImagePullCredentials& from) {
   if (into.node_pods_accessible || from.node_pods_accessible) {
     if (!into.node_pods_accessible) into.node_pods_proof = from.node_pods_proof;
     into.node_pods_accessible = true;
@@ -71,12 +72,12 @@ bool Holds(const ImagePullCredentials& all, const ImagePullSecret& secret) {
 }
 
 bool Holds(const ImagePullCredentials& all, const ImagePullServiceAccount& account) {
-  return std::any_of(
-      all.kubernetes_service_accounts.begin(), all.kubernetes_service_accounts.end(),
-      [&](const ImagePullServiceAccount& one) {
-        return one.uid == account.uid && one.namespace_name == account.namespace_name &&
-               one.name == account.name;
-      });
+  return std::any_of(all.kubernetes_service_accounts.begin(), all.kubernetes_service_accounts.end(),
+                     [&](const ImagePullServiceAccount& one) {
+                       return one.uid == account.uid &&
+                              one.namespace_name == account.namespace_name &&
+                              one.name == account.name;
+                     });
 }
 
 // Of `after`, what `before` does not have.
@@ -201,8 +202,8 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
     auto stored = store_->PutRecord(put);
     if (!stored && stored.error().code != ErrorCode::kLimitExceeded) return stored;
     if (!stored) {
-      Log(LogLevel::kWarning, (pulled_.path() / name).string() +
-                                  " can't be kept: " + stored.error().ToString());
+      Log(LogLevel::kWarning,
+          (pulled_.path() / name).string() + " can't be kept: " + stored.error().ToString());
     }
     known = store_->GetRecord({.image_ref = record.image_ref});
     if (!known) return stored ? known.error() : Result<void>();
@@ -317,7 +318,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
     return is_known ? Result<void>() : MissedSomething("the intent " + name + " can't be read");
   }
   NoteVersion((*file)->content);
-  if (phase_ == Phase::kStarting && !status_.kubelet_ran_before) {
+  if (phase_ == Phase::kStarting && !kubelet_runs_) {
     // The kubelet that pulled has ended, and its pull with it.
     auto has = store_->HasIntent({.image = intent->image});
     if (!has) return has.error();

@@ -111,7 +111,11 @@ guard runs.)";
   Result<void> Parse(guard::ServiceOptions& service) {
     if (!store_) return BadFlag("--store", "it is missing");
     if (store_->empty()) return BadFlag("--store", "the value is empty");
-    if (endpoint_ && endpoint_->empty()) return BadFlag("--cri", "the value is empty");
+    for (const auto& [flag, value] :
+         {std::pair("--cri", &endpoint_), std::pair("--on-hole", &on_hole_),
+          std::pair("--metrics-file", &metrics_file_), std::pair("--witness", &witness_)}) {
+      if (*value && (*value)->empty()) return BadFlag(flag, "the value is empty");
+    }
     if (auto parsed = evidence_.Parse(); !parsed) return parsed;
     if (auto parsed = ages_.Parse(); !parsed) return parsed;
     if (policy_) {

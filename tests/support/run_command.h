@@ -4,6 +4,7 @@
 #define WAYBILL_TESTS_SUPPORT_RUN_COMMAND_H_
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +59,15 @@ class RunningCommand {
   RunningCommand& operator=(const RunningCommand&) = delete;
 
   pid_t pid() const { return pid_; }
+  // What it wrote so far.
+  std::string out() const { return ReadFile(streams_ / "out"); }
+  std::string err() const { return ReadFile(streams_ / "err"); }
+  bool Runs() const {
+    siginfo_t info{};
+    return pid_ > 0 &&
+           waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
+  }
 
   CommandResult Wait() {
     int status = 0;
