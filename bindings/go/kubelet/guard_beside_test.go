@@ -58,6 +58,7 @@ func (w *guardWorld) startGuard(kubeletRuns, runtime bool) {
 	}
 	w.count(answer)
 	if runtime {
+		w.begunAt = time.Now()
 		w.listJudged(images)
 	}
 }
@@ -72,17 +73,30 @@ func (w *guardWorld) count(answer driverAnswer) {
 // missedSomething says whether the guard may take what it sees first for what came in a gap: the next
 // list after one closes what is not known, and so does, for the window, the open pull of anything.
 func (w *guardWorld) missedSomething() bool {
-	return w.gap || !w.gapClosed.IsZero() && time.Since(w.gapClosed) < guardWindow+time.Minute
+	return w.gap || !w.gapClosed.IsZero()
 }
 
 func (w *guardWorld) listJudged(images []listedImage) {
-	if w.gap {
+	for _, image := range images {
+		nameless := len(image.RepoTags)+len(image.RepoDigests) == 0 // EVIDENCE, rule 7: nothing tells where it came from
+		if w.byHand[image.ID] && !w.known[image.ID] && (nameless || w.missedSomething()) {
+			w.shut[image.ID] = true
+		}
+	}
+	switch {
+	case w.gap:
 		w.gap, w.gapClosed = false, time.Now()
+	case w.begunAt.Sub(w.gapClosed) > guardWindow+time.Second:
+		w.gapClosed = time.Time{}
 	}
 	for _, c := range w.contents {
 		if !slices.ContainsFunc(images, func(image listedImage) bool { return image.ID == c.id }) {
 			delete(w.wasByHand, c.id)
 			delete(w.shut, c.id)
+			delete(w.followed, c.id)
+			w.forgot[c.id] = true
+		} else {
+			delete(w.forgot, c.id)
 		}
 	}
 }
@@ -94,9 +108,12 @@ func (w *guardWorld) nowFollowed() {
 	if w.kubelet == nil {
 		return
 	}
+	for _, pull := range w.kubelet.pulls {
+		pull.read = true
+	}
 	for _, id := range w.nodeIDs() {
 		delete(w.followed, id)
-		if record, there, err := w.kubelet.files.GetImagePulledRecord(id); err == nil && there {
+		if record, there, err := w.kubelet.files.GetImagePulledRecord(id); err == nil && there && !w.forgot[id] {
 			w.followed[id] = record
 		}
 		if content, err := os.ReadFile(w.recordFile(id)); err == nil && (w.copies[id] == nil || len(w.happened)%4 == 0) {
@@ -114,8 +131,13 @@ func (w *guardWorld) guardEvents(*rand.Rand) {
 		return
 	}
 	w.say("")
-	if _, ok := w.tell("events", nil); ok {
-		w.nowFollowed()
+	kept := maps.Clone(w.followed)
+	if _, ok := w.tell("events", nil); !ok {
+		return
+	}
+	w.nowFollowed()
+	if w.kubelet != nil && w.kubelet.seesFiles { // a record that was removed is back before any list
+		w.checkSafe("after a removed record was seen", func(id string) bool { return kept[id] != nil })
 	}
 }
 
@@ -133,7 +155,7 @@ func (w *guardWorld) beginList(*rand.Rand) {
 	}
 	w.say("")
 	_, w.began = w.tell("begin", nil)
-	w.drawn = nil
+	w.drawn, w.begunAt = nil, time.Now()
 }
 
 func (w *guardWorld) drawList(*rand.Rand) {
@@ -171,8 +193,22 @@ func (w *guardWorld) quiet(r *rand.Rand) {
 	w.takeList(r)
 	// What a kubelet that started without a guard has in memory stays, until it starts again.
 	if w.kubelet != nil && w.kubelet.seesFiles {
-		w.checkSafe("at a quiet point")
-		w.checkByHand(true)
+		w.checkSafe("at a quiet point", anyImage)
+		w.checkByHand()
+	}
+	w.latePullsSeen()
+}
+
+// latePullsSeen: from now on the guard keeps intents of the pulls that may bring something late, but for strings
+// that name an image that came by hand: that is open, and an intent would close it.
+func (w *guardWorld) latePullsSeen() {
+	for i, late := range w.late {
+		w.late[i].isSeen = late.read // else it knows only that there was some pull
+		for _, id := range w.nodeIDs() {
+			if (w.byHand[id] || w.wasByHand[id]) && slices.Contains(w.spellings(id), late.image) {
+				w.late[i].isSeen = false
+			}
+		}
 	}
 }
 
@@ -229,19 +265,19 @@ func (w *guardWorld) guardedStart(r *rand.Rand) {
 }
 
 func (w *guardWorld) startAll(r *rand.Rand) {
-	missed, runtime := w.missedSomething(), r.IntN(10) > 0
+	runtime := r.IntN(10) > 0
 	w.say("the guard starts, runtime %t, %s", runtime, w.short(fmt.Sprint(w.runtimeList())))
 	w.startGuard(false, runtime)
+	w.nowFollowed()
 	w.startLife()
 	if w.wrong != "" {
 		return
 	}
-	w.checkKept()
+	w.checkKept(runtime)
 	if runtime {
-		w.checkSafe("after a guarded start")
-		w.checkByHand(missed)
+		w.checkSafe("after a guarded start", anyImage)
+		w.checkByHand()
 	}
-	w.nowFollowed()
 }
 
 // damage does to the kubelet's files what a disk, a restored backup or a person does.
@@ -253,7 +289,14 @@ func (w *guardWorld) damage(r *rand.Rand) {
 		return
 	}
 	content, how := w.copies[id], "an older copy"
-	switch r.IntN(4) {
+	switch r.IntN(5) {
+	case 4:
+		if w.followed[id] == nil || w.forgot[id] || w.unseen[id] {
+			return
+		}
+		how = "an older record, of another node,"
+		content = fmt.Appendf(nil, `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"1999-01-01T00:00:00Z",`+
+			`"imageRef":%q,"credentialMapping":{%q:{"nodePodsAccessible":true}}}`+"\n", id, pick(r, w.content(id).repositories))
 	case 0:
 		content, how = nil, "nothing"
 	case 1:
@@ -263,7 +306,7 @@ func (w *guardWorld) damage(r *rand.Rand) {
 		how = "the record of " + w.short(other)
 	}
 	w.say("somebody puts %s in place of the record of %s", how, w.short(id))
-	if w.gap = true; string(was) != string(content) && w.unseen[id] {
+	if w.gap = true; string(was) != string(content) && (w.unseen[id] || w.forgot[id]) {
 		w.lost[id] = true
 	}
 	if err = os.Remove(path); err == nil && content != nil {
@@ -276,12 +319,14 @@ func (w *guardWorld) damage(r *rand.Rand) {
 
 // --- what must be
 
-func (w *guardWorld) checkSafe(when string) {
+func anyImage(string) bool { return true }
+
+func (w *guardWorld) checkSafe(when string, which func(id string) bool) {
 	if w.wrong != "" {
 		return
 	}
 	w.eachUse(func(u use) {
-		if w.wrong == "" && !w.mustPull(u) && !w.mayUse(u) {
+		if w.wrong == "" && which(u.id) && !w.mustPull(u) && !w.mayUse(u) {
 			w.wrong = w.short(fmt.Sprintf("%s %s may use %s by %s, and never proved anything", when, u.tenant, u.id, u.image))
 		}
 	})
@@ -290,21 +335,26 @@ func (w *guardWorld) checkSafe(when string) {
 // checkPullsInFlight: what is being pulled is closed to all who did not prove anything.
 func (w *guardWorld) checkPullsInFlight() {
 	for _, pull := range w.pulls() {
-		for _, id := range w.nodeIDs() {
-			if !slices.Contains(w.spellings(id), pull.image) {
-				continue
-			}
-			for _, t := range w.tenants {
-				if u := (use{id, pull.image, t.name}); w.wrong == "" && !w.mustPull(u) && !w.mayUse(u) {
-					w.wrong = w.short(fmt.Sprintf("while it is pulled %s may use %s by %s, and never proved anything", u.tenant, u.id, u.image))
-				}
+		w.checkClosedFor(pull.image, "while it is pulled")
+	}
+}
+
+// checkClosedFor: the string of an open pull opens nothing.
+func (w *guardWorld) checkClosedFor(image, when string) {
+	for _, id := range w.nodeIDs() {
+		if !slices.Contains(w.spellings(id), image) {
+			continue
+		}
+		for _, t := range w.tenants {
+			if u := (use{id, image, t.name}); w.wrong == "" && !w.mustPull(u) && !w.mayUse(u) {
+				w.wrong = w.short(fmt.Sprintf("%s %s may use %s by %s, and never proved anything", when, u.tenant, u.id, u.image))
 			}
 		}
 	}
 }
 
 // checkByHand: what came by hand, and what nobody pulls, is open; and stays so.
-func (w *guardWorld) checkByHand(missed bool) {
+func (w *guardWorld) checkByHand() {
 	if w.wrong != "" {
 		return
 	}
@@ -318,19 +368,18 @@ func (w *guardWorld) checkByHand(missed bool) {
 		case isOpen:
 			w.saw[sawGuardByHand]++
 			w.known[id] = true
+			delete(w.shut, id)
 		case !neverPulled: // EVIDENCE: an import leaves the same evidence as a late pull of that tag
 		case w.known[id]:
 			w.wrong = fmt.Sprintf("%s came by hand, was open, and is closed", w.short(id))
-		case missed: // it came in a gap, or while a pull of anything is open
-			w.shut[id] = true
-		case !w.shut[id]:
+		case !w.shut[id]: // else it came in a gap, or while a pull of anything is open; or it had no name
 			w.wrong = fmt.Sprintf("%s came by hand, and is closed", w.short(id))
 		}
 	}
 }
 
 // checkKept: who could use an image at the end of the kubelet's latest life still can.
-func (w *guardWorld) checkKept() {
+func (w *guardWorld) checkKept(runtime bool) {
 	for _, id := range w.nodeIDs() {
 		for _, image := range w.spellings(id) {
 			for _, t := range w.tenants {
@@ -348,6 +397,9 @@ func (w *guardWorld) checkKept() {
 					// The kubelet's newest word, which no guard had seen when it was lost.
 				case !byRecord && !w.known[id] && !t.matches(w.followed[id], image):
 					// Open only because nothing was known of it, neither by a record nor by the ledger.
+				case !byRecord && !runtime:
+					// Without a list the guard can't tell which pulls name an image of the ledger, so their intents
+					// stay; and the kubelet's replay closes what they name.
 				default:
 					w.wrong = w.short(fmt.Sprintf("%s could use %s by %s before (by a record: %t), and can't after a guarded start", u.tenant, u.id, u.image, byRecord))
 				}

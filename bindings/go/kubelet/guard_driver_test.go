@@ -71,7 +71,10 @@ func (d *driverProcess) start() error {
 		return err
 	}
 	d.in, d.out = in, bufio.NewReader(out)
-	return d.command.Start()
+	if err = d.command.Start(); err != nil {
+		d.command = nil
+	}
+	return err
 }
 
 // kill ends it as kill -9 does.

@@ -30,13 +30,14 @@ var guardedDoings = []struct {
 	do     func(w *guardWorld, r *rand.Rand)
 }{
 	{14, "pull", (*guardWorld).pull},
+	{5, "pulls meet", (*guardWorld).pullsMeet},
 	{6, "arrive", (*guardWorld).arrive},
 	{16, "end pull", (*guardWorld).endPull},
-	{6, "arrive late", (*guardWorld).arriveLate},
+	{9, "arrive late", (*guardWorld).arriveLate},
 	{10, "decide", (*guardWorld).decide},
-	{4, "move tag", (*guardWorld).moveTag},
-	{4, "import by hand", (*guardWorld).importByHand},
-	{3, "remove image", (*guardWorld).removeImage},
+	{6, "move tag", (*guardWorld).moveTag},
+	{3, "import by hand", (*guardWorld).importByHand},
+	{4, "remove image", (*guardWorld).removeImage},
 	{3, "change secret", (*guardWorld).changeSecret},
 	{5, "prune", (*guardWorld).prune},
 	{2, "hours pass", (*guardWorld).hoursPass},

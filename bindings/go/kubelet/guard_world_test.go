@@ -107,11 +107,14 @@ type worldPull struct {
 	tenant  *tenant
 	id      string // what it brings; empty: it can only fail
 	arrived bool
+	read    bool // the guard read its intent
 }
 
 type latePull struct {
 	image, id string
 	until     time.Time
+	read      bool
+	isSeen    bool // the guard knows of it, and the kubelet did nothing about its intent since
 }
 
 type guardWorld struct {
@@ -120,11 +123,12 @@ type guardWorld struct {
 	what     string
 	wrong    string
 
-	contents []*content
-	tenants  []*tenant
-	mayPull  map[string][]int             // groups, by repository
-	registry map[string]map[string]string // content by repository and tag
-	hashes   int
+	contents     []*content
+	repositories []string // those of this history
+	tenants      []*tenant
+	mayPull      map[string][]int             // groups, by repository
+	registry     map[string]map[string]string // content by repository and tag
+	hashes       int
 
 	// The runtime.
 	node map[string]*listedImage
@@ -141,18 +145,22 @@ type guardWorld struct {
 	driver  *driverProcess
 	guard   bool // it runs
 
-	began bool            // a token is drawn
-	drawn []listedImage   // the list that was made since; nil: none yet
-	known map[string]bool // images that came by hand, and were open when the guard had seen them
-	shut  map[string]bool // images that came by hand, and were closed, since it had missed something
+	began   bool // a token is drawn
+	begunAt time.Time
+	drawn   []listedImage   // the list that was made since; nil: none yet
+	known   map[string]bool // images that came by hand, and were open when the guard had seen them
+	shut    map[string]bool // images that came by hand, and were closed, since it had missed something
 
 	// What the guard can't know.
-	gap       bool                                        // it did not see all since the last list that it judged
-	gapClosed time.Time                                   // when such a list was judged last
-	unseen    map[string]bool                             // image refs whose records were written since the guard looked
-	lost      map[string]bool                             // of those, what the power took, or somebody damaged
-	intents   map[string]bool                             // written since the guard looked
-	followed  map[string]*kubeletconfig.ImagePulledRecord // records that the guard has seen
+	gap       bool            // it did not see all since the last list that it judged
+	gapClosed time.Time       // when such a list was judged last
+	unseen    map[string]bool // image refs whose records were written since the guard looked
+	// Of images that were gone on the latest list: the store has forgotten their records, the kubelet has not,
+	// and writes nothing where it is proven again.
+	forgot   map[string]bool
+	lost     map[string]bool                             // of those, what the power took, or somebody damaged
+	intents  map[string]bool                             // written since the guard looked
+	followed map[string]*kubeletconfig.ImagePulledRecord // records that the guard has seen
 
 	usable map[use]bool // at the end of the latest life of a kubelet; true: by a record
 	copies map[string][]byte
@@ -228,7 +236,7 @@ func newGuardWorld(r *rand.Rand, driver, directory string, saw map[string]int) *
 	w := &guardWorld{
 		saw: saw, mayPull: map[string][]int{}, registry: map[string]map[string]string{}, node: map[string]*listedImage{},
 		byHand: map[string]bool{}, wasByHand: map[string]bool{}, shut: map[string]bool{}, proven: map[proof]bool{}, driver: &driverProcess{path: driver, directory: directory},
-		known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, intents: map[string]bool{},
+		known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, forgot: map[string]bool{}, intents: map[string]bool{},
 		followed: map[string]*kubeletconfig.ImagePulledRecord{}, usable: map[use]bool{}, copies: map[string][]byte{},
 		boot: 1, booted: time.Now().Add(-time.Hour),
 	}
@@ -237,9 +245,14 @@ func newGuardWorld(r *rand.Rand, driver, directory string, saw map[string]int) *
 		w.contents = append(w.contents, c)
 		return c
 	}
+	w.repositories = pulledRepositories
+	if r.IntN(2) == 0 { // few, so that their pulls meet
+		at := r.IntN(len(pulledRepositories) - 1)
+		w.repositories = pulledRepositories[at : at+2]
+	}
 	for _, repository := range pulledRepositories {
 		w.registry[repository] = map[string]string{}
-		for range 2 {
+		for range 3 {
 			c := add(repository)
 			if r.IntN(4) == 0 {
 				c.repositories = append(c.repositories, pick(r, pulledRepositories))
@@ -284,8 +297,7 @@ func (w *guardWorld) setUp() {
 	w.what = "first start"
 	w.startGuard(false, true)
 	w.startLife()
-	w.checkSafe("after the first start")
-	w.nowFollowed()
+	w.checkSafe("after the first start", anyImage)
 }
 
 func (w *guardWorld) say(format string, args ...any) {
@@ -439,7 +451,8 @@ func (w *guardWorld) startLife() {
 		return
 	}
 	w.kubelet = life
-	w.kubeletWrote() // a kubelet without a guard may do anything
+	w.lateUnseen(func(latePull) bool { return true }) // its replay may have taken their intents
+	w.kubeletWrote()                                  // a kubelet without a guard may do anything
 }
 
 func (w *guardWorld) runtime() *runtimeImages {
@@ -470,7 +483,7 @@ func (w *guardWorld) endLife() {
 
 func (w *guardWorld) mayComeLate(pull *worldPull) {
 	if pull.id != "" && !pull.arrived {
-		w.late = append(w.late, latePull{pull.image, pull.id, time.Now().Add(latest)})
+		w.late = append(w.late, latePull{image: pull.image, id: pull.id, read: pull.read, until: time.Now().Add(latest)})
 	}
 }
 
@@ -517,26 +530,59 @@ func (w *guardWorld) pull(r *rand.Rand) {
 	if w.kubelet == nil {
 		return
 	}
-	pull := &worldPull{tenant: pick(r, w.tenants)}
 	if n := len(w.kubelet.pulls); n > 0 && r.IntN(3) == 0 {
-		pull.image = w.kubelet.pulls[r.IntN(n)].image // another pull of one string
+		w.begin(w.kubelet.pulls[r.IntN(n)].image, pick(r, w.tenants)) // another pull of one string
 	} else {
-		from := pick(r, pulledRepositories)
-		image, tag := from, pick(r, judgedTags)
-		digest := pick(r, w.inRepository(from)).digest
-		switch r.IntN(8) {
-		case 0:
-			image += "@" + digest
-		case 1:
-			image += ":" + tag + "@" + digest
-		default:
-			image += ":" + tag
-		}
-		if hub, of := strings.CutPrefix(image, "docker.io/library/"); of && r.IntN(2) == 0 {
-			image = strings.TrimSuffix(hub, ":latest")
-		}
-		pull.image = image
+		w.begin(w.imageOf(r, pick(r, w.repositories)), pick(r, w.tenants))
 	}
+}
+
+// pullsMeet: of several pulls of one repository the guard sees the beginnings, and then all their ends.
+func (w *guardWorld) pullsMeet(r *rand.Rand) {
+	if w.kubelet == nil {
+		return
+	}
+	from := pick(r, w.repositories)
+	image := w.imageOf(r, from)
+	for i := range 2 + r.IntN(2) {
+		if i > 0 && r.IntN(2) == 0 {
+			image = w.imageOf(r, from)
+		}
+		w.begin(image, pick(r, w.tenants))
+		if r.IntN(3) > 0 {
+			w.guardEvents(r)
+		}
+	}
+	for range w.kubelet.pulls {
+		if w.wrong == "" && w.kubelet != nil && r.IntN(3) > 0 {
+			w.endPull(r)
+			if r.IntN(3) == 0 {
+				w.moveTag(r)
+			}
+		}
+	}
+}
+
+// imageOf is a string by which a pod asks for an image of a repository.
+func (w *guardWorld) imageOf(r *rand.Rand, from string) string {
+	image, tag := from, pick(r, judgedTags)
+	digest := pick(r, w.inRepository(from)).digest
+	switch r.IntN(8) {
+	case 0:
+		image += "@" + digest
+	case 1:
+		image += ":" + tag + "@" + digest
+	default:
+		image += ":" + tag
+	}
+	if hub, of := strings.CutPrefix(image, "docker.io/library/"); of && r.IntN(2) == 0 {
+		image = strings.TrimSuffix(hub, ":latest")
+	}
+	return image
+}
+
+func (w *guardWorld) begin(image string, by *tenant) {
+	pull := &worldPull{image: image, tenant: by}
 	from := repository(pull.image)
 	if from == repositoryPublic || slices.Contains(w.mayPull[from], pull.tenant.group) {
 		pull.id = w.resolve(pull.image)
@@ -584,6 +630,7 @@ func (w *guardWorld) endPull(r *rand.Rand) {
 	at := r.IntN(len(w.kubelet.pulls))
 	pull := w.kubelet.pulls[at]
 	w.kubelet.pulls = slices.Delete(w.kubelet.pulls, at, at+1)
+	w.lateUnseen(func(late latePull) bool { return late.image == pull.image })
 	if _, there := w.node[pull.id]; pull.id == "" || pull.arrived && !there || r.IntN(3) == 0 {
 		late := r.IntN(2) == 0
 		w.say("%s of %s failed, may come late %t", w.short(pull.image), pull.tenant.name, late)
@@ -623,10 +670,19 @@ func (w *guardWorld) arriveLate(r *rand.Rand) {
 	w.late = slices.Delete(w.late, at, at+1)
 	w.say("%s of %s", w.short(late.id), w.short(late.image))
 	w.bring(&worldPull{image: late.image, id: late.id})
+	if w.kubelet != nil && w.kubelet.seesFiles && late.isSeen {
+		w.checkClosedFor(late.image, "late, before any list has it,")
+	}
+}
+
+func (w *guardWorld) lateUnseen(which func(late latePull) bool) {
+	for i, late := range w.late {
+		w.late[i].isSeen = late.isSeen && !which(late)
+	}
 }
 
 func (w *guardWorld) moveTag(r *rand.Rand) {
-	from, tag := pick(r, pulledRepositories), pick(r, judgedTags)
+	from, tag := pick(r, w.repositories), pick(r, judgedTags)
 	id := pick(r, w.inRepository(from)).id
 	w.say("%s:%s is %s", from, tag, w.short(id))
 	w.registry[from][tag] = id
@@ -635,7 +691,7 @@ func (w *guardWorld) moveTag(r *rand.Rand) {
 func (w *guardWorld) importByHand(r *rand.Rand) {
 	from := repositoryByHand
 	if r.IntN(4) == 0 {
-		from = pick(r, pulledRepositories)
+		from = pick(r, w.repositories)
 	}
 	c := pick(r, w.inRepository(from)[:2])
 	name := from + ":" + pick(r, judgedTags)
