@@ -213,6 +213,12 @@ func (w *guardWorld) latePullsSeen() {
 }
 
 func (w *guardWorld) stopGuard(*rand.Rand) {
+	if !w.calm {
+		w.stopInOrder()
+	}
+}
+
+func (w *guardWorld) stopInOrder() {
 	if !w.guard {
 		return
 	}
@@ -229,7 +235,7 @@ func (w *guardWorld) stopGuard(*rand.Rand) {
 }
 
 func (w *guardWorld) killGuard(*rand.Rand) {
-	if !w.guard {
+	if !w.guard || w.calm {
 		return
 	}
 	w.say("")
@@ -249,16 +255,16 @@ func (w *guardWorld) startBeside(*rand.Rand) {
 // guardedStart is what the whole is about: the guard's first phase, then a kubelet.
 func (w *guardWorld) guardedStart(r *rand.Rand) {
 	w.say("")
-	if r.IntN(2) == 0 {
+	if w.calm || r.IntN(2) == 0 {
 		w.endLife()
 	}
-	if r.IntN(2) == 0 {
-		w.stopGuard(r)
+	if w.calm || r.IntN(2) == 0 {
+		w.stopInOrder()
 	} else {
 		w.killGuard(r)
 	}
 	w.endLife()
-	if r.IntN(4) == 0 {
+	if !w.calm && r.IntN(4) == 0 {
 		w.damage(r)
 	}
 	w.startAll(r)
@@ -413,6 +419,9 @@ func (w *guardWorld) checkKept(runtime bool) {
 // powerCut leaves of the kubelet's files what is on the disk. Each change that nobody synced is there or
 // not, and a file whose content nobody synced may be empty.
 func (w *guardWorld) powerCut(r *rand.Rand) {
+	if w.calm {
+		return
+	}
 	w.say("")
 	w.endLife()
 	w.driver.kill()
