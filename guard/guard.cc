@@ -27,6 +27,13 @@ constexpr std::string_view kHoleNames[kHoleKinds] = {
     "record-lost",    "record-damaged", "record-stale",    "record-removed",
     "intent-dropped", "intent-lost",    "unrecorded-image"};
 
+// How often a change of the kubelet's is tried again.
+constexpr int kMaxTries = 3;
+
+constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+// What a kubelet reads at its start it has read when its socket is there.
+constexpr std::int64_t kMayHaveRead = 120 * kNanosecondsPerSecond;
+
 // Nanoseconds.
 constexpr std::int64_t kNamesMayCome = 3'000'000'000;
 
@@ -107,7 +114,8 @@ Result<void> Guard::Begin() {
   if (auto opened = OpenStore(); !opened) return opened;
   if (auto made = MakeFolders(); !made) return made;
   if (auto watched = Watch(); !watched) return watched;
-  session_->Capture();
+  // With a kubelet that runs, what it did since the mark was compared is not in it.
+  if (!kubelet_runs_) session_->Capture();
   auto put = PutAllRight();
   // A start that failed, for want of a runtime say, missed nothing: the next one is as this one
   // was.
@@ -135,7 +143,7 @@ Result<void> Guard::CheckNoneInside() const {
   return Error{ErrorCode::kOwned,
                "a kubelet that has waybill inside runs on " + options_.kubelet_directory.string() +
                    ": it owns " + inside.string() + "; nothing was changed",
-               "such a kubelet needs no guard"};
+               "such a kubelet needs no guard: stop and disable it"};
 }
 
 Result<void> Guard::MakeFolders() {
@@ -174,7 +182,8 @@ Result<void> Guard::OpenStore() {
   // Later the store knows better than a file that was put back.
   if (!*there && has_pods.has_value() && *has_pods) options.pods_directory = pods;
   if (options.witness.kind() == Witness::Kind::kRemembered) {
-    options.witness = Witness::At(image_manager_ / "waybill");
+    // Not where `waybill start` has one for a store of its own.
+    options.witness = Witness::At(image_manager_ / kOwnFolder / "witness");
   }
   auto store = NodeStore::Open(std::move(options));
   if (!store) {
@@ -186,9 +195,8 @@ Result<void> Guard::OpenStore() {
     Error error = store.error();
     if (error.code == ErrorCode::kOwned) {
       error.hint =
-          "if a kubelet with waybill inside owns it, no guard is needed; if another guard does, "
-          "one "
-          "is enough";
+          "if another waybill command has it for a moment, try again; a kubelet with waybill "
+          "inside needs no guard";
     }
     return error;
   }
@@ -263,6 +271,7 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
   }
   // What the kubelet did before the list was made is known before the list is judged.
   if (phase_ == Phase::kRunning) {
+    if (auto none = CheckNoneInside(); !none) return none;
     if (auto handled = HandleEvents(); !handled) return handled;
     // An image may be what an intent brought that could not be recorded.
     if (!unhandled_.empty()) return {};
@@ -380,6 +389,12 @@ Result<void> Guard::HandleEvents() {
     ++status_.events;
     auto handled = Handle(event);
     if (handled) continue;
+    if (++event.tries > kMaxTries && !IsFatal(handled.error().code)) {
+      // One name must not keep all others from being judged.
+      Log(LogLevel::kError, "cannot follow " + event.name + ": " + handled.error().ToString());
+      handled = MissedSomething("nothing could be recorded of " + event.name);
+      if (handled) continue;
+    }
     const bool of_pods =
         event.folder == WatchedFolder::kPods || event.folder == WatchedFolder::kPod;
     if (!of_pods && handled.error().code == ErrorCode::kNotFound) {
@@ -453,7 +468,45 @@ Result<void> Guard::CompareNow() {
   status_.last_comparison = options_.store.clock();
   wants_list_ = true;
   if (auto taken = TakeOverAll(); !taken) return taken;
+  // A kubelet that died leaves its intents; no pull of a living one takes so long.
+  const std::int64_t window = options_.store.evidence.window.count() * kNanosecondsPerSecond;
+  if (auto r = EndRunning(options_.store.boot_clock().nanoseconds - window); !r) return r;
   return Survive(pods_->Compare(), "compare the pods' ID mappings");
+}
+
+Result<void> Guard::KubeletStarted() {
+  if (auto handled = HandleEvents(); !handled) return handled;
+  // Its pulls have ended with the one before it. What it had in memory has, too: it begins with
+  // what the files say, beside a marker.
+  if (auto ended = Survive(EndRunning(std::nullopt), "end the pulls of a kubelet that is gone");
+      !ended) {
+    return ended;
+  }
+  const std::int64_t now = options_.store.boot_clock().nanoseconds;
+  for (auto& [name, seen] : seen_) {
+    const auto rewritten = rewritten_.find(name);
+    if (rewritten != rewritten_.end() && now - rewritten->second < kMayHaveRead) continue;
+    auto file = pulled_.Read(name);
+    const auto* there =
+        file && *file ? std::get_if<ImagePulledRecord>(&(*file)->judged.content) : nullptr;
+    if (there != nullptr) seen = *there;
+  }
+  rewritten_.clear();
+  status_.kubelet_ran_before = false;
+  believes_memory_ = true;
+  return {};
+}
+
+// Of those that are older than `before`, where that is given.
+Result<void> Guard::EndRunning(std::optional<std::int64_t> before) {
+  for (auto& [name, running] : running_) {
+    if (before && running.since > *before) continue;
+    running.ambiguous = true;
+    for (const PullId& id : std::exchange(running.ids, {})) {
+      if (auto r = EndPull(running.image, id); !r) return r;
+    }
+  }
+  return {};
 }
 
 Result<void> Guard::Stop(bool again) {

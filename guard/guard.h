@@ -69,7 +69,7 @@ enum class LogLevel : std::uint8_t {
 struct GuardOptions {
   std::filesystem::path kubelet_directory;
   // The store's directory, and how it is opened. The guard sets what it needs: rules, the kubelet's
-  // directories, gaps. Witness::Remembered: image_manager/waybill in the kubelet directory.
+  // directories, gaps. Witness::Remembered: waybill-guard/witness in image_manager.
   OpenOptions store = {.witness = Witness::Remembered()};
   // The runtime's complete list of images. Missing: the guard goes by records and ledger alone.
   std::function<Result<std::vector<ImageOnNode>>()> list_images;
@@ -143,10 +143,14 @@ class Guard {
   // now and then.
   Result<void> Compare();
 
+  // A kubelet started while this guard runs. It knows what the files say, and no more.
+  Result<void> KubeletStarted();
+
   // Leaves a directory that the kubelet understands. `again`: another guard starts at once, so the
   // markers stay. A kubelet that lists its folders without one looks up nothing any more.
   Result<void> Stop(bool again = false);
 
+  const std::filesystem::path& kubelet_directory() const { return options_.kubelet_directory; }
   const GuardStatus& status() const { return status_; }
   Result<std::string> StatusJson() const;
   // waybill_guard_…, in Prometheus' text format.
@@ -158,7 +162,8 @@ class Guard {
   // Of one image string, while its intent is there.
   struct RunningPull {
     std::string image;
-    std::vector<PullId> ids;
+    std::vector<PullId> ids;  // empty: they have ended, and the intent was left
+    std::int64_t since = 0;   // of the last one; nanoseconds since the boot
     // The ref of a record that only a pull of this image name can have written since.
     std::string proven_ref;
     // There may be more such pulls, or more such refs: no record proves that this one succeeded.
@@ -196,6 +201,7 @@ class Guard {
   Result<void> IntentGone(const std::string& name);
   Result<void> RecordGone(const std::string& name);
   Result<void> NoteUnknownPull(const std::string& image);
+  Result<void> EndRunning(std::optional<std::int64_t> before);
   Result<void> EndPull(const std::string& image, PullId id);
   Result<void> SettleEnded(const std::vector<ImageOnNode>& images);
   void NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& after);
@@ -254,6 +260,8 @@ class Guard {
   // What each record said when it was last read, by file name: what the kubelet added since tells
   // whether a pull wrote it.
   std::map<std::string, ImagePulledRecord> seen_;
+  // When the guard wrote one otherwise than the kubelet had it.
+  std::map<std::string, std::int64_t> rewritten_;
   // Of those, the ones whose images were gone once: the store has forgotten what they say.
   std::set<std::string> gone_;
   std::map<std::string, std::string> wanted_intents_;  // image strings by file name

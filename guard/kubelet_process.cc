@@ -1,7 +1,9 @@
 #include "guard/kubelet_process.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -66,12 +68,25 @@ bool KubeletRuns(const std::filesystem::path& kubelet_directory,
   if (!processes) return false;
   return std::any_of(processes->begin(), processes->end(), [&](const std::string& pid) {
     if (pid.empty() || !internal::IsDigit(pid.front())) return false;
+    // Anybody can call a process so.
+    struct stat owner {};
+    if (::stat((proc / pid).c_str(), &owner) != 0) return false;
+    if (owner.st_uid != 0 && owner.st_uid != ::geteuid()) return false;
     auto command_line = internal::ReadWholeFile(proc / pid / "cmdline", kMaxCommandLine);
     if (!command_line) return false;
     const auto words = Words(*command_line);
     if (words.empty() || std::filesystem::path(words[0]).filename() != "kubelet") return false;
-    return internal::IsSameFile(RootOf(words), kubelet_directory);
+    std::error_code ignored;
+    return std::filesystem::equivalent(RootOf(words), kubelet_directory, ignored);
   });
+}
+
+std::string KubeletLife(const std::filesystem::path& kubelet_directory) {
+  const std::filesystem::path socket = kubelet_directory / "pod-resources" / "kubelet.sock";
+  struct stat st {};
+  if (::lstat(socket.c_str(), &st) != 0) return {};
+  return std::to_string(st.st_ino) + "-" + std::to_string(st.st_ctim.tv_sec) + "." +
+         std::to_string(st.st_ctim.tv_nsec);
 }
 
 }  // namespace waybill::guard

@@ -4,14 +4,18 @@
 #define WAYBILL_GUARD_KUBELET_PROCESS_H_
 
 #include <filesystem>
+#include <string>
 
 namespace waybill::guard {
 
 // One that answers at its pod-resources socket (since 1.13; whatever the process is called), or a
-// process `kubelet` whose --root-dir, or the usual one, is the directory: one that is starting has
-// no socket yet. `proc`: /proc.
+// process `kubelet` of root's whose --root-dir, or the usual one, is the directory: one that is
+// starting has no socket yet. `proc`: /proc.
 bool KubeletRuns(const std::filesystem::path& kubelet_directory,
                  const std::filesystem::path& proc = "/proc");
+
+// Tells one life of the kubelet from the next: which socket it made at its start. Empty: none yet.
+std::string KubeletLife(const std::filesystem::path& kubelet_directory);
 
 }  // namespace waybill::guard
 

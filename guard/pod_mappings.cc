@@ -131,8 +131,7 @@ Result<void> PodMappings::Take(const std::string& pod) {
 }
 
 // The kubelet gives out again what pods had that are gone; their end may have been missed.
-Result<void> PodMappings::FreeOfGonePods(const std::string& pod,
-                                         const HostIdRange& range) {
+Result<void> PodMappings::FreeOfGonePods(const std::string& pod, const HostIdRange& range) {
   auto allocations = store_.ListUserNamespaces();
   if (!allocations) return allocations.error();
   for (const UserNamespaceAllocation& other : *allocations) {

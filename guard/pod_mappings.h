@@ -20,8 +20,8 @@ class PodMappings {
   // `say` gets what an operator must know.
   PodMappings(std::filesystem::path pods, NodeStore& store, Watches& watches, Say say);
 
-  // Before the kubelet starts: takes over the files of pods that the store does not know, and writes
-  // those that are lost, damaged or name other IDs than the pod got.
+  // Before the kubelet starts: takes over the files of pods that the store does not know, and
+  // writes those that are lost, damaged or name other IDs than the pod got.
   Result<void> PutRight();
   // Watches all pods that are there.
   Result<void> WatchAll();

@@ -184,6 +184,8 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
     if (!made) return made.error();
     if (!*made) return {};
     ++status_.files_written;
+    // A kubelet that starts later knows no more.
+    if (phase_ == Phase::kStarting) seen_[name] = planned;
     if (phase_ == Phase::kStarting && !planned.credential_mapping.empty()) {
       Found(HoleKind::kRecordLost, planned.image_ref, "its record was gone; it is written again");
     }
@@ -193,13 +195,13 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   ImagePulledRecord wanted = planned;
   const auto* there = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
   if (there != nullptr) {
-    if (there->credential_mapping == wanted.credential_mapping) return {};
+    if (SaysTheSame(*there, wanted)) return {};
     if (phase_ == Phase::kRunning) {
       // The kubelet may have written it just now: nothing of that is overwritten unread.
       if (auto r = TakeOverContent(name, *there); !r) return r;
       const auto now = wanted_records_.find(name);
       if (now != wanted_records_.end()) wanted = now->second;
-      if (there->credential_mapping == wanted.credential_mapping) return {};
+      if (SaysTheSame(*there, wanted)) return {};
     }
   }
   auto replaced =
@@ -208,6 +210,8 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   // Otherwise the kubelet was faster: what it wrote is taken over by its own event.
   if (!*replaced) return {};
   ++status_.files_written;
+  rewritten_[name] = options_.store.boot_clock().nanoseconds;
+  if (phase_ == Phase::kStarting) seen_[name] = wanted;
   if (there == nullptr) {
     Found(HoleKind::kRecordDamaged, wanted.image_ref,
           "its record could not be read (" + (*file)->judged.problem + "); it is written again" +

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "waybill/limits.h"
@@ -26,6 +28,11 @@ constexpr int kMaxExchanges = 64;
 constexpr std::string_view kMarkerContent =
     "This file belongs to waybill guard. No kubelet can parse it, so its cache never counts as "
     "complete, and it sees records that the guard puts back. The guard removes it when it stops.\n";
+
+bool IsDirectory(const std::filesystem::path& path) {
+  struct stat st {};
+  return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
 
 Result<void> Rename(const std::filesystem::path& from, const std::filesystem::path& to,
                     unsigned flags) {
@@ -63,6 +70,28 @@ std::string OwnForm(std::string kubelets_form) {
   return kubelets_form;
 }
 
+namespace {
+
+// In the kubelet's order, and without entries that say nothing.
+std::map<std::string, ImagePullCredentials> Sorted(
+    std::map<std::string, ImagePullCredentials> all) {
+  std::erase_if(all, [](const auto& entry) { return entry.second.empty(); });
+  for (auto& [name, credentials] : all) {
+    const auto order = [](const auto& one) {
+      return std::tie(one.namespace_name, one.name, one.uid);
+    };
+    std::ranges::sort(credentials.kubernetes_secrets, {}, order);
+    std::ranges::sort(credentials.kubernetes_service_accounts, {}, order);
+  }
+  return all;
+}
+
+}  // namespace
+
+bool SaysTheSame(const ImagePulledRecord& a, const ImagePulledRecord& b) {
+  return Sorted(a.credential_mapping) == Sorted(b.credential_mapping);
+}
+
 RecordFiles::RecordFiles(std::filesystem::path image_manager, KubeletFolder folder,
                          SyncObserver synced)
     : image_manager_(std::move(image_manager)),
@@ -76,7 +105,10 @@ Result<std::vector<std::string>> RecordFiles::Names() const {
   if (!*there) return std::vector<std::string>();
   auto names = internal::ListDirectory(path_);
   if (!names) return names;
-  std::erase_if(*names, [](const std::string& name) { return !internal::IsRecordName(name); });
+  // A kubelet passes over directories, too.
+  std::erase_if(*names, [&](const std::string& name) {
+    return !internal::IsRecordName(name) || IsDirectory(path_ / name);
+  });
   std::sort(names->begin(), names->end());
   return names;
 }
@@ -86,7 +118,8 @@ Result<std::optional<RecordFile>> RecordFiles::Read(const std::string& name) con
   RecordFile file;
   auto content = internal::ReadWholeFile(path, kMaxRecordFileBytes);
   if (!content) {
-    if (content.error().code == ErrorCode::kNotFound) return std::optional<RecordFile>();
+    if (content.error().code == ErrorCode::kNotFound || IsDirectory(path))
+      return std::optional<RecordFile>();
     file.judged.folder = folder_;
     file.judged.problem = content.error().message;
     return file;
@@ -186,8 +219,7 @@ Result<void> RecordFiles::TakeMarkerAway() const {
 }
 
 std::filesystem::path RecordFiles::Scratch(const std::string& name) const {
-  return image_manager_ / kOwnFolder /
-         (std::string(internal::FolderName(folder_)) + "-" + name);
+  return image_manager_ / kOwnFolder / (std::string(internal::FolderName(folder_)) + "-" + name);
 }
 
 Result<std::filesystem::path> RecordFiles::Stage(const std::string& name,

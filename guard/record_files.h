@@ -34,9 +34,12 @@ inline constexpr std::string_view kMarkerName = "sha256-waybill-guard";
 // Told after a file or a directory was synced. Tests cut the power by it.
 using SyncObserver = std::function<void(const std::filesystem::path&)>;
 
-// What the guard writes lacks the line end that a kubelet writes: so the guard knows its own intents
-// again, also in its next life.
+// What the guard writes lacks the line end that a kubelet writes: so the guard knows its own
+// intents again, also in its next life.
 std::string OwnForm(std::string kubelets_form);
+
+// Whether both records have the same credentials, in whatever order.
+bool SaysTheSame(const ImagePulledRecord& a, const ImagePulledRecord& b);
 
 struct RecordFile {
   std::string content;
@@ -46,9 +49,7 @@ struct RecordFile {
   // The guard wrote it (OwnForm).
   bool is_own = false;
 
-  bool readable() const {
-    return !std::holds_alternative<std::monostate>(judged.content);
-  }
+  bool readable() const { return !std::holds_alternative<std::monostate>(judged.content); }
 };
 
 class RecordFiles {

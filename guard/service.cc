@@ -22,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "guard/kubelet_process.h"
 #include "guard/notify.h"
 #include "waybill/metrics.h"
 
@@ -257,6 +258,7 @@ class Service {
     auto guard = Guard::Start(std::move(options));
     if (!guard) return guard.error();
     guard_ = *std::move(guard);
+    kubelet_life_ = KubeletLife(guard_->kubelet_directory());
     if (!options_.once) {
       if (auto served = guard_->store().Serve(); !served) {
         Log(LogLevel::kWarning, "other commands can't ask the guard: " + served.error().ToString());
@@ -337,6 +339,11 @@ class Service {
         ticked = now;
         if (watchdog) Tell("WATCHDOG=1");
         if (WriteStatus()) image_changed = true;
+        if (const std::string life = KubeletLife(guard_->kubelet_directory());
+            life != kubelet_life_) {
+          kubelet_life_ = life;
+          if (auto told = guard_->KubeletStarted(); !told) return told.error();
+        }
       }
       if (now - compared >= options_.compare_every) {
         compared = now;
@@ -444,6 +451,7 @@ class Service {
   HoleCommand commands_;
   std::optional<Asked> runtime_;
   std::unique_ptr<Guard> guard_;
+  std::string kubelet_life_;
   // It may wait for a runtime that hangs: after the guard has ended.
   std::optional<BackgroundList> list_;
   bool told_waiting_ = false;

@@ -80,11 +80,17 @@ Result<Session> Session::Begin(const std::filesystem::path& image_manager) {
 }
 
 Result<bool> Session::TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence) {
+  Capture();
   const std::filesystem::path path = image_manager_ / kOwnFolder / "session";
   auto mark = internal::ReadWholeFile(path, kMaxMarkBytes);
   if (auto removed = internal::RemoveFile(path); !removed) return removed.error();
   if (auto synced = internal::SyncDirectory(path.parent_path()); !synced) return synced.error();
-  return mark && *mark == MarkOf(FoldersOf(image_manager_), store_uuid, commit_sequence);
+  if (!mark) return false;
+  const auto left = nlohmann::json::parse(*mark, nullptr, false);
+  // Other commands may have changed the store since; the kubelet has not.
+  return left.is_object() && left.value("store", "") == store_uuid &&
+         left.value("folders", "") == folders_ &&
+         left.value("commit", std::uint64_t{0}) <= commit_sequence;
 }
 
 Result<void> Session::LeaveMark(const std::string& store_uuid,

@@ -2,6 +2,7 @@
 //
 //   lock       held while a guard runs on this kubelet directory
 //   session    the mark of an orderly end; there is none while a guard runs
+//   witness    the store's
 //   status.json  what `waybill guard --status` prints
 //
 // The mark is one line of JSON: the store and its commit sequence, and inode and times of change of
@@ -32,7 +33,7 @@ class Session {
   static Result<bool> Runs(const std::filesystem::path& image_manager);
 
   // Takes the mark away, for good, and returns whether it was there and fits: nothing was recorded
-  // since the guard before this one ended. `commit_sequence`: the store's, before it was opened.
+  // since the guard before this one ended. Remembers the folders, too. `commit_sequence`: the store's, before it was opened.
   Result<bool> TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence);
   // Remembers the folders as they are now, for the mark.
   void Capture();

@@ -27,6 +27,23 @@ std::int64_t SecondsOf(const ImagePulledRecord& record) {
   return record.last_updated ? record.last_updated->seconds : 0;
 }
 
+bool Holds(const ImagePullCredentials& all, const ImagePullSecret& secret) {
+  return std::any_of(all.kubernetes_secrets.begin(), all.kubernetes_secrets.end(),
+                     [&](const ImagePullSecret& one) {
+                       return SameCoordinates(one, secret) &&
+                              one.credential_hash == secret.credential_hash;
+                     });
+}
+
+bool Holds(const ImagePullCredentials& all, const ImagePullServiceAccount& account) {
+  return std::any_of(all.kubernetes_service_accounts.begin(), all.kubernetes_service_accounts.end(),
+                     [&](const ImagePullServiceAccount& one) {
+                       return one.uid == account.uid &&
+                              one.namespace_name == account.namespace_name &&
+                              one.name == account.name;
+                     });
+}
+
 // `into` with what `from` has more. Of two hashes of one secret that of `into` stays.
 ImagePullCredentials UnitedCredentials(ImagePullCredentials into,
                                        const ImagePullCredentials& from) {
@@ -44,12 +61,7 @@ ImagePullCredentials UnitedCredentials(ImagePullCredentials into,
     if (!known) into.kubernetes_secrets.push_back(secret);
   }
   for (const ImagePullServiceAccount& account : from.kubernetes_service_accounts) {
-    auto& all = into.kubernetes_service_accounts;
-    const bool known = std::any_of(all.begin(), all.end(), [&](const ImagePullServiceAccount& one) {
-      return one.uid == account.uid && one.namespace_name == account.namespace_name &&
-             one.name == account.name;
-    });
-    if (!known) all.push_back(account);
+    if (!Holds(into, account)) into.kubernetes_service_accounts.push_back(account);
   }
   return into;
 }
@@ -61,23 +73,6 @@ ImagePulledRecord United(const ImagePulledRecord& newer, const ImagePulledRecord
     if (!is_new) at->second = UnitedCredentials(at->second, credentials);
   }
   return united;
-}
-
-bool Holds(const ImagePullCredentials& all, const ImagePullSecret& secret) {
-  return std::any_of(all.kubernetes_secrets.begin(), all.kubernetes_secrets.end(),
-                     [&](const ImagePullSecret& one) {
-                       return SameCoordinates(one, secret) &&
-                              one.credential_hash == secret.credential_hash;
-                     });
-}
-
-bool Holds(const ImagePullCredentials& all, const ImagePullServiceAccount& account) {
-  return std::any_of(all.kubernetes_service_accounts.begin(), all.kubernetes_service_accounts.end(),
-                     [&](const ImagePullServiceAccount& one) {
-                       return one.uid == account.uid &&
-                              one.namespace_name == account.namespace_name &&
-                              one.name == account.name;
-                     });
 }
 
 // Of `after`, what `before` does not have.
@@ -96,21 +91,28 @@ ImagePulledRecord Added(const ImagePulledRecord& after, const ImagePulledRecord&
   return added;
 }
 
-// Whether only a pull that succeeded can have written `after` over `before`: a decision adds no
-// secret but one whose hash or coordinates are there (kubelet behaviour).
+// Whether only a pull that succeeded can have written `after` over `before`: it adds the credential
+// that it was made with. A decision adds a secret whose hash or coordinates are there, and several
+// writes may be read as one: so nothing else may have changed.
 bool OnlyAPullWrites(const ImagePullCredentials* before, const ImagePullCredentials& after) {
   if (after.empty()) return false;
   if (before == nullptr) return true;
-  if (after.node_pods_accessible && !before->node_pods_accessible) return true;
+  if (after.node_pods_accessible) return !before->node_pods_accessible;
+  std::size_t added = 0;
   for (const ImagePullSecret& secret : after.kubernetes_secrets) {
+    if (Holds(*before, secret)) continue;
+    ++added;
     const auto& all = before->kubernetes_secrets;
-    if (std::none_of(all.begin(), all.end(), [&](const ImagePullSecret& one) {
+    if (std::any_of(all.begin(), all.end(), [&](const ImagePullSecret& one) {
           return SameCoordinates(one, secret) || one.credential_hash == secret.credential_hash;
         })) {
-      return true;
+      return false;
     }
   }
-  return after.kubernetes_service_accounts.size() > before->kubernetes_service_accounts.size();
+  for (const ImagePullServiceAccount& account : after.kubernetes_service_accounts) {
+    if (!Holds(*before, account)) ++added;
+  }
+  return added == 1;
 }
 
 std::string FileNameOf(std::string_view text) {
@@ -198,7 +200,7 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
     put.image_ref = record.image_ref;
     put.last_updated = std::max(record.last_updated, known->last_updated);
   }
-  if (!known || put.credential_mapping != known->credential_mapping) {
+  if (!known || !SaysTheSame(put, *known)) {
     auto stored = store_->PutRecord(put);
     if (!stored && stored.error().code != ErrorCode::kLimitExceeded) return stored;
     if (!stored) {
@@ -210,7 +212,7 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   }
   seen_[name] = United(record, seen);
   // What does not count (it was forgotten, say) must go from the file.
-  if (known->credential_mapping != record.credential_mapping) wants_list_ = true;
+  if (!SaysTheSame(*known, record)) wants_list_ = true;
   // So that it is put back at once if it vanishes before the next list.
   known->image_ref = record.image_ref;
   if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(known);
@@ -242,13 +244,25 @@ void Guard::LeaveAlone(const std::filesystem::path& path) {
 }
 
 void Guard::NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& after) {
+  // Such a kubelet has more in memory than its files say.
+  if (status_.kubelet_ran_before) return;
   for (const auto& [image_name, credentials] : after.credential_mapping) {
     const auto was = before.credential_mapping.find(image_name);
     const auto* const entry = was == before.credential_mapping.end() ? nullptr : &was->second;
     if (!OnlyAPullWrites(entry, credentials)) continue;
+    // A record says nothing of tags: of several pulls of a repository any may have written it.
+    const std::string repository = RepositoryOf(image_name);
+    const auto of_ended = std::count_if(ended_.begin(), ended_.end(), [&](const EndedPull& ended) {
+      return RepositoryOf(ended.image) == repository;
+    });
+    const auto of_running = std::count_if(
+        running_.begin(), running_.end(),
+        [&](const auto& running) { return RepositoryOf(running.second.image) == repository; });
     for (auto& [name, running] : running_) {
-      if (ImageName(running.image) != std::string_view(image_name)) continue;
-      running.ambiguous = running.ambiguous || !running.proven_ref.empty();
+      if (RepositoryOf(running.image) != repository) continue;
+      running.ambiguous = running.ambiguous || of_ended + of_running > 1 ||
+                          !running.proven_ref.empty() ||
+                          ImageName(running.image) != std::string_view(image_name);
       running.proven_ref = after.image_ref;
     }
   }
@@ -324,12 +338,13 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
     if (!has) return has.error();
     return *has && !gap_ ? Result<void>() : NoteUnknownPull(intent->image);
   }
+  if (!was_written && running_.contains(name)) return {};
   RunningPull& running = running_[name];
-  if (!was_written && !running.ids.empty()) return {};
+  running.image = intent->image;
   auto id = store_->RecordPullIntent({.image = intent->image});
   if (!id) return id.error();
-  running.image = intent->image;
   running.ids.push_back(*id);
+  running.since = options_.store.boot_clock().nanoseconds;
   // How many pulls it stands for was not seen.
   if (!was_written) running.ambiguous = true;
   return {};
@@ -418,9 +433,14 @@ Result<void> Guard::SettleEnded(const std::vector<ImageOnNode>& images) {
         entry = &image;
       }
     }
-    const bool is_alone = std::none_of(running_.begin(), running_.end(), [&](const auto& other) {
-      return RepositoryOf(other.second.image) == RepositoryOf(pull.image);
-    });
+    const std::string repository = RepositoryOf(pull.image);
+    const bool is_alone = std::none_of(running_.begin(), running_.end(),
+                                       [&](const auto& other) {
+                                         return RepositoryOf(other.second.image) == repository;
+                                       }) &&
+                          std::none_of(ended_.begin(), ended_.end(), [&](const EndedPull& other) {
+                            return other.id != pull.id && RepositoryOf(other.image) == repository;
+                          });
     if (entry != nullptr && is_alone) {
       auto done = store_->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
                                             std::nullopt, {.pull = pull.id, .image = *entry});

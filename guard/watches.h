@@ -29,6 +29,7 @@ struct WatchEvent {
   WatchedFolder folder = WatchedFolder::kPulled;
   std::string pod = {};  // of kPod: the pod's UID
   std::string name = {};
+  int tries = 0;  // counted by who handles it
 };
 
 class Watches {

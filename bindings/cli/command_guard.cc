@@ -74,7 +74,8 @@ guard runs.)";
                 "keep metrics there, for Prometheus' textfile collector");
     flags.Switch("--status", &status_, "print what the guard that runs says of itself");
     flags.Value("--witness", &witness_, "FILE",
-                "the witness; else image_manager/waybill in the kubelet's directory");
+                "the witness; else image_manager/waybill-guard/witness in the\n"
+                "kubelet's directory");
     flags.Value("--policy", &policy_, "POLICY",
                 "the kubelet's imagePullCredentialsVerificationPolicy;\n"
                 "NeverVerifyPreloadedImages");

@@ -95,9 +95,8 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
 
 Result<void> NodeStore::NoteGap(std::string_view why) try {
   if (auto r = CheckReason("reason", why); !r) return r;
-  return impl_->Write([&](StoreTxn& txn) {
-    return internal::NoteGap(txn, internal::GapToldOf(std::string(why)));
-  });
+  return impl_->Write(
+      [&](StoreTxn& txn) { return internal::NoteGap(txn, internal::GapToldOf(std::string(why))); });
 } catch (...) {
   return internal::Caught();
 }

@@ -131,9 +131,7 @@ class Node {
     const std::string content((std::istreambuf_iterator<char>(file)), {});
     return Must(DecodePulledRecord(content));
   }
-  bool HasIntent(const std::string& image) const {
-    return std::filesystem::exists(Pulling(image));
-  }
+  bool HasIntent(const std::string& image) const { return std::filesystem::exists(Pulling(image)); }
   bool IsClosedToAll(char digit) const {
     const auto record = Record(Ref(digit));
     return record && record->credential_mapping.empty();
@@ -243,6 +241,122 @@ BOOST_AUTO_TEST_CASE(one_of_two_pulls_proves_nothing_of_the_other) {
   BOOST_TEST(node.IsClosedToAll('2'));
 }
 
+// A record says nothing of tags.
+BOOST_AUTO_TEST_CASE(a_pull_of_one_tag_proves_nothing_of_another) {
+  for (const bool at_once : {false, true}) {
+    Node node;
+    const std::string other = std::string(kApp) + ":v2";
+    node.images = {Listed('1', other)};
+    node.WriteRecord('1', "a");
+    node.Start();
+    node.WriteIntent(kAppV1);
+    node.WriteIntent(other);
+    Must(node.guard().HandleEvents());
+    // The pull of v1 brings the image that v2 was.
+    auto both = SecretOf("a");
+    both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+    node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
+    node.images[0].repo_tags.emplace_back(kAppV1);
+    std::filesystem::remove(node.Pulling(kAppV1));
+    if (!at_once) node.Follow();
+    std::filesystem::remove(node.Pulling(other));
+    node.Follow();
+    node.List();
+    // What v2 is by now arrives late.
+    node.images[0].repo_tags = {kAppV1};
+    node.images.push_back(Listed('2', other));
+    node.List();
+    BOOST_TEST(node.IsClosedToAll('2'));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(two_decisions_that_are_read_as_one_prove_no_pull) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  // The secret was rotated, and then another one had the new hash.
+  auto changed = SecretOf("a");
+  changed.kubernetes_secrets[0].credential_hash = "rotated";
+  changed.kubernetes_secrets.push_back(changed.kubernetes_secrets[0]);
+  changed.kubernetes_secrets[1].name = "other";
+  node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, changed}}});
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  BOOST_TEST(Must(node.its_store().ListOpenPulls()).size() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_kubelet_that_starts_anew_has_no_pulls_and_no_memory) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.WriteIntent("r.example/a/big:1");
+  Must(node.guard().HandleEvents());
+  Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
+  node.clock().AdvanceSeconds(1);
+  node.List();
+  node.clock().AdvanceSeconds(600);
+  Must(node.guard().KubeletStarted());
+  const auto pulls = Must(node.its_store().ListOpenPulls());
+  BOOST_REQUIRE(pulls.size() == 1U);
+  BOOST_TEST((pulls[0].state == PullState::kUnknown));
+  Must(node.guard().Compare());
+  BOOST_TEST(Must(node.its_store().ListOpenPulls()).size() == 1U);
+  // The secret proves itself again.
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  node.WriteRecord('1', "a");
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  BOOST_TEST((node.Record(Ref('1'))->credential_mapping[kApp] == SecretOf("a")));
+}
+
+BOOST_AUTO_TEST_CASE(the_order_of_credentials_means_nothing) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.WriteIntent(kAppV1);
+  auto both = SecretOf("a");
+  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  Must(node.guard().HandleEvents());
+  node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  BOOST_TEST(node.holes.empty());
+  BOOST_TEST(node.guard().status().files_written == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_is_no_record) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  std::filesystem::remove(node.Pulled(Ref('1')));
+  std::filesystem::create_directories(node.Pulled(Ref('1')) / "inside");
+  std::filesystem::create_directory(node.Pulled(Ref('2')));
+  Must(node.guard().HandleEvents());
+  Must(node.guard().Compare());
+  node.images.push_back(Listed('3', "r.example/by/hand:1"));
+  node.List();
+  BOOST_TEST(node.guard().status().images == 2U);
+  node.Restart();
+}
+
+BOOST_AUTO_TEST_CASE(a_kubelet_with_waybill_inside_may_come_later) {
+  Node node;
+  node.Start();
+  const auto inside = Must(NodeStore::Open(OptionsIn(node.kubelet())));
+  std::filesystem::rename(node.kubelet() / "store", node.kubelet() / "waybill");
+  const auto token = Must(node.guard().BeginList());
+  const auto taken = node.guard().TakeList(token, node.images);
+  BOOST_REQUIRE(!taken);
+  BOOST_TEST((taken.error().code == ErrorCode::kOwned));
+}
+
 BOOST_AUTO_TEST_CASE(what_came_without_the_kubelet_is_open) {
   Node node;
   node.Start();
@@ -343,8 +457,8 @@ BOOST_AUTO_TEST_CASE(what_the_kubelet_wrote_without_a_guard_counts) {
   BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == both));
   BOOST_TEST((node.Record(Ref('2'))->credential_mapping.at(kApp) == SecretOf("b")));
   BOOST_TEST(node.IsClosedToAll('3'));
-  BOOST_TEST(Must(node.its_store().GetRecord({.image_ref = Ref('2')}))
-                 .credential_mapping.contains(kApp));
+  BOOST_TEST(
+      Must(node.its_store().GetRecord({.image_ref = Ref('2')})).credential_mapping.contains(kApp));
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_that_was_put_back_while_no_kubelet_ran_proves_nothing) {
@@ -406,8 +520,8 @@ BOOST_AUTO_TEST_CASE(a_start_opens_what_the_ledger_opens_though_it_was_pulled_si
   BOOST_TEST(node.Record(Ref('1')).has_value());
   node.Restart();
   BOOST_TEST(!node.Record(Ref('1')));
-  BOOST_TEST(Must(node.its_store().GetRecord({.image_ref = Ref('1')}))
-                 .credential_mapping.contains(kApp));
+  BOOST_TEST(
+      Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
@@ -530,8 +644,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_no_record) {
   BOOST_REQUIRE(::mkfifo(node.Pulled(Ref('2')).c_str(), 0600) == 0);
   node.Start();
   for (const char digit : {'1', '2'}) {
-    BOOST_TEST(std::filesystem::is_regular_file(
-        std::filesystem::symlink_status(node.Pulled(Ref(digit)))));
+    BOOST_TEST(
+        std::filesystem::is_regular_file(std::filesystem::symlink_status(node.Pulled(Ref(digit)))));
     BOOST_TEST((node.Record(Ref(digit))->credential_mapping.at(kApp) == SecretOf("a")));
   }
 }
@@ -627,7 +741,9 @@ BOOST_AUTO_TEST_CASE(host_ids_of_pods_are_kept) {
   Node node;
   node.Start();
   // A kubelet makes pods/ when it starts.
-  const auto file = [&](const std::string& pod) { return node.kubelet() / "pods" / pod / "userns"; };
+  const auto file = [&](const std::string& pod) {
+    return node.kubelet() / "pods" / pod / "userns";
+  };
   const auto write = [&](const std::string& pod, std::uint32_t first) {
     std::filesystem::create_directories(file(pod).parent_path());
     std::ofstream(file(pod)) << internal::EncodeUsernsFile(first, 65536);

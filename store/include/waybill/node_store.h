@@ -191,8 +191,8 @@ class NodeStore {
   // kLimitExceeded: more than kMaxListedImages.
   Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
 
-  // Something was pulled, or may still be, that nobody recorded (Gap::kYes while the store is open):
-  // whoever records for a kubelet missed something. The store is distrustful until the next
+  // Something was pulled, or may still be, that nobody recorded (Gap::kYes while the store is
+  // open): whoever records for a kubelet missed something. The store is distrustful until the next
   // complete list, which closes each image that has neither record nor ledger entry, and leaves an
   // open pull of anything. Does nothing while a gap is open already. `why` (1 to kMaxReasonBytes,
   // kInvalidArgument otherwise) goes into the journal of trust.
