@@ -3,8 +3,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "store/base/hex.h"
@@ -248,6 +250,7 @@ Result<void> Guard::FirstList() {
     status_.runtime_error = error.ToString();
     Log(LogLevel::kWarning, "there is no list of images yet: " + status_.runtime_error);
     wants_list_ = true;
+    if (auto r = TakeOverUnproven(nullptr); !r) return r;
     return PutRight();
   }
 }
@@ -329,6 +332,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
     return PutRight();
   }
   if (auto r = SettleEnded(images); !r) return r;
+  if (auto r = TakeOverUnproven(&images); !r) return r;
   if (auto r = CloseDamaged(images); !r) return r;
   auto named = WithoutNameless(images);
   if (!named) return named.error();
@@ -519,6 +523,8 @@ Result<void> Guard::Stop(bool again) {
   for (int turn = 0; turn < kMaxCaptures; ++turn) {
     const std::uint64_t written = status_.files_written;
     session_->Capture();
+    // A change within the same tick of the kernel's clock would not show.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (auto handled = HandleEvents(); !handled) return handled;
     if (status_.files_written == written) break;
   }

@@ -193,6 +193,7 @@ class Guard {
   Result<void> TakeOverAll();
   Result<void> TakeOverRecord(const std::string& name);
   Result<void> TakeOverContent(const std::string& name, ImagePulledRecord record);
+  Result<void> TakeOverUnproven(const std::vector<ImageOnNode>* images);
   Result<void> CloseDamaged(const std::vector<ImageOnNode>& images);
   void NoteVersion(const std::string& content);
   void LeaveAlone(const std::filesystem::path& path);
@@ -268,7 +269,9 @@ class Guard {
   std::set<std::string> preloaded_;  // names of files that images of the ledger must not have
   std::set<std::string> removed_;    // records that vanished; the next list tells whether rightly
   std::set<std::string> damaged_;    // unreadable records at the start
-  std::set<std::string> reported_;   // files that were left alone, and said to be
+  // Records without credentials that the store does not know: until the next list.
+  std::vector<ImagePulledRecord> unproven_;
+  std::set<std::string> reported_;  // files that were left alone, and said to be
 
   GuardStatus status_;
 };

@@ -194,6 +194,13 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   // forgotten.
   ImagePulledRecord put = Added(record, seen);
   if (!believed || !believes_memory_) put.credential_mapping.clear();
+  if (!known && put.credential_mapping.empty()) {
+    // If its image is gone, it must not stand for any other: the next list tells.
+    seen_[name] = United(record, seen);
+    unproven_.push_back(std::move(put));
+    wants_list_ = true;
+    return {};
+  }
   if (known) {
     const bool is_newer = !starting || SecondsOf(record) > SecondsOf(*known);
     put = is_newer ? United(put, *known) : United(*known, put);
@@ -266,6 +273,27 @@ void Guard::NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& 
       running.proven_ref = after.image_ref;
     }
   }
+}
+
+// Without a list all of them may be about images that are there.
+Result<void> Guard::TakeOverUnproven(const std::vector<ImageOnNode>* images) {
+  std::set<std::string> listed;
+  if (images != nullptr) {
+    for (const ImageOnNode& image : *images) {
+      listed.insert(internal::SpellingOf(image.id));
+      for (const std::string& digest : image.repo_digests) {
+        listed.insert(internal::SpellingOf(digest));
+      }
+    }
+  }
+  while (!unproven_.empty()) {
+    const ImagePulledRecord& record = unproven_.back();
+    if (images == nullptr || listed.contains(internal::SpellingOf(record.image_ref))) {
+      if (auto stored = store_->PutRecord(record); !stored) return stored;
+    }
+    unproven_.pop_back();
+  }
+  return {};
 }
 
 // At a start, of files that could not be read: which images they are about.

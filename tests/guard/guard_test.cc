@@ -524,6 +524,22 @@ BOOST_AUTO_TEST_CASE(a_start_opens_what_the_ledger_opens_though_it_was_pulled_si
       Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
 }
 
+BOOST_AUTO_TEST_CASE(the_file_of_an_image_that_is_gone_leaves_nothing_unjudged) {
+  Node node;
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
+  node.WriteRecord({.image_ref = Ref('1')});
+  node.Start();
+  node.images = {Listed('2', "r.example/other:1")};
+  node.clock().AdvanceSeconds(60);
+  node.List();
+  BOOST_REQUIRE(node.IsClosedToAll('1'));
+  Must(node.guard().Stop());
+  node.images.push_back(Listed('3', "r.example/by/hand:1"));
+  node.Start();
+  BOOST_TEST(!node.guard().status().gap);
+  BOOST_TEST(!node.Record(Ref('3')));
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
