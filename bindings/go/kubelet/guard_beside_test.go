@@ -57,7 +57,9 @@ func (w *guardWorld) startGuard(kubeletRuns, runtime bool) {
 		w.saw[sawGuardGap]++
 	}
 	w.count(answer)
-	if runtime {
+	if !runtime {
+		w.gap = true // no list tells which records are of images that are gone, so they may be of any
+	} else {
 		w.begunAt = time.Now()
 		w.listJudged(images)
 	}
