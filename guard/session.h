@@ -33,7 +33,8 @@ class Session {
   static Result<bool> Runs(const std::filesystem::path& image_manager);
 
   // Takes the mark away, for good, and returns whether it was there and fits: nothing was recorded
-  // since the guard before this one ended. Remembers the folders, too. `commit_sequence`: the store's, before it was opened.
+  // since the guard before this one ended. Remembers the folders, too. `commit_sequence`: the
+  // store's, before it was opened.
   Result<bool> TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence);
   // Remembers the folders as they are now, for the mark.
   void Capture();

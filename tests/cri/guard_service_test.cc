@@ -881,7 +881,8 @@ BOOST_AUTO_TEST_CASE(mappings_of_pods_are_kept) {
 
 // By hand: what an idle guard needs, for guard/README.md.
 BOOST_AUTO_TEST_CASE(what_it_costs, *boost::unit_test::disabled()) {
-  const auto seconds = NumberFromEnv("WAYBILL_IDLE_SECONDS", 60);
+  const auto seconds = NumberFromEnv("WAYBILL_IDLE_SECONDS", 0);
+  if (seconds == 0) return;
   for (const bool with_events : {false, true}) {
     Node node;
     std::vector<int> all;
