@@ -532,6 +532,9 @@ Result<void> Guard::Stop(bool again) {
     if (auto r = EndPull(pull.image, pull.id); !r) return r;
   }
   ended_.clear();
+  // Nobody sees how these end.
+  if (auto r = EndRunning(std::nullopt); !r) return r;
+  running_.clear();
   // The store forgets the record of an image that is gone, the kubelet does so later, and writes
   // nothing if a pull proves it again. The next start, which misses nothing, believes no file.
   auto records = pulled_.Names();
