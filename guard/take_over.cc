@@ -169,6 +169,10 @@ Result<void> Guard::TakeOverRecord(const std::string& name) {
   damaged_.erase(name);
   removed_.erase(name);
   if (!(*file)->is_own) NoteVersion((*file)->content);
+  if ((*file)->is_own && !lost_ && record->credential_mapping.empty()) {
+    // It tells nothing that the store does not know, or has forgotten since with its image.
+    return {};
+  }
   return TakeOverContent(name, *record);
 }
 

@@ -540,6 +540,25 @@ BOOST_AUTO_TEST_CASE(the_file_of_an_image_that_is_gone_leaves_nothing_unjudged) 
   BOOST_TEST(!node.Record(Ref('3')));
 }
 
+BOOST_AUTO_TEST_CASE(a_guards_own_file_does_not_close_an_image_that_comes_again) {
+  Node node;
+  node.images = {Listed('2', "r.example/other:1")};
+  node.Start();
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  node.images.push_back(Listed('1', kAppV1));
+  node.List();
+  BOOST_REQUIRE(node.IsClosedToAll('1'));
+  // It goes, with the store's record, and comes back by hand under another name.
+  node.images.pop_back();
+  node.clock().AdvanceSeconds(60);
+  node.List();
+  Must(node.guard().Stop());
+  node.images.push_back(Listed('1', "r.example/by/hand:1"));
+  node.Start();
+  BOOST_TEST(!node.Record(Ref('1')));
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
