@@ -94,7 +94,9 @@ func (w *guardWorld) listJudged(images []listedImage) {
 	for _, c := range w.contents {
 		if !slices.ContainsFunc(images, func(image listedImage) bool { return image.ID == c.id }) {
 			delete(w.wasByHand, c.id)
-			delete(w.shut, c.id)
+			if _, err := os.Stat(w.recordFile(c.id)); err != nil { // else the kubelet's collector has not come yet
+				delete(w.shut, c.id)
+			}
 			delete(w.followed, c.id)
 			w.forgot[c.id] = true
 		} else {
