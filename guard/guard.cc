@@ -515,6 +515,7 @@ Result<void> Guard::EndRunning(std::optional<std::int64_t> before) {
 
 Result<void> Guard::Stop(bool again) {
   options_.live = false;
+  stopping_ = true;
   if (!again) {
     if (auto away = pulled_.TakeMarkerAway(); !away) return away;
     if (auto away = pulling_.TakeMarkerAway(); !away) return away;

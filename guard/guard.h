@@ -222,6 +222,7 @@ class Guard {
   Result<void> Handle(const WatchEvent& event);
   Result<void> CompareNow();
   bool IsPulledNow(const std::string& name) const;
+  bool IsListed(const std::string& image_ref) const;
   bool IsPulledUnderAnyNameOf(const ImagePulledRecord& record) const;
   Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images);
   Result<std::vector<ImageOnNode>> WithoutNameless(const std::vector<ImageOnNode>& images);
@@ -240,6 +241,7 @@ class Guard {
   std::unique_ptr<NodeStore> store_;
   std::unique_ptr<PodMappings> pods_;
   Phase phase_ = Phase::kStarting;
+  bool stopping_ = false;
   bool kubelet_runs_ = false;  // it did when the guard started
   bool gap_ = false;           // the kubelet may have recorded something before this start, unseen
   // The guard saw everything that the kubelet has in memory.

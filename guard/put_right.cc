@@ -202,6 +202,10 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
       const auto now = wanted_records_.find(name);
       if (now != wanted_records_.end()) wanted = now->second;
       if (SaysTheSame(*there, wanted)) return {};
+      // What the kubelet kept of an image that came back is taken over once its pulls have ended.
+      auto statistics = store_->GetStatistics();
+      if (!statistics) return statistics.error();
+      if (gone_.contains(name) && statistics->revocations == 0) return {};
     }
   }
   auto replaced =
@@ -234,9 +238,9 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   // any other to whoever did not prove them. What a running kubelet wrote stays until it starts
   // again.
   bool remove = preloaded_.contains(name) && (says_nothing || phase_ == Phase::kStarting);
-  // Of a kubelet that runs only what the guard put back and nobody needs any more.
-  const bool put_back = there != nullptr && (*file)->is_own;
-  if (images_ && (phase_ == Phase::kStarting || put_back)) {
+  // A kubelet that runs may have such a record in memory, and writes nothing if its image comes
+  // back.
+  if (images_ && phase_ == Phase::kStarting) {
     if (there == nullptr) {
       remove = remove || !preloaded_.contains(name);
     } else if (!preloaded_.contains(name)) {

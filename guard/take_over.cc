@@ -190,7 +190,8 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   NoteProof(known ? United(seen, *known) : seen, record);
   // An image that came back: what the kubelet kept of it counts again, but for what was revoked. So
   // not while a pull runs, which would prove that anew.
-  if (gone_.contains(name) && !IsPulledUnderAnyNameOf(record)) {
+  if (gone_.contains(name) && !IsPulledUnderAnyNameOf(record) &&
+      (stopping_ || IsListed(record.image_ref))) {
     gone_.erase(name);
     seen = {};
   }
@@ -228,6 +229,13 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   known->image_ref = record.image_ref;
   if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(known);
   return {};
+}
+
+bool Guard::IsListed(const std::string& image_ref) const {
+  const std::string spelling = internal::SpellingOf(image_ref);
+  return images_ && std::any_of(images_->begin(), images_->end(), [&](const ImageOnNode& image) {
+           return internal::SpellingOf(image.id) == spelling;
+         });
 }
 
 bool Guard::IsPulledUnderAnyNameOf(const ImagePulledRecord& record) const {

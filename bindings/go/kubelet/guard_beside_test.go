@@ -403,6 +403,9 @@ func (w *guardWorld) checkKept(runtime bool) {
 					continue
 				}
 				switch {
+				case byRecord && w.removed[id]:
+					// The store forgets an image that is gone. What the kubelet kept of it counts again once it is
+					// back, but not while a pull of its repository runs, and not if its file is lost before that.
 				case byRecord && w.lost[id]:
 					// The kubelet's newest word, which no guard had seen when it was lost.
 				case !byRecord && !w.known[id] && !t.matches(w.followed[id], image):

@@ -159,6 +159,7 @@ type guardWorld struct {
 	// Of images that were gone on the latest list: the store has forgotten their records, the kubelet has not,
 	// and writes nothing where it is proven again.
 	forgot   map[string]bool
+	removed  map[string]bool                             // images that were removed once
 	lost     map[string]bool                             // of those, what the power took, or somebody damaged
 	intents  map[string]bool                             // written since the guard looked
 	followed map[string]*kubeletconfig.ImagePulledRecord // records that the guard has seen
@@ -237,7 +238,7 @@ func newGuardWorld(r *rand.Rand, driver, directory string, saw map[string]int) *
 	w := &guardWorld{
 		saw: saw, mayPull: map[string][]int{}, registry: map[string]map[string]string{}, node: map[string]*listedImage{},
 		byHand: map[string]bool{}, wasByHand: map[string]bool{}, shut: map[string]bool{}, proven: map[proof]bool{}, driver: &driverProcess{path: driver, directory: directory},
-		known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, forgot: map[string]bool{}, intents: map[string]bool{},
+		known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, forgot: map[string]bool{}, removed: map[string]bool{}, intents: map[string]bool{},
 		followed: map[string]*kubeletconfig.ImagePulledRecord{}, usable: map[use]bool{}, copies: map[string][]byte{},
 		calm: r.IntN(3) == 0, boot: 1, booted: time.Now().Add(-time.Hour),
 	}
@@ -712,6 +713,7 @@ func (w *guardWorld) removeImage(r *rand.Rand) {
 	id := pick(r, ids[:len(ids)-1]) // the last one stays
 	w.say("%s", w.short(id))
 	delete(w.node, id)
+	w.removed[id] = true
 	w.wasByHand[id], w.byHand[id] = w.wasByHand[id] || w.byHand[id], false
 	w.forgetUses(func(u use) bool { return u.id == id })
 	for _, pull := range w.pulls() {
