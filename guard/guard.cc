@@ -231,6 +231,8 @@ Result<void> Guard::FirstList() {
     auto list = options_.list_images
                     ? options_.list_images()
                     : Error{ErrorCode::kUnavailable, "no runtime was named to list its images", ""};
+    // A wrong endpoint does not become right.
+    if (!list && list.error().code == ErrorCode::kInvalidArgument) return list.error();
     auto taken = list ? TakeList(*token, list) : Result<void>(list.error());
     if (taken && images_) return {};
     // With a kubelet that runs already, an empty list is no error of TakeList.

@@ -54,9 +54,9 @@ guard runs.)";
     flags.Value("--store", &store_, "DIR", "the guard's own store");
     flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
                    "the kubelet's directory, the one with image_manager/ in it");
-    flags.Value("--cri", &endpoint_, "ENDPOINT",
+    flags.Value("--cri", &endpoint_, "ENDPOINT|auto",
                 "the runtime's socket, unix:///run/containerd/containerd.sock;\n"
-                "default: that of the runtime that answers");
+                "auto (default): that of the runtime that answers");
     flags.Switch("--once", &once_, "put the kubelet's directory right, and end");
     flags.Value("--wait-runtime", &wait_, "SECONDS",
                 "how long to wait for a runtime that does not answer yet; 30");
@@ -135,7 +135,8 @@ guard runs.)";
     if (once_ && (on_hole_ || metrics_file_ || list_every_)) {
       return BadFlag("--once", "it excludes --on-hole, --metrics-file and --list-every");
     }
-    service.runtime = cri::ClientOptions{.endpoint = endpoint_.value_or("")};
+    const bool is_named = endpoint_ && *endpoint_ != "auto";
+    service.runtime = cri::ClientOptions{.endpoint = is_named ? *endpoint_ : ""};
     service.wait_runtime = std::chrono::seconds(wait);
     service.list_every = std::chrono::seconds(every);
     service.once = once_;

@@ -733,6 +733,19 @@ BOOST_AUTO_TEST_CASE(a_start_without_a_runtime_misses_nothing_later) {
   BOOST_TEST(!node.Record(Ref('1')));
 }
 
+BOOST_AUTO_TEST_CASE(a_wrong_endpoint_is_asked_once) {
+  Node node;
+  auto options = node.Options();
+  options.needs_runtime = false;
+  options.list_images = []() -> Result<std::vector<ImageOnNode>> {
+    return Error{ErrorCode::kInvalidArgument, "that is no socket", ""};
+  };
+  options.try_again = [](const Error&) -> bool { throw std::logic_error("it was asked again"); };
+  auto refused = Guard::Start(options);
+  BOOST_REQUIRE(!refused);
+  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
+}
+
 BOOST_AUTO_TEST_CASE(an_empty_list_prunes_nothing) {
   Node node;
   node.images = {Listed('1', kAppV1)};
