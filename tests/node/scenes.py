@@ -28,6 +28,10 @@ SPELLED = on(
 FAILED_PULL = on(
     "stock",
     "The intent is all that is left of A's pull, and B's pull, which failed, took it away.")
+TRIED_AGAIN = on(
+    "stock",
+    "Now and then, by the time that passes until the kubelet tries again: B's first try, which "
+    "failed, took away the intent that is all that is left of A's pull.")
 TAKEN_FOR_OLD = on(
     "stock",
     "At its start the kubelet finds the old image under that tag, takes A's pull for ended, and"
@@ -158,7 +162,7 @@ def killed_tag_and_digest(node):
     b.asks("B by ID, Never", image.id, OUT, SPELLED, **NEVER)
     b.asks("B by `name@digest`, Never", image.by_digest, OUT, SPELLED, **NEVER)
     b.asks("B by `name:tag@digest`, Never", both, OUT, **NEVER)
-    b.asks("B by `name:tag@digest`, IfNotPresent", both, OUT)
+    b.asks("B by `name:tag@digest`, IfNotPresent", both, OUT, TRIED_AGAIN)
     b.asks("B after its pull failed, Never", both, OUT, FAILED_PULL, **NEVER)
     a.asks("A, IfNotPresent", both, IN)
 
