@@ -119,8 +119,9 @@ class Guard {
   // The phase before a kubelet starts: takes over what is new, judges it, and puts the kubelet's
   // directory right. With a kubelet that runs already, too, but then what that has in memory stays.
   // Errors: those of NodeStore::Open; kOwned also for a second guard, and for a kubelet that has
-  // waybill inside; kUnavailable: the runtime gave no list; kInvalidArgument: its list is empty,
-  // and the store has records. What was done before an error stays, and can be repeated.
+  // waybill inside; kUnavailable: the runtime gave no list, or an empty one although the store has
+  // records or a ledger; kInvalidArgument: it can't be asked like this. What was done before an
+  // error stays, and can be repeated.
   static Result<std::unique_ptr<Guard>> Start(GuardOptions options);
   // Without Stop the end counts as a crash: what happens until the next start is a gap.
   ~Guard();
@@ -130,8 +131,8 @@ class Guard {
   // Readable when the kubelet changed something.
   int fd() const { return watches_->fd(); }
   // What the kubelet did since the last call. Errors of the store that no later call can mend:
-  // kOutcomeUnknown, kOwned, kClosed, kDamaged. The guard must then be started anew. Anything else
-  // is logged, and tried again with the next comparison.
+  // kOutcomeUnknown, kOwned, kClosed, kNotOwner. The guard must then be started anew. Anything else
+  // is logged, and tried again before the next list is judged.
   Result<void> HandleEvents();
 
   // A list of images: draw the token, make the list, hand both over. `list` may be an error.
