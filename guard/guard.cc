@@ -366,11 +366,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   for (const std::string& name : removed) {
     const auto still = wanted_records_.find(name);
     if (still == wanted_records_.end() || IsPlaceholder(still->second)) continue;
-    const std::string ref = internal::SpellingOf(still->second.image_ref);
-    const bool listed = std::any_of(
-        images_->begin(), images_->end(),
-        [&](const ImageOnNode& image) { return internal::SpellingOf(image.id) == ref; });
-    if (!listed) continue;
+    if (!IsListed(still->second.image_ref)) continue;
     Found(HoleKind::kRecordRemoved, still->second.image_ref,
           "its record was removed, and the runtime still has it; it was put back");
   }

@@ -4,20 +4,13 @@
 #include <set>
 
 #include "guard/guard.h"
-#include "store/base/hex.h"
 #include "store/base/image_spellings.h"
-#include "store/base/sha256.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::guard {
 
 namespace {
-
-std::string NameOfFile(std::string_view text) {
-  const auto hash = internal::Sha256(text);
-  return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
-}
 
 const std::string& ShownName(const ImageOnNode& image) {
   return image.repo_tags.empty() ? image.id : image.repo_tags.front();
@@ -68,7 +61,7 @@ Result<void> Guard::PlanRecords() {
     for (const std::string& digest : image.repo_digests) {
       listed.insert(internal::SpellingOf(digest));
     }
-    const std::string name = NameOfFile(image.id);
+    const std::string name = RecordNameOf(image.id);
     if (*record) {
       wanted[name] = **std::move(record);
     } else {
@@ -84,7 +77,7 @@ Result<void> Guard::PlanRecords() {
   for (ImagePulledRecord& record : *records) {
     if (!record.runtime_handler.empty()) continue;
     if (listed.contains(internal::SpellingOf(record.image_ref))) continue;
-    const std::string name = NameOfFile(record.image_ref);
+    const std::string name = RecordNameOf(record.image_ref);
     wanted.emplace(name, std::move(record));
   }
   wanted_records_ = std::move(wanted);
@@ -103,7 +96,7 @@ Result<void> Guard::PlanIntents() {
   if (!pulls) return pulls.error();
   std::set<std::string> open_names;  // of images that are open by the ledger
   for (const ImageOnNode& image : images_.value_or(std::vector<ImageOnNode>())) {
-    if (!preloaded_.contains(NameOfFile(image.id))) continue;
+    if (!preloaded_.contains(RecordNameOf(image.id))) continue;
     open_names.insert(image.repo_tags.begin(), image.repo_tags.end());
     open_names.insert(image.repo_digests.begin(), image.repo_digests.end());
   }
@@ -118,7 +111,7 @@ Result<void> Guard::PlanIntents() {
   std::map<std::string, std::string> wanted;
   for (const OpenPull& pull : *pulls) {
     if (pull.anything || !pull.runtime_handler.empty()) continue;
-    const std::string name = NameOfFile(pull.image);
+    const std::string name = RecordNameOf(pull.image);
     if (!running_.contains(name) && names_open(pull.image)) continue;
     // The next list decides whether it brought what is there.
     const bool undecided = std::any_of(ended_.begin(), ended_.end(),

@@ -12,6 +12,8 @@
 #include <tuple>
 #include <utility>
 
+#include "store/base/hex.h"
+#include "store/base/sha256.h"
 #include "waybill/limits.h"
 
 namespace waybill::guard {
@@ -64,6 +66,11 @@ bool IsLaterFormat(const std::string& content) {
 }
 
 }  // namespace
+
+std::string RecordNameOf(std::string_view ref_or_image) {
+  const auto hash = internal::Sha256(ref_or_image);
+  return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
+}
 
 std::string OwnForm(std::string kubelets_form) {
   while (kubelets_form.ends_with('\n')) kubelets_form.pop_back();

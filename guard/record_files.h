@@ -34,6 +34,9 @@ inline constexpr std::string_view kMarkerName = "sha256-waybill-guard";
 // Told after a file or a directory was synced. Tests cut the power by it.
 using SyncObserver = std::function<void(const std::filesystem::path&)>;
 
+// The name of the file about an image ref or, in pulling/, an image string.
+std::string RecordNameOf(std::string_view ref_or_image);
+
 // What the guard writes lacks the line end that a kubelet writes: so the guard knows its own
 // intents again, also in its next life.
 std::string OwnForm(std::string kubelets_form);

@@ -9,10 +9,8 @@
 #include <variant>
 
 #include "guard/guard.h"
-#include "store/base/hex.h"
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
-#include "store/base/sha256.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
@@ -113,11 +111,6 @@ bool OnlyAPullWrites(const ImagePullCredentials* before, const ImagePullCredenti
     if (!Holds(*before, account)) ++added;
   }
   return added == 1;
-}
-
-std::string FileNameOf(std::string_view text) {
-  const auto hash = internal::Sha256(text);
-  return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
 }
 
 }  // namespace
@@ -310,10 +303,10 @@ Result<void> Guard::TakeOverUnproven(const std::vector<ImageOnNode>* images) {
 
 // At a start, of files that could not be read: which images they are about.
 Result<void> Guard::CloseDamaged(const std::vector<ImageOnNode>& images) {
-  std::set<std::string> left;
-  std::swap(left, damaged_);
+  // If anything fails here, the next list does it again: before that nothing is judged.
+  std::set<std::string> left = damaged_;
   const auto close = [&](const std::string& ref) -> Result<void> {
-    if (left.erase(FileNameOf(ref)) == 0) return {};
+    if (left.erase(RecordNameOf(ref)) == 0) return {};
     const ImageCopy copy = {.image_ref = ref};
     auto known = store_->GetRecord(copy);
     if (known) return {};
@@ -336,10 +329,14 @@ Result<void> Guard::CloseDamaged(const std::vector<ImageOnNode>& images) {
   // The store may know the ref of an image that is not listed.
   auto records = store_->ListRecords();
   if (!records) return records.error();
-  for (const ImagePulledRecord& record : *records) left.erase(FileNameOf(record.image_ref));
-  if (left.empty()) return {};
-  return MissedSomething("the record " + *left.begin() +
-                         " can't be read, and nobody knows which image it is about");
+  for (const ImagePulledRecord& record : *records) left.erase(RecordNameOf(record.image_ref));
+  if (!left.empty()) {
+    auto missed = MissedSomething("the record " + *left.begin() +
+                                  " can't be read, and nobody knows which image it is about");
+    if (!missed) return missed;
+  }
+  damaged_.clear();
+  return {};
 }
 
 Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
@@ -366,7 +363,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
     auto pulls = store_->ListOpenPulls();
     if (!pulls) return pulls.error();
     const bool is_known = std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
-      return !pull.anything && FileNameOf(pull.image) == name;
+      return !pull.anything && RecordNameOf(pull.image) == name;
     });
     wants_list_ = true;
     return is_known ? Result<void>() : MissedSomething("the intent " + name + " can't be read");
@@ -411,7 +408,7 @@ Result<void> Guard::IntentMissed(const std::string& name) {
   for (const ImageOnNode& image : images_.value_or(std::vector<ImageOnNode>())) {
     for (const std::string& tag : image.repo_tags) {
       for (const std::string& string : internal::EquivalentImages(tag)) {
-        if (FileNameOf(string) == name) return pulled(string);
+        if (RecordNameOf(string) == name) return pulled(string);
       }
     }
   }
@@ -431,19 +428,21 @@ Result<void> Guard::IntentGone(const std::string& name) {
     }
     return {};
   }
-  const RunningPull running = std::move(at->second);
-  running_.erase(at);
+  RunningPull& running = at->second;
   if (running.ids.size() == 1 && !running.proven_ref.empty() && !running.ambiguous) {
     ended_.push_back({running.image, running.ids.front(), running.proven_ref, lists_});
+    running_.erase(at);
     return {};
   }
   if (running.ids.size() > 1) {
     Found(HoleKind::kIntentDropped, running.image,
           "the kubelet dropped the intent of several pulls, of which some may still run");
   }
-  for (const PullId& id : running.ids) {
-    if (auto r = EndPull(running.image, id); !r) return r;
+  while (!running.ids.empty()) {
+    if (auto r = EndPull(running.image, running.ids.back()); !r) return r;
+    running.ids.pop_back();
   }
+  running_.erase(at);
   return {};
 }
 
