@@ -120,8 +120,10 @@ class BackgroundList {
 // Runs the operator's command for each hole, a few at a time.
 class HoleCommand {
  public:
-  HoleCommand(std::string command, std::function<void(const std::string&)> say)
-      : command_(std::move(command)), say_(std::move(say)) {}
+  explicit HoleCommand(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
+
+  // Empty: none.
+  void set_command(std::string command) { command_ = std::move(command); }
 
   void Run(const Hole& hole) {
     if (command_.empty()) return;
@@ -182,15 +184,12 @@ class HoleCommand {
 class Service {
  public:
   explicit Service(const ServiceOptions& options)
-      : options_(options), commands_(options.on_hole, [this](const std::string& text) {
-          Log(LogLevel::kWarning, text);
-        }) {}
+      : options_(options),
+        commands_([this](const std::string& text) { Log(LogLevel::kWarning, text); }) {}
 
   Result<GuardStatus> Run() {
     if (auto made = MakeDescriptors(); !made) return made.error();
-    auto first = options_.guard();
-    if (!first) return first.error();
-    if (auto started = StartGuard(*std::move(first), false); !started) return started.error();
+    if (auto started = StartGuard(false); !started) return started.error();
     if (options_.once) return End();
     for (;;) {
       auto anew = Watch();
@@ -202,8 +201,9 @@ class Service {
       const bool ran_before = guard_->status().kubelet_ran_before;
       if (auto stopped = guard_->Stop(true); !stopped) return stopped.error();
       guard_.reset();
-      (*anew)->kubelet_ran_before = ran_before;
-      if (auto started = StartGuard(**std::move(anew), true); !started) return started.error();
+      options_ = **std::move(anew);
+      options_.guard.kubelet_ran_before = ran_before;
+      if (auto started = StartGuard(true); !started) return started.error();
     }
   }
 
@@ -237,8 +237,10 @@ class Service {
 
   // `again`: a guard ran here until now. It is not ended by a runtime that does not answer just
   // then.
-  Result<void> StartGuard(GuardOptions options, bool again) {
+  Result<void> StartGuard(bool again) {
+    GuardOptions options = options_.guard;
     log_ = options.log;
+    commands_.set_command(options_.on_hole);
     options.on_hole = [this](const Hole& hole) { commands_.Run(hole); };
     if (again) options.needs_runtime = false;
     const auto until = steady_clock::now() + (again ? milliseconds(0) : options_.wait_runtime);
@@ -289,7 +291,7 @@ class Service {
   }
 
   // Until a signal. What to start the guard anew with; nullopt: it ends.
-  Result<std::optional<GuardOptions>> Watch() {
+  Result<std::optional<ServiceOptions>> Watch() {
     if (auto added = Add(guard_->fd()); !added) return added.error();
     if (runtime_) {
       list_.emplace(*runtime_);
@@ -378,7 +380,7 @@ class Service {
   }
 
   // Whether to end (nullopt within), and if not, what to start anew with.
-  std::optional<std::optional<GuardOptions>> TakeSignals() {
+  std::optional<std::optional<ServiceOptions>> TakeSignals() {
     bool ends = false;
     bool anew = false;
     signalfd_siginfo info{};
@@ -388,9 +390,10 @@ class Service {
       anew = anew || signal == SIGHUP;
       ends = ends || signal == SIGTERM || signal == SIGINT;
     }
-    if (ends) return std::optional<GuardOptions>();
+    if (ends) return std::optional<ServiceOptions>();
     if (!anew) return std::nullopt;
-    auto options = options_.guard();
+    if (!options_.again) return std::optional(options_);
+    auto options = options_.again();
     if (options) return std::optional(*std::move(options));
     Log(LogLevel::kError,
         "the configuration can't be read again, and the guard goes on as it was: " +
@@ -444,7 +447,7 @@ class Service {
     if (log_) log_(level, text);
   }
 
-  const ServiceOptions& options_;
+  ServiceOptions options_;
   internal::Fd signals_;
   internal::Fd epoll_;
   std::function<void(LogLevel, const std::string&)> log_;

@@ -19,8 +19,7 @@
 namespace waybill::guard {
 
 struct ServiceOptions {
-  // What the guard is started with. Asked again after SIGHUP.
-  std::function<Result<GuardOptions>()> guard;
+  GuardOptions guard;
   // nullopt: no runtime is asked.
   std::optional<cri::ClientOptions> runtime;
   std::chrono::seconds wait_runtime{30};
@@ -35,10 +34,12 @@ struct ServiceOptions {
   bool once = false;
   // Called when the kubelet may start.
   std::function<void(const Guard&)> ready;
+  // What to go on with after SIGHUP; with an error, as before. Empty: with these.
+  std::function<Result<ServiceOptions>()> again;
 };
 
-// Until SIGTERM or SIGINT; SIGHUP ends the guard in order and starts it anew, with what its options
-// say then. Blocks these signals and SIGCHLD in the calling thread. Returns what the guard counted
+// Until SIGTERM or SIGINT; SIGHUP ends the guard in order and starts it anew, with what `again`
+// says then. Blocks these signals and SIGCHLD in the calling thread. Returns what the guard counted
 // (the last one). Errors: those of Guard::Start, and what ended a guard that ran: start it again.
 Result<GuardStatus> RunService(const ServiceOptions& options);
 

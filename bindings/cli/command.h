@@ -3,6 +3,7 @@
 #ifndef WAYBILL_BINDINGS_CLI_COMMAND_H_
 #define WAYBILL_BINDINGS_CLI_COMMAND_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,10 @@ class Command {
   // What --help says below the flags: lines, or nothing.
   virtual std::string notes() const { return {}; }
   virtual void Declare(Flags& flags) = 0;
+  // For a command that runs for long: how the same command line is read anew, with the settings of
+  // that moment. Null: it can't be.
+  using Again = std::function<Result<std::shared_ptr<Command>>()>;
+  virtual void set_again(Again) {}
   // Called once, after the flags have their values. main.cc turns an error into an exit code.
   virtual Result<ExitCode> Run(Output& out) = 0;
 

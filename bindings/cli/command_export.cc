@@ -27,6 +27,7 @@ spellings.)";
     flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
                    "a kubelet directory, the one with, or for, image_manager/ in it");
     images_.Declare(flags, ": all images");
+    flags.TakesSetting("--cri", {.unless = {"--images"}});
     flags.Switch("--allow-empty", &allow_empty_,
                  "accept an empty list of images; otherwise it is refused (2)\n"
                  "where the list is needed");

@@ -45,18 +45,21 @@ listing, and looks at its files. --no-live does without; what the guard puts bac
 then seen at the kubelet's next start only. So it is with a kubelet that ran before the
 guard did.
 
-SIGTERM ends it in order; SIGHUP starts it anew in place, with endpoint and pool of host
-IDs read again. --status says what it watches, and the holes that it closed; 1 if no
+SIGTERM ends it in order; SIGHUP starts it anew in place, with the configuration file read
+again. --status says what it watches, and the holes that it closed; 1 if no
 guard runs.)";
   }
 
   void Declare(Flags& flags) override {
     flags.Value("--store", &store_, "DIR", "the guard's own store");
+    flags.TakesSetting("--store");
     flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
                    "the kubelet's directory, the one with image_manager/ in it");
+    flags.TakesSetting("--kubelet-dir");
     flags.Value("--cri", &endpoint_, "ENDPOINT|auto",
                 "the runtime's socket, unix:///run/containerd/containerd.sock;\n"
                 "auto (default): that of the runtime that answers");
+    flags.TakesSetting("--cri");
     flags.Switch("--once", &once_, "put the kubelet's directory right, and end");
     flags.Value("--wait-runtime", &wait_, "SECONDS",
                 "how long to wait for a runtime that does not answer yet; 30");
@@ -79,10 +82,19 @@ guard runs.)";
     flags.Value("--policy", &policy_, "POLICY",
                 "the kubelet's imagePullCredentialsVerificationPolicy;\n"
                 "NeverVerifyPreloadedImages");
+    kubelet_config_.Declare(flags, {"--policy", "--kubelet-config", "--status"});
+    flags.TakesSetting("--policy", {.unless = {"--kubelet-config"}});
+    flags.TakesSetting("--witness");
+    flags.TakesSetting("--wait-runtime");
+    for (const char* flag : {"--list-every", "--on-hole", "--metrics-file"}) {
+      flags.TakesSetting(flag, {.unless = {"--once", "--status"}});
+    }
     evidence_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
   }
+
+  void set_again(Again again) override { again_ = std::move(again); }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto checked = CheckKubeletDirectory(kubelet_directory_); !checked) {
@@ -92,7 +104,7 @@ guard runs.)";
     if (status_) return PrintStatus(out);
     guard::ServiceOptions service;
     if (auto parsed = Parse(service); !parsed) return parsed.error();
-    service.guard = [this] { return OptionsOfGuard(); };
+    service.again = [this] { return OptionsOfNow(); };
     service.ready = [&](const guard::Guard& started) {
       if (!once_ && !out.json()) out.Line("ready");
       if (started.status().kubelet_ran_before) {
@@ -110,7 +122,11 @@ guard runs.)";
 
  private:
   Result<void> Parse(guard::ServiceOptions& service) {
-    if (!store_) return BadFlag("--store", "it is missing");
+    if (!store_) {
+      return BadFlag("--store", "it is missing",
+                     "give the guard's own store, as /var/lib/waybill, or write it into the "
+                     "configuration file");
+    }
     if (store_->empty()) return BadFlag("--store", "the value is empty");
     for (const auto& [flag, value] :
          {std::pair("--cri", &endpoint_), std::pair("--on-hole", &on_hole_),
@@ -119,6 +135,12 @@ guard runs.)";
     }
     if (auto parsed = evidence_.Parse(); !parsed) return parsed;
     if (auto parsed = ages_.Parse(); !parsed) return parsed;
+    if (kubelet_config_.given()) {
+      if (policy_) return BadFlag("--kubelet-config", "it excludes --policy");
+      auto kubelet = kubelet_config_.Read();
+      if (!kubelet) return kubelet.error();
+      policy_ = kubelet->policy;
+    }
     if (policy_) {
       auto mode = ParseVerificationMode(*policy_);
       if (!mode) return BadFlag("--policy", mode.error().message);
@@ -142,7 +164,33 @@ guard runs.)";
     service.once = once_;
     if (on_hole_) service.on_hole = *on_hole_;
     if (metrics_file_) service.metrics_file = *metrics_file_;
+    auto options = OptionsOfGuard();
+    if (!options) return options.error();
+    service.guard = *std::move(options);
     return {};
+  }
+
+  // After SIGHUP: what the same command line means by now.
+  Result<guard::ServiceOptions> OptionsOfNow() {
+    if (!again_) return Error{ErrorCode::kInternal, "the command line is gone", {}};
+    auto command = again_();
+    if (!command) return command.error();
+    auto now = std::dynamic_pointer_cast<GuardCommand>(*command);
+    if (auto checked = CheckKubeletDirectory(now->kubelet_directory_); !checked) {
+      return checked.error();
+    }
+    now->kubelet_directory_ = std::filesystem::absolute(now->kubelet_directory_).string();
+    guard::ServiceOptions service;
+    if (auto parsed = now->Parse(service); !parsed) return parsed.error();
+    const auto differs = [](std::string_view flag) {
+      return BadFlag(flag, "a guard that runs stays with what it began with",
+                     "restart the guard to change it");
+    };
+    if (now->kubelet_directory_ != kubelet_directory_) return differs("--kubelet-dir");
+    if (now->store_ != store_) return differs("--store");
+    if (now->witness_ != witness_) return differs("--witness");
+    service.again = [this] { return OptionsOfNow(); };
+    return service;
   }
 
   Result<guard::GuardOptions> OptionsOfGuard() {
@@ -157,7 +205,9 @@ guard runs.)";
     options.needs_runtime = !allow_no_runtime_;
     options.preloaded_is_open = preloaded_is_open_;
     options.live = !no_live_ && !once_;
-    options.kubelet_runs = [this] { return guard::KubeletRuns(kubelet_directory_); };
+    options.kubelet_runs = [directory = kubelet_directory_] {
+      return guard::KubeletRuns(directory);
+    };
     options.log = LogOfGuard;
     return options;
   }
@@ -247,6 +297,8 @@ guard runs.)";
   std::optional<std::string> policy_;
   bool preloaded_is_open_ = true;
   std::optional<std::string> witness_;
+  KubeletConfigFlag kubelet_config_;
+  Again again_;
   EvidenceFlags evidence_;
   AgeFlags ages_;
   UserNamespaceFlags user_namespaces_;

@@ -50,6 +50,7 @@ the guest platform of that runtime handler if it has one.)";
                 "what the node runs; default: what this machine is");
     flags.Value("--os-version", &os_version_, "V", "the node's OS version, as 10.0.20348.1970");
     flags.Value("--store", &store_, "DIR", "the store that knows the runtime handlers");
+    flags.TakesSetting("--store", {.only_with = {"--runtime"}});
     runtime_.Declare(flags);
   }
 

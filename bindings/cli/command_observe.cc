@@ -33,6 +33,7 @@ one step, which draws the token itself.)";
     store_.Declare(flags);
     flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
     images_.Declare(flags, ": all images");
+    flags.TakesSetting("--cri", {.unless = {"--images", "--begin", "--token"}});
     flags.Value("--token", &token_, "TOKEN", "the token");
     flags.Switch("--partial", &partial_, "the list may lack images; each one has all its names");
     change_.DeclareAllowEmpty(flags, "list of images");

@@ -39,6 +39,7 @@ nothing of them is shown.
     flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
                 "instead of --store: a kubelet directory, as start would take it\n"
                 "over");
+    flags.TakesSetting("--store", {.unless = {"--kubelet-dir"}});
     flags.Required("--pods", &files_.pods, "FILE|-",
                    "what kubectl get pods -A -o json prints, at most 64 MiB; Secrets\n"
                    "and service accounts in the same list count, too");
@@ -58,6 +59,12 @@ nothing of them is shown.
                "an image name or PREFIX/* of the allowlist; may be repeated");
     flags.Switch("--allow-preloaded-only", &allow_preloaded_only_,
                  "the allowlist opens only images that were not pulled");
+    const std::vector<std::string> policies = {"--policy", "--allow", "--allow-preloaded-only",
+                                               "--kubelet-config"};
+    kubelet_config_.Declare(flags, policies);
+    for (const char* flag : {"--policy", "--allow", "--allow-preloaded-only"}) {
+      flags.TakesSetting(flag, {.unless = policies});
+    }
     flags.Switch("--registry-down", &registry_down_, "nothing can be pulled");
     flags.Value("--node", &node_, "NAME",
                 "whose pods; by default those of the node that is called as this\n"
@@ -121,6 +128,15 @@ nothing of them is shown.
 
   Result<std::vector<PreviewedPolicy>> ParsePolicies() {
     std::vector<std::string> names = policy_names_;
+    if (kubelet_config_.given()) {
+      if (!names.empty() || !allow_.empty()) {
+        return BadFlag("--kubelet-config", "it excludes --policy and --allow");
+      }
+      auto kubelet = kubelet_config_.Read();
+      if (!kubelet) return kubelet.error();
+      if (kubelet->policy) names.push_back(*kubelet->policy);
+      allow_ = std::move(kubelet->allow);
+    }
     if (names.empty()) names.emplace_back("NeverVerifyPreloadedImages");
     std::vector<PreviewedPolicy> policies;
     bool allowlisted = false;
@@ -168,6 +184,7 @@ nothing of them is shown.
   StoreFlags store_;
   std::optional<std::string> kubelet_directory_;
   ClusterFiles files_;
+  KubeletConfigFlag kubelet_config_;
   ImagesFlags images_;
   std::vector<std::string> policy_names_;
   std::vector<std::string> allow_;

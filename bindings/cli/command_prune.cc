@@ -31,6 +31,7 @@ credentials instead. With --cri all of it is one step, which draws the token its
     store_.Declare(flags);
     flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
     images_.Declare(flags, ": all images");
+    flags.TakesSetting("--cri", {.unless = {"--images", "--begin", "--token", "--until"}});
     flags.Value("--token", &token_, "TOKEN", "the token");
     flags.Value("--until", &until_, "RFC3339", "forget what was last updated before this time");
     change_.DeclareAllowEmpty(flags, "list of images");

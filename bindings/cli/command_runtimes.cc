@@ -43,7 +43,8 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     flags.Positional("ACTION", &action_, "show (default), load or collapse");
     flags.Value("--status", &status_, "FILE|-", "load: what crictl info prints");
     cri_.Declare(flags);
-    flags.Value("--config", &config_, "FILE",
+    flags.TakesSetting("--cri", {.unless = {"--status"}, .only_with = {"load"}});
+    flags.Value("--runtime-config", &config_, "FILE",
                 "load: containerd's configuration, for what crictl info leaves\nout");
     flags.Switch("--allow-empty", &change_.allow_empty,
                  "load: accept an empty list of handlers; otherwise it is refused (2)\n"
@@ -63,7 +64,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     if (status_ || cri_.given() || config_ || change_.allow_empty) {
       return BadFlag(status_        ? "--status"
                      : cri_.given() ? "--cri"
-                     : config_      ? "--config"
+                     : config_      ? "--runtime-config"
                                     : "--allow-empty",
                      "it belongs to load", "write waybill runtimes load");
     }
@@ -82,7 +83,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
       return checked.error();
     }
     if (status_ == "-" && config_ == "-") {
-      return BadFlag("--config", "--status reads standard input already");
+      return BadFlag("--runtime-config", "--status reads standard input already");
     }
     auto handlers = status_ ? ReadRuntimeHandlers(*status_, config_)
                             : cri_.ListHandlers(config_, !change_.allow_empty);

@@ -39,10 +39,12 @@ schema is backed up and migrated.)";
     store_.Declare(flags);
     flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
                 "a kubelet directory, the one with image_manager/ in it");
+    flags.TakesSetting("--kubelet-dir");
     flags.Value("--pods-dir", &pods_directory_, "DIR",
                 "the pods' directories, to take host IDs over from; else pods/ in\n"
                 "--kubelet-dir");
     images_.Declare(flags, ": all images");
+    flags.TakesSetting("--cri", {.unless = {"--images", "--runtimes"}});
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "an installer's list of the images that it loaded, in the same form;\n"
                 "an image with a name needs no ID there");
@@ -70,6 +72,7 @@ schema is backed up and migrated.)";
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
     flags.Value("--witness", &witness_, "FILE", "the witness file, outside the store");
+    flags.TakesSetting("--witness", {.unless = {"--no-witness"}});
     flags.Switch("--forget-witness", &forget_witness_,
                  "with --witness: the store is the newest, although the witness\n"
                  "that it remembers at another path is gone");

@@ -30,6 +30,7 @@ stored. 1 if the store is distrustful.)";
     flags.Switch("--clear", &clear_, "trust the store again");
     flags.Value("--reason", &reason_, "TEXT", "why that is safe; needed with --clear");
     images_.Declare(flags, ": all images;\nwith --clear");
+    flags.TakesSetting("--cri", {.unless = {"--images"}, .only_with = {"--clear"}});
     flags.Switch("--adopt", &options_.adopt,
                  "with --images: its images without a record are preloaded");
     flags.Switch("--allow-empty", &options_.allow_empty,

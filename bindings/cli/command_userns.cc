@@ -75,7 +75,11 @@ check          compares the store with the ID mappings of what runs; 1 if they
                 "check: the /proc of the host's PID namespace (/proc)");
     flags.Switch("--dry-run", &arguments_.change.options.dry_run,
                  "release, cleanup: say what would be done, and change nothing");
-    arguments_.pool.Declare(flags);
+    std::vector<std::string> with_pool;
+    for (const Action& action : kActions) {
+      if (action.wants_pool) with_pool.emplace_back(action.name);
+    }
+    arguments_.pool.Declare(flags, with_pool);
   }
 
   Result<ExitCode> Run(Output& out) override {

@@ -75,6 +75,39 @@ Result<std::string> ReadInput(const std::string& path, std::size_t most) {
   return content;
 }
 
+Result<std::string> ReadOwnFile(const std::string& path, std::size_t most) {
+  const auto refused = [&](std::string_view what, std::string_view hint) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} {}; it was not read", path, what),
+                 std::string(hint)};
+  };
+  if (path.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the name of a file to read is empty", {}};
+  }
+  // Opening a FIFO does not wait for its writer.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0) {
+    const bool is_missing = errno == ENOENT || errno == ENOTDIR;
+    Error error = Unreadable(path, errno);
+    if (is_missing) error.code = ErrorCode::kNotFound;
+    return error;
+  }
+  struct stat status = {};
+  Result<std::string> content;
+  if (::fstat(fd, &status) != 0) {
+    content = Unreadable(path, errno);
+  } else if (!S_ISREG(status.st_mode)) {
+    content = refused("is not a regular file", {});
+  } else if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
+    content = refused("belongs to another user", "chown it to root");
+  } else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    content = refused("can be written by others", "chmod go-w it, after a look at what it says");
+  } else {
+    content = ReadAll(fd, path, most);
+  }
+  ::close(fd);
+  return content;
+}
+
 Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path) {
   return ReadDecoded(path, kMaxDocumentBytes, DecodeImageList,
                      "a list of images is what `crictl images -o json` prints");

@@ -20,6 +20,10 @@ namespace waybill::cli {
 // kLimitExceeded: it has more than `most` bytes. Both name the file.
 Result<std::string> ReadInput(const std::string& path, std::size_t most);
 
+// The content of a file that says what a command does: a regular file that only root or the user of
+// this process can write. kNotFound: there is none. kInvalidArgument, kLimitExceeded: as ReadInput.
+Result<std::string> ReadOwnFile(const std::string& path, std::size_t most);
+
 // `path`, or "standard input" for "-".
 std::string InputName(const std::string& path);
 

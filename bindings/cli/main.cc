@@ -7,27 +7,21 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "bindings/cli/command.h"
+#include "bindings/cli/arguments.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
+#include "bindings/cli/progress.h"
+#include "bindings/cli/registry.h"
+#include "bindings/cli/settings.h"
 
 namespace waybill::cli {
 namespace {
-
-constexpr const char* kExitCodes =
-    "Exit codes:\n"
-    "  0  done; the answer is yes; no pull is needed\n"
-    "  1  the answer is no; the image must be pulled\n"
-    "  2  wrong usage: a flag, or a file that a flag names\n"
-    "  3  the store or the output refused; standard error says what was left as it was";
 
 ExitCode ExitCodeOf(const Error& error) {
   switch (error.code) {
@@ -51,143 +45,124 @@ void ClaimStandardStreams() {
   }
 }
 
-// Splits "--name=" in two: CLI11 would take the next argument for the value.
-std::vector<std::string> Arguments(int argc, char** argv) {
-  std::vector<std::string> arguments;
-  bool flags_end = false;
-  for (int i = 1; i < argc; ++i) {
-    std::string argument = argv[i];
-    flags_end = flags_end || argument == "--";
-    if (!flags_end && argument.size() > 3 && argument.starts_with("--") &&
-        argument.find('=') == argument.size() - 1) {
-      argument.pop_back();
-      arguments.push_back(std::move(argument));
-      arguments.emplace_back();
-    } else {
-      arguments.push_back(std::move(argument));
-    }
-  }
-  return arguments;
-}
-
-// Whether errors of parsing are written as JSON.
-bool WantsJson(const std::vector<std::string>& arguments) {
-  for (const std::string& argument : arguments) {
-    if (argument == "--") return false;
-    if (argument == "--json") return true;
-  }
-  return false;
-}
-
-struct Registered {
-  std::unique_ptr<Command> command;
-  CLI::App* app;
-  Flags flags;
-  bool json = false;
-};
-
-std::vector<std::unique_ptr<Registered>> RegisterAll(CLI::App& root) {
-  constexpr std::unique_ptr<Command> (*kMakers[])() = {
-      MakeStartCommand,    MakeCheckCommand,   MakeIntentCommand,    MakePulledCommand,
-      MakeFailedCommand,   MakeObserveCommand, MakePreloadCommand,   MakePullsCommand,
-      MakePruneCommand,    MakeForgetCommand,  MakeReconcileCommand, MakeHashCommand,
-      MakeListCommand,     MakeShowCommand,    MakeDumpCommand,      MakeStatsCommand,
-      MakeMetricsCommand,  MakeVerifyCommand,  MakeTrustCommand,     MakeRuntimesCommand,
-      MakeMigrateCommand,  MakeBackupCommand,  MakeRestoreCommand,   MakeExportCommand,
-      MakeManifestCommand, MakeUsernsCommand,  MakeStreamingCommand, MakeAdviseCommand,
-      MakePreviewCommand,  MakeExplainCommand, MakeDiffCommand,      MakeGuardCommand};
-  std::vector<std::unique_ptr<Registered>> all;
-  for (const auto& make : kMakers) {
-    std::unique_ptr<Command> command = make();
-    CLI::App* app = root.add_subcommand(command->name(), command->summary());
-    const std::string notes = command->notes();
-    app->footer(notes.empty() ? kExitCodes : notes + "\n\n" + kExitCodes);
-    auto& entry = *all.emplace_back(
-        std::make_unique<Registered>(Registered{std::move(command), app, Flags(*app)}));
-    entry.command->Declare(entry.flags);
-    entry.flags.Switch("--json", &entry.json, "write JSON");
-  }
-  return all;
-}
-
-// CLI11 quotes an unexpected argument, which may be a secret, and logs are read by many: only what
-// looks like the name of a flag is repeated.
-std::string MessageOfExtras(std::string_view message) {
-  const std::size_t flag = message.find(" --");
-  if (flag == std::string_view::npos) return "there is one argument too many";
-  const std::string_view name = message.substr(flag + 1);
-  const std::size_t end = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-");
-  return "there is no flag " + std::string(name.substr(0, end));
-}
-
-// CLI11's message, except where it uses its own terms.
+// CLI11's message, except where it uses its own terms. It quotes an unexpected argument, which may
+// be a secret.
 std::string MessageOf(const CLI::ParseError& error) {
   std::string message = error.what();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return MessageOfExtras(message);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    return "there is one argument too many";
+  }
   if (message.find("At Most 1 required") != std::string::npos) {
     return message.substr(0, message.find(':')) + " is given more than once";
-  }
-  if (const std::size_t end = message.find(" was given a disallowed flag override");
-      end != std::string::npos) {
-    return "--" + message.substr(0, end) + " takes no value";
-  }
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    return message.substr(0, message.find(':')) + ": its value is missing";
   }
   return message;
 }
 
-Error ParseErrorOf(const CLI::ParseError& error, const CLI::App& root) {
-  std::string command = "waybill";
-  for (const CLI::App* app : root.get_subcommands()) command += " " + app->get_name();
-  return {ErrorCode::kInvalidArgument, MessageOf(error), "see " + command + " --help"};
+Result<void> SetFormat(const CommonFlags& common, Output& out) {
+  out.set_no_headers(common.no_headers);
+  out.set_no_trunc(common.no_trunc);
+  HideProgress(common.no_progress || common.quiet);
+  const int said = (common.json ? 1 : 0) + (common.quiet ? 1 : 0) + (common.format ? 1 : 0);
+  if (said > 1) {
+    return BadFlag("--output", "it excludes --json and --quiet, and these each other",
+                   "-o says all that the others say");
+  }
+  const auto format = common.json    ? Format::kJson
+                      : common.quiet ? Format::kName
+                                     : ParseFormat(common.format.value_or("table"));
+  if (!format) {
+    return BadFlag("--output",
+                   fmt::format("there is no format '{}'", common.format->substr(0, 200)),
+                   "write one of table, json, yaml, name");
+  }
+  out.set_format(*format);
+  return {};
+}
+
+// A command line that was read.
+struct Call {
+  std::unique_ptr<Registry> registry;
+  Registry::Entry* entry = nullptr;  // nullptr: `text` is the answer
+  std::unique_ptr<Settings> settings = {};
+  std::string text = {};
+};
+
+// Gives the flags their values.
+Result<void> AssignFlags(Call& call) {
+  // --config and --verbose come first: the values of other flags hang on them.
+  const Flags& flags = call.entry->flags;
+  const Flag* config = flags.Find("--config");
+  call.settings = std::make_unique<Settings>(
+      call.registry->FlagsWithSettings(),
+      config->given() ? std::optional(config->values().back()) : std::nullopt,
+      flags.Find("--verbose")->given());
+  if (config->given()) {
+    if (auto loaded = call.settings->Load(); !loaded) return loaded;
+  }
+  return call.entry->flags.Assign(*call.settings);
+}
+
+Result<Call> Read(const std::vector<std::string>& arguments) {
+  Call call = {.registry = std::make_unique<Registry>()};
+  auto line = Arrange(arguments, *call.registry);
+  if (!line) return line.error();
+  call.entry = line->command;
+  if (line->has_dashes) {
+    if (std::vector<std::string>* rest = call.entry->flags.after_dashes()) {
+      *rest = line->after_dashes;
+    } else {
+      line->words.emplace_back("--");
+      line->words.insert(line->words.end(), line->after_dashes.begin(), line->after_dashes.end());
+    }
+  }
+  CLI::App& root = call.registry->root();
+  try {
+    root.parse(std::vector<std::string>(line->words.rbegin(), line->words.rend()));
+  } catch (const CLI::CallForVersion& version) {
+    call.text = std::string(version.what()) + "\n";
+  } catch (const CLI::CallForHelp&) {
+    call.text = root.help();
+  } catch (const CLI::ParseError& error) {
+    const std::string command = call.entry == nullptr ? "" : " " + call.entry->command->name();
+    return Error{ErrorCode::kInvalidArgument, MessageOf(error),
+                 "see waybill" + command + " --help"};
+  }
+  if (!call.text.empty()) {
+    call.entry = nullptr;
+    return call;
+  }
+  if (auto assigned = AssignFlags(call); !assigned) return assigned.error();
+  return call;
 }
 
 Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
-  CLI::App root("waybill keeps which image was pulled to this node with whose credentials.",
-                "waybill");
-  root.set_version_flag("--version", "waybill " WAYBILL_VERSION);
-  root.footer(kExitCodes);
-  root.require_subcommand(1);
-  auto registered = RegisterAll(root);
-  if (arguments.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "no command was given",
-                 "waybill --help lists the commands"};
-  }
-  if (arguments[0] == "--json") {
-    return Error{ErrorCode::kInvalidArgument, "--json stands before the command",
-                 "write waybill COMMAND --json"};
-  }
-  const auto named = [&](const auto& entry) { return entry->command->name() == arguments[0]; };
-  if (!arguments[0].starts_with('-') && std::none_of(registered.begin(), registered.end(), named)) {
-    return Error{ErrorCode::kInvalidArgument, "there is no command '" + arguments[0] + "'",
-                 "waybill --help lists the commands"};
-  }
-  std::vector<std::string> parsed = arguments;
-  const auto command = std::find_if(registered.begin(), registered.end(), named);
-  const auto dashes = std::find(parsed.begin(), parsed.end(), "--");
-  if (command != registered.end() && dashes != parsed.end() &&
-      (*command)->flags.after_dashes() != nullptr) {
-    (*command)->flags.after_dashes()->assign(dashes + 1, parsed.end());
-    parsed.erase(dashes, parsed.end());
-  }
-  try {
-    root.parse(std::vector<std::string>(parsed.rbegin(), parsed.rend()));
-  } catch (const CLI::CallForVersion& version) {
-    out.WriteRaw(std::string(version.what()) + "\n");
+  auto call = Read(arguments);
+  if (!call) return call.error();
+  if (call->entry == nullptr) {
+    out.WriteRaw(call->text);
     return ExitCode::kYes;
-  } catch (const CLI::CallForHelp&) {
-    out.WriteRaw(root.help());
-    return ExitCode::kYes;
-  } catch (const CLI::ParseError& error) {
-    return ParseErrorOf(error, root);
   }
-  for (const auto& entry : registered) {
-    if (!entry->app->parsed()) continue;
-    entry->flags.Assign();
-    return entry->command->Run(out);
+  const CommonFlags& common = call->entry->common;
+  if (auto set = SetFormat(common, out); !set) return set.error();
+  if (common.verbose) {
+    for (const std::string& note : call->settings->notes()) Note(note);
   }
-  return Error{ErrorCode::kInvalidArgument, "no command was given", "see waybill --help"};
+  Command& command = *call->entry->command;
+  command.set_again([&arguments]() -> Result<std::shared_ptr<Command>> {
+    auto anew = Read(arguments);
+    if (!anew) return anew.error();
+    return std::shared_ptr<Command>(std::move(anew->entry->command));
+  });
+  auto result = command.Run(out);
+  if (!result) return call->settings->WithOrigin(result.error());
+  return result;
+}
+
+// Ends as a program does that never heard of pipes: by SIGPIPE, without a word.
+[[noreturn]] void EndBySigpipe() {
+  ::signal(SIGPIPE, SIG_DFL);
+  ::raise(SIGPIPE);
+  ::_exit(128 + SIGPIPE);
 }
 
 int Main(int argc, char** argv) {
@@ -196,13 +171,14 @@ int Main(int argc, char** argv) {
   Output out(STDOUT_FILENO);
   Result<ExitCode> result = ExitCode::kStore;
   try {
-    const std::vector<std::string> arguments = Arguments(argc, argv);
-    out.set_json(WantsJson(arguments));
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    out.set_format(FormatOfErrors(arguments));
     result = Run(arguments, out);
     if (result) {
       if (auto flushed = out.Flush(); !flushed) result = flushed.error();
     }
     if (result) return static_cast<int>(*result);
+    if (out.broken_pipe()) EndBySigpipe();
     ReportError(result.error(), out);
     // If standard output has no reader, standard error has the message.
     (void)out.Flush();

@@ -2,12 +2,16 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <set>
 
 #include "bindings/cli/hints.h"
+#include "bindings/cli/yaml_text.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/node_store.h"
 
@@ -79,10 +83,71 @@ std::size_t Width(std::string_view text) {
   }));
 }
 
+constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kRed = "\x1b[1;31m";
+constexpr std::string_view kYellow = "\x1b[1;33m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+std::string Coloured(std::string_view text, std::string_view colour, bool wanted) {
+  return wanted ? fmt::format("{}{}{}", colour, text, kPlain) : std::string(text);
+}
+
 void Complain(std::string_view kind, std::string_view message, std::string_view hint) {
-  std::string text = fmt::format("{}: {}\n", kind, Printable(message));
-  if (!hint.empty()) text += fmt::format("hint: {}\n", Printable(hint));
+  const bool colour = HasColour(STDERR_FILENO);
+  const std::string_view its = kind == "error" ? kRed : kind == "warning" ? kYellow : kBold;
+  std::string text =
+      fmt::format("{} {}\n", Coloured(fmt::format("{}:", kind), its, colour), Printable(message));
+  if (!hint.empty()) {
+    text += fmt::format("{} {}\n", Coloured("hint:", kBold, colour), Printable(hint));
+  }
   WriteAll(STDERR_FILENO, text);  // a failure can't be reported anywhere
+}
+
+// Columns of the terminal; 0: unknown.
+std::size_t TerminalWidth(int fd) {
+  struct winsize size = {};
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Each "sha256:" and 64 digits without the last 52 of them.
+std::string WithShortIds(std::string text) {
+  constexpr std::string_view kSha256 = "sha256:";
+  constexpr std::size_t kDigits = 64;
+  constexpr std::size_t kShortDigits = 12;
+  for (std::size_t at = text.find(kSha256); at != std::string::npos;
+       at = text.find(kSha256, at + 1)) {
+    const std::size_t first = at + kSha256.size();
+    const std::size_t end =
+        std::min(text.find_first_not_of("0123456789abcdef", first), text.size());
+    if (end - first == kDigits) text.erase(first + kShortDigits, kDigits - kShortDigits);
+  }
+  return text;
+}
+
+// The first `width` columns of Printable `text`, the last of them "…" if it has more.
+std::string CutTo(const std::string& text, std::size_t width) {
+  if (Width(text) <= width) return text;
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool starts = (static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U;
+    if (starts && ++columns == width) return text.substr(0, i) + "…";
+  }
+  return text;
+}
+
+// Makes the widest columns narrower until they fit: every column but the first, whose names people
+// copy.
+void Narrow(std::vector<std::size_t>& widths, std::size_t most) {
+  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kLeast = 8;
+  std::size_t total = kGap * (widths.size() - 1);
+  for (const std::size_t width : widths) total += width;
+  while (total > most && widths.size() > 1) {
+    const auto widest = std::max_element(widths.begin() + 1, widths.end());
+    if (*widest <= kLeast) return;
+    --*widest;
+    --total;
+  }
 }
 
 }  // namespace
@@ -155,6 +220,24 @@ std::string RelativeTime(Timestamp time, Timestamp now) {
   return "now";
 }
 
+std::optional<Format> ParseFormat(std::string_view name) {
+  constexpr std::pair<std::string_view, Format> kFormats[] = {{"table", Format::kTable},
+                                                              {"json", Format::kJson},
+                                                              {"yaml", Format::kYaml},
+                                                              {"name", Format::kName}};
+  for (const auto& [known, format] : kFormats) {
+    if (name == known) return format;
+  }
+  return std::nullopt;
+}
+
+bool HasColour(int fd) {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::string_view(term) != "dumb" && ::isatty(fd) == 1;
+}
+
 Output::Output(int fd) : fd_(fd), terminal_(::isatty(fd) == 1) {}
 
 void Output::WriteRaw(std::string_view text) {
@@ -165,15 +248,23 @@ void Output::WriteRaw(std::string_view text) {
   (void)Flush();
 }
 
-void Output::WriteLine(std::string_view text) { WriteRaw(Printable(text) + "\n"); }
+void Output::WriteLine(std::string_view text) {
+  if (format_ != Format::kName) WriteRaw(Printable(text) + "\n");
+}
+
+void Output::WriteName(std::string_view name) { WriteRaw(Printable(name) + "\n"); }
 
 void Output::WriteJson(const Json& value) {
+  if (format_ == Format::kYaml) {
+    if (std::exchange(wrote_document_, true)) WriteRaw("---\n");
+    return WriteRaw(YamlOf(value));
+  }
   // In ASCII nothing can steer a terminal. A byte that is not UTF-8 becomes U+FFFD.
   WriteRaw(value.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
 }
 
 void Output::WriteFields(const std::vector<Field>& fields) {
-  if (json_) return WriteJson(JsonOf(fields));
+  if (json()) return WriteJson(JsonOf(fields));
   std::size_t width = 0;
   for (const Field& field : fields) width = std::max(width, field.label.size());
   for (const Field& field : fields) {
@@ -187,25 +278,49 @@ void Output::WriteFields(const std::vector<Field>& fields) {
   }
 }
 
-void Output::WriteTable(const std::vector<std::string>& head,
-                        const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::vector<std::string>> cells = {head};
+std::vector<std::vector<std::string>> Output::Cells(
+    const std::vector<std::vector<std::string>>& rows, std::vector<std::size_t>& widths) const {
+  std::vector<std::vector<std::string>> cells;
   for (const auto& row : rows) {
     auto& printable = cells.emplace_back();
-    for (const std::string& cell : row) printable.push_back(Printable(cell));
+    for (const std::string& cell : row) {
+      std::string text = Printable(cell);
+      printable.push_back(no_trunc_ ? std::move(text) : WithShortIds(std::move(text)));
+      std::size_t& width = widths[printable.size() - 1];
+      width = std::max(width, Width(printable.back()));
+    }
   }
-  std::vector<std::size_t> widths(head.size(), 0);
-  for (const auto& row : cells) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
+  const std::size_t most = terminal_ && !no_trunc_ ? TerminalWidth(fd_) : 0;
+  if (most == 0) return cells;
+  Narrow(widths, most);
+  for (auto& row : cells) {
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = CutTo(row[i], widths[i]);
   }
-  for (const auto& row : cells) {
+  return cells;
+}
+
+void Output::WriteTable(const std::vector<std::string>& head,
+                        const std::vector<std::vector<std::string>>& rows) {
+  if (format_ == Format::kName) {
+    std::set<std::string_view> written;
+    for (const auto& row : rows) {
+      if (written.insert(row.front()).second) WriteName(row.front());
+    }
+    return;
+  }
+  std::vector<std::size_t> widths;
+  for (const std::string& title : head) widths.push_back(no_headers_ ? 0 : Width(title));
+  const auto cells = Cells(rows, widths);
+  const auto line_of = [&](const std::vector<std::string>& row) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       line += row[i];
       if (i + 1 < row.size()) line.append(widths[i] - Width(row[i]) + 2, ' ');
     }
-    WriteLine(line);
-  }
+    return line;
+  };
+  if (!no_headers_) WriteRaw(Coloured(line_of(head), kBold, HasColour(fd_)) + "\n");
+  for (const auto& row : cells) WriteLine(line_of(row));
 }
 
 std::string Output::TimeText(const std::optional<Timestamp>& time) const {
@@ -217,6 +332,7 @@ std::string Output::TimeText(const std::optional<Timestamp>& time) const {
 Result<void> Output::Flush() {
   if (!failed_) {
     if (const int error = WriteAll(fd_, buffer_); error != 0) {
+      broken_pipe_ = error == EPIPE;
       failed_ = Error{
           ErrorCode::kIo,
           fmt::format("the answer could not be written to standard output: {}", ::strerror(error)),
@@ -245,6 +361,8 @@ void WriteChange(std::vector<Field> fields, bool dry_run, Output& out) {
 }
 
 void Warn(std::string_view message, std::string_view hint) { Complain("warning", message, hint); }
+
+void Note(std::string_view message) { Complain("note", message, {}); }
 
 void ReportError(const Error& error, Output& out) {
   // Earlier output comes first. If writing it fails, `error` is still the one to report.

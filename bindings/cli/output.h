@@ -49,6 +49,19 @@ struct Field {
   Json value;
 };
 
+// How an answer is written (-o).
+enum class Format {
+  kTable,  // text for people
+  kJson,
+  kYaml,
+  kName,  // only names, a line each; nothing where there are none
+};
+
+std::optional<Format> ParseFormat(std::string_view name);
+
+// Whether what goes to `fd` may be coloured: a terminal, unless NO_COLOR or TERM says no.
+bool HasColour(int fd);
+
 // Standard output. After a failed write nothing more is written, and Flush reports the error.
 class Output {
  public:
@@ -56,23 +69,31 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  void set_json(bool json) { json_ = json; }
-  bool json() const { return json_; }
+  void set_format(Format format) { format_ = format; }
+  // Tables without their first line; with whole IDs.
+  void set_no_headers(bool no_headers) { no_headers_ = no_headers; }
+  void set_no_trunc(bool no_trunc) { no_trunc_ = no_trunc; }
+
+  // Whether the answer is one value, for WriteJson: as JSON or as YAML.
+  bool json() const { return format_ == Format::kJson || format_ == Format::kYaml; }
 
   template <typename... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
     WriteLine(fmt::format(format, std::forward<Args>(args)...));
   }
-  // One line, made Printable.
+  // One line, made Printable; nothing if only names are wanted.
   void WriteLine(std::string_view text);
+  // A line that a script wants by itself, such as a token: also if only names are wanted.
+  void WriteName(std::string_view name);
   // Text as it is, with its line ends.
   void WriteRaw(std::string_view text);
-  // A value on one line of its own, in ASCII.
+  // A value on one line of its own, in ASCII; or as a document of YAML.
   void WriteJson(const Json& value);
 
   // A JSON object, or aligned lines.
   void WriteFields(const std::vector<Field>& fields);
-  // Aligned columns; without rows only the head line.
+  // Aligned columns; without rows only the head line. SHA-256 IDs are cut to 12 digits, and on a
+  // terminal what is wider than it. The first column has the names.
   void WriteTable(const std::vector<std::string>& head,
                   const std::vector<std::vector<std::string>>& rows);
 
@@ -81,13 +102,23 @@ class Output {
 
   // kIo: a write failed.
   Result<void> Flush();
+  // Nobody reads it any more.
+  bool broken_pipe() const { return broken_pipe_; }
 
  private:
+  // The text of a cell, cut to what fits.
+  std::vector<std::vector<std::string>> Cells(const std::vector<std::vector<std::string>>& rows,
+                                              std::vector<std::size_t>& widths) const;
+
   int fd_;
-  bool json_ = false;
+  Format format_ = Format::kTable;
+  bool no_headers_ = false;
+  bool no_trunc_ = false;
+  bool wrote_document_ = false;
   bool terminal_;
   std::string buffer_;
   std::optional<Error> failed_;
+  bool broken_pipe_ = false;
 };
 
 Json JsonOf(const std::vector<Field>& fields);
@@ -99,6 +130,8 @@ void WriteChange(std::vector<Field> fields, bool dry_run, Output& out);
 
 // `warning: message` and `hint: …` on standard error.
 void Warn(std::string_view message, std::string_view hint);
+// `note: message` there.
+void Note(std::string_view message);
 
 // `error: message` and `hint: …` on standard error; with --json also {"error":{…}} on `out`.
 void ReportError(const Error& error, Output& out);

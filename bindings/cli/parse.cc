@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 
 #include "bindings/cli/secrets.h"
@@ -50,55 +49,6 @@ Error About(std::string_view flag, Error error) {
 }
 
 }  // namespace
-
-CLI::Option* Flags::AddValue(const std::string& name, const std::string& placeholder,
-                             const std::string& help) {
-  CLI::Option* option = app_.add_option(name, CLI::callback_t{}, help);
-  option->type_name(placeholder);
-  return option;
-}
-
-void Flags::Switch(const std::string& name, bool* target, const std::string& help) {
-  CLI::Option* option = app_.add_flag(name)->description(help)->disable_flag_override();
-  assignments_.emplace_back([option, target] { *target = option->count() > 0; });
-}
-
-void Flags::Value(const std::string& name, std::optional<std::string>* target,
-                  const std::string& placeholder, const std::string& help) {
-  CLI::Option* option = AddValue(name, placeholder, help);
-  assignments_.emplace_back([option, target] {
-    if (option->count() > 0) *target = option->results().back();
-  });
-}
-
-void Flags::Required(const std::string& name, std::string* target, const std::string& placeholder,
-                     const std::string& help) {
-  CLI::Option* option = AddValue(name, placeholder, help)->required();
-  assignments_.emplace_back([option, target] { *target = option->results().back(); });
-}
-
-void Flags::List(const std::string& name, std::vector<std::string>* target,
-                 const std::string& placeholder, const std::string& help) {
-  CLI::Option* option = AddValue(name, placeholder, help);
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
-  assignments_.emplace_back([option, target] { *target = option->results(); });
-}
-
-void Flags::Positional(const std::string& name, std::optional<std::string>* target,
-                       const std::string& help) {
-  Value(name, target, "", help);
-}
-
-void Flags::Positionals(const std::string& name, std::vector<std::string>* target,
-                        const std::string& help) {
-  CLI::Option* option = AddValue(name, "", help);
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(true);
-  assignments_.emplace_back([option, target] { *target = option->results(); });
-}
-
-void Flags::Assign() const {
-  for (const auto& assignment : assignments_) assignment();
-}
 
 Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text) {
   std::uint64_t value = 0;
@@ -199,6 +149,7 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
 
 void StoreFlags::Declare(Flags& flags) {
   flags.Required("--store", &store, "DIR", "the store's directory");
+  flags.TakesSetting("--store");
   DeclareUntestedLmdb(flags);
 }
 
@@ -252,6 +203,7 @@ void EvidenceFlags::DeclareShortNames(Flags& flags) {
   flags.Value("--short-names", &short_names_, "anywhere|docker.io",
               "what an image without a registry may name: anything (default), or\n"
               "only what completing it with docker.io gives (containerd)");
+  flags.TakesSetting("--short-names");
 }
 
 void EvidenceFlags::Declare(Flags& flags) {
@@ -261,6 +213,7 @@ void EvidenceFlags::Declare(Flags& flags) {
               "still have brought its image: 2m (default)");
   flags.Value("--window", &window_, "TIME",
               "the same after an end that is not known: 2h (default)");
+  for (const char* flag : {"--grace", "--window"}) flags.TakesSetting(flag);
 }
 
 Result<void> EvidenceFlags::Parse() {
@@ -294,21 +247,24 @@ void AgeFlags::Declare(Flags& flags) {
   flags.Value("--keep-revocations", &revocations_, "TIME",
               "how long what `waybill forget` forgot is kept from coming back:\n"
               "1d or more, 30d (default)");
+  const std::vector<std::string> group = {"--max-age", "--max-age-service-accounts",
+                                          "--max-age-node-pods", "--keep-revocations"};
+  for (const std::string& flag : group) flags.TakesSetting(flag, {.unless = group});
 }
 
 Result<void> AgeFlags::Parse() {
   AgeLimits parsed;
-  struct Flag {
+  struct Limit {
     std::string_view name;
     const std::optional<std::string>& text;
     std::chrono::seconds& span;
     std::chrono::seconds least;
   };
-  for (const Flag& flag :
-       {Flag{"--max-age", credentials_, parsed.credentials, kMinAge},
-        Flag{"--max-age-service-accounts", service_accounts_, parsed.service_accounts, kMinAge},
-        Flag{"--max-age-node-pods", node_pods_, parsed.node_pods, kMinAge},
-        Flag{"--keep-revocations", revocations_, parsed.revocations, std::chrono::hours(24)}}) {
+  for (const Limit& flag :
+       {Limit{"--max-age", credentials_, parsed.credentials, kMinAge},
+        Limit{"--max-age-service-accounts", service_accounts_, parsed.service_accounts, kMinAge},
+        Limit{"--max-age-node-pods", node_pods_, parsed.node_pods, kMinAge},
+        Limit{"--keep-revocations", revocations_, parsed.revocations, std::chrono::hours(24)}}) {
     if (!flag.text) continue;
     auto span = ParseDuration(flag.name, *flag.text);
     if (!span) return span.error();
@@ -361,10 +317,25 @@ void PolicyFlags::Declare(Flags& flags) {
              "an image name or PREFIX/* of the allowlist; may be repeated");
   flags.Switch("--allow-preloaded-only", &allow_preloaded_only,
                "the allowlist opens only images that were not pulled");
+  const std::vector<std::string> group = {"--policy", "--allow", "--allow-preloaded-only",
+                                          "--kubelet-config"};
+  kubelet_config.Declare(flags, group);
+  for (const char* flag : {"--policy", "--allow", "--allow-preloaded-only"}) {
+    flags.TakesSetting(flag, {.unless = group});
+  }
 }
 
 Result<void> PolicyFlags::Parse() {
   VerificationMode mode = VerificationMode::kNeverVerifyPreloadedImages;
+  if (kubelet_config.given()) {
+    if (policy_name || !allow.empty()) {
+      return BadFlag("--kubelet-config", "it excludes --policy and --allow");
+    }
+    auto kubelet = kubelet_config.Read();
+    if (!kubelet) return kubelet.error();
+    policy_name = kubelet->policy;
+    allow = std::move(kubelet->allow);
+  }
   if (policy_name) {
     auto parsed = ParseVerificationMode(*policy_name);
     if (!parsed) return About("--policy", parsed.error());

@@ -1,4 +1,4 @@
-// Flags: declared once, and read as they were typed. Groups of flags that several commands share.
+// Values of flags, and groups of flags that several commands share.
 
 #ifndef WAYBILL_BINDINGS_CLI_PARSE_H_
 #define WAYBILL_BINDINGS_CLI_PARSE_H_
@@ -12,51 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "bindings/cli/flags.h"
+#include "bindings/cli/kubelet_config.h"
 #include "waybill/waybill.h"
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace waybill::cli {
-
-// The flags of one subcommand. Values reach their targets when Assign is called, byte for byte:
-// CLI11's own conversions would read "{}" as an empty list.
-class Flags {
- public:
-  explicit Flags(CLI::App& app) : app_(app) {}
-
-  void Switch(const std::string& name, bool* target, const std::string& help);
-  void Value(const std::string& name, std::optional<std::string>* target,
-             const std::string& placeholder, const std::string& help);
-  void Required(const std::string& name, std::string* target, const std::string& placeholder,
-                const std::string& help);
-  // May be repeated; each takes one value.
-  void List(const std::string& name, std::vector<std::string>* target,
-            const std::string& placeholder, const std::string& help);
-  // Values without a flag before them.
-  void Positionals(const std::string& name, std::vector<std::string>* target,
-                   const std::string& help);
-  // A value without a flag before it.
-  void Positional(const std::string& name, std::optional<std::string>* target,
-                  const std::string& help);
-
-  // What stands after "--", whatever it looks like: CLI11 would not give it to a subcommand.
-  // main.cc puts it there before the rest is parsed.
-  void AfterDashes(std::vector<std::string>* target) { after_dashes_ = target; }
-  std::vector<std::string>* after_dashes() const { return after_dashes_; }
-
-  void Assign() const;
-
- private:
-  CLI::Option* AddValue(const std::string& name, const std::string& placeholder,
-                        const std::string& help);
-
-  CLI::App& app_;
-  std::vector<std::function<void()>> assignments_;
-  std::vector<std::string>* after_dashes_ = nullptr;
-};
 
 // kInvalidArgument, with a message about the flag `name`.
 inline Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint = {}) {
@@ -163,10 +123,11 @@ struct RuntimeFlag {
   std::optional<std::string> given_;
 };
 
-// --policy, --allow and --allow-preloaded-only.
+// --policy, --allow, --allow-preloaded-only, and --kubelet-config in place of the first two.
 struct PolicyFlags {
   std::optional<std::string> policy_name;
   std::vector<std::string> allow;
+  KubeletConfigFlag kubelet_config;
   bool allow_preloaded_only = false;
 
   // Out: parsed.

@@ -10,6 +10,10 @@
 namespace waybill::cli {
 namespace {
 
+constexpr auto kBetweenLines = std::chrono::seconds(10);
+
+bool is_hidden = false;
+
 // Set by the first SIGINT or SIGTERM. A second one kills.
 volatile sig_atomic_t stop_requested = 0;
 
@@ -24,13 +28,24 @@ void CatchStopSignals() {
 
 }  // namespace
 
+void HideProgress(bool hidden) { is_hidden = hidden; }
+
 ProgressLine::ProgressLine(std::string doing, std::string units)
-    : doing_(std::move(doing)), units_(std::move(units)), shown_(::isatty(STDERR_FILENO) == 1) {}
+    : doing_(std::move(doing)),
+      units_(std::move(units)),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      next_(std::chrono::steady_clock::now() + kBetweenLines) {}
 
 void ProgressLine::Show(std::uint64_t done, std::uint64_t total) {
-  if (!shown_) return;
-  written_ = true;
-  fmt::print(stderr, "\r{}: {} of {} {}", doing_, done, total, units_);
+  if (is_hidden) return;
+  const std::string text = fmt::format("{}: {} of {} {}", doing_, done, total, units_);
+  if (terminal_) {
+    written_ = true;
+    fmt::print(stderr, "\r{}", text);
+  } else if (const auto now = std::chrono::steady_clock::now(); now >= next_) {
+    next_ = now + kBetweenLines;
+    fmt::print(stderr, "{}\n", text);
+  }
   std::fflush(stderr);
 }
 

@@ -3,6 +3,7 @@
 #ifndef WAYBILL_BINDINGS_CLI_PROGRESS_H_
 #define WAYBILL_BINDINGS_CLI_PROGRESS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -10,7 +11,11 @@
 
 namespace waybill::cli {
 
-// A line on standard error that is rewritten; only if standard error is a terminal.
+// From now on no ProgressLine shows anything.
+void HideProgress(bool hidden);
+
+// A line on standard error: on a terminal one that is rewritten, elsewhere a new one every ten
+// seconds.
 class ProgressLine {
  public:
   // "importing", "files".
@@ -29,8 +34,9 @@ class ProgressLine {
  private:
   std::string doing_;
   std::string units_;
-  bool shown_;
+  bool terminal_;
   bool written_ = false;
+  std::chrono::steady_clock::time_point next_;  // elsewhere
 };
 
 // If the work was interrupted, the hint says that it can be continued.

@@ -4,19 +4,12 @@
 
 #include <algorithm>
 
+#include "bindings/cli/toml_document.h"
 #include "migrations/runtime/guest_platform.h"
 #include "waybill/limits.h"
 
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_MAX_NESTED_VALUES 16
-#include <toml++/toml.h>
-
 namespace waybill::cli {
 namespace {
-
-// toml++ nests a table for each dot of a key, without a bound, and destroys them recursively.
-constexpr std::ptrdiff_t kMaxDotsPerLine = 256;
 
 constexpr std::string_view kRuntimePlugins[] = {"io.containerd.grpc.v1.cri",
                                                 "io.containerd.cri.v1.runtime"};
@@ -24,7 +17,7 @@ constexpr std::string_view kImagesPlugin = "io.containerd.cri.v1.images";
 
 Error Refused(const toml::node& node, std::string_view what,
               ErrorCode code = ErrorCode::kInvalidArgument) {
-  return {code, fmt::format("line {}: {}", node.source().begin.line, what), {}};
+  return AboutLine(node.source(), what, code);
 }
 
 // The table `name` in `parent`; null if it is missing.
@@ -220,41 +213,16 @@ Result<void> MergePlatforms(const toml::table& root, std::vector<RuntimeHandler>
                       });
 }
 
-Result<void> CheckSize(std::string_view toml) {
-  if (toml.size() > kMaxRuntimeConfigBytes) {
-    return Error{
-        ErrorCode::kLimitExceeded,
-        fmt::format("{} bytes of TOML, and {} are allowed", toml.size(), kMaxRuntimeConfigBytes),
-        {}};
-  }
-  for (std::size_t line = 1; !toml.empty(); ++line) {
-    const std::string_view text = toml.substr(0, toml.find('\n'));
-    if (std::count(text.begin(), text.end(), '.') > kMaxDotsPerLine) {
-      return Error{ErrorCode::kLimitExceeded,
-                   fmt::format("line {}: more than {} dots", line, kMaxDotsPerLine),
-                   {}};
-    }
-    toml.remove_prefix(std::min(text.size() + 1, toml.size()));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers) {
-  if (auto sized = CheckSize(toml); !sized) return sized;
-  const toml::parse_result parsed = toml::parse(toml);
-  if (!parsed) {
-    const auto& error = parsed.error();
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("line {}: {}", error.source().begin.line, error.description()),
-                 {}};
-  }
+  const auto root = ReadToml(toml, kMaxRuntimeConfigBytes);
+  if (!root) return root.error();
   std::vector<RuntimeHandler> merged = handlers;
   for (const std::string_view plugin : kRuntimePlugins) {
-    if (auto done = MergeRuntimes(parsed.table(), plugin, merged); !done) return done;
+    if (auto done = MergeRuntimes(*root, plugin, merged); !done) return done;
   }
-  if (auto done = MergePlatforms(parsed.table(), merged); !done) return done;
+  if (auto done = MergePlatforms(*root, merged); !done) return done;
   handlers = std::move(merged);
   return {};
 }

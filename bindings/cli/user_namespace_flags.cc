@@ -16,7 +16,7 @@ Result<std::string> ReadOutput(std::string_view flag, const std::string& path) {
 
 }  // namespace
 
-void UserNamespaceFlags::Declare(Flags& flags) {
+void UserNamespaceFlags::Declare(Flags& flags, const std::vector<std::string>& only_with) {
   flags.Value("--ids-per-pod", &ids_per_pod_, "N",
               "host IDs of each new range (65536), the kubelet's\nuserNamespaces.idsPerPod");
   flags.Value("--max-pods", &max_pods_, "N",
@@ -28,6 +28,12 @@ void UserNamespaceFlags::Declare(Flags& flags) {
               "what `getsubids kubelet` printed, without running it");
   flags.Value("--subgids", &subgids_, "FILE", "what `getsubids -g kubelet` printed");
   flags.Switch("--no-user-namespaces", &off_, "the feature is off: no new ranges");
+  const std::vector<std::string> pools = {"--pool", "--subuids", "--subgids",
+                                          "--no-user-namespaces"};
+  flags.TakesSetting("--pool", {.unless = pools, .only_with = only_with});
+  for (const char* flag : {"--ids-per-pod", "--max-pods"}) {
+    flags.TakesSetting(flag, {.unless = {"--no-user-namespaces"}, .only_with = only_with});
+  }
 }
 
 std::string UserNamespaceFlags::Given() const {

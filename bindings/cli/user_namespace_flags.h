@@ -17,7 +17,8 @@ struct UserNamespaceFlags {
   // Out: parsed.
   UserNamespaceOptions options;
 
-  void Declare(Flags& flags);
+  // `only_with`: where the settings count (FromSettings).
+  void Declare(Flags& flags, const std::vector<std::string>& only_with = {});
   // The first of these flags that was given; empty if none was.
   std::string Given() const;
   // Reads the files, or runs getsubids: call it last.

@@ -1,0 +1,156 @@
+#include "bindings/cli/flags.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "bindings/cli/parse.h"
+#include "bindings/cli/settings.h"
+
+namespace waybill::cli {
+
+bool Flag::given() const { return option->count() > 0; }
+
+std::vector<std::string> Flag::values() const { return option->results(); }
+
+Flag& Flags::Add(Flag flag) {
+  const bool is_switch = flag.kind == Flag::Kind::kSwitch;
+  const std::string names = (flag.short_name.empty() ? "" : flag.short_name + ",") + flag.name;
+  flag.option = is_switch ? app_.add_flag(names)->description(flag.help)
+                          : app_.add_option(names, CLI::callback_t{}, flag.help);
+  if (!is_switch) flag.option->type_name(flag.placeholder);
+  if (flag.kind == Flag::Kind::kList || flag.kind == Flag::Kind::kPositionals) {
+    flag.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(flag.kind == Flag::Kind::kPositionals);
+  }
+  if (flag.required) flag.option->required();
+  flag.common = common_;
+  if (common_) flag.option->group("Options of every command");
+  return all_.emplace_back(std::move(flag));
+}
+
+void Flags::Switch(const std::string& name, bool* target, const std::string& help) {
+  // "-q,--quiet"
+  const std::size_t comma = name.find(',');
+  const bool has_short = comma != std::string::npos;
+  Add({.kind = Flag::Kind::kSwitch,
+       .name = has_short ? name.substr(comma + 1) : name,
+       .short_name = has_short ? name.substr(0, comma) : "",
+       .help = help});
+  assignments_.emplace_back(
+      [name = all_.back().name, target](const std::vector<std::string>& values) -> Result<void> {
+        if (values.empty()) return {};
+        const std::string& value = values.back();
+        if (value != "true" && value != "false") {
+          return BadFlag(name, fmt::format("'{}' is neither true nor false", value.substr(0, 200)));
+        }
+        *target = value == "true";
+        return {};
+      });
+}
+
+void Flags::Value(const std::string& name, std::optional<std::string>* target,
+                  const std::string& placeholder, const std::string& help) {
+  const std::size_t comma = name.find(',');
+  const bool has_short = comma != std::string::npos;
+  Add({.kind = Flag::Kind::kValue,
+       .name = has_short ? name.substr(comma + 1) : name,
+       .short_name = has_short ? name.substr(0, comma) : "",
+       .placeholder = placeholder,
+       .help = help});
+  assignments_.emplace_back([target](const std::vector<std::string>& values) -> Result<void> {
+    if (!values.empty()) *target = values.back();
+    return {};
+  });
+}
+
+void Flags::Required(const std::string& name, std::string* target, const std::string& placeholder,
+                     const std::string& help) {
+  Add({.kind = Flag::Kind::kValue,
+       .name = name,
+       .placeholder = placeholder,
+       .help = help,
+       .required = true});
+  assignments_.emplace_back([name, target](const std::vector<std::string>& values) -> Result<void> {
+    *target = values.back();
+    return {};
+  });
+}
+
+void Flags::List(const std::string& name, std::vector<std::string>* target,
+                 const std::string& placeholder, const std::string& help) {
+  Add({.kind = Flag::Kind::kList, .name = name, .placeholder = placeholder, .help = help});
+  assignments_.emplace_back([target](const std::vector<std::string>& values) -> Result<void> {
+    *target = values;
+    return {};
+  });
+}
+
+void Flags::Positional(const std::string& name, std::optional<std::string>* target,
+                       const std::string& help) {
+  Value(name, target, "", help);
+  all_.back().kind = Flag::Kind::kPositional;
+}
+
+void Flags::Positionals(const std::string& name, std::vector<std::string>* target,
+                        const std::string& help) {
+  Add({.kind = Flag::Kind::kPositionals, .name = name, .help = help});
+  assignments_.emplace_back([target](const std::vector<std::string>& values) -> Result<void> {
+    *target = values;
+    return {};
+  });
+}
+
+void Flags::TakesSetting(std::string_view name, FromSettings when) {
+  const auto flag = std::find_if(all_.begin(), all_.end(),
+                                 [&](const Flag& declared) { return declared.name == name; });
+  flag->settings = std::move(when);
+  flag->option->required(false);
+}
+
+const Flag* Flags::Find(std::string_view name) const {
+  for (const Flag& flag : all_) {
+    if (flag.is_positional()) continue;
+    if (flag.name == name || (!name.empty() && flag.short_name == name)) return &flag;
+  }
+  return nullptr;
+}
+
+bool Flags::IsGiven(std::string_view word) const {
+  if (word.starts_with("-")) {
+    const Flag* flag = Find(word);
+    return flag != nullptr && flag->given();
+  }
+  for (const Flag& flag : all_) {
+    if (flag.is_positional()) return flag.given() && flag.values().front() == word;
+  }
+  return false;
+}
+
+bool Flags::AsksSettings(const Flag& flag) const {
+  if (!flag.settings) return false;
+  const auto is_given = [&](const std::string& word) { return IsGiven(word); };
+  const auto& [unless, only_with] = *flag.settings;
+  return std::none_of(unless.begin(), unless.end(), is_given) &&
+         (only_with.empty() || std::any_of(only_with.begin(), only_with.end(), is_given));
+}
+
+Result<void> Flags::Assign(Settings& settings) {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const Flag& flag = all_[i];
+    std::vector<std::string> values = flag.values();
+    if (flag.given()) {
+      if (auto noted = settings.NoteGiven(flag); !noted) return noted;
+    } else if (AsksSettings(flag)) {
+      auto set = settings.Ask(flag);
+      if (!set) return set.error();
+      values = *std::move(set);
+    }
+    if (values.empty() && flag.required && flag.settings) return settings.Missing(flag);
+    if (auto assigned = assignments_[i](values); !assigned) return assigned;
+  }
+  return {};
+}
+
+}  // namespace waybill::cli

@@ -1,0 +1,209 @@
+#include "bindings/cli/settings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "bindings/cli/hints.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/nearest.h"
+#include "bindings/cli/output.h"
+#include "bindings/cli/parse.h"
+#include "bindings/cli/toml_document.h"
+
+namespace waybill::cli {
+namespace {
+
+constexpr std::string_view kStoreFlag = "--store";
+// Settings that are about the store that the same file names.
+constexpr std::string_view kOfItsStore[] = {"--kubelet-dir", "--witness"};
+
+Result<std::string> SettingText(const toml::node& node, std::string_view key) {
+  if (const auto* text = node.as_string()) {
+    if (text->get().size() <= kMaxSettingBytes) return text->get();
+    return AboutLine(node.source(), fmt::format("{} has more than {} bytes", key, kMaxSettingBytes),
+                     ErrorCode::kLimitExceeded);
+  }
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  return AboutLine(node.source(), fmt::format("{} is neither a string nor a number", key));
+}
+
+Result<std::vector<std::string>> SettingValues(const toml::node& node, std::string_view key,
+                                               Flag::Kind kind) {
+  if (kind == Flag::Kind::kSwitch) {
+    const auto* value = node.as_boolean();
+    if (value == nullptr) {
+      return AboutLine(node.source(), fmt::format("{} is neither true nor false", key));
+    }
+    return std::vector<std::string>{value->get() ? "true" : "false"};
+  }
+  const toml::array* array = kind == Flag::Kind::kList ? node.as_array() : nullptr;
+  if (array != nullptr && array->size() > kMaxSettingValues) {
+    return AboutLine(node.source(),
+                     fmt::format("{} has more than {} values", key, kMaxSettingValues),
+                     ErrorCode::kLimitExceeded);
+  }
+  std::vector<std::string> values;
+  const auto take = [&](const toml::node& item) -> Result<void> {
+    return SettingText(item, key).map([&](std::string text) { values.push_back(std::move(text)); });
+  };
+  if (array == nullptr) {
+    if (auto taken = take(node); !taken) return taken.error();
+    return values;
+  }
+  for (const toml::node& item : *array) {
+    if (auto taken = take(item); !taken) return taken.error();
+  }
+  return values;
+}
+
+std::filesystem::path Plain(const std::string& path) {
+  return (std::filesystem::absolute(path) / "").lexically_normal();
+}
+
+std::string Joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : " ") + ShellWord(value);
+  return text;
+}
+
+}  // namespace
+
+std::string_view SettingType(Flag::Kind kind) {
+  switch (kind) {
+    case Flag::Kind::kSwitch:
+      return "true or false";
+    case Flag::Kind::kList:
+      return "array of strings";
+    default:
+      return "string";
+  }
+}
+
+Result<void> Settings::TakeConfig(std::string_view text, const std::string& path) {
+  auto table = ReadToml(text, kMaxConfigBytes);
+  if (!table) return table.error();
+  for (const auto& [key, node] : *table) {
+    const std::string flag = "--" + std::string(key.str());
+    const auto known = known_.find(flag);
+    if (known == known_.end()) {
+      std::vector<std::string> keys;
+      for (const auto& [name, kind] : known_) keys.push_back(name.substr(2));
+      Error error = AboutLine(key.source(),
+                              fmt::format("there is no setting '{}'", key.str().substr(0, 200)));
+      error.hint = DidYouMean(key.str(), keys, "see man waybill-config, or waybill man config");
+      return error;
+    }
+    auto values = SettingValues(node, key.str(), known->second);
+    if (!values) return values.error();
+    file_[flag] = {*std::move(values), path};
+  }
+  return {};
+}
+
+Result<void> Settings::ReadConfig() {
+  if (std::exchange(read_, true)) return {};
+  for (const auto& [variable, holds] :
+       {std::pair(kStoreVariable, "the store's directory"), {kConfigVariable, "a file, or none"}}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr) continue;
+    if (*value == '\0') {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("{} is empty", variable),
+                   fmt::format("set it to {}, or unset it", holds)};
+    }
+    if (variable == kStoreVariable) store_variable_ = {{value}, variable};
+    if (variable == kConfigVariable && !config_) config_ = value;
+  }
+  if (config_ == "none") return {};
+  const std::string path = config_.value_or(kConfigPath);
+  auto text = ReadOwnFile(path, kMaxConfigBytes);
+  if (!text) {
+    // There need not be one, unless it is asked for.
+    if (!config_ && text.error().code == ErrorCode::kNotFound) return {};
+    Error error = text.error();
+    if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kInvalidArgument;
+    return error;
+  }
+  auto taken = TakeConfig(*text, path);
+  if (!taken) {
+    file_.clear();
+    return AboutInput(path, taken.error(), "see man waybill-config, or waybill man config");
+  }
+  return {};
+}
+
+bool Settings::IsOtherStore() const {
+  const auto own = file_.find(std::string(kStoreFlag));
+  return own != file_.end() && !store_.empty() &&
+         Plain(own->second.values.front()) != Plain(store_);
+}
+
+Result<const Settings::Setting*> Settings::Find(const std::string& flag) {
+  if (auto read = ReadConfig(); !read) return read.error();
+  if (flag == kStoreFlag && store_variable_) return &*store_variable_;
+  const auto found = file_.find(flag);
+  return found == file_.end() ? nullptr : &found->second;
+}
+
+Result<std::vector<std::string>> Settings::Ask(const Flag& flag) {
+  auto found = Find(flag.name);
+  if (!found) return found.error();
+  if (*found == nullptr) return std::vector<std::string>();
+  const Setting& setting = **found;
+  if (std::count(std::begin(kOfItsStore), std::end(kOfItsStore), flag.name) > 0 && IsOtherStore()) {
+    notes_.push_back(fmt::format("{} of {} is not taken: that file is about another store",
+                                 flag.name, setting.origin));
+    return std::vector<std::string>();
+  }
+  if (flag.name == kStoreFlag) {
+    store_ = setting.values.front();
+    const auto own = file_.find(flag.name);
+    if (store_variable_ && own != file_.end() && own->second.values != setting.values) {
+      notes_.push_back(fmt::format("{} of {} wins over that of {}", flag.name, kStoreVariable,
+                                   own->second.origin));
+    }
+  }
+  origins_[flag.name] = setting.origin;
+  notes_.push_back(
+      fmt::format("{} {}, from {}", flag.name, Joined(setting.values), setting.origin));
+  return setting.values;
+}
+
+Result<void> Settings::NoteGiven(const Flag& flag) {
+  if (!flag.settings) return {};
+  const std::vector<std::string> given = flag.values();
+  if (flag.name == kStoreFlag) store_ = given.front();
+  if (!verbose_) return {};
+  auto found = Find(flag.name);
+  if (!found) return found.error();
+  if (*found == nullptr || (*found)->values == given) return {};
+  notes_.push_back(
+      fmt::format("{} of the command line wins over that of {}", flag.name, (*found)->origin));
+  return {};
+}
+
+Error Settings::Missing(const Flag& flag) const {
+  const std::string key = flag.name.substr(2);
+  const bool is_store = flag.name == kStoreFlag;
+  return BadFlag(
+      flag.name, "it is missing",
+      fmt::format("give {} {},{} or write `{} = \"…\"` into {}", flag.name, flag.placeholder,
+                  is_store ? fmt::format(" set {},", kStoreVariable) : std::string(), key,
+                  config_.value_or(kConfigPath)));
+}
+
+Error Settings::WithOrigin(Error error) const {
+  for (const auto& [flag, origin] : origins_) {
+    if (!error.message.starts_with(flag + ":")) continue;
+    error.hint = fmt::format("{}{}{} comes from {}", HintOf(error),
+                             HintOf(error).empty() ? "" : "; ", flag, origin);
+    error.hint_code = Hint::kNone;
+    break;
+  }
+  return error;
+}
+
+}  // namespace waybill::cli

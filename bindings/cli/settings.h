@@ -1,0 +1,92 @@
+// What flags that were not given take their values from.
+//
+// 1. The environment: WAYBILL_STORE for --store.
+// 2. A configuration file in TOML: that of --config, of WAYBILL_CONFIG, or
+//    /etc/waybill/config.toml, which need not exist. "none" is no file. A key is the name
+//    of a flag without its dashes; the value is a string or a number, true or false for a switch,
+//    an array of strings for a flag that may be repeated:
+//
+//      store = "/var/lib/waybill"
+//      kubelet-dir = "/var/lib/kubelet"
+//      cri = "auto"
+//      kubelet-config = ["/var/lib/kubelet/config.yaml"]
+//
+//    `kubelet-dir` and `witness` belong to the `store` of the file: a command that names another
+//    store does not take them.
+
+#ifndef WAYBILL_BINDINGS_CLI_SETTINGS_H_
+#define WAYBILL_BINDINGS_CLI_SETTINGS_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/cli/flags.h"
+#include "waybill/result.h"
+
+namespace waybill::cli {
+
+inline constexpr const char* kConfigPath = "/etc/waybill/config.toml";
+inline constexpr const char* kConfigVariable = "WAYBILL_CONFIG";
+inline constexpr const char* kStoreVariable = "WAYBILL_STORE";
+inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxSettingBytes = 4096;
+inline constexpr std::size_t kMaxSettingValues = 10'000;
+
+class Settings {
+ public:
+  // `known`: all flags that take settings, of any command. `config`: the value of --config.
+  // `verbose`: Notes are wanted.
+  Settings(std::map<std::string, Flag::Kind> known, std::optional<std::string> config, bool verbose)
+      : known_(std::move(known)), config_(std::move(config)), verbose_(verbose) {}
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
+  // Reads the file now, for one that the user named: whatever is wrong in it is said, needed or not.
+  Result<void> Load() { return ReadConfig(); }
+  // The values of a flag that was not given; empty: nothing says any. The file is read when it is
+  // needed first. kInvalidArgument, kLimitExceeded: what is wrong in the file or the variable;
+  // nothing of it counts then.
+  Result<std::vector<std::string>> Ask(const Flag& flag);
+  // The command line has the flag.
+  Result<void> NoteGiven(const Flag& flag);
+
+  // A flag is needed, and nothing says it.
+  Error Missing(const Flag& flag) const;
+  // Adds to the hint of an error about a flag ("--flag: …") where the flag's value came from.
+  Error WithOrigin(Error error) const;
+  // For --verbose: what came from where, and what a flag won over.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  struct Setting {
+    std::vector<std::string> values;
+    std::string origin;
+  };
+
+  // What environment and file say; nullptr: nothing.
+  Result<const Setting*> Find(const std::string& flag);
+  Result<void> ReadConfig();
+  Result<void> TakeConfig(std::string_view text, const std::string& path);
+  bool IsOtherStore() const;
+
+  std::map<std::string, Flag::Kind> known_;
+  std::optional<std::string> config_;
+  bool verbose_;
+  bool read_ = false;
+  std::map<std::string, Setting> file_;  // by the flag's name
+  std::optional<Setting> store_variable_;
+  std::string store_;                           // that of this call
+  std::map<std::string, std::string> origins_;  // of the values that Ask gave
+  std::vector<std::string> notes_;
+};
+
+// How a value of such a flag is written in the file, for the manual: "string".
+std::string_view SettingType(Flag::Kind kind);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_SETTINGS_H_

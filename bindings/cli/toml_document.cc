@@ -1,0 +1,45 @@
+#include "bindings/cli/toml_document.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace waybill::cli {
+namespace {
+
+// toml++ nests a table for each dot of a key, without a bound, and destroys them recursively.
+constexpr std::ptrdiff_t kMaxDotsPerLine = 256;
+
+Result<void> CheckTomlSize(std::string_view toml, std::size_t most) {
+  if (toml.size() > most) {
+    return Error{ErrorCode::kLimitExceeded,
+                 fmt::format("{} bytes of TOML, and {} are allowed", toml.size(), most),
+                 {}};
+  }
+  for (std::size_t line = 1; !toml.empty(); ++line) {
+    const std::string_view text = toml.substr(0, toml.find('\n'));
+    if (std::count(text.begin(), text.end(), '.') > kMaxDotsPerLine) {
+      return Error{ErrorCode::kLimitExceeded,
+                   fmt::format("line {}: more than {} dots", line, kMaxDotsPerLine),
+                   {}};
+    }
+    toml.remove_prefix(std::min(text.size() + 1, toml.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Error AboutLine(const toml::source_region& source, std::string_view what, ErrorCode code) {
+  return {code, fmt::format("line {}: {}", source.begin.line, what), {}};
+}
+
+Result<toml::table> ReadToml(std::string_view text, std::size_t most) {
+  if (auto sized = CheckTomlSize(text, most); !sized) return sized.error();
+  toml::parse_result parsed = toml::parse(text);
+  if (!parsed) return AboutLine(parsed.error().source(), parsed.error().description());
+  return std::move(parsed).table();
+}
+
+}  // namespace waybill::cli
