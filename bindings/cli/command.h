@@ -13,6 +13,8 @@
 
 namespace waybill::cli {
 
+class Registry;
+
 class Command {
  public:
   virtual ~Command() = default;
@@ -68,6 +70,9 @@ std::unique_ptr<Command> MakePreviewCommand();
 std::unique_ptr<Command> MakeExplainCommand();
 std::unique_ptr<Command> MakeDiffCommand();
 std::unique_ptr<Command> MakeGuardCommand();
+std::unique_ptr<Command> MakeCompletionCommand();
+// `registry` outlives the command.
+std::unique_ptr<Command> MakeManCommand(const Registry& registry);
 
 }  // namespace waybill::cli
 

@@ -68,7 +68,7 @@ class AdviseCommand final : public Command {
   }
 
   void Declare(Flags& flags) override {
-    flags.Value("--preset", &preset_, "P", "edge, default, dense or ci (default: default)");
+    flags.Value("--preset", &preset_, "edge|default|dense|ci", "the kind of node (default)");
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
       const Override& one = kOverrides[i];
       flags.Value(std::string(one.flag), &texts_[i], one.placeholder, one.help);

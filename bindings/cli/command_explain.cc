@@ -8,6 +8,7 @@
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/preview.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/secrets.h"
 #include "bindings/cli/store_access.h"

@@ -183,7 +183,7 @@ it restarts.)";
       if (out.json()) {
         out.WriteJson({{"revocations", list}});
       } else {
-        out.WriteTable({"KIND", "WHAT", "SINCE", ""}, rows);
+        out.WriteTable({"KIND", "WHAT", "SINCE", ""}, rows, Output::Names::kNone);
       }
       return {};
     });

@@ -33,6 +33,8 @@ give that to `waybill pulled` or `waybill failed` (--pull). It uses --store, --i
       answer["intent"] = true;
       answer["pull"] = pull->value;
       out.WriteJson(answer);
+    } else if (out.names()) {
+      out.WriteName(std::to_string(pull->value));
     } else {
       out.Line("intent recorded: {}{}, pull {}", flags_.image, ForHandler(handler), pull->value);
     }

@@ -114,6 +114,7 @@ the guest platform of that runtime handler if it has one.)";
   }
 
   static void Write(const ManifestDescriptor& chosen, Output& out) {
+    if (out.names()) return out.WriteName(chosen.digest);
     if (!out.json()) return out.Line("{}  {}", chosen.digest, FormatPlatform(*chosen.platform));
     out.WriteJson({{"digest", chosen.digest},
                    {"mediaType", chosen.media_type},

@@ -51,7 +51,7 @@ nothing of them is shown.
     images_.Declare(flags,
                     ": all images; otherwise an image\n"
                     "is taken from the pod's status, the ledger, or its digest");
-    flags.List("--policy", &policy_names_, "P",
+    flags.List("--policy", &policy_names_, "POLICY",
                "NeverVerify, NeverVerifyPreloadedImages (default),\n"
                "NeverVerifyAllowlistedImages, AlwaysVerify or AlwaysPullImages;\n"
                "may be repeated");

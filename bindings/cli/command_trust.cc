@@ -122,7 +122,7 @@ stored. 1 if the store is distrustful.)";
                       std::string(TrustKindName(event.kind)),
                       event.distrustful ? "distrustful" : "trusted", event.reason});
     }
-    out.WriteTable({"AT", "ACTION", "KIND", "STATE", "REASON"}, rows);
+    out.WriteTable({"AT", "ACTION", "KIND", "STATE", "REASON"}, rows, Output::Names::kNone);
   }
 
   StoreFlags store_;

@@ -77,7 +77,7 @@ Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out) {
   if (out.json()) {
     out.WriteJson({{"token", FormatListToken(*token)}});
   } else {
-    out.Line("{}", FormatListToken(*token));
+    out.WriteName(FormatListToken(*token));
   }
   return ExitCode::kYes;
 }

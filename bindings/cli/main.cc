@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/cli/arguments.h"
+#include "bindings/cli/completion.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/progress.h"
@@ -136,6 +137,11 @@ Result<Call> Read(const std::vector<std::string>& arguments) {
 }
 
 Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
+  // Asked by the scripts of `waybill completion`.
+  if (arguments.size() == 2 && arguments[0] == kCompleteWord) {
+    out.WriteRaw(TextOf(Complete(Registry(), arguments[1])));
+    return ExitCode::kYes;
+  }
   auto call = Read(arguments);
   if (!call) return call.error();
   if (call->entry == nullptr) {

@@ -300,8 +300,9 @@ std::vector<std::vector<std::string>> Output::Cells(
 }
 
 void Output::WriteTable(const std::vector<std::string>& head,
-                        const std::vector<std::vector<std::string>>& rows) {
+                        const std::vector<std::vector<std::string>>& rows, Names names) {
   if (format_ == Format::kName) {
+    if (names == Names::kNone) return;
     std::set<std::string_view> written;
     for (const auto& row : rows) {
       if (written.insert(row.front()).second) WriteName(row.front());

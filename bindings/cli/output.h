@@ -74,6 +74,7 @@ class Output {
   void set_no_headers(bool no_headers) { no_headers_ = no_headers; }
   void set_no_trunc(bool no_trunc) { no_trunc_ = no_trunc; }
 
+  bool names() const { return format_ == Format::kName; }
   // Whether the answer is one value, for WriteJson: as JSON or as YAML.
   bool json() const { return format_ == Format::kJson || format_ == Format::kYaml; }
 
@@ -93,9 +94,11 @@ class Output {
   // A JSON object, or aligned lines.
   void WriteFields(const std::vector<Field>& fields);
   // Aligned columns; without rows only the head line. SHA-256 IDs are cut to 12 digits, and on a
-  // terminal what is wider than it. The first column has the names.
+  // terminal what is wider than it.
+  enum class Names { kInFirstColumn, kNone };
   void WriteTable(const std::vector<std::string>& head,
-                  const std::vector<std::vector<std::string>>& rows);
+                  const std::vector<std::vector<std::string>>& rows,
+                  Names names = Names::kInFirstColumn);
 
   // On a terminal relative to now, elsewhere RFC 3339 in whole seconds; "never" for nullopt.
   std::string TimeText(const std::optional<Timestamp>& time) const;

@@ -148,7 +148,9 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
 }
 
 void StoreFlags::Declare(Flags& flags) {
-  flags.Required("--store", &store, "DIR", "the store's directory");
+  flags.Required("--store", &store, "DIR",
+                 "the store's directory; else that of WAYBILL_STORE, or of the\n"
+                 "configuration file");
   flags.TakesSetting("--store");
   DeclareUntestedLmdb(flags);
 }
@@ -310,7 +312,7 @@ Result<void> RuntimeFlag::Parse() {
 }
 
 void PolicyFlags::Declare(Flags& flags) {
-  flags.Value("--policy", &policy_name, "P",
+  flags.Value("--policy", &policy_name, "POLICY",
               "NeverVerify, NeverVerifyPreloadedImages (default),\n"
               "NeverVerifyAllowlistedImages or AlwaysVerify");
   flags.List("--allow", &allow, "PATTERN",
@@ -370,8 +372,8 @@ void PullFlags::Declare(Flags& flags) {
   runtime.Declare(flags);
   policy.Declare(flags);
   store.DeclareRules(flags);
-  flags.Value("--pull-policy", &pull_policy_name, "P",
-              "the container's: Always, IfNotPresent or Never");
+  flags.Value("--pull-policy", &pull_policy_name, "Always|IfNotPresent|Never",
+              "the container's imagePullPolicy");
 }
 
 Result<void> PullFlags::Parse() {

@@ -29,24 +29,26 @@ Registry::Registry()
   root_->require_subcommand(1);
   auto formatter = std::make_shared<CLI::Formatter>();
   formatter->label("SUBCOMMAND", "COMMAND");
-  formatter->label("Subcommands", "Commands");
   root_->formatter(formatter);
   constexpr std::unique_ptr<Command> (*kMakers[])() = {
-      MakeStartCommand,    MakeCheckCommand,   MakeIntentCommand,    MakePulledCommand,
-      MakeFailedCommand,   MakeObserveCommand, MakePreloadCommand,   MakePullsCommand,
-      MakePruneCommand,    MakeForgetCommand,  MakeReconcileCommand, MakeHashCommand,
-      MakeListCommand,     MakeShowCommand,    MakeDumpCommand,      MakeStatsCommand,
-      MakeMetricsCommand,  MakeVerifyCommand,  MakeTrustCommand,     MakeRuntimesCommand,
-      MakeMigrateCommand,  MakeBackupCommand,  MakeRestoreCommand,   MakeExportCommand,
-      MakeManifestCommand, MakeUsernsCommand,  MakeStreamingCommand, MakeAdviseCommand,
-      MakePreviewCommand,  MakeExplainCommand, MakeDiffCommand,      MakeGuardCommand};
+      MakeStartCommand,     MakeCheckCommand,   MakeIntentCommand,    MakePulledCommand,
+      MakeFailedCommand,    MakeObserveCommand, MakePreloadCommand,   MakePullsCommand,
+      MakePruneCommand,     MakeForgetCommand,  MakeReconcileCommand, MakeHashCommand,
+      MakeListCommand,      MakeShowCommand,    MakeDumpCommand,      MakeStatsCommand,
+      MakeMetricsCommand,   MakeVerifyCommand,  MakeTrustCommand,     MakeRuntimesCommand,
+      MakeMigrateCommand,   MakeBackupCommand,  MakeRestoreCommand,   MakeExportCommand,
+      MakeManifestCommand,  MakeUsernsCommand,  MakeStreamingCommand, MakeAdviseCommand,
+      MakePreviewCommand,   MakeExplainCommand, MakeDiffCommand,      MakeGuardCommand,
+      MakeCompletionCommand};
   for (const auto& make : kMakers) Add(make());
+  Add(MakeManCommand(*this));
 }
 
 Registry::~Registry() = default;
 
 void Registry::Add(std::unique_ptr<Command> command) {
   CLI::App* app = root_->add_subcommand(command->name(), command->summary());
+  app->group("Commands");
   const std::string notes = command->notes();
   app->footer(notes.empty() ? kExitCodes : notes + "\n\n" + kExitCodes);
   Entry& entry =

@@ -45,7 +45,8 @@ class Settings {
   Settings(const Settings&) = delete;
   Settings& operator=(const Settings&) = delete;
 
-  // Reads the file now, for one that the user named: whatever is wrong in it is said, needed or not.
+  // Reads the file now, for one that the user named: whatever is wrong in it is said, needed or
+  // not.
   Result<void> Load() { return ReadConfig(); }
   // The values of a flag that was not given; empty: nothing says any. The file is read when it is
   // needed first. kInvalidArgument, kLimitExceeded: what is wrong in the file or the variable;

@@ -206,7 +206,7 @@ Result<ExitCode> StreamingRequestFlags::Prepare(const StoreFlags& store,
                    {"id", StreamTokenId(token)},
                    {"timeToLiveSeconds", Seconds(options.time_to_live)}});
   } else {
-    out.Line("{}", token);
+    out.WriteName(token);
   }
   return ExitCode::kYes;
 }

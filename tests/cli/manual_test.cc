@@ -1,0 +1,147 @@
+// Manual pages and completion: made from the flags that the commands declare.
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+
+namespace waybill::testing {
+namespace {
+
+CommandResult Waybill(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), WAYBILL_CLI);
+  return RunCommand(arguments);
+}
+
+CommandResult InShell(const std::string& shell, const std::string& script) {
+  return RunCommand(
+      {"/usr/bin/env",
+       "PATH=" + std::filesystem::path(WAYBILL_CLI).parent_path().string() + ":/usr/bin:/bin",
+       shell, "-c", script});
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Of `waybill --help`.
+std::vector<std::string> Commands() {
+  std::vector<std::string> commands;
+  bool inside = false;
+  for (const std::string& line : LinesOf(Waybill({"--help"}).out)) {
+    if (line.empty()) inside = false;
+    if (inside) commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+    if (line == "Commands:") inside = true;
+  }
+  return commands;
+}
+
+// What bash offers after `line`.
+std::string InBash(const std::string& line) {
+  const CommandResult result =
+      InShell("bash", "eval \"$(waybill completion bash)\"; COMP_LINE='" + line +
+                          "'; COMP_POINT=${#COMP_LINE}; _waybill; echo \"${COMPREPLY[*]}\"");
+  BOOST_TEST(result.err == "");
+  return result.out;
+}
+
+bool HasShell(const std::string& shell) {
+  if (std::filesystem::exists("/usr/bin/" + shell)) return true;
+  BOOST_TEST_MESSAGE("skipped: " << shell << " is not installed");
+  return false;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(manual)
+
+BOOST_AUTO_TEST_CASE(each_command_has_a_page_that_mandoc_has_nothing_against) {
+  const TempDir scratch;
+  const std::string directory = scratch.path().string();
+  BOOST_TEST(Waybill({"man", "--all", directory}).exit_code == 0);
+  std::vector<std::string> check = {"/usr/bin/mandoc", "-Tlint", "-Wwarning"};
+  for (const std::string& command : Commands()) {
+    const std::string page = directory + "/waybill-" + command + ".1";
+    BOOST_TEST(std::filesystem::exists(page), page);
+    check.push_back(page);
+    // The help and the page have the same flags.
+    const std::string text = ReadFile(page);
+    for (const std::string& line : LinesOf(Waybill({command, "--help"}).out)) {
+      if (line == "Options of every command:") break;
+      if (!line.starts_with("  --")) continue;
+      std::string flag;
+      for (const char c : line.substr(2, line.find_first_of(" ,", 2) - 2)) {
+        flag += c == '-' ? "\\-" : std::string(1, c);
+      }
+      BOOST_TEST(text.find(".It Sy " + flag) != std::string::npos, page << ": " << flag);
+    }
+  }
+  BOOST_TEST(check.size() > 30);
+  check.push_back(directory + "/waybill.1");
+  check.push_back(directory + "/waybill-config.5");
+  const CommandResult lint = RunCommand(check);
+  BOOST_TEST(lint.exit_code == 0, lint.out << lint.err);
+  BOOST_TEST(lint.out == "");
+}
+
+BOOST_AUTO_TEST_CASE(every_flag_is_completed) {
+  for (const std::string& command : Commands()) {
+    const std::string line = "waybill " + command + " --";
+    const std::string offered = Waybill({"__complete", line}).out;
+    for (const std::string& help : LinesOf(Waybill({command, "--help"}).out)) {
+      if (!help.starts_with("  --")) continue;
+      const std::string flag = help.substr(2, help.find_first_of(" ,", 2) - 2);
+      BOOST_TEST(offered.find("\n" + flag) != std::string::npos, command << " " << flag);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(bash_gets_commands_flags_values_and_what_the_store_holds) {
+  const TempDir scratch;
+  const std::string store = (scratch.path() / "store").string();
+  BOOST_TEST(Waybill({"start", "--store", store, "--no-witness"}).exit_code == 0);
+  for (const char* image :
+       {"registry.example.com/x/foo:v1", "$(touch pwned)", "a b", "nginx:1.27"}) {
+    Waybill({"pulled", "--store", store, "--image", image, "--image-ref", image});
+  }
+  BOOST_TEST(InBash("waybill pre") == "preload preview\n");
+  BOOST_TEST(InBash("waybill --store x pre") == "preload preview\n");
+  BOOST_TEST(InBash("waybill check --rules ") == "closed kubelet\n");
+  BOOST_TEST(InBash("waybill check --rules=k") == "kubelet\n");
+  BOOST_TEST(InBash("waybill userns re") == "release\n");
+  BOOST_TEST(InBash("waybill check --store " + store + " --image-ref ng") == "nginx:1.27\n");
+  // Where bash breaks words at ':', it gets what stands behind.
+  BOOST_TEST(InBash("waybill check --store " + store + " --image-ref nginx:1") == "1.27\n");
+  // A name from the store that a shell would run is not offered.
+  BOOST_TEST(InBash("waybill check --store " + store + " --image-ref ") ==
+             "nginx:1.27 registry.example.com/x/foo:v1\n");
+  BOOST_TEST(Waybill({"__complete", "waybill list --store "}).out == "directories\n");
+  BOOST_TEST(Waybill({"__complete", "waybill hash --registry x --bogus "}).exit_code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(zsh_and_fish_get_the_same) {
+  if (HasShell("fish")) {
+    const CommandResult fish =
+        InShell("fish", "waybill completion fish | source; complete -C 'waybill list --quar'");
+    BOOST_TEST(fish.out.starts_with("--quarantine\t"), fish.out << fish.err);
+  }
+  if (HasShell("zsh")) {
+    const CommandResult zsh =
+        InShell("zsh",
+                "compdef() { :; }; compadd() { print -l -- $words; }; "
+                "source <(waybill completion zsh); LBUFFER='waybill list --quar'; _waybill");
+    BOOST_TEST(zsh.out == "--quarantine\n", zsh.out << zsh.err);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
