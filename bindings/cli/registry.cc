@@ -70,11 +70,11 @@ std::vector<std::string> Registry::Names() const {
   return names;
 }
 
-std::map<std::string, Flag::Kind> Registry::FlagsWithSettings() const {
-  std::map<std::string, Flag::Kind> flags;
+std::map<std::string, const Flag*> Registry::FlagsWithSettings() const {
+  std::map<std::string, const Flag*> flags;
   for (const auto& entry : entries_) {
     for (const Flag& flag : entry->flags.all()) {
-      if (flag.settings) flags.emplace(flag.name, flag.kind);
+      if (flag.settings) flags.emplace(flag.name, &flag);
     }
   }
   return flags;

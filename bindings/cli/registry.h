@@ -53,7 +53,7 @@ class Registry {
   Entry* Find(std::string_view name) const;
   std::vector<std::string> Names() const;
   // Of all commands, by the flag's name.
-  std::map<std::string, Flag::Kind> FlagsWithSettings() const;
+  std::map<std::string, const Flag*> FlagsWithSettings() const;
 
  private:
   void Add(std::unique_ptr<Command> command);

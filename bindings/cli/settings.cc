@@ -32,15 +32,15 @@ Result<std::string> SettingText(const toml::node& node, std::string_view key) {
 }
 
 Result<std::vector<std::string>> SettingValues(const toml::node& node, std::string_view key,
-                                               Flag::Kind kind) {
-  if (kind == Flag::Kind::kSwitch) {
+                                               const Flag& flag) {
+  if (flag.kind == Flag::Kind::kSwitch) {
     const auto* value = node.as_boolean();
     if (value == nullptr) {
       return AboutLine(node.source(), fmt::format("{} is neither true nor false", key));
     }
     return std::vector<std::string>{value->get() ? "true" : "false"};
   }
-  const toml::array* array = kind == Flag::Kind::kList ? node.as_array() : nullptr;
+  const toml::array* array = flag.kind == Flag::Kind::kList ? node.as_array() : nullptr;
   if (array != nullptr && array->size() > kMaxSettingValues) {
     return AboutLine(node.source(),
                      fmt::format("{} has more than {} values", key, kMaxSettingValues),
@@ -48,7 +48,16 @@ Result<std::vector<std::string>> SettingValues(const toml::node& node, std::stri
   }
   std::vector<std::string> values;
   const auto take = [&](const toml::node& item) -> Result<void> {
-    return SettingText(item, key).map([&](std::string text) { values.push_back(std::move(text)); });
+    auto text = SettingText(item, key);
+    if (!text) return text.error();
+    // Where a command is called from does not matter to a file that all share.
+    const bool is_path =
+        flag.placeholder.starts_with("DIR") || flag.placeholder.starts_with("FILE");
+    if (is_path && !text->starts_with("/")) {
+      return AboutLine(item.source(), fmt::format("{} must be an absolute path", key));
+    }
+    values.push_back(*std::move(text));
+    return {};
   };
   if (array == nullptr) {
     if (auto taken = take(node); !taken) return taken.error();
@@ -91,13 +100,13 @@ Result<void> Settings::TakeConfig(std::string_view text, const std::string& path
     const auto known = known_.find(flag);
     if (known == known_.end()) {
       std::vector<std::string> keys;
-      for (const auto& [name, kind] : known_) keys.push_back(name.substr(2));
+      for (const auto& [name, setting] : known_) keys.push_back(name.substr(2));
       Error error = AboutLine(key.source(),
                               fmt::format("there is no setting '{}'", key.str().substr(0, 200)));
       error.hint = DidYouMean(key.str(), keys, "see man waybill-config, or waybill man config");
       return error;
     }
-    auto values = SettingValues(node, key.str(), known->second);
+    auto values = SettingValues(node, key.str(), *known->second);
     if (!values) return values.error();
     file_[flag] = {*std::move(values), path};
   }
@@ -192,7 +201,7 @@ Error Settings::Missing(const Flag& flag) const {
       flag.name, "it is missing",
       fmt::format("give {} {},{} or write `{} = \"…\"` into {}", flag.name, flag.placeholder,
                   is_store ? fmt::format(" set {},", kStoreVariable) : std::string(), key,
-                  config_.value_or(kConfigPath)));
+                  config_ == "none" ? kConfigPath : config_.value_or(kConfigPath)));
 }
 
 Error Settings::WithOrigin(Error error) const {

@@ -4,7 +4,7 @@
 // 2. A configuration file in TOML: that of --config, of WAYBILL_CONFIG, or
 //    /etc/waybill/config.toml, which need not exist. "none" is no file. A key is the name
 //    of a flag without its dashes; the value is a string or a number, true or false for a switch,
-//    an array of strings for a flag that may be repeated:
+//    an array of strings for a flag that may be repeated. Paths are absolute:
 //
 //      store = "/var/lib/waybill"
 //      kubelet-dir = "/var/lib/kubelet"
@@ -40,7 +40,7 @@ class Settings {
  public:
   // `known`: all flags that take settings, of any command. `config`: the value of --config.
   // `verbose`: Notes are wanted.
-  Settings(std::map<std::string, Flag::Kind> known, std::optional<std::string> config, bool verbose)
+  Settings(std::map<std::string, const Flag*> known, std::optional<std::string> config, bool verbose)
       : known_(std::move(known)), config_(std::move(config)), verbose_(verbose) {}
   Settings(const Settings&) = delete;
   Settings& operator=(const Settings&) = delete;
@@ -74,7 +74,7 @@ class Settings {
   Result<void> TakeConfig(std::string_view text, const std::string& path);
   bool IsOtherStore() const;
 
-  std::map<std::string, Flag::Kind> known_;
+  std::map<std::string, const Flag*> known_;
   std::optional<std::string> config_;
   bool verbose_;
   bool read_ = false;
