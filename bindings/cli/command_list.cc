@@ -1,5 +1,8 @@
 // waybill list: what the store holds, as tables.
 
+#include <algorithm>
+#include <chrono>
+
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
@@ -10,10 +13,30 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+// Whether a Secret or a service account of the namespace opens the image, under some name.
+bool IsOpenedBy(const ImagePulledRecord& record, std::string_view namespace_name) {
+  const auto of_namespace = [&](const auto& one) { return one.namespace_name == namespace_name; };
+  return std::any_of(record.credential_mapping.begin(), record.credential_mapping.end(),
+                     [&](const auto& mapped) {
+                       const ImagePullCredentials& credentials = mapped.second;
+                       const auto& secrets = credentials.kubernetes_secrets;
+                       const auto& accounts = credentials.kubernetes_service_accounts;
+                       return std::any_of(secrets.begin(), secrets.end(), of_namespace) ||
+                              std::any_of(accounts.begin(), accounts.end(), of_namespace);
+                     });
+}
+
 class ListCommand final : public Command {
  public:
   std::string name() const override { return "list"; }
   std::string summary() const override { return "list records, intents or quarantined images"; }
+  std::string notes() const override {
+    return R"(Filters narrow the list, and several all apply. --runtime is for records and --intents.
+--namespace is for records: those that a Secret or a service account of that namespace
+opens now, with all their image names. --older-than is for what has a time: records and
+--preloaded by UPDATED, --quarantine by SINCE; what has no time counts as old. If
+nothing fits, the list is empty, and the exit code is 0.)";
+  }
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
@@ -22,30 +45,90 @@ class ListCommand final : public Command {
     flags.Switch("--preloaded", &preloaded_,
                  "images that a kubelet saw before it pulled any (what is known to be\n"
                  "preloaded: waybill preload)");
+    runtime_.Declare(flags);
+    flags.Value("--namespace", &namespace_, "NS", "only what credentials of this namespace open");
+    flags.Value("--older-than", &older_than_, "TIME", "only what is older: 90s, 2h, 30d");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (int{intents_} + int{quarantine_} + int{preloaded_} > 1) {
-      return BadFlag("list", "one of --intents, --quarantine and --preloaded at a time");
-    }
-    const auto list = intents_      ? Intents
-                      : quarantine_ ? Quarantine
-                      : preloaded_  ? Preloaded
-                                    : Records;
-    auto listed =
-        WithStore(ObserveStore(store_), [&](NodeStore& store) { return list(store, out); });
+    if (auto parsed = Parse(); !parsed) return parsed.error();
+    auto listed = WithStore(ObserveStore(store_), [&](NodeStore& store) -> Result<void> {
+      auto names = HandlerNames::Of(store);
+      if (!names) return names.error();
+      if (intents_) return Intents(store, *names, out);
+      if (quarantine_) return Quarantine(store, out);
+      if (preloaded_) return Preloaded(store, out);
+      return Records(store, *names, out);
+    });
     if (!listed) return listed.error();
     return ExitCode::kYes;
   }
 
  private:
-  static Result<void> Records(const NodeStore& store, Output& out) {
+  Result<void> Parse() {
+    if (auto parsed = store_.Parse(); !parsed) return parsed;
+    if (auto parsed = runtime_.Parse(); !parsed) return parsed;
+    if (int{intents_} + int{quarantine_} + int{preloaded_} > 1) {
+      return BadFlag("list", "one of --intents, --quarantine and --preloaded at a time");
+    }
+    const std::string_view table = intents_      ? "--intents"
+                                   : quarantine_ ? "--quarantine"
+                                   : preloaded_  ? "--preloaded"
+                                                 : "";
+    if (runtime_.given() && (quarantine_ || preloaded_)) {
+      return BadFlag("--runtime", fmt::format("{} has no runtime handlers", table),
+                     "leave one of the two out");
+    }
+    if (namespace_ && !table.empty()) {
+      return BadFlag("--namespace", fmt::format("{} has no credentials", table),
+                     "leave one of the two out");
+    }
+    if (older_than_ && intents_) {
+      return BadFlag("--older-than", "--intents has no times",
+                     "`waybill pulls` says when each pull began");
+    }
+    if (namespace_) {
+      auto checked = CheckLength("--namespace", *namespace_, kMaxCoordinateBytes);
+      if (!checked) return checked;
+      if (namespace_->find('/') != std::string::npos) {
+        return BadFlag("--namespace", "a namespace has no '/' in it");
+      }
+    }
+    if (!older_than_) return {};
+    auto age = ParseDuration("--older-than", *older_than_);
+    if (!age) return age.error();
+    before_ = SystemClock();
+    before_->seconds -= age->count();
+    return {};
+  }
+
+  // Of what has no time nobody can say that it is young.
+  bool IsOldEnough(const std::optional<Timestamp>& time) const {
+    return !before_ || !time || *time < *before_;
+  }
+
+  // Leaves what is of the handler of --runtime. One that vanished still has records; one of which
+  // nothing is known is an error.
+  template <typename T>
+  Result<void> LeaveHandler(const HandlerNames& names, std::vector<T>& all) const {
+    if (!runtime_.given()) return {};
+    const std::string handler = names.StoredNameOf(runtime_.handler);
+    const auto is_other = [&](const T& one) { return one.runtime_handler != handler; };
+    if (std::all_of(all.begin(), all.end(), is_other)) {
+      if (auto known = names.Check(handler); !known) return known;
+    }
+    std::erase_if(all, is_other);
+    return {};
+  }
+
+  Result<void> Records(const NodeStore& store, const HandlerNames& names, Output& out) const {
     auto records = store.ListRecords();
     if (!records) return records.error();
+    if (auto left = LeaveHandler(names, *records); !left) return left;
+    std::erase_if(*records, [&](const ImagePulledRecord& record) {
+      return !IsOldEnough(record.last_updated) || (namespace_ && !IsOpenedBy(record, *namespace_));
+    });
     SortForReading(*records);
-    auto names = HandlerNames::Of(store);
-    if (!names) return names.error();
     Json list = Json::array();
     Rows rows;
     for (const ImagePulledRecord& record : *records) {
@@ -53,7 +136,7 @@ class ListCommand final : public Command {
         list.push_back(JsonOf(record, Hashes::kRedacted));
         continue;
       }
-      const std::string runtime = names->TextOf(record.runtime_handler);
+      const std::string runtime = names.TextOf(record.runtime_handler);
       const std::string updated = out.TimeText(record.last_updated);
       if (record.credential_mapping.empty()) {
         rows.push_back({record.image_ref, runtime, "-", AccessText({}), updated});
@@ -66,24 +149,25 @@ class ListCommand final : public Command {
     return {};
   }
 
-  static Result<void> Intents(const NodeStore& store, Output& out) {
+  Result<void> Intents(const NodeStore& store, const HandlerNames& names, Output& out) const {
     auto intents = store.ListIntents();
     if (!intents) return intents.error();
-    auto names = HandlerNames::Of(store);
-    if (!names) return names.error();
+    if (auto left = LeaveHandler(names, *intents); !left) return left;
     Json list = Json::array();
     Rows rows;
     for (const ImagePullIntent& intent : *intents) {
       list.push_back(JsonOf(intent));
-      rows.push_back({intent.image, names->TextOf(intent.runtime_handler)});
+      rows.push_back({intent.image, names.TextOf(intent.runtime_handler)});
     }
     Write("intents", list, {"IMAGE", "RUNTIME"}, rows, out);
     return {};
   }
 
-  static Result<void> Quarantine(const NodeStore& store, Output& out) {
+  Result<void> Quarantine(const NodeStore& store, Output& out) const {
     auto entries = store.ListQuarantine();
     if (!entries) return entries.error();
+    std::erase_if(*entries,
+                  [&](const QuarantineEntry& entry) { return !IsOldEnough(entry.since); });
     Json list = Json::array();
     Rows rows;
     for (const QuarantineEntry& entry : *entries) {
@@ -95,9 +179,12 @@ class ListCommand final : public Command {
     return {};
   }
 
-  static Result<void> Preloaded(const NodeStore& store, Output& out) {
+  Result<void> Preloaded(const NodeStore& store, Output& out) const {
     auto records = store.ListPreloaded();
     if (!records) return records.error();
+    std::erase_if(*records, [&](const ImagePreloadedRecord& record) {
+      return !IsOldEnough(record.last_updated);
+    });
     Json list = Json::array();
     Rows rows;
     for (const ImagePreloadedRecord& record : *records) {
@@ -123,6 +210,10 @@ class ListCommand final : public Command {
   bool intents_ = false;
   bool quarantine_ = false;
   bool preloaded_ = false;
+  RuntimeFlag runtime_;
+  std::optional<std::string> namespace_;
+  std::optional<std::string> older_than_;
+  std::optional<Timestamp> before_;  // what is older
 };
 
 }  // namespace

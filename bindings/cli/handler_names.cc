@@ -22,6 +22,13 @@ std::string HandlerNames::TextOf(const std::string& stored) const {
   return found == handlers_.end() || found->name.empty() ? "(default)" : found->name;
 }
 
+std::string HandlerNames::StoredNameOf(const std::string& given) const {
+  const bool is_default =
+      std::any_of(handlers_.begin(), handlers_.end(),
+                  [&](const RuntimeHandler& h) { return h.is_default && h.name == given; });
+  return is_default ? std::string() : given;
+}
+
 Result<void> HandlerNames::Check(std::string_view handler) const {
   constexpr std::size_t kMaxNamed = 20;
   if (handler.empty()) return {};

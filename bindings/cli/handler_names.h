@@ -22,6 +22,9 @@ class HandlerNames {
   // its own name, or "(default)" if that is unknown.
   std::string TextOf(const std::string& stored) const;
 
+  // How records name `given`: the default handler's own name is stored as "".
+  std::string StoredNameOf(const std::string& given) const;
+
   // kInvalidArgument about --runtime, with a list of the known handlers, if `handler` is unknown.
   Result<void> Check(std::string_view handler) const;
 
