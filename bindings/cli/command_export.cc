@@ -47,10 +47,13 @@ spellings.)";
                      "use v1alpha1 or v1beta1");
     }
     if (auto checked = images_.Check(); !checked) return checked.error();
+    if (allow_empty_ && !images_.given()) {
+      return BadFlag("--allow-empty", "it needs --images or --cri");
+    }
     auto images = images_.ReadIfGiven();
     if (!images) return images.error();
     options.images_on_node = *std::move(images);
-    options.allow_empty = allow_empty_ && images_.given();
+    options.allow_empty = allow_empty_;
     auto report = WithStore(ObserveStore(store_),
                             [&](const NodeStore& store) { return store.Export(options); });
     if (!report) return images_.cri().About(report.error());

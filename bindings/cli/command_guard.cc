@@ -101,7 +101,10 @@ guard runs.)";
       return checked.error();
     }
     kubelet_directory_ = std::filesystem::absolute(kubelet_directory_).string();
-    if (status_) return PrintStatus(out);
+    if (status_) {
+      if (auto checked = CheckStatus(); !checked) return checked.error();
+      return PrintStatus(out);
+    }
     guard::ServiceOptions service;
     if (auto parsed = Parse(service); !parsed) return parsed.error();
     service.again = [this] { return OptionsOfNow(); };
@@ -121,6 +124,21 @@ guard runs.)";
   }
 
  private:
+  // What makes a guard do something, which --status does not.
+  Result<void> CheckStatus() const {
+    const std::pair<std::string_view, bool> all[] = {{"--once", once_},
+                                                     {"--wait-runtime", wait_.has_value()},
+                                                     {"--allow-no-runtime", allow_no_runtime_},
+                                                     {"--no-live", no_live_},
+                                                     {"--list-every", list_every_.has_value()},
+                                                     {"--on-hole", on_hole_.has_value()},
+                                                     {"--metrics-file", metrics_file_.has_value()}};
+    for (const auto& [flag, given] : all) {
+      if (given) return BadFlag("--status", fmt::format("it excludes {}", flag));
+    }
+    return {};
+  }
+
   Result<void> Parse(guard::ServiceOptions& service) {
     if (!store_) {
       return BadFlag("--store", "it is missing",

@@ -40,7 +40,7 @@ class ManifestCommand final : public Command {
   std::string notes() const override {
     return R"(Prints the digest that a runtime pulls, and its platform; 1 if no manifest matches.
 The platform is that of this machine, or --platform, or, with --store and --runtime,
-the guest platform of that runtime handler if it has one.)";
+the guest platform of that runtime handler if it has one; then --platform is refused.)";
   }
 
   void Declare(Flags& flags) override {
@@ -59,12 +59,24 @@ the guest platform of that runtime handler if it has one.)";
     if (!runtime_.handler.empty() && !store_) {
       return BadFlag("--runtime", "--store is missing, which knows the runtime handlers");
     }
+    if (os_version_ && !platform_) {
+      return BadFlag("--os-version", "it needs --platform", "write --platform windows/amd64");
+    }
     auto host = Host();
     if (!host) return host.error();
     auto manifests = ReadDecoded(index_, kMaxImageIndexBytes, DecodeImageIndex);
     if (!manifests) return manifests.error();
     auto guest = Guest();
     if (!guest) return guest.error();
+    if (*guest && platform_) {
+      return BadFlag(
+          "--platform",
+          fmt::format("{} runs {}, whatever the node's platform is",
+                      runtime_.handler.empty() ? "the default runtime handler"
+                                               : "the runtime handler " + runtime_.handler,
+                      FormatPlatform(**guest)),
+          "leave out --platform, or --store and --runtime");
+    }
     auto chosen = ChooseManifest(*manifests, *host, *guest);
     if (chosen) {
       Write(*chosen, out);

@@ -177,6 +177,9 @@ schema is backed up and migrated.)";
     if (runtime_config_ && !runtimes_ && !images_.cri().given()) {
       return BadFlag("--runtime-config", "it adds to --runtimes, which is missing");
     }
+    if (allow_empty_ && !images_.given() && !runtimes_) {
+      return BadFlag("--allow-empty", "it needs --images, --runtimes or --cri");
+    }
     if (auto checked = CheckStandardInput({{"--images", images_.path()},
                                            {"--preloaded", preloaded_},
                                            {"--runtimes", runtimes_},
