@@ -1,4 +1,8 @@
-// waybill check: says whether a pull must be attempted. Works beside a live owner; changes nothing.
+// waybill check: says whether a pull must be attempted. Works beside a live owner, and changes
+// nothing; with --write-back it is the owner, and records credentials that rotated.
+
+#include <map>
+#include <string>
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/evidence_report.h"
@@ -18,6 +22,7 @@ struct Answer {
   std::optional<Decision> decision;
   std::optional<EnsureOutcome> outcome;    // with --pull-policy
   std::optional<Explanation> explanation;  // of an image that is on the node and not open
+  std::optional<bool> wrote_back;          // with --write-back: whether the record was changed
 };
 
 Json AnswerJson(const Answer& answer) {
@@ -31,6 +36,7 @@ Json AnswerJson(const Answer& answer) {
     object["action"] = EnsureActionName(answer.outcome->action);
     object["message"] = answer.outcome->message;
   }
+  if (answer.wrote_back) object["wroteBack"] = *answer.wrote_back;
   object["explanation"] = answer.explanation ? JsonOf(*answer.explanation) : Json(nullptr);
   return object;
 }
@@ -66,7 +72,13 @@ class CheckCommand final : public Command {
 more lines say why: which open pull could have brought it, or that no list ever had it;
 and what would open it. With --pull-policy the answer is what the kubelet does next,
 and 0 means that the image may be used as it is. The reason is for the node's own log:
-it may tell a pod what is on the node.)";
+it may tell a pod what is on the node.
+
+--write-back does what a kubelet does when the image is open by a credential that
+changed since it was recorded: Secrets of the same credentials under another name, or
+of the same name with new credentials, are recorded as well, on the disk before the
+command answers. What was proven does not get younger. Nothing is written if the
+answer is "pull". The command owns the store for that moment.)";
   }
 
   void Declare(Flags& flags) override {
@@ -75,6 +87,9 @@ it may tell a pod what is on the node.)";
     images_.Declare(flags,
                     ": the names of the image, to\n"
                     "explain why it is not open");
+    flags.Switch("--write-back", &write_back_,
+                 "record the pod's credentials if they changed, and still open the\n"
+                 "image, as the kubelet does");
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -90,9 +105,7 @@ it may tell a pod what is on the node.)";
     if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
     const auto names = Names();
     if (!names) return names.error();
-    const auto answer = WithStore(
-        ObserveStore(flags_.store, {.policy = flags_.policy.policy, .evidence = evidence_.options}),
-        [&](NodeStore& store) { return Ask(store, *names); });
+    const auto answer = WithStore(Open(), [&](NodeStore& store) { return Ask(store, *names); });
     if (!answer) return answer.error();
     if (out.json()) {
       out.WriteJson(AnswerJson(*answer));
@@ -101,11 +114,27 @@ it may tell a pod what is on the node.)";
       if (answer->explanation) {
         WriteExplanation(*answer->explanation, answer->decision->reason, out);
       }
+      if (answer->wrote_back.value_or(false)) {
+        out.Line("written back: the record has the pod's credentials as they are now");
+      }
     }
     return answer->pull ? ExitCode::kNo : ExitCode::kYes;
   }
 
  private:
+  Result<std::unique_ptr<NodeStore>> Open() const {
+    const Opening how{.policy = flags_.policy.policy, .evidence = evidence_.options};
+    if (!write_back_) return ObserveStore(flags_.store, how);
+    auto store = OwnStore(flags_.store, how);
+    if (store || store.error().code != ErrorCode::kOwned) return store;
+    Error error = store.error();
+    error.hint_code = Hint::kNone;
+    error.hint =
+        "leave out --write-back: that process writes back what its own decisions meet, and a check "
+        "beside it only answers";
+    return error;
+  }
+
   // By which the runtime lists the image.
   Result<std::vector<std::string>> Names() const {
     std::vector<std::string> names;
@@ -128,6 +157,15 @@ it may tell a pod what is on the node.)";
     return names;
   }
 
+  using Mapping = std::map<std::string, ImagePullCredentials>;
+
+  // By whose credentials the image is open. Of a record that can't be read, none: its decision is
+  // "pull".
+  static Mapping OpenTo(const NodeStore& store, const ImageCopy& copy) {
+    auto record = store.GetRecord(copy);
+    return record ? std::move(record->credential_mapping) : Mapping();
+  }
+
   Result<Answer> Ask(NodeStore& store, const std::vector<std::string>& names) const {
     const ImageCopy copy = {.image = flags_.image,
                             .image_ref = *flags_.image_ref,
@@ -142,6 +180,7 @@ it may tell a pod what is on the node.)";
     if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
     FixedCredentials credentials(pod);
     Answer answer;
+    const Mapping before = write_back_ ? OpenTo(store, copy) : Mapping();
     if (flags_.pull_policy) {
       answer.outcome = store.EnsureImage(copy, *flags_.pull_policy, credentials);
       answer.decision = answer.outcome->decision;
@@ -149,6 +188,11 @@ it may tell a pod what is on the node.)";
     } else {
       answer.decision = store.MustAttemptPull(copy, credentials);
       answer.pull = answer.decision->pull;
+    }
+    if (write_back_) {
+      if (auto flushed = store.Flush(); !flushed) return flushed.error();
+      // Not by the record's stamp: what was forgotten is left out when its record is written.
+      answer.wrote_back = !answer.pull && OpenTo(store, copy) != before;
     }
     if (answer.decision && answer.decision->pull && !copy.image_ref.empty() &&
         flags_.store.rules == Rules::kClosed) {
@@ -161,6 +205,7 @@ it may tell a pod what is on the node.)";
   PullFlags flags_;
   EvidenceFlags evidence_;
   ImagesFlags images_;
+  bool write_back_ = false;
 };
 
 }  // namespace
