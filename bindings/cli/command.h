@@ -49,6 +49,7 @@ std::unique_ptr<Command> MakePullsCommand();
 std::unique_ptr<Command> MakePruneCommand();
 std::unique_ptr<Command> MakeForgetCommand();
 std::unique_ptr<Command> MakeReconcileCommand();
+std::unique_ptr<Command> MakeRmCommand();
 std::unique_ptr<Command> MakeHashCommand();
 std::unique_ptr<Command> MakeListCommand();
 std::unique_ptr<Command> MakeShowCommand();

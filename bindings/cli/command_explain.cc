@@ -33,7 +33,8 @@ tenants: it tells what is on the node.)";
     store_.Declare(flags);
     flags.Value("--image", &image_, "IMAGE", "the container's image, as the pod spells it");
     flags.Value("--image-ref", &image_ref_, "REF",
-                "what the runtime calls the image; '' if it is not on the node");
+                "what the runtime calls the image, or the first digits of its ID; ''\n"
+                "if it is not on the node");
     flags.Value("--pod", &pod_, "FILE|-",
                 "instead of --image and --image-ref: what kubectl get pod NAME -o\n"
                 "json prints");
@@ -137,6 +138,24 @@ tenants: it tells what is on the node.)";
     return {};
   }
 
+  // What --image-ref is, or is short for.
+  Result<std::string> WholeRef(const NodeStore& store,
+                               const std::optional<std::vector<ImageOnNode>>& images) const {
+    if (!IsShortId(*image_ref_)) return *image_ref_;
+    auto refs = StoredRefs(store, true);
+    if (!refs) return refs.error();
+    if (images) {
+      for (const ImageOnNode& image : *images) refs->insert(image.id);
+    }
+    auto ref = FindRef("--image-ref", *image_ref_, *refs);
+    if (!ref) return ref.error();
+    if (*ref) return **ref;
+    return BadFlag("--image-ref",
+                   fmt::format("no image of the store or of --images has an ID that begins with {}",
+                               *image_ref_),
+                   "give the whole ID");
+  }
+
   // By which the list has the image; empty: there is no list, or it does not have it.
   static std::vector<std::string> ListedNames(const std::optional<std::vector<ImageOnNode>>& images,
                                               std::string_view image_ref) {
@@ -170,17 +189,19 @@ tenants: it tells what is on the node.)";
       const std::optional<std::vector<ImageOnNode>>& images,
       const std::vector<ImagePullSecret>& secrets) const {
     if (auto known = handlers.Check(runtime_.handler); !known) return known.error();
+    auto image_ref = WholeRef(store, images);
+    if (!image_ref) return image_ref.error();
     const std::vector<ImagePullSecretView> views(secrets.begin(), secrets.end());
     PodCredentials pod{.secrets = views, .service_account = std::nullopt};
     if (service_account_) pod.service_account.emplace(*service_account_);
     FixedCredentials credentials(pod);
     ExplainedImage image{
-        .image = *image_, .image_ref = *image_ref_, .runtime_handler = runtime_.handler};
+        .image = *image_, .image_ref = *image_ref, .runtime_handler = runtime_.handler};
     image.decision = store.MustAttemptPull({.image = image.image,
                                             .image_ref = image.image_ref,
                                             .runtime_handler = image.runtime_handler},
                                            credentials);
-    auto explained = Explained(store, std::move(image), ListedNames(images, *image_ref_));
+    auto explained = Explained(store, std::move(image), ListedNames(images, *image_ref));
     if (!explained) return explained.error();
     return std::vector<ExplainedImage>{*std::move(explained)};
   }

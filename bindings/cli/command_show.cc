@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"
+#include "bindings/cli/image_lookup.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 
@@ -18,7 +19,7 @@ class ShowCommand final : public Command {
   std::string name() const override { return "show"; }
   std::string summary() const override { return "show one record, or whether a pull began"; }
   std::string notes() const override {
-    return R"(With --image-ref: the record of that image. With IMAGE: whether a pull of that image
+    return R"(With --image-ref: the record of that image; six digits of its ID are enough. With IMAGE: whether a pull of that image
 string is open. --runtime says for which runtime handler. 1 if there is none.
 `waybill preload` shows which images are preloaded, `waybill pulls` all open pulls.
 Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
@@ -26,7 +27,8 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Value("--image-ref", &image_ref_, "REF", "what the runtime calls the image");
+    flags.Value("--image-ref", &image_ref_, "REF",
+                "what the runtime calls the image, or the first digits of its ID");
     flags.Positional("IMAGE", &image_, "an image string, as a pod wrote it");
     runtime_.Declare(flags);
   }
@@ -54,6 +56,13 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   Result<bool> ShowRecord(const NodeStore& store, const HandlerNames& names, Output& out) const {
     const std::string& handler = runtime_.handler;
     auto record = store.GetRecord({.image_ref = *image_ref_, .runtime_handler = handler});
+    if (!record && record.error().code == ErrorCode::kNotFound && IsShortId(*image_ref_)) {
+      auto refs = StoredRefs(store, false);
+      if (!refs) return refs.error();
+      auto ref = FindRef("--image-ref", *image_ref_, *refs);
+      if (!ref) return ref.error();
+      if (*ref) record = store.GetRecord({.image_ref = **ref, .runtime_handler = handler});
+    }
     if (!record) {
       if (record.error().code != ErrorCode::kNotFound) return record.error();
       if (auto known = names.Check(handler); !known) return known.error();

@@ -11,6 +11,9 @@ namespace waybill::cli {
 namespace {
 
 constexpr std::string_view kAlgorithm = "sha256:";
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+constexpr std::size_t kIdDigits = 64;
+constexpr std::size_t kLeastShortId = 6;
 
 std::string_view WithoutAlgorithm(std::string_view id) {
   return id.starts_with(kAlgorithm) ? id.substr(kAlgorithm.size()) : id;
@@ -29,8 +32,7 @@ std::string FullFormIn(const std::vector<ImageOnNode>& list, std::string_view na
 
 bool IsSpelling(std::string_view text) {
   const auto is_hash = [](std::string_view hash) {
-    return hash.size() == 64 &&
-           hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    return hash.size() == kIdDigits && hash.find_first_not_of(kHexDigits) == std::string_view::npos;
   };
   if (is_hash(WithoutAlgorithm(text))) return true;
   const auto parts = ParseImage(text);
@@ -40,6 +42,51 @@ bool IsSpelling(std::string_view text) {
 
 bool SameSpelling(std::string_view a, std::string_view b) {
   return WithoutAlgorithm(a) == WithoutAlgorithm(b);
+}
+
+bool IsShortId(std::string_view text) {
+  const std::string_view digits = WithoutAlgorithm(text);
+  return digits.size() >= kLeastShortId && digits.size() < kIdDigits &&
+         digits.find_first_not_of(kHexDigits) == std::string_view::npos;
+}
+
+Result<std::optional<std::string>> FindRef(std::string_view flag, std::string_view text,
+                                           const std::set<std::string>& refs) {
+  constexpr std::size_t kMaxNamed = 5;
+  if (const auto itself = refs.find(std::string(text)); itself != refs.end()) {
+    return std::optional(*itself);
+  }
+  for (const std::string& ref : refs) {
+    if (SameSpelling(ref, text)) return std::optional(ref);
+  }
+  if (!IsShortId(text)) return std::optional<std::string>();
+  std::vector<std::string> found;
+  for (const std::string& ref : refs) {
+    const std::string_view digits = WithoutAlgorithm(ref);
+    const bool is_id = digits.find_first_not_of(kHexDigits) == std::string_view::npos;
+    if (is_id && digits.starts_with(WithoutAlgorithm(text))) found.push_back(ref);
+  }
+  if (found.empty()) return std::optional<std::string>();
+  if (found.size() == 1) return std::optional(found.front());
+  std::string some;
+  for (std::size_t i = 0; i < std::min(found.size(), kMaxNamed); ++i) {
+    some += (i == 0 ? "" : ", ") + found[i];
+  }
+  if (found.size() > kMaxNamed) some += fmt::format(" and {} more", found.size() - kMaxNamed);
+  return BadFlag(flag, fmt::format("{} images have an ID that begins so: {}", found.size(), some),
+                 "give more digits");
+}
+
+Result<std::set<std::string>> StoredRefs(const NodeStore& store, bool ledger) {
+  std::set<std::string> refs;
+  auto records = store.ListRecords();
+  if (!records) return records.error();
+  for (ImagePulledRecord& record : *records) refs.insert(std::move(record.image_ref));
+  if (!ledger) return refs;
+  auto entries = store.ListLedger();
+  if (!entries) return entries.error();
+  for (LedgerEntry& entry : *entries) refs.insert(std::move(entry.image_ref));
+  return refs;
 }
 
 bool Has(const ImageOnNode& image, std::string_view name) {

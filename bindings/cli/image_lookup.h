@@ -1,14 +1,17 @@
-// Finds an image in a list of the runtime, by whatever an operator calls it.
+// Finds an image in a list of the runtime, or in the store, by whatever an operator calls it.
 
 #ifndef WAYBILL_BINDINGS_CLI_IMAGE_LOOKUP_H_
 #define WAYBILL_BINDINGS_CLI_IMAGE_LOOKUP_H_
 
 #include <cstddef>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "waybill/node_store.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 
@@ -20,6 +23,18 @@ bool IsSpelling(std::string_view text);
 
 // Whether both are one ID, with or without `sha256:`, or the same text.
 bool SameSpelling(std::string_view a, std::string_view b);
+
+// Whether `text` may be short for an image ID, as tables show it: 6 to 63 hex digits, with or
+// without `sha256:`. Never for a decision, which needs the ref itself.
+bool IsShortId(std::string_view text);
+
+// The one of `refs` that `text` is, spells, or is the beginning of, as an ID (IsShortId). nullopt:
+// none. kInvalidArgument about `flag`, with some of them: it is the beginning of several IDs.
+Result<std::optional<std::string>> FindRef(std::string_view flag, std::string_view text,
+                                           const std::set<std::string>& refs);
+
+// The refs of all records, and with `ledger` those of the ledger. Errors of reading.
+Result<std::set<std::string>> StoredRefs(const NodeStore& store, bool ledger);
 
 // Whether `image` has that ID, tag or digest, as it is written there.
 bool Has(const ImageOnNode& image, std::string_view name);

@@ -1,0 +1,332 @@
+// waybill rm: one record, one intent or one entry of the ledger stops counting. What is left behind
+// never opens an image: nothing that keeps an image closed is deleted.
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/image_lookup.h"
+#include "bindings/cli/store_access.h"
+
+namespace waybill::cli {
+namespace {
+
+enum class Removes { kRecords, kIntents, kLedgerEntries };
+
+// What an argument means.
+struct Removal {
+  std::string image;               // the ref of a record or entry; of an intent its string
+  std::string handler;             // as it is stored
+  std::vector<PullId> pulls = {};  // of an intent
+  ForgetReport forgotten = {};     // of a record, once it is done
+  bool stays_preloaded = false;    // of a record: the ledger has the image, too
+};
+
+// "2 secrets, 1 service account", "nothing".
+std::string ForgottenText(const ForgetReport& report) {
+  std::string text;
+  const auto add = [&](std::uint64_t count, std::string_view noun) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + Counted(count, noun);
+  };
+  add(report.secrets, "secret");
+  add(report.service_accounts, "service account");
+  add(report.node_pods, "name that was open to all pods");
+  return text.empty() ? "nothing, since no credential opened it" : text;
+}
+
+class RmCommand final : public Command {
+ public:
+  std::string name() const override { return "rm"; }
+  std::string summary() const override { return "remove a record, an intent or a ledger entry"; }
+  std::string notes() const override {
+    return R"(rm REF…                the record of an image: its credentials are forgotten, as by
+                       `waybill forget image`. The record stays, empty, and keeps the image
+                       closed until a pod proves credentials: without it the image would
+                       pass for preloaded, and be open to all. `waybill prune` deletes it
+                       once the image is gone from the node
+rm --intent IMAGE…     the open pulls of an image string, as by `waybill pulls drop`: you state
+                       in --reason that they brought nothing, and will bring nothing. An
+                       image that one of them brings all the same may pass for preloaded
+rm --preloaded REF…    the ledger's entry, as by `waybill preload remove`; an image without a
+                       record gets one without credentials, and is closed
+
+REF is what the runtime calls the image, another spelling of it, or at least six digits
+of its ID. Each is about one runtime handler's copy, that of --runtime. If one argument
+means nothing, or several images, nothing is removed, and the exit code is 1 or 2.)";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Positionals("IMAGE", &images_, "which ones");
+    flags.Switch("--intent", &intent_, "the open pulls of an image string");
+    flags.Switch("--preloaded", &preloaded_, "the entry in the ledger of preloaded images");
+    flags.Value("--reason", &reason_, "TEXT",
+                "--intent, --preloaded: why; it goes into the journal that\n"
+                "`waybill trust` shows");
+    runtime_.Declare(flags);
+    change_.DeclareDryRun(flags);
+    store_.DeclareRules(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = Parse(); !parsed) return parsed.error();
+    std::vector<Removal> removals;
+    std::vector<std::string> missing;
+    auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
+      auto names = HandlerNames::Of(writer.store());
+      if (!names) return names.error();
+      if (auto found = Find(writer.store(), *names, removals, missing); !found) return found;
+      if (!missing.empty()) return {};
+      return RemoveAll(writer.owner(), removals);
+    });
+    if (!done) return done.error();
+    return missing.empty() ? WriteRemoved(removals, out) : WriteMissing(missing, out);
+  }
+
+ private:
+  Result<void> Parse() {
+    if (auto parsed = store_.Parse(); !parsed) return parsed;
+    if (auto parsed = runtime_.Parse(); !parsed) return parsed;
+    if (intent_ && preloaded_) return BadFlag("--intent", "it excludes --preloaded");
+    what_ = intent_ ? Removes::kIntents : preloaded_ ? Removes::kLedgerEntries : Removes::kRecords;
+    if (images_.empty()) return BadFlag("IMAGE", "it is missing", "say what is to be removed");
+    for (const std::string& image : images_) {
+      const std::size_t most = intent_ ? kMaxImageBytes : kMaxImageRefBytes;
+      if (auto checked = CheckLength("IMAGE", image, most); !checked) return checked;
+    }
+    if (what_ == Removes::kRecords) {
+      if (!reason_) return {};
+      return BadFlag("--reason", "it belongs to --intent and --preloaded");
+    }
+    if (!reason_) {
+      return BadFlag("--reason", "it is missing",
+                     intent_ ? "state why these pulls brought nothing, and will bring nothing; "
+                               "`waybill pulls` shows them"
+                             : "state how you know that the image is not preloaded");
+    }
+    return CheckLength("--reason", *reason_, kMaxReasonBytes);
+  }
+
+  // --- Finding
+
+  // All arguments, before the first is removed.
+  Result<void> Find(const NodeStore& store, const HandlerNames& names,
+                    std::vector<Removal>& removals, std::vector<std::string>& missing) const {
+    const std::string handler = names.StoredNameOf(runtime_.handler);
+    std::set<std::string> found_already;
+    for (const std::string& image : images_) {
+      auto found = what_ == Removes::kRecords   ? FindRecord(store, image, handler)
+                   : what_ == Removes::kIntents ? FindIntent(store, image, handler)
+                                                : FindEntry(store, image, handler);
+      if (!found) return found.error();
+      if (!*found) {
+        missing.push_back(image);
+      } else if (found_already.insert((*found)->image).second) {
+        removals.push_back(std::move(**found));
+      }
+    }
+    // A handler that vanished may still have some.
+    return missing.empty() ? Result<void>() : names.Check(handler);
+  }
+
+  using Found = Result<std::optional<Removal>>;
+
+  static Found FindRecord(const NodeStore& store, const std::string& image,
+                          const std::string& handler) {
+    auto record = store.GetRecord({.image_ref = image, .runtime_handler = handler});
+    if (!record && record.error().code == ErrorCode::kNotFound && IsShortId(image)) {
+      auto refs = StoredRefs(store, false);
+      if (!refs) return refs.error();
+      auto ref = FindRef("IMAGE", image, *refs);
+      if (!ref) return ref.error();
+      if (*ref) record = store.GetRecord({.image_ref = **ref, .runtime_handler = handler});
+    }
+    if (!record) {
+      if (record.error().code == ErrorCode::kNotFound) return std::optional<Removal>();
+      return record.error();
+    }
+    Removal removal{.image = record->image_ref, .handler = handler};
+    const auto why = store.Explain(
+        {.image = record->image_ref, .image_ref = record->image_ref, .runtime_handler = handler});
+    removal.stays_preloaded = why && why->ledger_entry;
+    return std::optional(std::move(removal));
+  }
+
+  static Found FindIntent(const NodeStore& store, const std::string& image,
+                          const std::string& handler) {
+    auto pulls = store.ListOpenPulls();
+    if (!pulls) return pulls.error();
+    Removal removal{.image = image, .handler = handler};
+    for (const OpenPull& pull : *pulls) {
+      if (!pull.anything && pull.image == image && pull.runtime_handler == handler) {
+        removal.pulls.push_back(pull.id);
+      }
+    }
+    return removal.pulls.empty() ? std::nullopt : std::optional(std::move(removal));
+  }
+
+  static Found FindEntry(const NodeStore& store, const std::string& image,
+                         const std::string& handler) {
+    auto ledger = store.ListLedger();
+    if (!ledger) return ledger.error();
+    std::set<std::string> refs;
+    for (const LedgerEntry& entry : *ledger) {
+      if (entry.runtime_handler == handler) refs.insert(entry.image_ref);
+    }
+    auto ref = FindRef("IMAGE", image, refs);
+    if (!ref) return ref.error();
+    if (*ref) return std::optional(Removal{.image = **ref, .handler = handler});
+    // A digest, by which the store may know one of them.
+    if (refs.empty() || !IsSpelling(image)) return std::optional<Removal>();
+    const auto why =
+        store.Explain({.image = image, .image_ref = image, .runtime_handler = handler});
+    if (!why || !why->ledger_entry) return std::optional<Removal>();
+    return std::optional(Removal{.image = why->ledger_entry->image_ref, .handler = handler});
+  }
+
+  // --- Removing
+
+  // What can be refused is refused before anything is changed.
+  Result<void> RemoveAll(OwnerCalls& owner, std::vector<Removal>& removals) const {
+    for (Removal& removal : removals) {
+      if (auto tried = Remove(owner, removal, {.dry_run = true}); !tried) return tried;
+    }
+    if (change_.options.dry_run) return {};
+    std::size_t removed = 0;
+    for (Removal& removal : removals) {
+      if (auto done = Remove(owner, removal, {}); !done) {
+        Error error = done.error();
+        if (removed > 0) {
+          error.message += fmt::format("; {} of {} were removed before, up to {}", removed,
+                                       removals.size(), removals[removed - 1].image);
+        }
+        return error;
+      }
+      ++removed;
+    }
+    return {};
+  }
+
+  Result<void> Remove(OwnerCalls& owner, Removal& removal, const ChangeOptions& options) const {
+    switch (what_) {
+      case Removes::kRecords: {
+        auto report = owner.Forget({.kind = RevocationKind::kImage,
+                                    .image_ref = removal.image,
+                                    .runtime_handler = removal.handler},
+                                   options);
+        if (!report) return report.error();
+        removal.forgotten = *report;
+        return {};
+      }
+      case Removes::kIntents:
+        for (const PullId pull : removal.pulls) {
+          if (auto done = owner.DropOpenPull(pull, *reason_, options); !done) return done;
+        }
+        return {};
+      case Removes::kLedgerEntries: {
+        auto done = owner.RemoveFromLedger(
+            {.image_ref = removal.image, .runtime_handler = removal.handler}, *reason_, options);
+        return done ? Result<void>() : done.error();
+      }
+    }
+    return {};
+  }
+
+  // --- Saying
+
+  ExitCode WriteRemoved(const std::vector<Removal>& removals, Output& out) const {
+    WriteDryRun(change_.options.dry_run, out);
+    Json list = Json::array();
+    for (const Removal& removal : removals) {
+      if (out.json()) {
+        list.push_back(JsonOf(removal));
+      } else {
+        WriteRemoval(removal, out);
+      }
+    }
+    if (out.json()) {
+      Json answer = {{"removed", list}};
+      if (reason_) answer["reason"] = *reason_;
+      answer["dryRun"] = change_.options.dry_run;
+      out.WriteJson(answer);
+    }
+    (void)out.Flush();
+    for (const Removal& removal : removals) {
+      if (!removal.stays_preloaded) continue;
+      Warn(removal.image + ForHandler(removal.handler) +
+               " is in the ledger of preloaded images, and stays open to all pods",
+           "if that is wrong: waybill rm --preloaded, with a --reason");
+    }
+    return ExitCode::kYes;
+  }
+
+  Json JsonOf(const Removal& removal) const {
+    Json object = {{what_ == Removes::kIntents ? "image" : "imageRef", removal.image}};
+    if (!removal.handler.empty()) object["runtimeHandler"] = removal.handler;
+    if (what_ == Removes::kRecords) {
+      object["secrets"] = removal.forgotten.secrets;
+      object["serviceAccounts"] = removal.forgotten.service_accounts;
+      object["nodePods"] = removal.forgotten.node_pods;
+      object["staysPreloaded"] = removal.stays_preloaded;
+    }
+    if (what_ == Removes::kIntents) {
+      object["pulls"] = Json::array();
+      for (const PullId pull : removal.pulls) object["pulls"].push_back(pull.value);
+    }
+    return object;
+  }
+
+  void WriteRemoval(const Removal& removal, Output& out) const {
+    const std::string image = removal.image + ForHandler(removal.handler);
+    switch (what_) {
+      case Removes::kRecords:
+        return out.Line("removed: {}; forgotten: {}", image, ForgottenText(removal.forgotten));
+      case Removes::kIntents:
+        return out.Line("removed: {}; {} dropped", image,
+                        Counted(removal.pulls.size(), "open pull"));
+      case Removes::kLedgerEntries:
+        return out.Line("removed: {} is not preloaded", image);
+    }
+  }
+
+  ExitCode WriteMissing(const std::vector<std::string>& missing, Output& out) const {
+    const std::string for_handler = ForHandler(runtime_.handler);
+    if (out.json()) {
+      out.WriteJson(
+          {{"removed", Json::array()}, {"missing", missing}, {"dryRun", change_.options.dry_run}});
+    } else {
+      for (const std::string& image : missing) {
+        out.Line("{} {}{}",
+                 what_ == Removes::kRecords   ? "no record of"
+                 : what_ == Removes::kIntents ? "no open pull of"
+                                              : "not in the ledger:",
+                 image, for_handler);
+      }
+    }
+    (void)out.Flush();
+    const std::string store = " --store " + ShellWord(store_.store);
+    Warn("nothing was removed", what_ == Removes::kRecords   ? "see waybill list" + store
+                                : what_ == Removes::kIntents ? "see waybill pulls" + store
+                                                             : "see waybill preload" + store);
+    return ExitCode::kNo;
+  }
+
+  StoreFlags store_;
+  RuntimeFlag runtime_;
+  ChangeFlags change_;
+  std::vector<std::string> images_;
+  bool intent_ = false;
+  bool preloaded_ = false;
+  std::optional<std::string> reason_;
+  Removes what_ = Removes::kRecords;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRmCommand() { return std::make_unique<RmCommand>(); }
+
+}  // namespace waybill::cli
