@@ -147,7 +147,10 @@ func (b *builder) run(directory string, command ...string) ([]byte, error) {
 		}
 	}
 	c.Dir = directory
-	c.Env = append(os.Environ(), "GOFLAGS="+flags, "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=1", "PWD="+directory)
+	c.Env = append(os.Environ(), "GOFLAGS="+flags, "GO111MODULE=on", "CGO_ENABLED=1", "PWD="+directory)
+	if b.adapters != "" { // Where these are, a workspace may say; what is built, only the kubelet's go.mod.
+		c.Env = append(c.Env, "GOWORK=off")
+	}
 	if b.cflags != "" {
 		c.Env = append(c.Env, "CGO_CFLAGS="+b.cflags)
 	}
