@@ -4,6 +4,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/journal.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/user_namespace_flags.h"
 #include "guard/kubelet_process.h"
@@ -12,9 +13,8 @@
 namespace waybill::cli {
 namespace {
 
-// With the journal's priorities where it reads standard error (sd-daemon(3)).
 void LogOfGuard(guard::LogLevel level, const std::string& text) {
-  static const bool journal = ::getenv("JOURNAL_STREAM") != nullptr;
+  static const bool journal = JournalReads(STDERR_FILENO);
   const std::string line =
       (journal ? fmt::format("<{}>", static_cast<int>(level)) : "waybill guard: ") +
       Printable(text) + "\n";

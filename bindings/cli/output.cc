@@ -11,6 +11,7 @@
 #include <set>
 
 #include "bindings/cli/hints.h"
+#include "bindings/cli/journal.h"
 #include "bindings/cli/yaml_text.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/node_store.h"
@@ -93,13 +94,18 @@ std::string Coloured(std::string_view text, std::string_view colour, bool wanted
 }
 
 void Complain(std::string_view kind, std::string_view message, std::string_view hint) {
+  const std::string_view priority = !JournalReads(STDERR_FILENO) ? ""
+                                    : kind == "error"            ? "<3>"
+                                    : kind == "warning"          ? "<4>"
+                                                                 : "<6>";
   const bool colour = HasColour(STDERR_FILENO);
   const std::string_view its = kind == "error" ? kRed : kind == "warning" ? kYellow : kBold;
-  std::string text =
-      fmt::format("{} {}\n", Coloured(fmt::format("{}:", kind), its, colour), Printable(message));
-  if (!hint.empty()) {
-    text += fmt::format("{} {}\n", Coloured("hint:", kBold, colour), Printable(hint));
-  }
+  const auto line = [&](std::string_view label, std::string_view how, std::string_view text) {
+    return fmt::format("{}{} {}\n", priority, Coloured(fmt::format("{}:", label), how, colour),
+                       Printable(text));
+  };
+  std::string text = line(kind, its, message);
+  if (!hint.empty()) text += line("hint", kBold, hint);
   WriteAll(STDERR_FILENO, text);  // a failure can't be reported anywhere
 }
 
