@@ -1,0 +1,216 @@
+// Pages whose commands are run, as their readers run them. Each <page>.bash beside this file names
+// its page in its first line (`# page: docs/operations.md`) and makes what the page speaks of:
+//
+//   before             runs before each section
+//   before_<heading>   runs before the commands of that section: the situation that it is about.
+//   The
+//                      name is the heading in lower case, with _ for what is neither letter nor
+//                      digit. It ends with 77 where the machine can't make it; the section is
+//                      skipped then.
+//   after              runs after each section
+//
+// A section (`## `) has a directory of its own, and so its own /var, /etc, /run and /mnt: these
+// become directories there in what is run. Behind `$ ` in its ```console blocks stands a command
+// (`> ` goes on), below it what it writes, in which … stands for any text, or alone on a line for
+// any lines; then its exit code in brackets where that is not 0. A command with nothing below it
+// may write anything. A container runtime answers at /run/containerd/containerd.sock, with the list
+// in images.json.
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <iostream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/cri/fake_runtime.h"
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+
+namespace waybill::testing {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+const std::filesystem::path kSource = WAYBILL_SOURCE;
+constexpr std::string_view kAny = "…";
+
+Lines LinesOf(const std::string& text) {
+  Lines lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+struct Step {
+  std::string command;
+  Lines says;  // with "[3]" for an exit code
+};
+struct Section {
+  std::string heading;
+  std::vector<Step> steps;
+};
+
+std::vector<Section> SectionsOf(const std::string& page) {
+  std::vector<Section> sections = {{"top", {}}};
+  bool console = false;
+  bool in_command = false;
+  for (const std::string& line : LinesOf(page)) {
+    if (line.starts_with("```")) {
+      console = !console && line == "```console";
+      in_command = false;
+    } else if (!console) {
+      if (line.starts_with("## ")) sections.push_back({line.substr(3), {}});
+    } else if (line.starts_with("$ ")) {
+      sections.back().steps.push_back({line.substr(2), {}});
+      in_command = true;
+    } else if (in_command && line.starts_with("> ")) {
+      sections.back().steps.back().command += "\n" + line.substr(2);
+    } else if (!sections.back().steps.empty()) {
+      sections.back().steps.back().says.push_back(line);
+      in_command = false;
+    }
+  }
+  std::erase_if(sections, [](const Section& section) { return section.steps.empty(); });
+  return sections;
+}
+
+bool LineFits(std::string_view expected, std::string_view line) {
+  const std::size_t any = expected.find(kAny);
+  if (any == std::string_view::npos) return expected == line;
+  if (!line.starts_with(expected.substr(0, any))) return false;
+  expected.remove_prefix(any + kAny.size());
+  for (std::size_t from = any; from <= line.size(); ++from) {
+    if (LineFits(expected, line.substr(from))) return true;
+  }
+  return false;
+}
+
+bool Fits(const Lines& expected, std::size_t i, const Lines& lines, std::size_t j) {
+  if (i == expected.size()) return j == lines.size();
+  if (expected[i] == kAny) {
+    for (std::size_t from = j; from <= lines.size(); ++from) {
+      if (Fits(expected, i + 1, lines, from)) return true;
+    }
+    return false;
+  }
+  return j < lines.size() && LineFits(expected[i], lines[j]) && Fits(expected, i + 1, lines, j + 1);
+}
+
+std::string FunctionOf(const std::string& heading) {
+  std::string name = "before_";
+  for (const char c : heading) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : plain ? c : '_';
+  }
+  return name;
+}
+
+class Shell {
+ public:
+  explicit Shell(const std::filesystem::path& set_up)
+      : begin_("cd '" + dir_.path().string() +
+               "' && WAYBILL_CLI='" WAYBILL_CLI "' FIXTURES='" WAYBILL_FIXTURES "' D='" +
+               dir_.path().string() + "'\n" + ReadFile(kSource / "tests/docs/prelude.bash") +
+               ReadFile(set_up)) {
+    const auto socket = dir_ / "run/containerd/containerd.sock";
+    for (const char* folder : {"var/lib", "etc", "mnt"}) {
+      std::filesystem::create_directories(dir_ / folder);
+    }
+    std::filesystem::create_directories(socket.parent_path());
+    std::filesystem::create_symlink(runtime_.path(), socket);
+    runtime_.Answer("Version", Version("containerd", "2.1.0"));
+  }
+  ~Shell() { Run("after\n"); }
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
+
+  CommandResult Run(const std::string& command) {
+    const auto list = dir_ / "images.json";
+    if (std::filesystem::exists(list)) runtime_.Answer("ListImages", ImagesFrom(ReadFile(list)));
+    return RunCommand({"/bin/bash", "-c", begin_ + command});
+  }
+  std::string Here(const std::string& command) const {
+    static const std::regex absolute(R"re((^|[\s='">(:]|unix://)(/(?:var|etc|run|mnt)/))re");
+    return std::regex_replace(command, absolute, "$1" + dir_.path().string() + "$2");
+  }
+  std::string There(std::string text) const {
+    const std::string here = dir_.path().string();
+    for (auto at = text.find(here); at != std::string::npos; at = text.find(here, at)) {
+      text.erase(at, here.size());
+    }
+    return text;
+  }
+
+ private:
+  FakeRuntime runtime_;
+  TempDir dir_;
+  std::string begin_;
+};
+
+void PlaySection(const Section& section, const std::filesystem::path& set_up) {
+  Shell shell(set_up);
+  for (const std::string& before : {std::string("before"), FunctionOf(section.heading)}) {
+    const auto made =
+        shell.Run("set -e\nif declare -F " + before + " >/dev/null; then " + before + "; fi\n");
+    if (made.exit_code == 77) {
+      std::cout << "*** SKIPPED: " << section.heading << ": " << made.out << "***" << std::endl;
+      return;
+    }
+    BOOST_TEST_REQUIRE(made.exit_code == 0,
+                       section.heading << ": " << before << ": " << made.out << made.err);
+  }
+  for (const Step& step : section.steps) {
+    const auto result = shell.Run(shell.Here(step.command) + "\n");
+    Lines said = LinesOf(shell.There(result.out + result.err));
+    if (result.exit_code != 0) said.push_back("[" + std::to_string(result.exit_code) + "]");
+    const bool fits = step.says.empty() ? result.exit_code == 0 : Fits(step.says, 0, said, 0);
+    std::string all;
+    for (const std::string& line : said) all += line + "\n";
+    BOOST_TEST_REQUIRE(fits, section.heading << ": $ " << step.command << "\nsays:\n" << all);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pages)
+
+BOOST_AUTO_TEST_CASE(what_pages_show_is_what_happens) {
+  // Where this is allowed, a section may mount what it needs; the mounts end with this process.
+  if (::geteuid() == 0 && ::unshare(CLONE_NEWNS) == 0) {
+    BOOST_TEST(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
+  } else {
+    ::setenv("WAYBILL_NO_MOUNTS", "1", 1);
+  }
+  int pages = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kSource / "tests/docs")) {
+    if (entry.path().extension() != ".bash" || entry.path().stem() == "prelude") continue;
+    const std::string first = LinesOf(ReadFile(entry.path())).at(0);
+    BOOST_TEST_REQUIRE(first.starts_with("# page: "), entry.path());
+    const auto sections = SectionsOf(ReadFile(kSource / first.substr(8)));
+    BOOST_TEST(!sections.empty(), first);
+    for (const Section& section : sections) PlaySection(section, entry.path());
+    ++pages;
+  }
+  BOOST_TEST(pages > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_page_that_is_wrong_is_noticed) {
+  const Lines said = {"a 1", "b 2", "[3]"};
+  BOOST_TEST(Fits({"a 1", "b 2", "[3]"}, 0, said, 0));
+  BOOST_TEST(Fits({"…", "[3]"}, 0, said, 0));
+  BOOST_TEST(Fits({"a …", "b …2", "[3]"}, 0, said, 0));
+  BOOST_TEST(!Fits({"…", "b 2"}, 0, said, 0));
+  BOOST_TEST(!Fits({"a 1", "c…", "[3]"}, 0, said, 0));
+  BOOST_TEST(!Fits({"a 1", "b 2", "[3]", "more"}, 0, said, 0));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
