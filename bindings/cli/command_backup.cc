@@ -16,7 +16,10 @@ migration made included, and of one state the last. `waybill restore` lists them
 puts one back. Copy it elsewhere to keep it for longer.)";
   }
 
-  void Declare(Flags& flags) override { store_.Declare(flags); }
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    store_.DeclareWait(flags);
+  }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();

@@ -92,6 +92,7 @@ it restarts.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Positional("WHAT", &what_, "secret, serviceaccount, namespace, image, credential, list");
     flags.Positional("NAME", &name_, "which one");
     runtime_.Declare(flags);
@@ -224,6 +225,7 @@ printed or compared.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
     flags.Value("--existing", &existing_, "FILE|-",
                 "what kubectl get secrets,serviceaccounts -A -o json prints");

@@ -2,6 +2,7 @@
 
 #include "bindings/cli/change_report.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/owner_wait.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/store_access.h"
 
@@ -22,6 +23,7 @@ restore` puts a backup back.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Value("--to", &to_, "N",
                 fmt::format("the schema version, {} to {} (default {})", kOldestSchema,
                             kNewestSchema, kNewestSchema));
@@ -44,7 +46,7 @@ restore` puts a backup back.)";
     }
     ProgressLine line("migrating", "values");
     options.progress = line.UntilStopped();
-    auto report = Migrate(options);
+    auto report = WhileOwned(store_, [&] { return Migrate(options); });
     line.Clear();
     bool refused = dry_run_ && !accept_loss_ && report && !report->losses.empty();
     if (!report && report.error().code == ErrorCode::kConflict && !accept_loss_) {

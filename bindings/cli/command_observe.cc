@@ -31,6 +31,7 @@ one step, which draws the token itself.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Switch("--begin", &begin_, "print a token; do this before the list is made");
     images_.Declare(flags, ": all images");
     flags.TakesSetting("--cri", {.unless = {"--images", "--begin", "--token"}});

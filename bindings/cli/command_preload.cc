@@ -80,6 +80,7 @@ add --from-list FILE --source NAME --token TOKEN
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Positional("ACTION", &action_, "list, add or remove");
     flags.Positionals("IMAGE", &images_, "add, remove: images");
     list_.Declare(flags, ", to find images by name");

@@ -27,6 +27,7 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Positional("ACTION", &action_, "list or drop");
     flags.Positional("PULL", &pull_, "drop: the pull's number in the list");
     flags.Value("--reason", &reason_, "TEXT", "drop: why that is known");

@@ -1,6 +1,7 @@
 // waybill restore: lists the backups of a store, or puts one back.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/owner_wait.h"
 #include "bindings/cli/store_access.h"
 #include "waybill/maintenance.h"
 
@@ -19,6 +20,7 @@ store is distrustful then: images that were pulled after the backup have no reco
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Positional("BACKUP", &backup_, "a name out of the list, or a path (with a '/')");
     flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
   }
@@ -32,7 +34,7 @@ store is distrustful then: images that were pulled after the backup have no reco
     if (backup_->empty()) return BadFlag("BACKUP", "the value is empty", ListHint());
     RestoreOptions options{
         .directory = store_.store, .backup = PathOf(*backup_), .dry_run = dry_run_};
-    auto report = Restore(options);
+    auto report = WhileOwned(store_, [&] { return Restore(options); });
     if (!report) {
       Error error = report.error();
       if (error.code == ErrorCode::kNotFound && !error.has_hint()) error.hint = ListHint();

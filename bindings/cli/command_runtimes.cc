@@ -40,6 +40,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Positional("ACTION", &action_, "show (default), load or collapse");
     flags.Value("--status", &status_, "FILE|-", "load: what crictl info prints");
     cri_.Declare(flags);

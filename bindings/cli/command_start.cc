@@ -4,6 +4,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/owner_wait.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/scratch_start.h"
@@ -37,6 +38,7 @@ schema is backed up and migrated.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
                 "a kubelet directory, the one with image_manager/ in it");
     flags.TakesSetting("--kubelet-dir");
@@ -112,7 +114,8 @@ schema is backed up and migrated.)";
                                .images_given = options.images_on_node.has_value(),
                                .preloaded_given = preloaded_.has_value(),
                                .dry_run = dry_run_};
-    auto outcome = dry_run_ ? Try(options) : OpenAndClose(std::move(options));
+    auto outcome =
+        WhileOwned(store_, [&] { return dry_run_ ? Try(options) : OpenAndClose(options); });
     if (!outcome) return images_.cri().About(outcome.error());
     const RecoveryReport* const report = &outcome->report;
     WriteStartReport(*outcome, context, out);

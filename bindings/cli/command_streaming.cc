@@ -30,6 +30,7 @@ lint           says which settings of a kubelet and an API server are deprecated
 
   void Declare(Flags& flags) override {
     store_.DeclareOptional(flags);
+    store_.DeclareWait(flags);
     flags.Positional("ACTION", &action_, "prepare, consume, list or lint");
     flags.Positionals("REST", &rest_, "KIND and what follows it");
     flags.AfterDashes(&after_dashes_);

@@ -27,6 +27,7 @@ stored. 1 if the store is distrustful.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
+    store_.DeclareWait(flags);
     flags.Switch("--clear", &clear_, "trust the store again");
     flags.Value("--reason", &reason_, "TEXT", "why that is safe; needed with --clear");
     images_.Declare(flags, ": all images;\nwith --clear");

@@ -49,6 +49,7 @@ check          compares the store with the ID mappings of what runs; 1 if they
 
   void Declare(Flags& flags) override {
     arguments_.store.Declare(flags);
+    arguments_.store.DeclareWait(flags);
     flags.Positional("ACTION", &action_,
                      "get, release, list, cleanup, pool, adopt, owner or check");
     flags.Positional("POD", &arguments_.pod, "the pod's UID; owner: a host ID");

@@ -176,6 +176,12 @@ void StoreFlags::DeclareRules(Flags& flags) {
               "closed (default), or exactly what the kubelet answers");
 }
 
+void StoreFlags::DeclareWait(Flags& flags) {
+  flags.Value("--wait", &wait_, "TIME",
+              "how long to wait while another process owns the store: seconds, or\n"
+              "30s, 2m, at most 1d; 0 (default): not at all");
+}
+
 Result<void> StoreFlags::Parse() {
   if (optional_store_) store = *optional_store_;
   const bool may_be_empty = is_optional_ && !optional_store_;
@@ -183,6 +189,14 @@ Result<void> StoreFlags::Parse() {
     return BadFlag("--store", "the value is empty", "name the store's directory");
   }
   if (allow_untested_lmdb_) AllowUntestedLmdb(true);
+  if (wait_) {
+    const bool is_bare =
+        !wait_->empty() && wait_->find_first_not_of("0123456789") == std::string::npos;
+    auto parsed = ParseDuration("--wait", is_bare ? *wait_ + "s" : *wait_);
+    if (!parsed) return parsed.error();
+    if (*parsed > std::chrono::hours(24)) return BadFlag("--wait", "the most is 1d");
+    wait = *parsed;
+  }
   if (!rules_name) return {};
   auto parsed = ParseRules(*rules_name);
   if (!parsed) return About("--rules", parsed.error());
@@ -357,6 +371,7 @@ Result<void> PolicyFlags::Parse() {
 
 void PullFlags::Declare(Flags& flags) {
   store.Declare(flags);
+  store.DeclareWait(flags);
   flags.Required("--image", &image, "IMAGE", "the container's image, as the pod spells it");
   flags.Value("--image-ref", &image_ref, "REF",
               "what the runtime calls the image; '' if it is not on the node\n"

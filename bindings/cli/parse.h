@@ -54,6 +54,7 @@ struct StoreFlags {
 
   // Out: parsed.
   Rules rules = Rules::kClosed;
+  std::chrono::seconds wait{0};  // DeclareWait
 
   void Declare(Flags& flags);
   // --store may be missing: `store` is empty then.
@@ -61,12 +62,15 @@ struct StoreFlags {
   // For a command that names its stores otherwise.
   void DeclareWithoutStore(Flags& flags);
   void DeclareRules(Flags& flags);
+  // --wait, of commands that write: WhileOwned (owner_wait.h).
+  void DeclareWait(Flags& flags);
   Result<void> Parse();
 
  private:
   void DeclareUntestedLmdb(Flags& flags);
 
   std::optional<std::string> optional_store_;
+  std::optional<std::string> wait_;
   bool is_optional_ = false;
   bool allow_untested_lmdb_ = false;
 };

@@ -19,6 +19,8 @@ volatile sig_atomic_t stop_requested = 0;
 
 void RequestStop(int) { stop_requested = 1; }
 
+}  // namespace
+
 void CatchStopSignals() {
   struct sigaction action = {};
   action.sa_handler = RequestStop;
@@ -26,7 +28,7 @@ void CatchStopSignals() {
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
 }
 
-}  // namespace
+bool StopRequested() { return stop_requested != 0; }
 
 void HideProgress(bool hidden) { is_hidden = hidden; }
 
@@ -60,7 +62,7 @@ Progress ProgressLine::UntilStopped() {
   CatchStopSignals();
   return [this](std::uint64_t done, std::uint64_t total) {
     Show(done, total);
-    return stop_requested == 0;
+    return !StopRequested();
   };
 }
 

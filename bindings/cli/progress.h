@@ -11,6 +11,10 @@
 
 namespace waybill::cli {
 
+// From now on SIGINT and SIGTERM are noted instead of ending the process. A second one kills.
+void CatchStopSignals();
+bool StopRequested();
+
 // From now on no ProgressLine shows anything.
 void HideProgress(bool hidden);
 

@@ -1,5 +1,7 @@
 #include "bindings/cli/store_access.h"
 
+#include "bindings/cli/owner_wait.h"
+
 namespace waybill::cli {
 namespace {
 
@@ -8,9 +10,8 @@ Result<std::unique_ptr<NodeStore>> WithHint(Result<std::unique_ptr<NodeStore>> s
   return store;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Opening& how) {
+// One attempt, without waiting.
+Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Opening& how) {
   auto store = WithHint(NodeStore::Open({.directory = flags.store,
                                          .create_if_missing = false,
                                          .witness = Witness::Remembered(),
@@ -37,6 +38,12 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Openi
   return store;
 }
 
+}  // namespace
+
+Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Opening& how) {
+  return WhileOwned(flags, [&] { return TryToOwn(flags, how); });
+}
+
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how) {
   return WithHint(NodeStore::Observe({.directory = flags.store,
                                       .rules = flags.rules,
@@ -47,7 +54,11 @@ Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const O
 }
 
 Result<Writer> Writer::Open(const StoreFlags& flags, const Opening& how) {
-  auto own = OwnStore(flags, how);
+  return WhileOwned(flags, [&] { return Try(flags, how); });
+}
+
+Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
+  auto own = TryToOwn(flags, how);
   if (own) {
     auto calls = CallsOf(**own);
     Writer writer(*std::move(own), std::move(calls), flags.rules);

@@ -27,6 +27,8 @@ struct Opening {
 
 // As the owner, to write. The store must exist and have the newest schema; its witness is the one
 // that it remembers. Pulls that run go on running: a command begins one, and another ends it.
+// While another process owns the store, waits as long as --wait says; so does Writer::Open, unless
+// that process serves.
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Opening& how = {});
 
 // Beside a live owner, to read.
@@ -49,6 +51,7 @@ class Writer {
   Result<void> Close() { return store_->Close(); }
 
  private:
+  static Result<Writer> Try(const StoreFlags& flags, const Opening& how);
   Writer(std::unique_ptr<NodeStore> store, std::unique_ptr<OwnerCalls> owner, Rules rules)
       : store_(std::move(store)), owner_(std::move(owner)), rules_(rules) {}
   std::unique_ptr<NodeStore> store_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/cli/input.h"
+#include "bindings/cli/owner_wait.h"
 #include "waybill/streaming.h"
 
 namespace waybill::cli {
@@ -181,17 +182,17 @@ Result<ExitCode> StreamingRequestFlags::Prepare(const StoreFlags& store,
   options.max_open = static_cast<std::size_t>(most);
   std::optional<std::chrono::nanoseconds> retry_after;
   std::string token;
-  auto prepared =
-      WithStreams(StreamingStore::Continue(options), [&](StreamingStore& streams) -> Result<void> {
-        auto made = streams.Prepare(request);
-        if (made) {
-          token = *std::move(made);
-          return {};
-        }
-        if (made.error().retry_after.count() == 0) return made.error();
-        retry_after = made.error().retry_after;
-        return {};
-      });
+  auto opened = WhileOwned(store, [&] { return StreamingStore::Continue(options); });
+  auto prepared = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
+    auto made = streams.Prepare(request);
+    if (made) {
+      token = *std::move(made);
+      return {};
+    }
+    if (made.error().retry_after.count() == 0) return made.error();
+    retry_after = made.error().retry_after;
+    return {};
+  });
   if (!prepared) return prepared.error();
   if (retry_after) {
     if (out.json()) {
@@ -229,18 +230,18 @@ Result<ExitCode> StreamingRequestFlags::Consume(const StoreFlags& store,
     while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   }
   std::optional<StreamingRequest> request;
-  auto consumed = WithStreams(
-      StreamingStore::Continue(
-          {.directory = store.store, .create_if_missing = false, .witness = Witness::Remembered()}),
-      [&](StreamingStore& streams) -> Result<void> {
-        auto got = streams.Consume(token, *kind);
-        if (got) {
-          request = *std::move(got);
-        } else if (got.error().code != ErrorCode::kNotFound) {
-          return got.error();
-        }
-        return {};
-      });
+  const StreamingOptions options{
+      .directory = store.store, .create_if_missing = false, .witness = Witness::Remembered()};
+  auto opened = WhileOwned(store, [&] { return StreamingStore::Continue(options); });
+  auto consumed = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
+    auto got = streams.Consume(token, *kind);
+    if (got) {
+      request = *std::move(got);
+    } else if (got.error().code != ErrorCode::kNotFound) {
+      return got.error();
+    }
+    return {};
+  });
   if (!consumed) return consumed.error();
   if (!request) {
     if (out.json()) {
