@@ -64,6 +64,8 @@ schema is backed up and migrated.)";
     flags.Switch("--dry-run", &dry_run_,
                  "say what would be done, and which images would open and close, on\n"
                  "a copy in TMPDIR, and change nothing");
+    flags.Switch("--strict", &strict_,
+                 "exit with 3 if the store is distrustful in the end, after the report");
     flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema");
     flags.Switch("--skip-unreadable", &skip_unreadable_,
                  "go on if the disk refuses to read something: the image that a\n"
@@ -119,7 +121,8 @@ schema is backed up and migrated.)";
     if (!outcome) return images_.cri().About(outcome.error());
     const RecoveryReport* const report = &outcome->report;
     WriteStartReport(*outcome, context, out);
-    if (dry_run_) return ExitCode::kYes;
+    const ExitCode ending = strict_ && report->distrustful ? ExitCode::kStore : ExitCode::kYes;
+    if (dry_run_) return ending;
     // The report on a gap says more.
     if (nothing_there && !report->after_gap) {
       (void)out.Flush();
@@ -139,7 +142,7 @@ schema is backed up and migrated.)";
           "unnoticed",
           "move it: waybill start --store " + ShellWord(store_.store) + " --witness FILE");
     }
-    return ExitCode::kYes;
+    return ending;
   }
 
  private:
@@ -266,6 +269,7 @@ schema is backed up and migrated.)";
   std::optional<std::string> runtime_config_;
   bool after_gap_ = false;
   bool no_after_gap_ = false;
+  bool strict_ = false;
   bool no_migrate_ = false;
   bool allow_empty_ = false;
   bool skip_unreadable_ = false;
