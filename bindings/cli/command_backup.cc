@@ -1,6 +1,7 @@
 // waybill backup: copies the store, also beside the process that owns it.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/progress.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -9,22 +10,25 @@ namespace {
 class BackupCommand final : public Command {
  public:
   std::string name() const override { return "backup"; }
-  std::string summary() const override { return "make a backup beside the store"; }
+  std::string summary() const override { return "make a backup, beside the store or in a file"; }
   std::string notes() const override {
-    return R"(A compact copy, checked, in DIR/backup. The last three backups are kept, those that a
-migration made included, and of one state the last. `waybill restore` lists them, and
-puts one back. Copy it elsewhere to keep it for longer.)";
+    return R"(A compact copy, checked. Without FILE: in DIR/backup; the last three backups are kept
+there, those that a migration made included, and of one state the last. With FILE: there,
+for as long as you keep it, while any process owns the store. It replaces no file.
+`waybill restore` lists those in DIR/backup, and puts any of them back.)";
   }
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     store_.DeclareWait(flags);
+    flags.Positional("FILE", &file_, "a new file outside the store");
   }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    auto made = WithWriter(Writer::Open(store_),
-                           [](Writer& writer) { return writer.owner().MakeBackup(); });
+    auto made = file_ ? Write() : WithWriter(Writer::Open(store_), [](Writer& writer) {
+      return writer.owner().MakeBackup();
+    });
     if (!made) return made.error();
     if (out.json()) {
       out.WriteJson({{"name", made->path.filename().string()},
@@ -40,7 +44,22 @@ puts one back. Copy it elsewhere to keep it for longer.)";
   }
 
  private:
+  // As an observer: the owner need not even answer.
+  Result<Backup> Write() const {
+    if (file_->empty()) return BadFlag("FILE", "the value is empty");
+    if (*file_ == "-") {
+      return BadFlag("FILE",
+                     "a backup is checked once it is written, which a stream does not allow",
+                     "name a file, and copy it from there");
+    }
+    ProgressLine line("backing up", "bytes");
+    const Progress progress = line.UntilStopped();
+    return WithStore(ObserveStore(store_),
+                     [&](NodeStore& store) { return store.WriteBackup(*file_, progress); });
+  }
+
   StoreFlags store_;
+  std::optional<std::string> file_;
 };
 
 }  // namespace

@@ -14,14 +14,18 @@ class RestoreCommand final : public Command {
   std::string summary() const override { return "list backups, or put one back"; }
   std::string notes() const override {
     return R"(Without BACKUP: lists the backups in DIR/backup, newest first. With the name of one of
-them, or a path: replaces the store by that backup, and keeps the replaced store. The
-store is distrustful then: images that were pulled after the backup have no record.)";
+them, or a path: replaces the store by that backup, and keeps the replaced store. A
+data.mdb must have been copied while no process owned its store, and passes only if it is
+whole. The store is distrustful then: images that were pulled after the backup have no
+record.)";
   }
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     store_.DeclareWait(flags);
-    flags.Positional("BACKUP", &backup_, "a name out of the list, or a path (with a '/')");
+    flags.Positional("BACKUP", &backup_,
+                     "a name out of the list, or the path of a file that waybill backup\nwrote, of "
+                     "a data.mdb that was copied, or of a directory with one");
     flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
   }
 
@@ -50,8 +54,12 @@ store is distrustful then: images that were pulled after the backup have no reco
   }
 
   std::filesystem::path PathOf(const std::string& backup) const {
-    if (backup.find('/') != std::string::npos) return backup;
-    return std::filesystem::path(store_.store) / "backup" / backup;
+    const std::filesystem::path listed = std::filesystem::path(store_.store) / "backup" / backup;
+    std::error_code ignored;
+    const bool is_listed =
+        backup.find('/') == std::string::npos && !std::filesystem::is_directory(listed, ignored) &&
+        (std::filesystem::exists(listed, ignored) || !std::filesystem::exists(backup, ignored));
+    return is_listed ? listed : std::filesystem::path(backup);
   }
 
   Result<ExitCode> List(Output& out) const {

@@ -7,23 +7,13 @@
 #include <utility>
 
 #include "bindings/cli/store_access.h"
+#include "store/recovery/owner_lock.h"
 #include "store/recovery/store_files.h"
 
 namespace waybill::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Whether `database` is now locked for reading: an owner locks the same byte for writing.
-Result<bool> LockOutOwners(const internal::Fd& database, const fs::path& path) {
-  struct flock lock {};
-  lock.l_type = F_RDLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_len = 1;
-  if (::fcntl(database.get(), F_OFD_SETLK, &lock) == 0) return true;
-  if (errno == EAGAIN || errno == EACCES) return false;
-  return internal::SystemError(errno, "lock", path);
-}
 
 }  // namespace
 
@@ -36,9 +26,10 @@ Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& pro
   const fs::path path = directory / "data.mdb";
   auto database = internal::OpenFile(path, O_RDONLY);
   if (!database) return WithStartHint(database.error());
-  const auto unowned = LockOutOwners(*database, path);
-  if (!unowned) return unowned.error();
-  if (!*unowned) return store;
+  if (const auto unowned = internal::LockOutOwners(*database, path); !unowned) {
+    if (unowned.error().code == ErrorCode::kOwned) return store;
+    return unowned.error();
+  }
   auto scratch = ScratchDirectory::Make("waybill-copy");
   if (!scratch) return scratch.error();
   store.directory_ = scratch->path() / "store";

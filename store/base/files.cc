@@ -105,6 +105,24 @@ bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b) 
   return !error && place == std::filesystem::weakly_canonical(b, error) && !error;
 }
 
+bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::path at =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  if (error) at = std::filesystem::absolute(path).lexically_normal();
+  std::filesystem::path top =
+      std::filesystem::weakly_canonical(WithoutTrailingSlashes(directory), error);
+  if (error) top = std::filesystem::absolute(directory).lexically_normal();
+  while (true) {
+    if (at == top) return true;
+    std::error_code ignored;
+    if (std::filesystem::equivalent(at, top, ignored)) return true;
+    const std::filesystem::path parent = at.parent_path();
+    if (parent == at || parent.empty()) return false;
+    at = parent;
+  }
+}
+
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
   Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));

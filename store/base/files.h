@@ -75,6 +75,9 @@ Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path);
 // Two spellings of one path, or two names of one file.
 bool IsSameFile(const std::filesystem::path& a, const std::filesystem::path& b);
 
+// Sees through symlinks, relative parts and bind mounts. The paths need not exist.
+bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& directory);
+
 // open(2) with O_CLOEXEC and O_NOFOLLOW, and mode 0600 for O_CREAT; the result is a regular file.
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags);
 // A directory, not through a symlink at its last component.

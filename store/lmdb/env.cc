@@ -188,7 +188,15 @@ Result<internal::FileId> Env::DataFileId() const {
 }
 
 Result<void> Env::Flush() const {
-  const int rc = mdb_env_sync(env_, 1);
+  int rc = MDB_SUCCESS;
+  unsigned flags = 0;
+  mdb_filehandle_t fd = -1;
+  if (mdb_env_get_flags(env_, &flags) == MDB_SUCCESS && (flags & MDB_RDONLY) != 0) {
+    // mdb_env_sync would refuse.
+    if (mdb_env_get_fd(env_, &fd) != MDB_SUCCESS || fdatasync(fd) != 0) rc = errno;
+  } else {
+    rc = mdb_env_sync(env_, 1);
+  }
   if (rc == MDB_SUCCESS) return {};
   return MakeError(rc, "flushing data.mdb", directory_);
 }

@@ -51,7 +51,7 @@ class Env {
   Result<internal::FileId> DataFileId() const;
 
   // fdatasync of data.mdb. After an error nobody knows what is on the disk, not even if a later
-  // call succeeds.
+  // call succeeds. Also what another process wrote.
   Result<void> Flush() const;
 
   // Frees the slots of dead readers and returns how many.

@@ -137,6 +137,11 @@ class NodeStore::Impl {
   Result<void> Serve(NodeStore& store, const ServeOptions& options);
   void StopServing() noexcept;
   Result<Backup> MakeBackup();
+  Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress);
+  // Owner, before a backup: what was queued is part of it. kOwned, kOutcomeUnknown.
+  Result<void> PrepareBackup();
+  // Owner: whether the commit is on the disk, or was taken back by an error.
+  Result<void> IsDurable(std::uint64_t sequence);
   std::mutex serving_mutex;
   std::unique_ptr<OwnerCalls> served;  // guarded by serving_mutex, as `server`
   std::unique_ptr<internal::ControlServer> server;

@@ -117,19 +117,43 @@ Result<Backup> NodeStore::Impl::MakeBackup() {
         "another backup of " + directory.string() + " is being made; no second one was made",
         "wait for it, then try again"};
   }
+  if (auto r = PrepareBackup(); !r) return r.error();
+  return internal::MakeBackupOfLive(owned->database, clock(),
+                                    [&](std::uint64_t sequence) { return IsDurable(sequence); });
+}
+
+Result<void> NodeStore::Impl::PrepareBackup() {
   // What was queued belongs to the state that the caller sees.
   if (write_backs && write_backs->busy()) write_backs->WaitForAll();
   if (!committer->CheckOwnership() && committer->failed()) return committer->WhyFailed();
+  return {};
+}
+
+Result<void> NodeStore::Impl::IsDurable(std::uint64_t sequence) {
   // Readers see a commit before it is on the disk. A backup must not know of one that a crash takes
   // back: so the commit under way is waited for.
-  const auto is_durable = [&](std::uint64_t sequence) -> Result<void> {
-    auto waited = committer->WithoutCommits([]() -> Result<void> { return {}; });
-    if (!waited) return waited;
-    if (!committer->CheckOwnership() && committer->failed()) return committer->WhyFailed();
-    if (sequence <= committer->durable_sequence()) return {};
-    return committer->WhyFailed();
-  };
-  return internal::MakeBackupOfLive(owned->database, clock(), is_durable);
+  auto waited = committer->WithoutCommits([]() -> Result<void> { return {}; });
+  if (!waited) return waited;
+  if (!committer->CheckOwnership() && committer->failed()) return committer->WhyFailed();
+  if (sequence <= committer->durable_sequence()) return {};
+  return committer->WhyFailed();
+}
+
+Result<Backup> NodeStore::Impl::WriteBackup(const std::filesystem::path& file,
+                                            const Progress& progress) {
+  if (closed_) return Closed();
+  if (committer) {
+    if (auto r = PrepareBackup(); !r) return r.error();
+    return internal::WriteBackupOfLive(owned->database, file, progress,
+                                       [&](std::uint64_t sequence) { return IsDurable(sequence); });
+  }
+  // Opens the files again if they were replaced, or the owner enlarged the map.
+  if (const auto snapshot = Read(); !snapshot) return NoSnapshot(snapshot, "the store");
+  const std::shared_lock lock(observed_mutex);
+  if (!observed) return NoSnapshot({}, "the store");
+  // The owner's flush may be under way, or none may come any more.
+  const auto flush = [&](std::uint64_t) { return observed->env->Flush(); };
+  return internal::WriteBackupOfLive(*observed, file, progress, flush);
 }
 
 Result<void> NodeStore::Serve(const ServeOptions& options) {
@@ -138,6 +162,10 @@ Result<void> NodeStore::Serve(const ServeOptions& options) {
 
 Result<Backup> NodeStore::MakeBackup() {
   return Guarded([&] { return impl_->MakeBackup(); });
+}
+
+Result<Backup> NodeStore::WriteBackup(const std::filesystem::path& file, const Progress& progress) {
+  return Guarded([&] { return impl_->WriteBackup(file, progress); });
 }
 
 }  // namespace waybill

@@ -12,9 +12,12 @@
 #include <cstdio>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "store/lmdb/env.h"
+#include "store/recovery/backup_file.h"
 #include "store/recovery/inspect.h"
 
 namespace waybill::internal {
@@ -55,15 +58,12 @@ Result<void> CheckRoom(const std::filesystem::path& directory, std::uint64_t byt
                "free space there, then try again"};
 }
 
-// The commit sequence of the copy.
-Result<std::uint64_t> Copy(const OpenedDatabase& database, const std::filesystem::path& path) {
-  auto file = OpenFile(path, O_RDWR | O_CREAT | O_EXCL);
-  if (!file) return file.error();
+// Syncs and checks what was copied. Returns its commit sequence.
+Result<std::uint64_t> Check(const OpenedDatabase& database, const Fd& file,
+                            const std::filesystem::path& path) {
   const lmdb::Env& env = *database.env;
-  const int rc = mdb_env_copyfd2(env.get(), file->get(), MDB_CP_COMPACT);
-  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a backup", env.directory());
-  if (auto r = SyncFile(*file, path); !r) return r.error();
-  auto inspection = InspectFile(*file, FileIs::kCompactCopy);
+  if (auto r = SyncFile(file, path); !r) return r.error();
+  auto inspection = InspectFile(file, FileIs::kCompactCopy);
   if (!inspection) return inspection.error();
   if (inspection->sound && inspection->identity->uuid == database.identity.uuid) {
     return inspection->state->commit_sequence;
@@ -72,6 +72,60 @@ Result<std::uint64_t> Copy(const OpenedDatabase& database, const std::filesystem
                "the backup of " + env.directory().string() + " fails its check" +
                    inspection->Why() + "; nothing was changed",
                "look for disk and memory errors in the kernel's log"};
+}
+
+Result<std::uint64_t> Copy(const OpenedDatabase& database, const std::filesystem::path& path) {
+  auto file = OpenFile(path, O_RDWR | O_CREAT | O_EXCL);
+  if (!file) return file.error();
+  const lmdb::Env& env = *database.env;
+  const int rc = mdb_env_copyfd2(env.get(), file->get(), MDB_CP_COMPACT);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a backup", env.directory());
+  return Check(database, *file, path);
+}
+
+// Writes what comes out of `pipe` until its other end is closed.
+Result<void> Drain(const Fd& pipe, const Fd& file, const std::filesystem::path& path,
+                   std::uint64_t total, const Progress& progress) {
+  std::vector<char> buffer(std::size_t{1} << 16);
+  std::uint64_t done = 0;
+  while (true) {
+    const ssize_t n = read(pipe.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemError(errno, "copy to", path);
+    if (n == 0) return {};
+    const auto bytes = static_cast<std::size_t>(n);
+    if (auto r = PWriteAll(file, {buffer.data(), bytes}, static_cast<off_t>(done), path); !r) {
+      return r;
+    }
+    done += bytes;
+    if (progress && !progress(done, std::max(done, total))) {
+      return Error{ErrorCode::kInterrupted,
+                   "the backup was stopped; " + path.string() + " was not made", ""};
+    }
+  }
+}
+
+// LMDB writes to a pipe, on a thread of its own: so that errors of the file are not taken for the
+// store's, and it can be stopped.
+Result<void> CopyInto(const lmdb::Env& env, const Fd& file, const std::filesystem::path& path,
+                      std::uint64_t total, const Progress& progress) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return SystemError(errno, "copy to", path);
+  Fd to(ends[1]);
+  int rc = MDB_SUCCESS;
+  Result<void> drained;
+  {
+    const std::jthread copying([&] {
+      rc = mdb_env_copyfd2(env.get(), to.get(), MDB_CP_COMPACT);
+      to.Reset();
+    });
+    // Closed first, so that LMDB stops where this does.
+    const Fd from(ends[0]);
+    drained = Drain(from, file, path, total, progress);
+  }
+  if (!drained) return drained;
+  return rc == MDB_SUCCESS ? Result<void>()
+                           : lmdb::MakeError(rc, "making a backup", env.directory());
 }
 
 // What goes once `made` is there: the oldest backups, and earlier ones of the same state, so that a
@@ -141,6 +195,30 @@ Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
                      std::to_string(store.state.commit_sequence) + "; nothing was changed",
                  "look for disk and memory errors in the kernel's log"};
   });
+}
+
+Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::filesystem::path& path,
+                                 const Progress& progress,
+                                 FunctionRef<Result<void>(std::uint64_t sequence)> is_kept) {
+  const lmdb::Env& env = *database.env;
+  auto file = BackupFile::Make(path, env.directory());
+  if (!file) return file.error();
+  const lmdb::Env::Info info = env.GetInfo();
+  const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
+  if (auto r = CheckRoom(std::filesystem::absolute(path).parent_path(), bytes); !r) {
+    return r.error();
+  }
+  if (auto r = CopyInto(env, file->file(), path, bytes, progress); !r) return r.error();
+  auto sequence = Check(database, file->file(), path);
+  if (!sequence) return sequence.error();
+  if (auto r = is_kept(*sequence); !r) return r.error();
+  Backup made{.path = path,
+              .schema_version = database.identity.schema_version,
+              .commit_sequence = *sequence};
+  struct stat st {};
+  if (fstat(file->file().get(), &st) == 0) made.bytes = static_cast<std::uint64_t>(st.st_size);
+  if (auto r = file->Publish(); !r) return r.error();
+  return made;
 }
 
 Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,

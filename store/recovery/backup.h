@@ -33,6 +33,12 @@ Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now);
 Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
                                 FunctionRef<Result<void>(std::uint64_t sequence)> is_kept);
 
+// The same into a file outside the store. kInvalidArgument: BackupFile::Make. kInterrupted:
+// `progress` returned false.
+Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::filesystem::path& path,
+                                 const Progress& progress,
+                                 FunctionRef<Result<void>(std::uint64_t sequence)> is_kept);
+
 // ListBackups of maintenance.h.
 Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory);
 

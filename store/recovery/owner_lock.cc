@@ -124,6 +124,15 @@ Result<void> OwnerLock::AnnounceRecovered(const FileId& database) {
   return {};
 }
 
+Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path) {
+  struct flock lock = LockOf(kOwnedByte, F_RDLCK);
+  if (fcntl(file.get(), F_OFD_SETLK, &lock) == 0 || errno == ENOLCK) return {};
+  if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
+  return Error{ErrorCode::kOwned,
+               path.string() + " is in use by a process that owns its store; nothing was changed",
+               "make a backup of that store, which needs no copy of its files"};
+}
+
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database) {
   const std::filesystem::path path = PathIn(directory);
   auto file = OpenFile(path, O_RDONLY);

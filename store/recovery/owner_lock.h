@@ -46,6 +46,10 @@ class OwnerLock {
   bool owned_before_ = false;
 };
 
+// Keeps owners away from the data.mdb `file` for as long as it is open. kOwned: it has one. A file
+// system without locks has no owner either.
+Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path);
+
 // Whether a live owner has verified `database`.
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database);
 

@@ -40,16 +40,61 @@ struct Source {
   Salvaged values;
 };
 
+// The file of a backup: of a directory, the data.mdb in it.
+std::filesystem::path FileOf(const std::filesystem::path& backup) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(backup, ignored) ? backup / "data.mdb" : backup;
+}
+
+// Opens it, and keeps owners away from it meanwhile.
+Result<Fd> OpenBackup(const std::filesystem::path& path, const std::filesystem::path& directory) {
+  auto file = OpenFile(path, O_RDONLY);
+  if (!file) return file.error();
+  auto id = FileIdOf(*file, path);
+  if (!id) return id.error();
+  auto there = Exists(directory / "data.mdb");
+  if (!there.has_value()) return there.error();
+  if (*there) {
+    auto own = FileIdOf(directory / "data.mdb");
+    if (!own) return own.error();
+    if (*own == *id) {
+      return Error{ErrorCode::kInvalidArgument,
+                   path.string() + " is the store itself; nothing was changed",
+                   "name a backup of it, or a copy"};
+    }
+  }
+  if (auto unowned = LockOutOwners(*file, path); !unowned) return unowned.error();
+  return file;
+}
+
+// A compact copy, or a store's own data.mdb. Only of the latter can it be told whether it was whole
+// when it was copied, so nothing else that has its form passes for the former.
+Result<Inspection> InspectBackup(const Fd& file) {
+  auto inspection = InspectFile(file, FileIs::kStore);
+  if (!inspection || inspection->sound || inspection->meta[0].txn_id != 0 ||
+      inspection->meta[1].txn_id != 1) {
+    return inspection;
+  }
+  return InspectFile(file, FileIs::kCompactCopy);
+}
+
 Result<Source> ReadBackup(const Fd& file, const std::filesystem::path& path) {
-  auto inspection = InspectFile(file, FileIs::kCompactCopy);
+  auto inspection = InspectBackup(file);
   if (!inspection) return inspection.error();
   if (inspection->newer_schema) return NewerSchema(path);
-  if (!inspection->sound) {
-    return Error{ErrorCode::kDamaged,
-                 "the backup " + path.string() + " fails its check" + inspection->Why() +
-                     "; nothing was changed",
-                 {},
-                 Hint::kListBackups};
+  if (!inspection->sound || inspection->moved) {
+    const bool is_store = inspection->meta[1].txn_id > 1;
+    Error error{ErrorCode::kDamaged,
+                "the backup " + path.string() + " fails its check" + inspection->Why() +
+                    "; nothing was changed",
+                {},
+                Hint::kListBackups};
+    if (inspection->sound) error.message = path.string() + " changes; nothing was changed";
+    if (is_store) {
+      error.hint_code = Hint::kNone;
+      error.hint = "copy data.mdb while no process owns its store, or make a backup of that store";
+    }
+    return error;
   }
   auto values = Salvage(file, inspection->newer_meta);
   if (!values) return values.error();
@@ -179,12 +224,24 @@ Error AnotherStore(const RestoreOptions& options, const std::array<std::uint8_t,
           "take a backup of this store, or restore into an empty directory"};
 }
 
+Error AnotherPurpose(const std::filesystem::path& backup, Purpose is) {
+  const bool is_streaming = is == Purpose::kStreaming;
+  return {
+      ErrorCode::kConflict,
+      "the backup " + backup.string() + " is of a " +
+          (is_streaming ? "store of streaming requests, and the store to be replaced is a node's"
+                        : "node's store, and the store to be replaced is of streaming requests") +
+          "; nothing was changed",
+      "name the directory of the store that the backup was made of"};
+}
+
 }  // namespace
 
 Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   const std::filesystem::path& directory = options.directory;
   if (auto r = lmdb::CheckVersion(); !r) return r.error();
-  auto backup_file = OpenFile(options.backup, O_RDONLY);
+  const std::filesystem::path backup = FileOf(options.backup);
+  auto backup_file = OpenBackup(backup, directory);
   if (!backup_file) return backup_file.error();
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
   if (auto r = CheckStoreFiles(directory); !r) return r.error();
@@ -192,7 +249,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   if (!lock) return lock.error();
   if (auto r = ClearPreparation(directory); !r) return r.error();
 
-  auto source = ReadBackup(*backup_file, options.backup);
+  auto source = ReadBackup(*backup_file, backup);
   if (!source) return source.error();
   const Identity& identity = *source->inspection.identity;
   const State& state = *source->inspection.state;
@@ -200,6 +257,10 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   auto read = ReadReplaced(options);
   if (!read) return read.error();
   Replaced& replaced = *read;
+  if (replaced.identity && replaced.identity->purpose != identity.purpose &&
+      replaced.identity->purpose != Purpose::kUnknown && identity.purpose != Purpose::kUnknown) {
+    return AnotherPurpose(backup, identity.purpose);
+  }
   if (replaced.identity && replaced.identity->uuid != identity.uuid) {
     return AnotherStore(options, identity.uuid, "the store in " + directory.string(),
                         replaced.identity->uuid);
@@ -226,7 +287,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
 
   RestoreReport report;
   report.backup_commit_sequence = state.commit_sequence;
-  report.distrust_reason = "the store was put back from " + options.backup.filename().string() +
+  report.distrust_reason = "the store was put back from " + backup.filename().string() +
                            ", a backup of commit " + std::to_string(state.commit_sequence);
 
   NewDatabase made;

@@ -26,25 +26,6 @@ Result<std::filesystem::path> PathOf(const Witness& witness) {
   return Error{ErrorCode::kInvalidArgument, "the witness is not named; nothing was changed"};
 }
 
-// Sees through symlinks, relative parts and bind mounts. The paths need not exist.
-bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& directory) {
-  std::error_code error;
-  std::filesystem::path at =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
-  if (error) at = std::filesystem::absolute(path).lexically_normal();
-  std::filesystem::path top =
-      std::filesystem::weakly_canonical(WithoutTrailingSlashes(directory), error);
-  if (error) top = std::filesystem::absolute(directory).lexically_normal();
-  while (true) {
-    if (at == top) return true;
-    std::error_code ignored;
-    if (std::filesystem::equivalent(at, top, ignored)) return true;
-    const std::filesystem::path parent = at.parent_path();
-    if (parent == at || parent.empty()) return false;
-    at = parent;
-  }
-}
-
 Error Foreign(const std::filesystem::path& path) {
   return {ErrorCode::kInvalidArgument,
           "the witness can't be made at " + path.string() +

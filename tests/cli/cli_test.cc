@@ -92,6 +92,12 @@ BOOST_FIXTURE_TEST_CASE(what_writes_is_refused_beside_an_owner, Owned) {
   }
   BOOST_TEST(store.Json("runtimes")["runtimeHandlers"].size() == 1U);
   BOOST_TEST(store.Json("stats")["records"] == 0);
+  // Not into a file, which needs no owner's word.
+  BOOST_TEST(owner->RecordPullIntent({.image = "app:v1"}).has_value());
+  const nlohmann::json file = store.Json("backup", {store / "backup-file"});
+  BOOST_TEST(file["path"] == (store / "backup-file").string());
+  BOOST_TEST(file["commitSequence"] == owner->GetStatistics()->commit_sequence);
+  BOOST_TEST(store.Run("backup", {store / "backup-file"}).exit_code == 2);
   const CommandResult unserved = store.Run("backup");
   BOOST_TEST(unserved.exit_code == 3);
   BOOST_TEST(Contains(unserved.err, "does not serve owner.sock"), unserved.err);
@@ -150,7 +156,7 @@ std::vector<std::string> WritingSession(const CliStore& store) {
   run("userns", {"release", "pod-1"});
   run("userns", {"release", "pod-1", "--json"});
   run("userns", {"release", "--lost"});
-  run("backup", {"extra"});
+  run("backup", {"extra", "more"});
   BOOST_TEST(Contains(run("backup", {}), "/backup/v"));
   run("trust", {"--clear", "--reason", "why", "--dry-run"});
   // It tells times as well.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -147,6 +148,97 @@ BOOST_AUTO_TEST_CASE(others_go_on_meanwhile) {
     BOOST_TEST(Inspect(backup).sound);
   }
   BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// --- Into a file
+
+ErrorCode CodeOfWriting(NodeStore& store, const fs::path& file) {
+  const auto refused = store.WriteBackup(file);
+  return refused ? ErrorCode{} : refused.error().code;
+}
+
+BOOST_AUTO_TEST_CASE(a_file_anywhere_is_the_same_and_can_be_put_back) {
+  ScratchStore store(Rules::kClosed);
+  PullMany(store, 0, 20);
+  const Statistics statistics = Must(store->GetStatistics());
+  const fs::path folder = store.scratch() / "elsewhere";
+  fs::create_directory(folder);
+  std::uint64_t shown = 0;
+  const Backup backup =
+      Must(store->WriteBackup(folder / "backup", [&](std::uint64_t done, std::uint64_t total) {
+        BOOST_TEST(done > shown);
+        BOOST_TEST(done <= total);
+        shown = done;
+        return true;
+      }));
+  BOOST_TEST(shown == backup.bytes);
+  BOOST_TEST(backup.path == folder / "backup");
+  BOOST_TEST(backup.commit_sequence == statistics.commit_sequence);
+  BOOST_TEST(backup.schema_version == kNewestSchema);
+  BOOST_TEST(backup.bytes == fs::file_size(backup.path));
+  BOOST_TEST(
+      (fs::status(backup.path).permissions() == (fs::perms::owner_read | fs::perms::owner_write)));
+  BOOST_TEST(Inspect(backup).sound);
+  BOOST_TEST(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
+  BOOST_TEST(Must(ListBackups(store.directory())).empty());
+  PullMany(store, 20, 21);
+  store.Stop();
+  const RestoreReport restored = Must(Restore({.directory = store.directory(),
+                                               .backup = backup.path,
+                                               .clock = store.clock().AsClock(),
+                                               .boot_clock = store.clock().AsBootClock()}));
+  BOOST_TEST(restored.records == 20U);
+  BOOST_TEST(restored.records_without_credentials == 0U);
+  store.Start();
+  Pod owner(MakeSecret("ns", "pull", "uid", "hash"));
+  BOOST_TEST(!store.Check(Image(3), Ref(3), owner).pull);
+  BOOST_TEST(store.Check(Image(20), Ref(20), owner).pull);
+}
+
+BOOST_AUTO_TEST_CASE(it_replaces_no_file_and_does_not_go_into_the_store) {
+  ScratchStore store(Rules::kClosed);
+  PullMany(store, 0, 1);
+  const fs::path scratch = store.scratch();
+  WriteFile(scratch / "precious", "precious");
+  fs::create_symlink("nowhere", scratch / "dangling");
+  fs::create_symlink(store.directory(), scratch / "way-in");
+  fs::create_directory(scratch / "folder");
+  for (const fs::path& file :
+       {scratch / "precious", scratch / "dangling", scratch / "folder", scratch / "folder/",
+        scratch / "missing/backup", scratch / "precious/backup", scratch / "folder/..",
+        store.directory() / "backup.mdb", store.directory() / "data.mdb",
+        store.directory() / "backup/new", store.directory() / "../store/x", scratch / "way-in/x",
+        fs::path()}) {
+    BOOST_TEST_CONTEXT(file) {
+      const auto code = CodeOfWriting(*store, file);
+      // A file as a directory is an error of the system.
+      const bool is_error = code == ErrorCode::kInvalidArgument || code == ErrorCode::kIo;
+      BOOST_TEST(is_error, static_cast<int>(code));
+    }
+  }
+  BOOST_TEST(ReadFile(scratch / "precious") == "precious");
+  BOOST_TEST(fs::is_symlink(scratch / "dangling"));
+  BOOST_TEST(!fs::exists(scratch / "nowhere"));
+  BOOST_TEST(fs::is_empty(scratch / "folder"));
+  BOOST_TEST(!fs::exists(store.directory() / "backup"));
+}
+
+BOOST_AUTO_TEST_CASE(it_can_be_stopped_and_leaves_nothing) {
+  ScratchStore store(Rules::kClosed);
+  // More than a pipe holds.
+  PullMany(store, 0, 1'000);
+  const fs::path folder = store.scratch() / "elsewhere";
+  fs::create_directory(folder);
+  for (int stops_after = 1; stops_after < 4; ++stops_after) {
+    int calls = 0;
+    const auto stopped = store->WriteBackup(
+        folder / "backup", [&](std::uint64_t, std::uint64_t) { return ++calls < stops_after; });
+    BOOST_TEST_REQUIRE(!stopped.has_value());
+    BOOST_TEST((stopped.error().code == ErrorCode::kInterrupted), stopped.error().ToString());
+    BOOST_TEST(calls == stops_after);
+    BOOST_TEST(fs::is_empty(folder));
+  }
+  Must(store->WriteBackup(folder / "backup"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

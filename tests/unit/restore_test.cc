@@ -14,6 +14,7 @@
 #include "tests/support/mounts.h"
 #include "tests/support/rows.h"
 #include "tests/support/versioned_store.h"
+#include "waybill/streaming.h"
 
 namespace waybill::testing {
 
@@ -330,7 +331,7 @@ BOOST_FIXTURE_TEST_CASE(a_backup_that_is_none, LivedOn) {
   BOOST_TEST((CodeOf(fifo) == ErrorCode::kUnsafePath));
   fs::remove(made);
   fs::create_directory(made);
-  CheckRefused(*this, made, ErrorCode::kUnsafePath);
+  CheckRefused(*this, made, ErrorCode::kNotFound);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_backup_of_another_store, LivedOn) {
@@ -465,6 +466,109 @@ BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
   } else {
     BOOST_TEST(answer == "as it should");
   }
+}
+
+// --- A copied data.mdb
+
+BOOST_FIXTURE_TEST_CASE(a_copied_database_or_a_directory_with_one, LivedOn) {
+  const fs::path copy = scratch() / "copy";
+  fs::create_directory(copy);
+  WriteFile(copy / "data.mdb", ReadFile(database()));
+  const Contents copied = ContentsOf(directory());
+  Open([](NodeStore& opened) { Pull(opened, "later", WithSecret(kSecretA)); });
+  for (const fs::path& named : {copy / "data.mdb", copy, copy / ""}) {
+    BOOST_TEST_CONTEXT(named) {
+      const RestoreReport report = Must(Restore(From(named)));
+      BOOST_TEST(report.records == copied.records.size());
+      BOOST_TEST(report.distrust_reason.find("from data.mdb") != std::string::npos);
+      Open([](NodeStore& store) {
+        BOOST_TEST(Opens(store, "same", kSecretA));
+        BOOST_TEST(Opens(store, "revoked", kSecretB));
+        BOOST_TEST(!Opens(store, "revoked", kSecretA));
+        BOOST_TEST(!Opens(store, "later", kSecretA));
+      });
+    }
+  }
+}
+
+// Each page of the copy is as it was at one of two moments.
+BOOST_FIXTURE_TEST_CASE(copies_that_were_torn, LivedOn) {
+  constexpr std::size_t kPage = 4096;
+  const std::string first = ReadFile(database());
+  Open([](NodeStore& opened) {
+    for (const char* name : {"later", "same", "more"}) {
+      Pull(opened, name, WithSecret(kSecretB));
+      Must(opened.DeleteRecord({.image_ref = RefOf(name)}));
+    }
+  });
+  const std::string second = ReadFile(database());
+  const fs::path copy = scratch() / "copy.mdb";
+  const std::size_t pages = std::min(first.size(), second.size()) / kPage;
+  std::vector<std::size_t> differ;
+  for (std::size_t i = 0; i < pages; ++i) {
+    if (first.compare(i * kPage, kPage, second, i * kPage, kPage) != 0) differ.push_back(i);
+  }
+  BOOST_TEST_REQUIRE(differ.size() > 4U);
+  std::size_t refused = 0;
+  // One by one, and all up to one: as a copy meets a writer.
+  for (std::size_t i = 0; i < differ.size(); ++i) {
+    for (const bool up_to : {false, true}) {
+      for (const auto& [from, to] : {std::pair(&first, &second), std::pair(&second, &first)}) {
+        std::string torn = *to;
+        for (std::size_t j = up_to ? 0 : i; j <= i; ++j) {
+          torn.replace(differ[j] * kPage, kPage, *from, differ[j] * kPage, kPage);
+        }
+        WriteFile(copy, torn);
+        auto options = From(copy);
+        options.dry_run = true;
+        const auto restored = Restore(options);
+        if (restored) {
+          // What it took is one of the two states: the other's pages were not part of it.
+          const std::uint64_t sequence = restored->backup_commit_sequence;
+          const auto of = [&](const std::string& bytes) {
+            WriteFile(scratch() / "whole.mdb", bytes);
+            return InspectPath(scratch() / "whole.mdb").state->commit_sequence;
+          };
+          const bool is_one = sequence == of(first) || sequence == of(second);
+          BOOST_TEST(is_one);
+        } else {
+          ++refused;
+          BOOST_TEST((restored.error().code == ErrorCode::kDamaged), restored.error().ToString());
+        }
+      }
+    }
+  }
+  BOOST_TEST(refused > 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_store_itself_is_no_backup_of_it, LivedOn) {
+  CheckRefused(*this, database(), ErrorCode::kInvalidArgument);
+  CheckRefused(*this, directory(), ErrorCode::kInvalidArgument);
+  fs::create_hard_link(database(), scratch() / "link.mdb");
+  CheckRefused(*this, scratch() / "link.mdb", ErrorCode::kInvalidArgument);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_directory_without_one, LivedOn) {
+  CheckRefused(*this, directory() / "backup", ErrorCode::kNotFound);
+}
+
+BOOST_FIXTURE_TEST_CASE(not_while_a_process_owns_it, LivedOn) {
+  VersionedStore other;
+  other.Open([&](NodeStore&) { CheckRefused(*this, other.directory(), ErrorCode::kOwned); });
+}
+
+BOOST_FIXTURE_TEST_CASE(streams_and_nodes_are_not_mixed_up, LivedOn) {
+  Open();
+  const fs::path streams = scratch() / "streams";
+  Must(Must(StreamingStore::Open({.directory = streams, .witness = Witness::None()}))->Close());
+  WriteFile(scratch() / "streams.mdb", ReadFile(streams / "data.mdb"));
+  CheckRefused(*this, scratch() / "streams.mdb", ErrorCode::kConflict);
+  auto options = From(database());
+  options.directory = streams;
+  const auto refused = Restore(options);
+  BOOST_TEST((CodeOf(refused) == ErrorCode::kConflict));
+  BOOST_TEST(refused.error().message.find("streaming") != std::string::npos,
+             refused.error().message);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -96,6 +96,7 @@ Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory);
 
 struct RestoreOptions {
   std::filesystem::path directory = {};
+  // A backup, a data.mdb that was copied while no process owned its store, or a directory with one.
   std::filesystem::path backup = {};
   bool dry_run = false;  // report what would be done, and change nothing
   Clock clock = SystemClock;
@@ -138,8 +139,10 @@ struct RestoreReport {
 // forgotten stays forgotten. If that store is older than
 // the backup, pods of which the two say different ranges are held. Of streaming tokens none is put
 // back: they may have opened their streams since. kDamaged: the backup fails
-// its check. kConflict: the backup belongs to another store (by UUID, against the store or its
-// witness). kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the
+// its check, as a data.mdb does that was copied while it was written to. kConflict: the backup
+// belongs to another store (by UUID, against the store or its witness), or is for streaming and the
+// store for a node, or the other way round. kInvalidArgument: it is the store itself. kOwned: also,
+// a process owns the store that the backup is the data.mdb of. kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the
 // store is unchanged; if the final sync of the directory fails, or after a crash, it is the old or
 // the new one, intact.
 Result<RestoreReport> Restore(const RestoreOptions& options);

@@ -419,16 +419,23 @@ class NodeStore {
 
   Result<UserNamespaceStatistics> GetUserNamespaceStatistics() const;
 
-  // --- Backups (owner) ---------------------------------------------------------------------------
+  // --- Backups -----------------------------------------------------------------------------------
 
-  // A compact copy of the store as it is now, checked and on the disk, in backup/ beside the store
-  // (Backup in maintenance.h): for Restore. Others go on meanwhile. The last three backups are
-  // kept, those of migrations included, and of this state only the new one. kDiskFull: no room.
+  // Owner: a compact copy of the store as it is now, checked and on the disk, in backup/ beside the
+  // store (Backup in maintenance.h): for Restore. Others go on meanwhile. The last three backups
+  // are kept, those of migrations included, and of this state only the new one. kDiskFull: no room.
   // kDamaged: the copy fails its check. kUnavailable: another backup is being made, or all slots of
   // readers are taken. kUnsafePath, kNotOwner, kIo; kOwned and kOutcomeUnknown as in "Recording a
   // pull". After each of these no backup was removed; one may have been made if an old one, or the
   // folder, can't be written.
   Result<Backup> MakeBackup();
+
+  // The same into a new file outside the store, mode 0600, for Restore; also by an observer,
+  // whether or not the owner serves. No other backup is removed. kInvalidArgument: there is
+  // something of that name, which is left as it is, or it lies in the store, or in no directory.
+  // kInterrupted: `progress` (bytes) returned false. Others as of MakeBackup. After each of these
+  // the file was not made, but for an error of the final sync of its directory, which says so.
+  Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress = {});
 
   // --- Going back --------------------------------------------------------------------------------
 
