@@ -95,15 +95,14 @@ class BackgroundList {
     token_ = token;
     thread_ = std::thread([this] {
       list_ = runtime_.ListImages();
-      const std::uint64_t one = 1;
-      static_cast<void>(::write(done_.get(), &one, sizeof(one)));
+      static_cast<void>(::eventfd_write(done_.get(), 1));
     });
   }
 
   // After fd() was readable.
   Result<std::vector<ImageOnNode>> Take() {
-    std::uint64_t count = 0;
-    static_cast<void>(::read(done_.get(), &count, sizeof(count)));
+    eventfd_t count = 0;
+    static_cast<void>(::eventfd_read(done_.get(), &count));
     thread_.join();
     return std::exchange(list_, std::vector<ImageOnNode>());
   }

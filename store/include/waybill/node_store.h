@@ -475,7 +475,7 @@ class NodeStore {
   // kInvalidArgument: an empty list, as in ObserveImages.
   Result<ObserveReport> ClearDistrust(std::string_view reason, const ClearOptions& options = {});
 
-  class Impl;  // opaque
+  class [[gnu::visibility("hidden")]] Impl;  // opaque
 
  private:
   explicit NodeStore(std::unique_ptr<Impl> impl);

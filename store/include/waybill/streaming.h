@@ -176,7 +176,7 @@ class StreamingStore {
   // NodeStore::Verify.
   Result<VerifyReport> Verify() const;
 
-  class Impl;  // opaque
+  class [[gnu::visibility("hidden")]] Impl;  // opaque
 
  private:
   explicit StreamingStore(std::unique_ptr<Impl> impl);
