@@ -1,0 +1,3 @@
+#include <waybill.h>
+
+int main(void) { return waybill_version().length == 0; }
