@@ -17,7 +17,7 @@ foreach(copyright ${copyrights})
   run(gzip -9n ${doc}/changelog.Debian)
 endforeach()
 
-file(GLOB_RECURSE pages ${files}/share/man/man1/*.1)
+file(GLOB_RECURSE pages ${files}/share/man/man[1-9]/*.[1-9])
 foreach(page ${pages})
   run(gzip -9n ${page})
 endforeach()
