@@ -92,6 +92,23 @@ BOOST_AUTO_TEST_CASE(each_command_has_a_page_that_mandoc_has_nothing_against) {
   BOOST_TEST(lint.out == "");
 }
 
+BOOST_AUTO_TEST_CASE(the_configuration_file_of_the_package_is_right_with_all_that_it_offers) {
+  const TempDir scratch;
+  std::string config;
+  int settings = 0;
+  for (std::string line : LinesOf(ReadFile(WAYBILL_FIXTURES "/../../packaging/config.toml"))) {
+    const bool offered = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+    if (offered) line.erase(0, 1);
+    if (!line.empty() && line[0] != '#') ++settings;
+    config += line + "\n";
+  }
+  BOOST_TEST(settings > 5);
+  const std::string path = (scratch.path() / "config.toml").string();
+  WriteFile(path, config);
+  const CommandResult result = Waybill({"userns", "--store", "absent", "list", "--config", path});
+  BOOST_TEST(result.exit_code == 3, result.err);
+}
+
 BOOST_AUTO_TEST_CASE(every_flag_is_completed) {
   for (const std::string& command : Commands()) {
     const std::string line = "waybill " + command + " --";
