@@ -1,8 +1,6 @@
 // waybill: the command line over NodeStore. Parses the arguments and runs one command. Only this
 // file turns errors into exit codes.
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -31,18 +29,6 @@ ExitCode ExitCodeOf(const Error& error) {
       return ExitCode::kUsage;
     default:
       return ExitCode::kStore;
-  }
-}
-
-// If a standard stream is closed, one of the store's files would get its number, and an answer
-// would be written into the database. Standard output is replaced by a descriptor that can't be
-// written, so that a lost answer stays an error.
-void ClaimStandardStreams() {
-  constexpr int kModes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
-  for (int fd = 0; fd < 3; ++fd) {
-    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Descriptors below fd are open, so this one gets its number.
-    if (::open("/dev/null", kModes[fd]) != fd) ::_exit(static_cast<int>(ExitCode::kStore));
   }
 }
 
@@ -172,7 +158,6 @@ Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
 }
 
 int Main(int argc, char** argv) {
-  ClaimStandardStreams();
   ::signal(SIGPIPE, SIG_IGN);
   Output out(STDOUT_FILENO);
   Result<ExitCode> result = ExitCode::kStore;
