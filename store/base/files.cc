@@ -110,8 +110,8 @@ bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& dir
   std::filesystem::path at =
       std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
   if (error) at = std::filesystem::absolute(path).lexically_normal();
-  std::filesystem::path top =
-      std::filesystem::weakly_canonical(WithoutTrailingSlashes(directory), error);
+  std::filesystem::path top = std::filesystem::weakly_canonical(
+      std::filesystem::absolute(WithoutTrailingSlashes(directory)), error);
   if (error) top = std::filesystem::absolute(directory).lexically_normal();
   while (true) {
     if (at == top) return true;
@@ -290,6 +290,11 @@ Answer Exists(const std::filesystem::path& path) {
   struct stat st {};
   if (lstat(path.c_str(), &st) == 0) return true;
   if (errno == ENOENT) return false;
+  if (errno == ENOTDIR) {
+    return Error{ErrorCode::kUnsafePath,
+                 ParentOf(path).string() + " is not a directory; nothing was changed",
+                 "name a directory, or a path where one can be made"};
+  }
   return SystemError(errno, "look at", path);
 }
 
