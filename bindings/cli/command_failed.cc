@@ -47,12 +47,14 @@ checked.)";
                                                    : PullFailure::kFailed;
     const std::string& handler = flags_.runtime.handler;
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
-    auto dangling = WithStore(OwnStore(flags_.store, {.policy = flags_.policy.policy}),
-                              [&](NodeStore& store) -> Result<bool> {
-                                auto done = store.RecordImagePullFailed(copy, how, pull);
-                                if (!done) return done.error();
-                                return store.HasIntent(copy);
-                              });
+    auto dangling = WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
+                               [&](Writer& writer) -> Result<bool> {
+                                 auto done = writer.Ask([&] {
+                                   return writer.owner().RecordImagePullFailed(copy, how, pull);
+                                 });
+                                 if (!done) return done.error();
+                                 return writer.store().HasIntent(copy);
+                               });
     if (!dangling) return dangling.error();
     if (out.json()) {
       Json answer = JsonOf(ImagePullIntent{flags_.image, handler});

@@ -23,9 +23,10 @@ give that to `waybill pulled` or `waybill failed` (--pull). It uses --store, --i
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
     const std::string& handler = flags_.runtime.handler;
-    auto pull =
-        WithStore(OwnStore(flags_.store, {.policy = flags_.policy.policy}), [&](NodeStore& store) {
-          return store.RecordPullIntent({.image = flags_.image, .runtime_handler = handler});
+    const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
+    auto pull = WithWriter(
+        Writer::Open(flags_.store, {.policy = flags_.policy.policy}), [&](Writer& writer) {
+          return writer.Ask([&] { return writer.owner().RecordPullIntent(copy); });
         });
     if (!pull) return pull.error();
     if (out.json()) {

@@ -64,15 +64,18 @@ runs. Only that one ends: another pull of the image stays open.)";
         .image = flags_.image, .image_ref = *flags_.image_ref, .runtime_handler = handler};
     // What this pull gave. By earlier pulls the record may be open to more.
     ImagePullCredentials gave = credentials.value_or(ImagePullCredentials{});
-    auto dangling = WithStore(OwnStore(flags_.store, {.policy = flags_.policy.policy}),
-                              [&](NodeStore& store) -> Result<bool> {
-                                auto done = store.RecordImagePulled(copy, credentials, *result);
-                                if (!done) return done.error();
-                                auto record = store.GetRecord(copy);
-                                if (!record) return record.error();
-                                LeaveWhatIsIn(*record, gave);
-                                return store.HasIntent(copy);
-                              });
+    auto dangling =
+        WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
+                   [&](Writer& writer) -> Result<bool> {
+                     auto done = writer.Ask([&] {
+                       return writer.owner().RecordImagePulled(copy, credentials, *result);
+                     });
+                     if (!done) return done.error();
+                     auto record = writer.store().GetRecord(copy);
+                     if (!record) return record.error();
+                     LeaveWhatIsIn(*record, gave);
+                     return writer.store().HasIntent(copy);
+                   });
     if (!dangling) return dangling.error();
     const std::string access = AccessText(gave);
     if (out.json()) {

@@ -23,6 +23,12 @@ void NapFor(std::chrono::microseconds span) {
 
 }  // namespace
 
+void NapWhileBusy() {
+  static std::minstd_rand draw(static_cast<std::minstd_rand::result_type>(::getpid()));
+  std::uniform_int_distribution<std::chrono::microseconds::rep> length(2'000, 50'000);
+  NapFor(std::chrono::microseconds(length(draw)));
+}
+
 OwnerWait::OwnerWait(const StoreFlags& flags)
     : flags_(flags), draw_(static_cast<std::minstd_rand::result_type>(::getpid())) {}
 

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -40,6 +41,25 @@ class OwnerWait {
   bool catches_ = false;
   std::array<struct sigaction, 2> before_{};
 };
+
+// A nap between two requests to an owner that is busy.
+void NapWhileBusy();
+
+// Calls `request`, which returns a Result, again as long as the owner did not take it
+// (kUnavailable: nothing was changed): for half a minute, or for `wait` if that is longer.
+template <typename Request>
+std::invoke_result_t<Request> WhileBusy(std::chrono::seconds wait, const Request& request) {
+  constexpr std::chrono::seconds kLeast{30};
+  const auto deadline = std::chrono::steady_clock::now() + std::max(wait, kLeast);
+  while (true) {
+    auto result = std::invoke(request);
+    if (result || result.error().code != ErrorCode::kUnavailable ||
+        std::chrono::steady_clock::now() >= deadline) {
+      return result;
+    }
+    NapWhileBusy();
+  }
+}
 
 // Calls `attempt`, which returns a Result, again as long as it is kOwned and --wait allows.
 template <typename Attempt>

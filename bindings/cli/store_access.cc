@@ -1,7 +1,5 @@
 #include "bindings/cli/store_access.h"
 
-#include "bindings/cli/owner_wait.h"
-
 namespace waybill::cli {
 namespace {
 
@@ -61,12 +59,13 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   auto own = TryToOwn(flags, how);
   if (own) {
     auto calls = CallsOf(**own);
-    Writer writer(*std::move(own), std::move(calls), flags.rules);
+    Writer writer(*std::move(own), std::move(calls), flags.rules, flags.wait);
     writer.is_owner_ = true;
     return writer;
   }
   if (own.error().code != ErrorCode::kOwned) return own.error();
-  auto client = OwnerClient::Connect({.directory = flags.store});
+  auto client =
+      WhileBusy(flags.wait, [&] { return OwnerClient::Connect({.directory = flags.store}); });
   if (!client && client.error().code == ErrorCode::kNotFound) {
     Error error = own.error();
     error.message += "; that process takes no requests, since it does not serve owner.sock";
@@ -89,7 +88,7 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   reading.evidence = owner.evidence;
   auto store = ObserveStore(beside, reading);
   if (!store) return store.error();
-  return Writer(*std::move(store), *std::move(client), owner.rules);
+  return Writer(*std::move(store), *std::move(client), owner.rules, flags.wait);
 }
 
 Result<void> Writer::TidyUp() { return is_owner_ ? store_->TidyUp() : Result<void>(); }

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "bindings/cli/output.h"
+#include "bindings/cli/owner_wait.h"
 #include "bindings/cli/parse.h"
 #include "waybill/node_store.h"
 #include "waybill/owner.h"
@@ -43,6 +44,12 @@ class Writer {
   static Result<Writer> Open(const StoreFlags& flags, const Opening& how = {});
 
   OwnerCalls& owner() { return *owner_; }
+  // `call` of it, which returns a Result; again while the owner is too busy to take it, for half a
+  // minute at least, or as long as --wait says.
+  template <typename Call>
+  std::invoke_result_t<Call> Ask(const Call& call) const {
+    return WhileBusy(wait_, call);
+  }
   // What is stored now.
   const NodeStore& store() const { return *store_; }
   Rules rules() const { return rules_; }
@@ -52,11 +59,13 @@ class Writer {
 
  private:
   static Result<Writer> Try(const StoreFlags& flags, const Opening& how);
-  Writer(std::unique_ptr<NodeStore> store, std::unique_ptr<OwnerCalls> owner, Rules rules)
-      : store_(std::move(store)), owner_(std::move(owner)), rules_(rules) {}
+  Writer(std::unique_ptr<NodeStore> store, std::unique_ptr<OwnerCalls> owner, Rules rules,
+         std::chrono::seconds wait)
+      : store_(std::move(store)), owner_(std::move(owner)), rules_(rules), wait_(wait) {}
   std::unique_ptr<NodeStore> store_;
   std::unique_ptr<OwnerCalls> owner_;
   Rules rules_;
+  std::chrono::seconds wait_;
   bool is_owner_ = false;
 };
 

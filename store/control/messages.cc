@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -305,6 +306,10 @@ Encoded EncodeValue(Writer& writer, const Backup& backup) {
                                  .Union()};
 }
 
+Encoded EncodeValue(Writer& writer, const PullId& pull) {
+  return {fb::Value::BegunPull, fb::CreateBegunPull(writer.builder(), pull.value).Union()};
+}
+
 auto EncodeReport(Writer& writer, const ForgetReport& report) {
   const auto counts = EncodeCounts(writer, report);
   return fb::CreateForgetReport(writer.builder(), counts, report.stored);
@@ -378,6 +383,12 @@ bool DecodeValue(Reader& reader, const fb::Answer& answer, Backup& backup) {
   return true;
 }
 
+bool DecodeValue(Reader&, const fb::Answer& answer, PullId& pull) {
+  const auto* const value = answer.value_as_BegunPull();
+  if (value != nullptr) pull.value = value->pull();
+  return value != nullptr;
+}
+
 bool DecodeReport(Reader& reader, const fb::ForgetReport* value, ForgetReport& report) {
   if (value == nullptr) return false;
   DecodeCounts(reader, value->counts(), report);
@@ -405,6 +416,59 @@ std::vector<CredentialName> NamesIn(Reader& reader, const flatbuffers::Vector<Te
     names.push_back({std::move(all[i]), std::move(all[i + 1]), std::move(all[i + 2])});
   }
   return names;
+}
+
+// nullopt: they are not known.
+std::optional<ImagePullCredentials> CredentialsIn(Reader& reader,
+                                                  const fb::RecordImagePulled& call) {
+  std::vector<std::string> secrets = reader.Texts(call.secrets());
+  std::vector<std::string> accounts = reader.Texts(call.service_accounts());
+  constexpr std::size_t kOfSecret = 4;
+  constexpr std::size_t kOfAccount = 3;
+  const bool any = call.node_pods_accessible() || !secrets.empty() || !accounts.empty();
+  if (secrets.size() % kOfSecret != 0 || accounts.size() % kOfAccount != 0 ||
+      (any && !call.knows_credentials())) {
+    reader.Refuse();
+  }
+  if (!reader.ok() || !call.knows_credentials()) return std::nullopt;
+  ImagePullCredentials credentials;
+  credentials.node_pods_accessible = call.node_pods_accessible();
+  for (std::size_t i = 0; i < secrets.size(); i += kOfSecret) {
+    credentials.kubernetes_secrets.push_back({.uid = std::move(secrets[i]),
+                                              .namespace_name = std::move(secrets[i + 1]),
+                                              .name = std::move(secrets[i + 2]),
+                                              .credential_hash = std::move(secrets[i + 3])});
+  }
+  for (std::size_t i = 0; i < accounts.size(); i += kOfAccount) {
+    credentials.kubernetes_service_accounts.push_back({.uid = std::move(accounts[i]),
+                                                       .namespace_name = std::move(accounts[i + 1]),
+                                                       .name = std::move(accounts[i + 2])});
+  }
+  return credentials;
+}
+
+PullResult ResultIn(Reader& reader, const fb::RecordImagePulled& call) {
+  PullResult result{.pull = {call.pull()}};
+  std::vector<std::string> platform = reader.Texts(call.platform());
+  constexpr std::size_t kAlways = 4;
+  if ((call.manifest() != nullptr) != (platform.size() >= kAlways)) reader.Refuse();
+  if (call.manifest() == nullptr && !platform.empty()) reader.Refuse();
+  if (call.manifest() != nullptr && reader.ok()) {
+    PulledManifest& manifest = result.manifest.emplace();
+    manifest.digest = reader.Text(call.manifest());
+    manifest.platform = {.architecture = std::move(platform[0]),
+                         .os = std::move(platform[1]),
+                         .os_version = std::move(platform[2]),
+                         .variant = std::move(platform[3])};
+    manifest.platform.os_features.assign(std::make_move_iterator(platform.begin() + kAlways),
+                                         std::make_move_iterator(platform.end()));
+  }
+  if (call.listed() != nullptr) {
+    auto listed = reader.Images(call.listed());
+    if (listed.size() != 1) reader.Refuse();
+    if (reader.ok()) result.image = std::move(listed.front());
+  }
+  return result;
 }
 
 template <typename T>
@@ -522,6 +586,30 @@ std::optional<Bytes> Perform(const fb::Request& request, Reader& reader, OwnerCa
                                       .service_accounts = NamesIn(reader, call.service_accounts())};
       if (!reader.ok() || call.token() == nullptr) return std::nullopt;
       return AnswerWith(owner.Reconcile(truth, TokenOf(*call.token()), OptionsOf(call.options())));
+    }
+    case fb::Call::RecordPullIntent: {
+      const auto& call = *request.call_as_RecordPullIntent();
+      return AnswerWith(owner.RecordPullIntent(
+          {.image = Text(call.image()), .runtime_handler = Text(call.runtime_handler())}));
+    }
+    case fb::Call::RecordImagePulled: {
+      const auto& call = *request.call_as_RecordImagePulled();
+      const auto credentials = CredentialsIn(reader, call);
+      const PullResult result = ResultIn(reader, call);
+      if (!reader.ok()) return std::nullopt;
+      return AnswerWith(owner.RecordImagePulled({.image = Text(call.image()),
+                                                 .image_ref = Text(call.image_ref()),
+                                                 .runtime_handler = Text(call.runtime_handler())},
+                                                credentials, result));
+    }
+    case fb::Call::RecordImagePullFailed: {
+      const auto& call = *request.call_as_RecordImagePullFailed();
+      if (call.failure() > static_cast<std::uint8_t>(PullFailure::kNothingTransferred)) {
+        return std::nullopt;
+      }
+      return AnswerWith(owner.RecordImagePullFailed(
+          {.image = Text(call.image()), .runtime_handler = Text(call.runtime_handler())},
+          static_cast<PullFailure>(call.failure()), {call.pull()}));
     }
   }
   return AnswerOf({ErrorCode::kInvalidArgument,
@@ -860,6 +948,79 @@ Result<ReconcileReport> AskingCalls::Reconcile(const ExistingCredentials& truth,
                     fb::CreateReconcile(writer.builder(), secrets, accounts, &drawn, &how).Union()};
       },
       Taken<ReconcileReport>(!options.dry_run));
+}
+
+Result<PullId> AskingCalls::RecordPullIntent(const ImageCopy& copy) {
+  return Call<PullId>(
+      true,
+      [&](Writer& writer) {
+        const auto image = writer.Text(copy.image);
+        const auto handler = writer.Text(copy.runtime_handler);
+        return Made{fb::Call::RecordPullIntent,
+                    fb::CreateRecordPullIntent(writer.builder(), image, handler).Union()};
+      },
+      Taken<PullId>(true));
+}
+
+Result<void> AskingCalls::RecordImagePulled(const ImageCopy& copy,
+                                            const std::optional<ImagePullCredentials>& credentials,
+                                            const PullResult& result) {
+  std::vector<std::string> secrets;
+  std::vector<std::string> accounts;
+  if (credentials) {
+    for (const ImagePullSecret& secret : credentials->kubernetes_secrets) {
+      secrets.insert(secrets.end(),
+                     {secret.uid, secret.namespace_name, secret.name, secret.credential_hash});
+    }
+    for (const ImagePullServiceAccount& account : credentials->kubernetes_service_accounts) {
+      accounts.insert(accounts.end(), {account.uid, account.namespace_name, account.name});
+    }
+  }
+  std::vector<std::string> platform;
+  if (result.manifest) {
+    const Platform& p = result.manifest->platform;
+    platform = {p.architecture, p.os, p.os_version, p.variant};
+    platform.insert(platform.end(), p.os_features.begin(), p.os_features.end());
+  }
+  return Call<void>(
+      true,
+      [&](Writer& writer) {
+        const auto image = writer.Text(copy.image);
+        const auto ref = writer.Text(copy.image_ref);
+        const auto handler = writer.Text(copy.runtime_handler);
+        const auto secrets_at = writer.Texts(secrets);
+        const auto accounts_at = writer.Texts(accounts);
+        TextAt manifest = 0;
+        flatbuffers::Offset<flatbuffers::Vector<TextAt>> platform_at = 0;
+        if (result.manifest) {
+          manifest = writer.Text(result.manifest->digest);
+          platform_at = writer.Texts(platform);
+        }
+        flatbuffers::Offset<fb::Images> listed = 0;
+        if (result.image) listed = writer.Images({&*result.image, 1});
+        return Made{fb::Call::RecordImagePulled,
+                    fb::CreateRecordImagePulled(
+                        writer.builder(), image, ref, handler, credentials.has_value(),
+                        credentials && credentials->node_pods_accessible, secrets_at, accounts_at,
+                        result.pull.value, manifest, platform_at, listed)
+                        .Union()};
+      },
+      TakenDone(true));
+}
+
+Result<void> AskingCalls::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
+                                                PullId pull) {
+  return Call<void>(
+      true,
+      [&](Writer& writer) {
+        const auto image = writer.Text(copy.image);
+        const auto handler = writer.Text(copy.runtime_handler);
+        return Made{fb::Call::RecordImagePullFailed,
+                    fb::CreateRecordImagePullFailed(writer.builder(), image, handler,
+                                                    static_cast<std::uint8_t>(failure), pull.value)
+                        .Union()};
+      },
+      TakenDone(true));
 }
 
 }  // namespace waybill::internal

@@ -62,6 +62,13 @@ class AskingCalls : public OwnerClient {
   Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
                                     const ChangeOptions& options) override;
 
+  Result<PullId> RecordPullIntent(const ImageCopy& copy) override;
+  Result<void> RecordImagePulled(const ImageCopy& copy,
+                                 const std::optional<ImagePullCredentials>& credentials,
+                                 const PullResult& result) override;
+  Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
+                                     PullId pull) override;
+
  protected:
   // What the owner answers. `changes`: the request may change the store, so if no answer comes, it
   // is not known whether it did.

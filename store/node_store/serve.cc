@@ -2,6 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <list>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -14,7 +19,7 @@ namespace waybill {
 namespace {
 
 // Each call is that of the store.
-class CallsOfStore final : public OwnerCalls {
+class CallsOfStore : public OwnerCalls {
  public:
   explicit CallsOfStore(NodeStore& store) : store_(store) {}
 
@@ -72,9 +77,130 @@ class CallsOfStore final : public OwnerCalls {
                                     const ChangeOptions& options) override {
     return store_.Reconcile(truth, token, options);
   }
+  Result<PullId> RecordPullIntent(const ImageCopy& copy) override {
+    return store_.RecordPullIntent(copy);
+  }
+  Result<void> RecordImagePulled(const ImageCopy& copy,
+                                 const std::optional<ImagePullCredentials>& credentials,
+                                 const PullResult& result) override {
+    return store_.RecordImagePulled(copy, credentials, result);
+  }
+  Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
+                                     PullId pull) override {
+    return store_.RecordImagePullFailed(copy, failure, pull);
+  }
+
+ protected:
+  const NodeStore& store() const { return store_; }
 
  private:
   NodeStore& store_;
+};
+
+// A client ends only pulls that clients began, or that no process runs any more: the owner says
+// itself how its own end. If a client ended one of those, what it brings later would be in no
+// list's way to the ledger.
+class CallsOfClients final : public CallsOfStore {
+ public:
+  CallsOfClients(NodeStore& store, Rules rules) : CallsOfStore(store), rules_(rules) {}
+
+  Result<PullId> RecordPullIntent(const ImageCopy& copy) override {
+    // Made first: for what is on record, memory must not run out.
+    std::list<Begun> one;
+    one.push_back({{}, std::string(copy.image), std::string(copy.runtime_handler)});
+    auto pull = CallsOfStore::RecordPullIntent(copy);
+    if (!pull) return pull;
+    one.front().id = *pull;
+    const std::lock_guard lock(mutex_);
+    if (begun_.size() >= kMaxBegun) begun_.pop_front();
+    begun_.splice(begun_.end(), one);
+    return pull;
+  }
+  Result<void> RecordImagePulled(const ImageCopy& copy,
+                                 const std::optional<ImagePullCredentials>& credentials,
+                                 const PullResult& result) override {
+    return End(copy, result.pull, [&](PullId pull) {
+      PullResult ended = result;
+      ended.pull = pull;
+      return CallsOfStore::RecordImagePulled(copy, credentials, ended);
+    });
+  }
+  Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
+                                     PullId pull) override {
+    return End(copy, pull, [&](PullId ended) {
+      return CallsOfStore::RecordImagePullFailed(copy, failure, ended);
+    });
+  }
+
+ private:
+  struct Begun {
+    PullId id;
+    std::string image;
+    std::string runtime_handler;
+  };
+  // Beyond it the oldest count as the owner's.
+  static constexpr std::size_t kMaxBegun = 65'536;
+  // Of no pull: what is recorded ends none.
+  static constexpr PullId kNone{std::numeric_limits<std::uint64_t>::max()};
+
+  template <typename Record>
+  Result<void> End(const ImageCopy& copy, PullId named, const Record& record) {
+    std::list<Begun> mine;
+    PullId ended;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = std::find_if(begun_.rbegin(), begun_.rend(), [&](const Begun& pull) {
+        return pull.image == copy.image && pull.runtime_handler == copy.runtime_handler &&
+               (named.value == 0 || named == pull.id);
+      });
+      if (at != begun_.rend()) {
+        ended = at->id;
+        mine.splice(mine.end(), begun_, std::next(at).base());
+      } else {
+        auto other = OtherThanOwners(copy, named);
+        if (!other) return other.error();
+        ended = *other;
+      }
+    }
+    auto recorded = record(ended);
+    if (!recorded) {
+      const std::lock_guard lock(mutex_);
+      begun_.splice(begun_.end(), mine);
+    }
+    return recorded;
+  }
+
+  // One that no client of this owner began. The mutex is held.
+  Result<PullId> OtherThanOwners(const ImageCopy& copy, PullId named) const {
+    auto pulls = store().ListOpenPulls();
+    if (!pulls) return pulls.error();
+    PullId chosen = named.value == 0 ? kNone : named;
+    for (const OpenPull& pull : *pulls) {
+      if (pull.anything || pull.image != copy.image) continue;
+      const bool is_meant = named.value == 0 || named == pull.id || rules_ == Rules::kKubelet;
+      if (is_meant && pull.state == PullState::kRunning && !IsClients(pull.id)) {
+        return Error{
+            ErrorCode::kConflict,
+            "pull " + std::to_string(pull.id.value) + " of \"" + std::string(copy.image) +
+                "\" was begun by the process that owns the store, which says itself how it "
+                "ends; nothing was changed",
+            "record the begin of a pull of your own first, and name it when it ends"};
+      }
+      const bool may_be = named.value == 0 && pull.state == PullState::kUnknown && !pull.several &&
+                          pull.runtime_handler == copy.runtime_handler;
+      if (may_be && (chosen == kNone || pull.id.value > chosen.value)) chosen = pull.id;
+    }
+    return chosen;
+  }
+
+  bool IsClients(PullId id) const {
+    return std::any_of(begun_.begin(), begun_.end(),
+                       [&](const Begun& pull) { return pull.id == id; });
+  }
+
+  const Rules rules_;
+  mutable std::mutex mutex_;
+  std::list<Begun> begun_;  // guarded by mutex_; the newest last
 };
 
 }  // namespace
@@ -91,7 +217,7 @@ Result<void> NodeStore::Impl::Serve(NodeStore& store, const ServeOptions& option
     return Error{ErrorCode::kConflict,
                  directory.string() + " is served by this process already; nothing was changed"};
   }
-  auto calls = CallsOf(store);
+  auto calls = std::make_unique<CallsOfClients>(store, rules);
   const internal::Greeting greeting{
       .store = committer->store_id(),
       .owner = {.process_id = getpid(), .rules = rules, .evidence = evidence}};

@@ -196,6 +196,12 @@ BOOST_AUTO_TEST_CASE(very_many_intents_at_the_same_time_are_all_recorded) {
   CheckIntentsAtTheSameTime(store, {"--wait", kLong});
 }
 
+BOOST_FIXTURE_TEST_CASE(very_many_intents_reach_an_owner_that_serves, Owned) {
+  BOOST_TEST(owner->Serve({}).has_value());
+  CheckIntentsAtTheSameTime(store, {"--wait", kLong});
+  BOOST_TEST(owner->ListOpenPulls()->size() == static_cast<std::size_t>(kIntents));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill

@@ -133,6 +133,40 @@ class Notes final : public OwnerCalls {
            TextOf(token) + TextOf(how);
     return ReconcileReport{.known = truth.secrets.size(), .gone = truth.service_accounts.size()};
   }
+  Result<PullId> RecordPullIntent(const ImageCopy& copy) override {
+    text = "intent" + TextOf({std::string(copy.image), std::string(copy.runtime_handler)});
+    return PullId{copy.image.size()};
+  }
+  Result<void> RecordImagePulled(const ImageCopy& copy,
+                                 const std::optional<ImagePullCredentials>& credentials,
+                                 const PullResult& result) override {
+    text = "pulled" + TextOf({std::string(copy.image), std::string(copy.image_ref),
+                              std::string(copy.runtime_handler)});
+    if (credentials) {
+      text += credentials->node_pods_accessible ? "+all" : "+";
+      for (const ImagePullSecret& one : credentials->kubernetes_secrets) {
+        text += TextOf({one.uid, one.namespace_name, one.name, one.credential_hash});
+      }
+      text += "/";
+      for (const ImagePullServiceAccount& one : credentials->kubernetes_service_accounts) {
+        text += TextOf({one.uid, one.namespace_name, one.name});
+      }
+    }
+    text += std::to_string(result.pull.value);
+    if (result.manifest) {
+      const Platform& p = result.manifest->platform;
+      text += TextOf({result.manifest->digest, p.architecture, p.os, p.os_version, p.variant}) +
+              TextOf(p.os_features);
+    }
+    if (result.image) text += TextOf(std::vector<ImageOnNode>{*result.image});
+    return {};
+  }
+  Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
+                                     PullId pull) override {
+    text = "failed" + TextOf({std::string(copy.image), std::string(copy.runtime_handler)}) +
+           std::to_string(static_cast<int>(failure)) + std::to_string(pull.value);
+    return {};
+  }
 };
 
 // Asks what it is asked for, through a second request to `notes`.

@@ -63,6 +63,7 @@ std::string Words(const ListToken& token) {
   return std::to_string(token.commit) + "@" + std::to_string(token.drawn.nanoseconds) + "/" +
          std::to_string(token.drawn.boot_id[0]);
 }
+std::string Words(const PullId& pull) { return "pull " + std::to_string(pull.value); }
 std::string Words(bool yes) { return yes ? "yes" : "no"; }
 std::string Words(const Backup& backup) {
   return backup.path.string() + " " + std::to_string(backup.schema_version) + " " +
@@ -190,6 +191,48 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   note(owner.CleanUpUserNamespaces({"pod-3"}, {"pod-5"}, pods, dry));
   note(owner.CleanUpUserNamespaces({"pod-3"}, {"pod-5"}, pods, {}));
   note(owner.CleanUpUserNamespaces({}, {}, pods, empty));
+  const std::string nine = Id('9');
+  const std::string seven = Id('7');
+  const ImageCopy mine = {.image = "r.example/m:1", .image_ref = nine};
+  const auto begun = owner.RecordPullIntent(mine);
+  note(begun);
+  note(owner.RecordPullIntent({.image = mine.image, .runtime_handler = "odd"}));
+  note(owner.RecordPullIntent({.image = std::string(kMaxImageBytes + 1, 'x')}));
+  note(owner.RecordImagePullFailed(mine, PullFailure::kUnknown, {}));
+  note(owner.RecordImagePulled(
+      mine,
+      ImagePullCredentials{
+          .kubernetes_secrets = {MakeSecret("ns", "pull", "uid", "hash"),
+                                 MakeSecret("n", "p", "u", "")},
+          .kubernetes_service_accounts = {{.uid = "u", .namespace_name = "ns", .name = "sa"}}},
+      {.pull = *begun,
+       .manifest = PulledManifest{Id('8'),
+                                  {.architecture = "amd64",
+                                   .os = "windows",
+                                   .os_version = "10.0.1",
+                                   .os_features = {"win32k"}}},
+       .image = ImageOnNode{.id = Id('9'), .repo_tags = {"r.example/m:1"}}}));
+  note(owner.RecordPullIntent(mine));
+  note(owner.RecordImagePulled(mine, std::nullopt, {}));
+  note(owner.RecordImagePulled({.image = "r.example/n:1", .image_ref = seven},
+                               ImagePullCredentials{.node_pods_accessible = true}, {}));
+  note(owner.RecordImagePulled({.image = "not a name", .image_ref = seven}, std::nullopt, {}));
+  note(owner.RecordImagePulled({.image = "r.example/n:1"}, std::nullopt, {}));
+  note(owner.RecordImagePullFailed({.image = "r.example/o:1"}, PullFailure::kFailed, {77}));
+  std::vector<std::string> records;
+  for (const ImagePulledRecord& record : Must(store->ListRecords())) {
+    std::string words =
+        record.image_ref + record.manifest_digest + record.platform.value_or(Platform()).os_version;
+    for (const auto& [name, of] : record.credential_mapping) {
+      words += name + (of.node_pods_accessible ? "+" : "-");
+      for (const auto& one : of.kubernetes_secrets) words += one.uid + one.credential_hash + ",";
+      for (const auto& one : of.kubernetes_service_accounts) words += one.name + ",";
+    }
+    records.push_back(words);
+  }
+  // Their order is the store's own.
+  std::sort(records.begin(), records.end());
+  said.insert(said.end(), records.begin(), records.end());
   note(owner.MakeBackup());
   note(owner.MakeBackup());
   const Statistics statistics = Must(store->GetStatistics());
@@ -255,12 +298,48 @@ BOOST_AUTO_TEST_CASE(each_call_does_what_the_store_does) {
   }
   // Each kind of error and of report was among them.
   for (const char* part : {"invalidArgument", "conflict", "notFound", "done", "yes", "no",
-                           "r.example/c:1", "limitExceeded", "backup/v"}) {
+                           "r.example/c:1", "limitExceeded", "backup/v",
+                           "r.example/m-uidhash,u,sa,", "10.0.1", "r.example/n+", "pull "}) {
     const bool found = std::any_of(got.begin(), got.end(), [&](const std::string& words) {
       return words.find(part) != std::string::npos;
     });
     BOOST_TEST(found, part);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner) {
+  Served served;
+  const auto client = served.Connect();
+  const std::string ref = Id('a');
+  const ImageCopy copy = {.image = "r.example/a:1", .image_ref = ref};
+  const PullId own = Must(served.store->RecordPullIntent(copy));
+  const auto code = [](const auto& result) { return result ? ErrorCode{} : result.error().code; };
+  for (const PullId named : {PullId{}, own}) {
+    BOOST_TEST((code(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred,
+                                                   named)) == ErrorCode::kConflict));
+    BOOST_TEST((code(client->RecordImagePulled(copy, std::nullopt, {.pull = named})) ==
+                ErrorCode::kConflict));
+  }
+  BOOST_TEST_REQUIRE(Must(served.store->ListOpenPulls()).size() == 1U);
+  // Its own it does, named or not, though the owner's is newer.
+  const PullId first = Must(client->RecordPullIntent(copy));
+  const PullId second = Must(client->RecordPullIntent(copy));
+  const PullId newest = Must(served.store->RecordPullIntent(copy));
+  Must(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, {}));
+  const auto left = [&] {
+    std::vector<std::uint64_t> ids;
+    for (const OpenPull& pull : Must(served.store->ListOpenPulls())) ids.push_back(pull.id.value);
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  };
+  BOOST_TEST((left() == std::vector{own.value, first.value, newest.value}), second.value);
+  Must(client->RecordImagePulled(copy, std::nullopt, {.pull = first}));
+  BOOST_TEST((left() == std::vector{own.value, newest.value}));
+  BOOST_TEST((code(client->RecordImagePulled(copy, std::nullopt, {})) == ErrorCode::kConflict));
+  // Of unknown end, nobody runs it any more.
+  Must(served.store->RecordImagePullFailed(copy, PullFailure::kUnknown, own));
+  Must(client->RecordImagePulled(copy, std::nullopt, {.pull = own}));
+  BOOST_TEST((left() == std::vector{newest.value}));
 }
 
 BOOST_AUTO_TEST_CASE(the_owner_says_by_what_it_goes) {

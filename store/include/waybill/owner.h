@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,16 @@ class OwnerCalls {
   virtual Result<ReconcileReport> Reconcile(const ExistingCredentials& truth,
                                             const ListToken& token,
                                             const ChangeOptions& options) = 0;
+
+  // Pulls. Through its socket an owner ends no pull that its own process began: kConflict, if
+  // `pull` is one, or if none is named, no client began one of that string, and one of the owner's
+  // runs. Without an ID, a client's is the newest of the string that a client began.
+  virtual Result<PullId> RecordPullIntent(const ImageCopy& copy) = 0;
+  virtual Result<void> RecordImagePulled(const ImageCopy& copy,
+                                         const std::optional<ImagePullCredentials>& credentials,
+                                         const PullResult& result) = 0;
+  virtual Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
+                                             PullId pull) = 0;
 
  protected:
   OwnerCalls() = default;
