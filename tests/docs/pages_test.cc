@@ -201,6 +201,18 @@ BOOST_AUTO_TEST_CASE(what_pages_show_is_what_happens) {
   BOOST_TEST(pages > 0);
 }
 
+BOOST_AUTO_TEST_CASE(each_alert_has_its_place) {
+  const std::string page = ReadFile(kSource / "docs/operations.md");
+  int alerts = 0;
+  for (const std::string& line : LinesOf(ReadFile(kSource / "monitoring/waybill.rules.yml"))) {
+    const std::size_t at = line.find("- alert: ");
+    if (at == std::string::npos) continue;
+    ++alerts;
+    BOOST_TEST(page.find("`" + line.substr(at + 9) + "`") != std::string::npos, line);
+  }
+  BOOST_TEST(alerts > 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_page_that_is_wrong_is_noticed) {
   const Lines said = {"a 1", "b 2", "[3]"};
   BOOST_TEST(Fits({"a 1", "b 2", "[3]"}, 0, said, 0));
