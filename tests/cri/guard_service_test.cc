@@ -8,7 +8,9 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -138,8 +140,11 @@ class Node {
   }
   // What a kubelet would read of it; "none": there is no file.
   std::string Tenant(int number) const {
-    if (!std::filesystem::exists(Pulled(number))) return "none";
-    const auto record = DecodePulledRecord(ReadFile(Pulled(number)));
+    // Opened once: the guard may remove it at any time.
+    std::ifstream in(Pulled(number), std::ios::binary);
+    if (!in) return "none";
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const auto record = DecodePulledRecord(text);
     if (!record) return "damaged";
     if (record->credential_mapping.empty()) return "closed";
     const auto& secrets = record->credential_mapping.begin()->second.kubernetes_secrets;
