@@ -85,7 +85,7 @@ guard runs.)";
     kubelet_config_.Declare(flags, {"--policy", "--kubelet-config", "--status"});
     flags.TakesSetting("--policy", {.unless = {"--kubelet-config"}});
     flags.TakesSetting("--witness");
-    flags.TakesSetting("--wait-runtime");
+    flags.TakesSetting("--wait-runtime", {.unless = {"--status"}});
     for (const char* flag : {"--list-every", "--on-hole", "--metrics-file"}) {
       flags.TakesSetting(flag, {.unless = {"--once", "--status"}});
     }
