@@ -36,6 +36,8 @@ for as long as you keep it, while any process owns the store. It replaces no fil
                      {"schemaVersion", made->schema_version},
                      {"commitSequence", made->commit_sequence},
                      {"bytes", made->bytes}});
+    } else if (out.names()) {
+      out.WriteName(made->path.string());
     } else {
       out.Line("backup: {}, of commit {}, {} bytes", made->path.string(), made->commit_sequence,
                made->bytes);
