@@ -94,7 +94,9 @@ waybill_package(libwaybill-dev libdevel COMPONENTS dev
 in flight when the node went down, and which host IDs belong to which pod.
 These are its headers for C++ and C, its static libraries, and the files by
 which CMake and pkg-config find them.")
+# procps: waybill-guard.service reloads by /bin/kill.
 waybill_package(waybill admin COMPONENTS command system
+  DEPENDS "procps"
   SUGGESTS "containerd | cri-o, uidmap"
   SUMMARY "store of a Kubernetes node's image pull records"
   TEXT "waybill keeps which image was pulled with whose credentials, which pulls were
