@@ -72,6 +72,7 @@ struct Call {
   Registry::Entry* entry = nullptr;  // nullptr: `text` is the answer
   std::unique_ptr<Settings> settings = {};
   std::string text = {};
+  bool is_version = false;
 };
 
 // Gives the flags their values.
@@ -107,6 +108,7 @@ Result<Call> Read(const std::vector<std::string>& arguments) {
     root.parse(std::vector<std::string>(line->words.rbegin(), line->words.rend()));
   } catch (const CLI::CallForVersion& version) {
     call.text = std::string(version.what()) + "\n";
+    call.is_version = true;
   } catch (const CLI::CallForHelp&) {
     call.text = root.help();
   } catch (const CLI::ParseError& error) {
@@ -131,7 +133,11 @@ Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
   auto call = Read(arguments);
   if (!call) return call.error();
   if (call->entry == nullptr) {
-    out.WriteRaw(call->text);
+    if (call->is_version && out.json()) {
+      out.WriteJson({{"version", WAYBILL_VERSION}});
+    } else {
+      out.WriteRaw(call->text);
+    }
     return ExitCode::kYes;
   }
   const CommonFlags& common = call->entry->common;
