@@ -11,7 +11,8 @@
 namespace waybill::testing {
 namespace {
 
-constexpr const char* kImages = R"({"images":[{"id":"sha256:1","repoTags":["nginx:1"]}]})";
+constexpr const char* kImages =
+    R"({"images":[{"id":"sha256:4873874c08efc72e9729683a83ffbb7502ee729e9a5ac097723806ea7fa13517","repoTags":["nginx:1"]}]})";
 constexpr const char* kPods = R"({"items":[]})";
 
 // Each line is a call beside `--store STORE`; FILE is in the scratch directory, TOKEN is drawn.
@@ -25,7 +26,8 @@ constexpr const char* kCalls[] = {
     "start --images FILE/images.json --dry-run --max-age 30d",
     "check --image nginx --image-ref sha256:1",
     "check --image nginx --image-ref sha256:1 --policy AlwaysVerify",
-    "check --image nginx --image-ref sha256:1 --images FILE/images.json",
+    "check --image nginx --images FILE/images.json --image-ref "
+    "sha256:4873874c08efc72e9729683a83ffbb7502ee729e9a5ac097723806ea7fa13517",
     "check --image nginx --image-ref sha256:1 --policy NeverVerifyAllowlistedImages --allow nginx",
     "explain --image nginx --image-ref sha256:1",
     "preview --pods FILE/pods.json --node n --policy AlwaysVerify",
@@ -40,7 +42,8 @@ constexpr const char* kCalls[] = {
     "prune --images FILE/images.json --token TOKEN",
     "prune --images FILE/images.json --until 2020-01-01T00:00:00Z",
     "preload",
-    "preload add sha256:1 --reason r",
+    "preload add sha256:4873874c08efc72e9729683a83ffbb7502ee729e9a5ac097723806ea7fa13517 --reason "
+    "r",
     "pulls",
     "forget list",
     "forget namespace absent",
@@ -61,15 +64,14 @@ constexpr const char* kCalls[] = {
     "migrate --dry-run",
     "userns list",
     "userns pool",
-    "userns get pod-1",
     "userns release pod-1",
     "userns cleanup --begin",
     "userns owner 70000",
-    "userns get pod-2 --pool 131072:6553600",
+    "userns pool --pool 131072:7864320",
     "userns get pod-3 --host-users true",
     "guard --status",
     "guard --status --kubelet-dir FILE/kubelet",
-    "rm --intent absent",
+    "rm --intent absent --reason r",
 };
 
 std::vector<std::string> WordsOf(std::string call, const std::string& directory,
@@ -99,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_full_file_breaks_no_call) {
     const std::string directory = scratch.path().string();
     WriteFile(directory + "/images.json", kImages);
     WriteFile(directory + "/pods.json", kPods);
-    WriteFile(directory + "/ids", "0: kubelet 131072 6553600\n");
+    WriteFile(directory + "/ids", "0: kubelet 131072 7864320\n");
     WriteFile(directory + "/kubelet.yaml",
               "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
     std::filesystem::create_directories(directory + "/kubelet/image_manager/pulled");
@@ -112,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_full_file_breaks_no_call) {
                             "/witness\"\ncri = \"unix:///nonexistent/runtime.sock\"\n"
                             "kubelet-config = \"" +
                             directory +
-                            "/kubelet.yaml\"\npool = \"131072:6553600\"\nids-per-pod = 65536\n"
+                            "/kubelet.yaml\"\npool = \"131072:7864320\"\nids-per-pod = 65536\n"
                             "max-pods = 100\nshort-names = \"docker.io\"\ngrace = \"3m\"\n"
                             "window = \"3h\"\nmax-age = \"30d\"\nlist-every = 7\n"
                             "wait-runtime = 1\nmetrics-file = \"" +
