@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2119,SC2120
 # What each command of a page begins with. $D is the section's directory, $FIXTURES is tests/fixtures.
 # A node with a kubelet's directory and a guard in the place of the service.
 
