@@ -53,7 +53,8 @@ Lines LinesOf(const std::string& text) {
 
 struct Step {
   std::string command;
-  Lines says;  // with "[3]" for an exit code
+  Lines says;
+  int exit_code = 0;
 };
 struct Section {
   std::string heading;
@@ -61,6 +62,7 @@ struct Section {
 };
 
 std::vector<Section> SectionsOf(const std::string& page) {
+  static const std::regex exit_code(R"(\[(\d+)\])");
   std::vector<Section> sections = {{"top", {}}};
   bool console = false;
   bool in_command = false;
@@ -76,8 +78,13 @@ std::vector<Section> SectionsOf(const std::string& page) {
     } else if (in_command && line.starts_with("> ")) {
       sections.back().steps.back().command += "\n" + line.substr(2);
     } else if (!sections.back().steps.empty()) {
-      sections.back().steps.back().says.push_back(line);
+      Step& step = sections.back().steps.back();
       in_command = false;
+      if (std::smatch code; std::regex_match(line, code, exit_code)) {
+        step.exit_code = std::stoi(code[1]);
+      } else {
+        step.says.push_back(line);
+      }
     }
   }
   std::erase_if(sections, [](const Section& section) { return section.steps.empty(); });
@@ -181,12 +188,13 @@ void PlaySection(const Section& section, const std::string& page,
   }
   for (const Step& step : section.steps) {
     const auto result = shell.Run(shell.Here(step.command) + "\n");
-    Lines said = LinesOf(shell.There(result.out + result.err));
-    if (result.exit_code != 0) said.push_back("[" + std::to_string(result.exit_code) + "]");
-    const bool fits = step.says.empty() ? result.exit_code == 0 : Fits(step.says, 0, said, 0);
+    const Lines said = LinesOf(shell.There(result.out + result.err));
+    const bool fits =
+        result.exit_code == step.exit_code && (step.says.empty() || Fits(step.says, 0, said, 0));
     std::string all;
     for (const std::string& line : said) all += line + "\n";
-    BOOST_TEST(fits, where << ": $ " << step.command << "\nsays:\n" << all);
+    BOOST_TEST(fits, where << ": $ " << step.command << "\nsays:\n"
+                           << all << "[" << result.exit_code << "]");
   }
 }
 
@@ -230,13 +238,21 @@ BOOST_AUTO_TEST_CASE(each_alert_has_its_place) {
 }
 
 BOOST_AUTO_TEST_CASE(a_page_that_is_wrong_is_noticed) {
-  const Lines said = {"a 1", "b 2", "[3]"};
-  BOOST_TEST(Fits({"a 1", "b 2", "[3]"}, 0, said, 0));
-  BOOST_TEST(Fits({"…", "[3]"}, 0, said, 0));
-  BOOST_TEST(Fits({"a …", "b …2", "[3]"}, 0, said, 0));
-  BOOST_TEST(!Fits({"…", "b 2"}, 0, said, 0));
-  BOOST_TEST(!Fits({"a 1", "c…", "[3]"}, 0, said, 0));
-  BOOST_TEST(!Fits({"a 1", "b 2", "[3]", "more"}, 0, said, 0));
+  const Lines said = {"a 1", "b 2"};
+  BOOST_TEST(Fits({"a 1", "b 2"}, 0, said, 0));
+  BOOST_TEST(Fits({"…", "b 2"}, 0, said, 0));
+  BOOST_TEST(Fits({"a …", "b …2"}, 0, said, 0));
+  BOOST_TEST(!Fits({"…", "a 1"}, 0, said, 0));
+  BOOST_TEST(!Fits({"a 1", "c…"}, 0, said, 0));
+  BOOST_TEST(!Fits({"a 1", "b 2", "more"}, 0, said, 0));
+
+  const auto sections =
+      SectionsOf("```console\n$ a\n```\n## B\n```console\n$ c\n> d\n…\n[3]\n```\n");
+  BOOST_TEST_REQUIRE(sections.size() == 2U);
+  BOOST_TEST(sections[1].heading == "B");
+  BOOST_TEST(sections[1].steps.at(0).command == "c\nd");
+  BOOST_TEST(sections[1].steps.at(0).says == Lines{"…"}, boost::test_tools::per_element());
+  BOOST_TEST(sections[1].steps.at(0).exit_code == 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
