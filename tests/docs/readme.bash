@@ -12,7 +12,10 @@ before() {
 
 # The service's guard has ended, and this one is left in the background.
 waybill() {
-  [ "$1" = guard ] && [ "$2" = --store ] || { command "$WAYBILL_CLI" "$@"; return; }
+  if [ "$1 $2" != "guard --store" ]; then
+    command "$WAYBILL_CLI" "$@"
+    return
+  fi
   stop_guard
   local words=("${@:2}")
   start_guard "${words[@]/#auto/unix://$socket}"
