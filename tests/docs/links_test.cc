@@ -118,6 +118,14 @@ BOOST_AUTO_TEST_CASE(each_developer_action_is_one) {
   BOOST_TEST(actions > 0);
 }
 
+BOOST_AUTO_TEST_CASE(each_header_is_named_where_they_are_the_manual) {
+  const std::string page = ReadFile(kTree / "docs/linking.md");
+  for (const auto& entry : std::filesystem::directory_iterator(kTree / "store/include/waybill")) {
+    const std::string name = entry.path().filename();
+    BOOST_TEST(page.find(name) != std::string::npos, name);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(headings_and_links_are_found) {
   const Page page = Parse(
       "# The `waybill` command\n## list, show\n[a](b.md#c) `[x](y)`\n```\n# no\n```\n## list, "

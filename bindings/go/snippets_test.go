@@ -1,0 +1,82 @@
+package waybill_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What the pages leave to their reader.
+const snippetNames = `package snippets
+
+import (
+	"context"
+	"time"
+
+	"waybill.dev/go"
+)
+
+var (
+	ctx                                                   context.Context
+	directory, image, imageRef, pulledRef, handler        string
+	id, uid, url, tokenOfURL                              string
+	cmd                                                   []string
+	images, listed                                        []waybill.ImageOnNode
+	used                                                  waybill.ImagePullCredentials
+	fetchCredentials                                      func() (waybill.PodCredentials, error)
+	secrets, accounts                                     []waybill.CredentialName
+	store                                                 *waybill.Store
+	_                                                     time.Duration
+)
+`
+
+// The Go of the pages compiles: each block is a function's body.
+func TestSnippets(t *testing.T) {
+	block := regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+	declared := regexp.MustCompile(`(?m)^(\w+), err :=`)
+	scratch := t.TempDir()
+	files := []string{filepath.Join(scratch, "names.go")}
+	if err := os.WriteFile(files[0], []byte(snippetNames), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"README.md", "../../docs/linking.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := block.FindAllSubmatchIndex(text, -1)
+		if len(blocks) == 0 {
+			t.Errorf("%s has no Go", page)
+		}
+		for _, at := range blocks {
+			body := string(text[at[2]:at[3]])
+			var source strings.Builder
+			source.WriteString("package snippets\n\n")
+			for use, path := range map[string]string{"waybill.": "waybill.dev/go", "time.": "time"} {
+				if strings.Contains(body, use) {
+					fmt.Fprintf(&source, "import %q\n", path)
+				}
+			}
+			line := strings.Count(string(text[:at[2]]), "\n") + 1
+			fmt.Fprintf(&source, "\nfunc _() error {\n//line %s:%d\n%s", filepath.Base(page), line, body)
+			for _, name := range declared.FindAllStringSubmatch(body, -1) {
+				fmt.Fprintf(&source, "_ = %s\n", name[1])
+			}
+			source.WriteString("return err\n}\n")
+			file := filepath.Join(scratch, fmt.Sprintf("block%d.go", len(files)))
+			if err := os.WriteFile(file, []byte(source.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
+		}
+	}
+	// With -race, as ./dev test compiles everything else.
+	vet := append([]string{"vet", "-race"}, files...)
+	if out, err := exec.Command("go", vet...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
