@@ -46,7 +46,13 @@ Prints registries and hashes, never what was hashed.)";
  private:
   static void Write(const std::vector<Hashed>& hashed, Output& out) {
     if (!out.json()) {
-      for (const Hashed& entry : hashed) out.Line("{}  {}", entry.registry, entry.hash);
+      for (const Hashed& entry : hashed) {
+        if (out.names()) {
+          out.WriteName(entry.hash);
+        } else {
+          out.Line("{}  {}", entry.registry, entry.hash);
+        }
+      }
       return;
     }
     Json list = Json::array();

@@ -1,0 +1,21 @@
+# page: bindings/cli/revocation.md
+# shellcheck shell=bash disable=SC2154
+
+app=sha256:aaaa$(printf '%060d' 0)
+whole() { echo "$app"; }
+kubectl() {
+  echo '{"apiVersion":"v1","kind":"List","items":[
+{"kind":"Secret","metadata":{"name":"pull","namespace":"tenant-b","uid":"u-2"}},
+{"kind":"ServiceAccount","metadata":{"name":"default","namespace":"tenant-b","uid":"u-3"}}]}'
+}
+
+before() {
+  waybill start --store store --no-witness >/dev/null
+  echo '{"runtimeHandlers":[{"features":{}},{"name":"runc","features":{}},{"name":"kata","features":{}}],"config":{"containerd":{"defaultRuntimeName":"runc"}}}' |
+    waybill runtimes load --store store --status - >/dev/null
+  for runtime in runc kata; do
+    waybill pulled --store store --image registry.example.com/x/app:v1 --image-ref "$app" --runtime "$runtime" \
+      --secret tenant-a/pull/u-1/beef >/dev/null
+  done
+  printf '{"auths":{"registry.example.com":{"username":"u","password":"p"}}}' >"$D/secret.json"
+}
