@@ -759,7 +759,7 @@ typedef struct waybill_open_options {
   waybill_string pods_directory;                    /* empty: pods/ in the kubelet directory */
   const waybill_runtime_handlers* runtime_handlers; /* NULL: unchanged */
   const waybill_user_namespace_options* user_namespaces; /* NULL: on, the default pool */
-  uint64_t map_bytes;                                    /* 0: the default, 16 GiB */
+  uint64_t map_bytes; /* the store remembers it; 0: as remembered, 16 GiB for a new store */
   waybill_clock clock;                                   /* NULL: the system's */
   void* clock_context;
   waybill_progress import_progress; /* NULL: none, as below */
@@ -1813,7 +1813,7 @@ typedef struct waybill_migrate_options {
   uint32_t to; /* 0: the newest */
   bool dry_run;
   bool accept_loss;
-  uint64_t map_bytes; /* 0: the default */
+  uint64_t map_bytes; /* 0: as the store remembers it */
   waybill_clock clock;
   void* clock_context;
   waybill_progress progress;
@@ -1861,7 +1861,7 @@ typedef struct waybill_restore_options {
   waybill_string directory;
   waybill_string backup;
   bool dry_run;       /* report what would be done, and change nothing */
-  uint64_t map_bytes; /* 0: the default */
+  uint64_t map_bytes; /* 0: as the store remembers it */
   waybill_clock clock;
   void* clock_context;
   waybill_boot_clock boot_clock;
@@ -1944,7 +1944,7 @@ typedef struct waybill_streaming_options {
   bool no_migration;
   bool skip_unreadable;
   bool flushes_twice;
-  uint64_t map_bytes; /* 0: the default */
+  uint64_t map_bytes; /* 0: as the store remembers it */
   waybill_clock clock;
   void* clock_context;
   waybill_boot_clock boot_clock; /* NULL: the system's */

@@ -1,6 +1,7 @@
 // waybill restore: lists the backups of a store, or puts one back.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/map_size.h"
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/store_access.h"
 #include "waybill/maintenance.h"
@@ -27,17 +28,22 @@ record.)";
                      "a name out of the list, or the path of a file that waybill backup\nwrote, of "
                      "a data.mdb that was copied, or of a directory with one");
     flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
+    flags.Value(
+        "--map-size", &map_size_, "BYTES",
+        "as of waybill start; otherwise as the replaced store remembers it,\nor the backup");
   }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     if (!backup_) {
       if (dry_run_) return BadFlag("--dry-run", "BACKUP is missing", ListHint());
+      if (map_size_) return BadFlag("--map-size", "BACKUP is missing", ListHint());
       return List(out);
     }
     if (backup_->empty()) return BadFlag("BACKUP", "the value is empty", ListHint());
     RestoreOptions options{
         .directory = store_.store, .backup = PathOf(*backup_), .dry_run = dry_run_};
+    if (auto parsed = ParseMapSize(map_size_, options.map_bytes); !parsed) return parsed.error();
     auto report = WhileOwned(store_, [&] { return Restore(options); });
     if (!report) {
       Error error = report.error();
@@ -148,6 +154,7 @@ record.)";
   StoreFlags store_;
   std::optional<std::string> backup_;
   bool dry_run_ = false;
+  std::optional<std::string> map_size_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/map_size.h"
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/runtime_lists.h"
@@ -83,7 +84,9 @@ schema is backed up and migrated.)";
     flags.Switch("--no-witness", &no_witness_,
                  "no witness, and forget the remembered one: a wiped store then\n"
                  "goes unnoticed");
-    flags.Value("--map-size", &map_size_, "BYTES", "the largest size that the store may grow to");
+    flags.Value("--map-size", &map_size_, "BYTES",
+                "the largest size that the store may grow to: a multiple of the\npage size, which "
+                "the store remembers; a new one has 16 GiB");
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -205,12 +208,30 @@ schema is backed up and migrated.)";
     options.migrate = !no_migrate_;
     options.allow_empty = allow_empty_;
     options.skip_unreadable = skip_unreadable_;
-    if (auto parsed = ParseNumber("--map-size", map_size_, options.map_bytes); !parsed) {
-      return parsed;
+    if (auto parsed = ParseMapSize(map_size_, options.map_bytes); !parsed) return parsed;
+    if (map_size_) {
+      if (auto checked = CheckRoom(options.map_bytes); !checked) return checked;
     }
     if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
     options.user_namespaces = user_namespaces_.options;
     return {};
+  }
+
+  Result<void> CheckRoom(std::uint64_t map_bytes) const {
+    auto store = NodeStore::Observe({.directory = store_.store});
+    // None yet, or one that opening has to see to first: that gets what it needs.
+    if (!store) return {};
+    auto statistics = (*store)->GetStatistics();
+    if (!statistics) return {};
+    const std::uint64_t used = statistics->used_bytes;
+    const auto reserve = static_cast<std::uint64_t>(ReserveOf(static_cast<double>(map_bytes)));
+    if (used + reserve <= map_bytes) return {};
+    return BadFlag(
+        "--map-size",
+        fmt::format("{} bytes are too few: the store has {}, and deletions need {} more", map_bytes,
+                    used, reserve),
+        "name a larger size; `waybill restore --map-size` of a backup makes a store that "
+        "has no unused pages");
   }
 
   // Absolute: the store remembers the path, and is used from other directories.

@@ -5,21 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bindings/cli/map_size.h"
+
 namespace waybill::cli {
 
 namespace {
 
 #include "bindings/cli/sizing_model.inc"
 
-constexpr double kPageBytes = 4096;
 // The map has room for a store of several times the size that is expected.
 constexpr double kHeadroom = 4;
 constexpr double kLeastMapBytes = 16 << 20;
-
-// What deletions keep for themselves (store/README.md, "A full store").
-double ReserveOf(double map_bytes) {
-  return std::clamp(map_bytes / kPageBytes / 16, 64.0, 1024.0) * kPageBytes;
-}
 
 double MapFor(double disk_bytes) {
   double map = kLeastMapBytes;

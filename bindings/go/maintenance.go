@@ -32,7 +32,7 @@ type MigrateOptions struct {
 	To         uint32 // 0: the newest
 	DryRun     bool   // say what would be done, and change nothing
 	AcceptLoss bool   // go down even if that loses something
-	MapBytes   uint64 // 0: 16 GiB
+	MapBytes   uint64 // 0: as the store remembers it
 	Clock      *ManualClock
 	BootClock  *ManualBootClock
 }
@@ -116,7 +116,7 @@ type RestoreOptions struct {
 	Directory string
 	Backup    string // the file
 	DryRun    bool   // say what would be done, and change nothing
-	MapBytes  uint64 // 0: 16 GiB
+	MapBytes  uint64 // 0: as the store remembers it
 	Clock     *ManualClock
 	BootClock *ManualBootClock
 }

@@ -102,7 +102,8 @@ type Options struct {
 	// How long proofs count, and revocations are kept; the store remembers them. nil: as it remembers
 	// them. Out of range: ErrInvalidArgument.
 	Ages *AgeLimits
-	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB; 0: 16 GiB.
+	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB. The store
+	// remembers it. 0: as remembered, 16 GiB for a new store.
 	MapBytes  uint64
 	Clock     *ManualClock     // nil: the system's
 	BootClock *ManualBootClock // nil: the system's

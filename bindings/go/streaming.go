@@ -104,7 +104,7 @@ type StreamingOptions struct {
 	NoMigration    bool
 	SkipUnreadable bool
 	FlushesTwice   bool
-	MapBytes       uint64           // 0: 16 GiB
+	MapBytes       uint64           // 0: as the store remembers it
 	Clock          *ManualClock     // nil: the system's
 	BootClock      *ManualBootClock // nil: the system's
 }

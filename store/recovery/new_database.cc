@@ -9,6 +9,7 @@
 #include "store/base/random.h"
 #include "store/database/commit_mark.h"
 #include "store/lmdb/env.h"
+#include "store/recovery/map_bytes.h"
 #include "store/trust/trust.h"
 
 namespace waybill::internal {
@@ -83,7 +84,9 @@ Result<void> ClearPreparation(const std::filesystem::path& directory) {
   return {};
 }
 
-Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDatabase& made) {
+namespace {
+
+Result<void> PrepareOnce(const std::filesystem::path& directory, const NewDatabase& made) {
   if (auto r = ClearPreparation(directory); !r) return r;
   const std::filesystem::path preparation = PreparationIn(directory);
   if (auto r = MakePrivateDirectory(preparation); !r) return r;
@@ -97,6 +100,20 @@ Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDa
   if (!file) return file.error();
   if (auto r = SyncFile(*file, database); !r) return r;
   return SyncDirectory(preparation);
+}
+
+}  // namespace
+
+Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDatabase& made) {
+  auto prepared = PrepareOnce(directory, made);
+  // The same records may need more pages than in the store that they come from.
+  for (NewDatabase larger = made; made.map_may_grow && !prepared &&
+                                  prepared.error().code == ErrorCode::kStoreFull &&
+                                  larger.map_bytes <= kMaxMapBytes / 2;) {
+    larger.map_bytes *= 2;
+    prepared = PrepareOnce(directory, larger);
+  }
+  return prepared;
 }
 
 Result<void> InstallDatabase(const std::filesystem::path& directory) {

@@ -26,6 +26,7 @@ struct NewDatabase {
   Distrust distrust;           // empty: trustful
   Timestamp now;
   std::uint64_t map_bytes = 0;
+  bool map_may_grow = false;  // to what is needed; `fill` may then run several times
   std::function<Result<void>(StoreTxn&)> fill;  // empty: nothing more
 };
 

@@ -14,6 +14,7 @@
 #include "store/lmdb/version.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
+#include "store/recovery/map_bytes.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/rebuild.h"
 #include "store/recovery/unfinished_commit.h"
@@ -25,9 +26,6 @@
 namespace waybill::internal {
 
 namespace {
-
-constexpr std::uint64_t kMinMapBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMaxMapBytes = std::uint64_t{1} << 44;
 
 Error NoStore(const std::filesystem::path& directory) {
   return {ErrorCode::kNotFound, "there is no store in " + directory.string(), {}, Hint::kCreate};
@@ -84,11 +82,7 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
   if (options.directory.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the store's directory is not named"};
   }
-  if (options.map_bytes < kMinMapBytes || options.map_bytes > kMaxMapBytes) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "a map of " + std::to_string(options.map_bytes) + " bytes is out of range",
-                 "use " + std::to_string(kMinMapBytes) + " to " + std::to_string(kMaxMapBytes)};
-  }
+  if (auto r = CheckMapBytes(options.map_bytes); !r) return r;
   auto store_is_there = Exists(options.directory / "data.mdb");
   if (!store_is_there.has_value()) return store_is_there.error();
   if (!*store_is_there) {
@@ -163,7 +157,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   if (!distrust) return distrust.error();
   made.distrust = std::move(*distrust);
   made.now = options.clock();
-  made.map_bytes = options.map_bytes;
+  made.map_bytes = ChooseMapBytes(options.map_bytes, 0);
   const bool may_have_pods = !options.pods_directory.empty() || !options.kubelet_directory.empty();
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (purpose == Purpose::kStreaming) {
@@ -297,7 +291,14 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
 
   // An earlier opening may have failed between a rename and its sync.
   if (auto r = SyncDirectory(directory); !r) return r.error();
-  auto database = OpenDatabaseAsOwner(directory, options.map_bytes, inspection->txn_id, *lock);
+  const std::uint64_t map_bytes =
+      ChooseMapBytes(options.map_bytes, RememberedMapBytes(*inspection));
+  if (on_damage == OnDamage::kRecover) {
+    auto remembered =
+        RememberMapBytes(lock->database(), directory / "data.mdb", *inspection, map_bytes);
+    if (!remembered) return remembered.error();
+  }
+  auto database = OpenDatabaseAsOwner(directory, map_bytes, inspection->txn_id, *lock);
   if (!database) return database.error();
   report.readers_cleared = database->env->ClearDeadReaders();
   // LMDB sees the commit that the walk saw, so this is its state.

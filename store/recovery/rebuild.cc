@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/recovery/kept_databases.h"
+#include "store/recovery/map_bytes.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_store.h"
 #include "store/recovery/salvage.h"
@@ -77,7 +78,8 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   }
   NewDatabase made;
   made.now = options.clock();
-  made.map_bytes = options.map_bytes;
+  made.map_bytes = ChooseMapBytes(options.map_bytes, RememberedMapBytes(inspection));
+  made.map_may_grow = options.map_bytes == 0;
   made.sequence = choice.state ? choice.state->commit_sequence : 0;
   made.journal = std::move(salvaged.journal);
   std::uint32_t schema_before = kNewestSchema;

@@ -110,6 +110,7 @@ struct Replaced {
   Fd file;  // not valid: there is none
   std::optional<Identity> identity;
   std::uint64_t sequence = 0;
+  std::uint64_t map_bytes = 0;  // 0: unknown
   Timestamp latest_time;
   std::uint64_t last_truth = 0;
   std::optional<AgeLimits> ages;
@@ -146,6 +147,7 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
   }
   if (inspection->newer_schema) return NewerSchema(database.parent_path());
   replaced.identity = inspection->identity;
+  replaced.map_bytes = RememberedMapBytes(*inspection);
   if (inspection->state) {
     replaced.sequence = inspection->state->commit_sequence;
     replaced.latest_time = inspection->state->latest_time;
@@ -240,6 +242,7 @@ Error AnotherPurpose(const std::filesystem::path& backup, Purpose is) {
 Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   const std::filesystem::path& directory = options.directory;
   if (auto r = lmdb::CheckVersion(); !r) return r.error();
+  if (auto r = CheckMapBytes(options.map_bytes); !r) return r.error();
   const std::filesystem::path backup = FileOf(options.backup);
   auto backup_file = OpenBackup(backup, directory);
   if (!backup_file) return backup_file.error();
@@ -309,7 +312,10 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   made.journal = source->values.journal;
   made.distrust = {TrustKind::kStoreRestored, report.distrust_reason};
   made.now = options.clock();
-  made.map_bytes = options.map_bytes;
+  made.map_bytes = ChooseMapBytes(options.map_bytes, replaced.map_bytes != 0
+                                                         ? replaced.map_bytes
+                                                         : RememberedMapBytes(source->inspection));
+  made.map_may_grow = options.map_bytes == 0;
   // Credentials that the replaced store does not have as well may have been revoked since.
   const auto keeps = [&](const ImagePulledRecord& record) {
     if (record.credential_mapping.empty()) return true;
@@ -321,7 +327,9 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   const bool any_quarantine = !source->values.payloads[Index(Table::kQuarantine)].empty() ||
                               !replaced.values.payloads[Index(Table::kQuarantine)].empty();
   if (any_quarantine) replaced.ledger.clear();
+  const RestoreReport unfilled = report;
   made.fill = [&](StoreTxn& txn) -> Result<void> {
+    report = unfilled;
     txn.state().latest_time = std::max(state.latest_time, replaced.latest_time);
     txn.state().last_truth = std::max(state.last_truth, replaced.last_truth);
     txn.state().ages = replaced.ages.value_or(state.ages);

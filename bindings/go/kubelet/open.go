@@ -46,7 +46,7 @@ type Setup struct {
 	// What RuntimeHandlers makes of the runtime's status, if it is known already; nil: as the store
 	// remembers them.
 	RuntimeHandlers []waybill.RuntimeHandler
-	MapBytes        uint64               // the bound of the store's size; 0: 16 GiB
+	MapBytes        uint64               // the bound of the store's size; 0: as the store remembers it
 	Clock           *waybill.ManualClock // nil: the system's
 	// How long to wait for a kubelet that still has the store; 0: 10 seconds, negative: not at all.
 	OwnerWait time.Duration

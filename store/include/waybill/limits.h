@@ -76,7 +76,8 @@ inline constexpr std::size_t kMaxTrustEvents = 64;
 inline constexpr std::size_t kMaxKeptAside = 3;
 // Processes and threads that read one store at the same time.
 inline constexpr unsigned kMaxReaders = 1022;
-// Size of the memory map, and so of data.mdb, unless OpenOptions says otherwise.
+// Size of the memory map, and so of data.mdb, unless OpenOptions says or the store remembers
+// another.
 inline constexpr std::uint64_t kDefaultMapBytes = std::uint64_t{16} << 30;
 // Bytes of a URL of a streaming server, and of a redirect's location; hosts and ports of a policy.
 inline constexpr std::size_t kMaxStreamUrlBytes = 2048;

@@ -62,7 +62,8 @@ struct MigrateOptions {
   Progress progress = {};
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;
-  std::uint64_t map_bytes = kDefaultMapBytes;
+  // As in OpenOptions, but for this call: the store remembers only a larger one than it has.
+  std::uint64_t map_bytes = 0;
 };
 
 // Makes and verifies a backup, then takes a store to another schema version, one transaction for
@@ -101,7 +102,8 @@ struct RestoreOptions {
   bool dry_run = false;  // report what would be done, and change nothing
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;
-  std::uint64_t map_bytes = kDefaultMapBytes;
+  // As in OpenOptions. 0: as the replaced store remembers it, or else the backup; more if needed.
+  std::uint64_t map_bytes = 0;
 };
 
 struct RestoreReport {
@@ -142,9 +144,9 @@ struct RestoreReport {
 // its check, as a data.mdb does that was copied while it was written to. kConflict: the backup
 // belongs to another store (by UUID, against the store or its witness), or is for streaming and the
 // store for a node, or the other way round. kInvalidArgument: it is the store itself. kOwned: also,
-// a process owns the store that the backup is the data.mdb of. kNewerSchema, kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the
-// store is unchanged; if the final sync of the directory fails, or after a crash, it is the old or
-// the new one, intact.
+// a process owns the store that the backup is the data.mdb of. kNewerSchema, kOwned, kNotFound,
+// kUnsafePath, kDiskFull, kIo. After each of these the store is unchanged; if the final sync of the
+// directory fails, or after a crash, it is the old or the new one, intact.
 Result<RestoreReport> Restore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill -----------------------------------------------------

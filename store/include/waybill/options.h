@@ -134,9 +134,10 @@ struct OpenOptions {
   // is on the disk either way. One flush leaves this: damage to the pages of the newest commit, if
   // the power fails within 200 ms of its acknowledgement, counts as a commit that was cut short.
   bool flushes_twice = false;
-  // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages. A
-  // larger store gets what it needs.
-  std::uint64_t map_bytes = kDefaultMapBytes;
+  // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages.
+  // The store remembers it. A larger store gets what it needs. 0: as remembered; kDefaultMapBytes
+  // if nothing is. A store that is rebuilt then gets what it needs, too.
+  std::uint64_t map_bytes = 0;
 };
 
 struct ObserveOptions {

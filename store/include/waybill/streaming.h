@@ -72,7 +72,7 @@ struct StreamingOptions {
   bool migrate = true;
   bool skip_unreadable = false;
   bool flushes_twice = false;
-  std::uint64_t map_bytes = kDefaultMapBytes;
+  std::uint64_t map_bytes = 0;
 };
 
 // What opening did.

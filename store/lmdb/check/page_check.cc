@@ -457,6 +457,7 @@ WalkResult WalkOpened(PageFile& file, PageVisitor& visitor, int which) {
       summary.txn_id = page.record.txn_id;
       summary.rooted = summary.valid && page.record.main_tree.root != kNoPage;
       summary.past_end = page.past_end;
+      summary.map_bytes = page.record.map_bytes;
     }
     if (which < 0) CheckMetaPair(metas, result);
     const bool has_tree = which < 0 ? metas.newer >= 0 : result.meta[AsIndex(which)].rooted;
@@ -525,6 +526,12 @@ Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error) 
 
 Result<WalkResult> WalkTreeOf(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
   return WalkOne(fd, which == 0 ? 0 : 1, visitor, on_error);
+}
+
+std::uint64_t MapBytesOffset(int which, std::uint32_t page_bytes) {
+  constexpr std::size_t kInPage = kPageHeaderBytes + offsetof(MetaRecord, map_bytes);
+  static_assert(kInPage % sizeof(MetaRecord::map_bytes) == 0);
+  return AsIndex(which) * page_bytes + kInPage;
 }
 
 Result<std::vector<std::byte>> MetaWithoutRoots(int fd, int which) {

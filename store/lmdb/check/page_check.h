@@ -56,9 +56,10 @@ struct PageFindings {
 struct MetaSummary {
   bool valid = false;
   std::uint64_t txn_id = 0;
-  bool rooted = false;    // the main tree has a root
-  bool past_end = false;  // not valid, for this alone: a root lies outside the file
-  std::string problem;    // if not valid
+  bool rooted = false;          // the main tree has a root
+  bool past_end = false;        // not valid, for this alone: a root lies outside the file
+  std::uint64_t map_bytes = 0;  // unchecked: no rule is about it
+  std::string problem;          // if not valid
 };
 
 struct WalkResult : PageFindings {
@@ -91,6 +92,9 @@ Result<WalkResult> WalkFile(int fd, PageVisitor& visitor,
 // commit that was cut short. `newer_meta` is then `which`. Unsound, too, if that page has no roots.
 Result<WalkResult> WalkTreeOf(int fd, int which, PageVisitor& visitor,
                               OnReadError on_error = OnReadError::kFail);
+
+// Where in the file meta page `which` has the size of LMDB's map: eight bytes, aligned.
+std::uint64_t MapBytesOffset(int which, std::uint32_t page_bytes);
 
 // The first bytes of a meta page without roots, to take the place of the other page than `which`,
 // whose commit is then the newest. kDamaged: page `which` is not sound.
