@@ -122,11 +122,11 @@ answer is "pull". The command owns the store for that moment.)";
   }
 
  private:
-  Result<std::unique_ptr<NodeStore>> Open() const {
+  Result<OpenedStore> Open() const {
     const Opening how{.policy = flags_.policy.policy, .evidence = evidence_.options};
     if (!write_back_) return ObserveStore(flags_.store, how);
     auto store = OwnStore(flags_.store, how);
-    if (store || store.error().code != ErrorCode::kOwned) return store;
+    if (store || store.error().code != ErrorCode::kOwned) return InPlace(std::move(store));
     Error error = store.error();
     error.hint_code = Hint::kNone;
     error.hint =

@@ -62,7 +62,7 @@ type can't be read, the dump ends with an error after the types before it.)";
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     // With what is past its age, too.
-    return WithStore(ObserveStore(store_, {.ages = AgeLimits{}}),
+    return WithStore(ObserveStore(store_, {.ages = AgeLimits{}, .shows_any_age = true}),
                      [&](const NodeStore& store) { return Dump(store, out); });
   }
 

@@ -168,26 +168,27 @@ it restarts.)";
   }
 
   Result<ExitCode> List(Output& out) const {
-    auto listed = WithStore(ObserveStore(store_), [&](const NodeStore& store) -> Result<void> {
-      auto all = store.ListRevocations();
-      if (!all) return all.error();
-      auto names = HandlerNames::Of(store);
-      if (!names) return names.error();
-      SortForReading(*all);
-      Json list = Json::array();
-      std::vector<std::vector<std::string>> rows;
-      for (const Revocation& one : *all) {
-        list.push_back(JsonOf(one, Hashes::kRedacted));
-        rows.push_back({std::string(RevocationKindName(one.kind)), TextOf(one, *names),
-                        out.TimeText(one.since), one.untidied ? "not taken out yet" : ""});
-      }
-      if (out.json()) {
-        out.WriteJson({{"revocations", list}});
-      } else {
-        out.WriteTable({"KIND", "WHAT", "SINCE", ""}, rows, Output::Names::kNone);
-      }
-      return {};
-    });
+    auto listed = WithStore(
+        ObserveStore(store_, {.shows_any_age = true}), [&](const NodeStore& store) -> Result<void> {
+          auto all = store.ListRevocations();
+          if (!all) return all.error();
+          auto names = HandlerNames::Of(store);
+          if (!names) return names.error();
+          SortForReading(*all);
+          Json list = Json::array();
+          std::vector<std::vector<std::string>> rows;
+          for (const Revocation& one : *all) {
+            list.push_back(JsonOf(one, Hashes::kRedacted));
+            rows.push_back({std::string(RevocationKindName(one.kind)), TextOf(one, *names),
+                            out.TimeText(one.since), one.untidied ? "not taken out yet" : ""});
+          }
+          if (out.json()) {
+            out.WriteJson({{"revocations", list}});
+          } else {
+            out.WriteTable({"KIND", "WHAT", "SINCE", ""}, rows, Output::Names::kNone);
+          }
+          return {};
+        });
     if (!listed) return listed.error();
     return ExitCode::kYes;
   }

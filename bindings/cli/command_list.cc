@@ -52,14 +52,15 @@ nothing fits, the list is empty, and the exit code is 0.)";
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = Parse(); !parsed) return parsed.error();
-    auto listed = WithStore(ObserveStore(store_), [&](NodeStore& store) -> Result<void> {
-      auto names = HandlerNames::Of(store);
-      if (!names) return names.error();
-      if (intents_) return Intents(store, *names, out);
-      if (quarantine_) return Quarantine(store, out);
-      if (preloaded_) return Preloaded(store, out);
-      return Records(store, *names, out);
-    });
+    auto listed = WithStore(ObserveStore(store_, {.shows_any_age = true}),
+                            [&](NodeStore& store) -> Result<void> {
+                              auto names = HandlerNames::Of(store);
+                              if (!names) return names.error();
+                              if (intents_) return Intents(store, *names, out);
+                              if (quarantine_) return Quarantine(store, out);
+                              if (preloaded_) return Preloaded(store, out);
+                              return Records(store, *names, out);
+                            });
     if (!listed) return listed.error();
     return ExitCode::kYes;
   }

@@ -162,14 +162,15 @@ add --from-list FILE --source NAME --token TOKEN
   // --- list
 
   Result<ExitCode> List(Output& out) const {
-    auto listed = WithStore(ObserveStore(store_), [&](const NodeStore& store) -> Result<ExitCode> {
-      auto ledger = store.ListLedger();
-      if (!ledger) return ledger.error();
-      auto names = HandlerNames::Of(store);
-      if (!names) return names.error();
-      WriteLedger(*ledger, *names, out);
-      return ExitCode::kYes;
-    });
+    auto listed = WithStore(ObserveStore(store_, {.shows_any_age = true}),
+                            [&](const NodeStore& store) -> Result<ExitCode> {
+                              auto ledger = store.ListLedger();
+                              if (!ledger) return ledger.error();
+                              auto names = HandlerNames::Of(store);
+                              if (!names) return names.error();
+                              WriteLedger(*ledger, *names, out);
+                              return ExitCode::kYes;
+                            });
     return listed;
   }
 

@@ -52,8 +52,8 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
 
  private:
   Result<ExitCode> List(Output& out) const {
-    auto listed =
-        WithStore(ObserveStore(store_), [&](const NodeStore& store) { return Write(store, out); });
+    auto listed = WithStore(ObserveStore(store_, {.shows_any_age = true}),
+                            [&](const NodeStore& store) { return Write(store, out); });
     if (!listed) return listed.error();
     return ExitCode::kYes;
   }

@@ -122,7 +122,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
   }
 
   Result<ExitCode> Show(Output& out) const {
-    const auto all = WithStore(ObserveStore(store_), Count);
+    const auto all = WithStore(ObserveStore(store_, {.shows_any_age = true}), Count);
     if (!all) return all.error();
     if (out.json()) {
       Json list = Json::array();

@@ -22,7 +22,7 @@ and carries over what is sound in it.)";
     auto report = WithStore(ObserveStore(store_), &NodeStore::Verify);
     if (!report && report.error().code == ErrorCode::kInvalidArgument) {
       // A store of streaming requests has pages and values, too.
-      if (auto streams = StreamingStore::Observe(store_.store)) report = (*streams)->Verify();
+      if (auto streams = VerifyStreams(store_)) report = *std::move(streams);
     }
     if (!report) return report.error();
     out.WriteFields({{"sound", "sound", report->sound},

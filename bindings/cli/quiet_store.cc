@@ -2,8 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
-#include <system_error>
 #include <utility>
 
 #include "bindings/cli/store_access.h"
@@ -15,7 +16,65 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Both meta pages, of any page size: every commit writes one of them.
+constexpr std::size_t kHeadBytes = std::size_t{128} << 10;
+constexpr std::size_t kMarkBytes = std::size_t{1} << 16;
+
+Result<std::string> HeadOf(const internal::Fd& file, const fs::path& path) {
+  std::string head(kHeadBytes, '\0');
+  std::size_t length = 0;
+  while (length < head.size()) {
+    const ssize_t got =
+        ::pread(file.get(), head.data() + length, head.size() - length, static_cast<off_t>(length));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return CopyFailed(path, ::strerror(errno));
+    if (got == 0) break;
+    length += static_cast<std::size_t>(got);
+  }
+  head.resize(length);
+  return head;
+}
+
+// nullopt: it is not there.
+Result<std::optional<std::string>> ReadMark(const fs::path& path) {
+  auto mark = internal::ReadWholeFile(path, kMarkBytes);
+  if (mark) return std::optional(*std::move(mark));
+  if (mark.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
+  return CopyFailed(path, mark.error().message);
+}
+
+Error Changes(const fs::path& path) {
+  return {
+      ErrorCode::kOwned,
+      path.string() + " changes while it is copied: a process writes to it; nothing was changed",
+      "try again"};
+}
+
+// What the store was while it was copied. No lock tells of an owner on another machine, or beyond
+// an overlay: so the copy counts only if no commit ended meanwhile. Until then LMDB overwrites
+// nothing of the last one.
+struct Moment {
+  std::string head;
+  std::optional<std::string> mark;
+
+  static Result<Moment> Of(const internal::Fd& database, const fs::path& path,
+                           const fs::path& mark_path) {
+    if (auto unowned = internal::CheckUnowned(database, path); !unowned) return unowned.error();
+    auto head = HeadOf(database, path);
+    if (!head) return head.error();
+    auto mark = ReadMark(mark_path);
+    if (!mark) return mark.error();
+    return Moment{*std::move(head), *std::move(mark)};
+  }
+  bool operator==(const Moment&) const = default;
+};
+
 }  // namespace
+
+bool QuietStore::IsNeeded(const fs::path& directory) {
+  return ::faccessat(AT_FDCWD, (directory / "data.mdb").c_str(), F_OK, AT_EACCESS) == 0 &&
+         ::faccessat(AT_FDCWD, (directory / "lock.mdb").c_str(), R_OK | W_OK, AT_EACCESS) != 0;
+}
 
 Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& progress) {
   if (auto safe = internal::CheckPrivateDirectory(directory); !safe) {
@@ -24,23 +83,36 @@ Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& pro
   if (auto safe = internal::CheckStoreFiles(directory); !safe) return safe.error();
   QuietStore store(directory);
   const fs::path path = directory / "data.mdb";
+  const fs::path mark = directory / "commit.mark";
   auto database = internal::OpenFile(path, O_RDONLY);
   if (!database) return WithStartHint(database.error());
-  if (const auto unowned = internal::LockOutOwners(*database, path); !unowned) {
-    if (unowned.error().code == ErrorCode::kOwned) return store;
-    return unowned.error();
+  auto before = Moment::Of(*database, path, mark);
+  if (!before && before.error().code == ErrorCode::kOwned) {
+    if (!IsNeeded(directory)) return store;
+    return Error{ErrorCode::kOwned,
+                 path.string() +
+                     " is in use by a process that owns its store, and who reads beside it needs "
+                     "a lock.mdb that can be written; nothing was changed",
+                 "run this where the store can be written, or there write a backup (waybill backup "
+                 "FILE), and read that: waybill diff, waybill restore"};
   }
+  if (!before) return before.error();
   auto scratch = ScratchDirectory::Make("waybill-copy");
   if (!scratch) return scratch.error();
   store.directory_ = scratch->path() / "store";
   store.copy_.emplace(*std::move(scratch));
   if (auto made = internal::MakePrivateDirectory(store.directory_); !made) return made.error();
-  std::error_code error;
-  const fs::path mark = directory / "commit.mark";
-  if (fs::exists(mark, error)) fs::copy_file(mark, store.directory_ / "commit.mark", error);
-  if (error) return CopyFailed(mark, error.message());
+  if (before->mark) {
+    const fs::path copy = store.directory_ / "commit.mark";
+    if (auto copied = internal::WriteFileDurably(copy, *before->mark); !copied) {
+      return copied.error();
+    }
+  }
   auto copied = CopyOpenFile(*database, path, store.directory_ / "data.mdb", progress);
   if (!copied) return copied.error();
+  const auto after = Moment::Of(*database, path, mark);
+  if (!after && after.error().code != ErrorCode::kOwned) return after.error();
+  if (!after || *after != *before) return Changes(path);
   return store;
 }
 
@@ -56,6 +128,13 @@ Result<QuietStore> QuietStore::OfKubelet(OpenOptions options) {
                           [](const NodeStore&) -> Result<bool> { return true; });
   if (!opened) return store.InTruth(opened.error());
   return store;
+}
+
+Result<std::unique_ptr<NodeStore>> QuietStore::ObserveAsItIs(ObserveOptions options) const {
+  options.directory = readable();
+  auto observed = NodeStore::Observe(std::move(options));
+  if (!observed) return InTruth(WithStartHint(observed.error()));
+  return observed;
 }
 
 Result<std::unique_ptr<NodeStore>> QuietStore::Observe(ObserveOptions options) {
@@ -105,6 +184,20 @@ Error QuietStore::InTruth(Error error) const {
   if (!copy_) return error;
   error.message = WithPathReplaced(std::move(error.message), directory_, real_);
   error.hint = WithPathReplaced(std::move(error.hint), directory_, real_);
+  if (!IsNeeded(real_)) return error;
+  // To change it is no advice where it can't be changed, nor about a copy: opened as a store, that
+  // would move the witness of the store that it was copied from.
+  if (error.hint_code == Hint::kRecover) {
+    error.hint_code = Hint::kNone;
+    error.hint =
+        "nothing decides by it; if it is the node's own store, run `waybill start` where it can be "
+        "written";
+  } else if (error.code == ErrorCode::kOlderSchema) {
+    error.hint_code = Hint::kNone;
+    error.hint =
+        "if it is the node's own store, migrate it with `waybill migrate`, which makes a backup "
+        "first; `waybill preview` and `waybill diff` read an older schema as it is";
+  }
   return error;
 }
 

@@ -1,6 +1,7 @@
 // A store to read from without leaving a trace in it. If no process owns it, a copy in TMPDIR is
-// read, and not a byte of the store's directory changes, its lock file included. Beside a live
-// owner the store itself is observed, which takes a slot in lock.mdb and changes nothing else.
+// read, and not a byte of the store's directory changes, its lock file included; nor is an owner
+// kept from opening it meanwhile. Beside a live owner the store itself is observed, which takes a
+// slot in lock.mdb and changes nothing else.
 
 #ifndef WAYBILL_BINDINGS_CLI_QUIET_STORE_H_
 #define WAYBILL_BINDINGS_CLI_QUIET_STORE_H_
@@ -18,33 +19,40 @@ namespace waybill::cli {
 
 class QuietStore {
  public:
-  // No process can become the store's owner while it is copied. kNotFound, kUnsafePath, kIo,
-  // kDiskFull; kInterrupted: `progress` returned false.
+  // Whether the store in `directory` can be read only as a copy: nobody can take a slot in its
+  // lock.mdb, since the file can't be written, or since it is not there: then the directory is a
+  // copy itself, and stays as it is.
+  static bool IsNeeded(const std::filesystem::path& directory);
+  // kNotFound, kUnsafePath, kIo, kDiskFull; kOwned: a process writes to it, and no slot can be
+  // taken beside it; kInterrupted: `progress` returned false.
   static Result<QuietStore> Of(const std::filesystem::path& directory, const Progress& progress);
   // What opening with `options` makes of a kubelet directory: a store in TMPDIR, without a witness.
   // Its directory, witness and clock are set here. Errors: NodeStore::Open.
   static Result<QuietStore> OfKubelet(OpenOptions options);
 
-  // `options.directory` is set here. A copy of an older schema is migrated first. Errors:
-  // NodeStore::Observe, about the real directory.
+  // `options.directory` is set here. Errors: NodeStore::Observe, about the real directory.
+  Result<std::unique_ptr<NodeStore>> ObserveAsItIs(ObserveOptions options) const;
+
+  // The same, but a copy of an older schema is migrated first.
   Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
   // The same, but a copy is believed without its witness: it may well be older. kDamaged also: it
   // would have to be recovered.
   Result<std::unique_ptr<NodeStore>> ObserveAnyAge(ObserveOptions options);
 
-  // `error` about the real directory.
+  // `error` about the real directory, with advice that fits it.
   Error InTruth(Error error) const;
 
   // Whether it is a copy, and of which schema version the store is if that was migrated.
   bool copied() const { return copy_.has_value(); }
   std::uint32_t migrated_from() const { return migrated_from_; }
+  // What to open, to read.
+  const std::filesystem::path& readable() const { return copy_ ? directory_ : real_; }
 
  private:
   explicit QuietStore(std::filesystem::path real) : real_(std::move(real)) {}
   // Opens the copy as its owner, which takes it to the newest schema.
   Result<void> Migrate(Rules rules, const Witness& witness);
-  const std::filesystem::path& readable() const { return copy_ ? directory_ : real_; }
 
   std::filesystem::path real_;
   std::optional<ScratchDirectory> copy_;

@@ -1,7 +1,16 @@
 #include "bindings/cli/store_access.h"
 
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "bindings/cli/progress.h"
+#include "waybill/streaming.h"
+
 namespace waybill::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 Result<std::unique_ptr<NodeStore>> WithHint(Result<std::unique_ptr<NodeStore>> store) {
   if (!store) return WithStartHint(std::move(store.error()));
@@ -36,19 +45,70 @@ Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Openi
   return store;
 }
 
+Result<QuietStore> CopyOf(const fs::path& directory) {
+  ProgressLine copying("copying", "bytes");
+  return QuietStore::Of(directory, copying.UntilStopped());
+}
+
+// Most users of backups name a file once.
+Result<void> CheckIsNoFile(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return {};
+  return Error{
+      ErrorCode::kUnsafePath, path.string() + " is not a directory; nothing was changed",
+      "name the directory that data.mdb lies in; `waybill diff` reads a backup's file, and "
+      "`waybill restore` puts one back"};
+}
+
+Result<OpenedStore> TryToObserve(const ObserveOptions& options) {
+  if (auto checked = CheckIsNoFile(options.directory); !checked) return checked.error();
+  if (!QuietStore::IsNeeded(options.directory))
+    return InPlace(WithHint(NodeStore::Observe(options)));
+  auto copy = CopyOf(options.directory);
+  if (!copy) return copy.error();
+  auto observed = copy->ObserveAsItIs(options);
+  if (!observed) return observed.error();
+  return OpenedStore(*std::move(observed), *std::move(copy));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Opening& how) {
   return WhileOwned(flags, [&] { return TryToOwn(flags, how); });
 }
 
-Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how) {
-  return WithHint(NodeStore::Observe({.directory = flags.store,
-                                      .rules = flags.rules,
-                                      .policy = how.policy,
-                                      .user_namespaces = how.user_namespaces,
-                                      .short_names = how.evidence.short_names,
-                                      .ages = how.ages}));
+Error OpenedStore::InTruth(Error error) const {
+  return copy_ ? copy_->InTruth(std::move(error)) : error;
+}
+
+Result<OpenedStore> ObserveStore(const StoreFlags& flags, const Opening& how) {
+  ObserveOptions options = {.directory = flags.store,
+                            .rules = flags.rules,
+                            .policy = how.policy,
+                            .user_namespaces = how.user_namespaces,
+                            .short_names = how.evidence.short_names,
+                            .ages = how.ages};
+  auto opened = TryToObserve(options);
+  if (opened || !how.shows_any_age || opened.error().code != ErrorCode::kDamaged) return opened;
+  options.asks_witness = false;
+  auto of_any_age = TryToObserve(options);
+  if (!of_any_age) return opened;
+  Warn(opened.error().message, "what is shown may be long out of date; no command decides by it");
+  return of_any_age;
+}
+
+Result<VerifyReport> VerifyStreams(const StoreFlags& flags) {
+  const auto verify = [](const fs::path& directory) -> Result<VerifyReport> {
+    auto streams = StreamingStore::Observe(directory);
+    if (!streams) return streams.error();
+    return (*streams)->Verify();
+  };
+  if (!QuietStore::IsNeeded(flags.store)) return verify(flags.store);
+  auto copy = CopyOf(flags.store);
+  if (!copy) return copy.error();
+  auto report = verify(copy->readable());
+  if (!report) return copy->InTruth(report.error());
+  return report;
 }
 
 Result<Writer> Writer::Open(const StoreFlags& flags, const Opening& how) {
@@ -59,7 +119,7 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   auto own = TryToOwn(flags, how);
   if (own) {
     auto calls = CallsOf(**own);
-    Writer writer(*std::move(own), std::move(calls), flags.rules, flags.wait);
+    Writer writer(OpenedStore(*std::move(own)), std::move(calls), flags.rules, flags.wait);
     writer.is_owner_ = true;
     return writer;
   }

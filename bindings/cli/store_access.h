@@ -12,6 +12,7 @@
 #include "bindings/cli/output.h"
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/parse.h"
+#include "bindings/cli/quiet_store.h"
 #include "waybill/node_store.h"
 #include "waybill/owner.h"
 
@@ -24,7 +25,32 @@ struct Opening {
   EvidenceOptions evidence = {};
   std::optional<AgeLimits> ages = {};             // ObserveOptions::ages
   const EvidenceFlags* evidence_flags = nullptr;  // those that set it, if the command has them
+  // For a command that only shows what is stored, so that nobody decides by it: a store that may be
+  // older than its witness is shown, too, with a warning.
+  bool shows_any_age = false;
 };
+
+// A store that is open. Where it is a copy that is read, the copy is gone with this.
+class OpenedStore {
+ public:
+  explicit OpenedStore(std::unique_ptr<NodeStore> store) : store_(std::move(store)) {}
+  OpenedStore(std::unique_ptr<NodeStore> store, QuietStore copy)
+      : copy_(std::move(copy)), store_(std::move(store)) {}
+
+  NodeStore& operator*() const { return *store_; }
+  NodeStore* operator->() const { return store_.get(); }
+  // `error` about the real directory.
+  Error InTruth(Error error) const;
+
+ private:
+  std::optional<QuietStore> copy_;  // outlives `store_`
+  std::unique_ptr<NodeStore> store_;
+};
+
+inline Result<OpenedStore> InPlace(Result<std::unique_ptr<NodeStore>> store) {
+  if (!store) return store.error();
+  return OpenedStore(*std::move(store));
+}
 
 // As the owner, to write. The store must exist and have the newest schema; its witness is the one
 // that it remembers. Pulls that run go on running: a command begins one, and another ends it.
@@ -32,8 +58,11 @@ struct Opening {
 // that process serves.
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Opening& how = {});
 
-// Beside a live owner, to read.
-Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how = {});
+// To read: beside a live owner, on a read-only file system, and from a copy. Creates nothing in the
+// store's directory: where that can't be read in place, it is copied to TMPDIR, by the same checks.
+Result<OpenedStore> ObserveStore(const StoreFlags& flags, const Opening& how = {});
+// The same for a store of streaming requests, as far as it is sound.
+Result<VerifyReport> VerifyStreams(const StoreFlags& flags);
 
 // Changes a store that may have a live owner: as its owner for the moment, or else through the
 // socket of the process that owns it. Both do the same, and the command writes the same.
@@ -59,10 +88,10 @@ class Writer {
 
  private:
   static Result<Writer> Try(const StoreFlags& flags, const Opening& how);
-  Writer(std::unique_ptr<NodeStore> store, std::unique_ptr<OwnerCalls> owner, Rules rules,
+  Writer(OpenedStore store, std::unique_ptr<OwnerCalls> owner, Rules rules,
          std::chrono::seconds wait)
       : store_(std::move(store)), owner_(std::move(owner)), rules_(rules), wait_(wait) {}
-  std::unique_ptr<NodeStore> store_;
+  OpenedStore store_;
   std::unique_ptr<OwnerCalls> owner_;
   Rules rules_;
   std::chrono::seconds wait_;
@@ -83,13 +112,18 @@ std::invoke_result_t<Body, Writer&> WithWriter(Result<Writer> writer, const Body
 // Runs `body(NodeStore&)`, which returns a Result, on an opened store, and closes the store. What
 // `body` returns, or the error of opening or closing.
 template <typename Body>
-std::invoke_result_t<Body, NodeStore&> WithStore(Result<std::unique_ptr<NodeStore>> store,
-                                                 const Body& body) {
+std::invoke_result_t<Body, NodeStore&> WithStore(Result<OpenedStore> store, const Body& body) {
   if (!store) return store.error();
   auto result = std::invoke(body, **store);
-  if (!result) return result;
-  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  if (!result) return store->InTruth(std::move(result.error()));
+  if (auto closed = (*store)->Close(); !closed) return store->InTruth(closed.error());
   return result;
+}
+
+template <typename Body>
+std::invoke_result_t<Body, NodeStore&> WithStore(Result<std::unique_ptr<NodeStore>> store,
+                                                 const Body& body) {
+  return WithStore(InPlace(std::move(store)), body);
 }
 
 // If the store does not exist, the hint says how to create one.

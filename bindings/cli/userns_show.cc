@@ -42,9 +42,9 @@ Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out) {
   auto store = ObserveStore(arguments.store, {.user_namespaces = arguments.pool.options});
   if (!store) return store.error();
   auto mappings = (*store)->ListUserNamespaces();
-  if (!mappings) return mappings.error();
+  if (!mappings) return store->InTruth(mappings.error());
   auto held = (*store)->ListHeldPods();
-  if (!held) return held.error();
+  if (!held) return store->InTruth(held.error());
   if (auto closed = (*store)->Close(); !closed) return closed.error();
   if (!out.json()) {
     WriteMappings(*mappings, out);

@@ -201,6 +201,7 @@ class NodeStore::Impl {
   bool Reopen();
 
   internal::SeenUnowned seen_unowned_;       // guarded by observed_mutex
+  bool asks_witness_ = true;                 // ObserveOptions
   std::atomic<std::int64_t> looked_at_{-1};  // the tick of OwnsStill's last look
   bool is_owner_ = false;
   bool closed_ = false;

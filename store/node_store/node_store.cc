@@ -355,12 +355,14 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   }
   if (auto r = CheckAges(options.ages); !r) return r.error();
   std::unique_ptr<Impl> impl(new Impl(options));
+  impl->asks_witness_ = options.asks_witness;
   if (auto r = impl->OpenFiles(); !r) return r.error();
   return impl;
 }
 
 Result<void> NodeStore::Impl::OpenFiles() {
-  auto opened = internal::OpenAsObserver(directory, internal::Purpose::kNode, seen_unowned_);
+  auto opened =
+      internal::OpenAsObserver(directory, internal::Purpose::kNode, asks_witness_, seen_unowned_);
   if (!opened) return opened.error();
   observed.emplace(std::move(*opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,

@@ -324,11 +324,13 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
 namespace {
 
 // Why an observer refuses a file that no live owner has verified; nullopt: it does not.
-std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspection& inspection) {
+std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspection& inspection,
+                             bool asks_witness) {
   if (inspection.newer_schema) return NewerSchema(directory);
   if (!inspection.sound) {
     return inspection.moved ? Moving(directory) : Unsound(directory, inspection);
   }
+  if (!asks_witness) return std::nullopt;
   // An owner would have asked the witness.
   auto contradiction = AskRememberedWitness(*inspection.identity, *inspection.state);
   if (!contradiction) return contradiction.error();
@@ -352,17 +354,17 @@ Result<SeenUnowned> LookAt(const Fd& file, const std::filesystem::path& path, bo
 
 // Walks the file, and returns the newest transaction ID in it.
 Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, const Fd& file,
-                                     SeenUnowned& seen) {
+                                     bool asks_witness, SeenUnowned& seen) {
   bool settled = false;
   auto look = LookAt(file, directory / "data.mdb", settled);
   if (!look) return look.error();
   if (seen.inspection && seen.id == look->id && seen.bytes == look->bytes &&
       seen.written == look->written) {
-    if (auto refusal = Refusal(directory, *seen.inspection)) return *refusal;
+    if (auto refusal = Refusal(directory, *seen.inspection, asks_witness)) return *refusal;
   }
   auto inspection = InspectFile(file);
   if (!inspection) return inspection.error();
-  auto refusal = Refusal(directory, *inspection);
+  auto refusal = Refusal(directory, *inspection, asks_witness);
   if (!refusal) return inspection->txn_id;
   if (settled && !inspection->moved) {
     seen = *look;
@@ -374,7 +376,7 @@ Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, con
 }  // namespace
 
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
-                                      SeenUnowned& seen) {
+                                      bool asks_witness, SeenUnowned& seen) {
   if (auto r = lmdb::CheckVersion(); !r) return r.error();
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
   if (auto r = CheckStoreFiles(directory); !r) return r.error();
@@ -389,7 +391,7 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Pu
   if (!vouched) return vouched.error();
   std::uint64_t txn_id = 0;
   if (!*vouched) {
-    auto newest = InspectUnowned(directory, *file, seen);
+    auto newest = InspectUnowned(directory, *file, asks_witness, seen);
     if (!newest) return newest.error();
     txn_id = *newest;
   }

@@ -77,7 +77,7 @@ struct SeenUnowned {
 // Errors: NodeStore::Observe; kInvalidArgument as above. A finding that keeps the store closed is
 // stored in `seen`, and holds until the file's inode, size or time changes.
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
-                                      SeenUnowned& seen);
+                                      bool asks_witness, SeenUnowned& seen);
 
 // Opens LMDB on a file that passed the walk, and makes sure that LMDB sees what the walk saw.
 // `txn_id` is the newer meta page's, as the walk saw it. A lock.mdb of another data.mdb makes LMDB

@@ -124,13 +124,29 @@ Result<void> OwnerLock::AnnounceRecovered(const FileId& database) {
   return {};
 }
 
+namespace {
+
+Error InUse(const std::filesystem::path& path) {
+  return {ErrorCode::kOwned,
+          path.string() + " is in use by a process that owns its store; nothing was changed",
+          "make a backup of that store, which needs no copy of its files"};
+}
+
+}  // namespace
+
 Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path) {
   struct flock lock = LockOf(kOwnedByte, F_RDLCK);
   if (fcntl(file.get(), F_OFD_SETLK, &lock) == 0 || errno == ENOLCK) return {};
   if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
-  return Error{ErrorCode::kOwned,
-               path.string() + " is in use by a process that owns its store; nothing was changed",
-               "make a backup of that store, which needs no copy of its files"};
+  return InUse(path);
+}
+
+Result<void> CheckUnowned(const Fd& file, const std::filesystem::path& path) {
+  struct flock lock = LockOf(kOwnedByte, F_RDLCK);
+  if (fcntl(file.get(), F_OFD_GETLK, &lock) != 0) {
+    return errno == ENOLCK ? Result<void>() : SystemError(errno, "look at", path);
+  }
+  return lock.l_type == F_UNLCK ? Result<void>() : InUse(path);
 }
 
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database) {

@@ -50,6 +50,9 @@ class OwnerLock {
 // system without locks has no owner either.
 Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path);
 
+// kOwned: the data.mdb `file` has an owner now. Locks nothing.
+Result<void> CheckUnowned(const Fd& file, const std::filesystem::path& path);
+
 // Whether a live owner has verified `database`.
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database);
 

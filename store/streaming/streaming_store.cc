@@ -262,7 +262,7 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenObserver
   std::unique_ptr<Impl> impl(
       new Impl({.directory = directory, .witness = Witness::None(), .boot_clock = boot_clock}));
   internal::SeenUnowned unused;
-  auto opened = internal::OpenAsObserver(directory, internal::Purpose::kStreaming, unused);
+  auto opened = internal::OpenAsObserver(directory, internal::Purpose::kStreaming, true, unused);
   if (!opened) return opened.error();
   impl->observed_.emplace(std::move(*opened));
   const internal::OpenedDatabase& database = *impl->observed_;

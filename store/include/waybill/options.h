@@ -148,6 +148,9 @@ struct ObserveOptions {
   ShortNames short_names = ShortNames::kAnywhere;  // for Explain
   std::optional<AgeLimits> ages = std::nullopt;    // nullopt: those of the owner
   Clock clock = SystemClock;
+  // False: a store that no process owns is read whatever its witness says, so that it may be older
+  // than what was open last. To show what is in it, never to decide by it.
+  bool asks_witness = true;
 };
 
 // Options of changes that delete.
