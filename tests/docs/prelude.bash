@@ -35,13 +35,19 @@ kubelet_directory() {
   mkdir -p "$kubelet/image_manager/pulled" "$kubelet/image_manager/pulling"
   chmod -R u=rwX,go= "$kubelet"
 }
-# record IMAGE REF SECRET: as a kubelet writes it. SECRET: NAMESPACE/NAME/UID/HASH
+# record IMAGE REF CREDENTIAL: as a kubelet writes it. CREDENTIAL: NAMESPACE/NAME/UID/HASH of a Secret, with
+# - for the hash of a service account, or - for all pods of the node
 record() {
-  local coordinates
-  IFS=/ read -r -a coordinates <<<"$3"
-  printf '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-02T03:04:05Z","imageRef":"%s","credentialMapping":{"%s":{"kubernetesSecrets":[{"uid":"%s","namespace":"%s","name":"%s","credentialHash":"%s"}]}}}' \
-    "$2" "$1" "${coordinates[2]}" "${coordinates[0]}" "${coordinates[1]}" "${coordinates[3]}" \
-    >"$kubelet/image_manager/pulled/sha256-$(printf %s "$2" | sha256sum | cut -d' ' -f1)"
+  local of opens
+  IFS=/ read -r -a of <<<"$3"
+  opens=$(printf '"uid":"%s","namespace":"%s","name":"%s"' "${of[2]:-}" "${of[0]}" "${of[1]:-}")
+  case "$3" in
+    -) opens='"nodePodsAccessible":true' ;;
+    *-) opens="\"kubernetesServiceAccounts\":[{$opens}]" ;;
+    *) opens="\"kubernetesSecrets\":[{$opens,\"credentialHash\":\"${of[3]}\"}]" ;;
+  esac
+  printf '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-02T03:04:05Z","imageRef":"%s","credentialMapping":{"%s":{%s}}}' \
+    "$2" "$1" "$opens" >"$kubelet/image_manager/pulled/sha256-$(printf %s "$2" | sha256sum | cut -d' ' -f1)"
 }
 
 apt() { :; }
