@@ -1,4 +1,4 @@
-// Links between pages lead somewhere, and what a page says of ./dev is there.
+// Links between pages lead somewhere, what a page says of ./dev is there, and commands are run.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -124,6 +124,25 @@ BOOST_AUTO_TEST_CASE(each_header_is_named_where_they_are_the_manual) {
     const std::string name = entry.path().filename();
     BOOST_TEST(page.find(name) != std::string::npos, name);
   }
+}
+
+// pages_test.cc runs what has a file here.
+BOOST_AUTO_TEST_CASE(each_page_with_commands_is_run) {
+  std::set<std::string> run = {"bindings/go/README.md",  // builds Go, from the network
+                               "tests/node/README.md"};  // makes real nodes
+  for (const auto& entry : std::filesystem::directory_iterator(kTree / "tests/docs")) {
+    if (entry.path().extension() != ".bash") continue;
+    std::istringstream in(ReadFile(entry.path()));
+    std::string first;
+    std::getline(in, first);
+    if (first.starts_with("# page: ")) run.insert(first.substr(8));
+  }
+  for (const auto& path : Pages()) {
+    if (ReadFile(path).find("\n```console\n") == std::string::npos) continue;
+    const std::string page = path.lexically_relative(kTree);
+    BOOST_TEST(run.erase(page) == 1U, page << " has commands, and is not run");
+  }
+  BOOST_TEST(run.empty(), "these have no commands any more");
 }
 
 BOOST_AUTO_TEST_CASE(headings_and_links_are_found) {

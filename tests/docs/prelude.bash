@@ -11,7 +11,14 @@ if [ -e "$D/etc/waybill/config.toml" ]; then WAYBILL_CONFIG=$D/etc/waybill/confi
 
 whole() { :; }
 
-# With the runtime of the section where one is looked for.
+# The processes of a host on which nothing runs in a user namespace: what `userns check` looks at.
+host_processes() {
+  mkdir -p "$D/proc/1"
+  echo '0 0 4294967295' | tee "$D/proc/1/uid_map" >"$D/proc/1/gid_map"
+  ln -s 1 "$D/proc/self"
+}
+
+# With the runtime and the processes of the section where these are looked for.
 waybill() {
   local words=() word before=
   for word in "$@"; do
@@ -20,6 +27,7 @@ waybill() {
     words+=("$word")
     before=$word
   done
+  [ "$1 ${2:-}" != "userns check" ] || words+=(--proc "$D/proc")
   command "$WAYBILL_CLI" "${words[@]}"
 }
 
