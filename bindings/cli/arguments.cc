@@ -119,7 +119,12 @@ class Arranger {
       wants_version = wants_version || name == "--version";
       const Flag* flag = FindAnywhere(registry_, name);
       if (flag == nullptr && name != "--version") return NoSuchFlag(registry_, nullptr, word);
-      if (flag != nullptr && flag->takes_value() && word == name) ++i;
+      if (flag == nullptr || word != name) continue;
+      // `--status guard`: a switch of the command that follows, whatever it is elsewhere.
+      const Registry::Entry* next =
+          i + 1 < arguments_.size() ? registry_.Find(arguments_[i + 1]) : nullptr;
+      const Flag* its = next == nullptr ? nullptr : next->flags.Find(name);
+      if (its == nullptr ? flag->takes_value() : its->takes_value()) ++i;
     }
     if (wants_help_) line_.words = {"--help"};
     if (!wants_help_ && wants_version) line_.words = {"--version"};

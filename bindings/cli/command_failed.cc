@@ -37,6 +37,10 @@ checked.)";
       return BadFlag("--nothing-transferred", "it excludes --unknown");
     }
     PullId pull;
+    if (nothing_transferred_ && !pull_) {
+      return BadFlag("--nothing-transferred", "it needs --pull: of which pull do you know that?",
+                     "give the number that `waybill intent` printed");
+    }
     if (pull_) {
       auto id = ParsePullId("--pull", *pull_);
       if (!id) return id.error();

@@ -10,6 +10,12 @@
 
 namespace waybill::cli {
 
+namespace {
+
+constexpr int kMostValues = 1'000'000;
+
+}  // namespace
+
 bool Flag::given() const { return option->count() > 0; }
 
 std::vector<std::string> Flag::values() const { return option->results(); }
@@ -21,8 +27,10 @@ Flag& Flags::Add(Flag flag) {
                           : app_.add_option(names, CLI::callback_t{}, flag.help);
   if (!is_switch) flag.option->type_name(flag.placeholder);
   if (flag.kind == Flag::Kind::kList || flag.kind == Flag::Kind::kPositionals) {
-    flag.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(flag.kind == Flag::Kind::kPositionals);
+    flag.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    if (flag.kind == Flag::Kind::kPositionals) flag.option->expected(0, kMostValues);
+    // Otherwise CLI11 takes "[a,b]" apart.
+    flag.option->allow_extra_args(false);
   }
   if (flag.required) flag.option->required();
   flag.common = common_;
@@ -137,12 +145,15 @@ bool Flags::AsksSettings(const Flag& flag) const {
 }
 
 Result<void> Flags::Assign(Settings& settings) {
+  // First: what a setting is worth hangs on what was typed.
+  for (const Flag& flag : all_) {
+    if (!flag.given()) continue;
+    if (auto noted = settings.NoteGiven(flag); !noted) return noted;
+  }
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const Flag& flag = all_[i];
     std::vector<std::string> values = flag.values();
-    if (flag.given()) {
-      if (auto noted = settings.NoteGiven(flag); !noted) return noted;
-    } else if (AsksSettings(flag)) {
+    if (!flag.given() && AsksSettings(flag)) {
       auto set = settings.Ask(flag);
       if (!set) return set.error();
       values = *std::move(set);

@@ -86,8 +86,12 @@ Result<std::string> ReadOwnFile(const std::string& path, std::size_t most) {
   // Opening a FIFO does not wait for its writer.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) {
-    const bool is_missing = errno == ENOENT || errno == ENOTDIR;
-    Error error = Unreadable(path, errno);
+    const int failed = errno;
+    struct stat link = {};
+    // A link to nothing is there.
+    const bool is_missing =
+        (failed == ENOENT || failed == ENOTDIR) && ::lstat(path.c_str(), &link) != 0;
+    Error error = Unreadable(path, failed);
     if (is_missing) error.code = ErrorCode::kNotFound;
     return error;
   }

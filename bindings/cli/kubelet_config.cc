@@ -26,7 +26,14 @@ bool IsText(const YamlNode* node, std::string_view text) {
   return node != nullptr && node->IsScalar() && node->text == text;
 }
 
-bool IsNull(const YamlNode& node) { return node.IsScalar() && JsonOfScalar(node) == "null"; }
+// What the kubelet makes of an empty value hangs on which of its files has it.
+bool IsNothing(const YamlNode& node) {
+  return node.IsScalar() && (JsonOfScalar(node) == "null" || node.text.empty());
+}
+
+Error Nothing(std::string_view key) {
+  return NotTaken(fmt::format("{} has no value", key), "give it one, or leave it out");
+}
 
 Result<void> TakeAllowlist(const YamlNode& list, std::vector<std::string>& allow) {
   if (!list.IsList()) return NotTaken("preloadedImagesVerificationAllowlist is no list");
@@ -40,8 +47,14 @@ Result<void> TakeAllowlist(const YamlNode& list, std::vector<std::string>& allow
   return {};
 }
 
-// `file` wins over what `policy` has from earlier ones. `gate`: what the files say of the feature.
-Result<void> TakeFile(std::string_view file, KubeletPolicy& policy, std::optional<bool>& gate) {
+// What the files say of the feature.
+struct Gates {
+  std::optional<bool> gate;
+  std::optional<bool> all_beta;
+};
+
+// `file` wins over what `policy` and `said` have from earlier ones.
+Result<void> TakeFile(std::string_view file, KubeletPolicy& policy, Gates& said) {
   auto root = ReadYaml(file);
   if (!root) return root.error();
   if (!root->IsMap() || !IsText(root->Find("kind"), "KubeletConfiguration") ||
@@ -51,35 +64,53 @@ Result<void> TakeFile(std::string_view file, KubeletPolicy& policy, std::optiona
         fmt::format("it begins with apiVersion: {} and kind: KubeletConfiguration", kVersion));
   }
   const YamlNode* mode = root->Find("imagePullCredentialsVerificationPolicy");
-  if (mode != nullptr && !IsNull(*mode)) {
+  if (mode != nullptr) {
+    if (IsNothing(*mode)) return Nothing("imagePullCredentialsVerificationPolicy");
     if (!mode->IsScalar()) return NotTaken("imagePullCredentialsVerificationPolicy is no string");
-    // An empty one is unset.
-    if (!mode->text.empty()) policy.policy = mode->text;
+    policy.policy = mode->text;
   }
   const YamlNode* allow = root->Find("preloadedImagesVerificationAllowlist");
-  if (allow != nullptr && !IsNull(*allow)) {
+  if (allow != nullptr) {
+    if (IsNothing(*allow)) return Nothing("preloadedImagesVerificationAllowlist");
     if (auto taken = TakeAllowlist(*allow, policy.allow); !taken) return taken;
   }
   const YamlNode* gates = root->Find("featureGates");
-  const YamlNode* its = gates != nullptr && gates->IsMap() ? gates->Find(kGate) : nullptr;
-  if (its != nullptr) gate = its->IsScalar() && JsonOfScalar(*its) == "true";
+  if (gates == nullptr) return {};
+  if (!gates->IsMap()) return NotTaken("featureGates is no map");
+  const auto take = [&](std::string_view name, std::optional<bool>& says) {
+    const YamlNode* its = gates->Find(name);
+    if (its != nullptr) says = its->IsScalar() && JsonOfScalar(*its) == "true";
+  };
+  take(kGate, said.gate);
+  take("AllBeta", said.all_beta);
   return {};
 }
 
+// In the order in which the kubelet walks a directory: by name, level for level, into no symbolic
+// link.
 Result<std::vector<std::string>> FilesOf(const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return std::vector<std::string>{path};
-  std::vector<std::string> files;
-  for (std::filesystem::recursive_directory_iterator at(path, error), end; !error && at != end;
+  if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
+  if (fs::is_symlink(path, error)) {
+    return BadFlag(
+        kFlag, fmt::format("{} is a symbolic link, into which the kubelet does not look", path));
+  }
+  std::vector<fs::path> found;
+  for (fs::recursive_directory_iterator at(path, error), end; !error && at != end;
        at.increment(error)) {
-    if (at->path().extension() == ".conf") files.push_back(at->path().string());
-    if (files.size() > kMaxDropIns) {
+    const bool is_directory = fs::is_directory(at->symlink_status());
+    if (!is_directory && at->path().filename().string().ends_with(".conf")) {
+      found.push_back(at->path());
+    }
+    if (found.size() > kMaxDropIns) {
       return BadFlag(kFlag, fmt::format("{} has more than {} files", path, kMaxDropIns));
     }
   }
   if (error) return BadFlag(kFlag, fmt::format("{}: {}", path, error.message()));
-  std::sort(files.begin(), files.end());
-  return files;
+  // Component by component.
+  std::sort(found.begin(), found.end());
+  return std::vector<std::string>(found.begin(), found.end());
 }
 
 }  // namespace
@@ -93,20 +124,27 @@ void KubeletConfigFlag::Declare(Flags& flags, std::vector<std::string> unless) {
 
 Result<KubeletPolicy> KubeletConfigFlag::Read() const {
   KubeletPolicy policy;
-  std::optional<bool> gate;
+  Gates said;
+  std::size_t files_read = 0;
   for (const std::string& path : paths_) {
     if (path.empty() || path == "-") return BadFlag(kFlag, "it takes a file or a directory");
     auto files = FilesOf(path);
     if (!files) return files.error();
     for (const std::string& file : *files) {
-      auto content = ReadInput(file, kMaxYamlBytes);
-      if (!content) return content.error();
-      if (auto taken = TakeFile(*content, policy, gate); !taken) {
+      auto content = ReadOwnFile(file, kMaxYamlBytes);
+      if (!content) return BadFlag(kFlag, content.error().message, content.error().hint);
+      ++files_read;
+      if (auto taken = TakeFile(*content, policy, said); !taken) {
         return AboutInput(file, taken.error(), "nothing was done");
       }
     }
   }
-  if (gate == false) {
+  if (files_read == 0) {
+    return BadFlag(kFlag, fmt::format("{} has no file that ends in .conf", paths_.front()),
+                   "name the kubelet's config.yaml, too");
+  }
+  // AllBeta is for gates of that stage that are not named themselves.
+  if (!said.gate.value_or(said.all_beta.value_or(true))) {
     return BadFlag(kFlag,
                    fmt::format("the feature gate {} is off there: this kubelet verifies "
                                "nothing",

@@ -173,15 +173,16 @@ ManualPage ConfigPage(const Registry& registry) {
   std::string& text = page.text;
   text = Head(page.name, page.section, "the configuration file of waybill");
   text += fmt::format(".Sh SYNOPSIS\n.Pa {}\n", kConfigPath);
-  text += ".Sh DESCRIPTION\n" +
-          RoffLines(
-              "TOML. A key is the name of a flag without its dashes; it counts where that flag "
-              "is not given. A key that is not known, a file that others than root or the user "
-              "can write, and more than 64 KiB are refused.\n"
-              "\n"
-              "kubelet-dir and witness belong to the store of the file: a command that names "
-              "another store does not take them. A flag wins over the file, and over the "
-              "settings that it excludes; --verbose says what came from where.\n");
+  text +=
+      ".Sh DESCRIPTION\n" +
+      RoffLines(
+          "TOML. A key is the name of a flag without its dashes; it counts where that flag "
+          "is not given. A key that is not known, a file that others than root or the user "
+          "can write, and more than 64 KiB are refused.\n"
+          "\n"
+          "store, kubelet-dir, witness and cri are of one node: a command that names another "
+          "store or kubelet directory takes none of them. A flag wins over the file, and over the "
+          "settings that it excludes; --verbose says what came from where.\n");
   text += ".Ss Settings\n.Bl -tag -width Ds\n";
   for (const auto& [name, setting] : settings) {
     const auto& [flag, commands] = setting;

@@ -263,9 +263,10 @@ void AgeFlags::Declare(Flags& flags) {
   flags.Value("--keep-revocations", &revocations_, "TIME",
               "how long what `waybill forget` forgot is kept from coming back:\n"
               "1d or more, 30d (default)");
-  const std::vector<std::string> group = {"--max-age", "--max-age-service-accounts",
-                                          "--max-age-node-pods", "--keep-revocations"};
-  for (const std::string& flag : group) flags.TakesSetting(flag, {.unless = group});
+  for (const char* flag :
+       {"--max-age", "--max-age-service-accounts", "--max-age-node-pods", "--keep-revocations"}) {
+    flags.TakesSetting(flag);
+  }
 }
 
 Result<void> AgeFlags::Parse() {

@@ -16,8 +16,7 @@ namespace fs = std::filesystem;
 
 Error CopyFailed(const fs::path& path, std::string_view why) {
   return {ErrorCode::kIo,
-          fmt::format("{} could not be copied: {}; nothing was changed",
-                      path.string(), why),
+          fmt::format("{} could not be copied: {}; nothing was changed", path.string(), why),
           "TMPDIR names a directory with room for a copy of the store"};
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "bindings/cli/hints.h"
@@ -18,8 +19,9 @@ namespace waybill::cli {
 namespace {
 
 constexpr std::string_view kStoreFlag = "--store";
-// Settings that are about the store that the same file names.
-constexpr std::string_view kOfItsStore[] = {"--kubelet-dir", "--witness"};
+constexpr std::string_view kKubeletFlag = "--kubelet-dir";
+// What belongs together, of one node.
+constexpr std::string_view kOfItsNode[] = {kStoreFlag, kKubeletFlag, "--witness", "--cri"};
 
 Result<std::string> SettingText(const toml::node& node, std::string_view key) {
   if (const auto* text = node.as_string()) {
@@ -69,8 +71,17 @@ Result<std::vector<std::string>> SettingValues(const toml::node& node, std::stri
   return values;
 }
 
-std::filesystem::path Plain(const std::string& path) {
-  return (std::filesystem::absolute(path) / "").lexically_normal();
+// The same directory, by whatever path. It need not exist.
+bool IsSamePlace(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  const auto plain = [](const std::string& path) {
+    std::error_code ignored;
+    const auto whole = std::filesystem::absolute(path) / "";
+    auto real = std::filesystem::weakly_canonical(whole, ignored);
+    return ((ignored ? whole.lexically_normal() : real) / "").lexically_normal();
+  };
+  return plain(a) == plain(b);
 }
 
 std::string Joined(const std::vector<std::string>& values) {
@@ -110,6 +121,20 @@ Result<void> Settings::TakeConfig(std::string_view text, const std::string& path
     if (!values) return values.error();
     file_[flag] = {*std::move(values), path};
   }
+  return CheckNode();
+}
+
+Result<void> Settings::CheckNode() const {
+  const auto has = [&](std::string_view flag) { return file_.contains(std::string(flag)); };
+  for (const std::string_view flag : kOfItsNode) {
+    for (const std::string_view needed : {kStoreFlag, kKubeletFlag}) {
+      if (!has(flag) || has(needed)) continue;
+      if (needed == kKubeletFlag && flag != "--cri") continue;
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{} is there without {}", flag.substr(2), needed.substr(2)),
+                   "store, kubelet-dir, witness and cri say of one node what belongs together"};
+    }
+  }
   return {};
 }
 
@@ -144,10 +169,17 @@ Result<void> Settings::ReadConfig() {
   return {};
 }
 
-bool Settings::IsOtherStore() const {
-  const auto own = file_.find(std::string(kStoreFlag));
-  return own != file_.end() && !store_.empty() &&
-         Plain(own->second.values.front()) != Plain(store_);
+bool Settings::IsOtherNode() const {
+  const auto differs = [&](std::string_view flag, const std::string& value) {
+    const auto own = file_.find(std::string(flag));
+    return own != file_.end() && !IsSamePlace(own->second.values.front(), value);
+  };
+  for (const std::string_view flag : {kStoreFlag, kKubeletFlag}) {
+    const auto given = given_.find(std::string(flag));
+    if (given != given_.end() && differs(flag, given->second)) return true;
+  }
+  return !given_.contains(std::string(kStoreFlag)) && store_variable_ &&
+         differs(kStoreFlag, store_variable_->values.front());
 }
 
 Result<const Settings::Setting*> Settings::Find(const std::string& flag) {
@@ -162,15 +194,17 @@ Result<std::vector<std::string>> Settings::Ask(const Flag& flag) {
   if (!found) return found.error();
   if (*found == nullptr) return std::vector<std::string>();
   const Setting& setting = **found;
-  if (std::count(std::begin(kOfItsStore), std::end(kOfItsStore), flag.name) > 0 && IsOtherStore()) {
-    notes_.push_back(fmt::format("{} of {} is not taken: that file is about another store",
+  const bool is_of_node =
+      std::find(std::begin(kOfItsNode), std::end(kOfItsNode), flag.name) != std::end(kOfItsNode);
+  if (is_of_node && setting.origin != kStoreVariable && IsOtherNode()) {
+    left_store_ = left_store_ || flag.name == kStoreFlag;
+    notes_.push_back(fmt::format("{} of {} is not taken: that file is about another node",
                                  flag.name, setting.origin));
     return std::vector<std::string>();
   }
-  if (flag.name == kStoreFlag) {
-    store_ = setting.values.front();
+  if (flag.name == kStoreFlag && store_variable_) {
     const auto own = file_.find(flag.name);
-    if (store_variable_ && own != file_.end() && own->second.values != setting.values) {
+    if (own != file_.end() && own->second.values != setting.values) {
       notes_.push_back(fmt::format("{} of {} wins over that of {}", flag.name, kStoreVariable,
                                    own->second.origin));
     }
@@ -184,7 +218,7 @@ Result<std::vector<std::string>> Settings::Ask(const Flag& flag) {
 Result<void> Settings::NoteGiven(const Flag& flag) {
   if (!flag.settings) return {};
   const std::vector<std::string> given = flag.values();
-  if (flag.name == kStoreFlag) store_ = given.front();
+  given_[flag.name] = given.front();
   if (!verbose_) return {};
   auto found = Find(flag.name);
   if (!found) return found.error();
@@ -197,6 +231,12 @@ Result<void> Settings::NoteGiven(const Flag& flag) {
 Error Settings::Missing(const Flag& flag) const {
   const std::string key = flag.name.substr(2);
   const bool is_store = flag.name == kStoreFlag;
+  if (is_store && left_store_) {
+    return BadFlag(flag.name, "it is missing",
+                   fmt::format("the store of {} belongs to another kubelet directory; name the one "
+                               "of this",
+                               config_.value_or(kConfigPath)));
+  }
   return BadFlag(
       flag.name, "it is missing",
       fmt::format("give {} {},{} or write `{} = \"…\"` into {}", flag.name, flag.placeholder,

@@ -11,8 +11,10 @@
 //      cri = "auto"
 //      kubelet-config = ["/var/lib/kubelet/config.yaml"]
 //
-//    `kubelet-dir` and `witness` belong to the `store` of the file: a command that names another
-//    store does not take them.
+//    `store`, `kubelet-dir`, `witness` and `cri` belong together: they are of one node. A command
+//    that names another store or kubelet directory takes none of them, and a file that has one of
+//    the last three has a store; with `cri` also a kubelet directory, without whose records what
+//    the runtime lists could look preloaded.
 
 #ifndef WAYBILL_BINDINGS_CLI_SETTINGS_H_
 #define WAYBILL_BINDINGS_CLI_SETTINGS_H_
@@ -40,7 +42,8 @@ class Settings {
  public:
   // `known`: all flags that take settings, of any command. `config`: the value of --config.
   // `verbose`: Notes are wanted.
-  Settings(std::map<std::string, const Flag*> known, std::optional<std::string> config, bool verbose)
+  Settings(std::map<std::string, const Flag*> known, std::optional<std::string> config,
+           bool verbose)
       : known_(std::move(known)), config_(std::move(config)), verbose_(verbose) {}
   Settings(const Settings&) = delete;
   Settings& operator=(const Settings&) = delete;
@@ -72,7 +75,10 @@ class Settings {
   Result<const Setting*> Find(const std::string& flag);
   Result<void> ReadConfig();
   Result<void> TakeConfig(std::string_view text, const std::string& path);
-  bool IsOtherStore() const;
+  Result<void> CheckNode() const;
+  // Whether the command line or the variable names another store, or another kubelet directory,
+  // than the file.
+  bool IsOtherNode() const;
 
   std::map<std::string, const Flag*> known_;
   std::optional<std::string> config_;
@@ -80,7 +86,8 @@ class Settings {
   bool read_ = false;
   std::map<std::string, Setting> file_;  // by the flag's name
   std::optional<Setting> store_variable_;
-  std::string store_;                           // that of this call
+  std::map<std::string, std::string> given_;    // on the command line
+  bool left_store_ = false;                     // the file's, since it is another node's
   std::map<std::string, std::string> origins_;  // of the values that Ask gave
   std::vector<std::string> notes_;
 };

@@ -34,7 +34,7 @@ constexpr const char* kCalls[] = {
     "preview --pods FILE/pods.json --node n",
     "intent --image nginx",
     "pulled --image nginx --image-ref sha256:2",
-    "failed --image other --nothing-transferred",
+    "failed --image other",
     "observe --begin",
     "observe --images FILE/images.json --token TOKEN",
     "observe --images FILE/images.json --token TOKEN --grace 5m",
