@@ -95,20 +95,6 @@ BOOST_FIXTURE_TEST_CASE(what_was_given_is_kept_until_another_is, Sized) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(an_observer_follows_a_map_that_grew, Sized) {
-  Open(kMiB);
-  auto observer = Must(NodeStore::Observe({.directory = directory()}));
-  BOOST_TEST(Must(observer->GetStatistics()).records == 0U);
-  auto store = Must(NodeStore::Open(Options(16 * kMiB)));
-  const std::string ref(3000, 'r');
-  std::uint64_t records = 0;
-  while (Must(store->GetStatistics()).used_bytes < 2 * kMiB) {
-    Must(store->PutRecord({.image_ref = ref + std::to_string(records++)}));
-  }
-  BOOST_TEST(Must(observer->GetStatistics()).records == records);
-  BOOST_TEST(Must(observer->GetStatistics()).map_bytes == 16 * kMiB);
-}
-
 BOOST_FIXTURE_TEST_CASE(the_remembered_bound_holds, Sized) {
   Open(kMiB);
   auto store = Must(NodeStore::Open(Options(0)));
