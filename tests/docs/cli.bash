@@ -43,6 +43,15 @@ before() {
   all_images | tee "$D/crictl.json" >"$D/images.json"
   printf %s "$auths" >"$D/secret.json"
 }
+before_settings() {
+  mkdir "$D/etc/waybill"
+  awk '/^```toml$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$FIXTURES/../../bindings/cli/README.md" |
+    sed "s|\"/var|\"$D/var|; s|\"auto\"|\"unix://$socket\"|" >"$D/etc/waybill/config.toml"
+  mkdir -p "$D/var/lib/kubelet"
+  printf 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfeatureGates:\n  KubeletEnsureSecretPulledImages: true\n' \
+    >"$D/var/lib/kubelet/config.yaml"
+  waybill start --store "$D/var/lib/waybill" --no-witness >/dev/null
+}
 before_asking_the_runtime() {
   waybill start --store store --no-witness >/dev/null
   rm "$socket"
