@@ -45,6 +45,8 @@ constexpr std::chrono::seconds kMaxWatchEventsAnew{320};
 constexpr std::size_t kMaxCommands = 4;
 constexpr std::size_t kMaxWaitingHoles = 10'000;
 constexpr std::size_t kMaxStatusBytes = std::size_t{1} << 20;
+// More than a guard writes before it is ready.
+constexpr std::size_t kRoomBytes = std::size_t{128} << 10;
 
 Error CallFailed(const char* call) {
   return {ErrorCode::kIo, std::string(call) + " failed: " + std::strerror(errno), ""};
@@ -378,6 +380,15 @@ class Service {
     return guard_->status().runtime_error.empty() ? kMinBetweenLists : milliseconds(2000);
   }
 
+  // A guard that has ended could not begin again on a full disk, and without one no kubelet runs.
+  Result<void> CheckRoom() const {
+    const auto path = guard_->kubelet_directory() / "image_manager" / kOwnFolder / "room";
+    auto written = internal::WriteFileDurably(path, std::string(kRoomBytes, '\0'));
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    return written;
+  }
+
   // Whether to end (nullopt within), and if not, what to start anew with.
   std::optional<std::optional<ServiceOptions>> TakeSignals() {
     bool ends = false;
@@ -391,6 +402,11 @@ class Service {
     }
     if (ends) return std::optional<ServiceOptions>();
     if (!anew) return std::nullopt;
+    if (auto room = CheckRoom(); !room) {
+      Log(LogLevel::kError,
+          "it could not start anew, and the guard goes on as it was: " + room.error().ToString());
+      return std::nullopt;
+    }
     if (!options_.again) return std::optional(options_);
     auto options = options_.again();
     if (options) return std::optional(*std::move(options));

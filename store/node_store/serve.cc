@@ -97,9 +97,9 @@ class CallsOfStore : public OwnerCalls {
   NodeStore& store_;
 };
 
-// A client ends only pulls that clients began, or that no process runs any more: the owner says
-// itself how its own end. If a client ended one of those, what it brings later would be in no
-// list's way to the ledger.
+// A client ends only pulls that clients began, or that it names and no process runs any more: the
+// owner says itself how its own end. If a client ended one of those, what it brings later would be
+// in no list's way to the ledger.
 class CallsOfClients final : public CallsOfStore {
  public:
   CallsOfClients(NodeStore& store, Rules rules) : CallsOfStore(store), rules_(rules) {}
@@ -174,7 +174,6 @@ class CallsOfClients final : public CallsOfStore {
   Result<PullId> OtherThanOwners(const ImageCopy& copy, PullId named) const {
     auto pulls = store().ListOpenPulls();
     if (!pulls) return pulls.error();
-    PullId chosen = named.value == 0 ? kNone : named;
     for (const OpenPull& pull : *pulls) {
       if (pull.anything || pull.image != copy.image) continue;
       const bool is_meant = named.value == 0 || named == pull.id || rules_ == Rules::kKubelet;
@@ -186,11 +185,8 @@ class CallsOfClients final : public CallsOfStore {
                 "ends; nothing was changed",
             "record the begin of a pull of your own first, and name it when it ends"};
       }
-      const bool may_be = named.value == 0 && pull.state == PullState::kUnknown && !pull.several &&
-                          pull.runtime_handler == copy.runtime_handler;
-      if (may_be && (chosen == kNone || pull.id.value > chosen.value)) chosen = pull.id;
     }
-    return chosen;
+    return named.value == 0 ? kNone : named;
   }
 
   bool IsClients(PullId id) const {

@@ -341,6 +341,36 @@ BOOST_AUTO_TEST_CASE(the_service_manager_hears_of_it) {
   BOOST_TEST(other.heard().find("STOPPING") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(after_sighup_the_configuration_file_counts_as_it_is_then) {
+  Node node;
+  node.List({1});
+  const path config = node / "config.toml";
+  WriteFile(config, "list-every = 2\n");
+  const Environment file("WAYBILL_CONFIG", config.string());
+  GuardProcess guard(node.Arguments());
+  BOOST_REQUIRE(guard.BecomesReady());
+  const path metrics = node / "metrics.prom";
+  WriteFile(config, "metrics-file = \"" + metrics.string() + "\"\n");
+  BOOST_TEST(node.StartsAnew(guard));
+  BOOST_TEST(Becomes([&] { return std::filesystem::exists(metrics); }));
+
+  // What can't be gone on with is said, and changes nothing.
+  const auto since = node.Seen().at("since");
+  WriteFile(config, "metrics-fiel = \"/x\"\n");
+  guard.Send(SIGHUP);
+  BOOST_TEST(guard.Says("there is no setting 'metrics-fiel'"));
+  // A guard that has ended could not write what it needs to begin.
+  WriteFile(config, "");
+  const path room = node.Marker("pulled").parent_path().parent_path() / "waybill-guard/room.tmp";
+  std::filesystem::create_directories(room / "full");
+  guard.Send(SIGHUP);
+  BOOST_TEST(guard.Says("it could not start anew, and the guard goes on as it was"));
+  BOOST_TEST(node.Seen().at("since") == since);
+  std::filesystem::remove_all(room);
+  BOOST_TEST(node.StartsAnew(guard));
+  BOOST_TEST(guard.End().exit_code == 0);
+}
+
 BOOST_AUTO_TEST_CASE(it_follows_the_kubelet) {
   Node node;
   node.List({1});
