@@ -136,7 +136,7 @@ class Arranger {
   Result<void> TakeWord(std::size_t& i) {
     const std::string& word = arguments_[i];
     if (!IsFlagWord(word)) {
-      line_.words.push_back(word);
+      line_.words.push_back(Shielded(word));
       return {};
     }
     const std::string_view name = NameOfWord(word);

@@ -10,15 +10,20 @@
 
 namespace waybill::cli {
 
-namespace {
-
-constexpr int kMostValues = 1'000'000;
-
-}  // namespace
-
 bool Flag::given() const { return option->count() > 0; }
 
-std::vector<std::string> Flag::values() const { return option->results(); }
+std::vector<std::string> Flag::values() const {
+  std::vector<std::string> values = option->results();
+  for (std::string& value : values) {
+    if (value.starts_with(kShieldedWord)) value.erase(0, 1);
+  }
+  return values;
+}
+
+std::string Shielded(const std::string& word) {
+  const bool would_be_taken_apart = word.starts_with('[') && word.ends_with(']');
+  return would_be_taken_apart || word.starts_with(kShieldedWord) ? kShieldedWord + word : word;
+}
 
 Flag& Flags::Add(Flag flag) {
   const bool is_switch = flag.kind == Flag::Kind::kSwitch;
@@ -27,10 +32,8 @@ Flag& Flags::Add(Flag flag) {
                           : app_.add_option(names, CLI::callback_t{}, flag.help);
   if (!is_switch) flag.option->type_name(flag.placeholder);
   if (flag.kind == Flag::Kind::kList || flag.kind == Flag::Kind::kPositionals) {
-    flag.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    if (flag.kind == Flag::Kind::kPositionals) flag.option->expected(0, kMostValues);
-    // Otherwise CLI11 takes "[a,b]" apart.
-    flag.option->allow_extra_args(false);
+    flag.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(flag.kind == Flag::Kind::kPositionals);
   }
   if (flag.required) flag.option->required();
   flag.common = common_;

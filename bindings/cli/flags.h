@@ -21,6 +21,11 @@ namespace waybill::cli {
 
 class Settings;
 
+// CLI11 takes "[a,b]" apart where several values may stand. A word that it must leave alone begins
+// with this, and Flag::values takes it off again.
+inline constexpr char kShieldedWord = '\x02';
+std::string Shielded(const std::string& word);
+
 // When a flag that is not given takes its value from the settings (settings.h).
 struct FromSettings {
   // None of these is given.

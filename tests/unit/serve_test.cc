@@ -340,6 +340,10 @@ BOOST_AUTO_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner) {
   Must(served.store->RecordImagePullFailed(copy, PullFailure::kUnknown, own));
   Must(client->RecordImagePulled(copy, std::nullopt, {.pull = own}));
   BOOST_TEST((left() == std::vector{newest.value}));
+  // But who does not name it knows nothing of it.
+  Must(served.store->RecordImagePullFailed(copy, PullFailure::kUnknown, newest));
+  Must(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, {}));
+  BOOST_TEST((left() == std::vector{newest.value}));
 }
 
 BOOST_AUTO_TEST_CASE(the_owner_says_by_what_it_goes) {
