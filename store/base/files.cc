@@ -291,8 +291,7 @@ Answer Exists(const std::filesystem::path& path) {
   if (lstat(path.c_str(), &st) == 0) return true;
   if (errno == ENOENT) return false;
   if (errno == ENOTDIR) {
-    return Error{ErrorCode::kUnsafePath,
-                 ParentOf(path).string() + " is not a directory; nothing was changed",
+    return Error{ErrorCode::kIo, ParentOf(path).string() + " is not a directory",
                  "name a directory, or a path where one can be made"};
   }
   return SystemError(errno, "look at", path);
