@@ -72,6 +72,10 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
       draw_for_truth);
   row(
       "MakeBackup", [&](std::size_t) { Must(store->MakeBackup()); }, nothing);
+  const std::filesystem::path file = micro.scratch.path() / "backup.mdb";
+  row(
+      "WriteBackup", [&](std::size_t) { Must(store->WriteBackup(file)); },
+      [&] { std::filesystem::remove(file); });
   row(
       "Verify",
       [&](std::size_t) {
