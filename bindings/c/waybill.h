@@ -759,8 +759,8 @@ typedef struct waybill_open_options {
   waybill_string pods_directory;                    /* empty: pods/ in the kubelet directory */
   const waybill_runtime_handlers* runtime_handlers; /* NULL: unchanged */
   const waybill_user_namespace_options* user_namespaces; /* NULL: on, the default pool */
-  uint64_t map_bytes; /* the store remembers it; 0: as remembered, 16 GiB for a new store */
-  waybill_clock clock;                                   /* NULL: the system's */
+  uint64_t map_bytes;  /* the store remembers it; 0: as remembered, 16 GiB for a new store */
+  waybill_clock clock; /* NULL: the system's */
   void* clock_context;
   waybill_progress import_progress; /* NULL: none, as below */
   void* import_context;
