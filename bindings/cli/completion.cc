@@ -205,6 +205,12 @@ class Completer {
       add_all((*store)->ListOpenPulls(),
               [](const auto& pull) { return std::to_string(pull.id.value); });
     }
+    // The store's order is that of its keys, which says nothing to people.
+    auto& words = answer_.words;
+    const auto text = [](const Completions::Word& word) -> const std::string& { return word.text; };
+    std::ranges::sort(words, {}, text);
+    const auto again = std::ranges::unique(words, {}, text);
+    words.erase(again.begin(), again.end());
   }
 
   void AddImages(const NodeStore& store, bool refs, const std::string& prefix) {
