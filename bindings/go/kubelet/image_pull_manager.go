@@ -33,6 +33,10 @@ type ImagePullManager struct {
 	metrics      *kubeletMetrics
 	lists        *imageLists // waybill.RulesClosed only
 
+	// Held while the end of a pull is recorded, and shared while an intent is: so the store's newest
+	// pull of a string is the newest here.
+	order sync.RWMutex
+
 	mu sync.Mutex
 	// Pulls under way, by image string, the oldest first. waybill.RulesClosed only.
 	pulls map[string][]waybill.PullID
@@ -80,19 +84,28 @@ func (m *ImagePullManager) recordPullIntent(logger klog.Logger, image string) er
 	if m.closed() {
 		m.lists.beforeFirstPull(klog.NewContext(context.Background(), logger))
 	}
-	pull, err := m.store.RecordPullIntent(waybill.ImageCopy{Image: image})
-	if err != nil {
+	if err := m.begin(image); err != nil {
 		return fmt.Errorf("failed to record image pull intent: %w", err)
 	}
-	if m.closed() {
-		m.mu.Lock()
-		m.pulls[image] = append(m.pulls[image], pull)
-		if len(m.pulls[image]) > 1 {
-			m.mixed[image] = max(m.mixed[image], theOldest)
-		}
-		m.mu.Unlock()
-	}
 	m.metrics.noteIntents(logger, m.store)
+	return nil
+}
+
+func (m *ImagePullManager) begin(image string) error {
+	m.order.RLock()
+	defer m.order.RUnlock()
+	pull, err := m.store.RecordPullIntent(waybill.ImageCopy{Image: image})
+	if err != nil || !m.closed() {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pulls := append(m.pulls[image], pull)
+	slices.Sort(pulls) // as they began in the store
+	m.pulls[image] = pulls
+	if len(pulls) > 1 {
+		m.mixed[image] = max(m.mixed[image], theOldest)
+	}
 	return nil
 }
 
@@ -136,20 +149,25 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: credentialsToStore(credentials),
 	}
-	switch pull, began := m.ended(image, true); began {
+	if err := m.recordSuccess(pulled); err != nil {
+		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
+		return
+	}
+	m.metrics.noteRecords(logger, m.store)
+	m.metrics.noteIntents(logger, m.store)
+}
+
+func (m *ImagePullManager) recordSuccess(pulled waybill.PulledImage) error {
+	m.order.Lock()
+	defer m.order.Unlock()
+	switch pull, began := m.ended(pulled.Image, true); began {
 	case known:
 		pulled.Pull = pull
 	case theOldest: // without an ID the store ends the newest, and goes by the beginning of the oldest
 	case unknown:
 		pulled.Pull, pulled.Credentials = pull, nil
 	}
-	err := m.store.RecordImagePulled(pulled)
-	if err != nil {
-		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
-		return
-	}
-	m.metrics.noteRecords(logger, m.store)
-	m.metrics.noteIntents(logger, m.store)
+	return m.store.RecordImagePulled(pulled)
 }
 
 // RecordImagePullFailed ends the intent. Under waybill.RulesClosed the runtime is asked whether the image
@@ -163,12 +181,18 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 	if m.closed() {
 		failure = m.failureOf(ctx, image)
 	}
-	pull, _ := m.ended(image, failure == waybill.PullNothingTransferred)
-	if err := m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure, pull); err != nil {
+	if err := m.recordFailure(image, failure); err != nil {
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return
 	}
 	m.metrics.noteIntents(logger, m.store)
+}
+
+func (m *ImagePullManager) recordFailure(image string, failure waybill.PullFailure) error {
+	m.order.Lock()
+	defer m.order.Unlock()
+	pull, _ := m.ended(image, failure == waybill.PullNothingTransferred)
+	return m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure, pull)
 }
 
 // failureOf asks the runtime what a pull that failed left.

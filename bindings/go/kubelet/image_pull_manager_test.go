@@ -233,7 +233,8 @@ func TestManyGoroutines(t *testing.T) {
 	}
 	pods.Wait()
 	if intents, err := store.ListIntents(); err != nil || len(intents) != 0 {
-		t.Errorf("left: %v, %v", intents, err)
+		pulls, _ := store.OpenPulls()
+		t.Errorf("left: %v, %v; pulls: %+v", intents, err, pulls)
 	}
 }
 

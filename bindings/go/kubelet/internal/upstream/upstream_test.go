@@ -169,7 +169,10 @@ func build(t *testing.T) programs {
 
 	// The tests need modules that we do not.
 	ours := filepath.Join(here, "..", "..")
-	write(t, filepath.Join(scratch, "go.mod"), read(t, filepath.Join(ours, "go.mod")))
+	// No workspace goes with -modfile, so what go.work says of this tree is said here.
+	t.Setenv("GOWORK", "off")
+	replace := fmt.Appendf(nil, "\nreplace waybill.dev/go => %s\n", filepath.Dir(ours))
+	write(t, filepath.Join(scratch, "go.mod"), slices.Concat(read(t, filepath.Join(ours, "go.mod")), replace))
 	write(t, filepath.Join(scratch, "go.sum"), slices.Concat(read(t, filepath.Join(ours, "go.sum")), read(t, filepath.Join(module, "go.sum"))))
 	arguments := []string{"go", "test", "-c", "-mod=mod", "-modfile=" + filepath.Join(scratch, "go.mod"), "-overlay=" + filepath.Join(scratch, "overlay.json"),
 		"-tags=waybill_upstream", "-o", scratch + string(filepath.Separator)}
