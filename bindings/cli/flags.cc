@@ -27,7 +27,11 @@ std::string Shielded(const std::string& word) {
 
 Flag& Flags::Add(Flag flag) {
   const bool is_switch = flag.kind == Flag::Kind::kSwitch;
-  const std::string names = (flag.short_name.empty() ? "" : flag.short_name + ",") + flag.name;
+  const std::string names = flag.name;  // "--quiet", or "-q,--quiet"
+  if (const std::size_t comma = names.find(','); comma != std::string::npos) {
+    flag.short_name = names.substr(0, comma);
+    flag.name = names.substr(comma + 1);
+  }
   flag.option = is_switch ? app_.add_flag(names)->description(flag.help)
                           : app_.add_option(names, CLI::callback_t{}, flag.help);
   if (!is_switch) flag.option->type_name(flag.placeholder);
@@ -42,13 +46,7 @@ Flag& Flags::Add(Flag flag) {
 }
 
 void Flags::Switch(const std::string& name, bool* target, const std::string& help) {
-  // "-q,--quiet"
-  const std::size_t comma = name.find(',');
-  const bool has_short = comma != std::string::npos;
-  Add({.kind = Flag::Kind::kSwitch,
-       .name = has_short ? name.substr(comma + 1) : name,
-       .short_name = has_short ? name.substr(0, comma) : "",
-       .help = help});
+  Add({.kind = Flag::Kind::kSwitch, .name = name, .help = help});
   assignments_.emplace_back(
       [name = all_.back().name, target](const std::vector<std::string>& values) -> Result<void> {
         if (values.empty()) return {};
@@ -63,13 +61,7 @@ void Flags::Switch(const std::string& name, bool* target, const std::string& hel
 
 void Flags::Value(const std::string& name, std::optional<std::string>* target,
                   const std::string& placeholder, const std::string& help) {
-  const std::size_t comma = name.find(',');
-  const bool has_short = comma != std::string::npos;
-  Add({.kind = Flag::Kind::kValue,
-       .name = has_short ? name.substr(comma + 1) : name,
-       .short_name = has_short ? name.substr(0, comma) : "",
-       .placeholder = placeholder,
-       .help = help});
+  Add({.kind = Flag::Kind::kValue, .name = name, .placeholder = placeholder, .help = help});
   assignments_.emplace_back([target](const std::vector<std::string>& values) -> Result<void> {
     if (!values.empty()) *target = values.back();
     return {};

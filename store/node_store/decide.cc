@@ -114,6 +114,8 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
 Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source) {
   // An absent image needs no store, and is not counted.
   if (copy.image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
+  // What may be older than its witness opens nothing.
+  if (!asks_witness_) return {};
   try {
     // Read before the snapshot is taken, which then has what is written in between.
     const bool write_backs_queued = rules == Rules::kKubelet && write_backs && write_backs->busy();

@@ -149,7 +149,7 @@ struct ObserveOptions {
   std::optional<AgeLimits> ages = std::nullopt;    // nullopt: those of the owner
   Clock clock = SystemClock;
   // False: a store that no process owns is read whatever its witness says, so that it may be older
-  // than what was open last. To show what is in it, never to decide by it.
+  // than what was open last. To show what is in it: every decision is to pull.
   bool asks_witness = true;
 };
 
