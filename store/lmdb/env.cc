@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 
+#include "store/lmdb/check/page_format.h"
 #include "store/lmdb/version.h"
 #include "waybill/limits.h"
 
@@ -137,6 +138,13 @@ Error MakeSystemError(int error_number, std::string_view doing, const std::files
   return error;
 }
 
+Error WasWrittenOver(const std::filesystem::path& directory) {
+  return {ErrorCode::kOwned,
+          "data.mdb in " + directory.string() +
+              " was written over under the process that owns the store",
+          "find out who did that, then close the store and open it again"};
+}
+
 Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
   if (auto r = CheckVersion(); !r) return r.error();
   std::unique_ptr<Env> env(new Env);
@@ -237,6 +245,13 @@ Result<void> CommitOrPutBack(Txn& txn, const Env& env, Flushes flushes) {
     return before.error();
   }
   const std::size_t which = txn.id() % 2;
+  internal::MetaRecord follows;
+  std::memcpy(&follows, before->data() + (1 - which) * page_bytes + internal::kPageHeaderBytes,
+              sizeof(follows));
+  if (follows.txn_id + 1 != txn.id()) {
+    txn.Abort();
+    return WasWrittenOver(env.directory());
+  }
   // LMDB 0.9.24 knows this flag of the environment only, and of no single transaction. There is one
   // writer, so nobody else commits meanwhile.
   const bool by_caller = flushes == Flushes::kByCaller;

@@ -117,8 +117,12 @@ enum class Flushes : std::uint8_t {
   kByCaller,  // none: what is committed is on the disk after Env::Flush
 };
 
+// kOwned: the open data.mdb has other meta pages than this owner wrote last.
+Error WasWrittenOver(const std::filesystem::path& directory);
+
 // Commits. If that fails, puts the meta page back as it was; the transaction ends either way.
-// kOutcomeUnknown: it could not be put back.
+// kOutcomeUnknown: it could not be put back. kOwned: WasWrittenOver, before anything was written.
+// LMDB would end the process where an older tree contradicts what it remembers of this one.
 //
 // If LMDB can't write its meta page, it writes the old transaction ID back but leaves the new
 // roots: the page then names another commit's tree, which the next opening would take for damage.
