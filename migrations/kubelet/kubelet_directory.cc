@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -157,17 +158,46 @@ class Importer {
     if (report_.problems.size() < kMaxProblems) {
       report_.problems.push_back(file.path + ": " + file.problem);
     }
-    for (QuarantineEntry entry : file.quarantine) {
-      entry.since = txn_.now();
-      auto is_new = StoreQuarantine(txn_, entry);
-      if (!is_new) return is_new.error();
-      if (!*is_new) continue;
-      ++report_.quarantined;
-      if (options_.rules == Rules::kKubelet) continue;
-      // Nobody can read what was pulled, or under which ref a list has it.
-      if (auto r = OpenPullOfAnything(txn_, options_.now); !r) return r;
+    for (const QuarantineEntry& entry : file.quarantine) {
+      if (auto r = Close(entry); !r) return r;
     }
-    return {};
+    if (file.misfiled.empty()) return {};
+    if (file.folder == KubeletFolder::kPulling) return TakeIntent(file.misfiled);
+    // The record in its own place goes on. Without one, this file is all that tells of the pull.
+    auto recorded = IsRecorded(file.misfiled);
+    if (!recorded) return recorded.error();
+    if (*recorded) return {};
+    auto other = QuarantineOfMisfiled(file);
+    return other ? Close(*std::move(other)) : Result<void>(other.error());
+  }
+
+  Result<void> Close(QuarantineEntry entry) {
+    entry.since = txn_.now();
+    auto is_new = StoreQuarantine(txn_, entry);
+    if (!is_new) return is_new.error();
+    if (!*is_new) return {};
+    ++report_.quarantined;
+    if (options_.rules == Rules::kKubelet) return {};
+    // Nobody can read what was pulled, or under which ref a list has it.
+    return OpenPullOfAnything(txn_, options_.now);
+  }
+
+  // Closed rules: under any spelling.
+  Result<bool> IsRecorded(const std::string& image_ref) {
+    auto exact = AnyRecordOf(txn_, image_ref);
+    if (!exact || *exact || options_.rules == Rules::kKubelet) return exact;
+    auto refs = RefsOfImage(txn_, image_ref);
+    if (!refs) return refs.error();
+    for (const std::string& ref : *refs) {
+      auto recorded = AnyRecordOf(txn_, ref);
+      if (!recorded || *recorded) return recorded;
+    }
+    return false;
+  }
+
+  Result<void> TakeIntent(const std::string& image) {
+    ++report_.intents;
+    return TakeOverIntent(txn_, image, "", txn_.now(), options_.now);
   }
 
   Result<void> TakeContent(const KubeletFile&, ImagePulledRecord record) {
@@ -182,8 +212,10 @@ class Importer {
     if (found->sibling) {
       const std::string ref = found->sibling->image_ref;
       const bool is_newer = record.last_updated >= found->sibling->last_updated;
-      record = is_newer ? Unite(std::move(record), *found->sibling)
-                        : Unite(std::move(*found->sibling), record);
+      auto united = is_newer ? Unite(txn_, std::move(record), std::move(*found->sibling))
+                             : Unite(txn_, std::move(*found->sibling), std::move(record));
+      if (!united) return united.error();
+      record = std::move(*united);
       record.image_ref = ref;
     }
     if (options_.rules == Rules::kClosed) {
@@ -193,8 +225,7 @@ class Importer {
   }
 
   Result<void> TakeContent(const KubeletFile&, const ImagePullIntent& intent) {
-    ++report_.intents;
-    return TakeOverIntent(txn_, intent.image, "", txn_.now(), options_.now);
+    return TakeIntent(intent.image);
   }
 
   Result<void> TakeContent(const KubeletFile&, const ImagePreloadedRecord& record) {
@@ -233,6 +264,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   // since.
   bool without_credentials = false;
   bool look_for_gap = false;
+  bool uncut = false;
   auto begun = committer.Run([&](StoreTxn& txn) -> Result<void> {
     auto reasons = ReasonsOfDistrust(txn);
     if (!reasons) return reasons.error();
@@ -243,6 +275,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     const bool goes_on = std::any_of(reasons->begin(), reasons->end(), [](const Distrust& why) {
       return why.kind == TrustKind::kImportUnfinished;
     });
+    uncut = options.created || !goes_on;
     look_for_gap = options.taken_over_before && (without_credentials || !goes_on);
     auto known = AllPathsAreRemembered(txn, entries);
     if (!known) return known.error();
@@ -252,6 +285,24 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   std::optional<ExportManifest> exported;
   if (look_for_gap) exported = ExportManifest::Read(image_manager);
 
+  const auto take = [&](std::span<const KubeletFile> files) -> Result<void> {
+    ImportReport step;
+    auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
+      step = report;  // the change may run twice
+      Importer importer(txn, image_manager, exported ? &*exported : nullptr, without_credentials,
+                        options, since, step);
+      for (const KubeletFile& file : files) {
+        if (auto r = importer.Take(file); !r) return r;
+      }
+      return {};
+    });
+    if (!committed) return committed;
+    report = std::move(step);
+    return {};
+  };
+
+  // Last, when every record in its own place is known.
+  std::vector<KubeletFile> misfiled;
   for (std::size_t done = 0; done < entries.size();) {
     if (progress && !progress(done, entries.size())) {
       report.interrupted = true;
@@ -268,23 +319,17 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
       auto file = ReadKubeletFile(image_manager, next.folder, next.name, options.on_error);
       if (!file) return file.error();
       bytes += file->bytes;
-      files.push_back(std::move(*file));
+      (file->misfiled.empty() ? files : misfiled).push_back(std::move(*file));
     }
-    ImportReport step;
-    auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
-      step = report;  // the change may run twice
-      Importer importer(txn, image_manager, exported ? &*exported : nullptr, without_credentials,
-                        options, since, step);
-      for (const KubeletFile& file : files) {
-        if (auto r = importer.Take(file); !r) return r;
-      }
-      return {};
-    });
-    if (!committed) return committed;
-    report = std::move(step);
-    if (progress && done == entries.size()) static_cast<void>(progress(done, done));
+    if (auto r = take(files); !r) return r;
   }
-  return committer.Run([&](StoreTxn& txn) { return EndImport(txn, directory); });
+  for (std::span<const KubeletFile> left = misfiled; !left.empty();) {
+    const std::size_t count = std::min(left.size(), kFilesPerTransaction);
+    if (auto r = take(left.first(count)); !r) return r;
+    left = left.subspan(count);
+  }
+  if (progress && !entries.empty()) static_cast<void>(progress(entries.size(), entries.size()));
+  return committer.Run([&](StoreTxn& txn) { return EndImport(txn, directory, uncut); });
 }
 
 }  // namespace waybill::internal

@@ -31,6 +31,8 @@ namespace waybill::internal {
 struct ImportOptions {
   Rules rules = Rules::kClosed;
   bool taken_over_before = false;
+  // This opening made the store, and noted in it that the import is not finished.
+  bool created = false;
   OnReadError on_error = OnReadError::kFail;
   BootTime now;
 };

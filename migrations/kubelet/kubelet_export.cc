@@ -246,6 +246,7 @@ class Exporter {
   Result<void> CarryOver() {
     const auto names = staged_.NamesInPlace(folder_);
     if (!names) return names.error();
+    std::vector<QuarantineEntry> misfiled;
     for (const std::string& name : *names) {
       if (names_.contains(name)) continue;
       // If the disk refuses to read a file, its image is closed, and the file is kept aside with
@@ -264,11 +265,27 @@ class Exporter {
         if (auto r = WriteIntent(*intent); !r) return r;
       }
       for (const QuarantineEntry& entry : file.quarantine) {
-        if (!names_.insert("sha256-" + entry.sha256).second) continue;
-        if (auto r = WriteClosed("sha256-" + entry.sha256, kUnreadInPlace); !r) return r;
+        if (auto r = CloseUnread(entry); !r) return r;
+      }
+      if (file.misfiled.empty()) continue;
+      if (folder_ == KubeletFolder::kPulling) {
+        if (auto r = WriteIntent({.image = file.misfiled}); !r) return r;
+      } else {
+        auto other = QuarantineOfMisfiled(file);
+        if (!other) return other.error();
+        misfiled.push_back(*std::move(other));
       }
     }
+    // What they are about may have its record in its own place.
+    for (const QuarantineEntry& other : misfiled) {
+      if (auto r = CloseUnread(other); !r) return r;
+    }
     return {};
+  }
+
+  Result<void> CloseUnread(const QuarantineEntry& entry) {
+    if (!names_.insert("sha256-" + entry.sha256).second) return {};
+    return WriteClosed("sha256-" + entry.sha256, kUnreadInPlace);
   }
 
   Result<void> WriteQuarantine(QuarantineKind kind) {

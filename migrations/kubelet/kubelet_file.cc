@@ -37,7 +37,7 @@ void Refuse(KubeletFile& file, const std::string& hash_in_name, std::string prob
   file.quarantine.push_back({kind, hash_in_name, file.path, file.problem, {}});
 }
 
-// If the file is about another image than its name says, closes both.
+// Whether the file is about the image that its name says.
 void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::string_view identity) {
   const bool is_image = file.folder == KubeletFolder::kPulling;
   const std::string what = is_image ? "image" : "image ref";
@@ -49,11 +49,7 @@ void CheckIdentity(KubeletFile& file, const std::string& hash_in_name, std::stri
   const auto sha256 = Sha256(identity);
   if (sha256 && HexEncode(*sha256) == hash_in_name) return;
   Refuse(file, hash_in_name, "it is about another " + what + " than its name says");
-  if (sha256 && !file.quarantine.empty()) {
-    QuarantineEntry other = file.quarantine.front();
-    other.sha256 = HexEncode(*sha256);
-    file.quarantine.push_back(std::move(other));
-  }
+  if (file.folder != KubeletFolder::kPreloaded) file.misfiled = identity;
 }
 
 // Decodes `json` into the file's content. Returns the image ref or image that it is about.
@@ -88,6 +84,14 @@ Result<std::string> Decode(KubeletFile& file, const std::string& json) {
 }
 
 }  // namespace
+
+Result<QuarantineEntry> QuarantineOfMisfiled(const KubeletFile& file) {
+  const auto sha256 = Sha256(file.misfiled);
+  if (!sha256) return sha256.error();
+  QuarantineEntry other = file.quarantine.front();
+  other.sha256 = HexEncode(*sha256);
+  return other;
+}
 
 Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path& image_manager,
                                                      ImportedFile identity) {
@@ -152,7 +156,9 @@ Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
   const auto json = ReadWholeFile(image_manager / file.path, kMaxRecordFileBytes);
   if (!json) {
     file.skipped = json.error().code == ErrorCode::kIo;
-    if (file.skipped && on_error == OnReadError::kFail) return CanBeSkipped(json.error());
+    Error error = CanBeSkipped(json.error());
+    const bool by_disk = error.hint_code == Hint::kSkipUnreadable;
+    if (file.skipped && (on_error == OnReadError::kFail || !by_disk)) return error;
     Refuse(file, name.substr(kNamePrefix.size()), json.error().message);
     if (!file.skipped) return file;
     // Remembered as skipped, or each import would take it for new.

@@ -38,12 +38,18 @@ struct KubeletFile {
   bool identity_has_time = false;
   // monostate if the file is unreadable.
   std::variant<std::monostate, ImagePulledRecord, ImagePullIntent, ImagePreloadedRecord> content;
-  // If unreadable: why, and the images that this closes.
+  // If unreadable: why, and the image that this closes, by the hash in its name.
   std::string problem;
   std::vector<QuarantineEntry> quarantine;  // `since` is left to the writer
+  // A sound file under another's name: the ref or image that it is about. A record says no more
+  // than that this was pulled, an intent that it is being pulled.
+  std::string misfiled;
   // Whether the disk refused to read it.
   bool skipped = false;
 };
+
+// The quarantine entry of what a misfiled record is about.
+Result<QuarantineEntry> QuarantineOfMisfiled(const KubeletFile& file);
 
 // Adds the file's time of change to `identity`, which is the content's. nullopt: the file is gone.
 // kIo: its time can't be read.

@@ -297,9 +297,11 @@ Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& g
   for (std::string& pod_uid : *names) {
     auto content = ReadUserns(*pods, pod_uid);
     if (!content) continue;
-    if (content->error_number && on_error == OnReadError::kFail) {
-      return CanBeSkipped(
+    if (content->error_number) {
+      Error error = CanBeSkipped(
           SystemError(*content->error_number, "read", path / ShownPodUid(pod_uid) / "userns"));
+      const bool by_disk = error.hint_code == Hint::kSkipUnreadable;
+      if (on_error == OnReadError::kFail || !by_disk) return error;
     }
     std::string source = "pods/" + ShownPodUid(pod_uid) + "/userns";
     if (content->problem.empty()) {

@@ -8,8 +8,10 @@
 // ref only. So each image with a record gets one under each of its spellings, open pulls become
 // intents, and one of anything becomes distrust. The records' reasons for being closed go, too.
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -182,6 +184,11 @@ Result<void> RecordsDown(StepRun& run) {
                               "4 has no other way to say so"});
     if (!distrusted) return distrusted;
   }
+  // A spelling of several records gets the first one's: in an order that every store shares, which
+  // that of the keys is not.
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
+  });
   for (ImagePulledRecord& record : records) {
     auto refs = RefsOfImage(run.txn, record.image_ref);
     if (!refs) return refs.error();

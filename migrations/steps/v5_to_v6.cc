@@ -7,6 +7,7 @@
 // Down: records are written without what was forgotten. Version 5 has no ages, so a credential
 // whose age is limited goes, too: its image must be verified again.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,15 +42,24 @@ Result<void> Up(StepRun& run) {
   return {};
 }
 
-// Takes what has a limited age out of the record. Returns whether there was anything.
-bool DropLimited(const AgeLimits& ages, ImagePulledRecord& record) {
+// Version 5 opens to a Secret that was rotated to a forgotten hash, by its coordinates.
+Result<bool> ForgotHashes(const StoreTxn& txn) {
+  auto all = ReadRevocations(txn);
+  if (!all) return all.error();
+  return std::any_of(all->begin(), all->end(),
+                     [](const Revocation& one) { return one.kind == RevocationKind::kCredential; });
+}
+
+// Takes what version 5 would keep open for too long out of the record: what has a limited age, and
+// with `forgot_hashes` every Secret. Returns whether there was anything.
+bool DropLimited(const AgeLimits& ages, bool forgot_hashes, ImagePulledRecord& record) {
   const std::chrono::seconds none{0};
   const bool accounts = ages.credentials > none || ages.service_accounts > none;
   bool any = false;
   for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
     ImagePullCredentials& entry = at->second;
     const ImagePullCredentials before = entry;
-    if (ages.credentials > none) entry.kubernetes_secrets.clear();
+    if (ages.credentials > none || forgot_hashes) entry.kubernetes_secrets.clear();
     if (accounts) entry.kubernetes_service_accounts.clear();
     if (ages.node_pods > none) entry.node_pods_accessible = false;
     const bool changed = !(entry == before);
@@ -62,13 +72,15 @@ bool DropLimited(const AgeLimits& ages, ImagePulledRecord& record) {
 Result<void> Down(StepRun& run) {
   auto keys = KeysOfRecords(run.txn);
   if (!keys) return keys.error();
+  auto forgot_hashes = ForgotHashes(run.txn);
+  if (!forgot_hashes) return forgot_hashes.error();
   for (const Key16& key : *keys) {
     auto payload = run.txn.Get(Table::kPulled, key);
     if (!payload) return payload.error();
     auto record = *payload ? DecodePulledRecordValue(**payload) : std::nullopt;
     if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
     if (auto dropped = DropForgotten(run.txn, *record); !dropped) return dropped.error();
-    DropLimited(run.txn.state().ages, *record);
+    DropLimited(run.txn.state().ages, *forgot_hashes, *record);
     for (auto& [name, entry] : record->credential_mapping) {
       entry.node_pods_proof = {};
       for (ImagePullSecret& secret : entry.kubernetes_secrets) secret.proof = {};
@@ -91,16 +103,28 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
                      ": what was forgotten is gone, but a kubelet's file or a pull that began "
                      "before may bring it back");
   }
+  auto forgot_hashes = ForgotHashes(txn);
+  if (!forgot_hashes) return forgot_hashes.error();
   std::uint64_t limited = 0;
+  std::uint64_t rotatable = 0;
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
-    if (record && DropLimited(txn.state().ages, *record)) ++limited;
+    if (record && DropLimited(txn.state().ages, false, *record)) {
+      ++limited;
+    } else if (record && *forgot_hashes && DropLimited({}, true, *record)) {
+      ++rotatable;
+    }
     return true;
   });
   if (!walked) return walked.error();
   if (limited > 0) {
     losses.push_back("the credentials of " + HowMany(limited, "record") +
                      " whose age is limited: to be verified again, since version 5 has no ages");
+  }
+  if (rotatable > 0) {
+    losses.push_back("the Secrets of " + HowMany(rotatable, "record") +
+                     ": to be verified again, since version 5 opens to one that is rotated to a "
+                     "forgotten credential");
   }
   return losses;
 }

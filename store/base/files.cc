@@ -13,6 +13,39 @@
 
 namespace waybill::internal {
 
+namespace {
+
+constexpr std::string_view kLookAtDisk =
+    "try again; if it goes on, look for disk errors in the kernel's log";
+
+// What to do about an error that says nothing about the path.
+std::string_view HintFor(int error_number) {
+  switch (error_number) {
+    case EINTR:
+      return "a signal cut the call short: try again";
+    case EAGAIN:
+      return "try again";
+    case EMFILE:
+      return "let the process have more open files: ulimit -n, LimitNOFILE= of its unit";
+    case ENFILE:
+      return "the machine has as many open files as it may: see fs.file-max, and who has them open";
+    case ENOMEM:
+      return "the machine, or the unit's MemoryMax=, has no memory left: free some, then try again";
+    case EIO:
+    case EUCLEAN:
+    case EBADMSG:
+    case EREMOTEIO:
+    case ENODATA:
+    case EILSEQ:
+    case ETIMEDOUT:
+      return kLookAtDisk;
+    default:
+      return "try again; if it goes on, the kernel's log may say more";
+  }
+}
+
+}  // namespace
+
 void Fd::Reset() {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
@@ -44,13 +77,15 @@ Error SystemError(int error_number, std::string_view doing, const std::filesyste
       break;
     default:
       error.code = ErrorCode::kIo;
-      error.hint = "try again; if it goes on, look for disk errors in the kernel's log";
+      error.hint = HintFor(error_number);
       break;
   }
   return error;
 }
 
 Error CanBeSkipped(Error error) {
+  // Where no file can be opened, or no memory is left, nothing is known about the part.
+  if (error.hint != kLookAtDisk) return error;
   error.hint.clear();
   error.hint_code = Hint::kSkipUnreadable;
   return error;
@@ -125,7 +160,11 @@ bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& dir
 
 Result<Fd> OpenFile(const std::filesystem::path& path, int flags) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  int opened = -1;
+  do {
+    opened = open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  } while (opened < 0 && errno == EINTR);
+  Fd fd(opened);
   const Error not_regular{ErrorCode::kUnsafePath,
                           "cannot use " + path.string() + ": not a regular file",
                           "remove it or name another path"};
@@ -332,7 +371,8 @@ Result<void> CheckPrivateDirectory(const std::filesystem::path& given) {
                  path.string() + " belongs to user " + std::to_string(st.st_uid) +
                      ", not to user " + std::to_string(geteuid()) +
                      " who runs this; nothing was changed",
-                 "run as its owner, or chown it"};
+                 "run as user " + std::to_string(st.st_uid) + (st.st_uid == 0 ? " (root)" : "") +
+                     "; chown it only if it is yours and you trust what is in it"};
   }
   if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return Error{

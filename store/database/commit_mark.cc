@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "store/base/caught.h"
 #include "store/database/uuid.h"
@@ -25,9 +26,12 @@ constexpr std::size_t kBegunAt = kOpenAt + 5;
 constexpr std::size_t kAcknowledgedAt = kBegunAt + 21;
 constexpr std::size_t kSumAt = kAcknowledgedAt + 21;
 constexpr std::size_t kMarkLineBytes = kSumAt + 17;
+constexpr std::size_t kTimeAt = 160;
+constexpr std::size_t kTimeBytes = 20 + 1 + 16;
 constexpr std::size_t kSecondAt = 256;
 constexpr std::size_t kSectorBytes = 512;
-static_assert(kMarkLineBytes == 156 && kMarkLineBytes <= kSecondAt);
+static_assert(kMarkLineBytes == 156 && kMarkLineBytes <= kTimeAt);
+static_assert(kTimeAt + kTimeBytes <= kSecondAt && kSecondAt + kSecondAt <= kSectorBytes);
 
 // How long an acknowledgement may stay unflushed, less what a flush takes.
 constexpr std::chrono::milliseconds kFlushWithin{150};
@@ -47,9 +51,14 @@ std::string SectorOf(const MarkedCommits& commits) {
   std::string line(kMarkMagic);
   line += EncodeUuid(commits.uuid) + " " + EncodeUuid(commits.boot_id) + numbers;
   line += SumOf(line) + "\n";
+  std::snprintf(numbers, sizeof(numbers), "%020llu",
+                static_cast<unsigned long long>(commits.written));
+  const std::string time = std::string(numbers) + " " + SumOf(line + numbers);
   std::string sector(kSectorBytes, '\0');
-  sector.replace(0, line.size(), line);
-  sector.replace(kSecondAt, line.size(), line);
+  for (const std::size_t at : {std::size_t{0}, kSecondAt}) {
+    sector.replace(at, line.size(), line);
+    if (commits.written > 0) sector.replace(at + kTimeAt, time.size(), time);
+  }
   return sector;
 }
 
@@ -72,11 +81,24 @@ std::optional<MarkedCommits> ParseLine(std::string_view line) {
   return is_sound ? std::optional(commits) : std::nullopt;
 }
 
+std::optional<MarkedCommits> ParseHalf(std::string_view half) {
+  const std::string_view line = half.substr(0, kMarkLineBytes);
+  auto commits = ParseLine(line);
+  if (!commits) return std::nullopt;
+  const std::string_view digits = half.substr(kTimeAt, 20);
+  std::uint64_t written = 0;
+  const bool is_known =
+      half.substr(kTimeAt + 21, 16) == SumOf(std::string(line) + std::string(digits)) &&
+      ReadNumber(digits, written);
+  if (is_known) commits->written = static_cast<std::int64_t>(written);
+  return commits;
+}
+
 // The first line was written first, so it is never behind the second.
 std::optional<MarkedCommits> ParseSector(std::string_view sector) {
   if (sector.size() != kSectorBytes) return std::nullopt;
-  auto first = ParseLine(sector.substr(0, kMarkLineBytes));
-  return first ? first : ParseLine(sector.substr(kSecondAt, kMarkLineBytes));
+  auto first = ParseHalf(sector.substr(0, kSecondAt));
+  return first ? first : ParseHalf(sector.substr(kSecondAt));
 }
 
 }  // namespace
@@ -111,8 +133,11 @@ Result<void> WriteCommitMark(const std::filesystem::path& directory, const Marke
 
 CommitMark::CommitMark(const std::filesystem::path& directory,
                        const std::array<std::uint8_t, 16>& uuid,
-                       const std::array<std::uint8_t, 16>& boot_id)
-    : directory_(directory) {
+                       const std::array<std::uint8_t, 16>& boot_id, bool allows_one_flush,
+                       BootClock boot_clock)
+    : directory_(directory),
+      allows_one_flush_(allows_one_flush),
+      boot_clock_(std::move(boot_clock)) {
   commits_.uuid = uuid;
   commits_.boot_id = boot_id;
 }
@@ -130,9 +155,10 @@ Result<void> CommitMark::Open(std::uint64_t sequence, std::uint64_t before) {
   auto file = OpenFile(path, O_RDWR | O_CREAT);
   if (!file) return file.error();
   if (ftruncate(file->get(), kSectorBytes) != 0) return SystemError(errno, "write", path);
-  commits_.open = true;
-  commits_.begun = sequence;
+  commits_.open = allows_one_flush_;
+  commits_.begun = allows_one_flush_ ? sequence : before;
   commits_.acknowledged = before;
+  if (boot_clock_) commits_.written = boot_clock_().nanoseconds;
   if (auto r = PWriteAll(*file, SectorOf(commits_), 0, path); !r) return r;
   if (auto r = SyncFile(*file, path); !r) return r;
   if (auto r = SyncDirectory(directory_); !r) return r;
@@ -141,6 +167,7 @@ Result<void> CommitMark::Open(std::uint64_t sequence, std::uint64_t before) {
 }
 
 Result<void> CommitMark::Write() {
+  if (boot_clock_) commits_.written = boot_clock_().nanoseconds;
   return PWriteAll(file_, SectorOf(commits_), 0, CommitMarkIn(directory_));
 }
 
@@ -162,7 +189,7 @@ Result<void> CommitMark::Begin(std::uint64_t sequence, std::uint64_t before) {
       begun = SystemError(EIO, "sync", CommitMarkIn(directory_));
     } else if (!file_.valid()) {
       begun = Open(sequence, before);
-    } else {
+    } else if (allows_one_flush_) {
       commits_.begun = sequence;
       commits_.acknowledged = before;
       begun = Write();
@@ -177,9 +204,15 @@ Result<void> CommitMark::Begin(std::uint64_t sequence, std::uint64_t before) {
 void CommitMark::Acknowledge(std::uint64_t sequence) noexcept {
   if (!file_.valid() || lost_) return;
   commits_.acknowledged = sequence;
+  if (!allows_one_flush_) commits_.begun = sequence;
+  Result<void> written;
   try {
-    if (!Write()) return;
+    written = Write();
   } catch (...) {
+    written = Caught();
+  }
+  if (!written) {
+    if (!allows_one_flush_) Lose();
     return;
   }
   const std::lock_guard lock(mutex_);

@@ -126,6 +126,7 @@ Committer::Committer(const lmdb::Env& env, const TableHandles& handles, const Id
       state_(state),
       durable_sequence_(state.commit_sequence) {
   batch_.reserve(kMaxBatch);
+  if (hooks_.mark != nullptr && hooks_.mark->allows_one_flush()) room_ahead_.emplace(env_);
 }
 
 State Committer::state() const {
@@ -169,7 +170,7 @@ void Committer::Lead(std::unique_lock<std::mutex>& lock) {
 }
 
 bool Committer::FreePending() {
-  if (failed() || FindRoom().pending < kPagesLeft) return false;
+  if (failed() || FindRoom(env_.GetInfo()).pending < kPagesLeft) return false;
   const auto nothing = [](StoreTxn& txn) -> Result<void> {
     txn.Touch();
     return {};
@@ -256,8 +257,7 @@ StoreTxn::Context Committer::MakeContext(MDB_txn* txn, const State& state) const
   return context;
 }
 
-Committer::Room Committer::FindRoom() const {
-  const lmdb::Env::Info info = env_.GetInfo();
+Committer::Room Committer::FindRoom(const lmdb::Env::Info& info) const {
   if (info.page_size == 0) return {};
   const std::uint64_t pages = info.map_bytes / info.page_size;
   const std::uint64_t reserve =
@@ -303,8 +303,10 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
   committing = true;
   const auto flushes = flushes_once_ ? lmdb::Flushes::kByCaller : lmdb::Flushes::kByCommit;
   auto committed = lmdb::CommitOrPutBack(txn, env_, flushes);
-  if (committed && flushes_once_) {
-    if (auto flushed = env_.Flush(); !flushed) {
+  if (committed) {
+    auto flushed = flushes_once_ ? env_.Flush() : Result<void>();
+    if (flushed && room_ahead_) flushed = room_ahead_->Settle(env_.GetInfo());
+    if (!flushed) {
       // The kernel may take pages that never reached the disk for written: a later flush proves
       // nothing.
       Error error = OutcomeUnknown(env_.directory(), flushed.error().message);
@@ -313,6 +315,12 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
     }
   }
   if (committed) return committed;
+  if (committed.error().code == ErrorCode::kOwned) {
+    committing = false;
+    Error error = NothingChanged(committed.error());
+    Stop(error);
+    return error;
+  }
   // If LMDB could not write its meta page, it refuses every later write, and the outcome is
   // unknown. The probe is a write, since a read may also fail because no reader slot is free.
   lmdb::Txn probe;
@@ -349,7 +357,7 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
     if (error.code == ErrorCode::kOwned) Stop(error);
     return false;
   }
-  flushes_once_ = hooks_.mark != nullptr && !hooks_.mark->is_lost() && !flush_twice_next_;
+  flushes_once_ = hooks_.mark != nullptr && hooks_.mark->allows_one_flush() && !flush_twice_next_;
   lmdb::Txn txn;
   int rc = txn.BeginWrite(env_);
   if (rc == MDB_MAP_FULL) {
@@ -368,11 +376,18 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
              "stop one of the two, then close the store and open it again"};
     return false;
   }
+  const lmdb::Env::Info info = env_.GetInfo();
+  if (info.last_txn_id != state_.lmdb_txn_id) {
+    error = NothingChanged(lmdb::WasWrittenOver(env_.directory()));
+    Stop(error);
+    return false;
+  }
+  if (room_ahead_) room_ahead_->Make(info);
   flush_twice_next_ = true;  // unless this one ends well
   UndoLog* const undo = hooks_.undo;
   State state = state_;
   bool any_dirty = false;
-  Room room = FindRoom();
+  Room room = FindRoom(info);
   std::uint64_t copied = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Request& request = *batch[i];

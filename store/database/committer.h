@@ -16,6 +16,9 @@
 // and the first after a transaction that was given up. After a flush that failed nothing is known,
 // and every later write is refused.
 //
+// A flush is enough for pages that the file has already. So a commit finds room ahead, or settles
+// its size as well before it is acknowledged (lmdb/room_ahead.h).
+//
 // LMDB shows a commit to readers before it is flushed. What they read is true, and a crash takes
 // the readers along. But what a caller acts on outside the node's memory waits (durable_sequence).
 //
@@ -33,6 +36,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +44,7 @@
 #include "store/database/commit_mark.h"
 #include "store/database/store_txn.h"
 #include "store/lmdb/env.h"
+#include "store/lmdb/room_ahead.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -64,7 +69,8 @@ class Committer {
     // Rules::kClosed: if the clock goes back, changes keep the latest time that the store knows.
     bool time_never_goes_back = true;
     UndoLog* undo = nullptr;
-    // Commits flush once. Null: they flush twice.
+    // If it allows that, commits flush once, into room ahead. Otherwise, or if it is null, they
+    // flush twice, and the file grows with them.
     CommitMark* mark = nullptr;
     // Called before and after each commit. kOwned: the open files are no longer the store's, and no
     // later write is acknowledged. The committer adds to the message what became of the write.
@@ -135,7 +141,7 @@ class Committer {
     return hooks_.still_owned ? hooks_.still_owned() : Result<void>();
   }
   StoreTxn::Context MakeContext(MDB_txn* txn, const State& state) const;
-  Room FindRoom() const;
+  Room FindRoom(const lmdb::Env::Info& info) const;
   // A commit that changes nothing, so that the next one can use the pages that the last one freed.
   // False: there are too few for that, or it failed.
   bool FreePending();
@@ -153,8 +159,9 @@ class Committer {
   bool flush_twice_next_ = true;  // the next commit needs LMDB's two flushes
   bool flushes_once_ = false;     // the transaction under way leaves them out
   bool mark_failed_ = false;      // so it could not be committed
-  State state_;                   // written by the leader under mutex_
-  Error why_failed_;              // guarded by mutex_; empty message: a commit failed half way
+  std::optional<lmdb::RoomAhead> room_ahead_;
+  State state_;       // written by the leader under mutex_
+  Error why_failed_;  // guarded by mutex_; empty message: a commit failed half way
   std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> failures_{0};
   std::atomic<std::uint64_t> durable_sequence_;

@@ -85,6 +85,11 @@ Identities IdentitiesOf(const ImagePullServiceAccount& account) {
   return all;
 }
 
+bool HasRevocations(const StoreTxn& txn) {
+  return txn.schema().has(Table::kRevocations) &&
+         txn.state().digest(Table::kRevocations).count != 0;
+}
+
 // Whether one of them is forgotten. An unreadable one counts.
 Result<bool> AnyForgotten(const StoreTxn& txn, const Identities& identities,
                           std::uint64_t pull_began) {
@@ -229,10 +234,7 @@ Result<void> EraseRevocation(StoreTxn& txn, const Revocation& revocation) {
 }
 
 Result<bool> DropForgotten(const StoreTxn& txn, ImagePulledRecord& record) {
-  if (record.credential_mapping.empty() || !txn.schema().has(Table::kRevocations) ||
-      txn.state().digest(Table::kRevocations).count == 0) {
-    return false;
-  }
+  if (record.credential_mapping.empty() || !HasRevocations(txn)) return false;
   Identities of_image;
   auto refs = RefsToAsk(txn, record.image_ref);
   if (!refs) return refs.error();
@@ -259,12 +261,30 @@ Result<bool> DropForgotten(const StoreTxn& txn, ImagePulledRecord& record) {
   return any;
 }
 
+Result<bool> IsForgotten(const StoreTxn& txn, const ImagePullSecret& secret) {
+  if (!HasRevocations(txn)) return false;
+  return AnyForgotten(txn, IdentitiesOf(secret), secret.proof.pull_began);
+}
+
+Result<bool> IsHashForgotten(const StoreTxn& txn, std::string_view hash) {
+  if (hash.empty() || !HasRevocations(txn)) return false;
+  return AnyForgotten(txn, {{RevocationKind::kCredential, hash}}, 0);
+}
+
 bool IsForgotten(const ReaderPool::Lease& snapshot, const ImagePullSecret& secret) {
   return AnyForgotten(snapshot, IdentitiesOf(secret), secret.proof.pull_began);
 }
 
 bool IsForgotten(const ReaderPool::Lease& snapshot, const ImagePullServiceAccount& account) {
   return AnyForgotten(snapshot, IdentitiesOf(account), account.proof.pull_began);
+}
+
+bool IsHashForgotten(const ReaderPool::Lease& snapshot, std::string_view hash) {
+  if (hash.empty()) return false;
+  if (snapshot.state().digest(Table::kRevocations).count == 0) {
+    return !snapshot.CountIsTrue(Table::kRevocations);
+  }
+  return AnyForgotten(snapshot, {{RevocationKind::kCredential, hash}}, 0);
 }
 
 }  // namespace waybill::internal

@@ -36,11 +36,19 @@ Result<void> EraseRevocation(StoreTxn& txn, const Revocation& revocation);
 // whether there was anything.
 Result<bool> DropForgotten(const StoreTxn& txn, ImagePulledRecord& record);
 
-// --- For decisions, while there are untidied ones ------------------------------------------------
+// Whether the secret was forgotten since the pull of its proof began, by itself or by its hash.
+Result<bool> IsForgotten(const StoreTxn& txn, const ImagePullSecret& secret);
+// Whether a revocation of the hash is kept, whenever it was. No pull proved what only coordinates
+// match, so nothing tells that the hash was proven since.
+Result<bool> IsHashForgotten(const StoreTxn& txn, std::string_view hash);
 
-// Whether it was forgotten. True also if that can't be read.
+// --- For decisions -------------------------------------------------------------------------------
+
+// Likewise; true also if that can't be read. Those of a stored credential are asked for while there
+// are untidied revocations.
 bool IsForgotten(const ReaderPool::Lease& snapshot, const ImagePullSecret& secret);
 bool IsForgotten(const ReaderPool::Lease& snapshot, const ImagePullServiceAccount& account);
+bool IsHashForgotten(const ReaderPool::Lease& snapshot, std::string_view hash);
 
 }  // namespace waybill::internal
 

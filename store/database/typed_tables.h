@@ -76,7 +76,8 @@ Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref);
 // Stamps the record with the commit under way, without what was forgotten (DropForgotten). Replaces
 // a damaged one; kConflict as above.
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
-// The same, but the record keeps its stamp: only proofs changed.
+// The same, but the record keeps its stamp: only proofs changed, or a record without credentials
+// learns its guest platform.
 Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record);
 // If the ref has no record under the handler, makes one without credentials: then the image counts
 // as pulled, and pods must verify. True: the record was made. A damaged record stays, since it

@@ -327,7 +327,8 @@ Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_de
   for (ImagePulledRecord& record : outdated) {
     const RuntimeHandler* const handler = FindStored(handlers, record.runtime_handler);
     const auto guest = GuestOf(handler);
-    if (!record.credential_mapping.empty()) {
+    const bool had_credentials = !record.credential_mapping.empty();
+    if (had_credentials) {
       ++report.records_to_verify;
       if (handler != nullptr) changed.insert(handler->name);
     } else if (record.guest_platform == guest) {
@@ -337,7 +338,10 @@ Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_de
     record.manifest_digest.clear();
     record.platform.reset();
     record.guest_platform = guest;
-    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
+    // One without credentials loses nothing: it is no newer than it was.
+    auto stored =
+        had_credentials ? StoreRecord(txn, std::move(record)) : StoreProofs(txn, std::move(record));
+    if (!stored) return stored;
   }
   report.changed.assign(changed.begin(), changed.end());
   return {};

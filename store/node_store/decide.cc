@@ -13,6 +13,20 @@ using internal::Question;
 using internal::ReaderPool;
 using internal::Standing;
 
+namespace {
+
+ImagePullSecret Stored(const internal::SecretToStore& to_store) {
+  const ImagePullSecretView& secret = *to_store.secret;
+  const internal::StoredProof& proof = to_store.proof;
+  ImagePullSecret stored{std::string(secret.uid), std::string(secret.namespace_name),
+                         std::string(secret.name), std::string(secret.credential_hash)};
+  if (proof.proven != 0) stored.proof.proven = Timestamp{proof.proven, 0};
+  stored.proof.pull_began = proof.pull_began;
+  return stored;
+}
+
+}  // namespace
+
 // Steps 1 to 6 are decided on one snapshot; then the credentials are fetched, and compared in steps
 // 7 to 9 (store/pull/decide.h). Fetching may take long, or end in another call: then the snapshot
 // is released, a copy of the record is compared, and the store is read again afterwards.
@@ -79,22 +93,22 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
   if (!credentials) return {true, CheckResult::kError, Reason::kCredentialsUnavailable, true};
 
   // Steps 7 to 9.
-  const ImagePullSecretView* write_back = nullptr;
+  internal::SecretToStore write_back;
   Decision decision;
   if (compares_copy) {
     if (!is_second_call) now = decide_on_new_snapshot();
     decision = internal::ConfirmOrTighten(
         internal::CompareWithCopy(first.record_, first.image_ref_, question, now.runtime_handler,
-                                  *credentials, standing, &write_back),
+                                  *credentials, standing, write_back),
         now, rules, *credentials, standing);
   } else {
-    decision = internal::CompareCredentials(*now.entry, *credentials, standing, &write_back);
+    decision = internal::CompareCredentials(*now.entry, *credentials, standing, write_back);
     if (decision.pull && write_backs_queued) {
       now = decide_behind_write_backs();
       // If the record went meanwhile, the image must not become preloaded.
       if (now.decision)
         return internal::ConfirmOrTighten(decision, now, rules, *credentials, standing);
-      decision = internal::CompareCredentials(*now.entry, *credentials, standing, &write_back);
+      decision = internal::CompareCredentials(*now.entry, *credentials, standing, write_back);
     }
     if (decision.pull) {
       if (const auto opened = internal::AskLedger(snapshot, question, now.runtime_handler)) {
@@ -103,10 +117,18 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
       }
     }
   }
-  if (!decision.pull && write_back != nullptr && write_backs) {
+  if (!decision.pull && write_back.secret != nullptr && write_backs) {
     // Under another spelling than the record's, the store finds it by its own.
-    write_backs->Offer(*ImageName(copy.image), copy.image_ref, now.runtime_handler, *write_back,
-                       read_at);
+    internal::MatchedSecret matched{.image_name = std::string(*ImageName(copy.image)),
+                                    .image_ref = std::string(copy.image_ref),
+                                    .runtime_handler = std::string(now.runtime_handler),
+                                    .secret = Stored(write_back)};
+    if (rules == Rules::kKubelet) {
+      const internal::Payload read = compares_copy ? internal::Payload(first.record_) : now.record;
+      matched.read = internal::DecodePulledRecordValue(read);
+      if (matched.read) matched.read->credential_mapping.clear();
+    }
+    write_backs->Offer(std::move(matched), read_at);
   }
   return decision;
 }

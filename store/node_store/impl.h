@@ -75,7 +75,7 @@ class NodeStore::Impl {
 
   // Owner only, else null.
   std::optional<internal::OwnedStore> owned;
-  std::unique_ptr<internal::CommitMark> mark;  // null: commits flush twice
+  std::unique_ptr<internal::CommitMark> mark;
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
   std::unique_ptr<internal::Tidier> tidier;

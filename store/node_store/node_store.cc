@@ -20,6 +20,7 @@
 #include "store/recovery/observe.h"
 #include "store/recovery/replay.h"
 #include "store/recovery/unfinished_commit.h"
+#include "store/recovery/witness_settling.h"
 #include "store/trust/gap.h"
 #include "store/trust/journal.h"
 #include "store/trust/trust.h"
@@ -173,7 +174,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   // Before the first commit, which writes them.
   if (auto r = ReadCounters(); !r) return r;
   const internal::OpenedDatabase& opened = owned->database;
-  mark = internal::MarkFor(directory, opened.identity, boot_clock().boot_id, options.flushes_twice);
+  mark = internal::MarkFor(directory, opened.identity, boot_clock, options.flushes_twice);
   hooks.mark = mark.get();
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));
@@ -251,6 +252,7 @@ Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
       *committer, options.kubelet_directory,
       {.rules = rules,
        .taken_over_before = before && internal::DetectsGap(options),
+       .created = report.created,
        .on_error = internal::OnReadErrorIn(options),
        .now = boot_clock()},
       options.import_progress, report.import);
@@ -357,6 +359,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->asks_witness_ = options.asks_witness;
   if (auto r = impl->OpenFiles(); !r) return r.error();
+  impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
   return impl;
 }
 

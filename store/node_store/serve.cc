@@ -99,7 +99,8 @@ class CallsOfStore : public OwnerCalls {
 
 // A client ends only pulls that clients began, or that it names and no process runs any more: the
 // owner says itself how its own end. If a client ended one of those, what it brings later would be
-// in no list's way to the ledger.
+// in no list's way to the ledger. If clients began several of one string and none is named, the
+// store takes it for the oldest; where it would count the owner's among them, it learns less.
 class CallsOfClients final : public CallsOfStore {
  public:
   CallsOfClients(NodeStore& store, Rules rules) : CallsOfStore(store), rules_(rules) {}
@@ -119,16 +120,19 @@ class CallsOfClients final : public CallsOfStore {
   Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
                                  const PullResult& result) override {
-    return End(copy, result.pull, [&](PullId pull) {
+    return End(copy, result.pull, [&](Ending ending) {
       PullResult ended = result;
-      ended.pull = pull;
-      return CallsOfStore::RecordImagePulled(copy, credentials, ended);
+      ended.pull = ending.pull;
+      return CallsOfStore::RecordImagePulled(copy, ending.is_known ? credentials : std::nullopt,
+                                             ended);
     });
   }
   Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
                                      PullId pull) override {
-    return End(copy, pull, [&](PullId ended) {
-      return CallsOfStore::RecordImagePullFailed(copy, failure, ended);
+    return End(copy, pull, [&](Ending ending) {
+      const bool brought_nothing = failure == PullFailure::kNothingTransferred;
+      return CallsOfStore::RecordImagePullFailed(
+          copy, brought_nothing && !ending.is_known ? PullFailure::kFailed : failure, ending.pull);
     });
   }
 
@@ -138,6 +142,10 @@ class CallsOfClients final : public CallsOfStore {
     std::string image;
     std::string runtime_handler;
   };
+  struct Ending {
+    PullId pull;           // 0: any that runs
+    bool is_known = true;  // if not, it may have begun earlier
+  };
   // Beyond it the oldest count as the owner's.
   static constexpr std::size_t kMaxBegun = 65'536;
   // Of no pull: what is recorded ends none.
@@ -146,28 +154,52 @@ class CallsOfClients final : public CallsOfStore {
   template <typename Record>
   Result<void> End(const ImageCopy& copy, PullId named, const Record& record) {
     std::list<Begun> mine;
-    PullId ended;
+    Ending ending;
     {
       const std::lock_guard lock(mutex_);
-      const auto at = std::find_if(begun_.rbegin(), begun_.rend(), [&](const Begun& pull) {
-        return pull.image == copy.image && pull.runtime_handler == copy.runtime_handler &&
-               (named.value == 0 || named == pull.id);
-      });
-      if (at != begun_.rend()) {
-        ended = at->id;
-        mine.splice(mine.end(), begun_, std::next(at).base());
-      } else {
+      auto at = begun_.end();  // the newest
+      std::size_t may_be = 0;
+      for (auto pull = begun_.begin(); pull != begun_.end(); ++pull) {
+        if (pull->image != copy.image || pull->runtime_handler != copy.runtime_handler) continue;
+        if (named.value != 0 && named != pull->id) continue;
+        ++may_be;
+        if (at == begun_.end() || at->id < pull->id) at = pull;
+      }
+      if (at == begun_.end()) {
         auto other = OtherThanOwners(copy, named);
         if (!other) return other.error();
-        ended = *other;
+        ending.pull = *other;
+      } else {
+        ending.pull = at->id;
+        mine.splice(mine.end(), begun_, at);
+        // Kubelet rules: an image has one intent, whose beginning is the oldest's.
+        if (may_be > 1 && rules_ == Rules::kClosed) {
+          auto running = CountRunning(copy);
+          if (!running) {
+            begun_.splice(begun_.end(), mine);
+            return running.error();
+          }
+          ending.is_known = *running == may_be;
+          if (ending.is_known) ending.pull = {};
+        }
       }
     }
-    auto recorded = record(ended);
+    auto recorded = record(ending);
     if (!recorded) {
       const std::lock_guard lock(mutex_);
       begun_.splice(begun_.end(), mine);
     }
     return recorded;
+  }
+
+  // The owner's, too.
+  Result<std::size_t> CountRunning(const ImageCopy& copy) const {
+    auto pulls = store().ListOpenPulls();
+    if (!pulls) return pulls.error();
+    return static_cast<std::size_t>(
+        std::count_if(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+          return !pull.anything && pull.image == copy.image && pull.state == PullState::kRunning;
+        }));
   }
 
   // One that no client of this owner began. The mutex is held.

@@ -315,8 +315,12 @@ Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t
              : Verdict::kCounts;
 }
 
+bool Standing::IsHashForgotten(std::string_view hash) const {
+  return !snapshot_ || internal::IsHashForgotten(snapshot_, hash);
+}
+
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
-                            const Standing& standing, const ImagePullSecretView** write_back) {
+                            const Standing& standing, SecretToStore& write_back) {
   const std::size_t stored = entry.secret_count();
   const bool may_write_back = stored < kMaxSecretsForWriteBack;
   bool too_old = false;
@@ -330,13 +334,14 @@ Decision CompareCredentials(const EntryView& entry, const PodCredentials& creden
     for (std::size_t i = 0; i < stored; ++i) {
       const SecretMatch match = entry.Match(i, probe);
       if (match.hash && counts(standing.OfSecret(entry, i))) {
-        if (!match.coordinates && may_write_back) *write_back = &secret;
+        if (!match.coordinates && may_write_back) write_back = {&secret, entry.secret_proof(i)};
         return {false, CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches, true};
       }
       // At the limit a changed Secret can't be stored, so it does not match (kubelet behaviour).
       if (!match.hash && match.coordinates && may_write_back &&
+          !standing.IsHashForgotten(secret.credential_hash) &&
           counts(standing.OfSecret(entry, i))) {
-        *write_back = &secret;
+        write_back = {&secret, entry.secret_proof(i)};
         return {false, CheckResult::kCredentialRecordFound, Reason::kSecretCoordinatesMatch, true};
       }
     }
@@ -357,7 +362,7 @@ Decision CompareCredentials(const EntryView& entry, const PodCredentials& creden
 
 Decision CompareWithCopy(Payload record, std::string_view asked, const Question& question,
                          std::string_view runtime_handler, const PodCredentials& credentials,
-                         const Standing& standing, const ImagePullSecretView** write_back) {
+                         const Standing& standing, SecretToStore& write_back) {
   const PulledRecordView view(record);
   const auto image_name = ImageName(question.image);
   if (!image_name || asked != question.image_ref || view.runtime_handler() != runtime_handler) {
@@ -377,8 +382,8 @@ Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, R
     return !first.pull && now.pull && rules == Rules::kClosed ? now : first;
   }
   if (first.pull || rules == Rules::kKubelet) return first;
-  const ImagePullSecretView* ignored = nullptr;
-  const Decision now = CompareCredentials(*later.entry, credentials, standing, &ignored);
+  SecretToStore ignored;
+  const Decision now = CompareCredentials(*later.entry, credentials, standing, ignored);
   return now.pull ? now : first;
 }
 

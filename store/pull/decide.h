@@ -71,6 +71,8 @@ class Standing {
   Verdict OfNodePods(const EntryView& entry) const;
   Verdict OfSecret(const EntryView& entry, std::size_t secret) const;
   Verdict OfServiceAccount(const EntryView& entry, std::size_t account) const;
+  // Of a hash that a pod shows, which only its secret's coordinates match.
+  bool IsHashForgotten(std::string_view hash) const;
 
  private:
   bool IsTooOld(const StoredProof& proof, std::chrono::seconds most) const;
@@ -109,15 +111,22 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
 std::optional<Decision> AskLedger(const ReaderPool::Lease& snapshot, const Question& question,
                                   std::string_view runtime_handler);
 
-// Steps 7 to 9. Sets `write_back` to the pod's secret that should be stored, if any.
+// A pod's secret that should be stored, if any, and the proof of what it matched.
+struct SecretToStore {
+  const ImagePullSecretView* secret = nullptr;
+  StoredProof proof;
+};
+
+// Steps 7 to 9. A secret that matches by its coordinates alone does not count if the hash that the
+// pod shows was forgotten.
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
-                            const Standing& standing, const ImagePullSecretView** write_back);
+                            const Standing& standing, SecretToStore& write_back);
 
 // The same with a copy of the record, made before the credentials were fetched, when the ref
 // `asked` was asked for. A copy made for another question opens nothing.
 Decision CompareWithCopy(Payload record, std::string_view asked, const Question& question,
                          std::string_view runtime_handler, const PodCredentials& credentials,
-                         const Standing& standing, const ImagePullSecretView** write_back);
+                         const Standing& standing, SecretToStore& write_back);
 
 // Combines the answer from the copy, `first`, with the store as it is now, `later`. The later look
 // can only make the answer stricter: a record that became unreadable or does not verify is "pull"

@@ -213,6 +213,20 @@ Result<std::uint64_t> CountEqualHashes(const StoreTxn& txn, Tally& tally,
   return count;
 }
 
+// Whether any record has a Secret.
+Result<bool> AnySecret(const StoreTxn& txn) {
+  bool any = false;
+  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto record = DecodePulledRecordValue(payload);
+    if (!record) return true;
+    any = std::any_of(record->credential_mapping.begin(), record->credential_mapping.end(),
+                      [](const auto& one) { return !one.second.kubernetes_secrets.empty(); });
+    return !any;
+  });
+  if (!walked) return walked.error();
+  return any;
+}
+
 // A record that stays as it is keeps its stamp.
 Result<void> StoreWithoutForgotten(StoreTxn& txn, const Key16& key) {
   auto record = RecordUnder(txn, key);
@@ -359,7 +373,9 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
   ForgetReport& report = tally.report;
   auto pulls = AnyOpenPull(txn);
   if (!pulls) return pulls.error();
-  if (report.records == 0 && !*pulls) return report;
+  // A Secret may be rotated to a hash that nothing has yet.
+  const bool may_come = *pulls || what.kind == RevocationKind::kCredential;
+  if (report.records == 0 && !may_come) return report;
   report.stored = true;
   if (what.kind != RevocationKind::kImage) {
     auto equal = CountEqualHashes(txn, tally, covers);
@@ -552,9 +568,18 @@ Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup) {
   }
   const std::int64_t now = NowForAges(txn.clock(), txn.state().latest_time).seconds;
   const std::int64_t kept = txn.state().ages.revocations.count();
+  std::optional<bool> any_secret;
   for (const Revocation& one : *all) {
-    const bool is_needed = one.untidied || now - one.since.seconds <= kept ||
-                           std::min(oldest_backup, oldest_pull) <= one.commit;
+    bool is_needed = one.untidied || now - one.since.seconds <= kept ||
+                     std::min(oldest_backup, oldest_pull) <= one.commit;
+    if (!is_needed && one.kind == RevocationKind::kCredential) {
+      if (!any_secret) {
+        auto any = AnySecret(txn);
+        if (!any) return any.error();
+        any_secret = *any;
+      }
+      is_needed = *any_secret;
+    }
     if (is_needed) continue;
     if (auto r = EraseRevocation(txn, one); !r) return r;
   }

@@ -49,6 +49,7 @@ Result<void> RebuildIndex(StoreTxn& txn);
 
 // Drops revocations that need not be kept any more: older than AgeLimits::revocations, than every
 // backup (`oldest_backup`: its commit, or the largest number) and than every open pull, and tidied.
+// Of a hash: only if no record has a Secret, which might be rotated to it.
 Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup);
 
 // The record as it counts: without what is forgotten but not tidied yet, and what is past its age.

@@ -74,7 +74,10 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     all.givers_.push_back(std::move(giver));
   };
   for (OpenPull& pull : *pulls) {
-    if (pull.anything && options.first_start) continue;
+    if (pull.anything && options.first_start) {
+      all.leaves_anything_out_ = true;
+      continue;
+    }
     if (pull.nothing_at != 0 && (!options.until || *options.until >= pull.nothing_at)) continue;
     NamedImage named = ReadName(pull.image);
     if (named.is_id && !pull.anything && !named.parses) continue;
@@ -303,8 +306,11 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
     if (const Giver* intent = IntentFor(image)) {
       return Judgement{Verdict::kPulled, Describe(intent->pull) + ", is of one of its names"};
     }
-    return Judgement{Verdict::kPreloaded, "no open pull could have given it the name " +
-                                              QuoteForMessage(image.names[i])};
+    return Judgement{
+        Verdict::kPreloaded,
+        (leaves_anything_out_ ? "no open pull that can be named could have given it the name "
+                              : "no open pull could have given it the name ") +
+            QuoteForMessage(image.names[i])};
   }
   const Verdict verdict = later      ? Verdict::kLater
                           : unplaced ? Verdict::kUnplaced

@@ -76,6 +76,7 @@ class Givers {
   // Which images and digests records are about, in the form of Spelling.
   std::unordered_set<std::string> recorded_;
   bool unreadable_intents_ = false;
+  bool leaves_anything_out_ = false;  // an open pull of anything, which does not count
 };
 
 // Those that may have given one of the names, the newest first.

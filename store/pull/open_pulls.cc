@@ -98,6 +98,12 @@ Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const Ending
   std::optional<OpenPull> chosen = newest(PullState::kRunning);
   if (!chosen) chosen = newest(PullState::kUnknown);
   if (!chosen && ending.id.value != 0) chosen = newest(PullState::kFailed);
+  if (!chosen || ending.id.value != 0) return chosen;
+  for (const OpenPull& pull : *pulls) {
+    if (pull.state != chosen->state) continue;
+    chosen->began = std::min(chosen->began, pull.began);
+    chosen->stamp = std::min(chosen->stamp, pull.stamp);
+  }
   return chosen;
 }
 

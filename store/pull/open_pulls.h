@@ -29,8 +29,8 @@ Result<PullId> BeginPull(StoreTxn& txn, std::string_view image, std::string_view
                          const BootTime& now);
 
 // Which pull ends: that of the ID. Without one the newest of the string that runs, or else the
-// newest of unknown end. Of several that are kept as one none can be told from the others: they
-// stay.
+// newest of unknown end; it may be any of these, so it counts as begun with the oldest, and the
+// older ones go on. Of several that are kept as one none can be told from the others: they stay.
 struct EndingPull {
   std::string_view image;
   std::string_view runtime_handler;

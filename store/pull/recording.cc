@@ -24,8 +24,13 @@ namespace waybill::internal {
 namespace {
 
 // Stores the pulled manifest and the guest platform. If one of them differs from the record's,
-// drops the credentials, which were proven for the old one. Returns whether anything changed.
+// drops the credentials, which were proven for the old one. Returns whether anything changed: not
+// if a record without credentials learns its guest platform only, which says nothing about the
+// pull.
 bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_new) {
+  const bool had_credentials = !record.credential_mapping.empty();
+  const std::string digest = record.manifest_digest;
+  const std::optional<Platform> platform = record.platform;
   const bool other_guest = record.guest_platform != pulled.guest_platform;
   const bool other_manifest = pulled.manifest && !record.manifest_digest.empty() &&
                               record.manifest_digest != pulled.manifest->digest;
@@ -34,15 +39,13 @@ bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_
     record.manifest_digest.clear();
     record.platform.reset();
   }
-  bool changed = other_guest || other_manifest;
   record.guest_platform = pulled.guest_platform;
   if (pulled.manifest) {
-    changed = changed || record.manifest_digest != pulled.manifest->digest ||
-              record.platform != pulled.manifest->platform;
     record.manifest_digest = pulled.manifest->digest;
     record.platform = pulled.manifest->platform;
   }
-  return changed;
+  return (other_guest && had_credentials) || record.manifest_digest != digest ||
+         record.platform != platform;
 }
 
 // A quarantined image string stands for an unreadable intent of the default handler, since a
@@ -94,8 +97,8 @@ Timestamp TimeOfProof(const StoreTxn& txn) {
   return {NowForAges(txn.clock(), txn.state().latest_time).seconds, 0};
 }
 
-// What the pull proved, without what was forgotten since it began. A pull that began before the
-// last truth may have been made with a Secret that the truth did not have.
+// What the pull proved. One that began before the last truth may have been made with a Secret that
+// the truth did not have.
 ImagePullCredentials Proven(const StoreTxn& txn, const ImagePullCredentials& credentials,
                             std::uint64_t began) {
   ImagePullCredentials proven = credentials;
@@ -154,13 +157,14 @@ std::vector<T> WithoutAged(const std::vector<T>& stored, std::chrono::seconds mo
   return young;
 }
 
-// nullopt: none of them is the secret, or matches it.
-std::optional<Proof> InheritedBy(const ImagePullSecret& secret,
-                                 const std::vector<ImagePullSecret>& stored) {
+// nullopt: none of them is the secret, or matches it. A hash that was forgotten inherits nothing
+// from another one of the same coordinates.
+Result<std::optional<Proof>> InheritedBy(const StoreTxn& txn, const ImagePullSecret& secret,
+                                         const std::vector<ImagePullSecret>& stored) {
   std::optional<Proof> by_hash;
   std::optional<Proof> by_coordinates;
   for (const ImagePullSecret& one : stored) {
-    if (one == secret) return one.proof;
+    if (one == secret) return std::optional(one.proof);
     if (!one.credential_hash.empty() && one.credential_hash == secret.credential_hash) {
       by_hash = Later(by_hash.value_or(one.proof), one.proof);
     }
@@ -169,13 +173,59 @@ std::optional<Proof> InheritedBy(const ImagePullSecret& secret,
       by_coordinates = one.proof;
     }
   }
-  return by_hash ? by_hash : by_coordinates;
+  if (by_hash || !by_coordinates) return by_hash;
+  auto forgotten = IsHashForgotten(txn, secret.credential_hash);
+  if (!forgotten) return forgotten.error();
+  return *forgotten ? std::nullopt : by_coordinates;
 }
 
-std::optional<Proof> InheritedBy(const ImagePullServiceAccount& account,
-                                 const std::vector<ImagePullServiceAccount>& stored) {
+Result<std::optional<Proof>> InheritedBy(const StoreTxn&, const ImagePullServiceAccount& account,
+                                         const std::vector<ImagePullServiceAccount>& stored) {
   const auto at = std::find(stored.begin(), stored.end(), account);
   return at == stored.end() ? std::nullopt : std::optional(at->proof);
+}
+
+// A secret whose hash was forgotten does not take the place of the stored one of its coordinates.
+Result<void> KeepWhatIsNotForgotten(const StoreTxn& txn, const std::vector<ImagePullSecret>& stored,
+                                    std::vector<ImagePullSecret>& put) {
+  for (ImagePullSecret& secret : put) {
+    auto forgotten = IsForgotten(txn, secret);
+    if (!forgotten) return forgotten.error();
+    if (!*forgotten) continue;
+    const auto same = std::find_if(stored.begin(), stored.end(), [&](const auto& one) {
+      return one.uid == secret.uid && one.name == secret.name &&
+             one.namespace_name == secret.namespace_name;
+    });
+    if (same != stored.end()) secret = *same;
+  }
+  return {};
+}
+
+// The guest platform that the handler has now; nullopt in the outer one: it is not in the registry.
+Result<std::optional<std::optional<Platform>>> GuestNow(const StoreTxn& txn,
+                                                        std::string_view runtime_handler) {
+  using Guest = std::optional<std::optional<Platform>>;
+  auto handlers = ReadRuntimeHandlers(txn);
+  if (!handlers) return handlers.error();
+  for (const RuntimeHandler& known : *handlers) {
+    if (runtime_handler.empty() ? known.is_default : known.name == runtime_handler) {
+      return Guest(known.guest_platform);
+    }
+  }
+  return runtime_handler.empty() ? Guest(std::in_place) : Guest();
+}
+
+// Rules::kKubelet: the record that a decision read went meanwhile. It says that the image was
+// pulled, and has the secret if that counts still.
+Result<void> StoreAgain(StoreTxn& txn, const MatchedSecret& matched, bool forgot) {
+  ImagePulledRecord record = *matched.read;
+  record.last_updated = txn.now();
+  auto guest = GuestNow(txn, matched.runtime_handler);
+  if (!guest) return guest.error();
+  if (!forgot && *guest && **guest == record.guest_platform) {
+    record.credential_mapping[matched.image_name].kubernetes_secrets = {matched.secret};
+  }
+  return StoreRecord(txn, std::move(record));
 }
 
 }  // namespace
@@ -200,16 +250,22 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
     Proof fresh;
     if (began != 0) fresh = {TimeOfProof(txn), began};
     const bool may_be_gone = txn.state().last_truth != 0 && began <= txn.state().last_truth;
+    Result<void> failed;
     const auto give = [&](auto& credentials, const auto& counting) {
       std::erase_if(credentials, [&](auto& one) {
-        const auto inherited = InheritedBy(one, counting);
-        one.proof = inherited.value_or(fresh);
-        return !inherited && may_be_gone;
+        auto inherited = InheritedBy(txn, one, counting);
+        if (!inherited) failed = inherited.error();
+        if (!failed) return false;
+        one.proof = inherited->value_or(fresh);
+        return !*inherited && may_be_gone;
       });
     };
-    give(entry.kubernetes_secrets, WithoutAged(stored.kubernetes_secrets, ages.credentials, now));
+    const auto young = WithoutAged(stored.kubernetes_secrets, ages.credentials, now);
+    give(entry.kubernetes_secrets, young);
     give(entry.kubernetes_service_accounts,
          WithoutAged(stored.kubernetes_service_accounts, AgeOfServiceAccounts(ages), now));
+    if (failed) failed = KeepWhatIsNotForgotten(txn, young, entry.kubernetes_secrets);
+    if (!failed) return failed;
     const Proof& of_node = stored.node_pods_proof;
     const bool still_open =
         stored.node_pods_accessible &&
@@ -269,6 +325,7 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   if (!is_new) record = std::move(**found);
   record.image_ref = pulled.image_ref;
   record.runtime_handler = pulled.runtime_handler;
+  const bool other_guest = record.guest_platform != pulled.guest_platform;
   bool changed = TakeManifest(record, pulled, is_new) || is_new;
   record.closed_because.clear();
   bool proves = false;
@@ -279,18 +336,25 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
     if (auto r = CheckRecordLimits(given); !r) return r;
     auto began = PullBegan(txn, pulled.image, pulled.runtime_handler, pulled.pull);
     if (!began) return began.error();
-    const ImagePullCredentials proven = Proven(txn, *pulled.credentials, *began);
-    proves = !proven.empty();
-    if (proves) DropAgedNodePods(txn, record, pulled.image_name);
-    const bool merged = MergeCredentials(record, pulled.image_name, proven);
-    // On a new record the kubelet keeps even an entry without credentials.
-    if (is_new) record.credential_mapping.try_emplace(std::string(pulled.image_name), proven);
-    changed = changed || merged;
+    ImagePulledRecord proven;
+    proven.image_ref = pulled.image_ref;
+    proven.runtime_handler = pulled.runtime_handler;
+    proven.credential_mapping.emplace(pulled.image_name, Proven(txn, *pulled.credentials, *began));
+    // Here already: what was forgotten since it began must not take the place of what was not.
+    if (auto dropped = DropForgotten(txn, proven); !dropped) return dropped.error();
+    for (const auto& [name, entry] : proven.credential_mapping) {
+      proves = !entry.empty();
+      if (proves) DropAgedNodePods(txn, record, name);
+      const bool merged = MergeCredentials(record, name, entry);
+      // On a new record the kubelet keeps even an entry without credentials.
+      if (is_new) record.credential_mapping.try_emplace(name, entry);
+      changed = changed || merged;
+    }
   }
   // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could remove
   // it.
   const bool confirms = changed || rules == Rules::kClosed;
-  if (confirms || proves) {
+  if (confirms || proves || other_guest) {
     // A record written by a clock that was ahead keeps its time.
     const bool ahead = rules == Rules::kClosed && record.last_updated > txn.now();
     if (confirms && !ahead) record.last_updated = txn.now();
@@ -355,13 +419,14 @@ Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_
   return {};
 }
 
-Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
-                       std::string_view runtime_handler, const ImagePullSecret& secret) {
-  auto record = FindRecord(txn, image_ref, runtime_handler);
+Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot) {
+  const ImagePullSecret& secret = matched.secret;
+  const std::string& runtime_handler = matched.runtime_handler;
+  auto record = FindRecord(txn, matched.image_ref, runtime_handler);
   if (!record) return record.error();
   if (!*record && !txn.state().kubelet_rules) {
     // The decision may have been about another spelling of the record's image.
-    auto refs = RefsOfImage(txn, image_ref);
+    auto refs = RefsOfImage(txn, matched.image_ref);
     if (!refs) return refs.error();
     for (const std::string& ref : *refs) {
       record = FindRecord(txn, ref, runtime_handler);
@@ -369,12 +434,13 @@ Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_v
       if (*record) break;
     }
   }
-  if (!*record) return {};
+  if (!*record) return matched.read ? StoreAgain(txn, matched, forgot) : Result<void>();
+  if (forgot) return {};
   // What does not count any more has no proof to give.
   if (txn.state().untidied != 0) {
     if (auto dropped = DropForgotten(txn, **record); !dropped) return dropped.error();
   }
-  const auto entry = (*record)->credential_mapping.find(std::string(image_name));
+  const auto entry = (*record)->credential_mapping.find(matched.image_name);
   if (entry == (*record)->credential_mapping.end()) return {};
   const auto& secrets = entry->second.kubernetes_secrets;
   if (secrets.size() >= kMaxSecretsForWriteBack) return {};
@@ -394,7 +460,14 @@ Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_v
   ImagePullCredentials added;
   added.kubernetes_secrets.push_back(secret);
   added.kubernetes_secrets.back().proof = by_hash ? *by_hash : *by_coordinates;
-  if (!MergeCredentials(**record, image_name, added)) return {};
+  // What was forgotten must not take the place of what was not.
+  auto forgotten = IsForgotten(txn, added.kubernetes_secrets.back());
+  if (forgotten && !*forgotten && !by_hash) {
+    forgotten = IsHashForgotten(txn, secret.credential_hash);
+  }
+  if (!forgotten) return forgotten.error();
+  if (*forgotten) return {};
+  if (!MergeCredentials(**record, matched.image_name, added)) return {};
   (*record)->last_updated = txn.now();
   return StoreRecord(txn, std::move(**record));
 }

@@ -5,6 +5,7 @@
 #define WAYBILL_STORE_PULL_RECORDING_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "store/database/store_txn.h"
@@ -64,11 +65,21 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
 // The image is closed for a ref that could not be read no more. Closed rules: under no spelling.
 Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules);
 
-// Stores a pod's secret that matched the entry of `image_name` by its hash or by its coordinates
-// alone. Checks again: writes nothing if the record is gone, the secret no longer matches or the
-// entry is full.
-Result<void> WriteBack(StoreTxn& txn, std::string_view image_name, std::string_view image_ref,
-                       std::string_view runtime_handler, const ImagePullSecret& secret);
+// A pod's secret that matched an entry by its hash or by its coordinates alone.
+struct MatchedSecret {
+  std::string image_name;
+  std::string image_ref;
+  std::string runtime_handler;
+  ImagePullSecret secret;  // its proof is that of what it matched
+  // Rules::kKubelet: the record that was read, without credentials.
+  std::optional<ImagePulledRecord> read = std::nullopt;
+};
+
+// Stores it. Checks again: writes nothing if the record is gone, the secret no longer matches or
+// was forgotten, or the entry is full. `forgot`: something was forgotten since the decision read,
+// so the secret is not stored. Rules::kKubelet: a record that is gone is stored again, as the
+// kubelet does: the image was pulled, and must not pass for preloaded.
+Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot);
 
 }  // namespace waybill::internal
 

@@ -12,6 +12,7 @@
 #include "store/base/image_spellings.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
+#include "store/database/revocations_table.h"
 #include "store/database/typed_tables.h"
 #include "store/pull/merge_credentials.h"
 #include "waybill/limits.h"
@@ -155,7 +156,11 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
     ImagePulledRecord one = records.front();
     bool has_id = false;
     for (std::size_t i = 0; i < records.size(); ++i) {
-      if (i > 0) one = Unite(std::move(one), records[i]);
+      if (i > 0) {
+        auto united_with = Unite(txn, std::move(one), records[i]);
+        if (!united_with) return united_with.error();
+        one = std::move(*united_with);
+      }
       has_id = has_id || records[i].image_ref == listed_id;
       auto erased = EraseRecord(txn, records[i].image_ref, handler);
       if (!erased) return erased.error();
@@ -208,7 +213,12 @@ Result<void> UniteLedger(StoreTxn& txn, const std::string& digest) {
 
 }  // namespace
 
-ImagePulledRecord Unite(ImagePulledRecord newer, const ImagePulledRecord& older) {
+Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
+                                ImagePulledRecord older) {
+  // What was forgotten must not take the place of what was not.
+  for (ImagePulledRecord* const record : {&newer, &older}) {
+    if (auto dropped = DropForgotten(txn, *record); !dropped) return dropped.error();
+  }
   if (newer.guest_platform != older.guest_platform) {
     newer.credential_mapping.clear();
     return newer;
@@ -217,12 +227,11 @@ ImagePulledRecord Unite(ImagePulledRecord newer, const ImagePulledRecord& older)
                               newer.manifest_digest != older.manifest_digest;
   if (other_manifest) return newer;
   // The newer hash of a Secret wins, so it is added last.
-  ImagePulledRecord merged = older;
   for (const auto& [name, credentials] : newer.credential_mapping) {
-    MergeCredentials(merged, name, credentials);
-    merged.credential_mapping.try_emplace(name, credentials);
+    MergeCredentials(older, name, credentials);
+    older.credential_mapping.try_emplace(name, credentials);
   }
-  newer.credential_mapping = std::move(merged.credential_mapping);
+  newer.credential_mapping = std::move(older.credential_mapping);
   newer.last_updated = std::max(newer.last_updated, older.last_updated);
   if (newer.manifest_digest.empty()) {
     newer.manifest_digest = older.manifest_digest;
@@ -367,7 +376,11 @@ Result<void> TakeOverRecord(StoreTxn& txn, std::string_view image_ref,
     if (!own && own.error().code != ErrorCode::kDamaged) return own.error();
     ImagePulledRecord record = std::move(**other);
     record.image_ref = image_ref;
-    if (own && *own) record = Unite(std::move(**own), record);
+    if (own && *own) {
+      auto united = Unite(txn, std::move(**own), std::move(record));
+      if (!united) return united.error();
+      record = std::move(*united);
+    }
     if (auto erased = EraseRecord(txn, ref, runtime_handler); !erased) return erased.error();
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }

@@ -43,9 +43,10 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
 Result<void> TakeOverRecord(StoreTxn& txn, std::string_view image_ref,
                             std::string_view runtime_handler);
 
-// One record with the credentials of both. If they are of different manifests only the newer's
-// count, if of different guest platforms none.
-ImagePulledRecord Unite(ImagePulledRecord newer, const ImagePulledRecord& older);
+// One record with the credentials of both that are not forgotten. If they are of different
+// manifests only the newer's count, if of different guest platforms none.
+Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
+                                ImagePulledRecord older);
 
 }  // namespace waybill::internal
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "store/base/caught.h"
-#include "store/pull/recording.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -23,22 +22,15 @@ WriteBackQueue::~WriteBackQueue() {
   thread_.join();
 }
 
-void WriteBackQueue::Offer(std::string_view image_name, std::string_view image_ref,
-                           std::string_view runtime_handler, const ImagePullSecretView& secret,
-                           std::uint64_t read_at) {
+void WriteBackQueue::Offer(MatchedSecret matched, std::uint64_t read_at) {
   // A secret above the bounds can match, but can't be stored.
+  const ImagePullSecret& secret = matched.secret;
   for (const std::string_view text :
        {secret.uid, secret.namespace_name, secret.name, secret.credential_hash}) {
     if (text.size() > kMaxCoordinateBytes) return;
   }
   std::list<Item> made;  // allocated before the mutex is taken
-  made.push_back({0,
-                  std::string(image_name),
-                  std::string(image_ref),
-                  std::string(runtime_handler),
-                  {std::string(secret.uid), std::string(secret.namespace_name),
-                   std::string(secret.name), std::string(secret.credential_hash)},
-                  read_at});
+  made.push_back({0, std::move(matched), read_at});
   {
     std::unique_lock lock(mutex_);
     if (rules_ == Rules::kKubelet) {
@@ -67,7 +59,7 @@ void WriteBackQueue::WaitUntilWritten(std::unique_lock<std::mutex>& lock, std::u
 void WriteBackQueue::WaitFor(std::string_view image_ref) {
   std::unique_lock lock(mutex_);
   const auto newest = std::find_if(items_.rbegin(), items_.rend(), [image_ref](const Item& item) {
-    return item.image_ref == image_ref;
+    return item.matched.image_ref == image_ref;
   });
   if (newest != items_.rend()) WaitUntilWritten(lock, newest->number);
 }
@@ -86,9 +78,9 @@ Result<void> WriteBackQueue::Flush() {
 Result<void> WriteBackQueue::Write(const Item& item) {
   try {
     return committer_.Run([&](StoreTxn& txn) -> Result<void> {
-      if (item.read_at <= dropped_up_to_.load(std::memory_order_acquire)) return {};
+      const bool forgot = item.read_at <= dropped_up_to_.load(std::memory_order_acquire);
       try {
-        return WriteBack(txn, item.image_name, item.image_ref, item.runtime_handler, item.secret);
+        return WriteBack(txn, item.matched, forgot);
       } catch (...) {
         return Caught();
       }

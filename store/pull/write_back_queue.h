@@ -16,9 +16,9 @@
 #include <thread>
 
 #include "store/database/committer.h"
+#include "store/pull/recording.h"
 #include "waybill/result.h"
 #include "waybill/rules.h"
-#include "waybill/types.h"
 
 namespace waybill::internal {
 
@@ -38,12 +38,11 @@ class WriteBackQueue {
 
   // If the queue is full, kubelet rules wait for room. Closed rules drop the secret, and the next
   // decision offers it again. `read_at`: the commit that the decision read.
-  void Offer(std::string_view image_name, std::string_view image_ref,
-             std::string_view runtime_handler, const ImagePullSecretView& secret,
-             std::uint64_t read_at);
+  void Offer(MatchedSecret matched, std::uint64_t read_at);
 
   // Something is being forgotten after commit `commit`: a decision that read that one or an older
-  // one must not bring it back, so what it offered is dropped. The next decision offers it again.
+  // one must not bring it back, so the secret that it offered is dropped. The next decision offers
+  // it again.
   void DropReadUpTo(std::uint64_t commit);
 
   // Whether something is queued. If not, a snapshot taken afterwards has all that was offered
@@ -60,10 +59,7 @@ class WriteBackQueue {
  private:
   struct Item {
     std::uint64_t number;
-    std::string image_name;
-    std::string image_ref;
-    std::string runtime_handler;
-    ImagePullSecret secret;
+    MatchedSecret matched;
     std::uint64_t read_at;
   };
 

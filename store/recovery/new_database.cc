@@ -116,15 +116,19 @@ Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDa
   return prepared;
 }
 
-Result<void> InstallDatabase(const std::filesystem::path& directory) {
-  // commit.mark and lock.mdb are removed afterwards. Alone in the directory each proves that
-  // data.mdb was lost, and the database that is replaced may need its mark. After a crash in
-  // between they belong to another file: opening detects that of lock.mdb by the transaction ID,
-  // and a mark from before says of no commit of the new database that it may be taken back.
+Result<void> InstallDatabase(const std::filesystem::path& directory, const NewDatabase& made) {
+  // commit.mark and lock.mdb follow. Alone in the directory each proves that data.mdb was lost, and
+  // the database that is replaced may need its mark. After a crash in between they belong to
+  // another file: opening detects that of lock.mdb by the transaction ID. A mark from before says
+  // of no commit of the new database that it may be taken back, and acknowledges no later one:
+  // `made.sequence` is past it.
   if (auto r = RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"); !r) {
     return r;
   }
-  if (auto r = RemoveFile(CommitMarkIn(directory)); !r) return r;
+  const std::uint64_t sequence = made.sequence + 1;
+  if (!WriteCommitMark(directory, {made.identity.uuid, {}, false, sequence, sequence, 0})) {
+    if (auto r = RemoveFile(CommitMarkIn(directory)); !r) return r;
+  }
   if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
   // Best effort: the database is in place, and the next opening clears the rest.
   static_cast<void>(ClearPreparation(directory));

@@ -34,9 +34,10 @@ struct NewDatabase {
 // it.
 Result<void> PrepareDatabase(const std::filesystem::path& directory, const NewDatabase& made);
 
-// Renames the prepared database over data.mdb and removes lock.mdb, whose transaction ID would pick
-// the wrong meta page of a new file. OpenDatabaseAsOwner handles a crash between the two.
-Result<void> InstallDatabase(const std::filesystem::path& directory);
+// Renames the prepared database over data.mdb, has commit.mark say that it is acknowledged, and
+// removes lock.mdb, whose transaction ID would pick the wrong meta page of a new file.
+// OpenDatabaseAsOwner handles a crash before the last.
+Result<void> InstallDatabase(const std::filesystem::path& directory, const NewDatabase& made);
 
 // Removes leftovers of PrepareDatabase after a crash.
 Result<void> ClearPreparation(const std::filesystem::path& directory);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/database/commit_mark.h"
 #include "store/lmdb/env.h"
 #include "store/lmdb/version.h"
 #include "store/recovery/backup.h"
@@ -85,8 +86,13 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
   if (auto r = CheckMapBytes(options.map_bytes); !r) return r;
   auto store_is_there = Exists(options.directory / "data.mdb");
   if (!store_is_there.has_value()) return store_is_there.error();
+  bool was_store = false;
   if (!*store_is_there) {
-    if (auto heard = HearWitnessOfNewStore(options); !heard) return heard.error();
+    auto heard = HearWitnessOfNewStore(options);
+    if (!heard) return heard.error();
+    // A store that was lost had the directory, unless the witness is another directory's.
+    was_store = heard->testimony &&
+                OriginalOf(heard->path, heard->testimony->uuid, options.directory).empty();
   }
   auto directory_is_there = Exists(options.directory);
   if (!directory_is_there.has_value()) return directory_is_there.error();
@@ -96,8 +102,17 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
   }
   if (auto r = CheckPrivateDirectory(options.directory); !r) return r;
   // Before a lock file is made, so that a directory without a store stays unchanged.
-  const bool has_store = *store_is_there || options.create_if_missing;
-  return has_store ? Result<void>() : NoStore(options.directory);
+  if (*store_is_there) return {};
+  if (!options.create_if_missing) return NoStore(options.directory);
+  if (!options.kubelet_directory.empty() &&
+      IsSameFile(options.directory, options.kubelet_directory)) {
+    return Error{ErrorCode::kUnsafePath,
+                 options.directory.string() +
+                     " is the kubelet's directory, and no store; nothing was changed",
+                 "name a directory of its own for the store"};
+  }
+  const bool is_root = IsSameFile(options.directory, "/");
+  return was_store && !is_root ? Result<void>() : CheckNewDirectory(options.directory);
 }
 
 // Why a store without data.mdb counts as lost: which other trace of it exists. Empty: no trace.
@@ -106,6 +121,7 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
   auto there = Exists(directory / "lock.mdb");
   if (!there.has_value()) return there.error();
   if (*there) return "data.mdb is gone from " + directory.string();
+  if (witness.is_foreign) return witness.contradiction;
   if (witness.is_there) return std::string("the store that the witness tells of is gone");
   there = Exists(directory / "quarantine");
   if (!there.has_value()) return there.error();
@@ -174,7 +190,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   made.identity.purpose = purpose;
   if (witness.testimony) made.sequence = witness.testimony->commit_sequence;
   if (auto r = PrepareDatabase(directory, made); !r) return r;
-  if (auto r = InstallDatabase(directory); !r) return r;
+  if (auto r = InstallDatabase(directory, made); !r) return r;
   report.created = true;
   return {};
 }
@@ -208,7 +224,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
     if (!created) return created.error();
   }
 
-  auto unfinished = UnfinishedCommit::Find(directory, options.boot_clock().boot_id);
+  auto unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
   if (!unfinished) return unfinished.error();
   const bool may_write = on_damage != OnDamage::kOnlyLook;
   std::optional<Inspection> inspection;
@@ -251,6 +267,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
       auto heard = HearWitness(options, inspection->identity, inspection->state);
       if (!heard) return heard.error();
       hearing = std::move(*heard);
+      HearMark(unfinished->mark(), inspection->identity, inspection->state, *hearing);
     }
     if (inspection->sound) {
       if (!may_write) break;
@@ -273,7 +290,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
     auto made = Rebuild(options, file, *inspection, *hearing, purpose, report);
     if (!made) return made.error();
     rebuilt = true;
-    unfinished = UnfinishedCommit::Find(directory, options.boot_clock().boot_id);
+    unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
     if (!unfinished) return unfinished.error();
   }
 
@@ -281,9 +298,9 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   if (on_damage == OnDamage::kRefuse && !hearing->contradiction.empty()) {
     return MayBeStale(hearing->contradiction);
   }
-  // A used token would open again. The mark stays as it is until the store has said so itself.
-  const bool is_older = purpose == Purpose::kStreaming &&
-                        unfinished->TellsOfLater(*inspection->identity, *inspection->state);
+  // A mark of a later commit stays as it is until the store has said so itself.
+  const bool is_older =
+      !AskMark(unfinished->mark(), *inspection->identity, *inspection->state).empty();
   if (may_write && !is_older) {
     auto settled = unfinished->Settle(lock->database(), *inspection->identity, *inspection->state);
     if (!settled) return settled.error();
@@ -302,30 +319,26 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   if (!database) return database.error();
   report.readers_cleared = database->env->ClearDeadReaders();
   // LMDB sees the commit that the walk saw, so this is its state.
-  OwnedStore store{std::move(*lock), std::move(*database),        *inspection->state,
-                   std::nullopt,     inspection->index_disagrees, {}};
+  OwnedStore store{std::move(*lock),
+                   std::move(*database),
+                   *inspection->state,
+                   std::nullopt,
+                   inspection->index_disagrees,
+                   false,
+                   {}};
+  store.had_mark = unfinished->mark() && unfinished->mark()->uuid == inspection->identity->uuid;
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (on_damage == OnDamage::kOnlyLook) return store;
-  if (is_older) {
-    auto distrusted = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
-      // Past the mark: otherwise the same old copy could come back unnoticed.
-      txn.state().commit_sequence =
-          std::max(txn.state().commit_sequence, unfinished->acknowledged());
-      return SetDistrust(txn, {TrustKind::kStoreStale,
-                               "an older copy of the store was put back: commit.mark tells of a "
-                               "later commit"});
-    });
-    if (!distrusted) return distrusted.error();
-  }
   if (auto r = SettleWitness(options, *hearing, store, report); !r) return r.error();
   return store;
 }
 
 namespace {
 
-// Why an observer refuses a file that no live owner has verified; nullopt: it does not.
+// Why an observer refuses a file that no live owner has verified; nullopt: it does not. `mark` was
+// read before the file: an owner that comes meanwhile writes it last.
 std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspection& inspection,
-                             bool asks_witness) {
+                             bool asks_witness, const CommitMarkReading& mark) {
   if (inspection.newer_schema) return NewerSchema(directory);
   if (!inspection.sound) {
     return inspection.moved ? Moving(directory) : Unsound(directory, inspection);
@@ -334,6 +347,9 @@ std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspe
   // An owner would have asked the witness.
   auto contradiction = AskRememberedWitness(*inspection.identity, *inspection.state);
   if (!contradiction) return contradiction.error();
+  if (contradiction->empty()) {
+    *contradiction = AskMark(mark.commits, *inspection.identity, *inspection.state);
+  }
   if (!contradiction->empty()) return MayBeStale(*contradiction);
   return std::nullopt;
 }
@@ -355,16 +371,18 @@ Result<SeenUnowned> LookAt(const Fd& file, const std::filesystem::path& path, bo
 // Walks the file, and returns the newest transaction ID in it.
 Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, const Fd& file,
                                      bool asks_witness, SeenUnowned& seen) {
+  auto mark = ReadCommitMark(directory);
+  if (!mark) return mark.error();
   bool settled = false;
   auto look = LookAt(file, directory / "data.mdb", settled);
   if (!look) return look.error();
   if (seen.inspection && seen.id == look->id && seen.bytes == look->bytes &&
       seen.written == look->written) {
-    if (auto refusal = Refusal(directory, *seen.inspection, asks_witness)) return *refusal;
+    if (auto refusal = Refusal(directory, *seen.inspection, asks_witness, *mark)) return *refusal;
   }
   auto inspection = InspectFile(file);
   if (!inspection) return inspection.error();
-  auto refusal = Refusal(directory, *inspection, asks_witness);
+  auto refusal = Refusal(directory, *inspection, asks_witness, *mark);
   if (!refusal) return inspection->txn_id;
   if (settled && !inspection->moved) {
     seen = *look;

@@ -43,12 +43,13 @@ struct OwnedStore {
   State state;
   std::optional<WitnessFile> witness;
   bool index_disagrees = false;     // Inspection
+  bool had_mark = false;            // a valid commit.mark of this store
   std::string witness_path_before;  // as the store remembered it; empty: no path, or a new store
 };
 
 enum class OnDamage : std::uint8_t {
   kRecover,
-  kRefuse,    // kDamaged: the store fails its check, or its witness says that it may be stale
+  kRefuse,    // kDamaged: the store fails its check, or its witness or mark says that it is stale
   kOnlyLook,  // kDamaged: the store fails its check. The witness is neither read nor changed
 };
 

@@ -34,10 +34,15 @@ Choice ChooseTree(const Inspection& inspection, const Hearing& hearing) {
   const std::size_t other = 1 - chosen;
   const State& state = *states[chosen];
   const bool other_is_older = states[other] || (meta[other].valid && !meta[other].rooted);
-  const bool is_newest =
-      other_is_older && state.lmdb_txn_id >= std::max(txn_id(0), txn_id(1)) &&
-      hearing.contradiction.empty() &&
-      (!hearing.testimony || state.commit_sequence >= hearing.testimony->commit_sequence);
+  // Without an identity, a mark or a witness of any store counts.
+  const auto last_in = [](const std::optional<Testimony>& one) {
+    return one ? one->commit_sequence : std::uint64_t{0};
+  };
+  const std::uint64_t last = inspection.identity
+                                 ? hearing.LastCommitOf(inspection.identity->uuid)
+                                 : std::max(last_in(hearing.testimony), last_in(hearing.mark));
+  const bool is_newest = other_is_older && state.lmdb_txn_id >= std::max(txn_id(0), txn_id(1)) &&
+                         hearing.contradiction.empty() && state.commit_sequence >= last;
   return {static_cast<int>(chosen), state, is_newest};
 }
 
@@ -102,10 +107,8 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
                  "any case"};
   }
   made.identity.purpose = purpose;
-  if (testimony) {
-    made.sequence = std::max(made.sequence, testimony->commit_sequence);
-    if (!salvaged.identity) made.identity.uuid = testimony->uuid;
-  }
+  if (testimony && !salvaged.identity) made.identity.uuid = testimony->uuid;
+  made.sequence = std::max(made.sequence, hearing.LastCommitOf(made.identity.uuid));
 
   auto aside = KeepAside(directory, file);
   if (!aside) return aside.error();
@@ -168,7 +171,7 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
     return had_ranges || !may_have_imported ? Result<void>() : HoldRangesOfKubelet(txn);
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r;
-  if (auto r = InstallDatabase(directory); !r) return r;
+  if (auto r = InstallDatabase(directory, made); !r) return r;
   report.set_aside = true;
   report.set_aside_path = aside->string();
   report.removed_paths = RemoveOldDatabases(directory);

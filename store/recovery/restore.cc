@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/database/commit_mark.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -19,6 +20,7 @@
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/kept_databases.h"
+#include "store/recovery/map_bytes.h"
 #include "store/recovery/new_database.h"
 #include "store/recovery/open_store.h"
 #include "store/recovery/owner_lock.h"
@@ -134,7 +136,7 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
   auto inspection = InspectFile(*file);
   if (!inspection) return inspection.error();
   if (!inspection->sound) {
-    auto unfinished = UnfinishedCommit::Find(options.directory, options.boot_clock().boot_id);
+    auto unfinished = UnfinishedCommit::Find(options.directory, options.boot_clock());
     if (!unfinished) return unfinished.error();
     const auto ask = [](const Identity& identity, const State& state) {
       return AskRememberedWitness(identity, state);
@@ -248,6 +250,11 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   if (!backup_file) return backup_file.error();
   if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
   if (auto r = CheckStoreFiles(directory); !r) return r.error();
+  auto there = Exists(directory / "data.mdb");
+  if (!there.has_value()) return there.error();
+  if (!*there) {
+    if (auto r = CheckNewDirectory(directory, options.backup); !r) return r.error();
+  }
   auto lock = OwnerLock::Take(directory);
   if (!lock) return lock.error();
   if (auto r = ClearPreparation(directory); !r) return r.error();
@@ -277,11 +284,15 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
                         witness.testimony->uuid);
   }
   if (witness.error) return *witness.error;
-  // A store that is older than its witness or than the backup, or lacks its witness, may be an old
-  // copy itself: credentials may have been revoked since, and ranges handed out.
+  auto mark = ReadCommitMark(directory);
+  if (!mark) return mark.error();
+  const std::uint64_t marked =
+      mark->commits && mark->commits->uuid == identity.uuid ? mark->commits->acknowledged : 0;
+  // A store that is older than its witness, its mark or the backup, or lacks its witness, may be an
+  // old copy itself: credentials may have been revoked since, and ranges handed out.
   const bool misses_witness = !witness_path.empty() && !witness.testimony;
   const bool is_newer = replaced.sequence >= state.commit_sequence;
-  if (misses_witness || !is_newer ||
+  if (misses_witness || !is_newer || marked > replaced.sequence ||
       (witness.testimony && witness.testimony->commit_sequence > replaced.sequence)) {
     replaced.credentials.clear();
     replaced.ledger.clear();
@@ -307,7 +318,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   report.schema_version = made.identity.schema_version;
   report.streaming = is_streaming;
   made.identity.witness_path = witness_path;
-  made.sequence = std::max({state.commit_sequence, replaced.sequence,
+  made.sequence = std::max({state.commit_sequence, replaced.sequence, marked,
                             witness.testimony ? witness.testimony->commit_sequence : 0});
   made.journal = source->values.journal;
   made.distrust = {TrustKind::kStoreRestored, report.distrust_reason};
@@ -378,7 +389,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     }
     report.replaced_path = aside->string();
   }
-  if (auto r = InstallDatabase(directory); !r) return r.error();
+  if (auto r = InstallDatabase(directory, made); !r) return r.error();
   report.removed_paths = RemoveOldDatabases(directory);
   return report;
 }

@@ -5,8 +5,12 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
+
+#include "store/base/quote.h"
 
 namespace waybill::internal {
 
@@ -100,6 +104,29 @@ Result<void> CheckStoreFiles(const std::filesystem::path& directory,
   // An owner that serves, or that ended without removing it.
   if (auto r = CheckOne(directory / "owner.sock", Type::kSocket, 1, mended); !r) return r;
   return {};
+}
+
+Result<void> CheckNewDirectory(const std::filesystem::path& directory,
+                               const std::filesystem::path& backup) {
+  constexpr std::array<std::string_view, 8> kOwn = {"data.mdb",   "lock.mdb",    "owner.lock",
+                                                    "owner.sock", "commit.mark", kUnfinished,
+                                                    kBackup,      "quarantine"};
+  auto names = ListDirectory(directory);
+  if (!names) return names.error();
+  std::string foreign;
+  for (const std::string& name : *names) {
+    // What is left of a store: what else lies there may have come since.
+    if (std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end()) return {};
+    // A file system's own.
+    if (name == "lost+found" || name.starts_with(".nfs") || name.starts_with(".snapshot")) continue;
+    if (!backup.empty() && IsSameFile(directory / name, backup)) continue;
+    if (foreign.empty() || name < foreign) foreign = name;
+  }
+  if (foreign.empty()) return {};
+  return Error{ErrorCode::kUnsafePath,
+               directory.string() + " has other files in it (" + QuoteForMessage(foreign) +
+                   ") and no store; nothing was changed",
+               "name a directory that is empty or does not exist: a store has one of its own"};
 }
 
 std::string FileSystemWarning(const std::filesystem::path& directory) {

@@ -24,6 +24,12 @@ namespace waybill::internal {
 Result<void> CheckStoreFiles(const std::filesystem::path& directory,
                              std::vector<std::string>* mended = nullptr);
 
+// Whether a store may be made in `directory`, which exists, and has no data.mdb. kUnsafePath, and
+// nothing was changed: it has other files, and nothing that is left of a store. The lost+found of a
+// file system, `.nfs…` and `.snapshot…` do not count, nor does `backup`, which is put back.
+Result<void> CheckNewDirectory(const std::filesystem::path& directory,
+                               const std::filesystem::path& backup = {});
+
 // What the file system does not guarantee: one line for the operator; empty: no concern, or
 // unknown.
 std::string FileSystemWarning(const std::filesystem::path& directory);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "store/lmdb/check/page_check.h"
+#include "store/lmdb/room_ahead.h"
 
 namespace waybill::internal {
 
@@ -61,17 +62,19 @@ bool WritesWholeSectors(const std::filesystem::path& directory) {
 }
 
 std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory,
-                                    const Identity& identity, const BootId& boot_id,
+                                    const Identity& identity, const BootClock& boot_clock,
                                     bool flushes_twice) {
-  if (flushes_twice || boot_id == BootId{} || !WritesWholeSectors(directory)) return nullptr;
-  return std::make_unique<CommitMark>(directory, identity.uuid, boot_id);
+  const BootTime now = boot_clock();
+  const bool once =
+      !flushes_twice && now.boot_id != BootTime().boot_id && WritesWholeSectors(directory);
+  return std::make_unique<CommitMark>(directory, identity.uuid, now.boot_id, once, boot_clock);
 }
 
 Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& directory,
-                                                const BootId& boot_id) {
+                                                const BootTime& now) {
   auto mark = ReadCommitMark(directory);
   if (!mark) return mark.error();
-  return UnfinishedCommit(directory, boot_id, *mark);
+  return UnfinishedCommit(directory, now, *mark);
 }
 
 bool UnfinishedCommit::MayEndWith(const Inspection& whole) const {
@@ -79,7 +82,8 @@ bool UnfinishedCommit::MayEndWith(const Inspection& whole) const {
   const MarkedCommits& mark = *mark_.commits;
   const std::uint64_t sequence = whole.state->commit_sequence;
   if (mark.uuid != whole.identity->uuid || mark.acknowledged > sequence) return false;
-  return mark.boot_id != boot_id_ || mark.begun > sequence;
+  const bool booted_since = mark.boot_id != now_.boot_id || mark.written > now_.nanoseconds;
+  return booted_since || mark.begun > sequence;
 }
 
 Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection& newest,
@@ -110,7 +114,8 @@ Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole)
   // After a power cut the mark may know of no commit to take back. If the flush below fails, the
   // next opening finds a whole tree, which may never reach the disk: step 3 must follow.
   MarkedCommits mark = *mark_.commits;
-  mark.boot_id = boot_id_;
+  mark.boot_id = now_.boot_id;
+  mark.written = now_.nanoseconds;
   mark.begun = std::max(mark.begun, whole.state->commit_sequence + 1);
   if (auto r = WriteCommitMark(directory_, mark); !r) return r;
   if (auto r = RemoveFile(directory_ / "lock.mdb"); !r) return r;
@@ -128,7 +133,7 @@ Result<bool> UnfinishedCommit::WriteAgain(const Fd& file, const Identity& identi
   if (all_acknowledged || written_again_) return false;
   const std::filesystem::path path = directory_ / "data.mdb";
   if (auto r = WriteAllBack(file, path); !r) return r.error();
-  if (auto r = SyncFile(file, path); !r) return r.error();
+  if (auto r = lmdb::SyncWithSize(file.get(), path); !r) return r.error();
   written_again_ = true;
   return true;
 }
@@ -140,11 +145,18 @@ Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity,
                        mark_.commits->acknowledged == state.commit_sequence;
   if (is_shut) return {};
   if (!written_again_) {
-    if (auto r = SyncFile(file, directory_ / "data.mdb"); !r) return r;
+    auto synced = lmdb::SyncWithSize(file.get(), directory_ / "data.mdb");
+    if (!synced) return synced;
   }
   if (!mark_.exists) return {};
+  const bool is_own = mark_.commits && mark_.commits->uuid == identity.uuid;
+  // A valid mark would keep tokens that this opening has still to make void.
+  if (!is_own && identity.purpose == Purpose::kStreaming) return {};
   const std::uint64_t sequence = state.commit_sequence;
-  return WriteCommitMark(directory_, {identity.uuid, boot_id_, false, sequence, sequence});
+  auto written = WriteCommitMark(
+      directory_, {identity.uuid, now_.boot_id, false, sequence, sequence, now_.nanoseconds});
+  // A mark that is shut may be behind.
+  return is_own && !mark_.commits->open ? Result<void>() : written;
 }
 
 }  // namespace waybill::internal

@@ -15,9 +15,16 @@
 //      write every page again, as it reads, and flush. After a flush that failed the kernel may
 //      take pages for written that never reached the disk, and may drop them; written again, they
 //      are flushed again. Then walk again: that is what is on the disk.
-//   4  Flush data.mdb unless the mark is shut at the newest commit. Shut the mark.
+//   4  Flush data.mdb, with its size, unless the mark is shut at the newest commit. Shut the mark.
 //   5  The first commit flushes twice: pages of the one that was taken back, with its transaction
 //      ID, may lie where the next one's will.
+//
+// A mark that acknowledges a later commit than the newest one proves that an older file was put
+// back. It is judged with the witness, and kept until the store says so itself (open_store.cc).
+//
+// Some virtual machines keep their boot ID over a power cut. They have booted if the time since
+// then is less than it was when the mark was written; a machine that ran longer since is taken for
+// one that did not boot, and a torn commit of which the mark does not know for damage.
 //
 // Bounds. What is acknowledged is lost only if damage hits the newest commit's own pages, and the
 // power fails within 200 ms of its acknowledgement, before the mark is flushed: then it looks torn.
@@ -39,13 +46,10 @@
 
 namespace waybill::internal {
 
-using BootId = std::array<std::uint8_t, 16>;
-
 class UnfinishedCommit {
  public:
   // Reads the mark, and changes nothing. kIo, kUnsafePath: it can't be read.
-  static Result<UnfinishedCommit> Find(const std::filesystem::path& directory,
-                                       const BootId& boot_id);
+  static Result<UnfinishedCommit> Find(const std::filesystem::path& directory, const BootTime& now);
 
   // Why the store may be stale if it ends with that commit; empty: the witness does not say so.
   using AskWitness = FunctionRef<Result<std::string>(const Identity&, const State&)>;
@@ -59,26 +63,21 @@ class UnfinishedCommit {
   // Step 3, at most once: whether every page was written again, so that the file must be walked
   // again. The caller has locked it, and found it sound.
   Result<bool> WriteAgain(const Fd& file, const Identity& identity);
-  // Whether a commit after that one was acknowledged: the file is an older copy.
-  bool TellsOfLater(const Identity& identity, const State& state) const {
-    return mark_.commits && mark_.commits->uuid == identity.uuid &&
-           mark_.commits->acknowledged > state.commit_sequence;
-  }
-  // The last commit that is known to have been acknowledged; 0: none.
-  std::uint64_t acknowledged() const { return mark_.commits ? mark_.commits->acknowledged : 0; }
+  // The mark that was found, if it is valid.
+  const std::optional<MarkedCommits>& mark() const { return mark_.commits; }
   // Step 4, for the commit that the walk found last.
   Result<void> Settle(const Fd& file, const Identity& identity, const State& state) const;
 
  private:
-  UnfinishedCommit(std::filesystem::path directory, const BootId& boot_id,
+  UnfinishedCommit(std::filesystem::path directory, const BootTime& now,
                    const CommitMarkReading& mark)
-      : directory_(std::move(directory)), boot_id_(boot_id), mark_(mark) {}
+      : directory_(std::move(directory)), now_(now), mark_(mark) {}
 
   // No commit after `whole` was acknowledged.
   bool MayEndWith(const Inspection& whole) const;
 
   std::filesystem::path directory_;
-  BootId boot_id_;
+  BootTime now_;
   CommitMarkReading mark_;
   bool written_again_ = false;
 };
@@ -86,10 +85,10 @@ class UnfinishedCommit {
 // Whether one flush a commit is safe in that directory: its file system is known to write in place,
 // or not at all, and whole sectors (ext2 to ext4, xfs and tmpfs, without DAX).
 bool WritesWholeSectors(const std::filesystem::path& directory);
-// The mark of an owner whose commits flush once. Null: they flush twice, since the caller asks for
-// that, or because one flush is not safe there.
+// The owner's mark. It allows one flush a commit unless the caller asks for two, the boot is not
+// known, or one is not safe there.
 std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory,
-                                    const Identity& identity, const BootId& boot_id,
+                                    const Identity& identity, const BootClock& boot_clock,
                                     bool flushes_twice);
 
 }  // namespace waybill::internal

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/database/commit_mark.h"
 #include "store/database/uuid.h"
 
 namespace waybill::internal {
@@ -39,6 +40,64 @@ std::string Format(const Testimony& testimony) {
   std::string line(kMagic);
   line += EncodeUuid(testimony.uuid) + " " + sequence + " ";
   return line + ChecksumOf(line) + "\n";
+}
+
+constexpr std::string_view kOwnerName = "waybill-witness-of ";
+constexpr std::string_view kOwnerMagic = "waybill-witness-of 1 ";
+constexpr std::size_t kOwnerDeviceAt = kOwnerMagic.size() + 37;
+constexpr std::size_t kOwnerInodeAt = kOwnerDeviceAt + 21;
+constexpr std::size_t kOwnerSumAt = kOwnerInodeAt + 21;
+constexpr std::size_t kOwnerPathAt = kOwnerSumAt + 17;
+constexpr std::size_t kMaxOwnerBytes = 16384;
+
+struct Owner {
+  std::array<std::uint8_t, 16> uuid{};
+  FileId id;
+  std::filesystem::path directory;
+};
+
+std::filesystem::path OwnerPathOf(std::filesystem::path witness) { return witness += ".store"; }
+
+std::string FormatOwner(const Owner& owner) {
+  char numbers[48];
+  std::snprintf(numbers, sizeof(numbers), " %020llu %020llu ",
+                static_cast<unsigned long long>(owner.id.device),
+                static_cast<unsigned long long>(owner.id.inode));
+  const std::string head = std::string(kOwnerMagic) + EncodeUuid(owner.uuid) + numbers;
+  const std::string tail = " " + owner.directory.string() + "\n";
+  return head + ChecksumOf(head + tail) + tail;
+}
+
+std::optional<Owner> ParseOwner(const std::string& line) {
+  if (line.size() < kOwnerPathAt + 2 || !line.starts_with(kOwnerMagic)) return std::nullopt;
+  const std::string sum = line.substr(kOwnerSumAt, 16);
+  if (ChecksumOf(line.substr(0, kOwnerSumAt) + line.substr(kOwnerSumAt + 16)) != sum) {
+    return std::nullopt;
+  }
+  Owner owner;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  const char* const text = line.data();
+  const auto ends = [](const std::from_chars_result& parsed, const char* end) {
+    return parsed.ec == std::errc() && parsed.ptr == end;
+  };
+  const char* const device_ends = text + kOwnerDeviceAt + 20;
+  const char* const inode_ends = text + kOwnerInodeAt + 20;
+  const bool is_sound =
+      DecodeUuid(line.substr(kOwnerMagic.size(), 36), owner.uuid) &&
+      ends(std::from_chars(text + kOwnerDeviceAt, device_ends, device), device_ends) &&
+      ends(std::from_chars(text + kOwnerInodeAt, inode_ends, inode), inode_ends);
+  if (!is_sound) return std::nullopt;
+  owner.id = {static_cast<dev_t>(device), static_cast<ino_t>(inode)};
+  owner.directory = line.substr(kOwnerPathAt, line.size() - kOwnerPathAt - 1);
+  return owner;
+}
+
+// What a power cut leaves of a line that was being written: some of its begin, zeros, or nothing.
+bool IsUnfinished(std::string_view content, std::string_view name) {
+  const std::size_t last = content.find_last_not_of('\0');
+  content = content.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  return name.starts_with(content) || content.starts_with(name);
 }
 
 std::optional<Testimony> Parse(const std::string& line) {
@@ -71,6 +130,7 @@ WitnessReading ReadWitness(const std::filesystem::path& path) {
   const auto content = ReadWholeFile(path, kMaxReadBytes);
   if (content) {
     reading.claims_to_be_one = content->starts_with(kName);
+    reading.is_unfinished = IsUnfinished(*content, kName);
     reading.testimony = Parse(*content);
   } else if (content.error().code == ErrorCode::kNotFound) {
     reading.exists = false;
@@ -78,6 +138,46 @@ WitnessReading ReadWitness(const std::filesystem::path& path) {
     reading.error = content.error();
   }
   return reading;
+}
+
+std::filesystem::path OtherOwnerOf(const std::filesystem::path& witness,
+                                   const std::array<std::uint8_t, 16>& uuid,
+                                   const std::filesystem::path& directory) {
+  const auto noted = ReadWholeFile(OwnerPathOf(witness), kMaxOwnerBytes);
+  const auto owner = noted ? ParseOwner(*noted) : std::nullopt;
+  if (!owner || owner->uuid != uuid) return {};
+  const auto own = FileIdOf(WithoutTrailingSlashes(directory));
+  if (own && *own == owner->id) return {};
+  const auto there = FileIdOf(owner->directory);
+  if (own && there && *there == *own) return {};
+  return owner->directory;
+}
+
+std::filesystem::path OriginalOf(const std::filesystem::path& witness,
+                                 const std::array<std::uint8_t, 16>& uuid,
+                                 const std::filesystem::path& directory) {
+  std::filesystem::path other = OtherOwnerOf(witness, uuid, directory);
+  if (other.empty()) return {};
+  // What can't be looked at may be there.
+  const auto data = FileIdOf(other / "data.mdb");
+  if (!data && data.error().code == ErrorCode::kNotFound) return {};
+  const auto mark = ReadCommitMark(other);
+  if (mark && mark->commits && mark->commits->uuid != uuid) return {};
+  return other;
+}
+
+Result<void> NoteOwner(const std::filesystem::path& witness,
+                       const std::array<std::uint8_t, 16>& uuid,
+                       const std::filesystem::path& directory) {
+  const std::filesystem::path path = OwnerPathOf(witness);
+  const std::filesystem::path place = WithoutTrailingSlashes(std::filesystem::absolute(directory));
+  auto id = FileIdOf(place);
+  if (!id) return id.error();
+  const std::string line = FormatOwner({uuid, *id, place});
+  auto noted = ReadWholeFile(path, kMaxOwnerBytes);
+  if (!noted && noted.error().code != ErrorCode::kNotFound) return {};
+  if (noted && (*noted == line || !IsUnfinished(*noted, kOwnerName))) return {};
+  return WriteFileDurably(path, line);
 }
 
 Result<WitnessFile> WitnessFile::Open(const std::filesystem::path& path, const Testimony& first) {

@@ -29,11 +29,37 @@ struct Testimony {
 struct WitnessReading {
   bool exists = false;
   bool claims_to_be_one = false;       // it begins as a witness does
+  bool is_unfinished = false;          // empty, or zeros after less than a witness
   std::optional<Testimony> testimony;  // nullopt although `exists`: not a valid witness
   std::optional<Error> error;          // the system's: the content is unknown
 };
 
 WitnessReading ReadWitness(const std::filesystem::path& path);
+
+// Which directory's store a witness is of: a copy of the store must leave it alone. Noted beside
+// the witness, in a file with ".store" appended to its name, which older waybills ignore:
+//
+//   "waybill-witness-of 1 <uuid> <device, 20 digits> <inode, 20 digits> <XXH3-64 of this line
+//   without the checksum, 16 hex> <the directory's path>\n"
+//
+// The directory is the same one under another path (renamed, or a bind mount) if device and inode
+// are, and with another inode (restored in place) if the path is. If it is neither, but nothing
+// is under the noted path any more, or another store, the store was moved.
+
+// The noted directory, if the store `uuid` in `directory` is only a copy of the one there; empty:
+// the witness is its own, or nothing is there any more.
+std::filesystem::path OriginalOf(const std::filesystem::path& witness,
+                                 const std::array<std::uint8_t, 16>& uuid,
+                                 const std::filesystem::path& directory);
+// The noted directory, if it is another one, whatever is there now; empty: it is this one, or no
+// directory of a store `uuid` is noted.
+std::filesystem::path OtherOwnerOf(const std::filesystem::path& witness,
+                                   const std::array<std::uint8_t, 16>& uuid,
+                                   const std::filesystem::path& directory);
+// Notes it, unless it is noted. Leaves somebody else's file alone.
+Result<void> NoteOwner(const std::filesystem::path& witness,
+                       const std::array<std::uint8_t, 16>& uuid,
+                       const std::filesystem::path& directory);
 
 class WitnessFile {
  public:

@@ -1,14 +1,18 @@
 #include "store/recovery/witness_settling.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "store/database/commit_mark.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/recovery/open_store.h"
+#include "store/recovery/owner_lock.h"
 #include "store/trust/gap.h"
 #include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
@@ -16,6 +20,14 @@
 namespace waybill::internal {
 
 namespace {
+
+bool HasLiveOwner(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "owner.lock";
+  const auto file = OpenFile(path, O_RDONLY);
+  if (!file) return false;
+  const auto unowned = CheckUnowned(*file, path);
+  return !unowned && unowned.error().code == ErrorCode::kOwned;
+}
 
 bool NamesPath(const Witness& witness) {
   return witness.kind() == Witness::Kind::kAt || witness.kind() == Witness::Kind::kAnew;
@@ -63,17 +75,27 @@ Result<void> CheckNew(const std::filesystem::path& directory, const std::filesys
                  "keep it elsewhere, by convention in the kubelet directory"};
   }
   if (auto r = CheckPlace(path); !r) return r;
-  if (reading.exists && !reading.claims_to_be_one) return Foreign(path);
+  if (reading.exists && !reading.is_unfinished) return Foreign(path);
   // WriteFileDurably writes there first.
   std::filesystem::path temporary = path;
   temporary += ".tmp";
-  std::error_code ignored;
   const WitnessReading unfinished = ReadWitness(temporary);
   if (unfinished.error) return *unfinished.error;
-  const bool is_empty =
-      std::filesystem::is_regular_file(std::filesystem::symlink_status(temporary, ignored)) &&
-      std::filesystem::is_empty(temporary, ignored);
-  if (unfinished.exists && !unfinished.claims_to_be_one && !is_empty) return Foreign(temporary);
+  if (unfinished.exists && !unfinished.is_unfinished) return Foreign(temporary);
+  return {};
+}
+
+// The same, but where it is the kubelet directory's, somebody else's file there is only noted.
+Result<void> CheckNew(const OpenOptions& options, const WitnessReading& reading, Hearing& hearing) {
+  auto checked = CheckNew(options.directory, hearing.path, reading);
+  if (checked || checked.error().hint_code != Hint::kReplaceWitness ||
+      options.kubelet_directory.empty() || !IsBelow(hearing.path, options.kubelet_directory)) {
+    return checked;
+  }
+  hearing.is_foreign = true;
+  hearing.foreign = "the store has no witness at " + hearing.path.string() +
+                    ": the file there, or at the same with .tmp, is none; it was left alone";
+  hearing.contradiction = hearing.foreign;
   return {};
 }
 
@@ -115,6 +137,24 @@ Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
   return DropFromLedger(txn, [](const LedgerEntry&) { return true; });
 }
 
+// The other directory that keeps its witness, although a store was copied or moved from there;
+// empty: this opening may write the witness. A node's must: otherwise the original could run one
+// later, and not know what was forgotten here. Commands on a copy do nothing to the original. A dry
+// run plays in a copy, and is asked nothing.
+std::filesystem::path WhoseWitness(const OpenOptions& options, const std::filesystem::path& witness,
+                                   const Identity& identity) {
+  if (witness.empty() || options.leaves_witness) return {};
+  const bool serves_streams = identity.purpose == Purpose::kStreaming && !options.continues_pulls;
+  if (options.kubelet_directory.empty() && !serves_streams) {
+    // In doubt, unless the operator says that this is the newest.
+    return options.witness.kind() == Witness::Kind::kAnew
+               ? OriginalOf(witness, identity.uuid, options.directory)
+               : OtherOwnerOf(witness, identity.uuid, options.directory);
+  }
+  std::filesystem::path original = OriginalOf(witness, identity.uuid, options.directory);
+  return !original.empty() && HasLiveOwner(original) ? original : std::filesystem::path();
+}
+
 // The gap that an existing store finds when it first takes a kubelet directory over, which is when
 // its witness comes there.
 Result<Distrust> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
@@ -136,8 +176,8 @@ Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options) {
   hearing.path = std::move(*path);
   const WitnessReading reading = ReadWitness(hearing.path);
   if (reading.error) return *reading.error;
-  if (auto r = CheckNew(options.directory, hearing.path, reading); !r) return r.error();
-  hearing.is_there = reading.exists;
+  if (auto r = CheckNew(options, reading, hearing); !r) return r.error();
+  hearing.is_there = reading.exists || hearing.is_foreign;
   hearing.testimony = reading.testimony;
   return hearing;
 }
@@ -160,12 +200,26 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
   if (reading.error) return *reading.error;
   const bool is_remembered = !before.empty() && IsSameFile(hearing.path, before);
   const bool is_gone = is_remembered && !reading.exists;
-  const auto may_be_made = !is_remembered ? CheckNew(options.directory, hearing.path, reading)
+  const auto may_be_made = !is_remembered ? CheckNew(options, reading, hearing)
                            : is_gone      ? CheckPlace(hearing.path)
                                           : Result<void>();
   if (!may_be_made) return may_be_made.error();
-  hearing.is_there = reading.exists;
+  hearing.is_there = reading.exists || hearing.is_foreign;
   hearing.testimony = reading.testimony;
+  if (hearing.is_foreign) {
+    if (!identity) return hearing;
+    hearing.contradiction.clear();
+    if (before.empty()) return hearing;
+    const WitnessReading remembered = ReadWitness(before);
+    if (remembered.error) return *remembered.error;
+    if (!remembered.exists) {
+      if (auto r = CheckPlace(before); !r) return r.error();
+    }
+    hearing.is_there = remembered.exists;
+    hearing.testimony = remembered.testimony;
+    hearing.contradiction = ContradictionOf(remembered, before, *identity, state);
+    return hearing;
+  }
   if (!identity) {
     if (!reading.testimony && options.witness.kind() != Witness::Kind::kAnew) {
       hearing.contradiction = "nobody can read which witness the store has, and " +
@@ -191,6 +245,35 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
   return hearing;
 }
 
+std::uint64_t Hearing::LastCommitOf(const std::array<std::uint8_t, 16>& uuid) const {
+  std::uint64_t last = testimony ? testimony->commit_sequence : 0;
+  if (mark && mark->uuid == uuid) last = std::max(last, mark->commit_sequence);
+  return last;
+}
+
+std::filesystem::path OriginalOf(const Identity& identity, const std::filesystem::path& directory) {
+  if (identity.witness_path.empty()) return {};
+  return OriginalOf(identity.witness_path, identity.uuid, directory);
+}
+
+std::string AskMark(const std::optional<MarkedCommits>& mark, const Identity& identity,
+                    const State& state) {
+  if (!mark || mark->uuid != identity.uuid || mark->acknowledged <= state.commit_sequence) {
+    return {};
+  }
+  return "an older copy of the store was put back: it is at commit " +
+         std::to_string(state.commit_sequence) + ", and its commit.mark tells of commit " +
+         std::to_string(mark->acknowledged);
+}
+
+void HearMark(const std::optional<MarkedCommits>& mark, const std::optional<Identity>& identity,
+              const std::optional<State>& state, Hearing& hearing) {
+  if (!mark) return;
+  hearing.mark = Testimony{mark->uuid, mark->acknowledged};
+  if (!identity || !state || !hearing.contradiction.empty()) return;
+  hearing.contradiction = AskMark(mark, *identity, *state);
+}
+
 Result<std::string> AskRememberedWitness(const Identity& identity, const State& state) {
   if (identity.witness_path.empty()) return std::string();
   const WitnessReading reading = ReadWitness(identity.witness_path);
@@ -203,8 +286,8 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   OpenedDatabase& database = store.database;
   // A rebuild may have found a path that could not be read before.
   const bool remembers = options.witness.kind() == Witness::Kind::kRemembered;
-  const std::filesystem::path path =
-      remembers ? std::filesystem::path(database.identity.witness_path) : hearing.path;
+  const std::filesystem::path before = database.identity.witness_path;
+  std::filesystem::path path = remembers || hearing.is_foreign ? before : hearing.path;
   // A new or rebuilt store took the contradiction into account already.
   const bool is_contradicted =
       !hearing.contradiction.empty() && !report.created && !report.set_aside;
@@ -213,11 +296,9 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   }
   if (is_contradicted) {
     auto distrusted = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
-      if (hearing.testimony) {
-        // Past the witness: otherwise the same old copy could come back unnoticed.
-        txn.state().commit_sequence =
-            std::max(txn.state().commit_sequence, hearing.testimony->commit_sequence);
-      }
+      // Past the witness and the mark: otherwise the same old copy could come back unnoticed.
+      txn.state().commit_sequence =
+          std::max(txn.state().commit_sequence, hearing.LastCommitOf(database.identity.uuid));
       if (auto r = SetDistrust(txn, {TrustKind::kStoreStale, hearing.contradiction}); !r) return r;
       if (auto r = DropCredentials(txn, report); !r) return r;
       txn.Touch();
@@ -228,18 +309,44 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
     });
     if (!distrusted) return distrusted;
   }
-  const std::filesystem::path before = database.identity.witness_path;
-  auto gap = path.empty() || report.created ? Result<Distrust>(Distrust())
-                                            : GapAtTakeOver(options, path, store);
+  if (hearing.is_foreign && !report.created && !report.set_aside) {
+    report.warnings.push_back(hearing.foreign);
+    if (before.empty()) {
+      auto distrusted = CommitAtOpening(options, store, [&](StoreTxn& txn) {
+        return SetDistrust(txn, {TrustKind::kStoreStale, hearing.foreign});
+      });
+      if (!distrusted) return distrusted;
+    }
+  }
+  const bool before_is_anothers = !WhoseWitness(options, before, database.identity).empty();
+  const std::filesystem::path original = WhoseWitness(options, path, database.identity);
+  if (!original.empty()) {
+    report.copy_of = original.string();
+    report.warnings.push_back("the witness " + path.string() + " is that of the store in " +
+                              original.string() +
+                              ", which this one was copied or moved from, and is left alone; an "
+                              "older copy of this one may go unseen until it runs a node or has "
+                              "a witness of its own");
+  }
+  const bool has_witness = original.empty();
+  if (!has_witness) path = before;
+  auto gap = hearing.path.empty() || report.created ? Result<Distrust>(Distrust())
+                                                    : GapAtTakeOver(options, hearing.path, store);
   if (!gap) return gap.error();
-  if (!path.empty()) {
+  if (!path.empty() && has_witness) {
     report.witness_made = !hearing.is_there && !report.created;
     report.witness_in_store = IsBelow(path, options.directory);
   }
-  if (!path.empty() && !options.leaves_witness) {
+  if (!path.empty() && has_witness && !options.leaves_witness) {
     auto file = WitnessFile::Open(path, {database.identity.uuid, store.state.commit_sequence});
     if (!file) return file.error();
     store.witness = std::move(*file);
+    auto noted = NoteOwner(path, database.identity.uuid, options.directory);
+    if (!noted) {
+      report.warnings.push_back(
+          "nothing says beside the witness " + path.string() +
+          " whose it is, so a copy of this store may write it: " + noted.error().message);
+    }
   }
   if (path == before && gap->empty()) return {};
   Identity identity = database.identity;
@@ -254,7 +361,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   database.identity = identity;
   const Testimony now{identity.uuid, store.state.commit_sequence};
   if (store.witness) store.witness->Advance(now.commit_sequence);
-  if (!options.leaves_witness && !before.empty() && !is_contradicted &&
+  if (!options.leaves_witness && !before.empty() && !before_is_anothers && !is_contradicted &&
       (path.empty() || !IsSameFile(before, path))) {
     WitnessFile::Retire(before, now);
   }

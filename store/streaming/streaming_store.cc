@@ -111,7 +111,7 @@ class StreamingStore::Impl {
 
   Result<void> FinishOpening(Start start);
   // Deletes the rows of tokens that are void, and notes when the others expire.
-  Result<void> VoidTokens(Start start);
+  Result<void> VoidTokens(Start start, StoreTxn& txn);
   Result<void> Write(Committer::Change change);
   Result<std::string> PrepareUncounted(const StreamingRequest& request);
   // `refused` is the counter of a kNotFound.
@@ -136,7 +136,7 @@ class StreamingStore::Impl {
 
   // Owner only, else empty.
   std::optional<internal::OwnedStore> owned_;
-  std::unique_ptr<internal::CommitMark> mark_;  // null: commits flush twice
+  std::unique_ptr<internal::CommitMark> mark_;
   std::unique_ptr<Committer> committer_;
   std::mutex expiries_mutex_;
   // Of every row on the disk, but for changes under way. Guarded by expiries_mutex_.
@@ -159,6 +159,7 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
   open.flushes_twice = options.flushes_twice;
   open.map_bytes = options.map_bytes;
   open.gap = Gap::kNo;
+  open.continues_pulls = start == Start::kContinue;
   std::unique_ptr<Impl> impl(new Impl(std::move(options)));
   RecoveryReport& recovery = impl->report.recovery;
   auto owned = internal::OpenAsOwner(open, internal::OnDamage::kRecover,
@@ -182,6 +183,16 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
 
 Result<void> StreamingStore::Impl::FinishOpening(Start start) {
   internal::OpenedDatabase& opened = owned_->database;
+  // Before a mark is made: the next opening would believe it, and keep what this one did not get to
+  // make void.
+  if (!owned_->had_mark) {
+    OpenOptions opening{.directory = directory_, .witness = options_.witness};
+    opening.clock = options_.clock;
+    auto voided = internal::CommitAtOpening(opening, *owned_,
+                                            [&](StoreTxn& txn) { return VoidTokens(start, txn); });
+    if (!voided) return voided;
+    if (owned_->witness) owned_->witness->Advance(owned_->state.commit_sequence);
+  }
   Committer::Hooks hooks;
   hooks.clock = options_.clock;
   hooks.still_owned = [&opened] { return internal::CheckStillOwned(opened); };
@@ -189,13 +200,20 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
     readers_.DropOldSnapshots();
     if (owned_->witness) owned_->witness->Advance(sequence);
   };
-  mark_ = internal::MarkFor(directory_, opened.identity, options_.boot_clock().boot_id,
-                            options_.flushes_twice);
+  mark_ =
+      internal::MarkFor(directory_, opened.identity, options_.boot_clock, options_.flushes_twice);
   hooks.mark = mark_.get();
   committer_ = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                            owned_->state, std::move(hooks));
-  if (auto r = VoidTokens(start); !r) return r;
+  if (owned_->had_mark) {
+    auto voided = committer_->Run([&](StoreTxn& txn) { return VoidTokens(start, txn); });
+    if (!voided) return voided;
+  }
   const internal::State state = committer_->state();
+  // From the first token on. Without it, the next opening makes them void.
+  if (!mark_->is_lost()) {
+    static_cast<void>(mark_->Begin(state.commit_sequence, state.commit_sequence).has_value());
+  }
   report.recovery.commit_sequence = state.commit_sequence;
   report.recovery.distrustful = state.distrustful;
   if (owned_->witness) {
@@ -206,55 +224,54 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
   return owned_->lock.AnnounceRecovered(opened.database_id);
 }
 
-Result<void> StreamingStore::Impl::VoidTokens(Start start) {
+Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
   const BootTime now = options_.boot_clock();
-  return committer_->Run([&](StoreTxn& txn) -> Result<void> {
-    report.voided = 0;  // the change may run twice
-    report.void_reason.clear();
-    std::set<Expiry> kept;
-    const bool was_distrustful = txn.state().distrustful;
-    if (was_distrustful) {
-      auto reasons = internal::ReasonsOfDistrust(txn);
-      if (!reasons) return reasons.error();
-      report.void_reason = reasons->empty() ? "the store is distrustful" : reasons->front().reason;
-      for (const internal::Distrust& why : *reasons) {
-        if (auto r = internal::TakeBackDistrust(txn, why); !r) return r;
-      }
-      // Its journal can't be read.
-      if (txn.state().distrustful) {
-        auto r = internal::SetTrust(txn, "every streaming token is void");
-        if (!r) return r;
-      }
-    } else if (now.boot_id == internal::BootId{}) {
-      report.void_reason = "the system does not say which boot this is";
-    } else if (start == Start::kRestart && !options_.keeps_tokens) {
-      report.void_reason = "the streaming server restarted";
+  report.voided = 0;  // the change may run twice
+  report.void_reason.clear();
+  std::set<Expiry> kept;
+  const bool was_distrustful = txn.state().distrustful;
+  if (was_distrustful) {
+    auto reasons = internal::ReasonsOfDistrust(txn);
+    if (!reasons) return reasons.error();
+    report.void_reason = reasons->empty() ? "the store is distrustful" : reasons->front().reason;
+    for (const internal::Distrust& why : *reasons) {
+      if (auto r = internal::TakeBackDistrust(txn, why); !r) return r;
     }
-    std::vector<Key16> gone;
-    auto walked = txn.ForEach(
-        Table::kStreamingTokens, [&](const Key16& key, Payload payload) -> Result<bool> {
-          const auto row = payload.empty() ? std::nullopt : internal::DecodeStreamingRow(payload);
-          const bool is_open = row && IsOpen(*row, now);
-          if (is_open && report.void_reason.empty()) {
-            kept.emplace(row->expires, key);
-            return true;
-          }
-          gone.push_back(key);
-          const bool has_expired =
-              row && row->boot == now.boot_id && row->expires < now.nanoseconds;
-          if (!has_expired) ++report.voided;
+    // Its journal can't be read.
+    if (txn.state().distrustful) {
+      auto r = internal::SetTrust(txn, "every streaming token is void");
+      if (!r) return r;
+    }
+  } else if (now.boot_id == BootTime().boot_id) {
+    report.void_reason = "the system does not say which boot this is";
+  } else if (start == Start::kRestart && !options_.keeps_tokens) {
+    report.void_reason = "the streaming server restarted";
+  } else if (!owned_->had_mark) {
+    report.void_reason = "commit.mark is gone, so the store may be an older copy";
+  }
+  std::vector<Key16> gone;
+  auto walked =
+      txn.ForEach(Table::kStreamingTokens, [&](const Key16& key, Payload payload) -> Result<bool> {
+        const auto row = payload.empty() ? std::nullopt : internal::DecodeStreamingRow(payload);
+        const bool is_open = row && IsOpen(*row, now);
+        if (is_open && report.void_reason.empty()) {
+          kept.emplace(row->expires, key);
           return true;
-        });
-    if (!walked) return walked;
-    for (const Key16& key : gone) {
-      auto deleted = txn.Delete(Table::kStreamingTokens, key);
-      if (!deleted) return deleted.error();
-    }
-    report.open = kept.size();
-    const std::lock_guard lock(expiries_mutex_);
-    expiries_ = std::move(kept);
-    return {};
-  });
+        }
+        gone.push_back(key);
+        const bool has_expired = row && row->boot == now.boot_id && row->expires < now.nanoseconds;
+        if (!has_expired) ++report.voided;
+        return true;
+      });
+  if (!walked) return walked;
+  for (const Key16& key : gone) {
+    auto deleted = txn.Delete(Table::kStreamingTokens, key);
+    if (!deleted) return deleted.error();
+  }
+  report.open = kept.size();
+  const std::lock_guard lock(expiries_mutex_);
+  expiries_ = std::move(kept);
+  return {};
 }
 
 Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenObserver(

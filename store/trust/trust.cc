@@ -18,15 +18,22 @@ Result<Journal> ReadJournal(const StoreTxn& txn) {
   return journal ? std::move(*journal) : Journal();
 }
 
+bool IsDistrustful(const Journal& journal) {
+  const std::vector<bool> in_force = InForce(journal);
+  return std::find(in_force.begin(), in_force.end(), true) != in_force.end();
+}
+
+Result<void> Store(StoreTxn& txn, const Journal& journal) {
+  txn.state().distrustful = IsDistrustful(journal);
+  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
+                             EncodeJournal(journal, txn.identity().schema_version));
+}
+
 Result<void> Append(StoreTxn& txn, Journal journal, TrustEvent event) {
   event.at = txn.now();
   journal.push_back(std::move(event));
-  const std::vector<bool> in_force = InForce(journal);
-  const bool distrustful = std::find(in_force.begin(), in_force.end(), true) != in_force.end();
-  journal.back().distrustful = distrustful;
-  txn.state().distrustful = distrustful;
-  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
-                             EncodeJournal(journal, txn.identity().schema_version));
+  journal.back().distrustful = IsDistrustful(journal);
+  return Store(txn, journal);
 }
 
 // Whether it is in force, and the state says so.
@@ -111,14 +118,22 @@ Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
   return Unfinished(error ? kubelet_directory : path);
 }
 
-Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory) {
+Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory, bool uncut) {
+  const Distrust unfinished = ImportUnfinished(kubelet_directory);
+  auto journal = ReadJournal(txn);
+  if (!journal) return journal.error();
+  if (uncut && Has(txn, *journal, unfinished) && journal->back().kind == unfinished.kind &&
+      journal->back().reason == unfinished.reason) {
+    journal->pop_back();
+    return Store(txn, *journal);
+  }
   // Earlier versions named the absolute path as it was given.
   std::error_code error;
   const auto absolute = std::filesystem::absolute(kubelet_directory, error);
   if (auto r = TakeBackDistrust(txn, Unfinished(error ? kubelet_directory : absolute)); !r) {
     return r;
   }
-  return TakeBackDistrust(txn, ImportUnfinished(kubelet_directory));
+  return TakeBackDistrust(txn, unfinished);
 }
 
 bool LosesNothing(const Distrust& why) {

@@ -39,8 +39,10 @@ Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn);
 // Until an import has finished, an image whose record is not imported yet must not pass for
 // preloaded.
 Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory);
-// The import finished: takes that reason back, whatever the spelling of the path.
-Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory);
+// The import finished: takes that reason back, whatever the spelling of the path. `uncut`: this
+// opening noted the reason, too, so there is nothing to tell of: its entry goes, if it is the last.
+Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory,
+                       bool uncut = false);
 
 // Whether a kubelet's records may be imported with their credentials: the reason does not mean that
 // something newer was lost.

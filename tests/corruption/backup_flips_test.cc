@@ -32,6 +32,7 @@ class Flipping {
 
   void Try(const std::string& bytes) {
     fs::remove(store_.directory() / "lock.mdb");
+    fs::remove(store_.directory() / "commit.mark");  // it tells of what was restored before
     fs::remove_all(store_.directory() / "quarantine");
     WriteFile(store_.database(), sound_);
     const fs::path path = store_.scratch() / "backup.mdb";

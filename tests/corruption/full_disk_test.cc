@@ -135,6 +135,7 @@ std::string FillAndGoOn(const fs::path& at) {
 
 BOOST_AUTO_TEST_SUITE(full_disk)
 
+// A limit: "Little-endian 64-bit Linux"
 BOOST_AUTO_TEST_CASE(says_so) {
   for (const Attempt& attempt : kAttempts) {
     for (std::size_t pages = 0; pages < 40; ++pages) {

@@ -235,7 +235,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_witness_is_never_overwritten) {
   const fs::path other = store.scratch() / "other";
   for (const bool is_new : {false, true}) {
     if (is_new) fs::remove_all(store.directory());
-    for (const std::string& content : {std::string("root:x:0:0\n"), std::string()}) {
+    for (const std::string& content :
+         {std::string("root:x:0:0\n"), std::string("\n"), std::string("waybill\0x", 9)}) {
       WriteFile(other, content);
       CheckRefused(other);
     }
@@ -252,6 +253,129 @@ BOOST_AUTO_TEST_CASE(what_is_no_witness_is_never_overwritten) {
     fs::remove(store.scratch() / "other.tmp");
     BOOST_TEST(fs::exists(store.directory()) == !is_new);
   }
+}
+
+// What a power cut may leave of a first witness, which a disk may fill with zeros.
+std::vector<std::string> Unfinished(const std::string& whole) {
+  return {std::string(),
+          std::string(whole.size(), '\0'),
+          std::string(512, '\0'),
+          whole.substr(0, 9),
+          whole.substr(0, 40) + std::string(53, '\0'),
+          whole.substr(0, whole.size() - 1)};
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_never_completed_is_made_anew) {
+  store.Stop();
+  const std::string whole = ReadFile(store.witness());
+  const fs::path other = store.scratch() / "other";
+  const fs::path temporary = store.scratch() / "other.tmp";
+  for (const bool is_new : {false, true}) {
+    std::vector<std::string> contents = Unfinished(whole);
+    contents.push_back(whole);
+    for (const std::string& content : contents) {
+      OpenAndClose(Witness::None());
+      fs::remove(other);
+      if (is_new) fs::remove_all(store.directory());
+      WriteFile(temporary, content);
+      const RecoveryReport report = OpenAndClose(Witness::At(other));
+      BOOST_TEST(!report.distrustful, report.distrust_reason);
+      BOOST_TEST(report.witness_made != is_new);
+      BOOST_TEST(!fs::exists(temporary));
+      BOOST_TEST(internal::ReadWitness(other).testimony.has_value());
+    }
+  }
+}
+
+// It may have been a whole one.
+BOOST_AUTO_TEST_CASE(one_that_is_empty_or_half_there_is_distrusted_and_made_anew) {
+  store.Stop();
+  const std::string whole = ReadFile(store.witness());
+  for (const bool is_new : {false, true}) {
+    for (const bool remembered : {false, true}) {
+      for (const std::string& content : Unfinished(whole)) {
+        if (!remembered) OpenAndClose(Witness::None());
+        if (is_new) fs::remove_all(store.directory());
+        WriteFile(store.witness(), content);
+        BOOST_TEST(OpenAndClose(Witness::At(store.witness())).distrustful);
+        BOOST_TEST(internal::ReadWitness(store.witness()).testimony.has_value());
+        const RecoveryReport next = OpenAndClose(Witness::At(store.witness()));
+        BOOST_TEST(next.findings.empty());
+        BOOST_TEST(next.distrustful);
+      }
+    }
+  }
+}
+
+// No state of a disk that a kubelet starts with keeps a node from starting.
+BOOST_AUTO_TEST_CASE(somebody_elses_file_below_the_kubelet_directory_is_distrust) {
+  store.Stop();
+  const fs::path folder = store.kubelet_directory() / "image_manager";
+  const fs::path witness = folder / "waybill";
+  fs::create_directory(folder);
+  const std::vector<std::pair<fs::path, std::string>> files = {{witness, "somebody's"},
+                                                               {folder / "waybill.tmp", "theirs"}};
+  for (const bool is_new : {false, true}) {
+    for (const auto& [path, content] : files) {
+      OpenAndClose(Witness::None());
+      if (is_new) fs::remove_all(store.directory());
+      WriteFile(path, content);
+      for (int times = 0; times < 2; ++times) {
+        const RecoveryReport report = OpenAndClose(Witness::At(witness));
+        BOOST_TEST(report.distrustful);
+        BOOST_TEST(report.distrust_reason.find(witness.string()) != std::string::npos,
+                   report.distrust_reason);
+        BOOST_TEST(ReadFile(path) == content);
+        BOOST_TEST(Remembered().empty());
+      }
+      fs::remove(path);
+      BOOST_TEST(OpenAndClose(Witness::At(witness)).distrustful);
+      BOOST_TEST(Remembered() == witness.string());
+      fs::remove(witness);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(with_somebody_elses_file_in_its_place_the_remembered_one_goes_on) {
+  const fs::path folder = store.kubelet_directory() / "image_manager";
+  const fs::path witness = folder / "waybill";
+  fs::create_directory(folder);
+  store.Stop();
+  const std::string older = ReadFile(database());
+  WriteFile(witness, "somebody's");
+  for (int times = 0; times < 2; ++times) {
+    const RecoveryReport report = OpenAndClose(Witness::At(witness));
+    BOOST_TEST(!report.distrustful, report.distrust_reason);
+    BOOST_TEST(!report.warnings.empty());
+    BOOST_TEST(report.records_without_credentials == 0U);
+    BOOST_TEST(Remembered() == store.witness().string());
+  }
+  store.Start();
+  BOOST_TEST(!Pulls(kSecretA));
+  Rotate();
+  store.Stop();
+  PutBack(older);
+  fs::remove(store.directory() / "commit.mark");
+  CheckStale(OpenAndClose(Witness::At(witness)));
+  BOOST_TEST(ReadFile(witness) == "somebody's");
+}
+
+// A store that was wiped by hand leaves what a file system or an operator keeps there.
+BOOST_AUTO_TEST_CASE(a_wiped_store_starts_beside_other_files) {
+  store.Stop();
+  fs::remove_all(store.directory());
+  fs::create_directory(store.directory());
+  fs::permissions(store.directory(), fs::perms::owner_all);
+  WriteFile(store.directory() / ".nfs0001", "");
+  WriteFile(store.directory() / "note", "");
+  BOOST_TEST(OpenAndClose(Witness::At(store.witness())).distrustful);
+  fs::remove_all(store.directory());
+  fs::create_directory(store.directory());
+  fs::permissions(store.directory(), fs::perms::owner_all);
+  WriteFile(store.directory() / "note", "");
+  ExpectRefused(Open(Witness::None()), ErrorCode::kUnsafePath);
+  fs::rename(store.directory() / "note", store.directory() / ".nfs0002");
+  BOOST_TEST(!OpenAndClose(Witness::None()).distrustful);
 }
 
 BOOST_AUTO_TEST_CASE(a_path_that_can_not_be_written_is_not_remembered) {

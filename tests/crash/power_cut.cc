@@ -199,10 +199,53 @@ void ForgetUnwritten(std::vector<DiskEvent>& log, Draw& draw) {
 
 namespace {
 
+// The lengths of files of which the journal lost what came last: of one that was synced more than
+// once, what the last sync made longer, unless the journal had something later.
+std::map<std::size_t, std::size_t> LengthsBefore(const std::vector<DiskEvent>& log,
+                                                 std::size_t cut) {
+  struct Growth {
+    std::size_t now = 0;
+    std::size_t at_last = 0;  // when it was synced last
+    std::size_t at_last_but_one = 0;
+    int syncs = 0;
+  };
+  std::map<std::size_t, Growth> growths;
+  // What reaches the journal later takes along what it has already.
+  const auto settle = [&] {
+    for (auto& [file, growth] : growths) growth.at_last_but_one = growth.at_last;
+  };
+  const auto synced = [&](Growth& growth) {
+    if (growth.now > growth.at_last) settle();
+    growth.at_last_but_one = growth.at_last;
+    growth.at_last = growth.now;
+    ++growth.syncs;
+  };
+  for (std::size_t i = 0; i < cut; ++i) {
+    const DiskEvent& event = log[i];
+    if (event.kind == Kind::kWrite) {
+      Growth& growth = growths[event.file];
+      growth.now =
+          std::max(growth.now, static_cast<std::size_t>(event.offset) + event.bytes.size());
+    }
+    if (event.kind == Kind::kTruncate) {
+      growths[event.file].now = static_cast<std::size_t>(event.offset);
+    }
+    if (event.kind == Kind::kSynced) synced(growths[event.file]);
+    if (event.kind == Kind::kDirectorySynced) settle();
+    if (event.kind == Kind::kWritten) synced(growths[log[event.index].file]);
+  }
+  std::map<std::size_t, std::size_t> lengths;
+  for (const auto& [file, growth] : growths) {
+    if (growth.syncs > 1) lengths[file] = growth.at_last_but_one;
+  }
+  return lengths;
+}
+
 enum class Fate : std::uint8_t { kDrawn, kAll, kNone };
 
 void Play(const std::vector<DiskEvent>& log, std::size_t cut, Draw* draw, Fate fate,
-          const std::vector<bool>& kept, const std::filesystem::path& into) {
+          const std::vector<bool>& kept, const std::filesystem::path& into,
+          const std::map<std::size_t, std::size_t>& lengths = {}) {
   const bool all = fate == Fate::kAll;
   Disk disk;
   for (std::size_t i = 0; i < cut; ++i) {
@@ -220,6 +263,10 @@ void Play(const std::vector<DiskEvent>& log, std::size_t cut, Draw* draw, Fate f
       if (end == 0) Apply(content, event.offset, event.bytes);
       if (end == 2) ApplyTorn(content, event, *draw);
     }
+  }
+  for (const auto& [file, length] : lengths) {
+    std::string& content = disk.contents[file];
+    if (content.size() > length) content.resize(length);
   }
   for (const std::string& directory : disk.directories) {  // parents sort before their children
     if (!directory.empty() && disk.HasDirectory(directory)) {
@@ -254,7 +301,9 @@ void PlayPowerCut(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw
   const Fate fate = draw.OneIn(8) && !any_failed ? Fate::kAll
                     : draw.OneIn(8)              ? Fate::kNone
                                                  : Fate::kDrawn;
-  Play(log, cut, &draw, fate, certainty.sure, into);
+  const bool breaks_journal = fate != Fate::kAll && draw.OneIn(3);
+  Play(log, cut, &draw, fate, certainty.sure, into,
+       breaks_journal ? LengthsBefore(log, cut) : std::map<std::size_t, std::size_t>());
 }
 
 }  // namespace waybill::testing

@@ -67,6 +67,8 @@ enum class Broken : std::uint8_t {
   kServesBeforeFlush,   // opening does not flush what it found
   kFlushesOnceAtFirst,  // the first commit after an opening, too
   kDoesNotWriteAgain,   // after a flush that failed
+  kHasNoRoomAhead,
+  kDoesNotSettleSizes,  // of commits that found no room
 };
 
 constexpr std::size_t kOpened = 1'000'000;  // marks: an opening ended
@@ -87,6 +89,7 @@ class Lives {
   Outcome Live(std::uint64_t states) {
     Begin();
     while (outcome_.states < states && outcome_.difference.empty()) OneLife();
+    ShowFullDisk(false);
     return outcome_;
   }
 
@@ -109,6 +112,9 @@ class Lives {
   fs::path StoreDirectory() const { return root_ / "store"; }
 
   void Begin() {
+    has_no_space_ = broken_ == Broken::kDoesNotSettleSizes ||
+                    (broken_ != Broken::kHasNoRoomAhead && draw_.OneIn(3));
+    ShowFullDisk(true);  // the lives make the first room
     fs::create_directory(root_ / "kubelet");
     auto store = Must(NodeStore::Open(Options()));
     Must(store->Close());
@@ -159,6 +165,7 @@ class Lives {
     const KnownFiles known = FilesAfter(log_);
     Log recorded;
     bool closed = false;
+    ShowFullDisk(has_no_space_);
     {
       Recorder recorder(root_.path(), known);
       if (with_fault) {
@@ -265,7 +272,8 @@ class Lives {
     if (!outcome_.difference.empty()) return;
     FindUnderWay();
     const std::size_t events = log_.size() - life_begins_;
-    if (draw_.OneIn(3)) {
+    // A kill keeps the room that was made.
+    if (draw_.OneIn(3) && broken_ != Broken::kHasNoRoomAhead) {
       Kill(life_begins_ + draw_.Below(events + 1));
     } else {
       PowerCuts();
@@ -322,6 +330,7 @@ class Lives {
   const MemoryDir root_;
   FakeClock clock_;
   bool first_ = true;
+  bool has_no_space_ = false;  // for room ahead
   Worker worker_{seed_, 0, Doing::kAnything};
   StoreDoer doer_;
 
@@ -352,6 +361,12 @@ Log Lives::Changed() const {
     if (broken_ == Broken::kAcknowledgesBeforeFlush && is_flush && i > opened) drop(event);
     if (broken_ == Broken::kServesBeforeFlush && is_flush && i < opened) drop(event);
     const bool is_write = of_data && event.kind == Kind::kWrite;
+    const bool is_room = is_write && event.bytes.find_first_not_of('\0') == std::string::npos;
+    if (broken_ == Broken::kHasNoRoomAhead && is_room) drop(event);
+    // The commit's own flush comes first.
+    const bool follows_flush =
+        is_flush && log[i - 1].kind == Kind::kSynced && log[i - 1].file == data;
+    if (broken_ == Broken::kDoesNotSettleSizes && follows_flush) drop(log[i - 1]);
     if (broken_ == Broken::kDoesNotWriteAgain && is_write && i < opened) drop(event);
     if (broken_ == Broken::kFlushesOnceAtFirst && first && i > opened) {
       // The flush of its pages goes; that of its meta page is for all of it.
@@ -412,6 +427,14 @@ BOOST_AUTO_TEST_CASE(over_pages_of_one_that_was_taken_back_must_flush_twice) {
 
 BOOST_AUTO_TEST_CASE(whose_flush_failed_must_be_written_again) {
   BOOST_TEST(LiveOften(kEnough, Broken::kDoesNotWriteAgain).difference != "");
+}
+
+BOOST_AUTO_TEST_CASE(that_make_the_file_longer_are_lost_with_the_journal) {
+  BOOST_TEST(LiveOften(kEnough, Broken::kHasNoRoomAhead).difference != "");
+}
+
+BOOST_AUTO_TEST_CASE(that_find_no_room_must_settle_the_size) {
+  BOOST_TEST(LiveOften(kEnough, Broken::kDoesNotSettleSizes).difference != "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

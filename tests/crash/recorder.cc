@@ -153,6 +153,7 @@ std::atomic<Log*> recording{nullptr};
 
 std::atomic<std::uint64_t> calls_to_live{0};
 std::atomic<bool> exchange_refused{false};
+std::atomic<bool> full_disk_shown{false};
 
 Fault fault;
 std::atomic<std::uint64_t> calls_made{0};  // since the fault was set
@@ -349,6 +350,8 @@ std::string FaultedCall() { return faulted_call; }
 
 bool FaultHappened() { return fault.call != 0 && calls_made.load() >= fault.call; }
 
+void ShowFullDisk(bool full) { full_disk_shown.store(full); }
+
 void RefuseExchange(bool refuse) { exchange_refused.store(refuse); }
 
 std::vector<DiskEvent> Recorder::Take() {
@@ -361,6 +364,7 @@ std::vector<DiskEvent> Recorder::Take() {
 using waybill::testing::Change;
 using waybill::testing::DiskEvent;
 using waybill::testing::exchange_refused;
+using waybill::testing::full_disk_shown;
 using waybill::testing::IsSpoilt;
 using waybill::testing::PositionOf;
 using waybill::testing::ReadRefused;
@@ -437,6 +441,11 @@ WAYBILL_INTERPOSED int fsync(int fd) {
 WAYBILL_INTERPOSED int fdatasync(int fd) {
   static auto* const real = Real<int(int)>("fdatasync");
   return Sync("fdatasync", fd, [&] { return real(fd); });
+}
+
+WAYBILL_INTERPOSED int fchmod(int fd, mode_t mode) {
+  static auto* const real = Real<int(int, mode_t)>("fchmod");
+  return Refused("fchmod", fd) ? -1 : real(fd, mode);
 }
 
 WAYBILL_INTERPOSED int mkdir(const char* path, mode_t mode) {
@@ -522,6 +531,13 @@ WAYBILL_READING(int, fstat, (int fd, struct stat* st), (fd, st), fd)
 WAYBILL_READING(int, fstatat, (int at, const char* path, struct stat* st, int flags),
                 (at, path, st, flags), {at, path})
 WAYBILL_READING(int, statvfs, (const char* path, struct statvfs* st), (path, st), path)
+WAYBILL_INTERPOSED int fstatvfs(int fd, struct statvfs* st) {
+  static auto* const real = Real<int(int, struct statvfs*)>("fstatvfs");
+  if (ReadRefused("fstatvfs", fd)) return -1;
+  const int result = real(fd, st);
+  if (full_disk_shown.load()) st->f_bavail = 0;
+  return result;
+}
 WAYBILL_READING(int, access, (const char* path, int mode), (path, mode), path)
 
 WAYBILL_INTERPOSED struct dirent* readdir(DIR* dir) {

@@ -4,7 +4,8 @@
 //
 // And plays the log back as a power cut would leave it: what was synced is there; of the rest each
 // write is there, gone, or there in some of its sectors, and each directory's changes are there up
-// to some point.
+// to some point. Some lose the end of the journal, too: a file that its last sync made longer has
+// its earlier length (lmdb/room_ahead.h says why).
 
 #ifndef WAYBILL_TESTS_CRASH_RECORDER_H_
 #define WAYBILL_TESTS_CRASH_RECORDER_H_
@@ -114,6 +115,8 @@ void SetBeforeSync(std::function<int(const std::string& path)> before_sync);
 // Of a fault with `below`: the call that failed, "<function> <path>".
 std::string FaultedCall();
 
+// Whether fstatvfs says that nothing is free, so that files get no room ahead.
+void ShowFullDisk(bool full);
 // Whether renameat2 fails as on a file system that does not know its flags.
 void RefuseExchange(bool refuse);
 

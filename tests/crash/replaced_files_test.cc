@@ -3,6 +3,7 @@
 // nothing that began after the disturbance is acknowledged, and no credential that was rotated away
 // opens again.
 
+#include <fcntl.h>
 #include <sched.h>
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <string>
 
+#include "store/base/files.h"
 #include "tests/support/draw.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"
@@ -211,6 +213,32 @@ BOOST_AUTO_TEST_CASE(an_owner_that_only_decides_opens_nothing_any_more) {
       BOOST_TEST((failed.error().code == ErrorCode::kOwned));
       BOOST_TEST_MESSAGE(failed.error().ToString());
       BOOST_TEST(!Opens(*store, 1, "mine"));
+    }
+  }
+}
+
+// The same file, and not shorter for a moment: only what is in it says so. LMDB would end the
+// process, since what it remembers contradicts the older tree.
+// A limit: "Who writes into the open `data.mdb`"
+BOOST_AUTO_TEST_CASE(an_older_data_mdb_that_is_written_in_place_is_noticed) {
+  for (const std::uint64_t later : {1, 2, 3, 4, 5, 40}) {
+    BOOST_TEST_CONTEXT(later << " commits later") {
+      const MemoryDir scratch;
+      const fs::path data = scratch / "store" / "data.mdb";
+      auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
+      std::uint64_t step = 0;
+      while (step < 20) Must(Step(*store, ++step));
+      const std::string older = ReadFile(data);
+      for (std::uint64_t i = 0; i < later; ++i) Must(Step(*store, ++step));
+      const internal::Fd file = Must(internal::OpenFile(data, O_RDWR));
+      Must(internal::PWriteAll(file, older, 0, data));
+      const auto failed = store->PutIntent({.image = "registry.example/after"});
+      BOOST_REQUIRE(!failed);
+      BOOST_TEST((failed.error().code == ErrorCode::kOwned), failed.error().ToString());
+      for (std::uint64_t i = 1; i <= step; ++i) BOOST_TEST(!Opens(*store, i, "mine"));
+      const auto again = store->PutIntent({.image = "registry.example/after"});
+      BOOST_TEST(!again);
+      static_cast<void>(store->Close());
     }
   }
 }

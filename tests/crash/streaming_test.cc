@@ -113,6 +113,10 @@ class Judge {
   }
   // The tokens of before open nothing any more.
   void Forget() { tokens_.clear(); }
+  // They may be void.
+  void MayBeVoid() {
+    for (auto& [token, known] : tokens_) known.may_be_used = true;
+  }
 
   // Some that may be open, and some that may not.
   Life Next(std::uint64_t number, Draw& draw) const {
@@ -207,6 +211,8 @@ BOOST_AUTO_TEST_CASE(calls_that_fail_open_nothing_twice) {
                  .error_number = draw.OneIn(2) ? EIO : ENOSPC,
                  .lasting = draw.OneIn(2)});
     auto store = StreamingStore::Open(scene.Options());
+    // A mark that could not be written is removed, and without one all tokens are void.
+    if (!store || !(*store)->report().void_reason.empty()) judge.MayBeVoid();
     if (store) {
       Live(**store, life, *told);
       static_cast<void>((*store)->Close());
@@ -220,7 +226,9 @@ BOOST_AUTO_TEST_CASE(calls_that_fail_open_nothing_twice) {
       scene.Start();
       BOOST_TEST(Must(scene->Verify()).sound);
       // The witness may be behind; it never makes a sound store doubtful.
-      BOOST_TEST(scene->report().void_reason.empty(), scene->report().void_reason);
+      const std::string& why = scene->report().void_reason;
+      BOOST_TEST((why.empty() || why.find("commit.mark is gone") != std::string::npos), why);
+      if (!why.empty()) judge.MayBeVoid();
       judge.CheckAll(*scene);
       scene.Stop();
       judge.Forget();

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/model/userns_history.h"
+#include "tests/support/drawn_random.h"
 #include "tests/support/memory_dir.h"
 
 namespace waybill::testing {
@@ -29,6 +30,7 @@ BOOST_AUTO_TEST_CASE(no_two_pods_share_host_ids) {
   std::map<std::string, std::uint64_t> counts;
   for (std::uint64_t done = 0, i = 0; done < steps; done += kStepsPerHistory, ++i) {
     const MemoryDir scratch;
+    const DrawnRandom random(seed + i);
     try {
       UsernsHistory history(scratch.path(), seed + i);
       history.Play(std::min(kStepsPerHistory, steps - done));

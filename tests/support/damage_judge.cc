@@ -146,6 +146,8 @@ class DamageJudge::Worker {
 
   void PutInPlace(const std::string& bytes) const {
     std::filesystem::remove_all(directory() / "quarantine");
+    // That of the opening before tells of later commits than the sample has.
+    std::filesystem::remove(directory() / "commit.mark");
     WriteOver(directory() / "data.mdb", bytes);
     if (job_.by == OpenedBy::kOwnerWithWitness) WriteOver(witness(), judge_.sample_.witness);
   }

@@ -25,6 +25,13 @@ inline void Take(const internal::KubeletFile& file, internal::ExportContent& con
   }
   content.quarantine.insert(content.quarantine.end(), file.quarantine.begin(),
                             file.quarantine.end());
+  // No test here has another file about the same.
+  if (file.misfiled.empty()) return;
+  if (file.folder == internal::KubeletFolder::kPulling) {
+    content.intents.push_back({.image = file.misfiled});
+  } else {
+    content.quarantine.push_back(Must(internal::QuarantineOfMisfiled(file)));
+  }
 }
 
 // Sorted, so that two can be compared.

@@ -173,6 +173,7 @@ Model::Answer Model::Compare(const ImagePullCredentials& entry, const ModelPod& 
       const bool same_hash =
           !mine.credential_hash.empty() && mine.credential_hash == stored.credential_hash;
       if (!same_hash && !(same_place && room)) continue;
+      if (!same_hash && IsHashForgotten(mine.credential_hash)) continue;
       if (!counts(stored.proof, ages_.credentials)) continue;
       if (same_hash) {
         return found(Reason::kSecretHashMatches,

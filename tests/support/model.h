@@ -225,6 +225,10 @@ class Model {
   bool IsForgotten(const T& credential, const ImagePulledRecord& of) const;
   bool IsImageForgotten(const Proof& proof, const ImagePulledRecord& of) const;
   void DropForgotten(ImagePulledRecord& record) const;
+  // Of what is to be added to a record. False: all of it was forgotten.
+  bool DropForgottenOf(const CopyKey& copy, ImagePullCredentials& added) const;
+  // Whenever it was.
+  bool IsHashForgotten(const std::string& hash) const;
   void DropOldRevocations(std::uint64_t oldest_backup);
   bool DropLimited(ImagePulledRecord& record) const;
   template <typename Leaves>
@@ -310,6 +314,7 @@ class Model {
   bool IsListed(const std::vector<ImageOnNode>& images, const std::string& ref,
                 const std::optional<std::string>& stored) const;
   std::vector<ModelPull>::iterator Choose(const IntentKey& key, PullId id);
+  void BeginWithTheOldest(OpenPull& pull) const;
   void EndPull(std::vector<ModelPull>::iterator at, PullState state);
   void KeepEnded(ModelPull ended);
   void FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id);

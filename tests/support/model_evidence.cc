@@ -210,6 +210,7 @@ std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>&
     if (records.size() < 2) continue;
     std::stable_sort(records.begin(), records.end(),
                      [](const auto& a, const auto& b) { return a.stamp > b.stamp; });
+    for (ImagePulledRecord& record : records) DropForgotten(record);
     ImagePulledRecord one = records.front();
     for (const ImagePulledRecord& record : records) {
       records_.erase({record.image_ref, record.runtime_handler});
@@ -241,8 +242,13 @@ void Model::TakeOverRecord(const std::string& ref, const std::string& stored) {
     if (other == ref || at == records_.end()) continue;
     ImagePulledRecord record = at->second;
     record.image_ref = ref;
-    const auto own = records_.find({ref, stored});
-    records_[{ref, stored}] = own == records_.end() ? record : Unite(own->second, record, Merge);
+    // An image's revocation may cover it since the list that told its spellings.
+    DropForgotten(record);
+    if (const auto own = records_.find({ref, stored}); own != records_.end()) {
+      DropForgotten(own->second);
+      record = Unite(own->second, record, Merge);
+    }
+    records_[{ref, stored}] = record;
     records_.erase(at);
   }
 }
@@ -271,8 +277,22 @@ std::vector<ModelPull>::iterator Model::Choose(const IntentKey& key, PullId id) 
   return chosen;
 }
 
+// Nobody says which of those of its string and state it is.
+void Model::BeginWithTheOldest(OpenPull& pull) const {
+  for (const ModelPull& one : pulls_) {
+    const OpenPull& other = one.pull;
+    const bool may_be_it = !other.anything && !other.several && other.nothing_at == 0 &&
+                           other.image == pull.image && other.state == pull.state &&
+                           other.runtime_handler == pull.runtime_handler;
+    if (!may_be_it) continue;
+    pull.began = std::min(pull.began, other.began);
+    pull.stamp = std::min(pull.stamp, other.stamp);
+  }
+}
+
 void Model::FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id) {
   const auto pull = Choose(key, id);
+  if (pull != pulls_.end() && id.value == 0) BeginWithTheOldest(pull->pull);
   if (failure == PullFailure::kNothingTransferred) {
     if (pull == pulls_.end()) return;
     const std::uint64_t began = pull->pull.stamp;
@@ -492,6 +512,14 @@ Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_
              pulled.repository == name.repository;
     });
   };
+  // A first start: what has an intent is not presumed preloaded, whatever its other names.
+  const auto has_intent = [&](const ModelPull& one) {
+    if (one.pull.anything || IsBareId(one.image.image)) return false;
+    if (one.pull.nothing_at != 0 && (!until || *until >= one.pull.nothing_at)) return false;
+    return std::any_of(image.names.begin(), image.names.end(), [&](const std::string& listed) {
+      return listed == one.image.image || listed == one.image.normalised;
+    });
+  };
   if (IsRecordedAs(image)) return Origin::kPulled;
   bool later = false;
   bool unplaced = false;
@@ -509,6 +537,8 @@ Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_
       unplaced = true;
     } else if (by_later) {
       later = true;
+    } else if (first && std::any_of(pulls_.begin(), pulls_.end(), has_intent)) {
+      return Origin::kPulled;
     } else {
       return Origin::kPreloaded;
     }

@@ -180,7 +180,8 @@ void Model::DropOutdated(bool other_default, RuntimesReport& report) {
     const bool replaced = of_default && other_default;
     const bool other_guest = (known || replaced) && record.guest_platform != GuestOf(copy.second);
     if (!replaced && !other_guest) continue;
-    if (!record.credential_mapping.empty()) {
+    const bool had_credentials = !record.credential_mapping.empty();
+    if (had_credentials) {
       ++report.records_to_verify;
       if (known) changed.insert(of_default ? NameOfDefault(handlers_) : copy.second);
     } else if (!other_guest) {
@@ -190,7 +191,7 @@ void Model::DropOutdated(bool other_default, RuntimesReport& report) {
     record.manifest_digest.clear();
     record.platform.reset();
     record.guest_platform = GuestOf(copy.second);
-    record.stamp = writes_ + 1;
+    if (had_credentials) record.stamp = writes_ + 1;
   }
   report.changed.assign(changed.begin(), changed.end());
 }

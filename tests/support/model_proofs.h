@@ -10,11 +10,12 @@
 
 namespace waybill::testing {
 
-// The proof of what the secret matches, of those that count: by its hash, or else by its
-// coordinates. nullopt: it matches none.
+// The proof of what the secret matches, of those that count: by its hash, or else, if it may, by
+// its coordinates. nullopt: it matches none.
 template <typename Counts>
 std::optional<Proof> FindProofOfMatch(const std::vector<ImagePullSecret>& stored,
-                                      const ImagePullSecret& secret, const Counts& counts) {
+                                      const ImagePullSecret& secret, const Counts& counts,
+                                      bool may_by_coordinates = true) {
   std::optional<Proof> by_hash;
   std::optional<Proof> by_coordinates;
   for (const ImagePullSecret& one : stored) {
@@ -22,7 +23,7 @@ std::optional<Proof> FindProofOfMatch(const std::vector<ImagePullSecret>& stored
     if (!one.credential_hash.empty() && one.credential_hash == secret.credential_hash) {
       by_hash = by_hash ? Later(*by_hash, one.proof) : one.proof;
     }
-    if (SameCoordinates(one, secret)) by_coordinates = one.proof;
+    if (may_by_coordinates && SameCoordinates(one, secret)) by_coordinates = one.proof;
   }
   return by_hash ? by_hash : by_coordinates;
 }

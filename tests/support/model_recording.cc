@@ -219,6 +219,7 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   // Nobody can tell for which guest a handler that went away pulled.
   auto proven = Stored(handler) ? credentials : std::nullopt;
   if (proven) proven = Proven(*proven, PullBegan(image, *stored, result.pull));
+  const bool is_forgotten = proven && !DropForgottenOf({ref, *stored}, *proven);
   const bool is_new = !records_.contains({ref, *stored});
   ImagePulledRecord& record = records_[{ref, *stored}];
   const ImagePulledRecord before = record;
@@ -248,20 +249,24 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
       record.credential_mapping.erase(*image.name);
     }
   }
-  if (is_new && proven) {
+  if (is_new && proven && !is_forgotten) {
     record.credential_mapping[*image.name] = *proven;
   } else if (proven) {
     merged = Merge(record, *image.name, *proven);
   }
   // The closed rules: a successful pull always stamps its record, and none that is ahead of the
   // clock becomes older.
-  bool wrote = is_new || merged || record != before || closed_;
+  ImagePulledRecord known = before;
+  // That a record without credentials learns its guest platform says nothing about the pull.
+  if (before.credential_mapping.empty()) known.guest_platform = record.guest_platform;
+  bool wrote = is_new || merged || record != known || closed_;
   if (wrote) {
     const bool ahead = closed_ && record.last_updated && *record.last_updated > time;
     if (!ahead) record.last_updated = time;
   }
   if (wrote) record.stamp = commit;
-  wrote = wrote || proves;  // a proof alone is no new stamp
+  // A proof alone is no new stamp.
+  wrote = wrote || proves || record.guest_platform != before.guest_platform;
   for (const std::string& spelt : RefsOf(ref)) wrote = broken_refs_.erase(spelt) != 0 || wrote;
   wrote = ClearBroken(image, *stored) || wrote;
   const IntentKey key(image.image, *stored);
@@ -314,6 +319,7 @@ void Model::WriteBack(const KnownImage& image, const std::string& ref,
   added.kubernetes_secrets[0].proof =
       ProofOfMatch(record.credential_mapping.at(image.name.value()).kubernetes_secrets, secret,
                    [&](auto& one) { return !IsPastAge(one.proof, ages_.credentials); });
+  if (!DropForgottenOf({record.image_ref, record.runtime_handler}, added)) return;
   if (!Merge(record, image.name.value(), added)) return;
   record.last_updated = TimeOfWriting();
   record.stamp = writes_ + 1;

@@ -98,11 +98,16 @@ ImagePulledRecord Model::Counting(ImagePulledRecord record) const {
   return record;
 }
 
-// An older version has no ages. Whether there was anything with one.
+// An older version has no ages, and opens to a Secret that is rotated to a forgotten hash. Whether
+// there was anything of that.
 bool Model::DropLimited(ImagePulledRecord& record) const {
+  const bool forgot_hashes =
+      std::any_of(revocations_.begin(), revocations_.end(),
+                  [](const auto& one) { return one.kind == RevocationKind::kCredential; });
   return Drop(
       record,
       [&]<typename T>(const T&) {
+        if (kIsSecret<T> && forgot_hashes) return true;
         return (kIsSecret<T> ? ages_.credentials : AgeOfAccounts()) != kForEver;
       },
       [&](const Proof&) { return ages_.node_pods != kForEver; });
@@ -168,11 +173,20 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) 
       const auto same = std::find_if(all.begin(), all.end(), [&](const ImagePullSecret& one) {
         return one == secret && secret_counts(one);
       });
-      const auto inherited = same != all.end() ? std::optional(same->proof)
-                                               : FindProofOfMatch(all, secret, secret_counts);
+      const bool by_coordinates = !IsHashForgotten(secret.credential_hash);
+      const auto inherited = same != all.end()
+                                 ? std::optional(same->proof)
+                                 : FindProofOfMatch(all, secret, secret_counts, by_coordinates);
       secret.proof = inherited.value_or(fresh);
       return !inherited && may_be_gone;
     });
+    // What was forgotten does not take the place of what was not.
+    for (ImagePullSecret& secret : entry.kubernetes_secrets) {
+      if (!IsForgotten(secret, put)) continue;
+      for (const ImagePullSecret& one : stored.kubernetes_secrets) {
+        if (secret_counts(one) && SameCoordinates(one, secret)) secret = one;
+      }
+    }
     std::erase_if(entry.kubernetes_service_accounts, [&](ImagePullServiceAccount& account) {
       const auto& all = stored.kubernetes_service_accounts;
       const auto same = std::find_if(all.begin(), all.end(), [&](const auto& one) {
@@ -216,11 +230,26 @@ bool Model::IsForgotten(const T& credential, const ImagePulledRecord& of) const 
          });
 }
 
+bool Model::IsHashForgotten(const std::string& hash) const {
+  return std::any_of(revocations_.begin(), revocations_.end(), [&](const Revocation& one) {
+    return one.kind == RevocationKind::kCredential && one.credential_hash == hash;
+  });
+}
+
 void Model::DropForgotten(ImagePulledRecord& record) const {
   if (revocations_.empty()) return;
   Drop(
       record, [&](const auto& one) { return IsForgotten(one, record); },
       [&](const Proof& proof) { return IsImageForgotten(proof, record); });
+}
+
+bool Model::DropForgottenOf(const CopyKey& copy, ImagePullCredentials& added) const {
+  ImagePulledRecord alone{.image_ref = copy.first, .runtime_handler = copy.second};
+  alone.credential_mapping[""] = added;
+  DropForgotten(alone);
+  const bool any = !alone.credential_mapping.empty();
+  added = alone.credential_mapping[""];
+  return any;
 }
 
 // What leaves, and how many Secrets with the same hash stay. `image`: with its revocation.
@@ -281,7 +310,8 @@ ForgetReport Model::Forget(Revocation what) {
     return false;
   };
   ForgetReport report = Count(leaves, is_image ? &what : nullptr);
-  if (report.records == 0 && CountPulls() == 0) return report;
+  const bool is_hash = what.kind == RevocationKind::kCredential;
+  if (report.records == 0 && CountPulls() == 0 && !is_hash) return report;
   report.stored = true;
   for (const std::string& ref : refs) {
     what.image_ref = ref;
@@ -360,15 +390,22 @@ std::optional<ReconcileReport> Model::Reconcile(const ExistingCredentials& truth
   return report;
 }
 
-// Kept for their time, as long as an older backup, and as long as a pull that began before is open.
+// Kept for their time, as long as an older backup, and as long as a pull that began before is open;
+// those of hashes also as long as a Secret might be rotated to them.
 void Model::DropOldRevocations(std::uint64_t oldest_backup) {
   std::uint64_t oldest = oldest_backup;
   for (const ModelPull& one : pulls_) {
     if (one.pull.nothing_at == 0) oldest = std::min(oldest, one.pull.stamp);
   }
+  const bool any_secret = std::any_of(records_.begin(), records_.end(), [](const auto& one) {
+    const auto& mapping = one.second.credential_mapping;
+    return std::any_of(mapping.begin(), mapping.end(),
+                       [](const auto& entry) { return !entry.second.kubernetes_secrets.empty(); });
+  });
   const auto gone = std::erase_if(revocations_, [&](const Revocation& one) {
+    const bool is_hash = one.kind == RevocationKind::kCredential;
     return NowForAges().seconds - one.since.seconds > ages_.revocations.count() &&
-           oldest > one.commit;
+           oldest > one.commit && !(is_hash && any_secret);
   });
   if (gone > 0) Written();
 }

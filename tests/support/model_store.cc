@@ -260,6 +260,7 @@ bool Model::DownLoses() const {
 
 void Model::Down() {
   for (auto& [copy, record] : records_) {
+    DropForgotten(record);  // also by an image's revocation, of a spelling that was learnt since
     DropLimited(record);
     DropProofs(record);
   }

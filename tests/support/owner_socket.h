@@ -76,6 +76,12 @@ class RawClient {
     return recv(fd_.get(), &byte, 1, 0) <= 0;
   }
   void Close() { fd_.Reset(); }
+  // Sends no more, and waits until the owner has closed the connection, which counts until then.
+  void End() {
+    shutdown(fd_.get(), SHUT_WR);
+    while (!AtEnd()) {
+    }
+  }
 
  private:
   bool Fill(std::span<std::uint8_t> bytes) {

@@ -155,6 +155,7 @@ BOOST_AUTO_TEST_CASE(the_store_remembers_its_limits) {
   });
 }
 
+// A limit: "Credentials expire if an age is set"
 BOOST_AUTO_TEST_CASE(what_was_never_proven_here_is_past_every_age) {
   UnderBothRules([](Rules rules) {
     AgedStore store(rules, {.credentials = hours(10)});

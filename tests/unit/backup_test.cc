@@ -247,6 +247,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_is_not_safe) {
   }
 }
 
+// A limit: "A backup is made inside the store"
 BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
   const MemoryDir scratch;
   const std::string answer = InChild([&]() -> std::string {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/inspect_path.h"
+#include "tests/support/rows.h"
 #include "tests/support/versioned_store.h"
 #include "tests/support/versions.h"
 
@@ -83,6 +84,36 @@ BOOST_AUTO_TEST_CASE(going_down_writes_a_record_under_every_spelling) {
       BOOST_TEST(IsRecorded(opened, spelling), spelling);
     }
   });
+}
+
+// The order of keys is each store's own. Under kubelet rules an image had got two records.
+BOOST_AUTO_TEST_CASE(a_spelling_of_two_records_gets_the_same_one_in_every_store) {
+  const std::string bare(kRef.substr(kRef.find(':') + 1));
+  const std::string digest = "registry.example.com/team/app@" + kDigest;
+  for (int store = 0; store < 12; ++store) {
+    const TempDir scratch;
+    const auto open = [&](Rules rules) {
+      return Must(NodeStore::Open(OptionsIn(scratch.path(), rules)));
+    };
+    const auto pull = [](NodeStore& opened, std::string_view ref, const ImagePullSecret& secret) {
+      const ImageCopy copy = {.image = kImage, .image_ref = ref};
+      const PullId id = Must(opened.RecordPullIntent(copy));
+      Must(opened.RecordImagePulled(copy, WithSecret(secret), {.pull = id}));
+    };
+    {
+      const auto opened = open(Rules::kClosed);
+      pull(*opened, kRef, kSecretA);
+      Must(opened->ObserveImages({.images = {{.id = std::string(kRef), .repo_digests = {digest}}},
+                                  .token = Must(opened->BeginList())}));
+    }
+    pull(*open(Rules::kKubelet), digest, kSecretB);
+    BOOST_TEST(Must(open(Rules::kClosed)->ListRecords()).size() == 2U);
+    Must(Migrate({.directory = scratch.path() / "store", .to = 4, .accept_loss = true}));
+    const auto opened = open(Rules::kKubelet);
+    const auto& entry =
+        Must(opened->GetRecord({.image_ref = bare})).credential_mapping.at(std::string(kName));
+    BOOST_TEST((entry.kubernetes_secrets == std::vector<ImagePullSecret>{kSecretB}));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_pull_of_anything_becomes_distrust) {

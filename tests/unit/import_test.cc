@@ -90,6 +90,69 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
   });
 }
 
+// Whether the files are read before or after it: by the hash in their names.
+BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_its_place_and_no_sound_record) {
+  UnderBothRules([](Rules rules) {
+    int before = 0;
+    for (int i = 0; i < 8; ++i) {
+      const std::string sound = RefOf(2 * i);
+      const std::string place = RefOf(2 * i + 1);
+      before += RecordFile("pulled", place) < RecordFile("pulled", sound) ? 1 : 0;
+      ScratchStore store(rules);
+      WriteRecordFile(store.kubelet_directory(), "pulled", sound, RecordJson(sound, kSecretA));
+      WriteRecordFile(store.kubelet_directory(), "pulled", place, RecordJson(sound, kSecretB));
+      store.Restart();
+      const auto entries = Must(store->ListQuarantine());
+      BOOST_TEST_REQUIRE(entries.size() == 1U);
+      BOOST_TEST(entries[0].sha256 == Sha256Hex(place));
+      BOOST_TEST(!store.Check(kImage, sound, Pod(kSecretA)).pull);
+      BOOST_TEST(store.Check(kImage, sound, Pod(kSecretB)).pull);
+      BOOST_TEST(store.Check(kImage, place, Pod(kSecretA)).pull);
+      BOOST_TEST(store.Check(kImage, place, Pod(kSecretB)).pull);
+      // Nor later, and nor when it is written again.
+      WriteRecordFile(store.kubelet_directory(), "pulled", place,
+                      RecordJson(sound, kSecretB) + "\n");
+      store.Restart();
+      BOOST_TEST(!store.Check(kImage, sound, Pod(kSecretA)).pull);
+      BOOST_TEST(store.Check(kImage, place, Pod(kSecretB)).pull);
+    }
+    BOOST_TEST((before > 0 && before < 8));
+  });
+}
+
+// Then it is all that tells of the pull.
+BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_what_it_is_about_if_nothing_else_does) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    WriteRecordFile(store.kubelet_directory(), "pulled", RefOf(1), RecordJson(RefOf(2), kSecretA));
+    store.Restart();
+    BOOST_TEST(Must(store->ListQuarantine()).size() == 2U);
+    for (const int i : {1, 2}) {
+      BOOST_TEST(store.Check(kImage, RefOf(i), Pod(kSecretA)).pull);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_misfiled_intent_is_an_intent_of_what_it_is_about) {
+  UnderBothRules([](Rules rules) {
+    const std::string other = "registry.example.com/other/app:v1";
+    ScratchStore store(rules);
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
+    WriteRecordFile(store.kubelet_directory(), "pulling", other, IntentJson(kImage));
+    store.Restart();
+    BOOST_TEST(Must(store->HasIntent({.image = kImage})));
+    const auto entries = Must(store->ListQuarantine());
+    BOOST_TEST_REQUIRE(entries.size() == 1U);
+    BOOST_TEST((entries[0].kind == QuarantineKind::kImage));
+    BOOST_TEST(entries[0].sha256 == Sha256Hex(other));
+    // As beside an intent in its own place.
+    BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+    BOOST_TEST(store.Check(kImage, kRef, Pod(kSecretB)).pull);
+    BOOST_TEST(store.Check(kImage, RefOf(1), Pod(kSecretA)).pull);
+    BOOST_TEST(store.Check(other, RefOf(1), Pod(kSecretA)).pull);
+  });
+}
+
 // Every pull of an image writes the same intent, byte for byte.
 BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
   UnderBothRules([](Rules rules) {

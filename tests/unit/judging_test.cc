@@ -256,6 +256,7 @@ BOOST_AUTO_TEST_CASE(a_pinned_image_is_closed_by_pulls_of_its_names_only) {
 
 // --- Rule 9
 
+// A limit: "A distrustful store"
 BOOST_AUTO_TEST_CASE(clearing_distrust_by_a_list) {
   for (const bool adopt : {false, true}) {
     ScratchStore store(Rules::kClosed);
@@ -300,6 +301,7 @@ BOOST_AUTO_TEST_CASE(clearing_distrust_by_a_list) {
 
 // --- Rule 11
 
+// A limit: "A list of images must be complete"
 BOOST_AUTO_TEST_CASE(a_complete_list_removes_what_it_lacks_and_was_there_before) {
   ScratchStore store(Rules::kClosed);
   const ListToken early = Must(store->BeginList());

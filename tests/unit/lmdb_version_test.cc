@@ -26,6 +26,7 @@ namespace waybill::testing {
 
 BOOST_AUTO_TEST_SUITE(lmdb_version)
 
+// A limit: "LMDB 0.9.24"
 BOOST_AUTO_TEST_CASE(one_that_was_not_tested_is_refused_unless_it_is_allowed) {
   struct Reset {
     ~Reset() {

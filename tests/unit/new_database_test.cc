@@ -68,11 +68,11 @@ BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_pla
   made.identity = Must(internal::NewIdentity(FakeClock().Now()));
   Must(internal::PrepareDatabase(directory, made));
   std::filesystem::remove(directory / "new.tmp" / "data.mdb");
-  BOOST_TEST(!internal::InstallDatabase(directory));
+  BOOST_TEST(!internal::InstallDatabase(directory, made));
   BOOST_TEST(std::filesystem::exists(directory / "lock.mdb"));
 
   Must(internal::PrepareDatabase(directory, made));
-  Must(internal::InstallDatabase(directory));
+  Must(internal::InstallDatabase(directory, made));
   BOOST_TEST(std::filesystem::exists(directory / "data.mdb"));
   BOOST_TEST(!std::filesystem::exists(directory / "lock.mdb"));
 }

@@ -246,6 +246,36 @@ BOOST_AUTO_TEST_CASE(opening_ends_what_ran_unless_it_continues) {
   BOOST_TEST(Pulls(store).size() == 1U);
 }
 
+// Two pulls of one string, and nobody says which one failed. It may have been the older one, so
+// what a list showed before the other began may be of it.
+BOOST_AUTO_TEST_CASE(a_failure_that_names_no_pull_may_be_the_oldest) {
+  for (const PullFailure failure :
+       {PullFailure::kFailed, PullFailure::kUnknown, PullFailure::kNothingTransferred}) {
+    ScratchStore store(Rules::kClosed);
+    Settle(store);
+    const PullId first = Begin(store);
+    const OpenPull oldest = Pulls(store).at(0);
+    store.clock().AdvanceSeconds(10);
+    ImageList list{.images = {{.id = std::string(kRef2), .repo_tags = {std::string(kImage)}}}};
+    list.token = Must(store->BeginList());
+    const PullId second = Begin(store);
+    Fail(store, failure);
+    const auto pulls = Pulls(store);
+    BOOST_TEST_REQUIRE(pulls.at(0).id.value == first.value);
+    BOOST_TEST((pulls[0].state == PullState::kRunning));
+    if (failure != PullFailure::kNothingTransferred) {
+      BOOST_TEST_REQUIRE(pulls.size() == 2U);
+      BOOST_TEST(pulls[1].id.value == second.value);
+      BOOST_TEST(pulls[1].stamp == oldest.stamp);
+      BOOST_TEST((pulls[1].began == oldest.began));
+    }
+    Succeed(store);
+    const ObserveReport report = Must(store->ObserveImages(list));
+    BOOST_TEST(report.preloaded == 0U, static_cast<int>(failure));
+    BOOST_TEST(store.Check(kImage, kRef2).pull);
+  }
+}
+
 // --- How they are settled
 
 BOOST_AUTO_TEST_CASE(to_the_second) {

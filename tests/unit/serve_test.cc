@@ -322,17 +322,17 @@ BOOST_AUTO_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner) {
   }
   BOOST_TEST_REQUIRE(Must(served.store->ListOpenPulls()).size() == 1U);
   // Its own it does, named or not, though the owner's is newer.
-  const PullId first = Must(client->RecordPullIntent(copy));
   const PullId second = Must(client->RecordPullIntent(copy));
   const PullId newest = Must(served.store->RecordPullIntent(copy));
   Must(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, {}));
+  const PullId first = Must(client->RecordPullIntent(copy));
   const auto left = [&] {
     std::vector<std::uint64_t> ids;
     for (const OpenPull& pull : Must(served.store->ListOpenPulls())) ids.push_back(pull.id.value);
     std::sort(ids.begin(), ids.end());
     return ids;
   };
-  BOOST_TEST((left() == std::vector{own.value, first.value, newest.value}), second.value);
+  BOOST_TEST((left() == std::vector{own.value, newest.value, first.value}), second.value);
   Must(client->RecordImagePulled(copy, std::nullopt, {.pull = first}));
   BOOST_TEST((left() == std::vector{own.value, newest.value}));
   BOOST_TEST((code(client->RecordImagePulled(copy, std::nullopt, {})) == ErrorCode::kConflict));
@@ -344,6 +344,34 @@ BOOST_AUTO_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner) {
   Must(served.store->RecordImagePullFailed(copy, PullFailure::kUnknown, newest));
   Must(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, {}));
   BOOST_TEST((left() == std::vector{newest.value}));
+}
+
+// Of several that it does not name, a client may have ended the one that began first.
+BOOST_AUTO_TEST_CASE(clients_that_name_no_pull_bring_nothing_back) {
+  const ImagePullSecret secret = MakeSecret("n", "s", "u", "h");
+  const std::string ref = Id('a');
+  const ImageCopy copy = {.image = "r.example/a:1", .image_ref = ref};
+  for (const bool owner_pulls : {false, true}) {
+    for (const bool forgotten : {false, true}) {
+      Served served;
+      const auto client = served.Connect();
+      if (owner_pulls) Must(served.store->RecordPullIntent(copy));
+      Must(client->RecordPullIntent(copy));
+      if (forgotten) Must(served.store->ForgetCredential("h"));
+      Must(client->RecordPullIntent(copy));
+      Must(client->RecordImagePulled(copy, WithSecret(secret), {}));
+      const auto must_pull = [&] {
+        Pod pod(secret);
+        return served.store->MustAttemptPull(copy, pod).pull;
+      };
+      // Beside a pull of the owner's, what several of a client's proved is not told apart.
+      BOOST_TEST(must_pull() == (forgotten || owner_pulls));
+      Must(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, {}));
+      Must(client->RecordPullIntent(copy));
+      Must(client->RecordImagePulled(copy, WithSecret(secret), {}));
+      BOOST_TEST(!must_pull());
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_owner_says_by_what_it_goes) {
@@ -522,6 +550,7 @@ BOOST_AUTO_TEST_CASE(deep_directories_work) {
 
 // --- Who may talk
 
+// A limit: "An owner answers other processes only where it serves"
 BOOST_AUTO_TEST_CASE(other_users_are_refused) {
   if (geteuid() != 0) {
     BOOST_TEST_MESSAGE("left out: only root can become somebody else");
@@ -630,6 +659,7 @@ BOOST_AUTO_TEST_CASE(requests_that_are_cut_off) {
     RawClient client(served.directory());
     client.Frame();
     client.Send(std::span(whole).first(bytes));
+    client.End();
   }
   ExpectWorks(served);
   BOOST_TEST(Must(served.store->GetStatistics()).commit_sequence == before);
@@ -873,6 +903,21 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
   {
     const RawOwner silent(directory, [](int client) { RawOwner::WaitForEnd(client); });
     ExpectRefused(connect(kShort), ErrorCode::kUnavailable);
+  }
+  {
+    // One that serves, and takes nobody: there is room for one to wait.
+    const internal::Fd full = RawSocket();
+    const internal::Fd waiting = RawSocket();
+    const sockaddr_un name = SocketAddress(directory);
+    const auto* address = reinterpret_cast<const sockaddr*>(&name);
+    unlink(name.sun_path);
+    BOOST_REQUIRE(bind(full.get(), address, sizeof(name)) == 0);
+    BOOST_REQUIRE(listen(full.get(), 0) == 0);
+    BOOST_REQUIRE(::connect(waiting.get(), address, sizeof(name)) == 0);
+    const auto refused = connect(kShort);
+    BOOST_TEST_REQUIRE(!refused.has_value());
+    BOOST_TEST((refused.error().code == ErrorCode::kUnavailable), refused.error().ToString());
+    BOOST_TEST(refused.error().message.find("too many clients waiting") != std::string::npos);
   }
   {
     const RawOwner closing(directory, [](int) {});

@@ -82,6 +82,7 @@ MigrateOptions To(const UsernsStore& store, std::uint32_t version, bool accept_l
 
 BOOST_AUTO_TEST_SUITE(userns_recovery)
 
+// A limit: "A store that lost ranges"
 BOOST_AUTO_TEST_CASE(a_wiped_store_hands_out_nothing_until_somebody_says_so) {
   UsernsStore store;
   store.Get("a");

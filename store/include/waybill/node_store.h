@@ -97,7 +97,7 @@ class NodeStore {
   // kOutcomeUnknown as in "Recording a pull".
   Result<void> Serve(const ServeOptions& options = {});
 
-  // What opening found and did. Constant; empty for an observer.
+  // What opening found and did. Constant; an observer's has `copy_of` only.
   const RecoveryReport& recovery_report() const;
 
   // --- Decisions -------------------------------------------------------------------------------
@@ -152,15 +152,17 @@ class NodeStore {
   // record (digest and platform within limits.h). A copy of another manifest or for another guest
   // platform than the record's is another image: what was proven for the old one goes.
   // Rules::kClosed removes the open pull `result.pull` and no other; without an ID, the newest of
-  // this string that runs, or else the newest of unknown end. A record of the image under another
-  // spelling becomes this one. Rules::kKubelet removes the intent when no count is left.
+  // this string that runs, or else the newest of unknown end; as it may be any of these, what was
+  // forgotten since the oldest began is not proven. A record of the image under another spelling
+  // becomes this one. Rules::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
                                  const PullResult& result = {});
 
   // The pull did not succeed. Drops one in-flight count. Ignores copy.image_ref. Rules::kClosed
   // removes the open pull, chosen as above, after kNothingTransferred, and otherwise marks it
-  // failed or unknown. Rules::kKubelet removes the intent when no count is left.
+  // failed or unknown; without an ID, as begun with the oldest of these. Rules::kKubelet removes
+  // the intent when no count is left.
   Result<void> RecordImagePullFailed(const ImageCopy& copy,
                                      PullFailure failure = PullFailure::kFailed, PullId pull = {});
 
@@ -235,9 +237,9 @@ class NodeStore {
   // that began before, by what a decision that read before writes back, by a restored backup, or by
   // an import. A pull that began later proves anew; one whose beginning is not on record
   // (RecordPullIntent) counts as begun before. A revocation is kept for AgeLimits::revocations. If
-  // there is nothing to forget and no pull is open, nothing is written. `options.dry_run` counts.
-  // `options.allow_empty` counts for Reconcile only. kInvalidArgument: a namespace, name, ref or
-  // hash is empty. Otherwise errors as in "Recording a pull".
+  // there is nothing to forget and no pull is open, nothing is written, except for a hash.
+  // `options.dry_run` counts. `options.allow_empty` counts for Reconcile only. kInvalidArgument: a
+  // namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull".
 
   // A Secret by its coordinates, under every image name; `who.uid` empty: whatever the UID. Another
   // Secret with the same credentials still opens what it opened (ForgetReport::equal_hashes).
@@ -252,7 +254,8 @@ class NodeStore {
   // copy.image. Ledger entries stay (RemoveFromLedger). The handler may be one that is not in the
   // registry any more: its records stay until a prune.
   Result<ForgetReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
-  // Every Secret with this hash (waybill/credential_hash.h), whoever's it is.
+  // Every Secret with this hash (waybill/credential_hash.h), whoever's it is. One that is rotated
+  // to it later opens nothing by its coordinates either, until a pull proves the hash.
   Result<ForgetReport> ForgetCredential(std::string_view credential_hash,
                                         const ChangeOptions& options = {});
   // One of the above, by what.kind. Ignores what.commit, since and untidied.
@@ -317,8 +320,9 @@ class NodeStore {
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
   // Replaces the record of record.image_ref under record.runtime_handler. A credential that counts
   // in the stored record keeps its proof, one that matches one of those by its hash or coordinates
-  // has that one's, and any other is proven by the running pull of the image name; what was
-  // forgotten since that began, or is forgotten at all if there is none, is left out. Clears the
+  // has that one's (a hash that was forgotten has none by coordinates), and any other is proven by
+  // the running pull of the image name; what was forgotten since that began, or is forgotten at all
+  // if there is none, is left out, and the stored Secret of its coordinates stays. Clears the
   // ref's quarantine entry. kInvalidArgument: an empty ref, or an unknown handler without such a
   // record.
   Result<void> PutRecord(const ImagePulledRecord& record);

@@ -29,10 +29,12 @@ class Witness {
  public:
   // A file at `path`, by convention image_manager/waybill in the kubelet directory, which the
   // kubelet ignores. The path is absolute and outside the store's directory. The store remembers it
-  // as given, once the witness is on disk. The file's directory is made if missing; an existing
-  // file that is not a witness is left alone (kInvalidArgument). If the store remembers another
-  // path, the witness there is read as well: if it is missing, unreadable or contradicts the store,
-  // the store may be stale.
+  // as given, once the witness is on disk. The file's directory is made if missing. An existing
+  // file that is not a witness is left alone: kInvalidArgument, but below
+  // OpenOptions::kubelet_directory the store starts, distrustful and without a witness. If the
+  // store remembers another path, the witness there is read as well: if it is missing, unreadable
+  // or contradicts the store, the store may be stale. A witness belongs to the directory of its
+  // store: a copy reads it, and leaves it alone (RecoveryReport::copy_of).
   static Witness At(std::filesystem::path path) { return {Kind::kAt, std::move(path)}; }
   // The same, but an operator confirms that the store is the newest although the witness that it
   // remembers is missing: that one is not read. With the remembered path it is the same as At.
@@ -66,7 +68,8 @@ enum class Gap : std::uint8_t {
 struct OpenOptions {
   // The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
   // exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
-  // group- nor world-writable.
+  // group- nor world-writable. A store is made only where nothing else lies, but what is left of a
+  // store or the lost+found of a file system, and not in kubelet_directory itself: kUnsafePath.
   std::filesystem::path directory = {};
   bool create_if_missing = true;
   Witness witness;

@@ -79,7 +79,9 @@ class OwnerCalls {
 
   // Pulls. Through its socket an owner ends no pull that its own process began: kConflict, if
   // `pull` is one, or if none is named, no client began one of that string, and one of the owner's
-  // runs. Without an ID, a client's is the newest of the string that a client began.
+  // runs. Without an ID, a client's is the newest of the string that a client began; if it is one
+  // of several, beside one of the owner's, its credentials count as unknown, and
+  // kNothingTransferred as kFailed.
   virtual Result<PullId> RecordPullIntent(const ImageCopy& copy) = 0;
   virtual Result<void> RecordImagePulled(const ImageCopy& copy,
                                          const std::optional<ImagePullCredentials>& credentials,

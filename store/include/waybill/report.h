@@ -47,6 +47,10 @@ struct RecoveryReport {
   std::uint64_t intents_carried = 0;
   bool witness_made = false;      // the witness was missing, and a new one was made
   bool witness_in_store = false;  // it lies in the store's directory and would be lost with it
+  // The directory of the store that this one was copied or moved from, and to which the witness
+  // still belongs. This store reads it and does not write it, so an older copy of this store may go
+  // unseen. Empty: the witness is this store's. In an observer's report nothing else is set.
+  std::string copy_of = {};
   // A crash had cut the last commit short, of which nobody was told: it was taken back. False if
   // the database failed its check after that, too (set_aside).
   bool commit_undone = false;
@@ -167,8 +171,9 @@ struct TrustEvent {
   friend bool operator==(const TrustEvent&, const TrustEvent&) = default;
 };
 
-// The journal only grows. Of more than kMaxTrustEvents (waybill/limits.h) the oldest go that are no
-// longer a reason for distrust.
+// The journal only grows, but that an import is not finished leaves no entry if the same opening
+// finished it. Of more than kMaxTrustEvents (waybill/limits.h) the oldest go that are no longer a
+// reason for distrust.
 struct TrustState {
   bool distrustful = false;
   std::vector<TrustEvent> journal = {};  // oldest first

@@ -26,7 +26,8 @@ struct AgeLimits {
   std::chrono::seconds service_accounts{0};
   std::chrono::seconds node_pods{0};  // of images that were pulled without credentials
   // How long a revocation is kept at least: 1 day to kMaxAge. It is also kept as long as a backup
-  // that is older lies in backup/, a pull that began before is open, or records are to be tidied.
+  // that is older lies in backup/, a pull that began before is open, or records are to be tidied;
+  // one of a hash as long as any record has a Secret, which may be rotated to it.
   std::chrono::seconds revocations{std::chrono::hours(24 * 30)};
 
   friend bool operator==(const AgeLimits&, const AgeLimits&) = default;
@@ -47,9 +48,11 @@ struct CredentialName {
 enum class RevocationKind : std::uint8_t {
   kSecret = 1,
   kServiceAccount = 2,
-  kNamespace = 3,   // every Secret and service account of it
-  kImage = 4,       // every credential of one handler's copy, and that all pods may use it
-  kCredential = 5,  // every Secret that held these credentials, by their hash
+  kNamespace = 3,  // every Secret and service account of it
+  kImage = 4,      // every credential of one handler's copy, and that all pods may use it
+  // Every Secret that held these credentials, by their hash. A Secret that is rotated to them later
+  // opens nothing by its coordinates either, until a pull proves them.
+  kCredential = 5,
 };
 // "secret", "serviceAccount", "namespace", "image", "credential"; "" for a number of a later
 // version.
@@ -80,7 +83,7 @@ struct ForgetReport {
   // them by that hash if the credentials themselves are to be refused.
   std::uint64_t equal_hashes = 0;
   // Whether a revocation was stored. False: nothing in the store had it, no pull is open that may
-  // bring it, and nothing was written.
+  // bring it, and nothing was written. Always true of a hash.
   bool stored = false;
   // Of `records`, those that still have what does not count any more: a thread of the owner, or the
   // next one, tidies them up.

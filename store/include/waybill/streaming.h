@@ -58,8 +58,8 @@ struct StreamingOptions {
   Witness witness;
   // A streaming server that restarts makes all tokens void, since their URLs died with it. This
   // keeps those that are still open, for a server that comes back under the same address.
-  // Tokens of another boot, of a store that was rolled back, restored or rebuilt, and of a
-  // distrustful one are void all the same.
+  // Tokens of another boot, of a store that was rolled back, restored or rebuilt or lost its
+  // commit.mark, and of a distrustful one are void all the same.
   bool keeps_tokens = false;
   // How long a token is good, by CLOCK_BOOTTIME, which no one sets: 1 s to 1 h. Tokens that are
   // kept live as long as was said when they were prepared.

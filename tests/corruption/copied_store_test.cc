@@ -1,0 +1,315 @@
+// A witness belongs to the directory of its store: who works on a copy does nothing to the
+// original.
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/recovery/witness.h"
+#include "tests/corruption/scene.h"
+#include "tests/support/inspect_path.h"
+#include "tests/support/tree.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace waybill;
+using namespace waybill::testing;
+
+struct CopyScene : Scene {
+  CopyScene() { store.Stop(); }
+
+  static void Copy(const fs::path& from, const fs::path& to) {
+    fs::remove_all(to);
+    fs::copy(from, to, fs::copy_options::recursive);
+  }
+  fs::path Copied() const {
+    Copy(store.directory(), copy);
+    return copy;
+  }
+  OpenOptions OptionsOf(const fs::path& directory, const Witness& witness) const {
+    OpenOptions options = store.Options({});
+    options.directory = directory;
+    options.witness = witness;
+    options.continues_pulls = true;
+    return options;
+  }
+  // Opens it and changes it, as a command does, or the node's kubelet.
+  enum class By { kCommand, kNode };
+  RecoveryReport Change(const fs::path& directory, const Witness& witness = Witness::Remembered(),
+                        By by = By::kCommand) const {
+    OpenOptions options = OptionsOf(directory, witness);
+    if (by == By::kNode) options.kubelet_directory = store.kubelet_directory();
+    const auto opened = Must(NodeStore::Open(options));
+    const RecoveryReport report = opened->recovery_report();
+    static_cast<void>(opened->DeleteRecord({.image_ref = kRef2}).has_value());
+    Must(opened->RecordImagePulled({.image = kImage, .image_ref = kRef2}, NodeWide()));
+    Must(opened->Close());
+    return report;
+  }
+  // What lies beside the stores: the witness, and whose it is.
+  Tree Outside() const {
+    Tree tree = TreeOf(store.scratch());
+    std::erase_if(tree, [](const auto& entry) { return !entry.first.starts_with("witness"); });
+    return tree;
+  }
+  std::uint64_t Witnessed() const {
+    return internal::ReadWitness(store.witness()).testimony.value().commit_sequence;
+  }
+  // The store goes on there, and keeps its witness.
+  void CheckOwns(const fs::path& directory) const {
+    for (int i = 0; i < 2; ++i) {
+      const std::uint64_t before = Witnessed();
+      const RecoveryReport report = Change(directory, Witness::Remembered(), By::kNode);
+      BOOST_TEST(report.copy_of.empty(), report.copy_of);
+      BOOST_TEST(!report.distrustful, report.distrust_reason);
+      BOOST_TEST(Witnessed() > before);
+    }
+  }
+  void CheckOriginalIsUntouched(const Tree& outside) {
+    BOOST_TEST((Outside() == outside));
+    BOOST_TEST(Must(NodeStore::Observe({.directory = store.directory()}))
+                   ->recovery_report()
+                   .copy_of.empty());
+    store.Start();
+    BOOST_TEST(!store->recovery_report().distrustful, store->recovery_report().distrust_reason);
+    BOOST_TEST(store->recovery_report().findings.empty());
+    BOOST_TEST(!Pulls(kSecretA));
+    store.Stop();
+  }
+
+  const fs::path copy = store.scratch() / "try";
+};
+
+BOOST_FIXTURE_TEST_SUITE(copied_store, CopyScene)
+
+// A limit: "A copy of a store"
+BOOST_AUTO_TEST_CASE(what_is_done_to_a_copy_leaves_the_witness_alone) {
+  const fs::path original = store.directory();
+  for (const Witness& witness :
+       {Witness::Remembered(), Witness::At(store.witness()), Witness::Anew(store.witness()),
+        Witness::None(), Witness::At(store.scratch() / "own")}) {
+    const bool is_read =
+        witness.kind() == Witness::Kind::kRemembered || witness.path() == store.witness();
+    for (int times = 0; times < 3; ++times) {
+      if (times == 0) Copied();
+      const Tree outside = Outside();
+      const RecoveryReport report = Change(copy, witness);
+      BOOST_TEST(report.copy_of == (is_read ? original.string() : ""));
+      BOOST_TEST(report.warnings.empty() != is_read);
+      BOOST_TEST(!report.distrustful, report.distrust_reason);
+      const auto observer = Must(NodeStore::Observe({.directory = copy}));
+      BOOST_TEST(observer->recovery_report().copy_of == report.copy_of);
+      CheckOriginalIsUntouched(outside);
+    }
+    fs::remove(store.scratch() / "own");
+    fs::remove(store.scratch() / "own.store");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(so_does_whatever_else_opens_one) {
+  const std::vector<std::pair<const char*, std::function<void()>>> ways = {
+      {"data.mdb alone",
+       [&] {
+         fs::create_directory(copy);
+         fs::permissions(copy, fs::perms::owner_all);
+         fs::copy(database(), copy / "data.mdb");
+         BOOST_TEST(Change(copy).copy_of == store.directory().string());
+       }},
+      {"a copy of a copy",
+       [&] {
+         Change(Copied());
+         Copy(copy, store.scratch() / "again");
+         BOOST_TEST(Change(store.scratch() / "again").copy_of == store.directory().string());
+       }},
+      {"down and up",
+       [&] {
+         Must(Migrate({.directory = Copied(), .to = 4, .accept_loss = true}));
+         Must(Migrate({.directory = copy, .to = kNewestSchema}));
+         Change(copy);
+       }},
+      {"a rebuilt one",
+       [&] {
+         Copied();
+         WriteFile(
+             copy / "data.mdb",
+             FlipUntil(copy / "data.mdb", "a value of table pulled-records-1 does not verify"));
+         const RecoveryReport report = Change(copy);
+         BOOST_TEST(report.set_aside);
+         BOOST_TEST(report.copy_of == store.directory().string());
+       }},
+      {"restored",
+       [&] {
+         fs::copy(database(), store.scratch() / "backup");
+         fs::create_directory(copy);
+         fs::permissions(copy, fs::perms::owner_all);
+         Must(Restore({.directory = copy, .backup = store.scratch() / "backup"}));
+         BOOST_TEST(Change(copy).copy_of == store.directory().string());
+       }},
+  };
+  for (const auto& [name, way] : ways) {
+    BOOST_TEST_CONTEXT(name) {
+      const Tree outside = Outside();
+      way();
+      CheckOriginalIsUntouched(outside);
+      fs::remove_all(copy);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_live_original_goes_on) {
+  store.Start();
+  store.Pull(kImage, kRef2, NodeWide());
+  Copied();
+  Change(copy);
+  store.Pull(kImage, kRef2, WithSecret(kSecretB));
+  Change(copy);
+  store.Restart();
+  BOOST_TEST(!store->recovery_report().distrustful);
+}
+
+// Otherwise the original could run the node again, and not know what was forgotten meanwhile.
+BOOST_AUTO_TEST_CASE(a_copy_that_runs_the_node_takes_the_witness_over) {
+  Copied();
+  CheckOwns(copy);
+  const RecoveryReport report = Change(store.directory(), Witness::Remembered(), By::kNode);
+  BOOST_TEST(report.distrustful);
+  BOOST_TEST(report.records_without_credentials > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(but_not_from_a_live_original) {
+  Copied();
+  store.Start();
+  const Tree outside = Outside();
+  const RecoveryReport report = Change(copy, Witness::Remembered(), By::kNode);
+  BOOST_TEST(report.copy_of == store.directory().string());
+  BOOST_TEST((Outside() == outside));
+  store.Stop();
+}
+
+// The original may come back.
+BOOST_AUTO_TEST_CASE(a_command_takes_no_witness_over) {
+  Copied();
+  fs::rename(store.directory(), store.scratch() / "aside");
+  const Tree outside = Outside();
+  BOOST_TEST(Change(copy).copy_of == store.directory().string());
+  BOOST_TEST((Outside() == outside));
+  CheckOwns(copy);
+}
+
+// It reads the witness, so it knows.
+BOOST_AUTO_TEST_CASE(a_copy_that_is_behind_the_original_is_distrustful) {
+  Copied();
+  store.Start();
+  Rotate();
+  store.Stop();
+  ExpectRefused(NodeStore::Observe({.directory = copy}), ErrorCode::kDamaged);
+  const Tree outside = Outside();
+  const RecoveryReport report = Change(copy);
+  BOOST_TEST(report.distrustful);
+  BOOST_TEST(report.records_without_credentials == 1U);
+  BOOST_TEST((Outside() == outside));
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_under_another_name_keeps_its_witness) {
+  const fs::path renamed = store.scratch() / "renamed";
+  fs::rename(store.directory(), renamed);
+  CheckOwns(renamed);
+  fs::rename(renamed, store.directory());
+  CheckOwns(store.directory());
+  // As a bind mount.
+  fs::create_directory_symlink(store.scratch(), store.scratch() / "link");
+  CheckOwns(store.scratch() / "link" / "store");
+  CheckOwns(store.directory());
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_was_moved_or_put_back_keeps_its_witness) {
+  const fs::path moved = store.scratch() / "moved";
+  Copy(store.directory(), moved);
+  fs::remove_all(store.directory());
+  CheckOwns(moved);
+  // With another inode.
+  Copy(moved, copy);
+  fs::remove_all(moved);
+  fs::create_directory(store.scratch() / "takes the inode");
+  Copy(copy, moved);
+  CheckOwns(moved);
+  Change(copy);
+  CheckOwns(moved);
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_takes_over_once_the_original_is_gone) {
+  Change(Copied());
+  fs::rename(store.directory(), store.scratch() / "aside");
+  CheckOwns(copy);
+  // Now it is the other that is the copy, and older.
+  fs::rename(store.scratch() / "aside", store.directory());
+  const Tree outside = Outside();
+  const RecoveryReport report = Change(store.directory());
+  BOOST_TEST(report.copy_of == copy.string());
+  BOOST_TEST(report.distrustful);
+  BOOST_TEST((Outside() == outside));
+}
+
+BOOST_AUTO_TEST_CASE(another_store_in_the_originals_place_is_none) {
+  Copied();
+  fs::remove_all(store.directory());
+  Change(store.directory(), Witness::None());
+  CheckOwns(copy);
+}
+
+BOOST_AUTO_TEST_CASE(an_older_copy_in_the_originals_place_is_caught) {
+  Copied();
+  store.Start();
+  Rotate();
+  store.Stop();
+  for (const bool renamed : {true, false}) {
+    if (renamed) {
+      fs::rename(store.directory(), store.scratch() / "aside");
+    } else {
+      fs::remove_all(store.directory());
+    }
+    Copy(copy, store.directory());
+    store.Start();
+    BOOST_TEST(store->recovery_report().distrustful);
+    BOOST_TEST(store->recovery_report().copy_of.empty());
+    BOOST_TEST(Pulls(kThief));
+    store.Stop();
+  }
+}
+
+// docs/limits.md: a copy has no witness. Its commit.mark still tells.
+BOOST_AUTO_TEST_CASE(an_older_copy_in_a_copys_place_is_caught_by_the_mark_alone) {
+  const fs::path older = store.scratch() / "older";
+  Copy(Copied(), older);
+  Change(copy);
+  fs::copy(older / "data.mdb", copy / "data.mdb", fs::copy_options::overwrite_existing);
+  BOOST_TEST(Change(copy).distrustful);
+  Copy(older, copy);
+  BOOST_TEST(!Change(copy).distrustful);
+}
+
+// What is beside the witness is no help then, and is not overwritten if it is somebody else's.
+BOOST_AUTO_TEST_CASE(what_says_whose_the_witness_is_may_be_lost) {
+  const fs::path noted = store.scratch() / "witness.store";
+  const std::string own = ReadFile(noted);
+  for (const std::string& content : {std::string("garbage"), std::string(), own.substr(0, 50),
+                                     own.substr(0, own.size() - 1), std::string(512, '\0')}) {
+    WriteFile(noted, content);
+    CheckOwns(store.directory());
+    BOOST_TEST(ReadFile(noted) == (content == "garbage" ? content : own));
+  }
+  fs::remove(noted);
+  CheckOwns(store.directory());
+  BOOST_TEST(ReadFile(noted) == own);
+  fs::remove(noted);
+  fs::create_directory(noted);
+  CheckOwns(store.directory());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
