@@ -47,6 +47,27 @@ Error Failed(const std::string& path, const std::string& service, const std::str
   }
 }
 
+// Until the call has ended; whether it was cancelled.
+bool WaitFor(grpc::CompletionQueue& done, grpc::ClientContext& context,
+             const std::function<bool()>& cancelled) {
+  constexpr int kAskEveryMs = 50;
+  void* tag = nullptr;
+  bool ok = false;
+  bool was_cancelled = false;
+  for (;;) {
+    if (!cancelled || was_cancelled) {
+      done.Next(&tag, &ok);
+      return was_cancelled;
+    }
+    const auto until =
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(kAskEveryMs, GPR_TIMESPAN));
+    if (done.AsyncNext(&tag, &ok, until) != grpc::CompletionQueue::TIMEOUT) return false;
+    if (!cancelled()) continue;
+    context.TryCancel();
+    was_cancelled = true;
+  }
+}
+
 }  // namespace
 
 GrpcRuns::GrpcRuns() {
@@ -71,7 +92,8 @@ Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& path, std:
 
 Result<std::string> Call(const std::string& path, const std::string& service,
                          const std::string& method, const std::string& request, std::size_t most,
-                         std::chrono::milliseconds timeout) {
+                         std::chrono::milliseconds timeout,
+                         const std::function<bool()>& cancelled) {
   return internal::Guarded([&]() -> Result<std::string> {
     const GrpcRuns running;
     auto channel = OpenChannel(path, most);
@@ -91,9 +113,16 @@ Result<std::string> Call(const std::string& path, const std::string& service,
     void* tag = nullptr;
     bool ok = false;
     call->Finish(&received, &status, &tag);
-    done.Next(&tag, &ok);
+    const bool was_cancelled = WaitFor(done, context, cancelled);
     done.Shutdown();
     while (done.Next(&tag, &ok)) {
+    }
+    if (was_cancelled && !status.ok()) {
+      return Error{ErrorCode::kInterrupted,
+                   "nobody waits any more for the answer of the container "
+                   "runtime at " +
+                       path + " to " + method,
+                   ""};
     }
     if (!status.ok()) return Failed(path, service, method, status, timeout);
     std::vector<grpc::Slice> slices;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,9 +29,10 @@ class GrpcRuns {
 Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& path, std::size_t most);
 
 // Calls `service`/`method`. The answer's bytes: what is in them is bounded before they are parsed.
+// `cancelled`: as in ClientOptions.
 Result<std::string> Call(const std::string& path, const std::string& service,
                          const std::string& method, const std::string& request, std::size_t most,
-                         std::chrono::milliseconds timeout);
+                         std::chrono::milliseconds timeout, const std::function<bool()>& cancelled);
 
 }  // namespace waybill::cri
 

@@ -25,39 +25,41 @@ Result<T> FromRuntime(const std::string& path, const char* method, Result<T> dec
   return error;
 }
 
-Result<std::string> AskVersion(const std::string& path, std::chrono::milliseconds timeout) {
-  auto answer = Call(path, kRuntimeService, "Version",
-                     runtime::v1::VersionRequest().SerializeAsString(), kMaxAnswerBytes, timeout);
+Result<std::string> AskVersion(const std::string& path, const ClientOptions& options) {
+  auto answer =
+      Call(path, kRuntimeService, "Version", runtime::v1::VersionRequest().SerializeAsString(),
+           kMaxAnswerBytes, options.timeout, options.cancelled);
   if (!answer) return answer.error();
   return FromRuntime(path, "Version", DecodeVersion(*answer));
 }
 
 }  // namespace
 
-Client::Client(std::string path, std::chrono::milliseconds timeout, std::string runtime)
+Client::Client(std::string path, const ClientOptions& options, std::string runtime)
     : path_(std::move(path)),
-      timeout_(timeout),
+      timeout_(options.timeout),
+      cancelled_(options.cancelled),
       endpoint_("unix://" + path_),
       runtime_(std::move(runtime)) {}
 
 Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
   return internal::Guarded([&]() -> Result<std::unique_ptr<Client>> {
     const auto client = [&](std::string path, std::string version) {
-      return std::unique_ptr<Client>(
-          new Client(std::move(path), options.timeout, std::move(version)));
+      return std::unique_ptr<Client>(new Client(std::move(path), options, std::move(version)));
     };
     if (!options.endpoint.empty()) {
       auto path = SocketPath(options.endpoint);
       if (!path) return path.error();
-      auto version = AskVersion(*path, options.timeout);
+      auto version = AskVersion(*path, options);
       if (!version) return version.error();
       return client(*std::move(path), *std::move(version));
     }
     std::unique_ptr<Client> found;
     std::string tried;
     for (const char* path : kUsualSockets) {
-      auto version = AskVersion(path, options.timeout);
+      auto version = AskVersion(path, options);
       if (!version) {
+        if (version.error().code == ErrorCode::kInterrupted) return version.error();
         tried += (tried.empty() ? "" : "; ") + version.error().message;
         continue;
       }
@@ -77,8 +79,9 @@ Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
 }
 
 Result<std::vector<ImageOnNode>> Client::ListImages() {
-  auto answer = Call(path_, kImageService, "ListImages",
-                     runtime::v1::ListImagesRequest().SerializeAsString(), kMaxListBytes, timeout_);
+  auto answer =
+      Call(path_, kImageService, "ListImages", runtime::v1::ListImagesRequest().SerializeAsString(),
+           kMaxListBytes, timeout_, cancelled_);
   if (!answer) return answer.error();
   return FromRuntime(path_, "ListImages", DecodeImages(*answer));
 }
@@ -87,7 +90,7 @@ Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() {
   runtime::v1::StatusRequest request;
   request.set_verbose(true);  // for the default handler's name
   auto answer = Call(path_, kRuntimeService, "Status", request.SerializeAsString(), kMaxAnswerBytes,
-                     timeout_);
+                     timeout_, cancelled_);
   if (!answer) return answer.error();
   return FromRuntime(path_, "Status", DecodeHandlers(*answer));
 }
@@ -97,7 +100,7 @@ Result<std::optional<ImageOnNode>> Client::ImageStatus(const std::string& image)
     runtime::v1::ImageStatusRequest request;
     request.mutable_image()->set_image(image);
     auto answer = Call(path_, kImageService, "ImageStatus", request.SerializeAsString(),
-                       kMaxAnswerBytes, timeout_);
+                       kMaxAnswerBytes, timeout_, cancelled_);
     if (!answer) return answer.error();
     return FromRuntime(path_, "ImageStatus", DecodeImageStatus(*answer));
   });

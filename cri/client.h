@@ -4,6 +4,7 @@
 #define WAYBILL_CRI_CLIENT_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,9 @@ struct ClientOptions {
   // sockets: CRI knows no authentication.
   std::string endpoint = {};
   std::chrono::milliseconds timeout{10'000};  // of one call
+  // Asked now and then while a call waits, by the thread that calls: true ends it (kInterrupted).
+  // Missing: no.
+  std::function<bool()> cancelled = {};
 };
 
 // Where crictl looks for a runtime, in its order.
@@ -40,10 +44,11 @@ class Client final : public Runtime {
   const std::string& runtime() const { return runtime_; }
 
  private:
-  Client(std::string path, std::chrono::milliseconds timeout, std::string runtime);
+  Client(std::string path, const ClientOptions& options, std::string runtime);
 
   std::string path_;
   std::chrono::milliseconds timeout_;
+  std::function<bool()> cancelled_;
   std::string endpoint_;
   std::string runtime_;
 };

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "store/base/files.h"
 #include "store/base/quote.h"
 
 namespace waybill::cri {
@@ -43,6 +44,15 @@ Error NotConnected(const std::string& path, int error) {
     case EPERM:
       return {ErrorCode::kIo, place + " may not be opened: " + ::strerror(error),
               "run it as root, to whom the socket belongs"};
+    case EINTR:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM: {
+      // Whatever the endpoint is.
+      Error lacks = internal::SystemError(error, "open", path);
+      lacks.message = place + " could not be opened: " + ::strerror(error);
+      return lacks;
+    }
     default:
       return {ErrorCode::kIo, place + " could not be opened: " + ::strerror(error),
               std::string(kForm)};

@@ -73,6 +73,15 @@ bool IsFatal(ErrorCode code) {
          code == ErrorCode::kClosed || code == ErrorCode::kNotOwner;
 }
 
+// Whether the event may tell of something that is to be recorded.
+bool Matters(const WatchEvent& event) {
+  using What = WatchEvent::What;
+  const bool of_files =
+      event.folder == WatchedFolder::kPulled || event.folder == WatchedFolder::kPulling;
+  if (!of_files || event.what == What::kOverflow || event.what == What::kReplaced) return true;
+  return internal::IsRecordName(event.name) && event.what != What::kMade;
+}
+
 }  // namespace
 
 std::string_view HoleName(HoleKind kind) { return kHoleNames[static_cast<std::size_t>(kind)]; }
@@ -85,7 +94,8 @@ Guard::Guard(GuardOptions options)
     : options_(std::move(options)),
       image_manager_(options_.kubelet_directory / "image_manager"),
       pulled_(image_manager_, KubeletFolder::kPulled, options_.synced),
-      pulling_(image_manager_, KubeletFolder::kPulling, options_.synced) {}
+      pulling_(image_manager_, KubeletFolder::kPulling, options_.synced),
+      kept_(image_manager_ / kOwnFolder) {}
 
 Guard::~Guard() = default;
 
@@ -126,9 +136,13 @@ Result<void> Guard::Begin() {
 }
 
 Result<void> Guard::PutAllRight() {
+  if (auto taken = TakeLeft(); !taken) return taken;
   if (auto taken = TakeOverAll(); !taken) return taken;
   if (kubelet_runs_) phase_ = Phase::kRunning;
   if (auto listed = FirstList(); !listed) return listed;
+  NameUnlisted();
+  counts_.clear();
+  if (auto begun = kept_.Begin(); !begun) Log(LogLevel::kWarning, begun.error().ToString());
   if (options_.live) {
     if (auto put = pulled_.PutMarker(); !put) return put;
     if (auto put = pulling_.PutMarker(); !put) return put;
@@ -171,7 +185,7 @@ Result<void> Guard::OpenStore() {
   auto there = internal::Exists(options.directory / "data.mdb");
   if (!there.has_value()) return there.error();
   const StoreState before = *there ? StateOf(options.directory) : StoreState();
-  auto fits = session_->TakeMark(before.uuid, before.commit_sequence);
+  auto fits = session_->TakeMark(before.uuid, before.commit_sequence, left_);
   if (!fits) return fits.error();
   // At a first start the store's own import takes the files over, and looks for a gap.
   gap_ = *there && !*fits;
@@ -192,7 +206,7 @@ Result<void> Guard::OpenStore() {
     // Nothing was missed yet.
     if (*fits) {
       session_->Capture();
-      static_cast<void>(session_->LeaveMark(before.uuid, before.commit_sequence));
+      static_cast<void>(session_->LeaveMark(before.uuid, before.commit_sequence, left_));
     }
     Error error = store.error();
     if (error.code == ErrorCode::kOwned) {
@@ -238,6 +252,7 @@ Result<void> Guard::FirstList() {
     // With a kubelet that runs already, an empty list is no error of TakeList.
     const Error error =
         taken ? Error{ErrorCode::kUnavailable, status_.runtime_error, ""} : taken.error();
+    if (Hurries()) return error;
     const bool of_list = !list || list->empty();
     if (of_list && options_.list_images && options_.try_again && options_.try_again(error))
       continue;
@@ -274,6 +289,7 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
     status_.runtime_error = text;
     return {};
   }
+  if (Hurries() && phase_ == Phase::kRunning) return {};
   // What the kubelet did before the list was made is known before the list is judged.
   if (phase_ == Phase::kRunning) {
     if (auto none = CheckNoneInside(); !none) return none;
@@ -336,6 +352,11 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   if (auto r = SettleEnded(images); !r) return r;
   if (auto r = TakeOverUnproven(&images); !r) return r;
   if (auto r = CloseDamaged(images); !r) return r;
+  if (Hurries() && phase_ == Phase::kRunning) {
+    // Not all of what bears on it is recorded.
+    wants_list_ = true;
+    return {};
+  }
   auto named = WithoutNameless(images);
   if (!named) return named.error();
   // Nothing is removed by an empty list then.
@@ -344,6 +365,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
                                         {.allow_empty = images.empty()});
   if (!observed) return observed.error();
   images_ = std::move(images);
+  listed_strings_.reset();
   status_.runtime_error.clear();
   status_.last_list = options_.store.clock();
   status_.images = images_->size();
@@ -387,7 +409,13 @@ Result<void> Guard::HandleEvents() {
   std::vector<WatchEvent> events = std::exchange(unhandled_, {});
   events.insert(events.end(), std::make_move_iterator(read->begin()),
                 std::make_move_iterator(read->end()));
-  for (WatchEvent& event : events) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (Hurries()) {
+      std::copy_if(std::make_move_iterator(events.begin() + static_cast<std::ptrdiff_t>(i)),
+                   std::make_move_iterator(events.end()), std::back_inserter(unhandled_), Matters);
+      return {};
+    }
+    WatchEvent& event = events[i];
     ++status_.events;
     auto handled = Handle(event);
     if (handled) continue;
@@ -503,6 +531,8 @@ Result<void> Guard::KubeletStarted() {
 Result<void> Guard::EndRunning(std::optional<std::int64_t> before) {
   for (auto& [name, running] : running_) {
     if (before && running.since > *before) continue;
+    // Of a guard that ends the store's next opening ends them.
+    if (stopping_ && Hurries()) return {};
     running.ambiguous = true;
     for (const PullId& id : std::exchange(running.ids, {})) {
       if (auto r = EndPull(running.image, id); !r) return r;
@@ -527,7 +557,12 @@ Result<void> Guard::Stop(bool again) {
     if (auto handled = HandleEvents(); !handled) return handled;
     if (status_.files_written == written) break;
   }
+  const std::vector<WatchEvent> not_handled = std::exchange(unhandled_, {});
+  for (const WatchEvent& event : not_handled) {
+    if (auto r = LeaveToNext(event); !r) return r;
+  }
   for (const EndedPull& pull : ended_) {
+    if (Hurries()) break;
     if (auto r = EndPull(pull.image, pull.id); !r) return r;
   }
   ended_.clear();
@@ -536,10 +571,34 @@ Result<void> Guard::Stop(bool again) {
   running_.clear();
   // The store forgets the record of an image that is gone, the kubelet does so later, and writes
   // nothing if a pull proves it again. The next start, which misses nothing, believes no file.
-  auto records = pulled_.Names();
-  if (!records) return records.error();
-  for (const std::string& name : *records) {
-    if (auto r = TakeOverRecord(name); !r) return r;
+  const std::set<std::string> gone = gone_;
+  for (const std::string& name : gone) {
+    auto r = Hurries() ? LeaveToNext({.folder = WatchedFolder::kPulled, .name = name})
+                       : TakeOverRecord(name);
+    if (!r) return r;
+  }
+  if (!Session::FitsMark(left_)) {
+    left_ = {.missed = "more than a mark can hold was not recorded at the end"};
+  }
+  if (!left_.missed.empty()) {
+    if (auto missed = MissedSomething(left_.missed); !missed) return missed;
+  }
+  // What the mark tells of is not in the store, which forgets only what it has, unless a pull is
+  // open: so that it remembers what is forgotten until the next start.
+  for (const ImagePulledRecord& record : left_.records) {
+    if (record.credential_mapping.empty()) continue;
+    const std::string& name = record.credential_mapping.begin()->first;
+    if (name.empty()) continue;
+    if (auto noted = NoteUnknownPull(name); !noted) return noted;
+    break;
+  }
+  if (!left_.empty()) {
+    // What is left is in these files, too, and the mark says that they are as they are.
+    if (auto synced = pulled_.SyncFolder(); !synced) return synced;
+    if (auto synced = pulling_.SyncFolder(); !synced) return synced;
+    Log(LogLevel::kNotice, "it had to end: " + std::to_string(left_.records.size()) +
+                               " records and " + std::to_string(left_.pulls.size()) +
+                               " pulls are left to the next start to record");
   }
   return LeaveMark();
 }
@@ -547,8 +606,8 @@ Result<void> Guard::Stop(bool again) {
 Result<void> Guard::LeaveMark() {
   if (auto closed = store_->Close(); !closed) return closed;
   const StoreState state = StateOf(options_.store.directory);
-  auto left =
-      state.uuid.empty() ? Result<void>() : session_->LeaveMark(state.uuid, state.commit_sequence);
+  auto left = state.uuid.empty() ? Result<void>()
+                                 : session_->LeaveMark(state.uuid, state.commit_sequence, left_);
   session_.reset();
   return left;
 }
@@ -617,6 +676,9 @@ Result<std::string> Guard::StatusJson() const {
                                          {"filesWritten", status_.files_written},
                                          {"filesRemoved", status_.files_removed},
                                          {"filesLeftAlone", status_.left_alone},
+                                         {"filesKept", status_.files_kept},
+                                         {"recordsUnlisted", status_.records_unlisted},
+                                         {"unlisted", status_.unlisted},
                                          {"holes", holes}};
   return status.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -8,7 +8,9 @@
 //   an image with a record                             its record, under its ID
 //   an image in the ledger, without a record           no file: open to all
 //   any other listed image                             a record without credentials: closed
-//   an open pull                                       its intent, unless its string names an image
+//   an image that is not listed                        its record stays, without what does not
+//   count an open pull                                       its intent, unless its string names an
+//   image
 //                                                      that is open by the ledger
 //
 // Two directions, a file each: take_over.cc reads what the kubelet wrote into the store,
@@ -30,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "guard/kept_files.h"
 #include "guard/pod_mappings.h"
 #include "guard/record_files.h"
 #include "guard/session.h"
@@ -87,6 +90,10 @@ struct GuardOptions {
   std::function<bool()> kubelet_runs;
   // Where a guard ran until just now: what its status said. nullopt: as kubelet_runs says.
   std::optional<bool> kubelet_ran_before = {};
+  // Whether the guard shall end as soon as it can: asked between two files. Guard::Stop leaves what
+  // is not recorded by then to the next start; until Stop is called nothing more is done. Missing:
+  // no.
+  std::function<bool()> hurry;
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(const Hole&)> on_hole;
   SyncObserver synced;
@@ -105,10 +112,16 @@ struct GuardStatus {
   std::uint64_t files_written = 0;
   std::uint64_t files_removed = 0;
   std::uint64_t left_alone = 0;  // files in a later kubelet's format
+  std::uint64_t files_kept = 0;  // copies of what was taken away (kept_files.h)
+  // Records of images that the first list did not have, and the refs of the first of them.
+  std::uint64_t records_unlisted = 0;
+  std::vector<std::string> unlisted = {};
   std::uint64_t holes[kHoleKinds] = {};
 
   friend bool operator==(const GuardStatus&, const GuardStatus&) = default;
 };
+
+inline constexpr std::size_t kMaxNamedUnlisted = 100;
 
 // A record that the guard writes for an image that the store does not judge yet. No kubelet writes
 // one without a time.
@@ -120,8 +133,9 @@ class Guard {
   // directory right. With a kubelet that runs already, too, but then what that has in memory stays.
   // Errors: those of NodeStore::Open; kOwned also for a second guard, and for a kubelet that has
   // waybill inside; kUnavailable: the runtime gave no list, or an empty one although the store has
-  // records or a ledger; kInvalidArgument: it can't be asked like this. What was done before an
-  // error stays, and can be repeated.
+  // records or a ledger; kInvalidArgument: it can't be asked like this; kInterrupted: in a hurry.
+  // What was done before an error stays, and can be repeated. In a hurry the directory may not be
+  // right although there is no error: then the kubelet must not start.
   static Result<std::unique_ptr<Guard>> Start(GuardOptions options);
   // Without Stop the end counts as a crash: what happens until the next start is a gap.
   ~Guard();
@@ -130,9 +144,9 @@ class Guard {
 
   // Readable when the kubelet changed something.
   int fd() const { return watches_->fd(); }
-  // What the kubelet did since the last call. Errors of the store that no later call can mend:
-  // kOutcomeUnknown, kOwned, kClosed, kNotOwner. The guard must then be started anew. Anything else
-  // is logged, and tried again before the next list is judged.
+  // What the kubelet did since the last call; in a hurry, some of it. Errors of the store that no
+  // later call can mend: kOutcomeUnknown, kOwned, kClosed, kNotOwner. The guard must then be
+  // started anew. Anything else is logged, and tried again before the next list is judged.
   Result<void> HandleEvents();
 
   // A list of images: draw the token, make the list, hand both over. `list` may be an error.
@@ -148,7 +162,8 @@ class Guard {
   Result<void> KubeletStarted();
 
   // Leaves a directory that the kubelet understands. `again`: another guard starts at once, so the
-  // markers stay. A kubelet that lists its folders without one looks up nothing any more.
+  // markers stay. A kubelet that lists its folders without one looks up nothing any more. In a
+  // hurry, what is not recorded yet goes into the mark (session.h).
   Result<void> Stop(bool again = false);
 
   const std::filesystem::path& kubelet_directory() const { return options_.kubelet_directory; }
@@ -184,6 +199,10 @@ class Guard {
   Result<void> Begin();
   Result<void> PutAllRight();
   Result<void> LeaveMark();
+  // What can be told of `event` without recording it goes to left_.
+  Result<void> LeaveToNext(const WatchEvent& event);
+  Result<void> TakeLeft();
+  bool Hurries() const { return options_.hurry && options_.hurry(); }
   Result<void> OpenStore();
   Result<void> CheckNoneInside() const;
   Result<void> MakeFolders();
@@ -194,12 +213,15 @@ class Guard {
   Result<void> TakeOverAll();
   Result<void> TakeOverRecord(const std::string& name);
   Result<void> TakeOverContent(const std::string& name, ImagePulledRecord record);
+  ImagePulledRecord Seen(const std::string& name) const;
+  ImagePulledRecord NewIn(const std::string& name, const ImagePulledRecord& record, bool believed);
   Result<void> TakeOverUnproven(const std::vector<ImageOnNode>* images);
   Result<void> CloseDamaged(const std::vector<ImageOnNode>& images);
   void NoteVersion(const std::string& content);
   void LeaveAlone(const std::filesystem::path& path);
   Result<void> TakeOverIntent(const std::string& name, bool was_written);
   Result<void> IntentMissed(const std::string& name);
+  std::optional<std::string> StringOfIntent(const std::string& name);
   Result<void> IntentGone(const std::string& name);
   Result<void> RecordGone(const std::string& name);
   Result<void> NoteUnknownPull(const std::string& image);
@@ -219,6 +241,10 @@ class Guard {
   Result<std::optional<ImagePulledRecord>> WantedRecord(const ImageOnNode& image);
   Result<void> PutRecord(const std::string& name, const ImagePulledRecord& wanted);
   Result<void> SweepRecord(const std::string& name);
+  Result<void> SeeToUnlisted(const std::string& name, const RecordFile& file,
+                             const ImagePulledRecord& there);
+  std::optional<std::string> KeepAside(const std::string& name, const RecordFile& file);
+  void NameUnlisted();
 
   Result<void> Handle(const WatchEvent& event);
   Result<void> CompareNow();
@@ -237,6 +263,7 @@ class Guard {
   std::filesystem::path image_manager_;
   RecordFiles pulled_;
   RecordFiles pulling_;
+  KeptFiles kept_;
   std::optional<Session> session_;
   std::unique_ptr<Watches> watches_;
   std::unique_ptr<NodeStore> store_;
@@ -255,9 +282,12 @@ class Guard {
   std::uint64_t observed_at_ = 0;  // the store's commit after the last list that was judged
   Timestamp observed_time_ = {};
   std::optional<std::vector<ImageOnNode>> images_;  // the last list
-  std::map<std::string, std::int64_t> nameless_;    // images without a name, since when
+  // Its names, in all spellings, by the names of their intents. Made when it is needed.
+  std::optional<std::map<std::string, std::string>> listed_strings_;
+  std::map<std::string, std::int64_t> nameless_;  // images without a name, since when
 
-  std::vector<WatchEvent> unhandled_;           // tried again before the next list is judged
+  std::vector<WatchEvent> unhandled_;  // tried again before the next list is judged
+  Left left_;  // by the guard before this one, until it is recorded; at the end, for the next one
   std::map<std::string, RunningPull> running_;  // by the intent's file name
   std::vector<EndedPull> ended_;
   std::map<std::string, ImagePulledRecord> wanted_records_;  // by file name
@@ -272,6 +302,9 @@ class Guard {
   std::set<std::string> preloaded_;  // names of files that images of the ledger must not have
   std::set<std::string> removed_;    // records that vanished; the next list tells whether rightly
   std::set<std::string> damaged_;    // unreadable records at the start
+  std::set<std::string> named_;      // records of unlisted images, said to be
+  // At a start: what counts of the records that were found, by file name.
+  std::map<std::string, ImagePulledRecord> counts_;
   // Records without credentials that the store does not know: until the next list.
   std::vector<ImagePulledRecord> unproven_;
   std::set<std::string> reported_;  // files that were left alone, and said to be

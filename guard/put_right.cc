@@ -5,12 +5,15 @@
 
 #include "guard/guard.h"
 #include "store/base/image_spellings.h"
+#include "store/base/quote.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::guard {
 
 namespace {
+
+using internal::QuoteForMessage;
 
 const std::string& ShownName(const ImageOnNode& image) {
   return image.repo_tags.empty() ? image.id : image.repo_tags.front();
@@ -125,6 +128,7 @@ Result<void> Guard::PlanIntents() {
 
 Result<void> Guard::PutIntents() {
   for (const auto& [name, image] : wanted_intents_) {
+    if (Hurries()) return {};
     auto file = pulling_.Read(name);
     if (!file) return file.error();
     if (*file && ((*file)->readable() || (*file)->is_later_format)) continue;
@@ -142,6 +146,7 @@ Result<void> Guard::PutIntents() {
   if (!names) return names.error();
   for (const std::string& name : *names) {
     if (wanted_intents_.contains(name) || running_.contains(name)) continue;
+    if (Hurries()) return {};
     auto file = pulling_.Read(name);
     if (!file) return file.error();
     if (!*file || (*file)->is_later_format) continue;
@@ -158,12 +163,14 @@ Result<void> Guard::PutIntents() {
 Result<void> Guard::PutRecords() {
   const auto planned = wanted_records_;
   for (const auto& [name, wanted] : planned) {
+    if (Hurries()) return {};
     if (auto r = PutRecord(name, wanted); !r) return r;
   }
   auto names = pulled_.Names();
   if (!names) return names.error();
   for (const std::string& name : *names) {
     if (wanted_records_.contains(name)) continue;
+    if (Hurries()) return {};
     if (auto r = SweepRecord(name); !r) return r;
   }
   return {};
@@ -201,6 +208,8 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
       if (gone_.contains(name) && statistics->revocations == 0) return {};
     }
   }
+  // Bytes that nobody can read may still tell a person what was lost.
+  const auto kept = there == nullptr ? KeepAside(name, **file) : std::nullopt;
   auto replaced =
       pulled_.Replace(name, (*file)->content, OwnForm(EncodePulledRecord(wanted, api_version_)));
   if (!replaced) return replaced.error();
@@ -212,7 +221,8 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   if (there == nullptr) {
     Found(HoleKind::kRecordDamaged, wanted.image_ref,
           "its record could not be read (" + (*file)->judged.problem + "); it is written again" +
-              (wanted.credential_mapping.empty() ? ", without credentials" : ""));
+              (wanted.credential_mapping.empty() ? ", without credentials" : "") +
+              kept.value_or(""));
   } else {
     Found(HoleKind::kRecordStale, wanted.image_ref,
           "its record had credentials that do not count; it is written again");
@@ -226,27 +236,99 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   if (!file) return file.error();
   if (!*file || (*file)->is_later_format) return {};
   const auto* there = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
+  const bool is_preloaded = preloaded_.contains(name);
+  if (there != nullptr && images_ && !is_preloaded) {
+    return SeeToUnlisted(name, **file, *there);
+  }
   const bool says_nothing = there == nullptr || there->credential_mapping.empty();
   // The ledger opens the image to all pods, and a record closes it: one without credentials to all,
   // any other to whoever did not prove them. What a running kubelet wrote stays until it starts
   // again.
-  bool remove = preloaded_.contains(name) && (says_nothing || phase_ == Phase::kStarting);
-  // A kubelet that runs may have such a record in memory, and writes nothing if its image comes
-  // back.
-  if (images_ && phase_ == Phase::kStarting) {
-    if (there == nullptr) {
-      remove = remove || !preloaded_.contains(name);
-    } else if (!preloaded_.contains(name)) {
-      // The image is gone, or is recorded under another ref. The store knows no more of it.
-      auto known = store_->GetRecord({.image_ref = there->image_ref});
-      remove = remove || (!known && known.error().code == ErrorCode::kNotFound);
-    }
-  }
+  const bool starting = phase_ == Phase::kStarting;
+  const bool remove =
+      is_preloaded ? says_nothing || starting : there == nullptr && images_.has_value() && starting;
   if (!remove) return {};
+  const auto kept = KeepAside(name, **file);
+  if (!kept) return {};
   auto removed = pulled_.Remove(name, (*file)->content);
   if (!removed) return removed.error();
-  if (*removed) ++status_.files_removed;
+  if (!*removed) return {};
+  ++status_.files_removed;
+  const std::string why = is_preloaded
+                              ? "its image came without the kubelet, and is open to all pods"
+                              : "it can't be read, and is about no image that the runtime lists";
+  Log(kept->empty() ? LogLevel::kInfo : LogLevel::kNotice,
+      "removed " + (pulled_.path() / name).string() +
+          (there == nullptr ? "" : ", the record of " + QuoteForMessage(there->image_ref)) + ": " +
+          why + *kept);
   return {};
+}
+
+// The record of an image that the runtime does not list. The image may be gone, or this may not be
+// the kubelet's runtime: without the file, the kubelet would presume the image preloaded. So it
+// stays, for the kubelet's own collector, but without credentials that do not count: they would
+// come back with the image.
+Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& file,
+                                  const ImagePulledRecord& there) {
+  const bool is_first_list = observed_at_ == 0;
+  if (is_first_list && named_.insert(name).second) {
+    if (status_.unlisted.size() < kMaxNamedUnlisted) status_.unlisted.push_back(there.image_ref);
+    ++status_.records_unlisted;
+    Log(LogLevel::kNotice, "the runtime does not list " + QuoteForMessage(there.image_ref) +
+                               ": its record stays, " + (pulled_.path() / name).string());
+  }
+  if (phase_ != Phase::kStarting) return {};
+  // Recorded under another ref, or for another runtime handler.
+  auto known = store_->GetRecord({.image_ref = there.image_ref});
+  if (known) return {};
+  if (known.error().code != ErrorCode::kNotFound) return known.error();
+  ImagePulledRecord wanted;
+  if (const auto counts = counts_.find(name); counts != counts_.end()) wanted = counts->second;
+  if (SaysTheSame(there, wanted)) return {};
+  wanted.image_ref = there.image_ref;
+  wanted.last_updated = there.last_updated.value_or(options_.store.clock());
+  const auto kept = KeepAside(name, file);
+  // In the kubelet's form: the store does not know what it says.
+  auto replaced = pulled_.Replace(name, file.content, EncodePulledRecord(wanted, api_version_));
+  if (!replaced) return replaced.error();
+  if (!*replaced) return {};
+  ++status_.files_written;
+  seen_[name] = wanted;
+  Found(HoleKind::kRecordStale, there.image_ref,
+        "the runtime does not list it, and its record had credentials that do not count; it is "
+        "written again" +
+            kept.value_or(""));
+  return {};
+}
+
+// What to say of where a copy of the file is; empty: there is nothing in it that the store or the
+// guard has not written itself. nullopt: it can't be kept, which was said.
+std::optional<std::string> Guard::KeepAside(const std::string& name, const RecordFile& file) {
+  const auto* there = std::get_if<ImagePulledRecord>(&file.judged.content);
+  const bool is_of_guard = file.is_own && there != nullptr && there->credential_mapping.empty();
+  if (file.content.empty() || is_of_guard) return "";
+  auto kept = kept_.Keep(internal::FolderName(pulled_.folder()), name, file.content);
+  if (kept && *kept) {
+    ++status_.files_kept;
+    return "; it is kept as " + (*kept)->string() + " until the next start but one";
+  }
+  Log(LogLevel::kWarning,
+      "can't keep a copy of " + (pulled_.path() / name).string() + ": " +
+          (kept ? "waybill-guard has " + std::to_string(kMaxKeptFiles) + " files or " +
+                      std::to_string(kMaxKeptBytes >> 20U) + " MiB of what was kept"
+                : kept.error().ToString()));
+  return std::nullopt;
+}
+
+void Guard::NameUnlisted() {
+  const std::size_t unlisted = status_.records_unlisted;
+  if (unlisted == 0) return;
+  const std::size_t all = unlisted + wanted_records_.size();
+  const bool most = unlisted * 2 > all;
+  Log(most ? LogLevel::kWarning : LogLevel::kNotice,
+      "the runtime does not list the images of " + std::to_string(unlisted) + " of " +
+          std::to_string(all) + " records; their files stay as they are" +
+          (most ? ": is this the runtime that the kubelet uses?" : ""));
 }
 
 }  // namespace waybill::guard

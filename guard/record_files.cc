@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
 #include "store/base/hex.h"
+#include "store/base/json_document.h"
 #include "store/base/sha256.h"
 #include "waybill/limits.h"
 
@@ -44,19 +44,21 @@ Result<void> Rename(const std::filesystem::path& from, const std::filesystem::pa
 
 // Whether a file that can't be decoded is one that a later kubelet wrote, not a damaged one.
 bool IsLaterFormat(const std::string& content) {
-  const auto json = nlohmann::json::parse(content, nullptr, false);
-  if (!json.is_object() || json.contains("closedByWaybill")) return false;
-  const auto kind = json.find("kind");
-  const auto version = json.find("apiVersion");
-  if (kind == json.end() || !kind->is_string() || version == json.end() || !version->is_string()) {
-    return false;
-  }
-  const auto& group = version->get_ref<const std::string&>();
+  // Bounded in depth, unlike a tree of values.
+  const auto document = internal::JsonDocument::ParseSecret(content, kMaxRecordFileBytes, {});
+  if (!document) return false;
+  const internal::JsonValue root = document->root();
+  const auto kind = root.Find("kind");
+  const auto version = root.Find("apiVersion");
+  if (!kind || !kind->is_string() || !version || !version->is_string()) return false;
+  if (root.Find("closedByWaybill")) return false;
+  const std::string_view group = version->text();
   if (!group.starts_with("kubelet.config.k8s.io/")) return false;
   if (group != "kubelet.config.k8s.io/v1alpha1" && group != "kubelet.config.k8s.io/v1beta1") {
     return true;
   }
-  for (const auto& [field, value] : json.items()) {
+  for (const internal::JsonValue member : root.members()) {
+    const std::string_view field = member.key();
     if (field != "kind" && field != "apiVersion" && field != "lastUpdatedTime" &&
         field != "imageRef" && field != "credentialMapping" && field != "image") {
       return true;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -38,6 +39,8 @@ constexpr std::chrono::seconds kRewrite{60};
 // At least so long between two lists: what happened meanwhile is in the next one.
 constexpr milliseconds kMinBetweenLists{200};
 constexpr milliseconds kBetweenTries{500};
+// For what is to be recorded at the end; the rest is left to the next start.
+constexpr milliseconds kTimeToStop{500};
 constexpr int kWithEvents = 10;
 // Longer each time, where the runtime has no events.
 constexpr std::chrono::seconds kWatchEventsAnew{10};
@@ -55,7 +58,15 @@ Error CallFailed(const char* call) {
 // The runtime, asked by one thread at a time.
 class Asked {
  public:
-  explicit Asked(cri::ClientOptions options) : options_(std::move(options)) {}
+  // `ends`: whether the service has to end, so that nobody waits for an answer any more.
+  Asked(cri::ClientOptions options, std::function<bool()> ends) : options_(std::move(options)) {
+    options_.cancelled = [this, ends = std::move(ends)] { return cancelled_ || ends(); };
+  }
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+
+  // Ends the call that waits, from another thread.
+  void Cancel() { cancelled_ = true; }
 
   Result<std::vector<ImageOnNode>> ListImages() {
     if (!client_) {
@@ -74,6 +85,7 @@ class Asked {
   const cri::ClientOptions& options() const { return options_; }
 
  private:
+  std::atomic<bool> cancelled_ = false;
   cri::ClientOptions options_;
   std::unique_ptr<cri::Client> client_;
 };
@@ -84,6 +96,7 @@ class BackgroundList {
   explicit BackgroundList(Asked& runtime)
       : runtime_(runtime), done_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
   ~BackgroundList() {
+    runtime_.Cancel();
     if (thread_.joinable()) thread_.join();
   }
   BackgroundList(const BackgroundList&) = delete;
@@ -191,7 +204,14 @@ class Service {
   Result<GuardStatus> Run() {
     if (auto made = MakeDescriptors(); !made) return made.error();
     if (auto started = StartGuard(false); !started) return started.error();
-    if (options_.once) return End();
+    if (options_.once) {
+      const bool in_a_hurry = WantsToEnd();
+      auto ended = End();
+      if (!ended || !in_a_hurry) return ended;
+      return Error{ErrorCode::kInterrupted,
+                   "it was asked to end before the kubelet's files were right",
+                   "run it again before the kubelet starts"};
+    }
     for (;;) {
       auto anew = Watch();
       if (!anew) return anew.error();
@@ -211,6 +231,7 @@ class Service {
  private:
   Result<GuardStatus> End() {
     Tell("STOPPING=1");
+    if (!options_.once || WantsToEnd()) stop_by_ = steady_clock::now() + kTimeToStop;
     GuardStatus status = guard_->status();
     if (auto stopped = guard_->Stop(); !stopped) return stopped.error();
     guard_.reset();
@@ -243,6 +264,7 @@ class Service {
     log_ = options.log;
     commands_.set_command(options_.on_hole);
     options.on_hole = [this](const Hole& hole) { commands_.Run(hole); };
+    options.hurry = [this] { return Hurries(); };
     if (again) options.needs_runtime = false;
     const auto until = steady_clock::now() + (again ? milliseconds(0) : options_.wait_runtime);
     // SIGTERM must not wait for a runtime that does not come.
@@ -255,13 +277,15 @@ class Service {
     };
     runtime_.reset();
     if (options_.runtime) {
-      runtime_.emplace(*options_.runtime);
+      runtime_.emplace(*options_.runtime, [this] { return WantsToEnd(); });
       options.list_images = [this] { return runtime_->ListImages(); };
     }
     auto guard = Guard::Start(std::move(options));
     if (!guard) return guard.error();
     guard_ = *std::move(guard);
     kubelet_life_ = KubeletLife(guard_->kubelet_directory());
+    // Not all may be right yet: no kubelet may start.
+    if (WantsToEnd()) return {};
     if (!options_.once) {
       if (auto served = guard_->store().Serve(); !served) {
         Log(LogLevel::kWarning, "other commands can't ask the guard: " + served.error().ToString());
@@ -285,11 +309,16 @@ class Service {
            std::to_string(std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000);
   }
 
+  // Whether a signal to end came, also one that nobody has read yet. From any thread.
   bool WantsToEnd() const {
+    if (ends_) return true;
     sigset_t pending;
     return ::sigpending(&pending) == 0 &&
            (sigismember(&pending, SIGTERM) != 0 || sigismember(&pending, SIGINT) != 0);
   }
+
+  // For the guard: until its end begins, everything waits for that; the end itself has some time.
+  bool Hurries() const { return stop_by_ ? steady_clock::now() >= *stop_by_ : WantsToEnd(); }
 
   // Until a signal. What to start the guard anew with; nullopt: it ends.
   Result<std::optional<ServiceOptions>> Watch() {
@@ -328,6 +357,8 @@ class Service {
           if (auto handled = guard_->HandleEvents(); !handled) return handled.error();
         } else if (list_ && fd == list_->fd()) {
           auto images = list_->Take();
+          // Its answer was not waited for.
+          if (WantsToEnd()) continue;
           listed = steady_clock::now();
           if (auto taken = guard_->TakeList(list_->token(), std::move(images)); !taken) {
             return taken.error();
@@ -400,7 +431,10 @@ class Service {
       anew = anew || signal == SIGHUP;
       ends = ends || signal == SIGTERM || signal == SIGINT;
     }
-    if (ends) return std::optional<ServiceOptions>();
+    if (ends) {
+      ends_ = true;
+      return std::optional<ServiceOptions>();
+    }
     if (!anew) return std::nullopt;
     if (auto room = CheckRoom(); !room) {
       Log(LogLevel::kError,
@@ -470,6 +504,8 @@ class Service {
   std::optional<Asked> runtime_;
   std::unique_ptr<Guard> guard_;
   std::string kubelet_life_;
+  std::atomic<bool> ends_ = false;
+  std::optional<steady_clock::time_point> stop_by_;
   // It may wait for a runtime that hangs: after the guard has ended.
   std::optional<BackgroundList> list_;
   bool told_waiting_ = false;

@@ -4,16 +4,22 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "guard/record_files.h"
+#include "store/base/go_json.h"
+#include "waybill/kubelet_format.h"
 
 namespace waybill::guard {
 namespace {
 
-constexpr std::size_t kMaxMarkBytes = 4096;
+// Where the folders stand: under the second name beside something left, which an older waybill
+// would not record.
+constexpr const char* kFolders = "folders";
+constexpr const char* kFoldersWithLeft = "foldersWithLeft";
 
 // A folder as it is now; null if there is none.
 nlohmann::json FolderMark(const std::filesystem::path& path) {
@@ -34,10 +40,41 @@ std::string FoldersOf(const std::filesystem::path& image_manager) {
 }
 
 std::string MarkOf(const std::string& folders, const std::string& store_uuid,
-                   std::uint64_t commit_sequence) {
-  const nlohmann::json mark = {
-      {"store", store_uuid}, {"commit", commit_sequence}, {"folders", folders}};
+                   std::uint64_t commit_sequence, const Left& left) {
+  nlohmann::json mark = {{"store", store_uuid}, {"commit", commit_sequence}};
+  mark[left.empty() ? kFolders : kFoldersWithLeft] = folders;
+  if (!left.empty()) {
+    nlohmann::json records = nlohmann::json::array();
+    for (const ImagePulledRecord& record : left.records) {
+      records.push_back(EncodePulledRecord(record));
+    }
+    mark["records"] = std::move(records);
+    mark["pulls"] = left.pulls;
+  }
   return mark.dump() + "\n";
+}
+
+// What the mark says was left; nullopt: it can't be read.
+std::optional<Left> LeftIn(const nlohmann::json& mark) {
+  Left left;
+  for (const auto& [key, take] : {std::pair<const char*, std::function<bool(const std::string&)>>{
+                                      "records",
+                                      [&](const std::string& text) {
+                                        auto record = DecodePulledRecord(text);
+                                        if (record) left.records.push_back(*std::move(record));
+                                        return record.has_value();
+                                      }},
+                                  {"pulls", [&](const std::string& text) {
+                                     left.pulls.push_back(text);
+                                     return !text.empty();
+                                   }}}) {
+    const auto all = mark.find(key);
+    if (all == mark.end() || !all->is_array() || all->size() > kMaxLeft) return std::nullopt;
+    for (const auto& one : *all) {
+      if (!one.is_string() || !take(one.get_ref<const std::string&>())) return std::nullopt;
+    }
+  }
+  return left;
 }
 
 struct flock Whole() {
@@ -79,24 +116,47 @@ Result<Session> Session::Begin(const std::filesystem::path& image_manager) {
   return Session(image_manager, std::move(*lock));
 }
 
-Result<bool> Session::TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence) {
+Result<bool> Session::TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence,
+                               Left& left) {
   Capture();
+  left = {};
   const std::filesystem::path path = image_manager_ / kOwnFolder / "session";
-  auto mark = internal::ReadWholeFile(path, kMaxMarkBytes);
+  auto text = internal::ReadWholeFile(path, kMaxMarkBytes);
   if (auto removed = internal::RemoveFile(path); !removed) return removed.error();
   if (auto synced = internal::SyncDirectory(path.parent_path()); !synced) return synced.error();
-  if (!mark) return false;
-  const auto left = nlohmann::json::parse(*mark, nullptr, false);
+  if (!text) return false;
+  const auto mark = nlohmann::json::parse(*text, nullptr, false);
+  if (!mark.is_object()) return false;
+  const bool has_left = mark.contains(kFoldersWithLeft);
   // Other commands may have changed the store since; the kubelet has not.
-  return left.is_object() && left.value("store", "") == store_uuid &&
-         left.value("folders", "") == folders_ &&
-         left.value("commit", std::uint64_t{0}) <= commit_sequence;
+  const bool fits = mark.value("store", "") == store_uuid &&
+                    mark.value(has_left ? kFoldersWithLeft : kFolders, "") == folders_ &&
+                    mark.value("commit", std::uint64_t{0}) <= commit_sequence;
+  if (!fits || !has_left) return fits;
+  auto read = LeftIn(mark);
+  if (!read) return false;
+  left = *std::move(read);
+  return true;
 }
 
-Result<void> Session::LeaveMark(const std::string& store_uuid,
-                                std::uint64_t commit_sequence) const {
+bool Session::FitsMark(const Left& left) {
+  if (left.records.size() > kMaxLeft || left.pulls.size() > kMaxLeft) return false;
+  // Escaped once more, a byte is at most six.
+  std::size_t bytes = 4096;
+  for (const ImagePulledRecord& record : left.records) {
+    bytes += 2 * EncodePulledRecord(record).size() + 8;
+  }
+  for (const std::string& image : left.pulls) {
+    if (ValidUtf8Prefix(image) != image.size()) return false;
+    bytes += 6 * image.size() + 8;
+  }
+  return bytes <= kMaxMarkBytes;
+}
+
+Result<void> Session::LeaveMark(const std::string& store_uuid, std::uint64_t commit_sequence,
+                                const Left& left) const {
   return internal::WriteFileDurably(image_manager_ / kOwnFolder / "session",
-                                    MarkOf(folders_, store_uuid, commit_sequence));
+                                    MarkOf(folders_, store_uuid, commit_sequence, left));
 }
 
 void Session::Capture() { folders_ = FoldersOf(image_manager_); }

@@ -9,6 +9,10 @@
 // pulled/ and pulling/. If all are still the same at the next start, no kubelet recorded anything
 // meanwhile. Otherwise pulls may be unrecorded: a gap.
 //
+// A guard that had to end at once leaves in its mark what it saw and had not recorded yet (Left);
+// the next start records it first. A waybill that does not know of that takes such a mark for one
+// that does not fit.
+//
 // What this can't see: a kubelet that ran without a guard, if the power failed before the file
 // system wrote its directories.
 
@@ -16,13 +20,28 @@
 #define WAYBILL_GUARD_SESSION_H_
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <string>
 
 #include "store/base/files.h"
 #include "waybill/result.h"
+#include "waybill/types.h"
 
 namespace waybill::guard {
+
+// What a guard saw, and left to the next one to record.
+struct Left {
+  std::deque<ImagePulledRecord> records = {};  // what is to be added to each, in this order
+  std::deque<std::string> pulls = {};          // strings of pulls of unknown end
+  // What can't be told by these, and so is a gap; not in the mark. Empty: nothing.
+  std::string missed = {};
+
+  bool empty() const { return records.empty() && pulls.empty(); }
+};
+// Above these nothing can be left: what was not recorded is a gap.
+inline constexpr std::size_t kMaxLeft = 20'000;
+inline constexpr std::size_t kMaxMarkBytes = std::size_t{16} << 20;
 
 class Session {
  public:
@@ -33,13 +52,17 @@ class Session {
   static Result<bool> Runs(const std::filesystem::path& image_manager);
 
   // Takes the mark away, for good, and returns whether it was there and fits: nothing was recorded
-  // since the guard before this one ended. Remembers the folders, too. `commit_sequence`: the
-  // store's, before it was opened.
-  Result<bool> TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence);
+  // since the guard before this one ended, but what it left. Remembers the folders, too.
+  // `commit_sequence`: the store's, before it was opened.
+  Result<bool> TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence, Left& left);
   // Remembers the folders as they are now, for the mark.
   void Capture();
   // The last thing that a guard does, after Capture. `commit_sequence`: after the store was closed.
-  Result<void> LeaveMark(const std::string& store_uuid, std::uint64_t commit_sequence) const;
+  // `left` is within the bounds above (FitsMark).
+  Result<void> LeaveMark(const std::string& store_uuid, std::uint64_t commit_sequence,
+                         const Left& left) const;
+  // Whether a mark can hold it.
+  static bool FitsMark(const Left& left);
 
   // Whether the folder is still the one that this guard locked.
   bool InPlace() const;

@@ -113,13 +113,22 @@ bool OnlyAPullWrites(const ImagePullCredentials* before, const ImagePullCredenti
   return added == 1;
 }
 
+Result<void> Interrupted() {
+  return Error{ErrorCode::kInterrupted,
+               "the guard was asked to end before it was ready; what it took over is kept",
+               "start it again to go on"};
+}
+
 }  // namespace
 
 Result<void> Guard::TakeOverAll() {
   // Records first: what they say is not proven by a pull of which nobody knows when it began.
   auto records = pulled_.Names();
   if (!records) return records.error();
+  const bool starting = phase_ == Phase::kStarting;
   for (const std::string& name : *records) {
+    // What a running guard misses of a comparison its events tell.
+    if (Hurries()) return starting ? Interrupted() : Result<void>();
     if (auto r = TakeOverRecord(name); !r) return r;
   }
   if (auto synced = pulled_.SyncFolder(); !synced) return synced;
@@ -129,6 +138,7 @@ Result<void> Guard::TakeOverAll() {
   auto intents = pulling_.Names();
   if (!intents) return intents.error();
   for (const std::string& name : *intents) {
+    if (Hurries()) return starting ? Interrupted() : Result<void>();
     if (auto r = TakeOverIntent(name, false); !r) return r;
   }
   if (auto synced = pulling_.SyncFolder(); !synced) return synced;
@@ -178,20 +188,9 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   // While the guard watches, the kubelet alone writes. At a start the file may have been put back:
   // if nothing was written since the last guard ended, or if something newer was lost.
   const bool believed = !starting || (gap_ && !lost_ && !is_older);
-  const auto seen_at = seen_.find(name);
-  ImagePulledRecord seen = seen_at == seen_.end() ? ImagePulledRecord() : seen_at->second;
-  NoteProof(known ? United(seen, *known) : seen, record);
-  // An image that came back: what the kubelet kept of it counts again, but for what was revoked. So
-  // not while a pull runs, which would prove that anew.
-  if (gone_.contains(name) && !IsPulledUnderAnyNameOf(record) &&
-      (stopping_ || IsListed(record.image_ref))) {
-    gone_.erase(name);
-    seen = {};
-  }
-  // Only what is new since: the kubelet keeps in memory, and writes again, what the store has
-  // forgotten.
-  ImagePulledRecord put = Added(record, seen);
-  if (!believed || !believes_memory_) put.credential_mapping.clear();
+  NoteProof(known ? United(Seen(name), *known) : Seen(name), record);
+  ImagePulledRecord put = NewIn(name, record, believed);
+  const ImagePulledRecord seen = Seen(name);
   if (!known && put.credential_mapping.empty()) {
     // If its image is gone, it must not stand for any other: the next list tells.
     seen_[name] = United(record, seen);
@@ -220,7 +219,118 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   if (!SaysTheSame(*known, record)) wants_list_ = true;
   // So that it is put back at once if it vanishes before the next list.
   known->image_ref = record.image_ref;
+  if (starting) counts_[name] = *known;
   if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(known);
+  return {};
+}
+
+ImagePulledRecord Guard::Seen(const std::string& name) const {
+  const auto seen = seen_.find(name);
+  return seen == seen_.end() ? ImagePulledRecord() : seen->second;
+}
+
+// Of a record in a file, what is to be recorded: only what is new since it was seen last. The
+// kubelet keeps in memory, and writes again, what the store has forgotten.
+ImagePulledRecord Guard::NewIn(const std::string& name, const ImagePulledRecord& record,
+                               bool believed) {
+  // An image that came back: what the kubelet kept of it counts again, but for what was revoked. So
+  // not while a pull runs, which would prove that anew.
+  if (gone_.contains(name) && !IsPulledUnderAnyNameOf(record) &&
+      (stopping_ || IsListed(record.image_ref))) {
+    gone_.erase(name);
+    seen_.erase(name);
+  }
+  ImagePulledRecord put = Added(record, Seen(name));
+  if (!believed || !believes_memory_) put.credential_mapping.clear();
+  return put;
+}
+
+// Nobody has time to record what happened; the next start does. What can't be told is a gap.
+Result<void> Guard::LeaveToNext(const WatchEvent& event) {
+  using What = WatchEvent::What;
+  // The next start compares the pods' ID mappings.
+  if (event.folder == WatchedFolder::kPods || event.folder == WatchedFolder::kPod) return {};
+  if (event.folder == WatchedFolder::kRoot && event.name != image_manager_.filename() &&
+      event.what != What::kOverflow && event.what != What::kReplaced) {
+    return {};
+  }
+  if (event.what == What::kOverflow || event.what == What::kReplaced ||
+      event.folder == WatchedFolder::kRoot) {
+    left_.missed = "there was no time to compare the kubelet's files";
+    return {};
+  }
+  // What went tells nothing that must be recorded: the next start puts it back, and a pull whose
+  // intent went ends when the store is opened.
+  if (event.what != What::kWritten || !internal::IsRecordName(event.name)) return {};
+  if (event.folder == WatchedFolder::kPulled) {
+    auto file = pulled_.Read(event.name);
+    if (!file) return file.error();
+    if (!*file) return {};
+    // Any other the next start finds unreadable, too.
+    const auto* record = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
+    if (record == nullptr || IsPlaceholder(*record)) return {};
+    if ((*file)->is_own && record->credential_mapping.empty()) return {};
+    ImagePulledRecord put = NewIn(event.name, *record, true);
+    seen_[event.name] = United(*record, Seen(event.name));
+    // Of what the guard itself wrote nothing is new.
+    if (put.credential_mapping.empty() && store_->GetRecord({.image_ref = put.image_ref})) {
+      return {};
+    }
+    left_.records.push_back(std::move(put));
+    return {};
+  }
+  auto file = pulling_.Read(event.name);
+  if (!file) return file.error();
+  const auto* intent = *file ? std::get_if<ImagePullIntent>(&(*file)->judged.content) : nullptr;
+  if (intent != nullptr && (*file)->is_own) return {};
+  const auto image = intent != nullptr ? std::optional(intent->image) : StringOfIntent(event.name);
+  if (!image) {
+    left_.missed = "the intent " + event.name + " could not be read in time";
+    return {};
+  }
+  if (left_.pulls.empty() || left_.pulls.back() != *image) left_.pulls.push_back(*image);
+  return {};
+}
+
+// What the guard before this one saw, and had no time to record.
+Result<void> Guard::TakeLeft() {
+  // Without an open pull the store did not remember what was forgotten since (Stop opens one). A
+  // list that somebody else had judged may have ended it.
+  auto pulls = store_->ListOpenPulls();
+  if (!pulls) return pulls.error();
+  const bool believed = !lost_ && !pulls->empty();
+  while (!left_.records.empty()) {
+    if (Hurries()) return Interrupted();
+    ImagePulledRecord put = left_.records.front();
+    // It may have been revoked since, or by what was lost.
+    if (!believed) put.credential_mapping.clear();
+    auto known = store_->GetRecord({.image_ref = put.image_ref});
+    if (!known && known.error().code != ErrorCode::kNotFound) return known.error();
+    if (!known && put.credential_mapping.empty()) {
+      unproven_.push_back(std::move(put));
+      left_.records.pop_front();
+      continue;
+    }
+    if (known) {
+      const auto last_updated = std::max(put.last_updated, known->last_updated);
+      put = United(put, *known);
+      put.last_updated = last_updated;
+    }
+    if (!known || !SaysTheSame(put, *known)) {
+      auto stored = store_->PutRecord(put);
+      if (!stored && stored.error().code != ErrorCode::kLimitExceeded) return stored;
+      if (!stored) {
+        Log(LogLevel::kWarning,
+            "the record of " + put.image_ref + " can't be kept: " + stored.error().ToString());
+      }
+    }
+    left_.records.pop_front();
+  }
+  while (!left_.pulls.empty()) {
+    if (Hurries()) return Interrupted();
+    if (auto noted = NoteUnknownPull(left_.pulls.front()); !noted) return noted;
+    left_.pulls.pop_front();
+  }
   return {};
 }
 
@@ -292,6 +402,7 @@ Result<void> Guard::TakeOverUnproven(const std::vector<ImageOnNode>* images) {
     }
   }
   while (!unproven_.empty()) {
+    if (Hurries() && phase_ == Phase::kRunning) return {};
     const ImagePulledRecord& record = unproven_.back();
     if (images == nullptr || listed.contains(internal::SpellingOf(record.image_ref))) {
       if (auto stored = store_->PutRecord(record); !stored) return stored;
@@ -360,6 +471,12 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
       // Whatever it says, something is pulled.
       return MissedSomething("an intent has a format that this waybill does not know");
     }
+    if (const std::string& other = (*file)->judged.misfiled; !other.empty()) {
+      auto has = store_->HasIntent({.image = other});
+      if (!has) return has.error();
+      auto noted = *has ? Result<void>() : NoteUnknownPull(other);
+      if (!noted) return noted;
+    }
     auto pulls = store_->ListOpenPulls();
     if (!pulls) return pulls.error();
     const bool is_known = std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
@@ -402,17 +519,30 @@ Result<void> Guard::IntentMissed(const std::string& name) {
     running_[name].image = image;
     return NoteUnknownPull(image);
   };
-  if (const auto known = wanted_intents_.find(name); known != wanted_intents_.end()) {
-    return pulled(known->second);
+  if (const auto image = StringOfIntent(name)) return pulled(*image);
+  return MissedSomething("the intent " + name + " was gone before it could be read");
+}
+
+// The image string that hashes to the name of an intent, if anything here has it.
+std::optional<std::string> Guard::StringOfIntent(const std::string& name) {
+  if (const auto running = running_.find(name); running != running_.end()) {
+    return running->second.image;
   }
-  for (const ImageOnNode& image : images_.value_or(std::vector<ImageOnNode>())) {
-    for (const std::string& tag : image.repo_tags) {
-      for (const std::string& string : internal::EquivalentImages(tag)) {
-        if (RecordNameOf(string) == name) return pulled(string);
+  if (const auto known = wanted_intents_.find(name); known != wanted_intents_.end()) {
+    return known->second;
+  }
+  if (!listed_strings_) {
+    listed_strings_.emplace();
+    for (const ImageOnNode& image : images_.value_or(std::vector<ImageOnNode>())) {
+      for (const std::string& tag : image.repo_tags) {
+        for (const std::string& string : internal::EquivalentImages(tag)) {
+          listed_strings_->emplace(RecordNameOf(string), string);
+        }
       }
     }
   }
-  return MissedSomething("the intent " + name + " was gone before it could be read");
+  const auto listed = listed_strings_->find(name);
+  return listed == listed_strings_->end() ? std::nullopt : std::optional(listed->second);
 }
 
 Result<void> Guard::IntentGone(const std::string& name) {
@@ -459,6 +589,10 @@ Result<void> Guard::EndPull(const std::string& image, PullId id) {
 Result<void> Guard::SettleEnded(const std::vector<ImageOnNode>& images) {
   std::vector<EndedPull> left;
   for (const EndedPull& pull : ended_) {
+    if (Hurries() && phase_ == Phase::kRunning) {
+      left.push_back(pull);
+      continue;
+    }
     // Only what the runtime itself lists under the pull's own name was brought by it.
     const auto full = NormaliseImage(pull.image);
     const ImageOnNode* entry = nullptr;

@@ -110,6 +110,9 @@ BOOST_AUTO_TEST_CASE(every_command_answers_as_with_a_file) {
     Strings with_runtime;
   } all[] = {
       {"check", {"--image", name, "--image-ref", kTenantA}, {"--images"}, {}},
+      {"check", {"--image", name, "--image-ref", kTenantA.substr(7, 12)}, {"--images"}, {}},
+      {"check", {"--image", name, "--image-ref", name}, {"--images"}, {}},
+      {"check", {"--image", name, "--image-ref", "nothing:v1"}, {"--images"}, {}},
       {"explain", {"--image", name, "--image-ref", kTenantA}, {"--images"}, {}},
       {"preview", {"--pods", (scene / "pods.json").string(), "--node", "n"}, {"--images"}, {}},
       {"observe", {"--dry-run"}, {"--token", token, "--images"}, {}},
@@ -147,6 +150,39 @@ BOOST_AUTO_TEST_CASE(every_command_answers_as_with_a_file) {
     return scene.Json("pulled", Strings{"--image", name, "--image-ref", kTenantA} + how);
   };
   BOOST_TEST(pulled({"--cri", fake.endpoint()}) == pulled({"--listed", kNew + "images.json"}));
+}
+
+BOOST_AUTO_TEST_CASE(check_looks_the_ref_up) {
+  FakeRuntime fake;
+  Play(fake, kNew);
+  const CliStore scene;
+  BOOST_REQUIRE(scene.Start().exit_code == 0);
+  AddRecords(scene);
+  const std::string tag = "127.0.0.1:5000/tenant-a/app:v1";
+  const auto check = [&](const std::string& ref) {
+    return scene.Json("check", {"--image", tag, "--image-ref", ref, "--cri", fake.endpoint()});
+  };
+  for (const std::string& ref : {tag, kTenantA.substr(0, 19), kTenantA.substr(7, 12)}) {
+    const auto answer = check(ref);
+    BOOST_TEST(answer.at("pull") == false, ref);
+    BOOST_TEST(answer.at("imageRef") == kTenantA, ref);
+  }
+  // What the runtime has not is asked as it is.
+  BOOST_TEST(check("127.0.0.1:5000/tenant-a/app:v2").at("pull") == true);
+  BOOST_TEST(check(kUnlisted).at("pull") == false);
+  // A runtime that gives the name to two images, or lists an image by the digits of another's ID.
+  const auto list = [&](const std::string& more) {
+    fake.Answer("ListImages", ImagesFrom(R"({"images":[{"id":")" + kTenantA + R"(","repoTags":[")" +
+                                         tag + R"("]},)" + more + "]}"));
+  };
+  const std::string digits = kTenantA.substr(7, 12);
+  list(R"({"id":")" + kUnlisted + R"(","repoTags":[")" + tag + R"("]})");
+  BOOST_TEST(check(tag).at("error").at("code") == "invalidArgument");
+  list(R"({"id":")" + kUnlisted + R"(","repoTags":["docker.io/library/)" + digits +
+       R"(:latest"]})");
+  const std::string message = check(digits).at("error").at("message");
+  BOOST_TEST(message.find(kTenantA) != std::string::npos, message);
+  BOOST_TEST(message.find(kUnlisted) != std::string::npos, message);
 }
 
 BOOST_AUTO_TEST_CASE(the_token_is_drawn_before_the_list) {

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -315,6 +316,17 @@ BOOST_AUTO_TEST_CASE(flags_that_are_wrong) {
   BOOST_TEST(!std::filesystem::exists(node.Status()));
 }
 
+// As `start` reads it.
+BOOST_AUTO_TEST_CASE(a_guard_without_a_witness) {
+  Node node;
+  node.List({1});
+  const auto result = RunCommand(node.Arguments({"--once", "--witness", "none"}));
+  BOOST_TEST(result.exit_code == 0, result.err);
+  BOOST_TEST(std::filesystem::exists(node.store()));
+  BOOST_TEST(!std::filesystem::exists("none"));
+  BOOST_TEST(!std::filesystem::exists(node.kubelet() / "image_manager/waybill-guard/witness"));
+}
+
 BOOST_AUTO_TEST_CASE(the_service_manager_hears_of_it) {
   Node node;
   node.List({1});
@@ -514,6 +526,84 @@ BOOST_AUTO_TEST_CASE(a_start_waits_for_the_runtime) {
   BOOST_TEST(node.SeenBecomes("runtimeError", [](const auto& error) { return error != ""; }));
   node.runtime.Start();
   BOOST_TEST(node.SeenBecomes("runtimeError", [](const auto& error) { return error == ""; }));
+}
+
+// Its time-out is longer than a service manager waits.
+BOOST_AUTO_TEST_CASE(an_end_does_not_wait_for_a_runtime_that_hangs) {
+  for (const char* method : {"Version", "ListImages"}) {
+    Node node;
+    std::atomic<bool> asked = false;
+    node.runtime.Before(method, [&] { asked = true; });
+    node.runtime.Hang(method);
+    GuardProcess guard(node.Arguments());
+    BOOST_TEST(Becomes([&] { return asked.load(); }));
+    const auto ended = guard.End();
+    BOOST_TEST(ended.exit_code == 3);
+    BOOST_TEST(Contains(ended.err, "nobody waits any more"));
+    BOOST_TEST(!Contains(ended.err, "did not answer"));
+  }
+  Node node;
+  node.List({1});
+  GuardProcess guard(node.Arguments());
+  BOOST_REQUIRE(guard.BecomesReady());
+  node.runtime.Hang("ListImages");
+  node.WriteRecord(2);
+  BOOST_TEST(node.StoreHas(2));
+  const auto ended = guard.End();
+  BOOST_TEST(ended.exit_code == 0);
+  BOOST_TEST(ended.err == "");
+  node.List({1, 3});
+  GuardProcess again(node.Arguments());
+  BOOST_REQUIRE(again.BecomesReady());
+  BOOST_TEST(node.Seen().at("afterGap") == false);
+}
+
+// Whatever it gets done within its time: the rest is not a gap, and not lost.
+BOOST_AUTO_TEST_CASE(sigterm_after_a_burst) {
+  constexpr int kRecords = 1500;
+  Node node;
+  std::vector<int> all = {1};
+  node.List(all);
+  node.WriteRecord(1);
+  {
+    GuardProcess guard(node.Arguments());
+    BOOST_REQUIRE(guard.BecomesReady());
+    for (int i = 0; i < kRecords; ++i) {
+      all.push_back(100 + i);
+      node.WriteRecord(all.back(), "b");
+    }
+    BOOST_TEST(guard.End().exit_code == 0);
+  }
+  node.List(all);
+  GuardProcess guard(node.Arguments());
+  BOOST_REQUIRE(guard.BecomesReady());
+  BOOST_TEST(node.Seen().at("afterGap") == false);
+  BOOST_TEST(node.Seen().at("records") == kRecords + 1);
+  for (const int number : all) BOOST_TEST(node.Tenant(number) == (number == 1 ? "a" : "b"));
+}
+
+BOOST_AUTO_TEST_CASE(the_list_of_a_wrong_runtime_is_told) {
+  Node node;
+  node.List({1, 2, 3, 4});
+  for (const int number : {1, 2, 3, 4, 5}) node.WriteRecord(number);
+  BOOST_TEST(node.Once().exit_code == 0);
+  node.List({1});
+  const auto once = node.Once({"--json"});
+  BOOST_TEST(once.exit_code == 0, once.err);
+  BOOST_TEST(Contains(once.err, "is this the runtime that the kubelet uses?"));
+  const auto json = nlohmann::json::parse(once.out);
+  BOOST_TEST(json.at("filesRemoved") == 0);
+  BOOST_TEST(json.at("recordsUnlisted") == 4);
+  auto unlisted = json.at("unlisted").get<Strings>();
+  std::sort(unlisted.begin(), unlisted.end());
+  BOOST_TEST((unlisted == Strings{Ref(2), Ref(3), Ref(4), Ref(5)}));
+  for (const int number : {1, 2, 3, 4, 5}) BOOST_TEST(node.Tenant(number) == "a");
+  {
+    GuardProcess guard(node.Arguments());
+    BOOST_REQUIRE(guard.BecomesReady());
+    const auto shown = RunWaybill({"guard", "--status", "--kubelet-dir", node.kubelet().string()});
+    for (const int number : {2, 3, 4, 5}) BOOST_TEST(Contains(shown.out, Ref(number)));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(how_it_ended_decides_on_a_gap) {

@@ -8,15 +8,21 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "migrations/kubelet/userns_file.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
+#include "tests/support/allocations.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
 
 namespace {
 
@@ -25,6 +31,10 @@ using namespace waybill::testing;  // NOLINT(google-build-using-namespace)
 using guard::Guard;
 using guard::GuardOptions;
 using guard::HoleKind;
+using guard::RecordFiles;
+
+using Strings = std::vector<std::string>;
+using CredentialsByName = std::map<std::string, ImagePullCredentials>;
 
 constexpr const char* kAppV1 = "r.example/a/app:v1";
 constexpr const char* kApp = "r.example/a/app";
@@ -98,6 +108,8 @@ class Node {
     options.kubelet_runs = [this] { return kubelet_runs; };
     options.log = [this](guard::LogLevel, const std::string& text) { log.push_back(text); };
     options.on_hole = [this](const guard::Hole& hole) { holes.push_back(hole.kind); };
+    // From then on, after so many more questions.
+    options.hurry = [this] { return patience && (*patience == 0 || (*patience)-- == 0); };
     return options;
   }
   void Start() { guard_ = Must(Guard::Start(Options())); }
@@ -136,12 +148,25 @@ class Node {
     const auto record = Record(Ref(digit));
     return record && record->credential_mapping.empty();
   }
+  static std::string Read(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+  }
+  std::filesystem::path Kept(const std::string& ref, const std::string& folder = "kept") const {
+    return kubelet() / "image_manager/waybill-guard" / folder / ("pulled-" + FileName(ref));
+  }
+  bool SaysOnce(const std::string& part) const {
+    return std::count_if(log.begin(), log.end(), [&](const std::string& line) {
+             return line.find(part) != std::string::npos;
+           }) == 1;
+  }
   bool Found(HoleKind kind) const {
     return std::find(holes.begin(), holes.end(), kind) != holes.end();
   }
 
   std::vector<ImageOnNode> images;
   bool kubelet_runs = false;
+  std::optional<int> patience;
   std::vector<std::string> log;
   std::vector<HoleKind> holes;
 
@@ -540,6 +565,113 @@ BOOST_AUTO_TEST_CASE(the_file_of_an_image_that_is_gone_leaves_nothing_unjudged) 
   BOOST_TEST(!node.Record(Ref('3')));
 }
 
+// The list of another runtime, say, or of a wrong endpoint.
+BOOST_AUTO_TEST_CASE(a_list_of_another_runtime_takes_no_record_away) {
+  for (const bool killed : {false, true}) {
+    Node node;
+    std::vector<ImageOnNode> all;
+    for (const char digit : {'1', '2', '3', '4', '5', '6'}) {
+      node.WriteRecord(digit, "a");
+      all.push_back(Listed(digit, std::string(kApp) + ":v" + digit));
+    }
+    const auto is_whole = [&] {
+      for (const ImageOnNode& image : all) {
+        const auto record = node.Record(image.id);
+        BOOST_REQUIRE(record);
+        BOOST_TEST((record->credential_mapping == CredentialsByName{{kApp, SecretOf("a")}}));
+      }
+    };
+    node.images = {all[0]};
+    node.Start();
+    is_whole();
+    // Each is named, once.
+    const auto status = nlohmann::json::parse(Must(node.guard().StatusJson()));
+    BOOST_TEST(status.value("recordsUnlisted", 0) == 5);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      BOOST_TEST(node.SaysOnce("not list \"" + all[i].id));
+      BOOST_TEST(status.value("unlisted", Strings()).at(i - 1).size() == all[i].id.size());
+    }
+    BOOST_TEST(status.at("filesRemoved") == 0);
+    BOOST_TEST(node.SaysOnce("is this the runtime that the kubelet uses?"));
+    BOOST_TEST(node.holes.empty());
+    // The kubelet's own runtime.
+    node.images = all;
+    if (killed) {
+      node.Kill();
+      node.Start();
+    } else {
+      node.Restart();
+    }
+    is_whole();
+    for (const ImageOnNode& image : all) {
+      const auto record = node.its_store().GetRecord({.image_ref = image.id});
+      BOOST_REQUIRE(record.has_value());
+      BOOST_TEST(record->credential_mapping.contains(kApp));
+    }
+  }
+}
+
+// It would count for the kubelet if the image came back.
+BOOST_AUTO_TEST_CASE(the_record_of_an_image_that_is_gone_loses_what_was_forgotten) {
+  Node node;
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
+  auto both = SecretOf("a");
+  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
+  node.WriteRecord({.image_ref = Ref('2'), .credential_mapping = {{kApp, SecretOf("a")}}});
+  node.Start();
+  node.images = {Listed('2', "r.example/other:1")};
+  node.clock().AdvanceSeconds(60);
+  node.List();
+  Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
+  const std::string before = node.Read(node.Pulled(Ref('1')));
+  node.Restart();
+  BOOST_REQUIRE(node.Record(Ref('1')));
+  BOOST_TEST(
+      (node.Record(Ref('1'))->credential_mapping == CredentialsByName{{kApp, SecretOf("b")}}));
+  BOOST_TEST(node.Found(HoleKind::kRecordStale));
+  BOOST_TEST(node.Read(node.Kept(Ref('1'))) == before);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_taken_away_is_kept_until_the_next_start_but_one) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.Start();  // a first start: preloaded
+  node.WriteRecord('1', "a");
+  node.Follow();
+  node.WriteFile(node.Pulled(Ref('7')), "{broken");
+  const std::string record = node.Read(node.Pulled(Ref('1')));
+  node.Restart();
+  BOOST_TEST(!node.Record(Ref('1')));
+  BOOST_TEST(!std::filesystem::exists(node.Pulled(Ref('7'))));
+  for (const auto& [ref, content] : {std::pair(Ref('1'), record), {Ref('7'), "{broken"}}) {
+    BOOST_TEST(node.Read(node.Kept(ref)) == content);
+    BOOST_TEST((std::filesystem::status(node.Kept(ref)).permissions() ==
+                (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)));
+    BOOST_TEST(node.SaysOnce("is kept as " + node.Kept(ref).string()));
+  }
+  BOOST_TEST(nlohmann::json::parse(Must(node.guard().StatusJson())).value("filesKept", 0) == 2);
+  node.Restart();
+  BOOST_TEST(!std::filesystem::exists(node.Kept(Ref('7'))));
+  BOOST_TEST(node.Read(node.Kept(Ref('7'), "kept-before")) == "{broken");
+  node.Restart();
+  BOOST_TEST(!std::filesystem::exists(node.Kept(Ref('7'), "kept-before")));
+}
+
+BOOST_AUTO_TEST_CASE(what_can_not_be_kept_stays) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.Start();
+  node.WriteRecord('1', "a");
+  node.Follow();
+  node.Stop();
+  // No room: nothing can be made there.
+  node.WriteFile(node.kubelet() / "image_manager/waybill-guard/kept", "in the way");
+  node.Start();
+  BOOST_TEST(node.Record(Ref('1')).has_value());
+  BOOST_TEST(node.SaysOnce("can't keep a copy of " + node.Pulled(Ref('1')).string()));
+}
+
 BOOST_AUTO_TEST_CASE(a_guards_own_file_does_not_close_an_image_that_comes_again) {
   Node node;
   node.images = {Listed('2', "r.example/other:1")};
@@ -763,6 +895,253 @@ BOOST_AUTO_TEST_CASE(an_empty_list_prunes_nothing) {
   node.images = all;
   node.Start();
   BOOST_TEST(node.Record(Ref('1')).has_value());
+}
+
+// SIGTERM after a burst: whatever it gets done, the next start goes on, and nothing was missed.
+BOOST_AUTO_TEST_CASE(an_end_in_a_hurry_leaves_the_rest_to_the_next_start) {
+  constexpr int kImages = 40;
+  const auto ref = [](int i) {
+    const std::string number = std::to_string(100 + i);
+    return "sha256:" + std::string(64 - number.size(), 'a') + number;
+  };
+  const auto tag = [](int i) { return std::string(kApp) + std::to_string(i) + ":v1"; };
+  const auto credentials = [](int i) {
+    return CredentialsByName{{kApp + std::to_string(i), SecretOf(i % 2 == 0 ? "a" : "b")}};
+  };
+  for (const int patience : {0, 1, 7, 60, 1000}) {
+    Node node;
+    node.Start();
+    for (int i = 0; i < kImages; ++i) {
+      node.WriteIntent(tag(i));
+      node.WriteRecord({.image_ref = ref(i), .credential_mapping = credentials(i)});
+      // Every other pull has ended, and one intent is of a pull that ends later.
+      if (i % 2 == 0) std::filesystem::remove(node.Pulling(tag(i)));
+      node.images.push_back({.id = ref(i), .repo_tags = {tag(i)}});
+    }
+    node.WriteIntent("r.example/late/app:v1");
+    node.patience = patience;
+    Must(node.guard().HandleEvents());
+    const auto handled = node.guard().status().events;
+    BOOST_TEST(handled <= static_cast<std::uint64_t>(patience) + 1);
+    const auto files = node.guard().status().files_written;
+    Must(node.guard().Stop());
+    // Work after the signal: at most one file a question, and none that is not asked for.
+    BOOST_TEST(node.guard().status().events <= static_cast<std::uint64_t>(patience) + 1);
+    BOOST_TEST(node.guard().status().files_written == files);
+    node.patience.reset();
+    node.images.push_back(Listed('9', "r.example/by/hand:1"));
+    node.Start();
+    for (int i = 0; i < kImages; ++i) {
+      const auto record = node.its_store().GetRecord({.image_ref = ref(i)});
+      BOOST_TEST_REQUIRE(record.has_value());
+      BOOST_TEST((record->credential_mapping == credentials(i)));
+      BOOST_TEST((node.Record(ref(i))->credential_mapping == credentials(i)));
+      if (i % 2 == 1) BOOST_TEST(Must(node.its_store().HasIntent({.image = tag(i)})));
+    }
+    BOOST_TEST(Must(node.its_store().HasIntent({.image = "r.example/late/app:v1"})));
+  }
+}
+
+// As long as every string can be told.
+BOOST_AUTO_TEST_CASE(what_an_end_in_a_hurry_leaves_is_no_gap) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.WriteIntent("r.example/late/app:v1");
+  node.WriteRecord('2', "b");
+  auto both = SecretOf("a");
+  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
+  node.patience = 0;
+  Must(node.guard().Stop());
+  BOOST_TEST(node.SaysOnce("2 records and 1 pulls are left to the next start"));
+  // An older waybill must not take the mark for one of an end at which all was recorded.
+  const auto mark =
+      nlohmann::json::parse(Node::Read(node.kubelet() / "image_manager/waybill-guard/session"));
+  BOOST_TEST(!mark.contains("folders"));
+  node.patience.reset();
+  node.images.push_back(Listed('2', std::string(kApp) + ":v2"));
+  node.images.push_back(Listed('3', "r.example/by/hand:1"));
+  node.Start();
+  BOOST_TEST(!node.guard().status().gap);
+  BOOST_TEST((node.Record(Ref('1'))->credential_mapping == CredentialsByName{{kApp, both}}));
+  BOOST_TEST(
+      (node.Record(Ref('2'))->credential_mapping == CredentialsByName{{kApp, SecretOf("b")}}));
+  BOOST_TEST(!node.Record(Ref('3')));
+  BOOST_TEST(Must(node.its_store().HasIntent({.image = "r.example/late/app:v1"})));
+  // It arrives late.
+  node.images.push_back(Listed('4', "r.example/late/app:v1"));
+  node.List();
+  BOOST_TEST(node.IsClosedToAll('4'));
+}
+
+// One commit for all of them.
+BOOST_AUTO_TEST_CASE(intents_that_nobody_had_time_to_read_are_one_gap) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.Start();
+  for (int i = 0; i < 50; ++i) {
+    const std::string image = "r.example/x/" + std::to_string(i) + ":v1";
+    node.WriteIntent(image);
+    std::filesystem::remove(node.Pulling(image));
+  }
+  node.WriteIntent(kAppV1);  // of which the list tells the string
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.patience = 0;
+  const auto before = Must(node.its_store().GetStatistics()).commit_sequence;
+  Must(node.guard().Stop());
+  node.patience.reset();
+  BOOST_TEST(Must(Must(NodeStore::Observe({.directory = node.store()}))->GetStatistics())
+                 .commit_sequence <= before + 2);
+  BOOST_TEST(node.SaysOnce("0 records and 1 pulls are left"));
+  node.images.push_back(Listed('2', "r.example/x/7:v1"));
+  node.Start();
+  BOOST_TEST(node.IsClosedToAll('2'));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_left_counts_as_it_was_seen) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
+  node.List();
+  node.images.push_back(Listed('2', std::string(kApp) + ":v2"));
+  // From its memory: what was forgotten, beside what is new.
+  auto both = SecretOf("a");
+  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
+  node.WriteRecord('2', "b");
+  node.patience = 0;
+  Must(node.guard().Stop());
+  node.patience.reset();
+  {
+    // In place, so that no folder tells.
+    std::ofstream file(node.Pulled(Ref('2')), std::ios::binary);
+    file << EncodePulledRecord({.image_ref = Ref('2'),
+                                .last_updated = Timestamp{kFakeEpoch + 100, 0},
+                                .credential_mapping = {{kApp, SecretOf("forged")}}});
+  }
+  node.Start();
+  BOOST_TEST(!node.guard().status().gap);
+  for (const char digit : {'1', '2'}) {
+    const auto record = node.Record(Ref(digit));
+    BOOST_TEST_REQUIRE(record.has_value());
+    BOOST_TEST((record->credential_mapping == CredentialsByName{{kApp, SecretOf("b")}}));
+  }
+}
+
+// While no guard runs nothing in the store has the Secret that the mark tells of.
+BOOST_AUTO_TEST_CASE(what_was_left_does_not_bring_back_what_was_forgotten_meanwhile) {
+  for (const bool pull_was_settled : {false, true}) {
+    Node node;
+    node.Start();
+    node.images = {Listed('1', kAppV1)};
+    node.WriteRecord('1', "a");
+    node.Follow();
+    BOOST_TEST(Must(node.its_store().ListOpenPulls()).empty());
+    node.WriteRecord('2', "b");
+    node.images.push_back(Listed('2', std::string(kApp) + ":v2"));
+    node.patience = 0;
+    Must(node.guard().Stop());
+    node.Kill();
+    node.patience.reset();
+    {
+      const auto store = Must(NodeStore::Open(node.Options().store));
+      if (pull_was_settled) {
+        // Nothing is open that the store could remember the revocation for.
+        node.clock().AdvanceSeconds(3 * 3600);
+        const auto token = Must(store->BeginList());
+        Must(store->ObserveImages({.images = {Listed('1', kAppV1)}, .token = token}));
+      }
+      Must(store->ForgetSecret({.namespace_name = "b", .name = "pull"}));
+      Must(store->Close());
+    }
+    node.Start();
+    BOOST_TEST(!node.guard().status().gap);
+    BOOST_TEST(node.IsClosedToAll('2'));
+    BOOST_TEST(!node.IsClosedToAll('1'));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_left_counts_however_late_the_next_start_is) {
+  Node node;
+  node.Start();
+  node.WriteRecord('1', "a");
+  node.images = {Listed('1', kAppV1)};
+  node.patience = 0;
+  Must(node.guard().Stop());
+  node.Kill();
+  node.patience.reset();
+  node.clock().AdvanceSeconds(86400);
+  node.Start();
+  BOOST_TEST(!node.guard().status().gap);
+  BOOST_TEST(
+      (node.Record(Ref('1'))->credential_mapping == CredentialsByName{{kApp, SecretOf("a")}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_start_in_a_hurry_leaves_what_was_left) {
+  Node node;
+  node.Start();
+  node.WriteRecord('1', "a");
+  node.WriteRecord('2', "a");
+  node.patience = 0;
+  Must(node.guard().Stop());
+  node.Kill();
+  node.images = {Listed('1', kAppV1), Listed('2', std::string(kApp) + ":v2")};
+  for (const int patience : {0, 1, 2}) {
+    node.patience = patience;
+    const auto refused = Guard::Start(node.Options());
+    BOOST_TEST_REQUIRE(!refused.has_value());
+    BOOST_TEST((refused.error().code == ErrorCode::kInterrupted));
+  }
+  node.patience.reset();
+  node.Start();
+  BOOST_TEST(!node.guard().status().gap);
+  for (const char digit : {'1', '2'}) {
+    BOOST_TEST(
+        (node.Record(Ref(digit))->credential_mapping == CredentialsByName{{kApp, SecretOf("a")}}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_mark_that_can_not_be_read_is_a_gap) {
+  for (const char* text : {R"("records":7)", R"("records":["{broken"])", R"("pulls":[""])"}) {
+    Node node;
+    node.Start();
+    node.WriteRecord('1', "a");
+    node.patience = 0;
+    Must(node.guard().Stop());
+    node.Kill();
+    const auto path = node.kubelet() / "image_manager/waybill-guard/session";
+    auto mark = nlohmann::json::parse(Node::Read(path));
+    mark.update(nlohmann::json::parse("{" + std::string(text) + "}"));
+    std::ofstream(path, std::ios::binary) << mark.dump();
+    node.patience.reset();
+    node.images = {Listed('1', kAppV1)};
+    node.Start();
+    BOOST_TEST(node.guard().status().gap);
+  }
+}
+
+// What a parser makes of 4 MiB of brackets.
+BOOST_AUTO_TEST_CASE(a_deeply_nested_file_costs_no_more_than_another) {
+  TempDir scratch;
+  const RecordFiles files(scratch.path(), internal::KubeletFolder::kPulled, {});
+  const std::string name = FileName(Ref('1'));
+  std::filesystem::create_directories(files.path());
+  for (const std::string& opening : {std::string("["), std::string("{\"a\":")}) {
+    std::string content =
+        R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v9","x":)";
+    while (content.size() < kMaxRecordFileBytes - opening.size()) content += opening;
+    std::ofstream(files.path() / name, std::ios::binary) << content;
+    const std::size_t before = AllocationsOfThread();
+    const auto file = Must(files.Read(name));
+    BOOST_TEST(AllocationsOfThread() - before < 1000U);
+    BOOST_REQUIRE(file);
+    BOOST_TEST(!file->readable());
+    BOOST_TEST(!file->is_later_format);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_second_guard_is_refused) {
