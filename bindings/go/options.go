@@ -53,7 +53,8 @@ func (g Gap) String() string { return word(int64(g), "Gap", "detect", "yes", "no
 type Options struct {
 	// The store's own directory. If it is missing, Open makes it (0700) unless MustExist; its parent
 	// must exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
-	// group- nor world-writable.
+	// group- nor world-writable. A store is made only where nothing else lies, or what is left of one;
+	// otherwise [ErrUnsafePath].
 	Directory string
 	MustExist bool
 	Witness   Witness

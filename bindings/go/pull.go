@@ -30,7 +30,7 @@ type PulledImage struct {
 	ImageCopy
 	// What it was pulled with; nil: unknown, and the record only says that it was pulled.
 	Credentials *ImagePullCredentials
-	// As RecordPullIntent returned it; 0: the newest pull of this string.
+	// As RecordPullIntent returned it; 0: the newest pull of this string, begun with the oldest.
 	Pull PullID
 	// The manifest of an index that was pulled; nil: unknown.
 	Manifest *PulledManifest
@@ -93,7 +93,7 @@ func (f PullFailure) String() string {
 // RecordImagePullFailed drops one in-flight count of copy.Image. RulesClosed removes the open pull after
 // PullNothingTransferred, and otherwise marks it failed or unknown; RulesKubelet removes the intent with
 // the last count. pull is as RecordPullIntent returned it; 0: the newest pull of this string that runs,
-// or else the newest of unknown end. copy.ImageRef is ignored. Errors as of [Store.RecordPullIntent].
+// or else the newest of unknown end, which counts as begun with the oldest of these. copy.ImageRef is ignored. Errors as of [Store.RecordPullIntent].
 func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure, pull PullID) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_record_image_pull_failed(h, borrowCopy(&copy), C.int32_t(failure), C.waybill_pull_id(pull), e)

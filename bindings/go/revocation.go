@@ -66,7 +66,7 @@ type ForgetReport struct {
 	// [Store.ForgetCredential] refuses the credentials themselves.
 	EqualHashes uint64
 	// Whether a revocation was stored. false: nothing in the store had it, no pull is open that may
-	// bring it, and nothing was written.
+	// bring it, and nothing was written. Always true of a hash.
 	Stored bool
 	// Of Records, those that still have what does not count any more; it is taken out later
 	// ([Store.TidyUp]).
@@ -113,8 +113,9 @@ func (s *Store) ForgetImage(copy ImageCopy, options ...ChangeOption) (ForgetRepo
 	})
 }
 
-// ForgetCredential forgets every Secret with this hash ([HashCredentials]), whoever's it is. Otherwise
-// as [Store.ForgetSecret]; ErrInvalidArgument: the hash is empty.
+// ForgetCredential forgets every Secret with this hash ([HashCredentials]), whoever's it is. One that is
+// rotated to it later opens nothing by its coordinates either, until a pull proves the hash. Otherwise as
+// [Store.ForgetSecret]; ErrInvalidArgument: the hash is empty.
 func (s *Store) ForgetCredential(hash string, options ...ChangeOption) (ForgetReport, error) {
 	return s.forget(options, func(h handle, how *C.waybill_change_options, report **C.waybill_forget_report, e errorOut) C.waybill_code {
 		return C.waybill_forget_credential(h, borrow(hash), how, report, e)

@@ -15,7 +15,7 @@
 //
 //	go run waybill.dev/go/kubelet/cmd/build v1.36.3 ./kubelet
 //
-// It makes the changes below in two files. Both import:
+// It makes the changes below in three files, which import:
 //
 //	waybill "waybill.dev/go"
 //	waybillkubelet "waybill.dev/go/kubelet"
@@ -56,12 +56,20 @@
 //		imageGCHooks = append(imageGCHooks, imagePullManager.PruneUnknownRecords)
 //	}
 //
-// The import of k8s.io/utils/ptr has no user then. No other caller changes: images.NewImageManager takes
+// The import of k8s.io/utils/ptr has no user then. Its callers stay: images.NewImageManager takes
 // the manager as an interface. Opening takes over what the kubelet's own manager left in image_manager/.
 // There is no cache to size and no set of locks: a decision reads the store in place.
 //
 // The store is opened with the feature gate off, too: the user namespaces are in it. As such a kubelet
 // records no pulls, the store then has a gap, and the first start with the gate on closes what came.
+//
+// The manager's methods do not say which of several pulls of one string ended. In
+// pkg/kubelet/images/image_manager.go, pullImage therefore records the intent by
+//
+//	ctx, err = waybillkubelet.RecordPullIntent(ctx, m.imagePullManager, image)
+//
+// in place of its call of m.imagePullManager.RecordPullIntent, so that the context with which the end is
+// recorded says it. Without this change a success counts as begun with the oldest of its string.
 //
 // # The user namespace manager
 //
@@ -96,7 +104,8 @@
 //
 //	fsRecordAccessor, err := waybillkubelet.NewRecordsAccessor(waybillStore)
 //
-// Pass it to NewImagePullManager without NewCachedPullRecordsAccessor. Records are then durable and
+// Pass it to pullmanager.NewImagePullManager without NewCachedPullRecordsAccessor. A store with the closed
+// rules is refused. Records are then durable and
 // survive a damaged disk, but the rules are the kubelet's.
 //
 // # Forgetting what is deleted

@@ -16,6 +16,9 @@ const (
 	betweenLists = time.Second
 	// The runtime has this long for a list. The kubelet's own requests to it end earlier.
 	listTimeout = 2 * time.Minute
+	// Decisions and pulls wait this long for the runtime. Their caller may hold a lock that the image
+	// service needs.
+	callerWait = 10 * time.Second
 )
 
 // imageLists lets the store judge what the runtime lists. Of several that need a list at the same time
@@ -38,7 +41,7 @@ type imageList struct {
 }
 
 // share waits for the list that is under way, or makes one unless the latest is too young. It returns
-// whether the store took the list.
+// whether the store took the list within callerWait.
 func (l *imageLists) share(ctx context.Context) bool {
 	l.mu.Lock()
 	list := l.now
@@ -50,6 +53,8 @@ func (l *imageLists) share(ctx context.Context) bool {
 		list = l.begin(ctx)
 	}
 	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, callerWait)
+	defer cancel()
 	return list.wait(ctx)
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -26,32 +24,15 @@ var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
 // Under waybill.RulesClosed it asks the runtime for its images by itself, and lets the store judge them:
 // before its first pull, at each garbage collection, and if a decision finds nothing known of an image
 // (at most once a second; the decision is then made again). A list that fails or is empty changes
-// nothing.
+// nothing. Decisions and pulls wait for the image service for 10 seconds at most, and then go on without
+// its answer. Only PruneUnknownRecords waits as long as the service does, so its caller must not hold a
+// lock that the service needs.
 type ImagePullManager struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
 	metrics      *kubeletMetrics
 	lists        *imageLists // waybill.RulesClosed only
-
-	// Held while the end of a pull is recorded, and shared while an intent is: so the store's newest
-	// pull of a string is the newest here.
-	order sync.RWMutex
-
-	mu sync.Mutex
-	// Pulls under way, by image string, the oldest first. waybill.RulesClosed only.
-	pulls map[string][]waybill.PullID
-	// Of these strings more than one was under way at once, since last none was: how sure it is when the
-	// one began that ends next.
-	mixed map[string]beginning
 }
-
-type beginning int
-
-const (
-	known     beginning = iota
-	theOldest           // the store takes it for the oldest that runs, which is no later
-	unknown             // it may be older than all that run: one ended in its place
-)
 
 // NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
 // with the policy (VerificationPolicy) and the runtime's images (ImagesOnNode); OpenStore does all of
@@ -66,7 +47,6 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 		if imageService == nil {
 			return nil, errors.New("the image service is nil: the closed rules need the runtime's list of images")
 		}
-		m.pulls, m.mixed = map[string][]waybill.PullID{}, map[string]beginning{}
 		m.lists = &imageLists{store: store, imageService: imageService, observed: func(logger klog.Logger) {
 			m.metrics.noteRecords(logger, store)
 			m.metrics.noteIntents(logger, store)
@@ -81,93 +61,71 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 func (m *ImagePullManager) closed() bool { return m.lists != nil }
 
 func (m *ImagePullManager) recordPullIntent(logger klog.Logger, image string) error {
+	_, err := m.begin(klog.NewContext(context.Background(), logger), image)
+	return err
+}
+
+func (m *ImagePullManager) begin(ctx context.Context, image string) (waybill.PullID, error) {
 	if m.closed() {
-		m.lists.beforeFirstPull(klog.NewContext(context.Background(), logger))
+		m.lists.beforeFirstPull(ctx)
 	}
-	if err := m.begin(image); err != nil {
-		return fmt.Errorf("failed to record image pull intent: %w", err)
-	}
-	m.metrics.noteIntents(logger, m.store)
-	return nil
-}
-
-func (m *ImagePullManager) begin(image string) error {
-	m.order.RLock()
-	defer m.order.RUnlock()
 	pull, err := m.store.RecordPullIntent(waybill.ImageCopy{Image: image})
-	if err != nil || !m.closed() {
-		return err
+	if err != nil {
+		return 0, fmt.Errorf("failed to record image pull intent: %w", err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	pulls := append(m.pulls[image], pull)
-	slices.Sort(pulls) // as they began in the store
-	m.pulls[image] = pulls
-	if len(pulls) > 1 {
-		m.mixed[image] = max(m.mixed[image], theOldest)
-	}
-	return nil
+	m.metrics.noteIntents(klog.FromContext(ctx), m.store)
+	return pull, nil
 }
 
-// ended returns which pull of this string ended; 0: none is known. The kubelet does not say which of
-// several it was. One that can bring nothing more is taken to be the newest, any other the oldest, since
-// a pull can have brought nothing to a list that was made before it began. Also, how sure it is when it
-// began.
-func (m *ImagePullManager) ended(image string, bringsNothingMore bool) (waybill.PullID, beginning) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	pulls := m.pulls[image]
-	if len(pulls) == 0 {
-		return 0, known
+// RecordPullIntent is the manager's RecordPullIntent, with a context that says which pull it is. Of an
+// [ImagePullManager], the one that the pull's end is recorded with then ends this pull and no other.
+// Under any other manager ctx is returned as it is.
+func RecordPullIntent(ctx context.Context, manager pullmanager.ImagePullManager, image string) (context.Context, error) {
+	m, ours := manager.(*ImagePullManager)
+	if !ours {
+		return ctx, recordIntentWith(ctx, manager, image)
 	}
-	began := m.mixed[image]
-	at := 0
-	if bringsNothingMore {
-		at = len(pulls) - 1
+	pull, err := m.begin(ctx, image)
+	if err != nil {
+		return ctx, err
 	}
-	pull := pulls[at]
-	if pulls = slices.Delete(pulls, at, at+1); len(pulls) == 0 {
-		delete(m.pulls, image)
-		delete(m.mixed, image)
-	} else {
-		m.pulls[image] = pulls
-		if !bringsNothingMore {
-			m.mixed[image] = unknown
-		}
+	return context.WithValue(ctx, begunKey{}, begun{m, image, pull}), nil
+}
+
+// begun is which pull a context is of.
+type begun struct {
+	manager *ImagePullManager
+	image   string
+	pull    waybill.PullID
+}
+
+type begunKey struct{}
+
+// pullOf returns 0 if the context does not say it.
+func (m *ImagePullManager) pullOf(ctx context.Context, image string) waybill.PullID {
+	if of, ok := ctx.Value(begunKey{}).(begun); ok && of.manager == m && of.image == image {
+		return of.pull
 	}
-	return pull, began
+	return 0
 }
 
 // RecordImagePulled merges the credentials into the record and drops the intent, in one step. nil
 // credentials, which the kubelet never passes, count as unknown. If the write fails, the intent stays,
-// and so the image stays closed. Of several pulls of one string under way, the one that ended counts as
-// the one that began first: what was forgotten meanwhile stays forgotten. If one of them failed, nobody
-// knows that any more, and the credentials count as unknown.
+// and so the image stays closed. If ctx is not of [RecordPullIntent], and several pulls of one string are
+// under way, the one that ended counts as begun first: what was forgotten since stays forgotten.
 func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRef string, credentials *kubeletconfig.ImagePullCredentials) {
 	logger := klog.FromContext(ctx)
 	pulled := waybill.PulledImage{
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: credentialsToStore(credentials),
+		Pull:        m.pullOf(ctx, image),
 	}
-	if err := m.recordSuccess(pulled); err != nil {
+	if err := m.store.RecordImagePulled(pulled); err != nil {
 		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
 		return
 	}
 	m.metrics.noteRecords(logger, m.store)
 	m.metrics.noteIntents(logger, m.store)
-}
-
-func (m *ImagePullManager) recordSuccess(pulled waybill.PulledImage) error {
-	m.order.Lock()
-	defer m.order.Unlock()
-	switch pull, began := m.ended(pulled.Image, true); began {
-	case known:
-		pulled.Pull = pull
-	case theOldest: // without an ID the store ends the newest, and goes by the beginning of the oldest
-	case unknown:
-		pulled.Pull, pulled.Credentials = pull, nil
-	}
-	return m.store.RecordImagePulled(pulled)
 }
 
 // RecordImagePullFailed ends the intent. Under waybill.RulesClosed the runtime is asked whether the image
@@ -181,18 +139,11 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 	if m.closed() {
 		failure = m.failureOf(ctx, image)
 	}
-	if err := m.recordFailure(image, failure); err != nil {
+	if err := m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure, m.pullOf(ctx, image)); err != nil {
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return
 	}
 	m.metrics.noteIntents(logger, m.store)
-}
-
-func (m *ImagePullManager) recordFailure(image string, failure waybill.PullFailure) error {
-	m.order.Lock()
-	defer m.order.Unlock()
-	pull, _ := m.ended(image, failure == waybill.PullNothingTransferred)
-	return m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure, pull)
 }
 
 // failureOf asks the runtime what a pull that failed left.
@@ -204,7 +155,20 @@ func (m *ImagePullManager) failureOf(ctx context.Context, image string) waybill.
 	if parts, ok := waybill.ParseImage(image); ok && parts.Tag == "" && parts.Digest == "" {
 		name += ":latest" // as the kubelet pulls it
 	}
-	ref, err := m.imageService.GetImageRef(ctx, kubecontainer.ImageSpec{Image: name})
+	ctx, cancel := context.WithTimeout(ctx, callerWait)
+	defer cancel()
+	var ref string
+	var err error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		ref, err = m.imageService.GetImageRef(ctx, kubecontainer.ImageSpec{Image: name})
+	}()
+	select {
+	case <-answered:
+	case <-ctx.Done():
+		return waybill.PullOutcomeUnknown
+	}
 	switch {
 	case err != nil || ctx.Err() != nil:
 		return waybill.PullOutcomeUnknown

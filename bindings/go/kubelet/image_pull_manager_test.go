@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -376,14 +377,119 @@ func TestWhatIsForgottenStaysForgottenWhileTwoPullsRun(t *testing.T) {
 			if !mustPull(t, manager, image, ref, credentialsOf(secret)) {
 				t.Error("it is open")
 			}
-			for len(manager.pulls[image]) > 0 {
+			for slices.Contains(openPulls(t, store), image+" running") {
 				manager.RecordImagePullFailed(quiet, image)
 			}
-			// One alone is known by its ID.
 			pullWith(t, manager, image, ref, secret)
 			if mustPull(t, manager, image, ref, credentialsOf(secret)) {
 				t.Error("a pull that began later does not prove it")
 			}
 		})
+	}
+}
+
+// A stranger's pull of the same string fails beside a tenant's. Without contexts of RecordPullIntent
+// nobody says which of the two failed; only what was forgotten since the older one began is lost then.
+func TestAStrangersFailedPullCostsNobodyTheirProof(t *testing.T) {
+	const image, ref = "registry.example/team/app:1", "sha256:0000000000000000000000000000000000000000000000000000000000000001"
+	secret := secretOf("a")
+	cancelled, cancel := context.WithCancel(quiet)
+	cancel()
+	there := []kubecontainer.Image{{ID: ref, RepoTags: []string{image}}}
+	for name, failure := range map[string]struct {
+		ctx    context.Context
+		images []kubecontainer.Image
+	}{
+		"failed":    {quiet, there},
+		"nothing":   {quiet, []kubecontainer.Image{{ID: "another"}}},
+		"cancelled": {cancelled, there},
+	} {
+		for strangers := range 4 {
+			for _, named := range []bool{false, true} {
+				for _, forgotten := range []string{"not", "before the tenant's", "after it"} {
+					name := fmt.Sprintf("%s, %d begin before, named %t, forgotten %s", name, strangers, named, forgotten)
+					images := &runtimeImages{images: []kubecontainer.Image{{ID: "another"}}}
+					store, manager := newManager(t, waybill.RulesClosed, images)
+					forget := func(when string) {
+						if forgotten != when {
+							return
+						}
+						if _, err := store.ForgetSecret(waybill.CredentialName{Namespace: secret.Namespace, Name: secret.Name}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					begin := func(ctx context.Context) context.Context {
+						if !named {
+							if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+								t.Fatal(err)
+							}
+							return ctx
+						}
+						ctx, err := RecordPullIntent(ctx, manager, image)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return ctx
+					}
+					var failing []context.Context
+					for range strangers {
+						failing = append(failing, begin(failure.ctx))
+					}
+					forget("before the tenant's")
+					tenant := begin(quiet)
+					forget("after it")
+					for range 3 - strangers {
+						failing = append(failing, begin(failure.ctx))
+					}
+					images.images = failure.images
+					for _, ctx := range failing {
+						manager.RecordImagePullFailed(ctx, image)
+					}
+					images.images = there
+					manager.RecordImagePulled(tenant, image, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret}})
+					lost := forgotten == "after it" || forgotten == "before the tenant's" && !named && strangers > 0
+					if pull := mustPull(t, manager, image, ref, credentialsOf(secret)); pull != lost {
+						t.Errorf("%s: the tenant must pull: %t", name, pull)
+					}
+					if !mustPull(t, manager, image, ref, credentialsOf(kubeletconfig.ImagePullSecret{UID: "s", Namespace: "s", Name: "s", CredentialHash: "s"})) {
+						t.Errorf("%s: open to a stranger", name)
+					}
+					if slices.Contains(openPulls(t, store), image+" running") {
+						t.Errorf("%s: a pull still runs", name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Another manager takes the call as it is.
+func TestRecordPullIntentOfAnotherManager(t *testing.T) {
+	ctx, err := RecordPullIntent(quiet, &pullmanager.NoopImagePullManager{}, "nginx")
+	if err != nil || ctx != quiet {
+		t.Errorf("%v, %v", ctx, err)
+	}
+	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	ctx, err = RecordPullIntent(quiet, manager, "nginx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of another image, and of another manager's, the context says nothing.
+	if err := manager.RecordPullIntent(logr.Discard(), "redis"); err != nil {
+		t.Fatal(err)
+	}
+	manager.RecordImagePullFailed(ctx, "redis")
+	same(t, "left", openPulls(t, store), []string{"nginx running"})
+	_, other := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	if err := other.RecordPullIntent(logr.Discard(), "nginx"); err != nil {
+		t.Fatal(err)
+	}
+	other.RecordImagePullFailed(ctx, "nginx")
+	same(t, "of the other", openPulls(t, other.store), []string(nil))
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ctx, err := RecordPullIntent(quiet, manager, "nginx"); !errors.Is(err, waybill.ErrClosed) || ctx != quiet {
+		t.Errorf("after closing: %v, %v", ctx, err)
 	}
 }

@@ -126,7 +126,7 @@ func ourManager(directory string, rules waybill.Rules, evidence waybill.Evidence
 		if err := c.open(options); err != nil {
 			return err
 		}
-		if c.accessor, err = NewRecordsAccessor(c.store); err != nil {
+		if c.accessor, err = newRecordsAccessor(c.store); err != nil {
 			return err
 		}
 		c.manager, err = NewImagePullManager(c.store, c.runtime)

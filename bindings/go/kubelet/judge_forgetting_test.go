@@ -151,16 +151,23 @@ func (p *proofs) claimAll(name string, credentials kubeletconfig.ImagePullCreden
 	}
 }
 
-func matches(a, b *kubeletconfig.ImagePullSecret) bool {
-	return a.CredentialHash != "" && a.CredentialHash == b.CredentialHash ||
-		a.UID == b.UID && a.Namespace == b.Namespace && a.Name == b.Name
+// forgotHash says whether the hash of a Secret was forgotten, at whatever time.
+func (p *proofs) forgotHash(secret kubeletconfig.ImagePullSecret) bool {
+	return secret.CredentialHash != "" && slices.ContainsFunc(p.stay, func(s standing) bool { return s.hash == secret.CredentialHash })
+}
+
+// matches says whether a Secret that is shown matches a known one. By its coordinates alone one with a
+// forgotten hash does not.
+func (p *proofs) matches(known, shown *kubeletconfig.ImagePullSecret) bool {
+	return known.CredentialHash != "" && known.CredentialHash == shown.CredentialHash ||
+		known.UID == shown.UID && known.Namespace == shown.Namespace && known.Name == shown.Name && !p.forgotHash(*shown)
 }
 
 // inherit gives a Secret that matched what it matched is worth.
 func (p *proofs) inherit(name string, secrets []kubeletconfig.ImagePullSecret) {
 	for _, known := range slices.Clone(p.claims) {
 		for _, secret := range secrets {
-			if known.name == name && known.secret != nil && matches(known.secret, &secret) {
+			if known.name == name && known.secret != nil && p.matches(known.secret, &secret) {
 				p.claim(claim{name: name, secret: &secret, began: known.began}, false)
 			}
 		}
@@ -174,7 +181,7 @@ func (p *proofs) mayOpen(s step) bool {
 			return false
 		}
 		return c.all || c.account != nil && s.account != nil && *c.account == *s.account ||
-			c.secret != nil && slices.ContainsFunc(s.secrets, func(secret kubeletconfig.ImagePullSecret) bool { return matches(c.secret, &secret) })
+			c.secret != nil && slices.ContainsFunc(s.secrets, func(secret kubeletconfig.ImagePullSecret) bool { return p.matches(c.secret, &secret) })
 	})
 }
 

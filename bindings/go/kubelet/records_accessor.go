@@ -37,9 +37,19 @@ type RecordsAccessor struct {
 }
 
 // NewRecordsAccessor replaces pullmanager.NewFSPullRecordsAccessor. The store stays the caller's: close
-// it once the accessor is no longer used. Open it without ImagesOnNode, since the kubelet's PullManager
-// replays intents itself.
+// it once the accessor is no longer used. It needs waybill.RulesKubelet, as OpenStore opens it with
+// Setup.ForAccessor: the kubelet's PullManager decides, and takes an image without a record for
+// preloaded, which the closed rules do not. Open it without ImagesOnNode, since the PullManager replays
+// intents itself.
 func NewRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
+	if store != nil && store.Rules() != waybill.RulesKubelet {
+		return nil, errors.New("the store has the closed rules, but the kubelet's own manager decides by its own: " +
+			"open it with RulesKubelet (Setup.ForAccessor), or use NewImagePullManager; the store was left as it is")
+	}
+	return newRecordsAccessor(store)
+}
+
+func newRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
 	if store == nil {
 		return nil, errNilStore
 	}

@@ -39,7 +39,7 @@ func TestAccessorReadsBackWhatTheKubeletsDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := newAccessor(t, openTestStore(t, waybill.Options{}))
+	ours := newAccessor(t, openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet}))
 	moment := time.Date(2026, 1, 2, 3, 4, 5, 987_654_321, time.FixedZone("", 3600))
 	for i, record := range []*kubeletconfig.ImagePulledRecord{
 		{},
@@ -108,7 +108,7 @@ func TestAccessorKeepsWhatCantBeDecoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := newAccessor(t, openTestStore(t, waybill.Options{KubeletDirectory: directory, Gap: waybill.GapNo}))
+	ours := newAccessor(t, openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, KubeletDirectory: directory, Gap: waybill.GapNo}))
 	for name, accessor := range map[string]pullmanager.PullRecordsAccessor{"kubelet": files, "waybill": ours} {
 		if records, err := accessor.ListImagePulledRecords(); len(records) != 1 || err == nil {
 			t.Errorf("%s lists %d records, error %v", name, len(records), err)
@@ -143,7 +143,7 @@ func TestAccessorKeepsWhatCantBeDecoded(t *testing.T) {
 // A lost record must not make an image look preloaded, whichever manager uses the accessor.
 func TestAccessorOfADistrustfulStore(t *testing.T) {
 	directory := scratchDir(t)
-	store := openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store"), KubeletDirectory: directory, Gap: waybill.GapYes})
+	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, Directory: filepath.Join(directory, "store"), KubeletDirectory: directory, Gap: waybill.GapYes})
 	accessor := newAccessor(t, store)
 	record, exists, err := accessor.GetImagePulledRecord("ref")
 	if err != nil || !exists || len(record.CredentialMapping) != 0 {
@@ -158,7 +158,7 @@ func TestAccessorOfADistrustfulStore(t *testing.T) {
 }
 
 func TestAccessorKnowsOfOtherHandlers(t *testing.T) {
-	store := openTestStore(t, waybill.Options{RuntimeHandlers: []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}})
+	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, RuntimeHandlers: []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}})
 	if err := store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,11 @@ func TestAccessorWrongUse(t *testing.T) {
 	if _, err := NewRecordsAccessor(nil); err == nil {
 		t.Error("a nil store was taken")
 	}
-	store := openTestStore(t, waybill.Options{})
+	closed := openTestStore(t, waybill.Options{Rules: waybill.RulesClosed})
+	if _, err := NewRecordsAccessor(closed); err == nil || !strings.Contains(err.Error(), "RulesKubelet") {
+		t.Errorf("a store with the closed rules: %v", err)
+	}
+	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet})
 	accessor := newAccessor(t, store)
 	if err := accessor.WriteImagePulledRecord(logr.Discard(), nil); err == nil {
 		t.Error("a nil record was written")
@@ -226,7 +230,7 @@ func TestAccessorWrongUse(t *testing.T) {
 // The kubelet's own manager pulls again what was proven too long ago; what it then records is young.
 func TestTheKubeletsManagerPullsWhatIsTooOld(t *testing.T) {
 	clock := waybill.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	store := openTestStore(t, waybill.Options{Clock: clock, Ages: &waybill.AgeLimits{Credentials: 10 * time.Hour, NodePods: time.Hour}})
+	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, Clock: clock, Ages: &waybill.AgeLimits{Credentials: 10 * time.Hour, NodePods: time.Hour}})
 	accessor := newAccessor(t, store)
 	manager, err := pullmanager.NewImagePullManager(quiet, accessor, pullmanager.NeverVerifyPreloadedPullPolicy(), &runtimeImages{}, 5)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/klog/v2"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 )
 
 // The methods of release_1_36.go, as Kubernetes 1.35 wants them.
@@ -16,6 +17,10 @@ import (
 // RecordPullIntent returns once the intent is on disk. The pull must not begin before.
 func (m *ImagePullManager) RecordPullIntent(image string) error {
 	return m.recordPullIntent(klog.Background(), image)
+}
+
+func recordIntentWith(_ context.Context, manager pullmanager.ImagePullManager, image string) error {
+	return manager.RecordPullIntent(image)
 }
 
 // WriteImagePullIntent returns once the intent is on disk.

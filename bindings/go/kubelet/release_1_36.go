@@ -3,10 +3,13 @@
 package kubelet
 
 import (
+	"context"
+
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/klog/v2"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 )
 
 // The methods that take a logger or a context depending on the kubelet's release; release_1_35.go has
@@ -15,6 +18,10 @@ import (
 // RecordPullIntent returns once the intent is on disk. The pull must not begin before.
 func (m *ImagePullManager) RecordPullIntent(logger klog.Logger, image string) error {
 	return m.recordPullIntent(logger, image)
+}
+
+func recordIntentWith(ctx context.Context, manager pullmanager.ImagePullManager, image string) error {
+	return manager.RecordPullIntent(klog.FromContext(ctx), image)
 }
 
 // WriteImagePullIntent returns once the intent is on disk.

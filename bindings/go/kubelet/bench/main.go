@@ -22,8 +22,6 @@ import (
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
-
-	"github.com/go-logr/logr"
 )
 
 type plan struct {
@@ -261,7 +259,7 @@ func (p plan) measure(s scenario, on *peer, refs []string, goroutines int) (time
 	}
 	if s.fixed {
 		for _, ref := range refs[:steps] {
-			if err := on.accessor.DeleteImagePulledRecord(logr.Discard(), ref); err != nil {
+			if err := on.remove(ref); err != nil {
 				return 0, err
 			}
 		}

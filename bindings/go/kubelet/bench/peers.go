@@ -23,6 +23,7 @@ var quiet = klog.NewContext(context.Background(), logr.Discard())
 type peer struct {
 	name     string
 	accessor pullmanager.PullRecordsAccessor
+	remove   func(ref string) error // a record
 	manager  pullmanager.ImagePullManager
 	close    func() error
 }
@@ -85,7 +86,8 @@ func makePeer(name, directory string, records []*kubeletconfig.ImagePulledRecord
 		if err != nil {
 			return nil, err
 		}
-		store, err := waybill.Open(quiet, waybill.Options{Directory: directory, Witness: waybill.WitnessNone(), Policy: policy})
+		options := waybill.Options{Directory: directory, Witness: waybill.WitnessNone(), Policy: policy, Rules: waybill.RulesKubelet}
+		store, err := waybill.Open(quiet, options)
 		if err != nil {
 			return nil, err
 		}
@@ -94,26 +96,43 @@ func makePeer(name, directory string, records []*kubeletconfig.ImagePulledRecord
 			return p, err
 		}
 		if name == overWaybill {
-			if p.manager, err = kubelet.NewImagePullManager(store, noImages{}); err != nil {
+			if err := writeRecords(p, records); err != nil {
 				return p, err
 			}
-		}
-	}
-	for _, record := range records {
-		if err := p.accessor.WriteImagePulledRecord(logr.Discard(), record); err != nil {
+			if err := store.Close(); err != nil {
+				return p, err
+			}
+			options.Rules = waybill.RulesClosed
+			if store, err = waybill.Open(quiet, options); err != nil {
+				return p, err
+			}
+			p.close = store.Close
+			p.remove = func(ref string) error { return store.DeleteRecord(waybill.ImageCopy{ImageRef: ref}) }
+			p.manager, err = kubelet.NewImagePullManager(store, noImages{})
 			return p, err
 		}
+	}
+	if err := writeRecords(p, records); err != nil {
+		return p, err
 	}
 	stripes := int32(runtime.NumCPU())
 	if name == overCache { // created last, so that it is filled from the files
 		p.accessor = pullmanager.NewCachedPullRecordsAccessor(logr.Discard(), p.accessor, cacheSize, cacheSize, stripes)
 	}
-	if p.manager == nil {
-		manager, err := pullmanager.NewImagePullManager(quiet, p.accessor, pullmanager.AlwaysVerifyImagePullPolicy(), noImages{}, stripes)
-		if err != nil {
-			return p, err
-		}
-		p.manager = manager
+	p.remove = func(ref string) error { return p.accessor.DeleteImagePulledRecord(logr.Discard(), ref) }
+	manager, err := pullmanager.NewImagePullManager(quiet, p.accessor, pullmanager.AlwaysVerifyImagePullPolicy(), noImages{}, stripes)
+	if err != nil {
+		return p, err
 	}
+	p.manager = manager
 	return p, nil
+}
+
+func writeRecords(to *peer, records []*kubeletconfig.ImagePulledRecord) error {
+	for _, record := range records {
+		if err := to.accessor.WriteImagePulledRecord(logr.Discard(), record); err != nil {
+			return err
+		}
+	}
+	return nil
 }

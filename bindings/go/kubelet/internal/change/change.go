@@ -21,11 +21,12 @@ import (
 const (
 	RuntimeManager = "pkg/kubelet/kuberuntime/kuberuntime_manager.go"
 	MainKubelet    = "pkg/kubelet/kubelet.go"
+	ImageManager   = "pkg/kubelet/images/image_manager.go"
 )
 
 // What comes into the sources, as doc.go shows it.
 const (
-	// Imports of both files.
+	// Imports, of each file those that it needs.
 	Imports = `waybill "waybill.dev/go"
 waybillkubelet "waybill.dev/go/kubelet"`
 
@@ -68,6 +69,10 @@ if err != nil {
 	// UsernsManager replaces the call of userns.MakeUserNsManager, UsernsField the type of the field.
 	UsernsManager = `klet.usernsManager, err = waybillkubelet.MakeUsernsManager(logger, waybillStore, klet)`
 	UsernsField   = `usernsManager waybillkubelet.UserNamespaceManager`
+
+	// PullIntent replaces the statement in which pullImage records the intent: what is recorded with this
+	// context later is the end of this pull.
+	PullIntent = `ctx, err = waybillkubelet.RecordPullIntent(ctx, m.imagePullManager, image)`
 )
 
 // Sources returns the changed files of the module k8s.io/kubernetes in `module`, by their paths below it.
@@ -76,6 +81,7 @@ func Sources(module string) (map[string][]byte, error) {
 	for path, change := range map[string]func(*source) error{
 		RuntimeManager: changeRuntimeManager,
 		MainKubelet:    changeMainKubelet,
+		ImageManager:   changeImageManager,
 	} {
 		text, err := os.ReadFile(filepath.Join(module, filepath.FromSlash(path)))
 		if err != nil {
@@ -227,6 +233,45 @@ func changeMainKubelet(s *source) error {
 	return nil
 }
 
+// changeImageManager changes the method pullImage.
+func changeImageManager(s *source) error {
+	function, err := s.method("pullImage", "*imageManager")
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(namesOf(function.Type.Params), "ctx") || function.Type.Results == nil || !slices.Contains(namesOf(function.Type.Results), "err") {
+		return errors.New("expected the parameter ctx and the result err of pullImage")
+	}
+	branches := find(function.Body, func(n *ast.IfStmt) bool {
+		assign, ok := n.Init.(*ast.AssignStmt)
+		return ok && len(assign.Rhs) == 1 && s.callOf(assign.Rhs[0]) == "m.imagePullManager.RecordPullIntent"
+	})
+	if len(branches) != 1 {
+		return fmt.Errorf("expected one if with a call of m.imagePullManager.RecordPullIntent in pullImage, found %d", len(branches))
+	}
+	branch := branches[0]
+	intent := branch.Init.(*ast.AssignStmt)
+	call := intent.Rhs[0].(*ast.CallExpr)
+	if got := s.text(branch); !strings.HasPrefix(got, "if err := ") || s.text(branch.Cond) != "err != nil" || s.text(call.Args[len(call.Args)-1]) != "image" {
+		return fmt.Errorf("%s: expected if err := m.imagePullManager.RecordPullIntent(…, image); err != nil, found %s", s.at(branch), got)
+	}
+	// Both ends must be recorded later, with the variable that changes.
+	for _, name := range []string{"RecordImagePulled", "RecordImagePullFailed"} {
+		ends := find(function.Body, func(n *ast.CallExpr) bool { return s.text(n.Fun) == "m.imagePullManager."+name })
+		if len(ends) != 1 || ends[0].Pos() < branch.End() || len(ends[0].Args) < 2 || s.text(ends[0].Args[0]) != "ctx" || s.text(ends[0].Args[1]) != "image" {
+			return fmt.Errorf("expected one call of m.imagePullManager.%s(ctx, image, …) in pullImage, after that of RecordPullIntent", name)
+		}
+	}
+	s.replace(intent, PullIntent)
+	// The logger has no user then.
+	loggers := find(function.Body, func(n *ast.Ident) bool { return n.Name == "logger" })
+	first, ok := function.Body.List[0].(*ast.AssignStmt)
+	if ok && len(loggers) == 2 && s.text(first) == "logger := klog.FromContext(ctx)" && s.text(call.Args[0]) == "logger" {
+		s.replace(first, "")
+	}
+	return nil
+}
+
 // source is a file that is being changed.
 type source struct {
 	bytes []byte
@@ -275,6 +320,15 @@ func (s *source) function(name string) (*ast.FuncDecl, error) {
 		}
 	}
 	return nil, fmt.Errorf("expected the function %s", name)
+}
+
+func (s *source) method(name, of string) (*ast.FuncDecl, error) {
+	for _, declaration := range s.file.Decls {
+		if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == name && f.Body != nil && s.text(f.Recv.List[0].Type) == of {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("expected the method %s of %s", name, of)
 }
 
 // callOf returns what is called, or nothing.

@@ -24,7 +24,7 @@ func TestDocumentationShowsTheChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, shown := range []string{Imports, Parameter, Result, PullManager, UserNamespaces, UsernsManager, UsernsField} {
+	for _, shown := range []string{Imports, Parameter, Result, PullManager, UserNamespaces, UsernsManager, UsernsField, PullIntent} {
 		var block strings.Builder
 		block.WriteString("\n//\n")
 		for line := range strings.Lines(shown + "\n") {
@@ -46,6 +46,7 @@ func TestSourcesChange(t *testing.T) {
 	for path, gone := range map[string][]string{
 		RuntimeManager: {"NewFSPullRecordsAccessor", `"k8s.io/utils/ptr"`},
 		MainKubelet:    {"userns.MakeUserNsManager", `"k8s.io/kubernetes/pkg/kubelet/userns"`},
+		ImageManager:   {"m.imagePullManager.RecordPullIntent(", "logger := klog.FromContext(ctx)"},
 	} {
 		for _, text := range gone {
 			if strings.Contains(string(changed[path]), text) {
@@ -63,11 +64,11 @@ func TestSourcesChange(t *testing.T) {
 	}
 }
 
-// scratchModule copies the two files.
+// scratchModule copies the files that change.
 func scratchModule(t *testing.T, module string) string {
 	t.Helper()
 	copied := t.TempDir()
-	for _, path := range []string{RuntimeManager, MainKubelet} {
+	for _, path := range []string{RuntimeManager, MainKubelet, ImageManager} {
 		text, err := os.ReadFile(filepath.Join(module, path))
 		if err != nil {
 			t.Fatal(err)
@@ -109,6 +110,12 @@ func TestUnexpectedSourcesAreRefused(t *testing.T) {
 		"another length": {MainKubelet, "usernsIDsPerPod = kubeCfg.UserNamespaces.IDsPerPod", "usernsIDsPerPod = nil", "expected\nvar usernsIDsPerPod"},
 		"another manager": {MainKubelet, "userns.MakeUserNsManager(logger, klet, usernsIDsPerPod)", "userns.MakeUserNsManager(ctx, klet, usernsIDsPerPod)",
 			"expected klet.usernsManager, err = userns.MakeUserNsManager(logger, klet, usernsIDsPerPod)"},
+		"no pulls": {ImageManager, "func (m *imageManager) pullImage(", "func (m *imageManager) pull(", "expected the method pullImage of *imageManager"},
+		"another intent": {ImageManager, "m.imagePullManager.RecordPullIntent(logger, image)", "m.imagePullManager.RecordPullIntent(logger, imgSpec.Image)",
+			"expected if err := m.imagePullManager.RecordPullIntent(…, image); err != nil"},
+		"no intent": {ImageManager, "m.imagePullManager.RecordPullIntent(logger, image)", "record(logger, image)", "expected one if with a call of"},
+		"another end": {ImageManager, "m.imagePullManager.RecordImagePullFailed(ctx, image)", "m.imagePullManager.RecordImagePullFailed(context.Background(), image)",
+			"expected one call of m.imagePullManager.RecordImagePullFailed(ctx, image"},
 		"another field": {MainKubelet, "usernsManager *userns.UsernsManager", "usernsManager userns.Manager", "expected one field usernsManager"},
 	} {
 		t.Run(name, func(t *testing.T) {

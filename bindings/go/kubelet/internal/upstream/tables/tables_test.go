@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
@@ -45,10 +46,9 @@ func (imageService) GetImageRef(context.Context, kubecontainer.ImageSpec) (strin
 }
 
 type node struct {
-	t        *testing.T
-	store    *waybill.Store
-	manager  *kubelet.ImagePullManager
-	accessor *kubelet.RecordsAccessor
+	t       *testing.T
+	store   *waybill.Store
+	manager *kubelet.ImagePullManager
 }
 
 func rules() waybill.Rules {
@@ -89,9 +89,6 @@ func start(t *testing.T, policy kubeletconfig.ImagePullCredentialsVerificationPo
 	if n.manager, err = kubelet.NewImagePullManager(store, imageService{images: images}); err != nil {
 		t.Fatal(err)
 	}
-	if n.accessor, err = kubelet.NewRecordsAccessor(store); err != nil {
-		t.Fatal(err)
-	}
 	return n
 }
 
@@ -103,13 +100,15 @@ func fileOf(identity string) string {
 // intents and records return what would be in pulling/ and pulled/.
 func (n *node) intents() map[string]*kubeletconfig.ImagePullIntent {
 	n.t.Helper()
-	intents, err := n.accessor.ListImagePullIntents()
+	intents, err := n.store.ListIntents()
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	files := map[string]*kubeletconfig.ImagePullIntent{}
 	for _, intent := range intents {
-		files[fileOf(intent.Image)] = intent
+		if intent.RuntimeHandler == "" {
+			files[fileOf(intent.Image)] = &kubeletconfig.ImagePullIntent{Image: intent.Image}
+		}
 	}
 	return files
 }
@@ -119,15 +118,35 @@ func (n *node) records() map[string]*kubeletconfig.ImagePulledRecord {
 	if err := n.store.Flush(); err != nil {
 		n.t.Fatal(err)
 	}
-	records, err := n.accessor.ListImagePulledRecords()
+	records, err := n.store.ListRecords()
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	files := map[string]*kubeletconfig.ImagePulledRecord{}
 	for _, record := range records {
-		files[fileOf(record.ImageRef)] = record
+		if record.RuntimeHandler == "" {
+			files[fileOf(record.ImageRef)] = asInAFile(record)
+		}
 	}
 	return files
+}
+
+func asInAFile(record waybill.ImagePulledRecord) *kubeletconfig.ImagePulledRecord {
+	file := &kubeletconfig.ImagePulledRecord{ImageRef: record.ImageRef, LastUpdatedTime: metav1.NewTime(record.LastUpdatedTime.Truncate(time.Second))}
+	for name, credentials := range record.CredentialMapping {
+		if file.CredentialMapping == nil {
+			file.CredentialMapping = map[string]kubeletconfig.ImagePullCredentials{}
+		}
+		entry := kubeletconfig.ImagePullCredentials{NodePodsAccessible: credentials.NodePodsAccessible}
+		for _, secret := range credentials.KubernetesSecrets {
+			entry.KubernetesSecrets = append(entry.KubernetesSecrets, kubeletconfig.ImagePullSecret(secret))
+		}
+		for _, account := range credentials.KubernetesServiceAccounts {
+			entry.KubernetesServiceAccounts = append(entry.KubernetesServiceAccounts, kubeletconfig.ImagePullServiceAccount(account))
+		}
+		file.CredentialMapping[name] = entry
+	}
+	return file
 }
 
 func sameFiles[V any](t *testing.T, what string, got map[string]V, want []string) {
